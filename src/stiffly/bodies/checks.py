@@ -1,0 +1,55 @@
+"""Checks of what users hand in: one line with the cause and the remedy, before any work starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+
+
+def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> Array:
+    """A finite float64 copy of value; InputError names the first entry that is not finite."""
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must hold numbers, got {type(value).__name__}") from None
+    if shape is not None and array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}, but {shape} is needed")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        where = f"[{', '.join(map(str, bad[0]))}]" if array.ndim else ""
+        raise InputError(f"{name}{where} is {array[tuple(bad[0])]}: every entry must be finite")
+    return array
+
+
+def per_element(name: str, value: Any, count: int) -> Array:
+    """One number per element (count,), from a number or an array."""
+    array = as_numbers(name, value)
+    if array.ndim == 0:
+        return np.full(count, float(array))
+    if array.shape != (count,):
+        raise InputError(f"{name} has shape {array.shape}: give one number, or one of {count}")
+    return array
+
+
+def as_indices(name: str, value: Any, count: int) -> np.ndarray:
+    """Sorted unique particle indices below count, from indices or a boolean mask."""
+    array = np.asarray(value)
+    if array.dtype == bool:
+        if array.shape != (count,):
+            raise InputError(f"{name} is a mask of shape {array.shape}, but ({count},) is needed")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"{name} must be particle indices (a list of integers) or a mask")
+    array = np.atleast_1d(array)
+    bad = np.flatnonzero((array < 0) | (array >= count))
+    if bad.size:
+        raise InputError(
+            f"{name} names particle {array[bad[0]]}: there are {count}, numbered 0 to {count - 1}"
+        )
+    return np.unique(array)

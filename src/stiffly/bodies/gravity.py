@@ -1,0 +1,44 @@
+"""Uniform gravity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array
+from .checks import as_numbers
+from .part import Particles, without_tangent
+from .pattern import BlockPattern
+
+
+class Gravity:
+    """E = -sum_i m_i g.x_i, with g (3,) [m/s^2]."""
+
+    name = "gravity"
+
+    def __init__(self, g: Any = (0.0, 0.0, -9.81)) -> None:
+        self.g = as_numbers("gravity g", g, (3,))
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        return np.empty((0, 2), dtype=np.int64)
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedGravity:
+        return PreparedGravity(-particles.mass[:, None] * self.g)
+
+
+class PreparedGravity:
+    """The gradient is the same at every position: weight (N, 3) [N], pointing up."""
+
+    linear = True
+    bounded = True
+    add_blocks = staticmethod(without_tangent)
+
+    def __init__(self, weight: Array) -> None:
+        self._weight = weight
+
+    def energy(self, x: Array) -> float:
+        return float(np.vdot(self._weight, x))
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        out += self._weight

@@ -1,0 +1,56 @@
+"""Where the 3x3 blocks of the stiffness matrix are kept: laid out once for all parts of a body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..kernels.cpu import NO_SLOT
+
+
+class BlockPattern:
+    """Block rows and columns of the free particles: both triangles and the diagonal, sorted.
+
+    indptr (n + 1,), indices (nnz,): int32, over free particles.
+    diagonal (N,): slot of each particle's own block, NO_SLOT where it is fixed.
+    labels (n,): independent body of each free particle, or None when there is only one.
+    """
+
+    def __init__(self, couples: np.ndarray, free: np.ndarray, count: int) -> None:
+        """couples (m, 2): particles tied by any part; free (n,): sorted; count: N."""
+        n = free.size
+        self.count = count
+        self._row = np.full(count, -1, dtype=np.int64)
+        self._row[free] = np.arange(n)
+        tied = self._row[couples].reshape(-1, 2)
+        tied = tied[(tied >= 0).all(axis=1)]
+        own = np.arange(n)
+        rows = np.concatenate([tied[:, 0], tied[:, 1], own])
+        columns = np.concatenate([tied[:, 1], tied[:, 0], own])
+        self._keys = np.unique(rows * n + columns)  # row-major order: sorted columns in each row
+        self._n = n
+        self.indices: Any = (self._keys % n).astype(np.int32)
+        self.indptr: Any = np.searchsorted(self._keys, np.arange(n + 1) * n).astype(np.int32)
+        self.diagonal = self.slots(np.arange(count), np.arange(count))
+        self.labels = self._bodies()
+
+    @property
+    def nnz(self) -> int:
+        return self._keys.size
+
+    def slots(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Slot of block (row, column) of particles, uint32; NO_SLOT where either is fixed."""
+        i, j = self._row[rows], self._row[columns]
+        slot = np.searchsorted(self._keys, i * self._n + j).astype(np.uint32)
+        slot[(i < 0) | (j < 0)] = NO_SLOT
+        return slot
+
+    def _bodies(self) -> np.ndarray | None:
+        graph = sp.csr_matrix(
+            (np.ones(self.nnz, dtype=np.int8), self.indices, self.indptr), shape=(self._n, self._n)
+        )
+        count, labels = connected_components(graph, directed=False)
+        return labels if count > 1 else None

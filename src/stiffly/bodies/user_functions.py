@@ -1,0 +1,86 @@
+"""Functions that users hand in: f(x) or f(t, x), plain Python or compiled by numba."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+
+# Central differences lose a third of the digits to truncation and a third to rounding.
+STEP = float(np.finfo(np.float64).eps) ** (1.0 / 3.0)
+
+
+def takes_time(name: str, function: Any) -> bool:
+    """True for f(t, x), False for f(x); read from the signature."""
+    if not callable(function):
+        raise InputError(f"{name} must be a function of (x) or (t, x), got {function!r}")
+    try:
+        parameters = inspect.signature(getattr(function, "py_func", function)).parameters.values()
+    except (TypeError, ValueError):  # builtins without a signature, like some ufuncs
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
+    if len(needed) == 1:
+        return False
+    if len(needed) == 2 and needed != ["x", "t"]:
+        return True
+    raise InputError(f"{name} takes ({', '.join(needed)}), but (x) or (t, x) is needed")
+
+
+def of_time(name: str, function: Any) -> Callable[[float, Array], Any]:
+    """f(t, x), whichever of f(x) and f(t, x) was given."""
+    return function if takes_time(name, function) else lambda t, x: function(x)
+
+
+def step_for(x: Array) -> float:
+    """Difference step in units of the coordinates: relative to the largest of them."""
+    size = float(np.abs(x).max(initial=0.0))
+    return STEP * (size if size > 0.0 else 1.0)
+
+
+def difference_jacobian(g: Callable[[Array], Array], x: Array) -> Array:
+    """dg/dx (n, n) by central differences: 2n calls."""
+    e = step_for(x)
+    J = np.empty((x.size, x.size))
+    for j in range(x.size):
+        ahead, behind = x.copy(), x.copy()
+        ahead[j] += e
+        behind[j] -= e
+        # copies: a function may hand out the same buffer twice
+        J[:, j] = np.array(g(ahead), dtype=np.float64)
+        J[:, j] -= np.asarray(g(behind), dtype=np.float64)
+        J[:, j] /= ahead[j] - behind[j]
+    return J
+
+
+def directional_derivative(g: Callable[[Array], Any], x: Array, b: Array) -> Any:
+    """(dg/dx) b by a central difference along b: 2 calls."""
+    size = float(np.abs(b).max(initial=0.0))
+    if size == 0.0:
+        return 0.0 * np.asarray(g(x), dtype=np.float64)
+    e = step_for(x) / size
+    ahead = np.array(g(x + e * b), dtype=np.float64)
+    return (ahead - np.asarray(g(x - e * b), dtype=np.float64)) / (2.0 * e)
+
+
+class DirectionalJacobian:
+    """dg/dx at x, known by its products: each is a central difference."""
+
+    def __init__(self, g: Callable[[Array], Any], x: Array) -> None:
+        self._g, self._x = g, x
+
+    def matvec(self, b: Array) -> Array:
+        return directional_derivative(self._g, self._x, b)
+
+
+def time_derivative(g: Callable[[float], Array], t: float) -> Array:
+    """dg/dt by a central difference; exact enough for forces that vary over more than 1 ms."""
+    e = max(1e-5, 1e-8 * abs(t))
+    late, early = t + e, t - e
+    ahead = np.array(g(late), dtype=np.float64)
+    return (ahead - np.asarray(g(early), dtype=np.float64)) / (late - early)

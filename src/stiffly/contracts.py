@@ -1,0 +1,223 @@
+"""The architecture on one page: every record and protocol that crosses a room's border.
+
+    scene -> system (physics) -> integrator (method) -> matrix functions, solvers -> kernels
+
+Vectors are flat float64 arrays of the n free coordinates (fixed vertices are left out), so
+integrators read like the papers: u = (x, v), M x'' = force(t, x, v).  A = M^-1 K is never
+symmetrised by hand: it is self-adjoint in the inner product <a, b> = a^T M b, and every
+evaluator uses the operator's own `dot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import add
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Time t [s], coordinates x (n,) and velocities v (n,)."""
+
+    t: float
+    x: Array
+    v: Array
+
+
+class Work(NamedTuple):
+    """What a step cost, in counts that do not depend on the machine."""
+
+    force_evaluations: int = 0
+    tangents: int = 0
+    operator_products: int = 0  # products of A (or J) with one vector
+    factorizations: int = 0
+    linear_solves: int = 0
+    newton_iterations: int = 0
+    rejected_steps: int = 0
+
+    def __add__(self, other: Work) -> Work:  # type: ignore[override]  # counts add up
+        return Work(*map(add, self, other))
+
+
+class Bounds(NamedTuple):
+    """An interval that holds the spectrum of A [1/s^2]; `certain` when proven, not estimated."""
+
+    low: float
+    high: float
+    certain: bool
+
+
+class SymmetricOperator(Protocol):
+    """A = M^-1 K, self-adjoint in `dot`. b is (n,) or (n, p), C-contiguous."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def constant(self) -> bool: ...  # the same object comes back every step: caches pay
+    def apply(self, b: Array) -> Array: ...
+    def dot(self, a: Array, b: Array) -> Array: ...  # column by column: () or (p,)
+    def bounds(self) -> Bounds | None: ...  # cheap bounds, if the operator knows any
+    def eigenbasis(self) -> tuple[Array, Array, Array]: ...  # lam, U, W with A = U lam W, W U = I
+    def components(self) -> Array | None: ...  # label of each coordinate's independent body
+
+
+@dataclass(frozen=True, slots=True)
+class Rayleigh:
+    """D = alpha M + beta K [1/s, s]."""
+
+    alpha: float = 0.0
+    beta: float = 0.0
+
+
+class Tangent(Protocol):
+    """The linearisation of M^-1 force at one state: K = -df/dx, D = -df/dv.
+
+    `stiffness` is M^-1 K as a SymmetricOperator when `symmetric`, else any operator with `apply`.
+    `damping` is None, Rayleigh, or an operator with `apply` for M^-1 D.
+    `matrix(m, k, d)` assembles m M + k K + d D for implicit solvers (dense or SciPy sparse).
+    """
+
+    stiffness: Any
+    damping: Any
+    symmetric: bool
+    constant: bool
+
+    def matrix(self, m: float, k: float, d: float) -> Any: ...
+
+
+class Mass(Protocol):
+    """Lumped (diagonal) or consistent (sparse SPD)."""
+
+    size: int
+
+    def apply(self, v: Array) -> Array: ...
+    def solve(self, f: Array) -> Array: ...
+    def dot(self, a: Array, b: Array) -> Array: ...  # a^T M b, column by column
+
+
+@dataclass(frozen=True, slots=True)
+class LinearPart:
+    """Constant stiffness about a reference: force ~ -K (x - reference), for ETI and V-IMEX."""
+
+    tangent: Tangent
+    reference: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Energy per second [W] that forcing adds and that damping takes (both signed as named)."""
+
+    added: float = 0.0
+    dissipated: float = 0.0
+
+
+Energies = Mapping[str, float]  # named parts in joules, 'kinetic' among them
+
+
+class Backend(Protocol):
+    """Where arrays live and how partial sums become sums (equal on every rank)."""
+
+    xp: Any
+    kernels: Any
+
+    def asarray(self, a: Any) -> Array: ...
+    def total(self, partial: Any) -> Any: ...
+
+
+@runtime_checkable
+class System(Protocol):
+    """M x'' = force(t, x, v)."""
+
+    size: int
+    mass: Mass
+    backend: Backend
+    time_dependent: bool  # force depends on t
+    velocity_dependent: bool  # force depends on v
+    conservative: bool  # no forcing and no damping: `power` is zero
+
+    def force(self, s: State) -> Array: ...
+    def acceleration(self, s: State) -> Array: ...
+    def acceleration_rate(self, s: State) -> Array: ...  # partial d/dt of the acceleration
+    def tangent(self, s: State) -> Tangent: ...
+    def linear_part(self) -> LinearPart: ...
+    def rotations(self, s: State) -> Array: ...  # (n/3, 3, 3), from the rest shape (CETI)
+    def energy(self, s: State) -> Energies: ...
+    def power(self, s: State) -> Power: ...
+    def positions(self, x: Array) -> Array: ...  # what users see: (particles, 3) or (n,)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEstimate:
+    """Embedded estimate of one step's error, and how much the frozen Jacobian missed.
+
+    remainder: velocity [same unit as v] that the nonlinear remainder could add in the step, h |d|.
+    """
+
+    x: Array
+    v: Array
+    remainder: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The result of one step. `memory` goes back into the next call of `step`."""
+
+    state: State
+    memory: Any
+    work: Work
+    error: ErrorEstimate | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Integrator(Protocol):
+    """Frozen configuration; evolving memory goes in and out, so a rejected step leaves no trace."""
+
+    order: int
+    adaptive: bool  # steps carry an error estimate
+
+    def start(self, system: System, state: State) -> Any: ...
+    def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...
+
+
+class SpectralMap(Protocol):
+    """Scalar functions f_ji: output j = sum_i f_ji(A) b_i. Called with lam (m,)."""
+
+    n_in: int
+    n_out: int
+
+    def __call__(self, lam: Array) -> Array: ...  # (n_out, n_in, m)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Values of matrix functions applied to vectors, with the evidence.
+
+    value: (n_out, n), or (n,) from phi_action; error: estimated, relative to the tolerance's
+    scale; products: products of A (or J) with one vector; method: evaluator and why it was chosen.
+    """
+
+    value: Any = field(repr=False)
+    error: float
+    products: int
+    method: str
+
+
+class FunctionAction(Protocol):
+    """An evaluator: every output to |error_j| <= tol * scale_j (default scale: |output_j|)."""
+
+    def __call__(
+        self,
+        A: SymmetricOperator,
+        functions: SpectralMap,
+        columns: Sequence[Array],
+        *,
+        tol: float,
+        scale: Array | None = None,
+    ) -> Action: ...

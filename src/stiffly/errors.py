@@ -1,0 +1,48 @@
+"""What can go wrong, by name. Every message is one line: the cause, then the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .simulate import Run
+
+
+class StiffError(Exception):
+    """Root of every error that stiffly raises on purpose."""
+
+
+class InputError(StiffError, ValueError):
+    """The input is wrong: raised before any work starts; exit code 2 on the command line."""
+
+
+class SimulationFailure(StiffError, RuntimeError):
+    """A run stopped early. `run` holds every frame recorded before the failure."""
+
+    run: Run | None = None
+
+
+class Diverged(SimulationFailure):
+    """The motion stopped being finite or invented far more energy than the system holds."""
+
+
+class NotConverged(SimulationFailure):
+    """An inner solve (Newton, Krylov, Chebyshev) did not reach the accuracy it was asked for."""
+
+
+class StepTooSmall(SimulationFailure):
+    """The step-size controller was driven below the smallest step it may take."""
+
+
+class StiffWarning(UserWarning):
+    """Something worth knowing that does not stop the run."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """'unknown integrator exprb43: did you mean pexprb43?' and the list of what exists."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
+    return InputError(f"unknown {kind} {name}: {hint}")

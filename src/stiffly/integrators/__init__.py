@@ -1,0 +1,69 @@
+"""Time integrators, one method family per file; `integrator(name)` finds them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..contracts import Integrator
+from ..errors import unknown_name
+from .bdf import Bdf1, Bdf2
+from .euler import ForwardEuler, SymplecticEuler
+from .exponential_rosenbrock import ExponentialRosenbrock
+from .filters import FILTERS
+from .gautschi import Gautschi
+from .midpoint import Midpoint
+from .neti import Neti
+from .newmark import Newmark
+from .runge_kutta import RungeKutta4
+from .verlet import Verlet
+from .vimex import VImex
+
+_TABLE: dict[str, Callable[[], Integrator]] = {
+    "exprb2": lambda: ExponentialRosenbrock(nodes=()),
+    "exprb32": lambda: ExponentialRosenbrock(nodes=(1.0,)),
+    "exprb42": lambda: ExponentialRosenbrock(nodes=(3 / 4,)),
+    "pexprb43": lambda: ExponentialRosenbrock(nodes=(1 / 3, 3 / 4)),
+    "epirk4s3": lambda: ExponentialRosenbrock(nodes=(1 / 8, 1 / 9)),
+    "eti": lambda: Gautschi(linear="constant"),
+    "ceti": lambda: Gautschi(linear="corotated"),
+    "neti": Neti,
+    "rk4": RungeKutta4,
+    "verlet": Verlet,
+    "symplectic-euler": SymplecticEuler,
+    "forward-euler": ForwardEuler,
+    "bdf1": Bdf1,
+    "bdf2": Bdf2,
+    "midpoint": Midpoint,
+    "newmark": Newmark,
+    "vimex": VImex,
+}
+
+NAMES = tuple(_TABLE)
+
+
+def integrator(name: str | Integrator) -> Integrator:
+    """The integrator of that name with its default configuration; objects pass through."""
+    if not isinstance(name, str):
+        return name
+    if name not in _TABLE:
+        raise unknown_name("integrator", name, NAMES)
+    return _TABLE[name]()
+
+
+__all__ = [
+    "FILTERS",
+    "NAMES",
+    "Bdf1",
+    "Bdf2",
+    "ExponentialRosenbrock",
+    "ForwardEuler",
+    "Gautschi",
+    "Midpoint",
+    "Neti",
+    "Newmark",
+    "RungeKutta4",
+    "SymplecticEuler",
+    "VImex",
+    "Verlet",
+    "integrator",
+]

@@ -1,0 +1,93 @@
+"""Backward differentiation formulas on u = (x, v), u' = F(t, u) = (v, a): stiffly stable, damping.
+
+    BDF1 (backward Euler):  u+ = u + h F(t + h, u+)                                       order 1
+    BDF2:  u+ = ((1 + w)^2 u - w^2 u-) / (1 + 2w) + h (1 + w)/(1 + 2w) F(t + h, u+)       order 2
+
+with w = h/h-, the ratio to the step before (w = 1: weights 4/3, -1/3, 2/3).  Hairer, Norsett,
+Wanner, Solving Ordinary Differential Equations I (1993), Sec. III.1 and III.5.  BDF2 starts with
+one BDF1 step, whose local error O(h^2) happens once and so keeps the second order; it starts again
+where w exceeds 2, short of the limit 1 + sqrt(2) of zero-stability, or where something other than
+this method has moved the state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ..contracts import Array, State, Step, System
+from .restart import same_state
+from .stage import MAX_ITERATIONS, TOLERANCE, Stage, StageMemory, solve_stage
+
+LARGEST_RATIO = 2.0
+
+
+@dataclass(frozen=True)
+class _Bdf:
+    """tolerance: relative residual of the Newton solve (see stage.py)."""
+
+    tolerance: float = TOLERANCE
+    max_iterations: int = MAX_ITERATIONS
+
+    adaptive: ClassVar[bool] = False
+
+    def _solve(
+        self, system: System, x: Array, v: Array, g: float, state: State, h: float, memory
+    ) -> Stage:
+        """u+ = (x, v) + g F(t + h, u+)."""
+        return solve_stage(
+            system,
+            state.t + h,
+            p=x + g * v,
+            q=v,
+            alpha=g * g,
+            beta=g,
+            travel=h * state.v,
+            memory=memory,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+        )
+
+
+@dataclass(frozen=True)
+class Bdf1(_Bdf):
+    name: ClassVar[str] = "bdf1"
+    order: ClassVar[int] = 1
+
+    def start(self, system: System, state: State) -> StageMemory:
+        return StageMemory()
+
+    def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
+        stage = self._solve(system, state.x, state.v, h, state, h, memory)
+        new = State(state.t + h, stage.x, stage.v)
+        return Step(new, stage.memory, stage.work, notes=stage.notes)
+
+
+class Bdf2Memory(NamedTuple):
+    """The last two states (before: None at a start) and the last solve."""
+
+    state: State
+    before: State | None
+    stage: StageMemory
+
+
+@dataclass(frozen=True)
+class Bdf2(_Bdf):
+    name: ClassVar[str] = "bdf2"
+    order: ClassVar[int] = 2
+
+    def start(self, system: System, state: State) -> Bdf2Memory:
+        return Bdf2Memory(state, None, StageMemory())
+
+    def step(self, system: System, state: State, h: float, memory: Bdf2Memory) -> Step:
+        before = memory.before
+        x, v, g = state.x, state.v, h
+        if before is not None and same_state(memory.state, state):
+            w = h / (state.t - before.t)
+            if w <= LARGEST_RATIO:
+                now, then = (1.0 + w) ** 2 / (1.0 + 2.0 * w), w * w / (1.0 + 2.0 * w)
+                x, v = now * x - then * before.x, now * v - then * before.v
+                g = h * (1.0 + w) / (1.0 + 2.0 * w)
+        stage = self._solve(system, x, v, g, state, h, memory.stage)
+        new = State(state.t + h, stage.x, stage.v)
+        return Step(new, Bdf2Memory(new, state, stage.memory), stage.work, notes=stage.notes)

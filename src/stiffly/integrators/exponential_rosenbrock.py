@@ -1,0 +1,220 @@
+"""Exponential Rosenbrock methods: exprb2, exprb32, exprb42, pexprb43(c2, c3), EPIRK4s3.
+
+The force is linearised at every step, the linear part is solved exactly by phi functions, and
+the remainder D_i = F(U_i) - F(u) - J (U_i - u) is sampled at the nodes c_i:
+
+    U_i = u + c_i h phi_1(c_i h J) F(u)
+    u+  = u + h phi_1(h J) F(u) + h sum_i b_i(h J) D_i
+    no node:   exprb2, order 2 (exponential Rosenbrock-Euler)
+    one node:  b = 2/c^2 phi_3; order 3, and order 4 exactly at c = 3/4 (exprb42, superconvergent)
+    two nodes: b_2 = (2 c3 phi_3 - 6 phi_4)/(c2^2 (c3 - c2)), b_3 likewise; order 4 (pexprb43)
+
+The stages do not use one another, so all of them and the Euler part come from ONE basis.  For a
+force that depends on t, phi_2 terms carry dF/dt.  Error estimates: two nodes, the phi_4 part
+(an embedded third-order method); one node, the whole correction (embedded exprb2).
+
+Sources: Luan & Michels, Efficient exponential time integration for simulating nonlinear coupled
+oscillators (2021), Eqs. 3.8, 3.19, 3.20; Michels, Luan & Tokman, A stiffly accurate integrator for
+elastodynamic problems (2017), Eq. 20, which is pexprb43(1/8, 1/9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, ErrorEstimate, Rayleigh, State, Step, System, Work
+from ..errors import InputError
+from ..matfun.auto import SMALL
+from ..matfun.action import PhiRequest, phi_pairs
+from ..matfun.first_order import FirstOrderFlow
+
+_SUPERCONVERGENT = 0.75
+
+
+@dataclass(frozen=True)
+class Weights:
+    """b_i = sum_k coefficients[i][k] phi_k; `embedded` is what the lower-order method drops."""
+
+    coefficients: tuple[dict[int, float], ...]
+    dropped: tuple[dict[int, float], ...]
+    order: int
+
+
+@lru_cache(maxsize=64)
+def weights(nodes: tuple[float, ...]) -> Weights:
+    """The b_i that satisfy the stiff order conditions for the given nodes."""
+    if len(nodes) == 0:
+        return Weights((), (), 2)
+    if len(nodes) == 1:
+        own = {3: 2.0 / nodes[0] ** 2}
+        return Weights((own,), (own,), 4 if nodes[0] == _SUPERCONVERGENT else 3)
+    c2, c3 = nodes
+    scale2, scale3 = c2**2 * (c3 - c2), c3**2 * (c2 - c3)
+    b2 = {3: 2.0 * c3 / scale2, 4: -6.0 / scale2}
+    b3 = {3: 2.0 * c2 / scale3, 4: -6.0 / scale3}
+    return Weights((b2, b3), ({4: b2[4]}, {4: b3[4]}), 4)
+
+
+def _check_nodes(nodes: tuple[float, ...]) -> None:
+    if len(nodes) > 2 or any(not 0.0 < c <= 1.0 for c in nodes):
+        raise InputError(f"nodes {nodes} must be at most two numbers in (0, 1]: try (1/3, 3/4)")
+    if len(nodes) == 2 and nodes[0] == nodes[1]:
+        raise InputError(f"nodes c2 = c3 = {nodes[0]} coincide: choose two different ones")
+
+
+@lru_cache(maxsize=256)
+def _linear_requests(
+    nodes: tuple[float, ...], h: float, parts: str, rate: bool
+) -> tuple[PhiRequest, ...]:
+    def euler(tau: float, parts: str) -> PhiRequest:
+        terms = ((1, tau, 0),) + (((2, tau * tau, 1),) if rate else ())
+        return PhiRequest(tau, terms, parts)
+
+    return (*(euler(c * h, parts) for c in nodes), euler(h, "xv"))
+
+
+@lru_cache(maxsize=256)
+def _remainder_requests(
+    nodes: tuple[float, ...], h: float, estimate: bool
+) -> tuple[PhiRequest, ...]:
+    def combine(table: tuple[dict[int, float], ...]) -> PhiRequest:
+        terms = tuple((k, h * b, i) for i, own in enumerate(table) for k, b in own.items())
+        return PhiRequest(h, terms)
+
+    w = weights(nodes)
+    if estimate and w.dropped != w.coefficients:
+        return combine(w.coefficients), combine(w.dropped)
+    return (combine(w.coefficients),)
+
+
+@dataclass(frozen=True)
+class ExponentialRosenbrock:
+    """nodes () exprb2, (1,) exprb32, (3/4,) exprb42, (c2, c3) pexprb43, (1/8, 1/9) epirk4s3.
+
+    tol: relative accuracy of the matrix functions; method: evaluator name (see matfun.EVALUATORS,
+    and 'skew' with basis=m for a fixed budget that conserves the linear energy);
+    estimate: also compute the embedded error.
+    """
+
+    nodes: tuple[float, ...] = (1 / 3, 3 / 4)
+    tol: float = 1e-8
+    method: str = "auto"
+    basis: int | None = None
+    estimate: bool = False
+
+    def __post_init__(self) -> None:
+        _check_nodes(self.nodes)
+
+    @property
+    def order(self) -> int:
+        return weights(self.nodes).order
+
+    @property
+    def adaptive(self) -> bool:
+        return len(self.nodes) > 0
+
+    def start(self, system: System, state: State) -> Any:
+        return None
+
+    def step(self, system: System, state: State, h: float, memory: Any) -> Step:
+        tangent = system.tangent(state)
+        damping = tangent.damping
+        if tangent.symmetric and (damping is None or isinstance(damping, Rayleigh)):
+            flow = _HalfSize(self, tangent.stiffness, damping)
+        else:
+            flow = FirstOrderFlow(tangent, self.tol)
+        return self._step(system, state, h, flow)
+
+    def _step(self, system: System, state: State, h: float, flow: Any) -> Step:
+        x, v, t = state.x, state.v, state.t
+        a = system.acceleration(state)
+        rate = system.acceleration_rate(state) if system.time_dependent else None
+        # 1. every stage and the Euler part: u + tau phi_1(tau J) F + tau^2 phi_2(tau J) F_t
+        stages, (dx, dv) = flow.linear(self.nodes, h, v, a, rate, system.velocity_dependent)
+        # 2. remainders at the nodes: they have no position part
+        remainders = []
+        for c, (sx, sv) in zip(self.nodes, stages, strict=True):
+            there = State(t + c * h, x + sx, v if sv is None else v + sv)
+            d = system.acceleration(there) - a - flow.tangent_force(sx, sv)
+            remainders.append(d if rate is None else d - (c * h) * rate)
+        # 3. their contribution, unless it drowns in the tolerance
+        error = None
+        size = max((sqrt(np.dot(d, d)) for d in remainders), default=0.0)
+        if remainders and not self._negligible(size, h, dx, dv):
+            (cx, cv), (ex, ev) = flow.remainder(
+                weights(self.nodes), h, remainders, dx, dv, self.estimate
+            )
+            dx, dv = dx + cx, dv + cv
+        else:
+            ex, ev = np.zeros_like(x), np.zeros_like(v)
+        if self.estimate:
+            error = ErrorEstimate(ex, ev, remainder=h * size)
+        work = Work(1 + len(remainders), 1, flow.products)
+        new = State(t + h, x + dx, v + dv)
+        return Step(new, None, work, error, {"method": flow.used})
+
+    def _negligible(self, size: float, h: float, dx: Array, dv: Array) -> bool:
+        """|h b_i D_i| <= h |D| for every method here: far below what is asked of dx and dv."""
+        small = 1e-3 * self.tol
+        limit = small * sqrt(np.dot(dv, dv))
+        return h * size <= limit and h * h * size <= small * sqrt(np.dot(dx, dx))
+
+
+class _HalfSize:
+    """phi functions through the symmetric A: D = 0 or Rayleigh."""
+
+    def __init__(self, config: ExponentialRosenbrock, A: Any, damping: Rayleigh | None) -> None:
+        self.config, self.A, self.damping = config, A, damping
+        self.products, self.used = 0, ""
+
+    def _evaluate(self, requests, vectors, scale=None):
+        config = self.config
+        rows, action = phi_pairs(
+            self.A,
+            self.damping,
+            requests,
+            vectors,
+            tol=config.tol,
+            scale=scale,
+            method=config.method,
+            basis=config.basis,
+        )
+        self.products += action.products
+        self.used = action.method
+        return rows
+
+    def linear(self, nodes, h, v, a, rate, with_velocity):
+        parts = "xv" if with_velocity else "x"
+        requests = _linear_requests(nodes, h, parts, rate is not None)
+        vectors = [(v, a)] if rate is None else [(v, a), (None, rate)]
+        rows = self._evaluate(requests, vectors)
+        if with_velocity:
+            stages = [(rows[2 * i], rows[2 * i + 1]) for i in range(len(nodes))]
+        else:
+            stages = [(rows[i], None) for i in range(len(nodes))]
+        return stages, (rows[-2], rows[-1])
+
+    def tangent_force(self, sx: Array, sv: Array | None) -> Array:
+        """-A sx - D sv, the part of the force that the linear flow already has."""
+        self.products += 1
+        f = -self.A.apply(sx)
+        if self.damping is not None and sv is not None:
+            f -= self.damping.alpha * sv
+            if self.damping.beta:
+                self.products += 1
+                f -= self.damping.beta * self.A.apply(sv)
+        return f
+
+    def remainder(self, weights, h, remainders, dx, dv, estimate):
+        requests = _remainder_requests(self.config.nodes, h, estimate)
+        scale = None
+        if self.A.size > SMALL:  # a correction need not be better than what it corrects
+            size = (sqrt(self.A.dot(dx, dx)), sqrt(self.A.dot(dv, dv)))
+            scale = np.array(size * len(requests))
+        rows = self._evaluate(requests, [(None, d) for d in remainders], scale)
+        return (rows[0], rows[1]), (rows[-2], rows[-1])

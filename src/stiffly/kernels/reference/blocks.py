@@ -1,0 +1,75 @@
+"""NumPy/SciPy twins of kernels.cpu.blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "block_apply",
+    "block_chebyshev_step",
+    "block_gershgorin",
+    "column_dot",
+    "csr_apply",
+    "csr_chebyshev_step",
+    "scale_block_rows",
+]
+
+
+def column_dot(a, b):
+    return (a * b).sum(axis=0)
+
+
+def _bsr(indptr, indices, blocks):
+    n = 3 * (indptr.size - 1)
+    return sp.bsr_matrix((blocks.reshape(-1, 3, 3), indices, indptr), shape=(n, n))
+
+
+def _csr(indptr, indices, data):
+    n = indptr.size - 1
+    return sp.csr_matrix((data, indices, indptr), shape=(n, n))
+
+
+def block_apply(indptr, indices, blocks, b):
+    return _bsr(indptr, indices, blocks) @ b
+
+
+def csr_apply(indptr, indices, data, b):
+    return _csr(indptr, indices, data) @ b
+
+
+def _chebyshev_step(A, s, t, x, z, coefficients, out):
+    z[:] = s * (A @ x) + t * x - z
+    out += z @ coefficients.T
+
+
+def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out):
+    _chebyshev_step(_bsr(indptr, indices, blocks), s, t, x, z, coefficients, out)
+
+
+def csr_chebyshev_step(indptr, indices, data, s, t, x, z, coefficients, out):
+    _chebyshev_step(_csr(indptr, indices, data), s, t, x, z, coefficients, out)
+
+
+def scale_block_rows(indptr, blocks, diagonal):
+    scaled = blocks.copy()
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            scaled[p] /= diagonal[3 * i : 3 * i + 3, None]
+    return scaled
+
+
+def block_gershgorin(indptr, indices, blocks):
+    low, high, largest = np.inf, -np.inf, -np.inf
+    for i in range(indptr.size - 1):
+        own = slice(indptr[i], indptr[i + 1])
+        ends = np.zeros(3)
+        radius = 0.0
+        for j, block in zip(indices[own], blocks[own], strict=True):
+            if j == i:
+                ends = np.linalg.eigvalsh(block)
+            else:
+                radius += np.linalg.norm(block)
+        low, high = min(low, ends[0] - radius), max(high, ends[2] + radius)
+        largest = max(largest, ends[2])
+    return low, high, largest

@@ -1,0 +1,17 @@
+"""Matrix functions: Stumpff and phi functions of operators applied to vectors."""
+
+from .action import SecondOrderOperator, phi_action
+from .auto import EVALUATORS, evaluate
+from .phi import phi
+from .stumpff import StumpffMap, Term, stumpff
+
+__all__ = [
+    "EVALUATORS",
+    "SecondOrderOperator",
+    "StumpffMap",
+    "Term",
+    "evaluate",
+    "phi",
+    "phi_action",
+    "stumpff",
+]

@@ -1,0 +1,190 @@
+"""sum_k phi_k(hJ) v_k, to a tolerance: in half-size symmetric form whenever J allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Action, Array, Rayleigh
+from ..errors import InputError
+from .arnoldi import general_phi_actions
+from .auto import evaluate
+from .operators import BaseOperator, as_symmetric
+from .phi import K_MAX
+from .rayleigh import PhiTerm, RayleighMap
+from .skew import PhiRequest, skew
+from .stumpff import StumpffMap, Term
+from .tolerance import check_tol
+
+Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None for zero
+
+
+class SecondOrderOperator:
+    """J = [[0, I], [-A, -D]] for x'' + D x' + A x = 0, with A symmetric, D Rayleigh or None."""
+
+    def __init__(self, A: Any, damping: Rayleigh | None = None, *, mass: Any = None) -> None:
+        """A: array, SciPy sparse matrix, LinearOperator or operator; symmetric (checked)."""
+        self.A: BaseOperator = as_symmetric(A, mass)
+        self.damping = damping
+        self.shape = (2 * self.A.size, 2 * self.A.size)
+
+    def matvec(self, u: Array) -> Array:
+        n = self.A.size
+        x, v = u[:n], u[n:]
+        a = -self.A.apply(x)
+        if self.damping is not None:
+            a -= self.damping.alpha * v + self.damping.beta * self.A.apply(v)
+        return np.concatenate([v, a])
+
+
+@lru_cache(maxsize=256)
+def half_size_map(
+    requests: tuple[PhiRequest, ...],
+    present: tuple[tuple[bool, bool], ...],
+    damping: Rayleigh | None,
+) -> StumpffMap | RayleighMap:
+    """The requests as scalar functions of A; present: which halves of each vector are nonzero."""
+    column: dict[tuple[int, int], int] = {}
+    for index, halves in enumerate(present):
+        for half in (0, 1):
+            if halves[half]:
+                column[index, half] = len(column)
+    entries = []  # (row, column, k, tau, factor, part, source)
+    row = 0
+    for request in requests:
+        for part in range(len(request.parts)):
+            for k, factor, vector in request.terms:
+                for source in (0, 1):
+                    if (vector, source) in column:
+                        entries.append(
+                            (row, column[vector, source], k, request.tau, factor, part, source)
+                        )
+            row += 1
+    if damping is not None:
+        terms = tuple(PhiTerm(*entry) for entry in entries)
+        return RayleighMap(row, len(column), damping.alpha, damping.beta, terms)
+    return StumpffMap(row, len(column), tuple(_stumpff_term(*entry) for entry in entries))
+
+
+def _stumpff_term(row, column, k, tau, factor, part, source) -> Term:
+    """phi_k(tau J) = [[c_k, tau c_(k+1)], [-tau A c_(k+1), c_k]] at tau^2 A."""
+    if part == source:
+        return Term(row, column, k, tau, factor)
+    if part == 0:
+        return Term(row, column, k + 1, tau, factor * tau)
+    return Term(row, column, k + 1, tau, -factor * tau, power=1)
+
+
+def phi_pairs(
+    A: BaseOperator,
+    damping: Rayleigh | None,
+    requests: tuple[PhiRequest, ...],
+    vectors: Sequence[Pair],
+    *,
+    tol: float,
+    scale: Array | None = None,
+    method: str = "auto",
+    basis: int | None = None,
+) -> tuple[list[Array], Action]:
+    """Rows x_0, v_0, x_1, v_1, ... of the requests (v left out where parts = 'x').
+
+    All requests share one basis per vector; scale (rows,) as in `matfun.tolerance`.
+    """
+    if method == "skew":
+        return _skew_rows(A, damping, requests, vectors, tol, basis)
+    present = tuple((p is not None, q is not None) for p, q in vectors)
+    columns = [half for pair in vectors for half in pair if half is not None]
+    functions = half_size_map(requests, present, damping)
+    action = evaluate(A, functions, columns, tol=tol, scale=scale, method=method)
+    return action.value, action
+
+
+def _skew_rows(A, damping, requests, vectors, tol, basis):
+    if damping is not None:
+        raise InputError("skew Lanczos conserves energy and cannot damp: use method='auto'")
+    pairs, action = skew(A, requests, vectors, tol=tol, basis=basis)
+    rows = [half for pair, r in zip(pairs, requests, strict=True) for half in pair[: len(r.parts)]]
+    return rows, action
+
+
+def _split(vector: Array | None, n: int) -> Pair:
+    if vector is None:
+        return None, None
+    p, q = vector[:n], vector[n:]
+    return (p if p.any() else None), (q if q.any() else None)
+
+
+def _check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
+    if not 1 <= len(vectors) <= K_MAX:
+        raise InputError(f"between 1 and {K_MAX} vectors v_0..v_p are needed, got {len(vectors)}")
+    checked: list[Array | None] = []
+    for k, v in enumerate(vectors):
+        if v is None:
+            checked.append(None)
+            continue
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        if v.shape != (size,):
+            raise InputError(f"vector v_{k} has shape {v.shape}, J acts on ({size},)")
+        if not np.all(np.isfinite(v)):
+            raise InputError(f"vector v_{k} holds NaN or infinite entries: check the state")
+        checked.append(v if v.any() else None)
+    return checked
+
+
+def phi_action(
+    J: Any,
+    h: float,
+    vectors: Sequence[Any],
+    tol: float = 1e-6,
+    *,
+    method: str = "auto",
+    basis: int | None = None,
+) -> Action:
+    """sum_k phi_k(hJ) v_k for vectors [v_0, ..., v_p] (None stands for zero).
+
+    J: a `SecondOrderOperator` (half-size symmetric form, position and velocity halves each to
+    `tol` of their own norm), or any square array, SciPy sparse matrix or LinearOperator.
+    method: auto, dense, batched, lanczos, chebyshev, skew (second order) or auto (general J).
+    basis: with method='skew', use exactly that many basis vectors (a fixed budget).
+    """
+    check_tol(tol)
+    if not np.isfinite(h):
+        raise InputError(f"h must be a finite number, got {h}")
+    size = int(J.shape[0])
+    checked = _check_vectors(vectors, size)
+    if all(v is None for v in checked):
+        return Action(np.zeros(size), 0.0, 0, "all vectors are zero")
+    if not isinstance(J, SecondOrderOperator):
+        if method != "auto":
+            raise InputError(
+                f"method {method} needs a SecondOrderOperator: wrap the symmetric A, or use auto"
+            )
+        return _general(J, h, checked, tol)
+    pairs = [_split(v, J.A.size) for v in checked]
+    terms = tuple((k, 1.0, k) for k, v in enumerate(checked) if v is not None)
+    rows, action = phi_pairs(
+        J.A,
+        J.damping,
+        (PhiRequest(float(h), terms),),
+        pairs,
+        tol=tol,
+        method=method,
+        basis=basis,
+    )
+    return Action(np.concatenate(rows), action.error, action.products, action.method)
+
+
+def _general(J: Any, h: float, vectors: list[Array | None], tol: float) -> Action:
+    """The general evaluator sums tau^k phi_k(tau J) v_k, so v_k is divided by h^k."""
+    if h < 0.0:
+        J, h = -J, -h
+    if h == 0.0:
+        from math import factorial
+
+        total = sum(v / factorial(k) for k, v in enumerate(vectors) if v is not None)
+        return Action(total, 0.0, 0, "h = 0")
+    scaled = [None if v is None else v / h**k for k, v in enumerate(vectors)]
+    return general_phi_actions(J, [h], scaled, tol)[0]

@@ -1,0 +1,462 @@
+"""Actions of phi functions for any square real J, symmetric or not.
+
+Convention of this file, for every time tau asked for (powers of tau OUTSIDE the vectors):
+
+    w(tau) = sum_k tau^k phi_k(tau J) v_k,
+
+the solution of w' = J w + sum_(k>0) t^(k-1)/(k-1)! v_k, w(0) = v_0.  All times come from one pass
+of Arnoldi time-stepping on the augmented system [[J, B], [0, N]] (Niesen & Wright 2012;
+Gaudreault, Rainwater & Tokman 2018); times inside a substep are read off its basis.
+
+Two things keep it honest:
+- J is balanced first, D^-1 J D with a diagonal D: on [[0, I], [-A, 0]] a raw Krylov basis mixes
+  numbers that differ by omega^2 and loses its digits without a sign of it;
+- the error estimate integrates the residual norm h_(m+1,m) |e_m^T exp(s H_m) e_1|.  It follows
+  from the Arnoldi relation alone, so it also holds where the basis is not orthogonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from stiffly.contracts import Action, Array
+from stiffly.errors import InputError, NotConverged
+
+DENSE_SIZE = 60  # up to here exponentials of the whole matrix cost less than a Krylov basis
+_EPS = float(np.finfo(float).eps)
+_SAFETY = 0.25  # share of the tolerance one pass plans to spend
+_OVERLAP = 0.9  # |<v_new, v_early>| at which an incomplete basis counts as collapsed
+_BASIS_MEMORY = 50_000_000  # numbers in a basis (400 MB)
+
+
+def balance_of(J: Any) -> tuple[Array, int]:
+    """(d, products): d > 0 evens out rows and columns of D^-1 J D, at that many products of J.
+
+    Osborne's iteration on all coordinates at once (hence the damped exponent): with the entries
+    of J where there are any, with random vectors where only products are known (Chen & Demmel
+    2000).  Powers of four: scaling is exact, and noisy estimates of one number mostly agree.
+    """
+    n, products = J.shape[0], 0
+    d = np.ones(n)
+    if isinstance(J, LinearOperator):
+        probes = np.random.default_rng(20).standard_normal((2, 3, n))
+        products = _balance_by_products(J, probes, d)
+    else:
+        size = abs(J)
+        size = size - (sp.diags(size.diagonal()) if sp.issparse(J) else np.diag(size.diagonal()))
+        transposed = size.T.tocsr() if sp.issparse(J) else size.T
+        for _ in range(12):
+            _even_out(d, (size @ d) / d, (transposed @ (1.0 / d)) * d, 0.25)
+    return np.exp2(2.0 * np.rint(0.5 * np.log2(d))), products
+
+
+def _balance_by_products(J: LinearOperator, probes: Array, d: Array) -> int:
+    """Without J^T only rows can be evened out; kept only where that makes J clearly smaller."""
+    count, norms, two_sided = 0, [], True
+    for batch in probes:
+        rows = _rms([J.matvec(d * z) / d for z in batch])
+        norms.append(float(np.linalg.norm(rows)))
+        count += len(batch)
+        try:
+            columns = _rms([J.rmatvec(z / d) * d for z in batch]) if two_sided else None
+        except (NotImplementedError, TypeError, AttributeError):
+            two_sided, columns = False, None
+        if columns is not None:
+            count += len(batch)
+            _even_out(d, rows, columns, 0.25)
+        elif len(norms) < len(probes) and rows.any():
+            middle = np.exp(np.log(rows[rows > 0.0]).mean())
+            _even_out(d, rows, np.full_like(rows, middle), 0.5)
+    if not two_sided and not norms[-1] < 0.5 * norms[0]:
+        d[:] = 1.0
+    return count
+
+
+def _rms(vectors: list[Array]) -> Array:
+    return np.sqrt(np.mean(np.square(vectors), axis=0))
+
+
+def _even_out(d: Array, rows: Array, columns: Array, power: float) -> None:
+    alive = (rows > 0.0) & (columns > 0.0)
+    d[alive] *= (rows[alive] / columns[alive]) ** power
+
+
+class _Augmented:
+    """z = (w, q), q_i = eta (t/T)^i / i!:  w' = D^-1 J D w + B q,  q_i' = q_(i-1) / T."""
+
+    def __init__(self, apply: Callable, d: Array, vectors: list[Array | None], T: float) -> None:
+        n = d.size
+        self.apply, self.d, self.n, self.p, self.T = apply, d, n, len(vectors) - 1, T
+        self.products = 0
+        columns = [np.zeros(n) if v is None else v / d for v in vectors]
+        self.w0 = columns[0]
+        B = np.array([b * T**k for k, b in enumerate(columns[1:])]).reshape(self.p, n)
+        largest = T * float(np.linalg.norm(B, axis=1).max(initial=0.0))
+        self.eta = 2.0 ** np.ceil(np.log2(largest)) if largest > 0.0 else 1.0
+        self.B = B / self.eta
+
+    def state(self, w: Array, t: float) -> Array:
+        q = [self.eta * (t / self.T) ** i / factorial(i) for i in range(self.p)]
+        return np.concatenate([w, q])
+
+    def product(self, z: Array) -> Array:
+        n, out = self.n, np.zeros_like(z)
+        if z[:n].any():  # a zero vector costs no product (Luan et al. 2019)
+            self.products += 1
+            out[:n] = self.apply(self.d * z[:n]) / self.d
+        if self.p:
+            out[:n] += z[n:] @ self.B
+            out[n + 1 :] = z[n:-1] / self.T
+        return out
+
+    def matrix(self, J: Array) -> Array:
+        n, p = self.n, self.p
+        M = np.zeros((n + p, n + p))
+        M[:n, :n] = J * self.d / self.d[:, None]
+        M[:n, n:] = self.B.T
+        M[n + 1 :, n:-1] = np.eye(max(p - 1, 0)) / self.T
+        return M
+
+
+class _Scale:
+    """In which norms, and against what, an error counts.
+
+    Default: relative to w, in the balanced AND in the plain 2-norm, so that positions cannot
+    hide behind velocities nor the other way round.  With norm_scale s: root mean square of e / s.
+    """
+
+    def __init__(self, d: Array, norm_scale: Array | None) -> None:
+        self.relative = norm_scale is None
+        if norm_scale is not None:
+            self.weights = (d / norm_scale / np.sqrt(d.size))[None]
+        else:
+            self.weights = np.stack([np.ones(d.size), d][: 1 if np.ptp(d) == 0.0 else 2])
+
+    def norms(self, w: Array) -> Array:
+        return np.sqrt(np.square(self.weights * w).sum(axis=1))
+
+    def reference(self, w: Array) -> Array:
+        return np.maximum(self.norms(w), 1e-300) if self.relative else np.ones(1)
+
+
+class _Basis:
+    """The Arnoldi relation A V_m = V_(m+1) H of one substep, V row by row."""
+
+    def __init__(self, system: _Augmented, size: int, window: int | None) -> None:
+        length = system.n + system.p
+        self.size = min(size, length, max(20, _BASIS_MEMORY // length))
+        self.system, self.window = system, window
+        self.V = np.empty((self.size + 1, length))
+        self.H = np.zeros((self.size + 1, self.size + 1))
+
+    def begin(self, z: Array) -> None:
+        self.beta = float(np.linalg.norm(z))
+        self.V[0] = z / self.beta
+        self.H[:] = 0.0
+        self.m, self.exact, self.collapsed = 0, False, False
+
+    def extend(self) -> None:
+        m, V = self.m, self.V
+        u = self.system.product(V[m])
+        before = float(np.linalg.norm(u))
+        if not np.isfinite(before):
+            raise NotConverged("phi functions: J b is not finite: check J, or take a smaller step")
+        first = 0 if self.window is None else max(0, m + 1 - self.window)
+        for _ in range(2):  # classical Gram-Schmidt, twice is enough
+            c = V[first : m + 1] @ u
+            u -= c @ V[first : m + 1]
+            self.H[first : m + 1, m] += c
+        norm = float(np.linalg.norm(u))
+        self.m = m + 1
+        self.exact = norm <= 10.0 * _EPS * before or (first == 0 and m + 1 == V.shape[1])
+        self.H[m + 1, m] = 0.0 if self.exact else norm
+        V[m + 1] = 0.0 if self.exact else u / norm
+        if first > 0:
+            self.collapsed |= bool(np.abs(V[: min(first, 4)] @ V[m + 1]).max() > _OVERLAP)
+
+    def coefficients(self, tau: float) -> tuple[Array, float, float]:
+        """(y, error, rounding): w(tau) = V_(m+1)^T y and bounds on what it misses.
+
+        The row of h_(m+1,m) stays in the exponent: that adds the first term of the error to the
+        result (the corrected scheme), while the estimate remains that of the plain one.
+        """
+        m = self.m
+        H = self.H[: m + 1, : m + 1].copy()
+        H[:, m] = 0.0
+        spread = tau * np.abs(H).max()
+        octaves = 3 + max(0, int(np.ceil(np.log2(max(spread, 1.0)))))
+        step = tau / 2.0**octaves
+        powers = [scipy.linalg.expm(step * H)]
+        y = self.beta * powers[0][:, 0]
+        residual, largest = step * abs(y[m - 1]), self.beta
+        with np.errstate(all="ignore"):
+            # octave k runs from 2^k to 2^(k+1) steps: no early transient slips between samples
+            for k in range(octaves):
+                pieces = min(4, 2**k)
+                for _ in range(pieces):
+                    y = powers[max(0, k - 2)] @ y
+                    residual += step * 2.0**k / pieces * abs(y[m - 1])
+                largest = max(largest, float(np.linalg.norm(y)))
+                if k < octaves - 3:
+                    powers.append(powers[-1] @ powers[-1])
+            # what is lost at s travels on under exp((tau - s) J), seen here through H
+            sizes = [np.abs(P) for P in powers]
+            growth = max(P.sum(axis=0).max() * P.sum(axis=1).max() for P in sizes) ** 0.5
+            mean_growth = max(float(np.linalg.norm(P)) for P in sizes) / (m + 1) ** 0.5
+            error = residual * H[m, m - 1] * max(1.0, growth)
+            rounding = _EPS * largest * (2.0 + spread * max(1.0, mean_growth))
+        finite = np.isfinite(error + rounding)
+        return y, float(error if finite else np.inf), float(rounding if finite else np.inf)
+
+    def value(self, y: Array) -> Array:
+        return y @ self.V[: self.m + 1, : self.system.n]
+
+
+class _March:
+    """One march from 0 to the last tau that plans to spend `share` of the reference as error."""
+
+    def __init__(self, basis: _Basis, scale: _Scale, taus: Array, share: float, limit: int) -> None:
+        self.basis, self.system, self.scale = basis, basis.system, scale
+        self.taus, self.share, self.limit = taus, share, limit
+        self.values: list[Array] = []
+        self.errors: list[float] = []
+        self.substeps = self.largest_basis = 0
+        self._run()
+
+    def _run(self) -> None:
+        t, w, carried = 0.0, self.system.w0, np.zeros(len(self.scale.weights))
+        while len(self.values) < len(self.taus):
+            self.basis.begin(self.system.state(w, t))
+            tau = self._grow(w, self.taus[-1] - t)
+            self.substeps += 1
+            self.largest_basis = max(self.largest_basis, self.basis.m)
+            for inside in self.taus[len(self.values) :]:
+                if inside - t > tau:
+                    break
+                value, error = self._evaluate(w, carried, inside - t)
+                self.values.append(value * self.system.d)
+                self.errors.append(float((error / self.scale.reference(value)).max()))
+            if len(self.values) < len(self.taus):
+                w, carried = self._evaluate(w, carried, tau)
+                t += tau
+
+    def _evaluate(self, w: Array, carried: Array, s: float) -> tuple[Array, Array]:
+        """w after the time s, and its error: the one carried in is taken to grow as w does."""
+        y, error, rounding = self.basis.coefficients(s)
+        new = self.basis.value(y)
+        before, after = self.scale.norms(w), self.scale.norms(new)
+        growth = np.maximum(1.0, after / np.where(before > 0.0, before, np.inf))
+        return new, carried * growth + (error + rounding) * self._direction()
+
+    def _direction(self) -> Array:
+        """Norm of the error's direction: it leaves along v_(m+1) and then turns with J."""
+        last = self.basis.V[max(0, self.basis.m - 1) : self.basis.m + 1, : self.system.n]
+        return np.max([self.scale.norms(v) for v in last], axis=0)
+
+    def _grow(self, w: Array, remaining: float) -> float:
+        """Grow the basis until it spans all that remains, or is full: then shorten the substep."""
+        basis, check = self.basis, 4
+        while True:
+            if self.system.products >= self.limit:
+                raise NotConverged(
+                    f"phi functions: {self.limit} products of J did not reach the last time: take "
+                    "a smaller step, loosen tol or raise max_products"
+                )
+            basis.extend()
+            full = basis.exact or basis.m == basis.size
+            if not basis.collapsed:
+                if basis.m < check and not full:
+                    continue
+                check = basis.m + max(3, basis.m // 12)
+                if self._meets(w, remaining):
+                    return remaining
+            if basis.collapsed:  # incomplete orthogonalisation has failed: start the substep over
+                basis.window, check = None, 4
+                basis.begin(basis.beta * basis.V[0])
+            elif full:
+                return self._shorten(w, remaining)
+
+    def _meets(self, w: Array, tau: float) -> bool:
+        y, error, rounding = self.basis.coefficients(tau)
+        if not np.isfinite(error):
+            return False
+        reference = np.maximum(self.scale.reference(w), self.scale.reference(self.basis.value(y)))
+        allowed = max(self.share * tau / self.taus[-1], 4.0 * _EPS) * reference
+        direction = self._direction()
+        if self.basis.window is not None and np.any(rounding * direction > allowed):
+            self.basis.collapsed = True
+        return bool(np.all(error * direction <= allowed))
+
+    def _shorten(self, w: Array, bad: float) -> float:
+        good, tau = 0.0, 0.5 * bad
+        for _ in range(80):
+            if self._meets(w, tau):
+                good = tau
+            else:
+                bad = tau
+            if bad < 1.15 * good:
+                return good
+            tau = float(np.sqrt(good * bad)) if good else 0.5 * bad
+        raise NotConverged(
+            f"phi functions: no substep down to {tau:.1e} meets the tolerance, or the result is "
+            "not finite: check J and the vectors, loosen tol or take a smaller step"
+        )
+
+
+def arnoldi_phi(
+    apply: Callable[[Array], Array],
+    n: int,
+    taus: Sequence[float],
+    vectors: Sequence[Array | None],
+    *,
+    tol: float,
+    norm_scale: Array | None = None,
+    balance: Array | None = None,
+    max_basis: int = 100,
+    window: int | None = None,
+    max_products: int = 20_000,
+) -> list[Action]:
+    """w(tau) = sum_k tau^k phi_k(tau J) v_k at every tau (positive, increasing), from one pass.
+
+    apply: b (n,) -> J b.  vectors: v_0 .. v_p, each (n,) or None for zero.
+    tol: bound on the error relative to w(tau) in the 2-norm, plain and balanced; with norm_scale
+    (n,) > 0: on the root mean square of error / norm_scale.  Met, or NotConverged is raised.
+    balance: d of `balance_of`; None computes it from a few products.
+    window: orthogonalise against this many vectors only, against all where that fails.
+    Each Action carries the products of the whole pass.
+    """
+    times, data = _checked(n, taus, vectors, tol)
+    if all(v is None for v in data):
+        return [Action(np.zeros(n), 0.0, 0, "zero: every vector is zero") for _ in times]
+    spent = 0
+    if balance is None:
+        balance, spent = balance_of(LinearOperator((n, n), matvec=apply, dtype=np.float64))
+    system = _Augmented(apply, balance, data, float(times[-1]))
+    basis, scale = _Basis(system, max_basis, window), _Scale(balance, norm_scale)
+    share, worst = _SAFETY * tol, np.inf
+    for _ in range(3):
+        march = _March(basis, scale, times, share, max_products)
+        worst = max(march.errors)
+        if worst <= tol:
+            products, method = spent + system.products, _describe(march, window)
+            pairs = zip(march.values, march.errors, strict=True)
+            return [Action(w, error, products, method) for w, error in pairs]
+        share *= _SAFETY * tol / worst  # the result is smaller than its history: ask for more
+    raise NotConverged(
+        f"phi functions: estimated error {worst:.1e} instead of {tol:.1e} after {system.products} "
+        "products, at the rounding of the data: loosen tol, take a smaller step, give norm_scale"
+    )
+
+
+def _describe(march: _March, window: int | None) -> str:
+    kept = march.basis.window
+    how = "full orthogonalisation" if kept is None else f"window of {kept}"
+    why = f" (window of {window} lost orthogonality)" if window is not kept else ""
+    return f"arnoldi: {march.substeps} substep(s), basis of {march.largest_basis}, {how}{why}"
+
+
+def _checked(
+    n: int, taus: Sequence[float], vectors: Sequence[Array | None], tol: float
+) -> tuple[Array, list[Array | None]]:
+    times = np.atleast_1d(np.asarray(taus, dtype=np.float64))
+    steps = np.diff(times, prepend=0.0)
+    if times.ndim != 1 or not times.size or not np.all((steps > 0.0) & np.isfinite(times)):
+        raise InputError("phi functions: times must be positive, finite and increasing: sort them")
+    if not tol > 0.0:
+        raise InputError(f"phi functions: tol must be positive, got {tol}")
+    data: list[Array | None] = []
+    for k, v in enumerate(vectors):
+        if v is not None and (
+            np.iscomplexobj(v) or np.shape(v) != (n,) or not np.isfinite(v).all()
+        ):
+            raise InputError(f"phi functions: vector {k} must be real, finite and of shape ({n},)")
+        data.append(np.asarray(v, dtype=np.float64) if v is not None and np.any(v) else None)
+    while len(data) > 1 and data[-1] is None:
+        data.pop()
+    return times, data or [None]
+
+
+def dense_phi(
+    J: Array,
+    taus: Sequence[float],
+    vectors: Sequence[Array | None],
+    *,
+    norm_scale: Array | None = None,
+    balance: Array | None = None,
+) -> list[Action]:
+    """The same sums for a small (n, n) array, from exponentials of the augmented matrix.
+
+    Good to rounding; the error reported is that of exp(tau J) when J is rounded: eps |tau J|.
+    """
+    n = J.shape[0]
+    times, data = _checked(n, taus, vectors, 1.0)
+    d = balance_of(J)[0] if balance is None else balance
+    scale, system = _Scale(d, norm_scale), _Augmented(J.__matmul__, d, data, float(times[-1]))
+    M, z = system.matrix(J), system.state(system.w0, 0.0)
+    before, whole, actions = 0.0, M, []
+    for tau in times:
+        with np.errstate(all="ignore"):
+            half = whole if tau == 2.0 * before else scipy.linalg.expm(0.5 * tau * M)
+            whole = half @ half
+            w = (half @ (half @ z))[:n]
+            conditioning = 1.0 + 4.0 * tau * np.abs(M).sum(axis=0).max()
+            error = _EPS * conditioning * float((scale.norms(w) / scale.reference(w)).max())
+        if not np.isfinite(error):
+            raise NotConverged(
+                f"phi functions: exp({tau:.1e} J) overflows: take a smaller step or check J"
+            )
+        before = tau
+        actions.append(Action(w * d, error, 0, f"dense: n = {n} <= {DENSE_SIZE}"))
+    return actions
+
+
+def general_phi_actions(
+    J: Any,
+    taus: Sequence[float],
+    vectors: Sequence[Array | None],
+    tol: float,
+    *,
+    norm_scale: Array | None = None,
+    balance: Array | None = None,
+    window: int | None = None,
+) -> list[Action]:
+    """w(tau) = sum_k tau^k phi_k(tau J) v_k at every tau: dense for small arrays, else Arnoldi.
+
+    J: (n, n) array, SciPy sparse matrix or LinearOperator; the rest as in `arnoldi_phi`.
+    """
+    matrix_free = isinstance(J, LinearOperator)
+    if not matrix_free:
+        J = sp.csr_matrix(J) if sp.issparse(J) else np.asarray(J)
+        if not np.isfinite(J.data if sp.issparse(J) else J).all():
+            raise InputError("phi functions: J holds NaN or infinite entries: check the Jacobian")
+    if len(J.shape) != 2 or J.shape[0] != J.shape[1] or np.dtype(J.dtype).kind == "c":
+        raise InputError(f"phi functions: J must be square and real, got {J.dtype} {J.shape}")
+    n, spent = J.shape[0], 0
+    if n <= DENSE_SIZE and not matrix_free:
+        small = J.toarray() if sp.issparse(J) else J
+        actions = dense_phi(small, taus, vectors, norm_scale=norm_scale, balance=balance)
+        worst = max(a.error for a in actions)
+        if worst > tol:
+            raise NotConverged(f"phi functions: rounding {worst:.1e} exceeds {tol:.1e}: loosen tol")
+        return actions
+    if balance is None:
+        balance, spent = balance_of(J)
+    actions = arnoldi_phi(
+        J.matvec if matrix_free else J.__matmul__,
+        n,
+        taus,
+        vectors,
+        tol=tol,
+        norm_scale=norm_scale,
+        balance=balance,
+        window=window,
+    )
+    why = "products only" if matrix_free else f"n = {n} > {DENSE_SIZE}"
+    return [Action(a.value, a.error, a.products + spent, f"{a.method}; {why}") for a in actions]

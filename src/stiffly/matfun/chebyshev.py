@@ -1,0 +1,199 @@
+"""f(A) b by a Chebyshev series: no inner products, three vectors of memory per column.
+
+On [low, high] the series of cos(tau sqrt(lam)) has Bessel coefficients J_2k(tau omega_max): the
+degree is tau omega_max / 2 plus a few, whatever the vector.  The truncation error is bounded by
+the tail of the coefficients times |T_k b| / |b|, which is at most 1 when the spectrum lies inside
+the interval; the measured value replaces the 1, so that wrong bounds show up and are mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.fft import dct
+
+from ..contracts import Action, Array, Bounds, SpectralMap
+from ..errors import NotConverged
+from . import bounds as spectral_bounds
+from .operators import BaseOperator
+from .tolerance import ROUNDING, allowed_error, check_tol, relative_error
+
+_MAX_DEGREE = 2**15
+_GROWTH_LIMIT = 1e4  # |T_k b| / |b| beyond which the interval is widened and the sum restarted
+_EPS = np.finfo(float).eps
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """Coefficients c (degree + 1, n_out, n_in); sup (n_out, n_in): largest |f| on the part of the
+    interval where A is not negative; noise: rounding of one coefficient relative to the largest."""
+
+    c: Array
+    sup: Array
+    noise: float
+
+
+def _series(functions: SpectralMap, low: float, high: float) -> _Series:
+    """Coefficients long enough to reach the rounding level of the function values."""
+    count = 64
+    while True:
+        # (1 + cos t)/2 = cos^2(t/2): nodes next to `low` keep their digits, c_k is steep there
+        nodes = low + (high - low) * np.cos(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 2
+        values = functions(nodes)
+        if not np.all(np.isfinite(values)):
+            raise NotConverged(
+                f"the functions overflow on the spectrum [{low:.3g}, {high:.3g}]: "
+                "the tangent is strongly indefinite for this step; try a smaller step"
+            )
+        c = dct(values, type=2, axis=-1) / count
+        c[..., 0] *= 0.5
+        size = np.abs(c)
+        largest = size.max(axis=-1)
+        # a phase of count/4 radians is known to eps * count/4 only
+        noise = _EPS * max(8.0, count / 8)
+        tail = size[..., -count // 8 :].max(axis=-1)
+        if np.all(tail <= noise * largest) or count >= _MAX_DEGREE:
+            break
+        count *= 2
+    significant = (size > noise * largest[..., None]).any(axis=(0, 1))
+    degree = int(np.flatnonzero(significant).max(initial=0))
+    sup = np.abs(values[..., nodes >= min(0.0, high)]).max(axis=-1)
+    return _Series(np.ascontiguousarray(np.moveaxis(c[..., : degree + 1], -1, 0)), sup, noise)
+
+
+_cached_series = lru_cache(maxsize=64)(_series)
+
+
+def series(functions: SpectralMap, low: float, high: float) -> _Series:
+    """As `_series`; maps that are data (hashable) are kept for the next step."""
+    try:
+        hash(functions)
+    except TypeError:
+        return _series(functions, low, high)
+    return _cached_series(functions, low, high)
+
+
+class _Recurrence:
+    """T_k(A') B for growing k, summed into `out` (n, n_out) with the given coefficients."""
+
+    def __init__(self, A: BaseOperator, c: Array, B: Array, interval: Bounds) -> None:
+        self.A, self.c, self.degree = A, c, 0
+        half = max(0.5 * (interval.high - interval.low), 1e-300)
+        self.s, self.t = 2.0 / half, -(interval.high + interval.low) / half
+        self.z, self.x = np.zeros_like(B), B.copy()
+        self.out = B @ c[0].T
+
+    def advance(self, degree: int) -> None:
+        while self.degree < degree:
+            k = self.degree + 1
+            # T_1 = A' T_0 is half a step of T_(k+1) = 2 A' T_k - T_(k-1)
+            s, t = (0.5 * self.s, 0.5 * self.t) if k == 1 else (self.s, self.t)
+            self.A.chebyshev_step(s, t, self.x, self.z, self.c[k], self.out)
+            self.x, self.z = self.z, self.x
+            self.degree = k
+
+    def growth(self, norms: Array) -> Array:
+        """|T_k b| / |b| for each column at the current degree (largest of the last two)."""
+        now = np.sqrt(np.maximum(self.A.dot(self.x, self.x), self.A.dot(self.z, self.z)))
+        return now / np.where(norms > 0.0, norms, 1.0)
+
+
+def _first_degree(tails: Array, target: Array) -> int:
+    """Smallest degree whose tail is below target for every output; tails (degree + 1, n_out)."""
+    return int(np.argmax(np.all(tails <= target, axis=1)))
+
+
+def _attempt(
+    A: BaseOperator,
+    functions: SpectralMap,
+    B: Array,
+    norms: Array,
+    interval: Bounds,
+    tol: float,
+    scale: Array | None,
+) -> tuple[Array, float, int, float]:
+    """One summation on one interval: value (n, n_out), error, degree, growth."""
+    terms = series(functions, interval.low, interval.high)
+    c = terms.c
+    weighted = np.abs(c) @ norms  # (degree + 1, n_out)
+    tails = np.zeros_like(weighted)
+    tails[:-1] = np.cumsum(weighted[:0:-1], axis=0)[::-1]
+    sums = terms.sup @ norms
+    noise = terms.noise * weighted.max(axis=0)  # large where f grows on a negative spectrum
+    guess = np.sqrt((weighted**2).sum(axis=0))  # size of a typical output
+    allowed = allowed_error(tol, guess, sums, scale)
+    recurrence = _Recurrence(A, c, B, interval)
+    while True:
+        recurrence.advance(max(_first_degree(tails, allowed), recurrence.degree))
+        growth = max(1.0, float(recurrence.growth(norms).max()))
+        if not np.isfinite(growth) or growth > _GROWTH_LIMIT:
+            return recurrence.out, np.inf, recurrence.degree, growth
+        out = recurrence.out
+        true_norms = np.sqrt(A.dot(out, out))
+        allowed = allowed_error(tol, true_norms, sums, scale) / growth
+        errors = tails[recurrence.degree] + noise
+        if np.all(tails[recurrence.degree] <= allowed) or recurrence.degree == len(c) - 1:
+            error = relative_error(errors, allowed + ROUNDING * sums, tol)
+            return out, error, recurrence.degree, growth
+
+
+def chebyshev(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+) -> Action:
+    """Every output to the tolerance, two columns per pass over the matrix."""
+    check_tol(tol)
+    B = np.stack(columns, axis=1)
+    interval, products = spectral_bounds.spectrum(A)
+    value = np.zeros((functions.n_out, A.size))
+    worst, top = 0.0, 0
+    for start in range(0, B.shape[1], 2):
+        pair = np.ascontiguousarray(B[:, start : start + 2])
+        part = _Columns(functions, start, pair.shape[1])
+        norms = np.sqrt(A.dot(pair, pair))
+        if not norms.any():
+            continue
+        for _ in range(3):
+            out, error, degree, growth = _attempt(A, part, pair, norms, interval, tol, scale)
+            products += degree * pair.shape[1]
+            if growth <= 1.0 + 1e-6 or (error <= tol and growth <= 2.0):
+                break
+            interval, more = spectral_bounds.widen(A)
+            products += more
+        if not error <= tol:
+            raise NotConverged(
+                f"Chebyshev series missed its tolerance ({error:.1e} > {tol:.1e}) on the spectrum "
+                f"[{interval.low:.3g}, {interval.high:.3g}]: try a smaller step or method='lanczos'"
+            )
+        value += out.T
+        worst, top = max(worst, error), max(top, degree)
+    method = f"chebyshev, degree {top} on [{interval.low:.3g}, {interval.high:.3g}]"
+    return Action(value, worst, products, method)
+
+
+class _Columns:
+    """The part of a SpectralMap that concerns columns start .. start + n_in - 1."""
+
+    def __init__(self, functions: SpectralMap, start: int, n_in: int) -> None:
+        self.functions, self.start = functions, start
+        self.n_in, self.n_out = n_in, functions.n_out
+
+    def __call__(self, lam: Array) -> Array:
+        return self.functions(lam)[:, self.start : self.start + self.n_in]
+
+    def __hash__(self) -> int:
+        return hash((self.functions, self.start, self.n_in))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Columns) and (self.functions, self.start, self.n_in) == (
+            other.functions,
+            other.start,
+            other.n_in,
+        )

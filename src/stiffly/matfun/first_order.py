@@ -1,0 +1,88 @@
+"""The linear flow of a system whose damping or stiffness rules the half-size form out.
+
+u = (x, v), J = [[0, I], [-K, -D]] with K unsymmetric or D not Rayleigh: Arnoldi on the full J,
+with the position half scaled by a typical frequency so that both halves weigh the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from ..contracts import Array, Rayleigh, Tangent
+from .arnoldi import general_phi_actions
+
+
+class FirstOrderFlow:
+    """The same three questions as the half-size flow answers, on the doubled system."""
+
+    def __init__(self, tangent: Tangent, tol: float) -> None:
+        self.tangent, self.tol = tangent, tol
+        self.n = tangent.stiffness.size
+        self.products, self.used = 0, ""
+        size = 2 * self.n
+        self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)
+        self.balance = np.ones(size)
+        self.balance[: self.n] = 1.0 / self._frequency()
+
+    def _frequency(self) -> float:
+        """sqrt(|K b| / |b|) of a random vector: order of magnitude is enough to balance."""
+        b = np.random.default_rng(0).standard_normal(self.n)
+        self.products += 1
+        ratio = np.linalg.norm(self.tangent.stiffness.apply(b)) / np.linalg.norm(b)
+        return float(np.sqrt(ratio)) if np.isfinite(ratio) and ratio > 0.0 else 1.0
+
+    def _damping(self, v: Array) -> Array | float:
+        D = self.tangent.damping
+        if D is None:
+            return 0.0
+        if isinstance(D, Rayleigh):
+            return D.alpha * v + D.beta * self.tangent.stiffness.apply(v)
+        return D.apply(v)
+
+    def _product(self, u: Array) -> Array:
+        u = np.ravel(u)
+        x, v = u[: self.n].copy(), u[self.n :].copy()
+        return np.concatenate([v, -self.tangent.stiffness.apply(x) - self._damping(v)])
+
+    def _split(self, u: Array) -> tuple[Array, Array]:
+        return u[: self.n].copy(), u[self.n :].copy()
+
+    def _actions(self, taus: list[float], vectors: list[Array | None]) -> list[Array]:
+        actions = general_phi_actions(self.J, taus, vectors, self.tol, balance=self.balance)
+        self.products += max(a.products for a in actions)
+        self.used = actions[-1].method
+        return [a.value for a in actions]
+
+    def linear(self, nodes, h, v, a, rate, with_velocity):
+        """Stages and Euler part: tau phi_1(tau J) F + tau^2 phi_2(tau J) F_t at every node."""
+        taus = sorted({*(c * h for c in nodes), h})
+        vectors: list[Array | None] = [None, np.concatenate([v, a])]
+        if rate is not None:
+            vectors.append(np.concatenate([np.zeros(self.n), rate]))
+        values = dict(zip(taus, self._actions(taus, vectors), strict=True))
+        return [self._split(values[c * h]) for c in nodes], self._split(values[h])
+
+    def tangent_force(self, sx: Array, sv: Array | None) -> Array:
+        assert sv is not None
+        self.products += 1
+        return -self.tangent.stiffness.apply(sx) - self._damping(sv)
+
+    def remainder(self, weights, h, remainders, dx, dv, estimate):
+        """h sum_i b_i(hJ) (0, d_i), and the part that the embedded method drops."""
+        value = self._combination(weights.coefficients, h, remainders)
+        if not estimate or weights.dropped == weights.coefficients:
+            return value, value
+        return value, self._combination(weights.dropped, h, remainders)
+
+    def _combination(self, table: Any, h: float, remainders: list[Array]) -> tuple[Array, Array]:
+        vectors: list[Array | None] = [None] * 5
+        for own, d in zip(table, remainders, strict=True):
+            for k, b in own.items():
+                # the evaluator multiplies by h^k, the method asks for h
+                part = np.concatenate([np.zeros(self.n), (b * h ** (1 - k)) * d])
+                old = vectors[k]
+                vectors[k] = part if old is None else old + part
+        return self._split(self._actions([h], vectors)[0])

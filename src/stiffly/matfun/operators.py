@@ -1,0 +1,333 @@
+"""Symmetric operators A = M^-1 K: one interface over dense, sparse, 3x3-block and matvec-only K.
+
+Every operator is self-adjoint in its own inner product `dot(a, b) = a^T M b`; no square root of
+M (or of A) is ever formed.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg.lapack
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..contracts import Array, Bounds, Mass
+from ..errors import InputError, NotConverged
+from ..kernels import cpu
+
+DENSE_LIMIT = 3000  # no n x n array above this size unless the user asks for one
+
+
+def _eigh(K: Array) -> tuple[Array, Array]:
+    """Symmetric eigenproblem; LAPACK directly, since wrappers cost more than a 6 x 6 problem."""
+    lam, Q, info = scipy.linalg.lapack.dsyevd(K)
+    if info:
+        raise NotConverged(
+            "the tangent has no eigenbasis: it holds NaN or infinite entries, so the motion has "
+            "diverged; try a smaller step"
+        )
+    return lam, Q
+
+
+class UnitMass:
+    """M = I: for matrices that come without a mass."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def apply(self, v: Array) -> Array:
+        return v
+
+    def solve(self, f: Array) -> Array:
+        return f
+
+    def dot(self, a: Array, b: Array) -> Array:
+        return cpu.column_dot(a, b)
+
+
+class BaseOperator:
+    """What the concrete operators share. Subclasses give `_stiffness(b)` = K b and `todense()`."""
+
+    def __init__(self, size: int, mass: Mass | None, constant: bool) -> None:
+        self.size = size
+        self.mass: Mass = mass if mass is not None else UnitMass(size)
+        self.constant = constant
+        self.cache: dict[Any, Any] = {}  # what evaluators compute once and keep
+
+    def _stiffness(self, b: Array) -> Array:
+        raise NotImplementedError  # every subclass overrides this
+
+    def todense(self) -> Array:
+        """K as an array; refuses above DENSE_LIMIT unless the operator is already dense."""
+        if self.size > DENSE_LIMIT:
+            raise InputError(
+                f"a dense {self.size} x {self.size} matrix was asked for (limit {DENSE_LIMIT}): "
+                "use a Krylov or Chebyshev evaluator, or integrator option method='auto'"
+            )
+        return self._stiffness(np.eye(self.size))
+
+    def apply(self, b: Array) -> Array:
+        return self.mass.solve(self._stiffness(b))
+
+    def dot(self, a: Array, b: Array) -> Array:
+        return self.mass.dot(a, b)
+
+    def chebyshev_step(
+        self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
+    ) -> None:
+        """In place: z <- s A x + t x - z, out[:, j] += sum_c coefficients[j, c] z[:, c]."""
+        z[:] = s * self.apply(x) + t * x - z
+        out += z @ coefficients.T
+
+    def bounds(self) -> Bounds | None:
+        return None
+
+    def components(self) -> Array | None:
+        return None
+
+    def diagonal(self) -> Array | None:
+        """Diagonal of K, where it is known without products."""
+        return None
+
+    def eigenbasis(self) -> tuple[Array, Array, Array]:
+        """lam, U, W = U^T M with K U = M U lam: computed once, kept with the operator."""
+        return self._eigenbasis
+
+    @cached_property
+    def _eigenbasis(self) -> tuple[Array, Array, Array]:
+        K = self.todense()
+        if isinstance(self.mass, UnitMass):
+            lam, U = _eigh(K)
+            return lam, U, U.T
+        diagonal = getattr(self.mass, "diagonal", None)
+        if diagonal is not None:
+            root = np.sqrt(diagonal)
+            lam, Q = _eigh(K / np.outer(root, root))
+            return lam, Q / root[:, None], Q.T * root
+        M = self.mass.apply(np.eye(self.size))
+        lam, U = scipy.linalg.eigh(K, M)
+        return lam, U, U.T @ M
+
+
+class DenseOperator(BaseOperator):
+    """K as an (n, n) array."""
+
+    def __init__(self, K: Array, mass: Mass | None = None, *, constant: bool = False) -> None:
+        super().__init__(K.shape[0], mass, constant)
+        self.K = K
+
+    def _stiffness(self, b: Array) -> Array:
+        return self.K @ b
+
+    def todense(self) -> Array:
+        return self.K
+
+    def diagonal(self) -> Array | None:
+        return self.K.diagonal()
+
+
+class SparseOperator(BaseOperator):
+    """K as a SciPy sparse matrix (kept as CSR)."""
+
+    def __init__(
+        self, K: Any, mass: Mass | None = None, *, constant: bool = False, low: float | None = None
+    ) -> None:
+        """low: a proven lower bound of the spectrum of M^-1 K [1/s^2], if one is known."""
+        super().__init__(K.shape[0], mass, constant)
+        self.K = sp.csr_matrix(K)
+        self._low = low
+
+    def _stiffness(self, b: Array) -> Array:
+        if b.ndim == 1 or b.shape[1] == 1 or b.shape[1] == 2:
+            return cpu.csr_apply(self.K.indptr, self.K.indices, self.K.data, b)
+        return self.K @ b
+
+    @cached_property
+    def scaled(self) -> Any:
+        """M^-1 K for a lumped or unit mass, None for a consistent one."""
+        if isinstance(self.mass, UnitMass):
+            return self.K
+        diagonal = getattr(self.mass, "diagonal", None)
+        return None if diagonal is None else sp.csr_matrix(sp.diags(1.0 / diagonal) @ self.K)
+
+    def chebyshev_step(
+        self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
+    ) -> None:
+        A = self.scaled
+        if A is None:
+            return super().chebyshev_step(s, t, x, z, coefficients, out)
+        cpu.csr_chebyshev_step(A.indptr, A.indices, A.data, s, t, x, z, coefficients, out)
+
+    def todense(self) -> Array:
+        if self.size > DENSE_LIMIT:
+            return super().todense()
+        return self.K.toarray()
+
+    def bounds(self) -> Bounds | None:
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> Bounds | None:
+        """Gershgorin: row sums of |M^-1 K| bound the spectrum; exact rows, no products."""
+        diagonal = getattr(self.mass, "diagonal", None)
+        if diagonal is None:
+            if not isinstance(self.mass, UnitMass):
+                return None
+            diagonal = np.ones(self.size)
+        centre = self.K.diagonal() / diagonal
+        radius = np.asarray(abs(self.K).sum(axis=1)).ravel() / diagonal - np.abs(centre)
+        low = float((centre - radius).min()) if self.size else 0.0
+        high = float((centre + radius).max()) if self.size else 0.0
+        if self._low is not None:
+            low = max(low, self._low)
+        return Bounds(low, high, True)
+
+    def diagonal(self) -> Array | None:
+        return self.scaled.diagonal() if self.scaled is not None else None
+
+    def components(self) -> Array | None:
+        return self._components
+
+    @cached_property
+    def _components(self) -> Array | None:
+        count, label = connected_components(self.K, directed=False)
+        return label if count > 1 else None
+
+
+class BlockOperator(BaseOperator):
+    """K in 3x3 blocks, block row i holding blocks[indptr[i]:indptr[i+1]] (a full BSR matrix)."""
+
+    def __init__(
+        self,
+        indptr: Array,
+        indices: Array,
+        blocks: Array,
+        mass: Mass,
+        *,
+        constant: bool = False,
+        low: float | None = None,
+        pairwise: bool = False,
+        labels: Array | None = None,
+    ) -> None:
+        """low: a proven lower bound of the spectrum [1/s^2], K = K+ - K- with M^-1 K- <= -low;
+        pairwise: K+ is a sum of terms between two particles, each positive semidefinite;
+        labels: independent body of each particle, where the system has found them already."""
+        super().__init__(3 * (len(indptr) - 1), mass, constant)
+        self.indptr, self.indices, self.blocks = indptr, indices, blocks
+        self._low, self._pairwise, self._labels = low, pairwise, labels
+
+    @cached_property
+    def scaled(self) -> Array:
+        """Blocks of M^-1 K for a lumped mass: the row scaling is folded in once."""
+        diagonal = getattr(self.mass, "diagonal", None)
+        if diagonal is None:
+            return self.blocks
+        return cpu.scale_block_rows(self.indptr, self.blocks, diagonal)
+
+    @property
+    def lumped(self) -> bool:
+        return hasattr(self.mass, "diagonal") or isinstance(self.mass, UnitMass)
+
+    def apply(self, b: Array) -> Array:
+        product = cpu.block_apply(self.indptr, self.indices, self.scaled, b)
+        return product if self.lumped else self.mass.solve(product)
+
+    def _stiffness(self, b: Array) -> Array:
+        return cpu.block_apply(self.indptr, self.indices, self.blocks, b)
+
+    def chebyshev_step(
+        self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
+    ) -> None:
+        if not self.lumped:
+            return super().chebyshev_step(s, t, x, z, coefficients, out)
+        cpu.block_chebyshev_step(
+            self.indptr, self.indices, self.scaled, s, t, x, z, coefficients, out
+        )
+
+    def tosparse(self) -> sp.bsr_matrix:
+        return sp.bsr_matrix((self.blocks, self.indices, self.indptr), shape=(self.size, self.size))
+
+    def todense(self) -> Array:
+        if self.size > DENSE_LIMIT:
+            return super().todense()
+        return self.tosparse().toarray()
+
+    def bounds(self) -> Bounds | None:
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> Bounds | None:
+        if not self.lumped or self.size == 0:
+            return None
+        low, high, diagonal = cpu.block_gershgorin(self.indptr, self.indices, self.scaled)
+        if self._low is not None:
+            low = max(low, self._low)
+            if self._pairwise:
+                # (a - b)^2 <= 2 a^2 + 2 b^2 for every term: K+ <= 2 diag(K+), and
+                # diag(K+) <= diag(K) + diag(K-) with M^-1 diag(K-) <= -low
+                high = min(high, 2.0 * (diagonal - low))
+        return Bounds(low, high, True)
+
+    @property
+    def tight_bounds(self) -> bool:
+        """The proven bounds are good enough to do without a Lanczos estimate."""
+        return self._pairwise and self._low is not None
+
+    def diagonal(self) -> Array | None:
+        if not self.lumped:
+            return None
+        rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        own = self.scaled[rows == self.indices]
+        return own[:, [0, 1, 2], [0, 1, 2]].ravel()
+
+    def components(self) -> Array | None:
+        return None if self._labels is None else np.repeat(self._labels, 3)
+
+
+class MatvecOperator(BaseOperator):
+    """K known only by its products: a SciPy LinearOperator or any callable b (n,) -> (n,)."""
+
+    def __init__(
+        self, product: Any, size: int, mass: Mass | None = None, *, constant: bool = False
+    ) -> None:
+        super().__init__(size, mass, constant)
+        self._product = product
+
+    def _stiffness(self, b: Array) -> Array:
+        if b.ndim == 1:
+            return np.asarray(self._product(b), dtype=np.float64).ravel()
+        return np.stack([self._stiffness(column) for column in b.T.copy()], axis=1)
+
+
+def as_symmetric(A: Any, mass: Mass | None = None, *, constant: bool = False) -> BaseOperator:
+    """Wrap an array, sparse matrix, LinearOperator or operator; check that it is symmetric."""
+    if isinstance(A, BaseOperator):
+        return A
+    shape = getattr(A, "shape", None)
+    if shape is None or len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(f"a square matrix or operator is needed, got shape {shape}")
+    if sp.issparse(A):
+        A = sp.csr_matrix(A, dtype=np.float64)
+        require_symmetric(A.data, A - A.T, "stiffness")
+        return SparseOperator(A, mass, constant=constant)
+    if hasattr(A, "matvec"):
+        return MatvecOperator(A.matvec, shape[0], mass, constant=constant)
+    A = np.asarray(A, dtype=np.float64)
+    require_symmetric(A, A - A.T, "stiffness")
+    return DenseOperator(A, mass, constant=constant)
+
+
+def require_symmetric(entries: Array, difference: Any, name: str) -> None:
+    """One line with cause and remedy when a matrix is not finite or not symmetric."""
+    if not np.all(np.isfinite(entries)):
+        raise InputError(f"{name} holds NaN or infinite entries: check how it was assembled")
+    largest = float(np.abs(entries).max()) if entries.size else 0.0
+    gap = abs(difference).max() if getattr(difference, "size", 1) else 0.0
+    if float(gap) > 1e-10 * largest:
+        raise InputError(
+            f"{name} is not symmetric (largest |A - A^T| entry {float(gap):.3g}): symmetrise it "
+            "with (A + A.T)/2, or move the unsymmetric part into force= and jacobian="
+        )

@@ -1,0 +1,155 @@
+"""Skew Lanczos in the energy inner product: stable at any basis size, converged or not.
+
+In <(x, v), (y, w)> = x^T K y + v^T M w the operator J = [[0, I], [-A, 0]] is skew-adjoint, so
+Arnoldi collapses to a three-term recurrence with a skew-symmetric tridiagonal H, and exp(tau H)
+is orthogonal: the approximation conserves the linear energy to rounding with FIVE basis vectors
+as with fifty.  No square root of A is formed.  One product with A per basis vector.
+
+A must be positive semidefinite.  Rigid motions have no elastic energy: they ride along in the
+basis but the energy norm does not see them, so converge by tolerance where a body is unsupported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from ..contracts import Action, Array
+from ..errors import NotConverged
+from .operators import BaseOperator
+from .stumpff import stumpff
+
+
+@dataclass(frozen=True, slots=True)
+class PhiRequest:
+    """One output sum over terms (k, factor, vector): factor * phi_k(tau J) vectors[vector].
+
+    parts: 'xv' or 'x' when the velocity half is not wanted.
+    """
+
+    tau: float
+    terms: tuple[tuple[int, float, int], ...]
+    parts: str = "xv"
+
+
+class _EnergyBasis:
+    """Basis vectors z_j = (x_j, v_j) with A x_j kept beside them, so one product per step."""
+
+    def __init__(self, A: BaseOperator, x: Array, v: Array) -> None:
+        self.A, self.products = A, 1
+        ax = A.apply(x)
+        self.norm = self._norm(x, v, ax)
+        scale = 1.0 / self.norm if self.norm > 0.0 else 0.0
+        self.z = [(x * scale, v * scale, ax * scale)]
+        self.beta: list[float] = []
+
+    def _norm(self, x: Array, v: Array, ax: Array) -> float:
+        elastic, kinetic = float(self.A.dot(x, ax)), float(self.A.dot(v, v))
+        if elastic < -1e-10 * (abs(elastic) + kinetic):
+            raise NotConverged(
+                "skew Lanczos met a direction of negative stiffness: the tangent is indefinite; "
+                "use method='auto', or hand in a tangent with its negative part removed"
+            )
+        return float(np.sqrt(max(elastic, 0.0) + kinetic))
+
+    def grow(self) -> bool:
+        """One more vector; False when the space is invariant (the result is then exact)."""
+        x, v, ax = self.z[-1]
+        wx, wv, wax = v.copy(), -ax, self.A.apply(v)
+        self.products += 1
+        if self.beta:
+            px, pv, pax = self.z[-2]
+            b = self.beta[-1]
+            wx += b * px
+            wv += b * pv
+            wax += b * pax
+        beta = self._norm(wx, wv, wax)
+        if beta <= 1e-14 * max([*self.beta, 1e-300]):
+            return False
+        self.beta.append(beta)
+        self.z.append((wx / beta, wv / beta, wax / beta))
+        return True
+
+    def coefficients(self, k: int, tau: float, size: int) -> Array:
+        """|u| phi_k(tau H) e_1: H = D (-i T) D^-1 with D = diag(i^j), T symmetric."""
+        theta, S = eigh_tridiagonal(np.zeros(size), np.array(self.beta[: size - 1]))
+        s = (tau * theta) ** 2
+        values = stumpff(k, s) - 1j * tau * theta * stumpff(k + 1, s)
+        powers = 1j ** (np.arange(size) % 4)
+        return self.norm * (powers * (S @ (values * S[0]))).real
+
+
+def skew(
+    A: BaseOperator,
+    requests: Sequence[PhiRequest],
+    vectors: Sequence[tuple[Array | None, Array | None]],
+    *,
+    tol: float,
+    basis: int | None = None,
+    max_basis: int = 500,
+) -> tuple[list[tuple[Array, Array]], Action]:
+    """Every request. With basis=m exactly m vectors are used and the error is only reported;
+    otherwise the basis grows until the change over two steps is below tol (energy norm)."""
+    n = A.size
+    results = [(np.zeros(n), np.zeros(n)) for _ in requests]
+    products, worst, used = 0, 0.0, 0
+    zero = np.zeros(n)
+    for index, (p, q) in enumerate(vectors):
+        own = [
+            (i, k, f, r.tau)
+            for i, r in enumerate(requests)
+            for k, f, vec in r.terms
+            if vec == index
+        ]
+        if not own:
+            continue
+        space = _EnergyBasis(A, zero if p is None else p, zero if q is None else q)
+        error = _fill(space, own, tol, basis, max_basis)
+        for i, k, f, tau in own:
+            y = f * space.coefficients(k, tau, len(space.z))
+            for weight, (x, v, _) in zip(y, space.z, strict=True):
+                results[i][0][:] += weight * x
+                results[i][1][:] += weight * v
+        products += space.products
+        worst, used = max(worst, error), max(used, len(space.z))
+    method = f"skew Lanczos in the energy norm, basis {used}"
+    return results, Action(None, worst, products, method)
+
+
+def _fill(space: _EnergyBasis, own, tol: float, basis: int | None, max_basis: int) -> float:
+    """Grow to `basis` vectors, or until converged; the relative error estimate."""
+    target = basis if basis is not None else max_basis
+    check = 4
+    error = np.inf
+    while len(space.z) < target:
+        if space.norm == 0.0 or not space.grow():
+            return 0.0
+        size = len(space.z)
+        if basis is None and size >= check:
+            error = _change(space, own)
+            if error <= tol:
+                return error
+            check = size + max(2, size // 8)
+    error = _change(space, own)
+    if basis is None and error > tol:
+        raise NotConverged(
+            f"skew Lanczos did not reach tolerance {tol:.1e} with {max_basis} basis vectors: "
+            "try a smaller step, or method='chebyshev'"
+        )
+    return error
+
+
+def _change(space: _EnergyBasis, own) -> float:
+    """Largest relative change of a coefficient vector over the last two basis vectors."""
+    size = len(space.z)
+    back = max(1, size - 2)
+    worst = 0.0
+    for _, k, _, tau in own:
+        y = space.coefficients(k, tau, size)
+        before = np.zeros(size)
+        before[:back] = space.coefficients(k, tau, back)
+        worst = max(worst, float(np.linalg.norm(y - before) / max(np.linalg.norm(y), 1e-300)))
+    return worst

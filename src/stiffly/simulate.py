@@ -1,0 +1,282 @@
+"""The one time loop: fixed or adaptive steps that land on frame times, with the energy ledger."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import ceil, isfinite
+from typing import Any
+
+import numpy as np
+
+from .contracts import Array, Integrator, State, Step, System, Work
+from .control import Controller, Tolerance
+from .errors import Diverged, InputError, NotConverged, SimulationFailure, StepTooSmall
+from .integrators import integrator as find_integrator
+from .ledger import EnergyHistory, Ledger
+
+DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
+FRAMES = 200  # recorded by default
+SMALLEST = 1e-10  # of the duration: below this the controller gives up
+
+Progress = Callable[[float, float, Work], None]  # t, duration, work so far
+
+
+@dataclass
+class Run:
+    """What a simulation leaves behind; frames are at `times` [s]."""
+
+    integrator: str
+    step: float | None
+    times: Array
+    positions: Array  # (frames, particles, 3), or (frames, n) for SecondOrder
+    velocities: Array
+    energy: EnergyHistory
+    stats: dict[str, Any] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+
+    def plot_energy(self, path: str | None = None) -> Any:
+        """Figure of the ledger over time; written to `path` when given."""
+        from .recording.plots import plot_energy
+
+        return plot_energy(self, path)
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "integrator": self.integrator,
+            "step": self.step,
+            "steps": self.stats.get("steps", 0),
+            "duration": float(self.times[-1]) if len(self.times) else 0.0,
+            "wall_seconds": self.wall_seconds,
+            "energy": self.energy.summary(),
+            "stats": self.stats,
+        }
+
+
+def _positive(name: str, value: Any, remedy: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}: {remedy}") from None
+    if not isfinite(number) or number <= 0.0:
+        raise InputError(f"{name} must be positive and finite, got {value}: {remedy}")
+    return number
+
+
+def _frame_times(duration: float, every: float) -> Array:
+    count = max(1, int(duration / every * (1.0 + 1e-12)))
+    times = np.arange(count + 1) * every
+    if duration - times[-1] > 1e-9 * duration:
+        times = np.append(times, duration)
+    times[-1] = duration
+    return times
+
+
+def simulate(
+    system: Any,
+    x0: Any = None,
+    v0: Any = None,
+    *,
+    integrator: str | Integrator | None = None,
+    step: float | None = None,
+    duration: float | None = None,
+    every: float | None = None,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    progress: Progress | None = None,
+) -> Run:
+    """Move a system from x0, v0 through `duration` seconds.
+
+    system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator).
+    integrator: a name from `integrators.NAMES` or an integrator object; default exprb42.
+    step: size of a fixed step [s]; frames are met exactly, so the step taken is the largest one
+    not above `step` that divides the time between frames.
+    rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3);
+    `step` is then the first one tried.
+    every: seconds between recorded frames; default: about 200 frames.
+    Raises InputError before any work, Diverged / NotConverged / StepTooSmall with `.run` holding
+    the frames up to there.
+    """
+    if hasattr(system, "system"):  # a scene
+        scene = system
+        system = scene.system
+        x0 = scene.x0 if x0 is None else x0
+        v0 = scene.v0 if v0 is None else v0
+        step = scene.step if step is None and rtol is None else step
+        duration = scene.duration if duration is None else duration
+        integrator = scene.integrator if integrator is None else integrator
+    name = integrator if isinstance(integrator, str) else None
+    method = find_integrator("exprb42" if integrator is None else integrator)
+    name = name or ("exprb42" if integrator is None else _label(method))
+    total = _positive("duration", duration, "give the seconds to simulate, e.g. duration=10")
+    h = None if step is None else _positive("step", step, "try step=0.01")
+    tolerance = None if rtol is None else Tolerance(rtol, atol)
+    method = _configured(method, name, h, tolerance)
+    if x0 is None:
+        raise InputError("x0 is missing: give the initial positions")
+    bound, state = system.bind(x0, v0)
+    if every is None:
+        first = h if h is not None else total / FRAMES
+        every = total / min(FRAMES, max(1, ceil(total / first * (1 - 1e-12))))
+    frames = _frame_times(total, min(total, _positive("every", every, "try every=1/30")))
+    loop = _Loop(bound, method, name, state, frames, h, tolerance, progress)
+    return loop.run()
+
+
+def _label(method: Integrator) -> str:
+    return str(getattr(method, "name", None) or type(method).__name__)
+
+
+def _configured(
+    method: Integrator, name: str, step: float | None, tolerance: Tolerance | None
+) -> Integrator:
+    if tolerance is None:
+        if step is None:
+            raise InputError("step is missing: give step=0.01 (fixed) or rtol=1e-3 (adaptive)")
+        return method
+    if not method.adaptive:
+        raise InputError(
+            f"{name} has no error estimate: rtol works with exprb32, exprb42, pexprb43, epirk4s3; "
+            "give step= instead"
+        )
+    # the matrix functions must not be what limits the accuracy
+    tol = min(getattr(method, "tol", 1e-8), 1e-2 * tolerance.rtol)
+    return replace(method, estimate=True, tol=max(tol, 1e-12))  # type: ignore[type-var]
+
+
+class _Loop:
+    def __init__(
+        self,
+        system: System,
+        method: Integrator,
+        name: str,
+        state: State,
+        frames: Array,
+        step: float | None,
+        tolerance: Tolerance | None,
+        progress: Progress | None,
+    ) -> None:
+        self.system, self.method, self.name = system, method, name
+        self.state, self.frames, self.step = state, frames, step
+        self.progress = progress
+        self.ledger = Ledger(system)
+        self.memory = method.start(system, state)
+        self.work, self.steps = Work(), 0
+        self.sizes = [np.inf, 0.0]
+        self.notes: dict[str, Any] = {}
+        self.positions: list[Array] = []
+        self.velocities: list[Array] = []
+        self.controller: Controller | None = None
+        self.began = time.perf_counter()
+        if tolerance is not None:
+            shape = np.asarray(system.positions(state.x))
+            order = max(1, method.order - 1) if len(getattr(method, "nodes", ())) > 1 else 2
+            self.controller = Controller.begin(tolerance, order, shape, float(frames[-1]))
+            self.h = step if step is not None else 1e-3 * float(frames[-1])
+
+    def run(self) -> Run:
+        self._record()
+        advance = self._advance_fixed if self.controller is None else self._advance_adaptive
+        try:
+            with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+                warnings.filterwarnings("ignore", category=RuntimeWarning)
+                for target in self.frames[1:]:
+                    advance(float(target))
+                    self._record()
+                    if self.progress is not None:
+                        self.progress(self.state.t, float(self.frames[-1]), self.work)
+        except SimulationFailure as failure:
+            failure.run = self._result()
+            raise
+        return self._result()
+
+    def _advance_fixed(self, target: float) -> None:
+        start = self.state.t
+        count = max(1, ceil((target - start) / self.step * (1.0 - 1e-9)))  # type: ignore[operator]
+        h = (target - start) / count
+        for i in range(count):
+            taken = self._try(h)
+            end = target if i == count - 1 else start + (i + 1) * h
+            self._accept(taken, end)
+
+    def _advance_adaptive(self, target: float) -> None:
+        controller = self.controller
+        assert controller is not None
+        while self.state.t < target:
+            left = target - self.state.t
+            # land on the frame without leaving a sliver behind
+            h = left if left <= 1.0001 * self.h else min(self.h, 0.5 * left)
+            try:
+                taken = self._try(h)
+                assert taken.error is not None
+                good, factor, controller = controller.judge(self.state, taken.state, taken.error)
+                extra = Work(rejected_steps=0 if good else 1)
+            except (Diverged, NotConverged):  # too far for the linearisation: undo, go shorter
+                good, factor, taken, extra = False, 0.25, None, Work(rejected_steps=1)
+            if good and taken is not None:
+                self._accept(taken, target if h == left else taken.state.t)
+                self.h = max(self.h, factor * h) if h < 0.9 * self.h else factor * h
+            else:
+                self.work += extra if taken is None else taken.work + extra
+                self.h = factor * h
+            if self.h < SMALLEST * self.frames[-1]:
+                raise StepTooSmall(
+                    f"the step fell below {self.h:.1e} s at t = {self.state.t:.4g} s: rtol cannot "
+                    "be met; try a larger rtol, or check the forces for jumps"
+                )
+        self.controller = controller
+
+    def _try(self, h: float) -> Step:
+        taken = self.method.step(self.system, self.state, h, self.memory)
+        if not isfinite(float(taken.state.x @ taken.state.x + taken.state.v @ taken.state.v)):
+            raise Diverged(
+                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
+                f"finite; {self._remedy(h)}"
+            )
+        return taken
+
+    def _accept(self, taken: Step, end: float) -> None:
+        new = taken.state if taken.state.t == end else replace(taken.state, t=end)
+        self.ledger.step(self.state, new)
+        h = new.t - self.state.t
+        self.sizes = [min(self.sizes[0], h), max(self.sizes[1], h)]
+        self.state, self.memory = new, taken.memory
+        self.work += taken.work
+        self.steps += 1
+        if taken.notes:
+            self.notes = dict(taken.notes)
+
+    def _record(self) -> None:
+        growth = self.ledger.frame(self.state)
+        self.positions.append(np.array(self.system.positions(self.state.x)))
+        self.velocities.append(np.array(self.system.velocities(self.state.v)))  # type: ignore[attr-defined]
+        if growth > DIVERGENCE:
+            h = self.sizes[1]
+            raise Diverged(
+                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
+                f"{growth:.3g} times all energy seen before; {self._remedy(h)}"
+            )
+
+    def _remedy(self, h: float) -> str:
+        if self.controller is None and self.method.adaptive:
+            return f"try rtol=1e-3 (adaptive steps) or step={h / 4:.2g}"
+        return f"try step={h / 4:.2g}, or pexprb43 with rtol=1e-3 (adaptive steps)"
+
+    def _result(self) -> Run:
+        stats: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
+        if self.steps:
+            stats["smallest_step"], stats["largest_step"] = self.sizes
+        if "method" in self.notes:
+            stats["matrix_functions"] = self.notes["method"]
+        return Run(
+            integrator=self.name,
+            step=self.step,
+            times=np.array(self.ledger.times),
+            positions=np.array(self.positions),
+            velocities=np.array(self.velocities),
+            energy=self.ledger.history(),
+            stats=stats,
+            wall_seconds=time.perf_counter() - self.began,
+        )

@@ -1,0 +1,9 @@
+"""Why a linear solve failed. Private to the solvers: users meet errors.NotConverged instead."""
+
+
+class FactorisationError(Exception):
+    """The matrix cannot be factorised: singular, or not finite."""
+
+
+class NotPositiveDefinite(FactorisationError):  # noqa: N818
+    """A Cholesky pivot, or a curvature p^T A p in conjugate gradients, was not positive."""

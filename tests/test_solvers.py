@@ -1,0 +1,277 @@
+"""Factorisations, conjugate gradients and Newton's method."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from stiffly.errors import InputError, NotConverged
+from stiffly.solvers.cg import ConjugateGradients
+from stiffly.solvers.failures import FactorisationError, NotPositiveDefinite
+from stiffly.solvers.linear import (
+    DenseCholesky,
+    SparseCholesky,
+    SparseLU,
+    absolute_product,
+    factorise,
+    is_symmetric,
+)
+from stiffly.solvers.newton import Kept, newton
+
+N = 60
+SHAPES = {
+    "dense": (lambda A: A.toarray(), False),
+    "sparse": (lambda A: A, False),
+    "cautious": (lambda A: A, True),
+    "operator": (lambda A: aslinearoperator(A), False),
+}
+
+
+def grid(shift: float = 0.1) -> sp.csc_matrix:
+    """A two-dimensional Laplacian of N points, moved by `shift`: lowest eigenvalue > shift."""
+    line = sp.diags([-np.ones(5), 2 * np.ones(6), -np.ones(5)], [-1, 0, 1])
+    column = sp.diags([-np.ones(9), 2 * np.ones(10), -np.ones(9)], [-1, 0, 1])
+    A = sp.kron(line, sp.eye(10)) + sp.kron(sp.eye(6), column) + shift * sp.eye(N)
+    return sp.csc_matrix(A)
+
+
+def right_side(columns: int | None = None) -> np.ndarray:
+    shape = N if columns is None else (N, columns)
+    return np.random.default_rng(1).standard_normal(shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_factorise_solves(shape):
+    wrap, cautious = SHAPES[shape]
+    b = right_side()
+    x = factorise(wrap(grid()), cautious=cautious).solve(b)
+    assert abs(grid() @ x - b).max() < 1e-9 * abs(b).max()
+
+
+@pytest.mark.parametrize("shape", ["dense", "sparse", "cautious"])
+def test_factorise_solves_columns_and_read_only_views(shape):
+    wrap, cautious = SHAPES[shape]
+    b = right_side(4)
+    b.setflags(write=False)
+    factor = factorise(wrap(grid()), cautious=cautious)
+    assert abs(grid() @ factor.solve(b) - b).max() < 1e-12
+    column = b[:, 1]  # not contiguous
+    assert abs(grid() @ factor.solve(column) - column).max() < 1e-12
+
+
+def test_each_matrix_meets_the_solver_meant_for_it():
+    A = grid()
+    assert isinstance(factorise(A.toarray()), DenseCholesky)
+    assert isinstance(factorise(A), SparseCholesky)
+    assert isinstance(factorise(A, cautious=True), SparseLU)
+    assert isinstance(factorise(A.tobsr((2, 2))), SparseCholesky)
+    assert isinstance(factorise(aslinearoperator(A)), ConjugateGradients)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shift", [-1.0, -4.0, -20.0], ids=["slightly", "diagonal 0", "negative"])
+def test_indefinite_matrix_is_named(shape, shift):
+    wrap, cautious = SHAPES[shape]
+    with pytest.raises(NotPositiveDefinite):
+        factorise(wrap(grid(shift)), cautious=cautious).solve(right_side())
+
+
+@pytest.mark.parametrize("cautious", [False, True])
+def test_matrices_that_would_crash_or_fool_cholmod(cautious):
+    with pytest.raises(NotPositiveDefinite):  # no entries at all: cholespy corrupts memory
+        factorise(sp.csc_matrix((5, 5)), cautious=cautious)
+    for bad in (np.nan, np.inf):
+        A = grid()
+        A[3, 3] = bad
+        with pytest.raises(FactorisationError):
+            factorise(A, cautious=cautious)
+        with pytest.raises(FactorisationError):
+            factorise(A.toarray())
+    good = grid()
+    doubled = sp.csc_matrix(
+        (np.repeat(good.data / 2, 2), np.repeat(good.indices, 2)[::1], 2 * good.indptr),
+        shape=good.shape,
+    )
+    b = right_side()
+    assert abs(good @ factorise(doubled, cautious=cautious).solve(b) - b).max() < 1e-12
+
+
+def test_unsorted_indices_are_sorted_in_a_copy():
+    good = grid()
+    order = np.concatenate([np.arange(b, a, -1) - 1 for a, b in zip(good.indptr, good.indptr[1:])])
+    indices = good.indices[order].copy()
+    A = sp.csc_matrix((good.data[order], indices, good.indptr), shape=good.shape)
+    b = right_side()
+    assert abs(good @ factorise(A).solve(b) - b).max() < 1e-12
+    assert np.array_equal(indices, good.indices[order])  # which may be shared with other matrices
+
+
+@pytest.mark.parametrize("wrap", [sp.csc_matrix, lambda A: A.toarray()], ids=["sparse", "dense"])
+def test_unsymmetric_matrix(wrap):
+    A = grid() + sp.diags([np.full(N - 1, 3.0)], [1])
+    assert not is_symmetric(wrap(A)) and is_symmetric(wrap(grid()))
+    b = right_side()
+    assert abs(A @ factorise(wrap(A), symmetric=False).solve(b) - b).max() < 1e-11
+    singular = wrap(sp.csc_matrix(np.diag([1.0, 0.0])))
+    with pytest.raises(FactorisationError):
+        factorise(singular, symmetric=False)
+    with pytest.raises(InputError, match="assembled"):
+        factorise(aslinearoperator(A), symmetric=False)
+
+
+@pytest.mark.parametrize("cautious", [False, True])
+def test_factorisations_survive_a_checkpoint(cautious):
+    factor, b = factorise(grid(), cautious=cautious), right_side()
+    again = pickle.loads(pickle.dumps(factor))
+    assert np.array_equal(again.solve(b), factor.solve(b))
+
+
+def test_absolute_product_bounds_the_rounding():
+    A, x = grid(), right_side()
+    assert np.allclose(absolute_product(A, x), abs(A.toarray()) @ abs(x))
+    assert np.allclose(absolute_product(aslinearoperator(A), x), abs(A @ x))
+
+
+def test_cg_reaches_its_tolerance_and_counts_products():
+    A, b = grid(), right_side()
+    loose, tight = ConjugateGradients(A_operator(A), 1e-3), ConjugateGradients(A_operator(A), 1e-12)
+    for solver, tolerance in ((loose, 1e-3), (tight, 2e-12)):
+        assert np.linalg.norm(A @ solver.solve(b) - b) <= tolerance * np.linalg.norm(b)
+    assert 0 < loose.products < tight.products <= 2 * N
+    assert np.array_equal(tight.solve(np.zeros(N)), np.zeros(N))
+
+
+def A_operator(A: sp.csc_matrix) -> LinearOperator:
+    return LinearOperator(A.shape, matvec=lambda v: A @ v, dtype=np.float64)
+
+
+def test_cg_names_its_failure():
+    solver = ConjugateGradients(A_operator(grid()), 1e-12, limit=3)
+    with pytest.raises(NotConverged, match=r"stopped at residual .* after 3 products: assemble"):
+        solver.solve(right_side())
+
+
+# ------------------------------------------------------------------ Newton
+
+
+class Curve:
+    """r(x) = grad Phi for Phi = |x|^2/2 + c sum (x^2 - 1)^2: indefinite between the two wells."""
+
+    def __init__(self, c: float, storage=np.asarray, definite: bool = False, size: int = 3) -> None:
+        self.c, self.storage, self.definite, self.size = c, storage, definite, size
+
+    def residual(self, x):
+        return x + 4.0 * self.c * x * (x**2 - 1.0)
+
+    def linearise(self, x):
+        diagonal = 1.0 + 4.0 * self.c * (3.0 * x**2 - 1.0)
+        return SimpleNamespace(
+            symmetric=True,
+            constant=False,
+            definite=self.definite,
+            matrix=lambda shift: self.storage(np.diag(diagonal + shift)),
+        )
+
+    def solve(self, x0, **options):
+        options = {"tolerance": 1e-10, "scale": lambda x: 1.0, "time": 1.25} | options
+        return newton(self.residual, self.linearise, np.asarray(x0), **options)
+
+
+STORAGES = [np.asarray, sp.csc_matrix, aslinearoperator]
+
+
+@pytest.mark.parametrize("storage", STORAGES, ids=["dense", "sparse", "operator"])
+def test_newton_converges_from_an_indefinite_start(storage):
+    curve = Curve(50.0, storage)
+    result = curve.solve([0.05, -0.1, 0.2])
+    well = math.sqrt(1.0 - 1.0 / 200.0)
+    assert np.allclose(result.x, [well, -well, well], atol=1e-9)  # minima, not the saddle at 0
+    assert result.residual <= 1e-10 and not result.rounding
+    assert result.work.factorizations > result.work.tangents  # corrected at least once
+    assert result.work.linear_solves >= result.iterations == result.work.newton_iterations
+    assert (result.work.operator_products > 0) == (storage is aslinearoperator)
+
+
+def test_newton_survives_a_wrong_claim_of_definiteness(capfd):
+    result = Curve(50.0, sp.csc_matrix, definite=True).solve([0.05, -0.1, 0.2])
+    assert result.residual <= 1e-10
+
+
+def test_newton_backtracks_where_the_full_step_overshoots():
+    """r = atan x diverges under undamped Newton from |x| > 1.39; J claims no symmetry to use."""
+
+    def linearise(x):
+        matrix = np.diag(1.0 / (1.0 + x**2))
+        return SimpleNamespace(
+            symmetric=False, constant=False, definite=False, matrix=lambda shift: matrix
+        )
+
+    result = newton(np.arctan, linearise, np.array([20.0]), tolerance=1e-12, scale=lambda x: 1.0)
+    assert abs(result.x[0]) < 1e-12
+    assert result.work.force_evaluations > result.iterations + 1  # halved steps were evaluated
+
+
+def test_newton_keeps_a_good_factorisation_and_drops_a_bad_one():
+    curve = Curve(0.05)
+    first = curve.solve([0.9, 0.5, -0.4])
+    assert first.work.factorizations < first.iterations  # modified Newton
+    near = curve.solve(first.x + 1e-3, kept=first.kept)
+    assert near.work.factorizations == 0 and near.residual <= 1e-10
+    steep = Curve(50.0)
+    far = steep.solve([3.0, -2.0, 4.0], kept=first.kept)  # a factorisation that fits nothing here
+    assert far.work.factorizations > 0 and far.residual <= 1e-10
+
+
+def test_newton_factorises_a_constant_tangent_once_whatever_the_noise():
+    K = np.diag([1.0, 1e12])
+    tangent = SimpleNamespace(symmetric=True, constant=True, definite=True, matrix=lambda s: K)
+    target, kept, count = np.array([0.3, 0.1]), Kept(), 0
+    for k in range(20):
+        result = newton(
+            lambda x, b=target * (k + 1): K @ (x - b),
+            lambda x: tangent,
+            np.zeros(2),
+            tolerance=1e-14,  # out of reach for a stiffness of 1e12
+            scale=lambda x: 1.0,
+            kept=kept,
+        )
+        kept, count = result.kept, count + result.work.factorizations
+        assert np.allclose(result.x, target * (k + 1), rtol=1e-12)
+    assert count == 1
+
+
+def test_newton_says_when_it_stops_at_rounding_level():
+    curve = Curve(1e10)
+    result = curve.solve([0.9, 1.1, -0.8], tolerance=1e-12)
+    assert result.rounding and result.residual > 1e-12
+    assert np.allclose(np.abs(result.x), 1.0, atol=1e-10)
+
+
+def test_newton_names_an_impossible_problem():
+    tangent = SimpleNamespace(symmetric=False, constant=False, definite=False)
+
+    def linearise(x):
+        tangent.matrix = lambda shift: np.diag(2.0 * x)
+        return tangent
+
+    with pytest.raises(NotConverged) as failure:
+        newton(lambda x: x**2 + 1.0, linearise, np.array([0.7]), tolerance=1e-8,
+               scale=lambda x: 1.0, time=1.2)  # fmt: skip
+    assert "(wanted 1e-08)" in str(failure.value)
+    assert str(failure.value).endswith("at t = 1.2 s: try a smaller step")
+    assert "\n" not in str(failure.value)
+
+
+def test_newton_names_the_iteration_limit_and_a_tangent_without_numbers():
+    with pytest.raises(NotConverged, match=r"residual .* after 2 iterations at t = 1.25 s"):
+        Curve(50.0).solve([3.0, -2.0, 4.0], max_iterations=2)
+    with pytest.raises(NotConverged, match="not finite"):
+        Curve(50.0, lambda A: sp.csc_matrix(A * np.nan)).solve([3.0, -2.0, 4.0])
+    with pytest.raises(NotConverged, match="not finite"):
+        Curve(np.nan).solve([3.0, -2.0, 4.0])
