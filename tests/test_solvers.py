@@ -95,7 +95,7 @@ def test_matrices_that_would_crash_or_fool_cholmod(cautious):
             factorise(A.toarray())
     good = grid()
     doubled = sp.csc_matrix(
-        (np.repeat(good.data / 2, 2), np.repeat(good.indices, 2)[::1], 2 * good.indptr),
+        (np.repeat(good.data / 2, 2), np.repeat(good.indices, 2), 2 * good.indptr),
         shape=good.shape,
     )
     b = right_side()
@@ -104,12 +104,26 @@ def test_matrices_that_would_crash_or_fool_cholmod(cautious):
 
 def test_unsorted_indices_are_sorted_in_a_copy():
     good = grid()
-    order = np.concatenate([np.arange(b, a, -1) - 1 for a, b in zip(good.indptr, good.indptr[1:])])
+    order = np.concatenate(
+        [np.arange(b, a, -1) - 1 for a, b in zip(good.indptr[:-1], good.indptr[1:], strict=True)]
+    )
     indices = good.indices[order].copy()
     A = sp.csc_matrix((good.data[order], indices, good.indptr), shape=good.shape)
     b = right_side()
     assert abs(good @ factorise(A).solve(b) - b).max() < 1e-12
     assert np.array_equal(indices, good.indices[order])  # which may be shared with other matrices
+
+
+def test_entries_in_shared_or_read_only_memory():
+    """cholespy reallocates CSC arrays in place: views of other memory abort the process."""
+    A, b = grid(), right_side()
+    for name in ("data", "indices", "indptr"):
+        entries = getattr(A, name)
+        view = np.concatenate([entries[:1], entries])[1:]
+        view.setflags(write=False)
+        setattr(A, name, view)
+    x = factorise(A).solve(b)
+    assert abs(grid() @ x - b).max() < 1e-12
 
 
 @pytest.mark.parametrize("wrap", [sp.csc_matrix, lambda A: A.toarray()], ids=["sparse", "dense"])
@@ -194,11 +208,11 @@ def test_newton_converges_from_an_indefinite_start(storage):
     assert np.allclose(result.x, [well, -well, well], atol=1e-9)  # minima, not the saddle at 0
     assert result.residual <= 1e-10 and not result.rounding
     assert result.work.factorizations > result.work.tangents  # corrected at least once
-    assert result.work.linear_solves >= result.iterations == result.work.newton_iterations
+    assert result.iterations == result.work.newton_iterations > 0
     assert (result.work.operator_products > 0) == (storage is aslinearoperator)
 
 
-def test_newton_survives_a_wrong_claim_of_definiteness(capfd):
+def test_newton_survives_a_wrong_claim_of_definiteness():
     result = Curve(50.0, sp.csc_matrix, definite=True).solve([0.05, -0.1, 0.2])
     assert result.residual <= 1e-10
 

@@ -173,7 +173,7 @@ class _Loop:
         if tolerance is not None:
             shape = np.asarray(system.positions(state.x))
             order = max(1, method.order - 1) if len(getattr(method, "nodes", ())) > 1 else 2
-            self.controller = Controller.begin(tolerance, order, shape, float(frames[-1]))
+            self.controller = Controller.begin(tolerance, order, shape)
             self.h = step if step is not None else 1e-3 * float(frames[-1])
 
     def run(self) -> Run:

@@ -49,7 +49,7 @@ class LumpedMass:
         return f / self._shaped(f)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, self._shaped(b) * b)
+        return cpu.column_dot(a, b, self.diagonal)
 
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(sp.diags(self.diagonal))

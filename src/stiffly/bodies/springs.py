@@ -145,7 +145,6 @@ def _as_edges(edges: Any) -> np.ndarray:
 def _repeated(edges: np.ndarray) -> np.ndarray:
     """Indices of the springs that join two particles already joined, in either direction."""
     low, high = np.minimum(*edges.T), np.maximum(*edges.T)
-    _, first = np.unique(low * (high.max(initial=0) + 1) + high, return_index=True)
-    repeated = np.ones(len(edges), dtype=bool)
-    repeated[first] = False
-    return np.flatnonzero(repeated)
+    key = low * (high.max(initial=0) + 1) + high
+    order = np.argsort(key, kind="stable")
+    return np.sort(order[1:][key[order[1:]] == key[order[:-1]]])

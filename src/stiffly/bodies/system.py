@@ -16,7 +16,7 @@ from ..matfun.operators import BlockOperator, SparseOperator
 from .checks import as_indices, as_numbers
 from .mass import ConsistentMass, LumpedMass, as_mass
 from .part import Part, Particles
-from .pattern import BlockPattern
+from .pattern import BlockPattern, unique_pairs
 from .rotations import Stars
 from .tangent import LinearTangent
 
@@ -64,8 +64,8 @@ class System:
         sparse = sp.issparse(masses)
         sums = np.asarray(masses.sum(axis=1)).ravel() if sparse else masses
         particles = Particles(self.particles, sums, self.rest)
-        ties = [part.couples(particles) for part in parts]
-        self._edges = np.unique(np.sort(np.concatenate(ties), axis=1), axis=0) if ties else _none()
+        ties = [_none(), *(part.couples(particles) for part in parts)]
+        self._edges = unique_pairs(np.concatenate(ties), self.particles)
         coupled = [self._edges]
         if sparse:  # a consistent mass couples accelerations: same body, even without a spring
             coupled.append(np.stack(masses.nonzero(), axis=1))
@@ -196,6 +196,7 @@ class System:
             self.mass,
             constant=constant,
             low=self._lower_bound(pressed[self.free]),
+            pairwise=True,  # every part so far acts between two particles
             labels=pattern.labels,
         )
 

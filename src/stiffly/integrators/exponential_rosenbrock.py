@@ -29,6 +29,7 @@ import numpy as np
 
 from ..contracts import Array, ErrorEstimate, Rayleigh, State, Step, System, Work
 from ..errors import InputError
+from ..kernels.cpu import column_dot
 from ..matfun.auto import SMALL
 from ..matfun.action import PhiRequest, phi_pairs
 from ..matfun.first_order import FirstOrderFlow
@@ -144,7 +145,7 @@ class ExponentialRosenbrock:
             remainders.append(d if rate is None else d - (c * h) * rate)
         # 3. their contribution, unless it drowns in the tolerance
         error = None
-        size = max((sqrt(np.dot(d, d)) for d in remainders), default=0.0)
+        size = max((sqrt(column_dot(d, d)) for d in remainders), default=0.0)
         if remainders and not self._negligible(size, h, dx, dv):
             (cx, cv), (ex, ev) = flow.remainder(
                 weights(self.nodes), h, remainders, dx, dv, self.estimate
@@ -161,8 +162,8 @@ class ExponentialRosenbrock:
     def _negligible(self, size: float, h: float, dx: Array, dv: Array) -> bool:
         """|h b_i D_i| <= h |D| for every method here: far below what is asked of dx and dv."""
         small = 1e-3 * self.tol
-        limit = small * sqrt(np.dot(dv, dv))
-        return h * size <= limit and h * h * size <= small * sqrt(np.dot(dx, dx))
+        limit = small * sqrt(column_dot(dv, dv))
+        return h * size <= limit and h * h * size <= small * sqrt(column_dot(dx, dx))
 
 
 class _HalfSize:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..contracts import Array, Rayleigh, State, System, Tangent, Work
 from ..solvers.linear import is_symmetric
-from ..solvers.newton import Kept, NewtonResult, newton, norm
+from ..solvers.newton import Kept, newton, norm
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
@@ -91,7 +91,7 @@ def solve_stage(
     def residual(d: Array) -> Array:
         return mass.apply(d) - alpha * system.force(state(d))
 
-    result: NewtonResult = newton(
+    result = newton(
         residual,
         lambda d: _StageTangent(system.tangent(state(d)), alpha, beta),
         alpha * memory.acceleration if memory.acceleration is not None else 0.0 * p,
@@ -103,14 +103,9 @@ def solve_stage(
         time=t,
     )
     d, a = result.x, result.x / alpha
-    return Stage(
-        a=a,
-        x=p + d,
-        v=q + ratio * d,
-        memory=StageMemory(result.kept, (alpha, beta), a),
-        work=result.work,
-        notes={"residual": result.residual, "rounding": result.rounding},
-    )
+    memory = StageMemory(result.kept, (alpha, beta), a)
+    notes = {"residual": result.residual, "rounding": result.rounding}
+    return Stage(a, p + d, q + ratio * d, memory, result.work, notes)
 
 
 def _usable(memory: StageMemory, alpha: float, beta: float) -> Kept:

@@ -78,15 +78,15 @@ def _factorise(tangent: Tangent, h: float, t: float) -> Factor:
         tangent.damping is None or isinstance(tangent.damping, Rayleigh) or is_symmetric(matrix)
     )
     try:
-        return factorise(matrix, symmetric=symmetric)
-    except NotPositiveDefinite:  # an unstable linear part, which midpoint can still follow
         try:
+            return factorise(matrix, symmetric=symmetric)
+        except NotPositiveDefinite:  # an unstable linear part, which midpoint can still follow
             return factorise(matrix, symmetric=False)
-        except FactorisationError as failure:
-            raise NotConverged(
-                f"V-IMEX cannot factorise M + h^2/4 K at t = {t:.6g} s ({failure}): "
-                "try a different step, or integrator midpoint"
-            ) from None
+    except FactorisationError as failure:
+        raise NotConverged(
+            f"V-IMEX cannot factorise M + h^2/4 K at t = {t:.6g} s ({failure}): "
+            "try a different step, or integrator midpoint"
+        ) from None
 
 
 def _damping(tangent: Tangent, v: Array) -> Array:

@@ -31,7 +31,7 @@ from stiffly.errors import InputError, NotConverged
 
 DENSE_SIZE = 60  # up to here exponentials of the whole matrix cost less than a Krylov basis
 _EPS = float(np.finfo(float).eps)
-_SAFETY = 0.25  # share of the tolerance one pass plans to spend
+_SAFETY = 0.5  # share of the tolerance one pass plans to spend
 _OVERLAP = 0.9  # |<v_new, v_early>| at which an incomplete basis counts as collapsed
 _BASIS_MEMORY = 50_000_000  # numbers in a basis (400 MB)
 
@@ -53,7 +53,8 @@ def balance_of(J: Any) -> tuple[Array, int]:
         size = size - (sp.diags(size.diagonal()) if sp.issparse(J) else np.diag(size.diagonal()))
         transposed = size.T.tocsr() if sp.issparse(J) else size.T
         for _ in range(12):
-            _even_out(d, (size @ d) / d, (transposed @ (1.0 / d)) * d, 0.25)
+            if _even_out(d, (size @ d) / d, (transposed @ (1.0 / d)) * d, 0.25):
+                break
     return np.exp2(2.0 * np.rint(0.5 * np.log2(d))), products
 
 
@@ -83,9 +84,12 @@ def _rms(vectors: list[Array]) -> Array:
     return np.sqrt(np.mean(np.square(vectors), axis=0))
 
 
-def _even_out(d: Array, rows: Array, columns: Array, power: float) -> None:
+def _even_out(d: Array, rows: Array, columns: Array, power: float) -> bool:
+    """Move d one step; True where that hardly changed it."""
     alive = (rows > 0.0) & (columns > 0.0)
-    d[alive] *= (rows[alive] / columns[alive]) ** power
+    ratio = rows[alive] / columns[alive]
+    d[alive] *= ratio**power
+    return bool(np.all((ratio > 0.5) & (ratio < 2.0)))
 
 
 class _Augmented:
@@ -158,7 +162,7 @@ class _Basis:
 
     def begin(self, z: Array) -> None:
         self.beta = float(np.linalg.norm(z))
-        self.V[0] = z / self.beta
+        self.V[0] = z / (self.beta or 1.0)  # a state that has decayed to zero stays there
         self.H[:] = 0.0
         self.m, self.exact, self.collapsed = 0, False, False
 
@@ -194,7 +198,7 @@ class _Basis:
         octaves = 3 + max(0, int(np.ceil(np.log2(max(spread, 1.0)))))
         step = tau / 2.0**octaves
         powers = [scipy.linalg.expm(step * H)]
-        y = self.beta * powers[0][:, 0]
+        y: Any = self.beta * powers[0][:, 0]
         residual, largest = step * abs(y[m - 1]), self.beta
         with np.errstate(all="ignore"):
             # octave k runs from 2^k to 2^(k+1) steps: no early transient slips between samples
@@ -206,12 +210,15 @@ class _Basis:
                 largest = max(largest, float(np.linalg.norm(y)))
                 if k < octaves - 3:
                     powers.append(powers[-1] @ powers[-1])
-            # what is lost at s travels on under exp((tau - s) J), seen here through H
-            sizes = [np.abs(P) for P in powers]
-            growth = max(P.sum(axis=0).max() * P.sum(axis=1).max() for P in sizes) ** 0.5
-            mean_growth = max(float(np.linalg.norm(P)) for P in sizes) / (m + 1) ** 0.5
-            error = residual * H[m, m - 1] * max(1.0, growth)
-            rounding = _EPS * largest * (2.0 + spread * max(1.0, mean_growth))
+            # what is lost at s travels on under exp((tau - s) J), seen here through H: the
+            # Frobenius norm bounds its growth, over sqrt(m) it is that of random rounding
+            growth = np.array([np.vdot(P, P) ** 0.5 for P in powers])
+            shares = (
+                np.diff([*(2.0 ** np.arange(len(powers))), tau / step], prepend=0.0) * step / tau
+            )
+            mean_growth = shares @ [1.0, *(growth / (m + 1) ** 0.5)]
+            error = residual * H[m, m - 1] * max(1.0, growth.max())
+            rounding = _EPS * largest * (2.0 + spread * mean_growth)
         finite = np.isfinite(error + rounding)
         return y, float(error if finite else np.inf), float(rounding if finite else np.inf)
 
@@ -262,7 +269,7 @@ class _March:
 
     def _grow(self, w: Array, remaining: float) -> float:
         """Grow the basis until it spans all that remains, or is full: then shorten the substep."""
-        basis, check = self.basis, 4
+        basis, check, before = self.basis, 4, None
         while True:
             if self.system.products >= self.limit:
                 raise NotConverged(
@@ -270,34 +277,37 @@ class _March:
                     "a smaller step, loosen tol or raise max_products"
                 )
             basis.extend()
-            full = basis.exact or basis.m == basis.size
-            if not basis.collapsed:
-                if basis.m < check and not full:
-                    continue
-                check = basis.m + max(3, basis.m // 12)
-                if self._meets(w, remaining):
-                    return remaining
+            m, full = basis.m, basis.exact or basis.m == basis.size
+            if m < check and not full and not basis.collapsed:
+                continue
+            excess = np.inf if basis.collapsed else self._excess(w, remaining)
             if basis.collapsed:  # incomplete orthogonalisation has failed: start the substep over
-                basis.window, check = None, 4
+                basis.window, check, before = None, 4, None
                 basis.begin(basis.beta * basis.V[0])
-            elif full:
+                continue
+            if excess <= 1.0:
+                return remaining
+            if full:
                 return self._shorten(w, remaining)
+            check = m + _next_check(m, excess, before)
+            before = (m, excess)
 
-    def _meets(self, w: Array, tau: float) -> bool:
+    def _excess(self, w: Array, tau: float) -> float:
+        """Error of a substep tau over what it is allowed; marks a basis that lost its digits."""
         y, error, rounding = self.basis.coefficients(tau)
         if not np.isfinite(error):
-            return False
+            return np.inf
         reference = np.maximum(self.scale.reference(w), self.scale.reference(self.basis.value(y)))
         allowed = max(self.share * tau / self.taus[-1], 4.0 * _EPS) * reference
         direction = self._direction()
         if self.basis.window is not None and np.any(rounding * direction > allowed):
             self.basis.collapsed = True
-        return bool(np.all(error * direction <= allowed))
+        return float((error * direction / allowed).max())
 
     def _shorten(self, w: Array, bad: float) -> float:
         good, tau = 0.0, 0.5 * bad
         for _ in range(80):
-            if self._meets(w, tau):
+            if self._excess(w, tau) <= 1.0:
                 good = tau
             else:
                 bad = tau
@@ -308,6 +318,24 @@ class _March:
             f"phi functions: no substep down to {tau:.1e} meets the tolerance, or the result is "
             "not finite: check J and the vectors, loosen tol or take a smaller step"
         )
+
+    def actions(self, products: int, asked: int | None) -> list[Action]:
+        """asked: the window the caller wanted."""
+        kept = self.basis.window
+        how = "full orthogonalisation" if kept is None else f"window of {kept}"
+        why = f" (window of {asked} lost orthogonality)" if asked is not kept else ""
+        text = f"arnoldi: {self.substeps} substep(s), basis of {self.largest_basis}, {how}{why}"
+        pairs = zip(self.values, self.errors, strict=True)
+        return [Action(w, error, products, text) for w, error in pairs]
+
+
+def _next_check(m: int, excess: float, before: tuple[int, float] | None) -> int:
+    """Vectors to add before looking again: a check costs m^3, so extrapolate where it converges."""
+    furthest = max(3, m // 4)
+    if before is None or not excess < before[1] < np.inf:
+        return furthest
+    rate = np.log(before[1] / excess) / (m - before[0])
+    return int(min(max(0.6 * np.log(excess) / rate, 2.0), furthest))
 
 
 def arnoldi_phi(
@@ -337,7 +365,7 @@ def arnoldi_phi(
         return [Action(np.zeros(n), 0.0, 0, "zero: every vector is zero") for _ in times]
     spent = 0
     if balance is None:
-        balance, spent = balance_of(LinearOperator((n, n), matvec=apply, dtype=np.float64))
+        balance, spent = balance_of(_operator(apply, n))
     system = _Augmented(apply, balance, data, float(times[-1]))
     basis, scale = _Basis(system, max_basis, window), _Scale(balance, norm_scale)
     share, worst = _SAFETY * tol, np.inf
@@ -345,21 +373,16 @@ def arnoldi_phi(
         march = _March(basis, scale, times, share, max_products)
         worst = max(march.errors)
         if worst <= tol:
-            products, method = spent + system.products, _describe(march, window)
-            pairs = zip(march.values, march.errors, strict=True)
-            return [Action(w, error, products, method) for w, error in pairs]
+            return march.actions(spent + system.products, window)
         share *= _SAFETY * tol / worst  # the result is smaller than its history: ask for more
     raise NotConverged(
-        f"phi functions: estimated error {worst:.1e} instead of {tol:.1e} after {system.products} "
-        "products, at the rounding of the data: loosen tol, take a smaller step, give norm_scale"
+        f"phi functions: error {worst:.1e} instead of {tol:.1e} after {system.products} products, "
+        "at the rounding of the data: loosen tol, take a smaller step or give norm_scale"
     )
 
 
-def _describe(march: _March, window: int | None) -> str:
-    kept = march.basis.window
-    how = "full orthogonalisation" if kept is None else f"window of {kept}"
-    why = f" (window of {window} lost orthogonality)" if window is not kept else ""
-    return f"arnoldi: {march.substeps} substep(s), basis of {march.largest_basis}, {how}{why}"
+def _operator(apply: Callable[[Array], Array], n: int) -> Any:
+    return LinearOperator((n, n), matvec=apply, dtype=np.float64)  # pyright: ignore
 
 
 def _checked(
@@ -431,32 +454,25 @@ def general_phi_actions(
 
     J: (n, n) array, SciPy sparse matrix or LinearOperator; the rest as in `arnoldi_phi`.
     """
-    matrix_free = isinstance(J, LinearOperator)
-    if not matrix_free:
-        J = sp.csr_matrix(J) if sp.issparse(J) else np.asarray(J)
-        if not np.isfinite(J.data if sp.issparse(J) else J).all():
-            raise InputError("phi functions: J holds NaN or infinite entries: check the Jacobian")
-    if len(J.shape) != 2 or J.shape[0] != J.shape[1] or np.dtype(J.dtype).kind == "c":
-        raise InputError(f"phi functions: J must be square and real, got {J.dtype} {J.shape}")
-    n, spent = J.shape[0], 0
+    sparse, matrix_free = sp.issparse(J), isinstance(J, LinearOperator)
+    operator: Any = J if matrix_free else sp.csr_matrix(J) if sparse else np.asarray(J)
+    shape, n = operator.shape, operator.shape[0] if operator.ndim else 0
+    if shape != (n, n) or np.dtype(operator.dtype).kind == "c":
+        raise InputError(f"phi functions: J must be square and real, got {operator.dtype} {shape}")
+    if not matrix_free and not np.isfinite(operator.data if sparse else operator).all():
+        raise InputError("phi functions: J holds NaN or infinite entries: check the Jacobian")
+    options: dict[str, Any] = {"norm_scale": norm_scale, "balance": balance}
     if n <= DENSE_SIZE and not matrix_free:
-        small = J.toarray() if sp.issparse(J) else J
-        actions = dense_phi(small, taus, vectors, norm_scale=norm_scale, balance=balance)
+        small = operator.toarray() if sparse else operator
+        actions = dense_phi(small, taus, vectors, **options)
         worst = max(a.error for a in actions)
         if worst > tol:
             raise NotConverged(f"phi functions: rounding {worst:.1e} exceeds {tol:.1e}: loosen tol")
         return actions
+    spent = 0
     if balance is None:
-        balance, spent = balance_of(J)
-    actions = arnoldi_phi(
-        J.matvec if matrix_free else J.__matmul__,
-        n,
-        taus,
-        vectors,
-        tol=tol,
-        norm_scale=norm_scale,
-        balance=balance,
-        window=window,
-    )
+        options["balance"], spent = balance_of(operator)
+    apply = operator.matvec if matrix_free else operator.__matmul__
+    actions = arnoldi_phi(apply, n, taus, vectors, tol=tol, window=window, **options)
     why = "products only" if matrix_free else f"n = {n} > {DENSE_SIZE}"
     return [Action(a.value, a.error, a.products + spent, f"{a.method}; {why}") for a in actions]

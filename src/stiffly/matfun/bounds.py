@@ -49,14 +49,15 @@ def spectrum(A: BaseOperator) -> tuple[Bounds, int]:
     proven = A.bounds()
     if proven is not None and proven.low >= 0.0 and proven.high == 0.0:
         return proven, 0
-    tight = proven is not None and getattr(A, "tight_bounds", False)
-    if tight:
-        A.cache["bounds"] = proven
-        return proven, 0
-    found, products = estimate(A)
-    if proven is not None:
-        low = max(found.low, proven.low)
-        found = Bounds(low, min(found.high, proven.high), False)
+    if proven is not None and getattr(A, "tight_bounds", False):
+        # the proven lower end is pessimistic (functions grow like exp(tau sqrt(-low))), and a
+        # mildly negative spectrum does no harm to a series on [0, high]: start there
+        found, products = Bounds(max(proven.low, 0.0), proven.high, proven.low >= 0.0), 0
+    else:
+        found, products = estimate(A)
+        if proven is not None:
+            low, high = max(found.low, proven.low), min(found.high, proven.high)
+            found = Bounds(low, high, False)
     A.cache["bounds"] = found
     return found, products
 

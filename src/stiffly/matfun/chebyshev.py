@@ -128,7 +128,9 @@ def _attempt(
     recurrence = _Recurrence(A, c, B, interval)
     while True:
         recurrence.advance(max(_first_degree(tails, allowed), recurrence.degree))
-        growth = max(1.0, float(recurrence.growth(norms).max()))
+        growth = float(recurrence.growth(norms).max())
+        # outside the interval T_k still grows after the last term kept: twice, to be safe
+        growth = 1.0 if growth <= 1.0 + 1e-6 else 2.0 * growth
         if not np.isfinite(growth) or growth > _GROWTH_LIMIT:
             return recurrence.out, np.inf, recurrence.degree, growth
         out = recurrence.out
@@ -163,7 +165,7 @@ def chebyshev(
         for _ in range(3):
             out, error, degree, growth = _attempt(A, part, pair, norms, interval, tol, scale)
             products += degree * pair.shape[1]
-            if growth <= 1.0 + 1e-6 or (error <= tol and growth <= 2.0):
+            if error <= tol:
                 break
             interval, more = spectral_bounds.widen(A)
             products += more

@@ -10,10 +10,11 @@
 
 An indefinite matrix raises NotPositiveDefinite on every symmetric path.  CHOLMOD through cholespy
 needs care (measured with 2.2.0): a failed factorisation prints a line on stdout and leaks the
-factor, NaN entries, unsorted indices and duplicates go through silently, and a matrix without
-entries corrupts memory.  So entries and diagonal are checked first, and a matrix that may well be
-indefinite is factorised `cautious`: SuperLU without pivoting, whose pivots show their sign.  That
-takes as long, reading the pivots 40 % more, and its solves are 2.5 times slower.
+factor, NaN entries go through silently, a matrix without entries corrupts memory, and CSC input is
+reallocated in place, which aborts the process for arrays that do not own their memory.  So it gets
+CSR input, entries and diagonal are checked first, and a matrix that may well be indefinite is
+factorised `cautious`: SuperLU without pivoting, whose pivots show their sign.  That takes about as
+long, but its solves are 2.5 times slower.
 """
 
 from __future__ import annotations
@@ -83,15 +84,18 @@ class SparseCholesky:
         self._matrix = _checked(matrix)
         if not (matrix.diagonal() > 0.0).all():
             raise NotPositiveDefinite("a diagonal entry is not positive")
-        indptr, indices = (a.astype(np.int32, copy=False) for a in (matrix.indptr, matrix.indices))
-        n = len(indptr) - 1
-        try:
-            self._solver = CholeskySolverD(n, indptr, indices, matrix.data, MatrixType.CSC)
+        # read-only arrays are refused
+        indptr = np.require(matrix.indptr, np.int32, ["C", "W"])
+        indices = np.require(matrix.indices, np.int32, ["C", "W"])
+        data = np.require(matrix.data, np.float64, ["C", "W"])
+        try:  # the columns of a symmetric matrix are its rows
+            self._solver = CholeskySolverD(len(indptr) - 1, indptr, indices, data, MatrixType.CSR)
         except ValueError as failure:
             raise NotPositiveDefinite(str(failure)) from None
 
     def solve(self, b: Array) -> Array:
-        b = np.ascontiguousarray(b, dtype=np.float64)
+        if not (b.flags.carray and b.dtype == np.float64):  # contiguous and writeable
+            b = np.array(b, dtype=np.float64, order="C")
         x = np.empty_like(b)
         self._solver.solve(b, x)
         return x

@@ -118,30 +118,41 @@ def newton(
     time: where the solve stands [s], for the message of a failure.
     """
     run = _Run(residual, linearise, origin, kept, time)
+    point, exhausted = _iterate(run, x0, tolerance, scale, max_iterations)
+    goal = tolerance * scale(point.x)
+    if exhausted or point.norm <= max(goal, run.kept.noise):
+        return run.result(point, goal, tolerance)
+    reached = _relative(point, goal, tolerance)
+    raise run.failure(f"residual {reached:.0e} (wanted {tolerance:.0e})")
+
+
+def _iterate(
+    run: _Run,
+    x0: Array,
+    tolerance: float,
+    scale: Callable[[Array], float],
+    max_iterations: int,
+) -> tuple[_Point, bool]:
+    """The last iterate, and whether it exhausts the digits of the coordinates."""
     point = run.evaluate(x0)
     for _ in range(max_iterations):
-        goal = tolerance * scale(point.x)
-        if point.norm <= goal:
+        if point.norm <= tolerance * scale(point.x):
             break
         direction = run.direction(point)
         if direction is None:
             break
         dx, fresh = direction
-        if norm(dx) <= ROUNDING * norm(origin + point.x):
-            return run.result(point, goal, tolerance)
+        if norm(dx) <= ROUNDING * norm(run.origin + point.x):
+            return point, True
         trial = run.advance(point, dx, fresh)
         if trial is None or trial.norm > REUSE * point.norm:
             if point.norm <= run.kept.noise:
-                return run.result(trial or point, goal, tolerance)
+                return trial or point, True
             if trial is None and fresh:
                 break
             run.forget()
         point = trial or point
-    goal = tolerance * scale(point.x)
-    if point.norm <= max(goal, run.kept.noise):
-        return run.result(point, goal, tolerance)
-    reached = _relative(point, goal, tolerance)
-    raise run.failure(f"residual {reached:.0e} (wanted {tolerance:.0e})")
+    return point, False
 
 
 def _relative(point: _Point, goal: float, tolerance: float) -> float:
@@ -160,7 +171,7 @@ class _Run:
         time: float,
     ) -> None:
         self._residual, self._linearise = residual, linearise
-        self._origin, self._time = origin, time
+        self.origin, self._time = origin, time
         self.kept = kept
         self._tangent: Linearisation | None = None
         self._evaluations = self._tangents = self._factorizations = 0
@@ -204,7 +215,7 @@ class _Run:
         cautious = shift > 0.0 or not tangent.definite
         solver = factorise(matrix, symmetric=tangent.symmetric, cautious=cautious)
         constant = tangent.constant and shift == 0.0
-        noise = EPS * norm(absolute_product(matrix, self._origin + point.x))
+        noise = EPS * norm(absolute_product(matrix, self.origin + point.x))
         self.kept = Kept(solver, tangent.symmetric, constant, shift, noise)
         return solver
 

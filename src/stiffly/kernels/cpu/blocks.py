@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from .threads import PARALLEL_ROWS
+
 __all__ = [
     "block_apply",
     "block_chebyshev_step",
@@ -20,20 +22,40 @@ __all__ = [
     "scale_block_rows",
 ]
 
-_PARALLEL_ROWS = 2000  # below this a thread team costs more than it brings
-
-
 def _unsigned(indptr, indices):
     return indptr.view(np.dtype(f"u{indptr.itemsize}")), indices.view(
         np.dtype(f"u{indices.itemsize}")
     )
 
 
-def column_dot(a, b):
-    """Inner products column by column: (n,), (n,) -> (); (n, p), (n, p) -> (p,)."""
-    if a.ndim == 1:
-        return np.dot(a, b)
-    return np.array([np.dot(a[:, c], b[:, c]) for c in range(a.shape[1])])
+@njit(cache=True, fastmath=True)
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True, fastmath=True)
+def _dot_columns(a, b, weight, out):
+    for i in range(a.shape[0]):
+        w = weight[i] if weight.size else 1.0
+        for c in range(a.shape[1]):
+            out[c] += w * a[i, c] * b[i, c]
+
+
+def column_dot(a, b, weight=None):
+    """Inner products column by column, a^T diag(weight) b: (n,) -> (); (n, p) -> (p,).
+
+    Compiled, because BLAS starts threads for vectors of this size and waits for them.
+    """
+    if a.ndim == 1 and weight is None:
+        return np.dot(a, b) if a.size < 5000 else _dot(a, b)
+    out = np.zeros(1 if a.ndim == 1 else a.shape[1])
+    rows = (-1, 1) if a.ndim == 1 else a.shape
+    weight = np.empty(0) if weight is None else weight
+    _dot_columns(a.reshape(rows), b.reshape(rows), weight, out)
+    return float(out[0]) if a.ndim == 1 else out
 
 
 # ------------------------------------------------------------------ 3x3 blocks: step of T_k
@@ -74,17 +96,26 @@ def _block_row2(i, indptr, indices, blocks, x):
     return a0, a1, a2, a3, a4, a5
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _block_apply1(indptr, indices, blocks, x, y):
-    for i in prange(y.shape[0]):
-        y[i, 0], y[i, 1], y[i, 2] = _block_row1(np.uint64(i), indptr, indices, blocks, x)
+@njit(cache=True, fastmath={"contract"})
+def _apply_serial(indptr, indices, blocks, x, y, columns):
+    for i in range(y.shape[0]):
+        w = y[i]
+        if columns == 1:
+            w[0], w[1], w[2] = _block_row1(np.uint64(i), indptr, indices, blocks, x)
+        else:
+            r = _block_row2(np.uint64(i), indptr, indices, blocks, x)
+            w[0], w[1], w[2], w[3], w[4], w[5] = r
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})
-def _block_apply2(indptr, indices, blocks, x, y):
+def _apply_parallel(indptr, indices, blocks, x, y, columns):
     for i in prange(y.shape[0]):
         w = y[i]
-        w[0], w[1], w[2], w[3], w[4], w[5] = _block_row2(np.uint64(i), indptr, indices, blocks, x)
+        if columns == 1:
+            w[0], w[1], w[2] = _block_row1(np.uint64(i), indptr, indices, blocks, x)
+        else:
+            r = _block_row2(np.uint64(i), indptr, indices, blocks, x)
+            w[0], w[1], w[2], w[3], w[4], w[5] = r
 
 
 def block_apply(indptr, indices, blocks, b):
@@ -94,46 +125,47 @@ def block_apply(indptr, indices, blocks, b):
     n = indptr.size - 1
     b = np.ascontiguousarray(b)
     out = np.empty_like(b)
-    if b.ndim == 1 or b.shape[1] == 1:
-        _block_apply1(indptr, indices, blocks, b.reshape(n, 3), out.reshape(n, 3))
-    elif b.shape[1] == 2:
-        _block_apply2(indptr, indices, blocks, b.reshape(n, 6), out.reshape(n, 6))
-    else:
-        for c in range(b.shape[1]):
+    columns = 1 if b.ndim == 1 else b.shape[1]
+    if columns > 2:
+        for c in range(columns):
             out[:, c] = block_apply(indptr, indices, blocks, b[:, c])
+        return out
+    apply = _apply_parallel if n >= PARALLEL_ROWS else _apply_serial
+    apply(indptr, indices, blocks, b.reshape(n, -1), out.reshape(n, -1), columns)
     return out
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _block_step1(indptr, indices, blocks, s, t, x, z, coefficients, out):
-    n_out = out.shape[2]
-    for i in prange(x.shape[0]):
+@njit(cache=True, fastmath={"contract"}, inline="always")
+def _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out):
+    r, w, o = x[i], z[i], out[i]
+    if coefficients.shape[1] == 1:
         y = _block_row1(np.uint64(i), indptr, indices, blocks, x)
-        r = x[i]
-        w = z[i]
-        o = out[i]
         for a in range(3):
             value = s * y[a] + t * r[a] - w[a]
             w[a] = value
-            for j in range(n_out):
+            for j in range(o.shape[1]):
                 o[a, j] += coefficients[j, 0] * value
+    else:
+        y2 = _block_row2(np.uint64(i), indptr, indices, blocks, x)
+        for a in range(3):
+            first = s * y2[2 * a] + t * r[2 * a] - w[2 * a]
+            second = s * y2[2 * a + 1] + t * r[2 * a + 1] - w[2 * a + 1]
+            w[2 * a] = first
+            w[2 * a + 1] = second
+            for j in range(o.shape[1]):
+                o[a, j] += coefficients[j, 0] * first + coefficients[j, 1] * second
+
+
+@njit(cache=True, fastmath={"contract"})
+def _step_serial(indptr, indices, blocks, s, t, x, z, coefficients, out):
+    for i in range(x.shape[0]):
+        _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out)
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})
-def _block_step2(indptr, indices, blocks, s, t, x, z, coefficients, out):
-    n_out = out.shape[2]
+def _step_parallel(indptr, indices, blocks, s, t, x, z, coefficients, out):
     for i in prange(x.shape[0]):
-        y = _block_row2(np.uint64(i), indptr, indices, blocks, x)
-        r = x[i]
-        w = z[i]
-        o = out[i]
-        for a in range(3):
-            first = s * y[2 * a] + t * r[2 * a] - w[2 * a]
-            second = s * y[2 * a + 1] + t * r[2 * a + 1] - w[2 * a + 1]
-            w[2 * a] = first
-            w[2 * a + 1] = second
-            for j in range(n_out):
-                o[a, j] += coefficients[j, 0] * first + coefficients[j, 1] * second
+        _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out)
 
 
 def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out):
@@ -144,7 +176,7 @@ def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out)
     indptr, indices = _unsigned(indptr, indices)
     blocks = blocks.reshape(-1, 9)
     n, p = indptr.size - 1, x.shape[1]
-    step = _block_step1 if p == 1 else _block_step2
+    step = _step_parallel if n >= PARALLEL_ROWS else _step_serial
     step(
         indptr,
         indices,
@@ -236,42 +268,68 @@ def csr_chebyshev_step(indptr, indices, data, s, t, x, z, coefficients, out):
 # ------------------------------------------------------------------ block helpers
 
 
+@njit(cache=True)
+def _scale_block_rows(indptr, blocks, diagonal, out):
+    for i in range(indptr.size - 1):
+        row = np.uint64(i)
+        for p in range(indptr[row], indptr[row + np.uint64(1)]):
+            for a in range(3):
+                inverse = 1.0 / diagonal[i, a]
+                for b in range(3):
+                    out[p, a, b] = blocks[p, a, b] * inverse
+
+
 def scale_block_rows(indptr, blocks, diagonal):
     """Blocks of diag(1/diagonal) K; diagonal (3N,)."""
-    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-    return np.ascontiguousarray(blocks / diagonal.reshape(-1, 3)[rows][:, :, None])
+    out = np.empty_like(blocks)
+    indptr, _ = _unsigned(indptr, indptr)
+    _scale_block_rows(indptr, blocks, diagonal.reshape(-1, 3), out)
+    return out
 
 
 @njit(cache=True)
-def _block_gershgorin(indptr, indices, blocks):
+def _extreme_eigenvalues(d):
+    """Smallest and largest eigenvalue of a symmetric 3x3 matrix (trigonometric formula)."""
+    q = (d[0, 0] + d[1, 1] + d[2, 2]) / 3.0
+    off = d[0, 1] ** 2 + d[0, 2] ** 2 + d[1, 2] ** 2
+    spread = (d[0, 0] - q) ** 2 + (d[1, 1] - q) ** 2 + (d[2, 2] - q) ** 2 + 2.0 * off
+    p = np.sqrt(spread / 6.0)
+    if p == 0.0:
+        return q, q
+    a, b, c = (d[0, 0] - q) / p, (d[1, 1] - q) / p, (d[2, 2] - q) / p
+    f, g, h = d[0, 1] / p, d[0, 2] / p, d[1, 2] / p
+    half = 0.5 * (a * (b * c - h * h) - f * (f * c - h * g) + g * (f * h - b * g))
+    angle = np.arccos(min(1.0, max(-1.0, half))) / 3.0
+    return q + 2.0 * p * np.cos(angle + 2.0 * np.pi / 3.0), q + 2.0 * p * np.cos(angle)
+
+
+@njit(cache=True)
+def _block_gershgorin(indptr, indices, blocks, low, high, largest):
     """Row sums of Frobenius norms around the extreme eigenvalues of the diagonal blocks."""
-    low = np.inf
-    high = -np.inf
-    largest = -np.inf
     for i in range(indptr.size - 1):
+        row = np.uint64(i)
         radius = 0.0
-        diagonal = np.zeros((3, 3))
-        for p in range(indptr[i], indptr[i + 1]):
-            if indices[p] == i:
-                for a in range(3):
-                    for b in range(3):
-                        diagonal[a, b] = blocks[p, a, b]
+        smallest, top = 0.0, 0.0
+        for p in range(indptr[row], indptr[row + np.uint64(1)]):
+            d = blocks[p]
+            if indices[p] == row:
+                # rows of M^-1 K share one mass per particle: the diagonal block is symmetric
+                smallest, top = _extreme_eigenvalues(d)
             else:
                 square = 0.0
                 for a in range(3):
                     for b in range(3):
-                        square += blocks[p, a, b] ** 2
+                        square += d[a, b] * d[a, b]
                 radius += np.sqrt(square)
-        # rows of M^-1 K share one mass per particle, so the diagonal block is symmetric
-        ends = np.linalg.eigvalsh(diagonal)
-        low = min(low, ends[0] - radius)
-        high = max(high, ends[2] + radius)
-        largest = max(largest, ends[2])
-    return low, high, largest
+        low[i] = smallest - radius
+        high[i] = top + radius
+        largest[i] = top
 
 
 def block_gershgorin(indptr, indices, blocks):
     """low, high: an interval that holds the spectrum of a 3x3-block matrix (block Gershgorin);
     the third number is the largest eigenvalue of a diagonal block."""
-    low, high, largest = _block_gershgorin(indptr, indices, blocks)
-    return float(low), float(high), float(largest)
+    indptr, indices = _unsigned(indptr, indices)
+    ends = np.empty((3, indptr.size - 1))
+    _block_gershgorin(indptr, indices, blocks, *ends)
+    return float(ends[0].min()), float(ends[1].max()), float(ends[2].max())

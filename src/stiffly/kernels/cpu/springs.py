@@ -13,12 +13,12 @@ import math
 import numpy as np
 from numba import njit, prange
 
+from .threads import PARALLEL_ROWS
+
 __all__ = ["NO_SLOT", "spring_blocks", "spring_energy", "spring_gradient"]
 
 NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a fixed end)
 
-# Below this a thread team costs more than it brings: on a busy machine its barrier takes 8 ms.
-_PARALLEL_PARTICLES = 2000
 _CHUNK = 256  # springs summed in order before the chunks are: keeps rounding off the ledger
 
 
@@ -94,7 +94,7 @@ def spring_gradient(x, start, neighbour, stiffness, rest, out):
 
     start (N + 1,), neighbour (2m,): half-springs of each particle; stiffness, rest (2m,) theirs.
     """
-    gradient = _gradient_serial if len(x) < _PARALLEL_PARTICLES else _gradient_parallel
+    gradient = _gradient_serial if len(x) < PARALLEL_ROWS else _gradient_parallel
     gradient(x, start, neighbour, stiffness, rest, out)
 
 
@@ -166,6 +166,6 @@ def spring_blocks(x, start, neighbour, stiffness, rest, diagonal, slot, blocks, 
     diagonal (N,): slot of each particle's own block, slot (2m,): slot of each half-spring's
     coupling block; NO_SLOT for fixed particles.
     """
-    add = _blocks_serial if len(x) < _PARALLEL_PARTICLES else _blocks_parallel
+    add = _blocks_serial if len(x) < PARALLEL_ROWS else _blocks_parallel
     flat = blocks.reshape(-1, 9)
     add(x, start, neighbour, stiffness, rest, diagonal, slot, flat, pressed)

@@ -16,7 +16,9 @@ __all__ = [
 ]
 
 
-def column_dot(a, b):
+def column_dot(a, b, weight=None):
+    if weight is not None:
+        b = (weight * b.T).T
     return (a * b).sum(axis=0)
 
 

@@ -1,0 +1,47 @@
+# make demo    sets everything up, simulates a stiff coil spring, prints its energy ledger
+# make test    sets everything up, runs the tests
+# make check   lint and types
+# make bench   every benchmark (minutes; close other programs first)
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# one BLAS thread per process: the tests run side by side
+QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+.PHONY: demo test test-all check bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/stiffly demo
+
+test: $(VENV)/.installed-test
+	$(QUIET) $(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: $(VENV)/.installed-test
+	$(QUIET) $(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.installed-check
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/pyright
+
+bench: $(VENV)/.installed-bench
+	for script in phi_action fput kernels scaling; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "stiffly needs Python 3.11 or newer: set PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	@echo "installing stiffly and what it needs into $(VENV) (first time only: about a minute)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
+	@echo "installing the tools for 'make $*'"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -1,0 +1,122 @@
+"""Fermi-Pasta-Ulam-Tsingou, m = 3, omega = 100, T = 100: errors, slopes and speed.
+
+    python benchmarks/fput.py            needs scikit-sundae for CVODE (pip install stiffly[bench])
+
+1. exprb42, pexprb43(1/2, 1), epirk4s3, exprb2 and RK4: max-norm errors over x and v at T against
+   DOP853 at 1e-13, and the measured order.
+2. exprb42 against CVODE's Adams method, both with the same compiled right-hand side, at the same
+   error: CVODE is run over a range of tolerances and its time is interpolated at that error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from common import median_seconds, table
+from scipy.integrate import solve_ivp
+from stiffly.scenes.fput import fput
+
+import stiffly
+from stiffly.integrators import ExponentialRosenbrock
+
+T = 100.0
+
+
+def reference(scene):
+    bound, start = scene.system.bind(scene.x0, scene.v0)
+
+    def rhs(t, y):
+        n = y.size // 2
+        state = stiffly.State(t, y[:n], y[n:])
+        return np.concatenate([y[n:], bound.acceleration(state)])
+
+    y0 = np.concatenate([start.x, start.v])
+    return rhs, y0, solve_ivp(rhs, (0, T), y0, method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
+
+
+def final_error(run, exact):
+    end = np.concatenate([run.positions[-1].ravel(), run.velocities[-1].ravel()])
+    return float(np.abs(end - exact).max())
+
+
+def errors(scene, exact) -> None:
+    known = {
+        ("exprb42", 0.02): 1.1e-3,
+        ("exprb42", 0.01): 5.7e-5,
+        ("exprb42", 0.005): 2.8e-6,
+        ("pexprb43(1/2, 1)", 0.02): 4.0e-4,
+        ("pexprb43(1/2, 1)", 0.01): 2.7e-5,
+        ("pexprb43(1/2, 1)", 0.005): 1.5e-6,
+        ("epirk4s3", 0.02): 9.1e-3,
+        ("epirk4s3", 0.01): 4.7e-4,
+        ("exprb2", 0.02): 1.5e-1,
+        ("exprb2", 0.01): 3.1e-2,
+        ("exprb2", 0.005): 6.7e-3,
+        ("rk4", 0.0005): 5.2e-4,
+    }
+    objects = {"pexprb43(1/2, 1)": ExponentialRosenbrock(nodes=(1 / 2, 1.0))}
+    rows, last = [], {}
+    for (name, h), expected in known.items():
+        run = stiffly.simulate(scene, integrator=objects.get(name, name), step=h, duration=T)
+        e = final_error(run, exact)
+        slope = (
+            f"{np.log(last[name][1] / e) / np.log(last[name][0] / h):.2f}" if name in last else ""
+        )
+        last[name] = (h, e)
+        rows.append((name, h, f"{e:.2e}", f"{expected:.1e}", f"{e / expected:.2f}", slope))
+    print(table(("method", "step", "error", "prototype", "ratio", "order"), rows))
+    energy = stiffly.simulate(scene, integrator="exprb42", step=0.01, duration=1.0).energy
+    print(f"\nenergy at the start: {energy.total[0]:.9f} J (analytic 2.500300005)\n")
+
+
+def race(scene, rhs, y0, exact) -> None:
+    try:
+        from sksundae.cvode import CVODE
+    except ImportError:
+        print("scikit-sundae is not installed: pip install 'stiffly[bench]' for the CVODE race")
+        return
+    g = scene.system._g
+    stiff = np.array([1.0] * 3 + [1.0e4] * 3)
+
+    def compiled(t, y, yp):
+        yp[:6] = y[6:]
+        yp[6:] = g(t, y[:6]) - stiff * y[:6]
+
+    def cvode(tol):
+        solver = CVODE(compiled, method="Adams", rtol=tol, atol=1e-2 * tol, max_num_steps=10**7)
+        return solver.solve(np.array([0.0, T]), y0)
+
+    rows, points = [], []
+    for tol in (1e-6, 1e-7, 1e-8, 1e-9):
+        result = cvode(tol)
+        e = float(np.abs(result.y[-1] - exact).max())
+        seconds = median_seconds(lambda tol=tol: cvode(tol), 3)
+        points.append((e, seconds))
+        rows.append((f"CVODE Adams rtol {tol:g}", f"{e:.1e}", f"{seconds:.3f}", result.nfev, ""))
+    cv_errors, cv_times = np.array(points).T
+    for h in (0.0125, 0.01, 0.008):
+
+        def job(h=h):
+            return stiffly.simulate(scene, integrator="exprb42", step=h, duration=T, every=T)
+
+        run = job()
+        e = final_error(run, exact)
+        seconds = median_seconds(job, 3)
+        peer = np.exp(np.interp(np.log(e), np.log(cv_errors[::-1]), np.log(cv_times[::-1])))
+        calls = run.stats["force_evaluations"]
+        rows.append(
+            (f"exprb42 h {h:g}", f"{e:.1e}", f"{seconds:.3f}", calls, f"{peer / seconds:.2f}x")
+        )
+    print(
+        table(("method", "error", "seconds", "force calls", "CVODE / exprb42 at this error"), rows)
+    )
+
+
+def main() -> None:
+    scene = fput()
+    rhs, y0, exact = reference(scene)
+    errors(scene, exact)
+    race(scene, rhs, y0, exact)
+
+
+if __name__ == "__main__":
+    main()

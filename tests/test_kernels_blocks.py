@@ -1,0 +1,253 @@
+"""Compiled block, CSR and spectral kernels against their NumPy twins, and bounds against eigh."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from stiffly.kernels import cpu, reference
+
+EPS = 2.0**-52
+seeds = st.integers(0, 2**32 - 1)
+index_types = st.sampled_from([np.int32, np.int64])
+columns = st.sampled_from([None, 1, 2, 3])  # None: a flat vector
+quick = settings(max_examples=40, deadline=None)
+
+
+def random_blocks(rng, n, density, index, symmetric=False):
+    """indptr, indices, blocks of an n x n matrix of 3x3 blocks; rows may be empty."""
+    pattern = rng.random((n, n)) < density
+    if symmetric:
+        pattern |= pattern.T | np.eye(n, dtype=bool)
+    indptr = np.concatenate([[0], np.cumsum(pattern.sum(axis=1))]).astype(index)
+    rows, indices = np.nonzero(pattern)
+    blocks = rng.standard_normal((len(indices), 3, 3)) * 10.0 ** rng.uniform(-3, 3)
+    if symmetric:
+        place = {(i, j): p for p, (i, j) in enumerate(zip(rows, indices, strict=True))}
+        for (i, j), p in place.items():
+            blocks[p] = blocks[place[j, i]].T if i != j else blocks[p] + blocks[p].T
+    return indptr, indices.astype(index), blocks
+
+
+def random_csr(rng, n, density, index):
+    A = sp.random(n, n, density, "csr", rng=rng, data_rvs=rng.standard_normal)
+    return A.indptr.astype(index), A.indices.astype(index), A.data
+
+
+def vectors(rng, n, p):
+    return rng.standard_normal(n if p is None else (n, p))
+
+
+def assert_close(ours, theirs, size):
+    """Equal up to the order of summation; size: what was summed, in absolute value."""
+    assert ours.shape == theirs.shape
+    assert np.all(np.abs(ours - theirs) <= 8 * EPS * size)
+
+
+@quick
+@given(seeds, st.integers(1, 12), st.floats(0.0, 1.0), index_types, columns)
+def test_block_apply(seed, n, density, index, p):
+    rng = np.random.default_rng(seed)
+    matrix, b = random_blocks(rng, n, density, index), vectors(rng, 3 * n, p)
+    before = b.copy()
+    size = reference.block_apply(matrix[0], matrix[1], np.abs(matrix[2]), np.abs(b))
+    assert_close(cpu.block_apply(*matrix, b), reference.block_apply(*matrix, b), n * size)
+    assert np.array_equal(b, before)
+
+
+@quick
+@given(seeds, st.integers(1, 12), st.floats(0.0, 1.0), index_types, st.sampled_from([None, 1, 2]))
+def test_csr_apply(seed, n, density, index, p):
+    rng = np.random.default_rng(seed)
+    matrix, b = random_csr(rng, n, density, index), vectors(rng, n, p)
+    size = reference.csr_apply(matrix[0], matrix[1], np.abs(matrix[2]), np.abs(b))
+    assert_close(cpu.csr_apply(*matrix, b), reference.csr_apply(*matrix, b), n * size)
+
+
+THREE_COLUMNS = """
+import numpy as np, scipy.sparse as sp
+from stiffly.kernels import cpu
+A = sp.csr_matrix(np.arange(1.0, 10.0).reshape(3, 3))
+B = np.arange(9.0).reshape(3, 3)
+assert np.allclose(cpu.csr_apply(A.indptr, A.indices, A.data, B), A @ B)
+"""
+
+
+def test_csr_apply_to_three_columns():
+    """In a process of its own: reading past the end of an array may take the process down."""
+    run = subprocess.run([sys.executable, "-c", THREE_COLUMNS], capture_output=True, timeout=120)
+    assert run.returncode == 0, run.stderr.decode()[-500:]
+
+
+def step_pair(kernel, matrix, s, t, x, z, coefficients, out):
+    """z and out after the in-place step, from copies."""
+    z, out = z.copy(), out.copy()
+    kernel(*matrix, s, t, x, z, coefficients, out)
+    return z, out
+
+
+@quick
+@given(
+    seeds,
+    st.integers(1, 10),
+    st.floats(0.0, 1.0),
+    index_types,
+    st.sampled_from([1, 2]),
+    st.integers(1, 4),
+    st.sampled_from(["block", "csr"]),
+)
+def test_chebyshev_steps(seed, n, density, index, p, n_out, kind):
+    rng = np.random.default_rng(seed)
+    name = f"{kind}_chebyshev_step"
+    make, rows = (random_blocks, 3 * n) if kind == "block" else (random_csr, n)
+    matrix = make(rng, n, density, index)
+    x, z = rng.standard_normal((2, rows, p))
+    s, t = rng.standard_normal(2)
+    coefficients, out = rng.standard_normal((n_out, p)), rng.standard_normal((rows, n_out))
+    start_x = x.copy()
+    ours = step_pair(getattr(cpu, name), matrix, s, t, x, z, coefficients, out)
+    theirs = step_pair(getattr(reference, name), matrix, s, t, x, z, coefficients, out)
+    positive = (*matrix[:2], np.abs(matrix[2]))
+    product = (reference.block_apply if kind == "block" else reference.csr_apply)(
+        *positive, np.abs(x)
+    )
+    size = abs(s) * product + abs(t) * np.abs(x) + np.abs(z)
+    assert_close(ours[0], theirs[0], n * size)
+    assert_close(ours[1], theirs[1], n * (size @ np.abs(coefficients).T + np.abs(out)))
+    assert np.array_equal(x, start_x)
+
+
+@pytest.mark.parametrize("p", [None, 1, 2, 3])
+def test_threaded_product_is_the_serial_one(p):
+    """2100 block rows are above the size where threads start: same result as the twin."""
+    rng = np.random.default_rng(5)
+    n = 2100
+    A = sp.random(n, n, 4 / n, "csr", rng=rng) + sp.identity(n, format="csr")
+    blocks = rng.standard_normal((A.nnz, 3, 3))
+    b = vectors(rng, 3 * n, p)
+    ours = cpu.block_apply(A.indptr, A.indices, blocks, b)
+    size = reference.block_apply(A.indptr, A.indices, np.abs(blocks), np.abs(b))
+    assert_close(ours, reference.block_apply(A.indptr, A.indices, blocks, b), 30 * size)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_threaded_chebyshev_step_is_the_serial_one(p):
+    rng = np.random.default_rng(6)
+    n = 2100
+    A = sp.random(n, n, 4 / n, "csr", rng=rng) + sp.identity(n, format="csr")
+    matrix = (A.indptr, A.indices, rng.standard_normal((A.nnz, 3, 3)))
+    x, z = rng.standard_normal((2, 3 * n, p))
+    coefficients, out = rng.standard_normal((2, p)), rng.standard_normal((3 * n, 2))
+    arguments = (matrix, 0.7, -0.3, x, z, coefficients, out)
+    ours = step_pair(cpu.block_chebyshev_step, *arguments)
+    theirs = step_pair(reference.block_chebyshev_step, *arguments)
+    for a, b in zip(ours, theirs, strict=True):
+        assert np.abs(a - b).max() <= 1e-13 * np.abs(b).max()
+
+
+@quick
+@given(seeds, st.integers(1, 12), st.floats(0.0, 1.0), index_types)
+def test_scale_block_rows(seed, n, density, index):
+    """Every coordinate has a mass of its own here: rows inside a block are scaled apart."""
+    rng = np.random.default_rng(seed)
+    indptr, indices, blocks = random_blocks(rng, n, density, index)
+    diagonal = 10.0 ** rng.uniform(-6, 6, 3 * n)
+    before = blocks.copy()
+    ours = cpu.scale_block_rows(indptr, blocks, diagonal)
+    theirs = reference.scale_block_rows(indptr, blocks, diagonal)
+    assert_close(ours, theirs, np.abs(theirs))
+    dense = reference.block_apply(indptr, indices, blocks, np.eye(3 * n))
+    scaled = reference.block_apply(indptr, indices, ours, np.eye(3 * n))
+    assert_close(scaled, dense / diagonal[:, None], np.abs(dense / diagonal[:, None]))
+    assert np.array_equal(blocks, before)
+
+
+@settings(max_examples=80, deadline=None)
+@given(seeds, st.integers(1, 10), st.floats(0.0, 1.0), index_types, st.floats(0.0, 3.0))
+def test_block_gershgorin_holds_the_spectrum(seed, n, density, index, mass_range):
+    rng = np.random.default_rng(seed)
+    indptr, indices, blocks = random_blocks(rng, n, density, index, symmetric=True)
+    mass = np.repeat(10.0 ** rng.uniform(-mass_range, mass_range, n), 3)
+    scaled = reference.scale_block_rows(indptr, blocks, mass)
+    ours = cpu.block_gershgorin(indptr, indices, scaled)
+    theirs = reference.block_gershgorin(indptr, indices, scaled)
+    size = max(map(abs, theirs))
+    # the trigonometric formula loses half the digits where two of three eigenvalues meet
+    assert np.abs(np.subtract(ours, theirs)).max() <= 1e-7 * size
+    K = reference.block_apply(indptr, indices, blocks, np.eye(3 * n))
+    lam = scipy.linalg.eigh(K, np.diag(mass), eigvals_only=True)
+    assert ours[0] <= lam[0] + 1e-13 * size
+    assert lam[-1] <= ours[1] + 1e-13 * size
+    own = [K[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] / mass[3 * i] for i in range(n)]
+    largest = max(np.linalg.eigvalsh(B)[-1] for B in own)
+    assert ours[2] == pytest.approx(largest, rel=1e-7, abs=1e-12 * size)
+
+
+@pytest.mark.parametrize(
+    "eigenvalues", [(1, 1, 1), (0, 0, 0), (2, 2, 5), (-5, 2, 2), (-1, 0, 1), (1, 1, 1 + 1e-9)]
+)
+def test_block_gershgorin_of_one_block_is_its_spectrum(eigenvalues):
+    Q = scipy.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
+    block = Q @ np.diag(np.array(eigenvalues, dtype=float)) @ Q.T
+    block = 0.5 * (block + block.T)
+    ends = cpu.block_gershgorin(np.array([0, 1]), np.array([0]), block[None])
+    assert ends == pytest.approx(
+        (min(eigenvalues), max(eigenvalues), max(eigenvalues)), abs=1e-7 * np.abs(block).max()
+    )
+
+
+@quick
+@given(seeds, st.integers(0, 20), st.integers(0, 5))
+def test_column_dot(seed, n, p):
+    a, b = np.random.default_rng(seed).standard_normal((2, n, p))
+    assert_close(cpu.column_dot(a, b), reference.column_dot(a, b), n * (np.abs(a * b).sum(axis=0)))
+    for c in range(p):
+        assert_close(cpu.column_dot(a[:, c], b[:, c]), a[:, c] @ b[:, c], n * np.abs(a * b).sum())
+
+
+@quick
+@given(seeds, st.integers(1, 24), st.integers(1, 24), st.integers(1, 4), st.integers(1, 3))
+def test_spectral_apply(seed, n, m, n_out, n_in):
+    rng = np.random.default_rng(seed)
+    U, W = rng.standard_normal((n, m)), rng.standard_normal((m, n))
+    F, B = rng.standard_normal((n_out, n_in, m)), rng.standard_normal((n_in, n))
+    loops = sum(np.stack([U @ (F[j, i] * (W @ B[i])) for j in range(n_out)]) for i in range(n_in))
+    size = reference.spectral_apply(np.abs(U), np.abs(W), np.abs(F), np.abs(B))
+    assert_close(cpu.spectral_apply(U, W, F, B), reference.spectral_apply(U, W, F, B), 30 * size)
+    assert_close(cpu.spectral_apply(U, W, F, B), loops, 30 * size)
+
+
+@quick
+@given(seeds, st.integers(0, 30), st.integers(0, 8))
+def test_stumpff_terms(seed, m, count):
+    rng = np.random.default_rng(seed)
+    compare_terms(rng, m, count, rng.integers(0, 2, count))
+
+
+@settings(max_examples=10, deadline=None)
+@given(seeds, st.integers(2, 4))
+@example(0, 2)
+def test_stumpff_terms_with_higher_powers(seed, power):
+    """`lam^power`, as the documentation says, for any power."""
+    compare_terms(np.random.default_rng(seed), 5, 3, np.full(3, power))
+
+
+def compare_terms(rng, m, count, powers):
+    n_out, n_in = 3, 2
+    lam = rng.uniform(-10.0, 1e4, m)
+    rows, columns = rng.integers(0, n_out, count), rng.integers(0, n_in, count)
+    ks, taus = rng.integers(0, 7, count), rng.uniform(-1.0, 1.0, count)
+    factors = rng.standard_normal(count)
+    start = rng.standard_normal((n_out, n_in, m))  # not zero: kernels add
+    ours, theirs, size = start.copy(), start.copy(), np.abs(start)
+    cpu.stumpff_terms(lam, rows, columns, ks, taus, powers, factors, ours)
+    reference.stumpff_terms(lam, rows, columns, ks, taus, powers, factors, theirs)
+    for r, c, power, factor in zip(rows, columns, powers, factors, strict=True):
+        # |c_k| <= cosh(|tau| sqrt(10)) < 12 on this range
+        size[r, c] += np.abs(12.0 * factor * lam**power)
+    assert_close(ours, theirs, 10 * size)
