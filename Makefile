@@ -1,5 +1,6 @@
 # make demo    sets everything up, simulates a stiff coil spring, prints its energy ledger
 # make test    sets everything up, runs the tests
+# make test-slow   the long tests
 # make check   lint and types
 # make bench   every benchmark (minutes; close other programs first)
 
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 # one BLAS thread per process: the tests run side by side
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test test-all check bench clean
+.PHONY: demo test test-slow check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/stiffly demo
@@ -17,8 +18,8 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(QUIET) $(BIN)/python -m pytest -n auto -m "not slow"
 
-test-all: $(VENV)/.installed-test
-	$(QUIET) $(BIN)/python -m pytest -n auto
+test-slow: $(VENV)/.installed-test
+	$(QUIET) $(BIN)/python -m pytest -n auto -m slow
 
 check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples

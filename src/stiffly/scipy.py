@@ -73,7 +73,10 @@ class _Trial:
 
 
 class ExponentialDenseOutput(DenseOutput):
-    """u(s) of one step, evaluated when asked for; all the times of one call share one pass."""
+    """u(s) of one step, evaluated when asked for; all the times of one call share one pass.
+
+    Times before the step's start give the value at the start.
+    """
 
     def __init__(self, t_old: float, t: float, y_old: Array, linear: Any, vectors: Any) -> None:
         super().__init__(t_old, t)
@@ -133,7 +136,6 @@ class ExponentialRosenbrock(OdeSolver):
             raise InputError(f"fun(t0, y0) is not finite at t0 = {t0}: check y0")
         self._h = self._first_step(first_step)
         self._error_before = 1.0
-        self._linear: _Linearisation | None = None
         self._accepted: tuple[float, Array, _Linearisation, _Trial] | None = None
 
     def _weights(self, D: list[Array], h: float) -> tuple[Array, Array | None]:
@@ -292,4 +294,6 @@ def _checked_jacobian(J: Any, n: int) -> Any:
         J = sp.csr_matrix(J) if sp.issparse(J) else np.atleast_2d(np.asarray(J))
     if J.shape != (n, n) or np.dtype(J.dtype).kind == "c":
         raise InputError(f"jac must be real and of shape ({n}, {n}), got {J.dtype} {J.shape}")
-    return J
+    if isinstance(J, LinearOperator) or np.isfinite(J.data if sp.issparse(J) else J).all():
+        return J
+    raise InputError("jac holds NaN or infinite entries: check it at the last accepted state")

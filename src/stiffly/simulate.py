@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
+
+from threadpoolctl import threadpool_limits
 
 from .contracts import Array, Integrator, State, Step, System, Work
 from .control import Controller, Tolerance
@@ -19,6 +22,7 @@ from .ledger import EnergyHistory, Ledger
 
 DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
 FRAMES = 200  # recorded by default
+BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threads
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 
 Progress = Callable[[float, float, Work], None]  # t, duration, work so far
@@ -164,8 +168,8 @@ class _Loop:
         self.ledger = Ledger(system)
         self.memory = method.start(system, state)
         self.work, self.steps = Work(), 0
-        self.sizes = [np.inf, 0.0]
-        self.notes: dict[str, Any] = {}
+        self.shortest, self.longest = np.inf, 0.0
+        self.notes: Mapping[str, Any] = {}
         self.positions: list[Array] = []
         self.velocities: list[Array] = []
         self.controller: Controller | None = None
@@ -180,8 +184,7 @@ class _Loop:
         self._record()
         advance = self._advance_fixed if self.controller is None else self._advance_adaptive
         try:
-            with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
-                warnings.filterwarnings("ignore", category=RuntimeWarning)
+            with self._quiet():
                 for target in self.frames[1:]:
                     advance(float(target))
                     self._record()
@@ -191,6 +194,18 @@ class _Loop:
             failure.run = self._result()
             raise
         return self._result()
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Overflow is judged by the loop itself; small dense algebra is faster on one thread."""
+        threads = 1 if self.system.size < BLAS_THREADS else None
+        with (
+            warnings.catch_warnings(),
+            np.errstate(over="ignore", invalid="ignore"),
+            threadpool_limits(limits=threads, user_api="blas"),
+        ):
+            warnings.filterwarnings("ignore", category=RuntimeWarning)
+            yield
 
     def _advance_fixed(self, target: float) -> None:
         start = self.state.t
@@ -230,7 +245,8 @@ class _Loop:
 
     def _try(self, h: float) -> Step:
         taken = self.method.step(self.system, self.state, h, self.memory)
-        if not isfinite(float(taken.state.x @ taken.state.x + taken.state.v @ taken.state.v)):
+        # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
+        if not isfinite(taken.state.x.dot(taken.state.v)):
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
                 f"finite; {self._remedy(h)}"
@@ -238,22 +254,26 @@ class _Loop:
         return taken
 
     def _accept(self, taken: Step, end: float) -> None:
-        new = taken.state if taken.state.t == end else replace(taken.state, t=end)
-        self.ledger.step(self.state, new)
-        h = new.t - self.state.t
-        self.sizes = [min(self.sizes[0], h), max(self.sizes[1], h)]
-        self.state, self.memory = new, taken.memory
+        new = taken.state
+        if new.t != end:  # sums of h drift away from the frame times
+            new = State(end, new.x, new.v)
+        if not self.system.conservative:
+            self.ledger.step(self.state, new)
+        h = end - self.state.t
+        if h < self.shortest:
+            self.shortest = h
+        if h > self.longest:
+            self.longest = h
+        self.state, self.memory, self.notes = new, taken.memory, taken.notes
         self.work += taken.work
         self.steps += 1
-        if taken.notes:
-            self.notes = dict(taken.notes)
 
     def _record(self) -> None:
         growth = self.ledger.frame(self.state)
         self.positions.append(np.array(self.system.positions(self.state.x)))
         self.velocities.append(np.array(self.system.velocities(self.state.v)))  # type: ignore[attr-defined]
         if growth > DIVERGENCE:
-            h = self.sizes[1]
+            h = self.longest
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
                 f"{growth:.3g} times all energy seen before; {self._remedy(h)}"
@@ -267,7 +287,7 @@ class _Loop:
     def _result(self) -> Run:
         stats: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
-            stats["smallest_step"], stats["largest_step"] = self.sizes
+            stats["smallest_step"], stats["largest_step"] = float(self.shortest), float(self.longest)
         if "method" in self.notes:
             stats["matrix_functions"] = self.notes["method"]
         return Run(

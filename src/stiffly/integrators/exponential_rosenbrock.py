@@ -30,11 +30,16 @@ import numpy as np
 from ..contracts import Array, ErrorEstimate, Rayleigh, State, Step, System, Work
 from ..errors import InputError
 from ..kernels.cpu import column_dot
-from ..matfun.auto import SMALL
-from ..matfun.action import PhiRequest, phi_pairs
+from ..matfun.action import PhiRequest, half_size_map, phi_pairs
+from ..matfun.auto import SMALL, evaluate
 from ..matfun.first_order import FirstOrderFlow
 
 _SUPERCONVERGENT = 0.75
+
+# which halves (position, velocity) of the vectors are there: F = (v, a), F_t and D_i = (0, .)
+_BOTH = ((True, True),)
+_BOTH_AND_RATE = ((True, True), (False, True))
+_FORCE_ONLY = {1: ((False, True),), 2: ((False, True), (False, True))}
 
 
 @dataclass(frozen=True)
@@ -145,8 +150,10 @@ class ExponentialRosenbrock:
             remainders.append(d if rate is None else d - (c * h) * rate)
         # 3. their contribution, unless it drowns in the tolerance
         error = None
-        size = max((sqrt(column_dot(d, d)) for d in remainders), default=0.0)
-        if remainders and not self._negligible(size, h, dx, dv):
+        size = 0.0
+        if self.estimate or flow.large:
+            size = max((sqrt(column_dot(d, d)) for d in remainders), default=0.0)
+        if remainders and not (flow.large and self._negligible(size, h, dx, dv)):
             (cx, cv), (ex, ev) = flow.remainder(
                 weights(self.nodes), h, remainders, dx, dv, self.estimate
             )
@@ -171,20 +178,30 @@ class _HalfSize:
 
     def __init__(self, config: ExponentialRosenbrock, A: Any, damping: Rayleigh | None) -> None:
         self.config, self.A, self.damping = config, A, damping
+        self.large = A.size > SMALL  # below, saving work costs more than it saves
         self.products, self.used = 0, ""
 
-    def _evaluate(self, requests, vectors, scale=None):
+    def _evaluate(self, requests, present, columns, scale=None):
+        """Rows of the requests; `present` and `columns`: the nonzero halves of the vectors."""
         config = self.config
-        rows, action = phi_pairs(
-            self.A,
-            self.damping,
-            requests,
-            vectors,
-            tol=config.tol,
-            scale=scale,
-            method=config.method,
-            basis=config.basis,
-        )
+        if config.method == "skew":
+            halves = iter(columns)
+            pairs = [tuple(next(halves) if there else None for there in own) for own in present]
+            rows, action = phi_pairs(
+                self.A,
+                self.damping,
+                requests,
+                pairs,  # type: ignore[arg-type]
+                tol=config.tol,
+                method="skew",
+                basis=config.basis,
+            )
+        else:
+            functions = half_size_map(requests, present, self.damping)
+            action = evaluate(
+                self.A, functions, columns, tol=config.tol, scale=scale, method=config.method
+            )
+            rows = action.value
         self.products += action.products
         self.used = action.method
         return rows
@@ -192,8 +209,10 @@ class _HalfSize:
     def linear(self, nodes, h, v, a, rate, with_velocity):
         parts = "xv" if with_velocity else "x"
         requests = _linear_requests(nodes, h, parts, rate is not None)
-        vectors = [(v, a)] if rate is None else [(v, a), (None, rate)]
-        rows = self._evaluate(requests, vectors)
+        if rate is None:
+            rows = self._evaluate(requests, _BOTH, (v, a))
+        else:
+            rows = self._evaluate(requests, _BOTH_AND_RATE, (v, a, rate))
         if with_velocity:
             stages = [(rows[2 * i], rows[2 * i + 1]) for i in range(len(nodes))]
         else:
@@ -214,8 +233,8 @@ class _HalfSize:
     def remainder(self, weights, h, remainders, dx, dv, estimate):
         requests = _remainder_requests(self.config.nodes, h, estimate)
         scale = None
-        if self.A.size > SMALL:  # a correction need not be better than what it corrects
+        if self.large:  # a correction need not be better than what it corrects
             size = (sqrt(self.A.dot(dx, dx)), sqrt(self.A.dot(dv, dv)))
             scale = np.array(size * len(requests))
-        rows = self._evaluate(requests, [(None, d) for d in remainders], scale)
+        rows = self._evaluate(requests, _FORCE_ONLY[len(remainders)], remainders, scale)
         return (rows[0], rows[1]), (rows[-2], rows[-1])

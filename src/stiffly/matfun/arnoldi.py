@@ -199,31 +199,39 @@ class _Basis:
         step = tau / 2.0**octaves
         powers = [scipy.linalg.expm(step * H)]
         y: Any = self.beta * powers[0][:, 0]
-        residual, largest = step * abs(y[m - 1]), self.beta
+        residual, largest, pace = step * abs(y[m - 1]), self.beta, 1.0
         with np.errstate(all="ignore"):
             # octave k runs from 2^k to 2^(k+1) steps: no early transient slips between samples
             for k in range(octaves):
                 pieces = min(4, 2**k)
                 for _ in range(pieces):
-                    y = powers[max(0, k - 2)] @ y
+                    before, y = y, powers[max(0, k - 2)] @ y
                     residual += step * 2.0**k / pieces * abs(y[m - 1])
+                    pace = float(np.linalg.norm(y) / np.linalg.norm(before))
                 largest = max(largest, float(np.linalg.norm(y)))
                 if k < octaves - 3:
                     powers.append(powers[-1] @ powers[-1])
-            # what is lost at s travels on under exp((tau - s) J), seen here through H: the
-            # Frobenius norm bounds its growth, over sqrt(m) it is that of random rounding
-            growth = np.array([np.vdot(P, P) ** 0.5 for P in powers])
-            shares = (
-                np.diff([*(2.0 ** np.arange(len(powers))), tau / step], prepend=0.0) * step / tau
-            )
-            mean_growth = shares @ [1.0, *(growth / (m + 1) ** 0.5)]
-            error = residual * H[m, m - 1] * max(1.0, growth.max())
-            rounding = _EPS * largest * (2.0 + spread * mean_growth)
+            most, mean = _growth(powers, max(1.0, pace))
+            error = residual * H[m, m - 1] * most
+            rounding = _EPS * largest * (2.0 + spread * mean)
         finite = np.isfinite(error + rounding)
         return y, float(error if finite else np.inf), float(rounding if finite else np.inf)
 
     def value(self, y: Array) -> Array:
         return y @ self.V[: self.m + 1, : self.system.n]
+
+
+def _growth(powers: Sequence[Array], pace: float) -> tuple[float, float]:
+    """How far exp(sJ), seen through exp(sH) at s = 2^k steps .. tau/8, outgrows the solution.
+
+    What is lost at one time travels on under it.  (a bound, the mean over time for random
+    rounding); pace: growth of the solution itself over the last tau/8.
+    """
+    times = 2.0 ** np.arange(1 - len(powers), 1)  # in units of tau/8
+    excess = np.array([np.vdot(P, P) ** 0.5 for P in powers]) / pace**times
+    shares = np.diff([*times, 8.0], prepend=0.0) / 8.0
+    mean = shares @ np.array([1.0, *(excess / len(powers[0]) ** 0.5)])
+    return max(1.0, float(excess.max())), float(mean)
 
 
 class _March:

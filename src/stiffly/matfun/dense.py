@@ -15,6 +15,7 @@ from ..contracts import Action, Array, SpectralMap
 from ..errors import InputError
 from ..kernels import cpu
 from .operators import BaseOperator
+from .stumpff import StumpffMap
 from .tolerance import check_tol
 
 _COMPILED_LIMIT = 24  # below this, one compiled loop beats four NumPy calls
@@ -36,12 +37,11 @@ def dense(
 ) -> Action:
     """Every output by A = U lam W. Cost n^3 once per operator, n^2 per call."""
     lam, U, W = A.eigenbasis()
-    F = functions(lam)
     B = np.array(columns)
-    if A.size <= _COMPILED_LIMIT:
-        value = cpu.spectral_apply(U, W, F, B)
+    if A.size <= _COMPILED_LIMIT and isinstance(functions, StumpffMap):
+        value = cpu.stumpff_apply(U, W, lam, *functions.arrays, functions.n_out, B)
     else:
-        value = np.einsum("jim,im->jm", F, B @ W.T) @ U.T
+        value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
     return Action(value, _rounding_error(A.size), 0, "dense eigenbasis")
 
 

@@ -21,7 +21,7 @@ class FirstOrderFlow:
     def __init__(self, tangent: Tangent, tol: float) -> None:
         self.tangent, self.tol = tangent, tol
         self.n = tangent.stiffness.size
-        self.products, self.used = 0, ""
+        self.products, self.used, self.large = 0, "", True
         size = 2 * self.n
         self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)
         self.balance = np.ones(size)

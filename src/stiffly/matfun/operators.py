@@ -141,9 +141,7 @@ class SparseOperator(BaseOperator):
         self._low = low
 
     def _stiffness(self, b: Array) -> Array:
-        if b.ndim == 1 or b.shape[1] == 1 or b.shape[1] == 2:
-            return cpu.csr_apply(self.K.indptr, self.K.indices, self.K.data, b)
-        return self.K @ b
+        return cpu.csr_apply(self.K.indptr, self.K.indices, self.K.data, b)
 
     @cached_property
     def scaled(self) -> Any:

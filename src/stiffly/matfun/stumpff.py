@@ -50,7 +50,7 @@ class StumpffMap:
     terms: tuple[Term, ...]
 
     @cached_property
-    def _arrays(self) -> tuple[Array, ...]:
+    def arrays(self) -> tuple[Array, ...]:
         t = self.terms
         return (
             np.array([x.row for x in t], dtype=np.int64),
@@ -63,5 +63,5 @@ class StumpffMap:
 
     def __call__(self, lam: Array) -> Array:
         out = np.zeros((self.n_out, self.n_in, lam.size))
-        cpu.stumpff_terms(lam, *self._arrays, out)
+        cpu.stumpff_terms(lam, *self.arrays, out)
         return out

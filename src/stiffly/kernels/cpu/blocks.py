@@ -216,14 +216,18 @@ def _csr_apply2(indptr, indices, data, x, y):
 
 
 def csr_apply(indptr, indices, data, b):
-    """Product of a CSR matrix with b (n,), (n, 1) or (n, 2)."""
+    """Product of a CSR matrix with b (n,) or (n, p)."""
     indptr, indices = _unsigned(indptr, indices)
     b = np.ascontiguousarray(b)
     out = np.empty((indptr.size - 1, *b.shape[1:]))
-    if b.ndim == 2 and b.shape[1] == 2:
+    columns = 1 if b.ndim == 1 else b.shape[1]
+    if columns == 1:
+        _csr_apply1(indptr, indices, data, b.ravel(), out.reshape(-1))
+    elif columns == 2:
         _csr_apply2(indptr, indices, data, b, out)
     else:
-        _csr_apply1(indptr, indices, data, b.ravel(), out.reshape(-1))
+        for c in range(columns):
+            out[:, c] = csr_apply(indptr, indices, data, b[:, c])
     return out
 
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["spectral_apply", "stumpff_terms", "stumpff_values"]
+__all__ = ["spectral_apply", "stumpff_apply", "stumpff_terms", "stumpff_values"]
 
 _K_MAX = 6
 _TAYLOR_LIMIT = 16.0
@@ -137,3 +137,11 @@ def spectral_apply(U, W, F, B):
             for a in range(n):
                 out[j, a] += U[a, k] * weight
     return out
+
+
+@njit(cache=True)
+def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B):
+    """stumpff_terms and spectral_apply in one call: the hot path of small systems."""
+    F = np.zeros((n_out, B.shape[0], lam.size))
+    stumpff_terms(lam, rows, columns, ks, taus, powers, factors, F)
+    return spectral_apply(U, W, F, B)

@@ -18,7 +18,7 @@ import numpy as np
 
 Array = np.ndarray
 
-__all__ = ["spectral_apply", "stumpff_terms", "stumpff_values"]
+__all__ = ["spectral_apply", "stumpff_apply", "stumpff_terms", "stumpff_values"]
 
 K_MAX = 6
 _TAYLOR_LIMIT = 16.0
@@ -107,3 +107,10 @@ def stumpff_terms(lam, rows, columns, ks, taus, powers, factors, out):
 def spectral_apply(U, W, F, B):
     """sum_i U f_ji(lam) W b_i for every j: F (n_out, n_in, m), B (n_in, n) -> (n_out, n)."""
     return np.einsum("nm,jim,im->jn", U, F, B @ W.T)
+
+
+def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B):
+    """stumpff_terms and spectral_apply in one call."""
+    F = np.zeros((n_out, B.shape[0], lam.size))
+    stumpff_terms(lam, rows, columns, ks, taus, powers, factors, F)
+    return spectral_apply(U, W, F, B)

@@ -1,0 +1,29 @@
+"""The record that every built-in scene comes back as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..contracts import Array
+from ..meshes import Mesh
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single truth value: a scene equals only itself
+class Scene:
+    """A system with its start and the paper's way to run it; `simulate` takes it as it is.
+
+    x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration [s].
+    mesh: the shape to draw, where there is one.
+    """
+
+    name: str
+    summary: str
+    source: str
+    system: Any = field(repr=False)
+    x0: Array = field(repr=False)
+    v0: Array = field(repr=False)
+    step: float
+    duration: float
+    integrator: str = "exprb42"
+    mesh: Mesh | None = field(default=None, repr=False)
