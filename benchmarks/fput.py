@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from common import median_seconds, table
 from scipy.integrate import solve_ivp
-from stiffly.scenes.fput import fput
 
 import stiffly
 from stiffly.integrators import ExponentialRosenbrock
+from stiffly.scenes.fput import fput
 
 T = 100.0
 

@@ -1,6 +1,6 @@
-"""Your own equations: M x'' + D x' + A x = g(x), here two stiff oscillators coupled by a soft cubic.
+"""Your own equations M x'' + D x' + A x = g(x): two stiff oscillators coupled by a soft cubic.
 
-    python examples/own_equations.py
+python examples/own_equations.py
 """
 
 import numpy as np

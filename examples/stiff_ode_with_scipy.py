@@ -1,6 +1,6 @@
 """SciPy's own driver with an exponential Rosenbrock method: the Brusselator with diffusion.
 
-    python examples/stiff_ode_with_scipy.py
+python examples/stiff_ode_with_scipy.py
 """
 
 import numpy as np

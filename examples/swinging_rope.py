@@ -1,6 +1,6 @@
 """A stiff rope swings from one end: a fixed large step explodes, adaptive steps do not.
 
-    python examples/swinging_rope.py
+python examples/swinging_rope.py
 """
 
 import numpy as np

@@ -98,7 +98,7 @@ def test_order_on_a_nonautonomous_problem(method):
 @cache
 def relaxation_end():
     f, j = van_der_pol(1000.0)
-    return solve_ivp(f, (0, 2000), [2, 0], method="Radau", jac=j, rtol=1e-9, atol=1e-11).y[:, -1]
+    return solve_ivp(f, (0, 2000), [2, 0], method="Radau", jac=j, rtol=1e-6, atol=1e-8).y[:, -1]
 
 
 @pytest.mark.parametrize("jac", ["given", None])
@@ -129,6 +129,12 @@ def test_error_follows_the_tolerance(method, rtol):
     assert np.all(np.abs(run.y[:, -1] - exact) < 10.0 * rtol * (1.0 + np.abs(exact)))
 
 
+@cache
+def brusselator_end():
+    f, jac, y0 = brusselator(200)
+    return solve_ivp(f, (0, 1), y0, method="Radau", jac=jac, rtol=1e-7, atol=1e-8).y[:, -1]
+
+
 @pytest.mark.parametrize("kind", ["sparse", "dense", "operator", "products"])
 def test_reaction_diffusion_with_400_unknowns(kind):
     f, jac, y0 = brusselator(200)
@@ -139,7 +145,7 @@ def test_reaction_diffusion_with_400_unknowns(kind):
             return LinearOperator(J.shape, matvec=lambda b: J @ b, dtype=float)
         return {"sparse": J, "dense": J.toarray(), "operator": aslinearoperator(J)}[kind]
 
-    exact = solve_ivp(f, (0, 1), y0, method="Radau", jac=jac, rtol=1e-8, atol=1e-9).y[:, -1]
+    exact = brusselator_end()
     run = solve_ivp(f, (0, 1), y0, method=ExponentialRosenbrock, jac=wrapped, rtol=1e-3, atol=1e-4)
     assert run.success and len(run.t) < 40
     assert np.abs(run.y[:, -1] / exact - 1.0).max() < 3e-3

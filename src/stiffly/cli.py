@@ -105,7 +105,7 @@ def _simulate_each(
     steps = ceil(duration / step * (1.0 - 1e-9))
     every = duration / steps * ceil(steps / FRAMES)  # whole steps between frames
     for name in names:
-        with terminal.simulation_bar(name) as progress:
+        with terminal.simulation_bar(name, duration) as progress:
             try:
                 run = simulate(
                     scene,

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]  # float64 throughout; index arrays share the alias
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +178,10 @@ class Step:
 class Integrator(Protocol):
     """Frozen configuration; evolving memory goes in and out, so a rejected step leaves no trace."""
 
-    order: int
-    adaptive: bool  # steps carry an error estimate
+    @property
+    def order(self) -> int: ...
+    @property
+    def adaptive(self) -> bool: ...  # steps carry an error estimate
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...
@@ -189,8 +190,10 @@ class Integrator(Protocol):
 class SpectralMap(Protocol):
     """Scalar functions f_ji: output j = sum_i f_ji(A) b_i. Called with lam (m,)."""
 
-    n_in: int
-    n_out: int
+    @property
+    def n_in(self) -> int: ...
+    @property
+    def n_out(self) -> int: ...
 
     def __call__(self, lam: Array) -> Array: ...  # (n_out, n_in, m)
 

@@ -1,4 +1,4 @@
-"""The energy ledger: every joule of a run is kinetic, stored, added, dissipated, or numerical error.
+"""The energy ledger: every joule is kinetic, stored, added, dissipated, or numerical error.
 
 numerical(t) = total(t) - (total(0) + added(t) - dissipated(t)).  Added and dissipated energies are
 integrals of power, summed step by step with Simpson's rule on the cubic through both ends; for a

@@ -11,7 +11,6 @@ from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
-
 from threadpoolctl import threadpool_limits
 
 from .contracts import Array, Integrator, State, Step, System, Work
@@ -287,7 +286,10 @@ class _Loop:
     def _result(self) -> Run:
         stats: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
-            stats["smallest_step"], stats["largest_step"] = float(self.shortest), float(self.longest)
+            stats["smallest_step"], stats["largest_step"] = (
+                float(self.shortest),
+                float(self.longest),
+            )
         if "method" in self.notes:
             stats["matrix_functions"] = self.notes["method"]
         return Run(

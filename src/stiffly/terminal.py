@@ -37,13 +37,13 @@ def compiling() -> Iterator[None]:
 
 
 @contextmanager
-def simulation_bar(label: str) -> Iterator[Callable[[float, float, Any], None]]:
+def simulation_bar(label: str, duration: float) -> Iterator[Callable[[float, float, Any], None]]:
     """Progress of `simulate`: simulated time, and seconds left."""
     with _bar(TextColumn("{task.completed:.1f} of {task.total:.1f} s")) as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(label, total=duration)
 
-        def progress(t: float, duration: float, work: Any) -> None:
-            bar.update(task, completed=t, total=duration)
+        def progress(t: float, end: float, work: Any) -> None:
+            bar.update(task, completed=t, total=end)
 
         yield progress
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..contracts import Array
 from .checks import as_numbers
-from .part import Particles, without_tangent
+from .part import Particles
 from .pattern import BlockPattern
 
 
@@ -32,7 +32,6 @@ class PreparedGravity:
 
     linear = True
     bounded = True
-    add_blocks = staticmethod(without_tangent)
 
     def __init__(self, weight: Array) -> None:
         self._weight = weight
@@ -42,3 +41,6 @@ class PreparedGravity:
 
     def add_gradient(self, x: Array, out: Array) -> None:
         out += self._weight
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
+        """A constant force has no tangent."""

@@ -9,7 +9,7 @@ has to know which particles are free, because blocks of fixed ones have no slot 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -41,11 +41,16 @@ class Part(Protocol):
 class PreparedPart(Protocol):
     """A part bound to its particles and to the slots of the block matrix."""
 
-    linear: bool  # the gradient is an affine function of x: the tangent never changes
+    @property
+    def linear(self) -> bool:
+        """The gradient is an affine function of x: the tangent never changes."""
+        ...
 
-    # `add_blocks` accounts for all negative stiffness in `pressed`. Where it cannot, False: the
-    # System then claims no lower bound of the spectrum.
-    bounded: bool
+    @property
+    def bounded(self) -> bool:
+        """`add_blocks` accounts for all negative stiffness in `pressed`. Where it cannot, False:
+        the System then claims no lower bound of the spectrum."""
+        ...
 
     def energy(self, x: Array) -> float: ...
 
@@ -57,7 +62,3 @@ class PreparedPart(Protocol):
         """Adds d2E/dx2 to blocks (nnz, 3, 3), and to pressed (N,) weights p_i >= 0 such that
         this part's tangent K obeys u^T K u >= -2 sum_i p_i |u_i|^2."""
         ...
-
-
-def without_tangent(*_: Any) -> None:
-    """`add_blocks` of a part whose force is constant."""

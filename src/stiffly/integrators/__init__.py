@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..contracts import Integrator
 from ..errors import unknown_name
@@ -18,7 +19,7 @@ from .runge_kutta import RungeKutta4
 from .verlet import Verlet
 from .vimex import VImex
 
-_TABLE: dict[str, Callable[[], Integrator]] = {
+_TABLE: dict[str, Callable[[], Any]] = {
     "exprb2": lambda: ExponentialRosenbrock(nodes=()),
     "exprb32": lambda: ExponentialRosenbrock(nodes=(1.0,)),
     "exprb42": lambda: ExponentialRosenbrock(nodes=(3 / 4,)),

@@ -58,7 +58,7 @@ class _Series:
 def fput_energy(quick: bool = False, progress: Progress = silent) -> Report:
     """Energy error over time for exprb2, pexprb43, exprb42 and RK4, and at smaller steps."""
     scene = scenes.load("fput")
-    duration = 10.0 if quick else scene.duration
+    duration = 5.0 if quick else scene.duration
     plan = [*SHARED, *FINER]
     found = []
     for done, (method, step) in enumerate(plan):
@@ -66,7 +66,7 @@ def fput_energy(quick: bool = False, progress: Progress = silent) -> Report:
         found.append(_series(scene, method, step, duration))
     progress(len(plan), len(plan), "done")
     energy = float(found[0].run.energy.total[0])
-    reduced = "\nReduced (--quick): T = 10 s instead of 100 s." if quick else ""
+    reduced = "\nReduced (--quick): T = 5 s instead of 100 s." if quick else ""
     return Report(
         name="fput-energy",
         title="Conservation of energy on the FPUT chain",

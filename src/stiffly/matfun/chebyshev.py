@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.fft import dct
@@ -48,7 +49,8 @@ def _series(functions: SpectralMap, low: float, high: float) -> _Series:
                 f"the functions overflow on the spectrum [{low:.3g}, {high:.3g}]: "
                 "the tangent is strongly indefinite for this step; try a smaller step"
             )
-        c = dct(values, type=2, axis=-1) / count
+        c: Any = dct(values, type=2, axis=-1)
+        c /= count
         c[..., 0] *= 0.5
         size = np.abs(c)
         largest = size.max(axis=-1)
@@ -114,8 +116,8 @@ def _attempt(
     interval: Bounds,
     tol: float,
     scale: Array | None,
-) -> tuple[Array, float, int, float]:
-    """One summation on one interval: value (n, n_out), error, degree, growth."""
+) -> tuple[Array, float, int]:
+    """One summation on one interval: value (n, n_out), error, degree."""
     terms = series(functions, interval.low, interval.high)
     c = terms.c
     weighted = np.abs(c) @ norms  # (degree + 1, n_out)
@@ -132,14 +134,14 @@ def _attempt(
         # outside the interval T_k still grows after the last term kept: twice, to be safe
         growth = 1.0 if growth <= 1.0 + 1e-6 else 2.0 * growth
         if not np.isfinite(growth) or growth > _GROWTH_LIMIT:
-            return recurrence.out, np.inf, recurrence.degree, growth
+            return recurrence.out, np.inf, recurrence.degree
         out = recurrence.out
         true_norms = np.sqrt(A.dot(out, out))
         allowed = allowed_error(tol, true_norms, sums, scale) / growth
         errors = tails[recurrence.degree] + noise
         if np.all(tails[recurrence.degree] <= allowed) or recurrence.degree == len(c) - 1:
             error = relative_error(errors, allowed + ROUNDING * sums, tol)
-            return out, error, recurrence.degree, growth
+            return out, error, recurrence.degree
 
 
 def chebyshev(
@@ -163,7 +165,7 @@ def chebyshev(
         if not norms.any():
             continue
         for _ in range(3):
-            out, error, degree, growth = _attempt(A, part, pair, norms, interval, tol, scale)
+            out, error, degree = _attempt(A, part, pair, norms, interval, tol, scale)
             products += degree * pair.shape[1]
             if error <= tol:
                 break

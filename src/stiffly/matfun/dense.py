@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
 from ..contracts import Action, Array, SpectralMap
 from ..errors import InputError
 from ..kernels import cpu
-from .operators import BaseOperator
+from .operators import BaseOperator, BlockOperator
 from .stumpff import StumpffMap
 from .tolerance import check_tol
 
@@ -61,7 +62,7 @@ def _batches(A: BaseOperator) -> list[_Batch]:
     labels = A.components()
     if labels is None:
         raise InputError("batched needs independent bodies, this operator is one body: use auto")
-    matrix = A.tosparse() if hasattr(A, "tosparse") else getattr(A, "K", None)
+    matrix: Any = A.tosparse() if isinstance(A, BlockOperator) else getattr(A, "K", None)
     if matrix is None:
         raise InputError("batched needs an assembled matrix: give a sparse or block operator")
     diagonal = getattr(A.mass, "diagonal", np.ones(A.size))
@@ -100,9 +101,7 @@ def batched(
     value = np.empty((functions.n_out, A.size))
     batches = _batches(A)
     for batch in batches:
-        F = functions(batch.lam.ravel()).reshape(
-            functions.n_out, functions.n_in, *batch.lam.shape
-        )
+        F = functions(batch.lam.ravel()).reshape(functions.n_out, functions.n_in, *batch.lam.shape)
         spectrum = np.einsum("bnm,bni->bmi", batch.Q, B[batch.members] * batch.root[:, :, None])
         weights = np.einsum("jibm,bmi->bmj", F, spectrum)
         part = np.matmul(batch.Q, weights) / batch.root[:, :, None]

@@ -23,7 +23,7 @@ class FirstOrderFlow:
         self.n = tangent.stiffness.size
         self.products, self.used, self.large = 0, "", True
         size = 2 * self.n
-        self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)
+        self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)  # type: ignore[call-arg]  # SciPy builds by factory
         self.balance = np.ones(size)
         self.balance[: self.n] = 1.0 / self._frequency()
 

@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg.lapack
+import scipy.linalg
 import scipy.sparse as sp
+from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
 from ..contracts import Array, Bounds, Mass
@@ -23,7 +24,7 @@ DENSE_LIMIT = 3000  # no n x n array above this size unless the user asks for on
 
 def _eigh(K: Array) -> tuple[Array, Array]:
     """Symmetric eigenproblem; LAPACK directly, since wrappers cost more than a 6 x 6 problem."""
-    lam, Q, info = scipy.linalg.lapack.dsyevd(K)
+    lam, Q, info = lapack.dsyevd(K)  # type: ignore[attr-defined]  # not in the stubs
     if info:
         raise NotConverged(
             "the tangent has no eigenbasis: it holds NaN or infinite entries, so the motion has "

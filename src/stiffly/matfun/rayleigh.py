@@ -49,9 +49,7 @@ def divided_difference(k: int, z1: Array, z2: Array) -> Array:
     if close.any():
         rows = _derivatives(k, 0.5 * (z1[close] + z2[close]), 2 * _SERIES - 1)
         half = (0.5 * delta[close]) ** 2
-        value[close] = sum(
-            rows[2 * j + 1] * half**j / factorial(2 * j + 1) for j in range(_SERIES)
-        )
+        value[close] = sum(rows[2 * j + 1] * half**j / factorial(2 * j + 1) for j in range(_SERIES))
     return value
 
 

@@ -57,7 +57,7 @@ class _EnergyBasis:
 
     def grow(self) -> bool:
         """One more vector; False when the space is invariant (the result is then exact)."""
-        x, v, ax = self.z[-1]
+        _, v, ax = self.z[-1]
         wx, wv, wax = v.copy(), -ax, self.A.apply(v)
         self.products += 1
         if self.beta:

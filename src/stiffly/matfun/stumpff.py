@@ -50,7 +50,7 @@ class StumpffMap:
     terms: tuple[Term, ...]
 
     @cached_property
-    def arrays(self) -> tuple[Array, ...]:
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
         t = self.terms
         return (
             np.array([x.row for x in t], dtype=np.int64),

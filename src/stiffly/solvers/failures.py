@@ -5,5 +5,5 @@ class FactorisationError(Exception):
     """The matrix cannot be factorised: singular, or not finite."""
 
 
-class NotPositiveDefinite(FactorisationError):  # noqa: N818
+class NotPositiveDefinite(FactorisationError):
     """A Cholesky pivot, or a curvature p^T A p in conjugate gradients, was not positive."""

@@ -7,6 +7,8 @@ Columns are interleaved, b[(3 i + a), c], so that one particle's data are contig
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit, prange
 
@@ -21,6 +23,7 @@ __all__ = [
     "csr_chebyshev_step",
     "scale_block_rows",
 ]
+
 
 def _unsigned(indptr, indices):
     return indptr.view(np.dtype(f"u{indptr.itemsize}")), indices.view(
@@ -44,7 +47,7 @@ def _dot_columns(a, b, weight, out):
             out[c] += w * a[i, c] * b[i, c]
 
 
-def column_dot(a, b, weight=None):
+def column_dot(a, b, weight=None) -> Any:
     """Inner products column by column, a^T diag(weight) b: (n,) -> (); (n, p) -> (p,).
 
     Compiled, because BLAS starts threads for vectors of this size and waits for them.

@@ -17,6 +17,8 @@ __all__ = ["spectral_apply", "stumpff_apply", "stumpff_terms", "stumpff_values"]
 _K_MAX = 6
 _TAYLOR_LIMIT = 16.0
 _TAYLOR_TERMS = 22
+_GROWING = -6400.0
+_TINY = 1e-290
 _SPLITTER = 134217729.0
 _TAYLOR = np.array(
     [
@@ -48,26 +50,37 @@ def _root(a):
 @njit(cache=True)
 def _sinc_like(s):
     r, dr = _root(abs(s))
-    top = math.sinh(r) + dr * math.cosh(r) if s < 0.0 else math.sin(r) + dr * math.cos(r)
+    if s < 0.0:
+        top = math.sinh(r) + dr * math.cosh(r)
+    else:
+        top = math.sin(r) * math.cos(dr) + math.cos(r) * math.sin(dr)
     return top / r * (1.0 - dr / r)
 
 
 @njit(cache=True)
 def _even(s):
-    if s == 0.0:
-        return 1.0
     r, dr = _root(abs(s))
     if s < 0.0:
         return math.cosh(r) + dr * math.sinh(r)
-    return math.cos(r) - dr * math.sin(r)
+    return math.cos(r) * math.cos(dr) - math.sin(r) * math.sin(dr)
+
+
+@njit(cache=True)
+def _growing(k, s):
+    """c_k(s) = exp(r) / (2 r^k), r = sqrt(-s), for s so negative that nothing else is left."""
+    r, dr = _root(-s)
+    half = math.exp(0.5 * r)  # split, so that it overflows only where the result does
+    return 0.5 * half * (1.0 + dr - k * dr / r) / r**k * half
 
 
 @njit(cache=True)
 def _stumpff(k, s):
+    if s < _GROWING:
+        return _growing(k, s)
+    if abs(s) < _TINY:
+        return _INVERSE_FACTORIAL[k]
     if k == 0:
         return _even(s)
-    if k <= 2 and s == 0.0:
-        return _INVERSE_FACTORIAL[k]
     if k == 1:
         return _sinc_like(s)
     if k == 2:
@@ -109,7 +122,7 @@ def stumpff_terms(lam, rows, columns, ks, taus, powers, factors, out):
         square = taus[term] * taus[term]
         for i in range(lam.size):
             value = factors[term] * _stumpff(ks[term], square * lam[i])
-            if powers[term] == 1:
+            for _ in range(powers[term]):
                 value *= lam[i]
             target[i] += value
 

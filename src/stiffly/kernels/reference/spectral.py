@@ -22,6 +22,8 @@ __all__ = ["spectral_apply", "stumpff_apply", "stumpff_terms", "stumpff_values"]
 
 K_MAX = 6
 _TAYLOR_LIMIT = 16.0
+_GROWING = -6400.0
+_TINY = 1e-290
 _TAYLOR_TERMS = 22  # 16^22 / 47! < 1e-30: far below rounding for every k >= 3
 _COEFFICIENTS = {
     k: np.array([(-1.0) ** j / factorial(2 * j + k) for j in range(_TAYLOR_TERMS)])
@@ -49,7 +51,7 @@ def _root(a: Array) -> tuple[Array, Array]:
 def _cos_like(s: Array) -> Array:
     r, dr = _root(np.abs(s))
     with np.errstate(over="ignore", invalid="ignore"):
-        oscillating = np.cos(r) - dr * np.sin(r)
+        oscillating = np.cos(r) * np.cos(dr) - np.sin(r) * np.sin(dr)
         growing = np.cosh(np.where(s < 0, r, 0.0)) + dr * np.sinh(np.where(s < 0, r, 0.0))
     return np.where(s < 0, growing, oscillating)
 
@@ -61,7 +63,7 @@ def _sinc_like(s: Array) -> Array:
         top = np.where(
             s < 0,
             np.sinh(hyperbolic) + dr * np.cosh(hyperbolic),
-            np.sin(r) + dr * np.cos(r),
+            np.sin(r) * np.cos(dr) + np.cos(r) * np.sin(dr),
         )
     return top / r * (1.0 - dr / r)
 
@@ -85,12 +87,22 @@ def _closed(k: int, s: Array) -> Array:
         return (1.0 / factorial(k - 2) - _closed(k - 2, s)) / s
 
 
+def _growing(k: int, s: Array) -> Array:
+    """c_k(s) = exp(r) / (2 r^k), r = sqrt(-s), for s so negative that nothing else is left."""
+    r, dr = _root(-s)
+    with np.errstate(over="ignore"):
+        half = np.exp(0.5 * r)  # split, so that it overflows only where the result does
+        return 0.5 * half * (1.0 + dr - k * dr / r) / r**k * half
+
+
 def stumpff_values(k: int, s: Array) -> Array:
     """c_k(s) for a flat array s."""
-    small = np.abs(s) <= (_TAYLOR_LIMIT if k >= 3 else 0.0)
+    small = np.abs(s) <= (_TAYLOR_LIMIT if k >= 3 else _TINY)
     value = np.empty_like(s)
     value[small] = _taylor(k, s[small]) if k >= 3 else 1.0 / factorial(k)
-    rest = ~small
+    growing = s < _GROWING
+    value[growing] = _growing(k, s[growing])
+    rest = ~small & ~growing
     if rest.any():
         value[rest] = _closed(k, s[rest])
     return value

@@ -1,0 +1,171 @@
+"""The lab: the harness on known answers, and every experiment in its quick variant."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from stiffly import Diverged, InputError, SecondOrder, lab
+from stiffly.contracts import Work
+from stiffly.lab.harness import Outcome, cost_at
+from stiffly.lab.report import as_json
+from stiffly.scenes import Scene
+
+ONCE = np.ones(1)
+
+
+@pytest.fixture(scope="module")
+def oscillator():
+    """x'' = -4 x from x = 1: x(t) = cos 2t."""
+    system = SecondOrder(stiffness=np.array([[4.0]]))
+    return Scene("oscillator", "", "", system, ONCE, 0.0 * ONCE, step=0.1, duration=1.0)
+
+
+class Pretender:
+    """A method whose error is known: C h^p, and which gives up below a setting."""
+
+    kind = "step"
+    settings = None
+
+    def __init__(self, name: str, order: int, gives_up_below: float = 0.0) -> None:
+        self.name, self.order, self.limit = name, order, gives_up_below
+
+    def __call__(self, problem: Scene, setting: float) -> Outcome:
+        if setting < self.limit:
+            raise Diverged("step too small for me")
+        error = 3.0 * setting**self.order
+        return Outcome(ONCE + error, ONCE - 0.1 * error, round(1 / setting), Work(7))
+
+
+def test_harness_measures_errors_orders_and_failures(oscillator):
+    steps = [0.1, 0.05, 0.025]
+    methods = [Pretender("second", 2), Pretender("fourth", 4), Pretender("weak", 3, 0.04)]
+    seen = []
+    records = lab.work_precision(
+        oscillator,
+        methods,
+        steps,
+        reference=(ONCE, ONCE),
+        repeats=3,
+        progress=lambda done, total, text: seen.append((done, total)),
+    )
+    assert len(records) == 9 and seen[-1] == (9, 9)
+    found = lab.slopes(records)
+    assert found["second"] == pytest.approx(2.0) and found["fourth"] == pytest.approx(4.0)
+    first = records[0]
+    assert first.error == first.error_x == pytest.approx(0.03)
+    assert first.error_v == pytest.approx(0.003) and first.force_evaluations == 7
+    assert first.energy_drift is None and first.seconds is not None
+    failed = [r for r in records if r.failure]
+    assert [(r.method, r.step) for r in failed] == [("weak", 0.025)]
+    assert failed[0].error is None and "too small" in failed[0].failure
+
+
+def test_cost_is_interpolated_between_points_and_never_beyond():
+    records = [
+        lab.Record("m", h, error=h**2, seconds=1.0 / h, force_evaluations=int(1 / h))
+        for h in (0.1, 0.01)
+    ]
+    assert cost_at(records, "m", 1e-3) == pytest.approx(10.0**1.5)
+    assert cost_at(records, "m", 1e-1) is None and cost_at(records, "n", 1e-3) is None
+
+
+def test_reference_is_exact_and_computed_once(oscillator):
+    x, v = lab.reference(oscillator)
+    assert x[0] == pytest.approx(np.cos(2.0), abs=1e-11)
+    assert v[0] == pytest.approx(-2.0 * np.sin(2.0), abs=1e-11)
+    assert lab.reference(oscillator)[0] is x
+    assert lab.reference(replace(oscillator, duration=2.0))[0] is not x
+
+
+def test_integrators_and_outside_solvers_are_methods(oscillator):
+    methods = [lab.IntegratorMethod("rk4"), lab.ScipyMethod("DOP853", (1e-8,))]
+    if lab.CvodeMethod.available():
+        methods.append(lab.CvodeMethod("Adams", (1e-8,)))
+    records = lab.work_precision(oscillator, methods, [0.01], reference=lab.reference(oscillator))
+    for record in records:
+        assert record.error < 1e-5 and record.energy_drift < 1e-5
+        assert record.force_evaluations > 10
+    assert records[0].steps == 100 and records[0].force_evaluations == 400
+
+
+def test_wrong_names_are_found_before_any_run():
+    with pytest.raises(InputError, match="did you mean pexprb43"):
+        lab.IntegratorMethod("exprb43")
+    with pytest.raises(InputError, match="did you mean fput-order"):
+        lab.experiment("fput-ordr")
+
+
+def test_save_writes_three_files(tmp_path):
+    records = [lab.Record("m", 0.1, error=np.nan, failure="stopped")]
+    paths = lab.save("trial", records, Figure(), "some notes", tmp_path / "deep")
+    assert [p.name for p in paths] == ["trial.json", "trial.png", "trial.md"]
+    content = json.loads(paths[0].read_text())
+    assert content["records"][0]["error"] is None  # JSON knows no NaN
+    assert "some notes" in paths[2].read_text() and "stopped" in paths[2].read_text()
+    assert as_json({"a": np.arange(2), "b": np.float64(1.5)}) == {"a": [0, 1], "b": 1.5}
+
+
+# ------------------------------------------------------------------ the experiments, quick
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """name -> what NAME.json holds; every experiment runs once, when first asked for."""
+    folder, known = tmp_path_factory.mktemp("lab"), {}
+
+    def result(name: str) -> dict:
+        if name not in known:
+            paths = lab.EXPERIMENTS[name].run(quick=True).save(folder)
+            assert all(path.stat().st_size > 500 for path in paths)
+            known[name] = json.loads(paths[0].read_text())
+            assert "Reduced (--quick)" in paths[2].read_text()
+            assert known[name]["claims"] and known[name]["versions"]["stiffly"]
+        return known[name]
+
+    return result
+
+
+def test_registry_has_the_papers_experiments():
+    assert set(lab.EXPERIMENTS) >= {"fput-order", "fput-energy", "fput-work", "oscillator-pair"}
+
+
+def test_fput_orders(results):
+    found = results("fput-order")
+    assert found["energy"] == pytest.approx(2.500300005, abs=1e-9)
+    for method, order in {"exprb2": 2, "pexprb43": 4, "exprb42": 4}.items():
+        assert found["slopes"][method] == pytest.approx(order, abs=0.2), method
+        assert found["slopes_short"][method] == pytest.approx(order, abs=0.2), method
+    assert found["slopes"]["rk4"] == pytest.approx(4, abs=0.2)
+
+
+def test_fput_energy(results):
+    found = results("fput-energy")
+    assert found["energy"] == pytest.approx(2.500300005, abs=1e-9)
+    drift = {(r["method"], r["step"]): r["energy_drift"] for r in found["records"]}
+    assert drift["exprb42", 0.01] < 1e-5 and drift["pexprb43", 0.01] < 1e-5
+    assert 1e-4 < drift["exprb2", 0.01] < 1e-2
+    assert drift["rk4", 0.01] > 0.5 and drift["rk4", 0.00025] < 1e-5
+
+
+def test_fput_work(results):
+    found = results("fput-work")
+    methods = {r["method"] for r in found["records"]}
+    assert {"exprb42", "pexprb43", "rk4", "verlet", "SciPy DOP853"} <= methods
+    assert all(r["failure"] is None and r["seconds"] > 0.0 for r in found["records"])
+    best = min(r["error"] for r in found["records"] if r["method"] == "exprb42")
+    assert best < 1e-6
+
+
+def test_oscillator_pair(results):
+    runs = {(r["method"], r["step"], r["start"]): r for r in results("oscillator-pair")["runs"]}
+    assert runs["eti", 0.01, "steady"]["deviation"] < 1e-6
+    assert runs["eti", 0.01, "rest"]["deviation"] < 5e-3
+    vimex = runs["vimex", 0.01, "steady"]
+    # tan(w h/2) = omega_1 h/2: after 20 s its phase is behind by (omega_1 h)^2/12 * 200 rad
+    assert vimex["deviation"] == pytest.approx(2.0 * np.sin(0.5 * 200.0 * 0.01 / 12.0), rel=0.05)
+    assert vimex["amplitude_error"] < 1e-5

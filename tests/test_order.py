@@ -1,0 +1,179 @@
+"""The declared order of every integrator, measured: slopes within 0.2, positions and velocities.
+
+Slow coordinates q and stiff ones z, hidden by a rotation of all four:
+    U = 1 - cos q1 + 2 (1 - cos q2) + q1^2 q2^2 / 4 + c (z1 q1 + z2 (q1^2 - q2)) + stiffness.
+Errors are the largest over ten times, against DOP853 at 1e-13.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.linalg
+from systems import march, reference
+
+from stiffly.bodies import Gravity, Rayleigh, SecondOrder, Springs, System
+from stiffly.integrators import (
+    FILTERS,
+    NAMES,
+    ExponentialRosenbrock,
+    Gautschi,
+    Neti,
+    integrator,
+)
+
+Q = scipy.linalg.qr(np.random.default_rng(4).standard_normal((4, 4)))[0]
+CHECKS = 10
+# neither symmetric nor a multiple of mass and stiffness: rules the half-size form out
+FRICTION = 0.2 * np.eye(4) + 0.1 * np.random.default_rng(5).standard_normal((4, 4))
+
+
+def coupled(omega, c, hot, drive=0.0, damping=None):
+    """omega: the largest frequency; hot: velocity of the stiff coordinates at the start."""
+    frequencies = np.array([np.sqrt(0.5), 1.0, 0.77 * omega, omega])
+    A = (Q * frequencies**2) @ Q.T
+
+    def force(x):
+        q1, q2, z1, z2 = Q.T @ x
+        return -Q @ np.array(
+            [
+                np.sin(q1) + q1 * q2**2 / 2 + c * (z1 + 2 * z2 * q1),
+                2 * np.sin(q2) + q1**2 * q2 / 2 - c * z2,
+                c * q1,
+                c * (q1**2 - q2),
+            ]
+        )
+
+    def jacobian(x):
+        q1, q2, _, z2 = Q.T @ x
+        hessian = np.array(
+            [
+                [np.cos(q1) + q2**2 / 2 + 2 * c * z2, q1 * q2, c, 2 * c * q1],
+                [q1 * q2, 2 * np.cos(q2) + q1**2 / 2, 0, -c],
+                [c, 0, 0, 0],
+                [2 * c * q1, -c, 0, 0],
+            ]
+        )
+        return -Q @ hessian @ Q.T
+
+    push = Q @ np.array([1.0, 0.5, 0.3 * c, -0.4 * c])
+    system = SecondOrder(
+        stiffness=0.5 * (A + A.T),
+        force=(lambda t, x: force(x) + drive * np.cos(2 * t) * push) if drive else force,
+        jacobian=(lambda t, x: jacobian(x)) if drive else jacobian,
+        damping=damping,
+    )
+    q, p = np.array([1.0, -0.6]), np.array([0.3, 0.9])
+    # stiff coordinates start where they are at rest, plus an oscillation of the given speed
+    z = -c * np.array([q[0], q[0] ** 2 - q[1]]) / frequencies[2:] ** 2 + hot / omega
+    w = -c * np.array([p[0], 2 * q[0] * p[0] - p[1]]) / frequencies[2:] ** 2 + hot
+    return system.bind(Q @ np.concatenate([q, z]), Q @ np.concatenate([p, w]))
+
+
+def body(omega, damping=None):
+    """A tetrahedron of springs that spins, vibrates and falls; omega: its largest frequency."""
+    rest = np.array([[0, 0, 0], [1, 0, 0], [0.3, 0.9, 0], [0.4, 0.3, 0.8]])
+    mass, k = np.array([1.0, 0.8, 1.2, 0.9]), np.array([1.0, 1.2, 0.9, 1.1, 0.8, 1.0])
+    edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    unscaled, state = System(mass, [Springs(edges, k)], rest=rest).bind(rest)
+    K = unscaled.tangent(state).matrix(0.0, 1.0, 0.0).toarray()
+    top = scipy.linalg.eigh(K, np.diag(np.repeat(mass, 3)), eigvals_only=True)[-1]
+    parts = [Springs(edges, k * omega**2 / top), Gravity((0.0, 0.0, -1.0))]
+    spin = np.cross([0.5, -0.3, 0.8], rest - mass @ rest / mass.sum())
+    shake = 0.1 * np.random.default_rng(0).standard_normal(rest.shape)
+    return System(mass, parts, rest=rest, damping=damping).bind(rest, spin + shake)
+
+
+PROBLEMS = {
+    "smooth": lambda: coupled(3.0, 1.0, 0.5),
+    "smooth, driven": lambda: coupled(3.0, 1.0, 0.5, drive=1.5),
+    "stiff": lambda: coupled(100.0, 0.003, 1.0),  # the stiff modes hold as much energy as the slow
+    "stiff, strongly coupled": lambda: coupled(100.0, 1.0, 0.0),  # ... and follow the slow ones
+    "stiff, driven": lambda: coupled(100.0, 0.003, 1.0, drive=1.5),
+    "smooth, mass damping": lambda: coupled(3.0, 1.0, 0.5, damping=Rayleigh(0.4, 0.0)),
+    "smooth, stiffness damping": lambda: coupled(3.0, 1.0, 0.5, damping=Rayleigh(0.1, 0.05)),
+    "smooth, any damping": lambda: coupled(3.0, 1.0, 0.5, damping=FRICTION),
+    "stiff, mass damping": lambda: coupled(100.0, 0.003, 1.0, damping=Rayleigh(0.4, 0.0)),
+    "stiff, any damping": lambda: coupled(100.0, 0.003, 1.0, damping=FRICTION),
+    "soft body": lambda: body(3.0),
+    "stiff body": lambda: body(100.0),
+    "soft body, damped": lambda: body(3.0, Rayleigh(0.4, 0.0)),
+}
+TIGHT = {"tol": 1e-12}  # matrix functions must not limit what is measured
+METHODS = {name: integrator(name) for name in NAMES}
+METHODS |= {
+    "exprb2": ExponentialRosenbrock((), **TIGHT),
+    "exprb32": ExponentialRosenbrock((1.0,), **TIGHT),
+    "exprb42": ExponentialRosenbrock((3 / 4,), **TIGHT),
+    "pexprb43": ExponentialRosenbrock((1 / 3, 3 / 4), **TIGHT),
+    "pexprb43(1/2, 1)": ExponentialRosenbrock((1 / 2, 1.0), **TIGHT),
+    "epirk4s3": ExponentialRosenbrock((1 / 8, 1 / 9), **TIGHT),
+    "neti, two-step": Neti(form="two-step"),
+}
+for _name, _pair in FILTERS.items():
+    METHODS[f"eti, {_name}, two-step"] = Gautschi(filter=_name, form="two-step")
+    if _pair.psi1 is not None:
+        METHODS[f"eti, {_name}"] = Gautschi(filter=_name)
+        METHODS[f"neti, {_name}"] = Neti(filter=_name)
+ROSENBROCK = [n for n, m in METHODS.items() if isinstance(m, ExponentialRosenbrock)]
+EXPONENTIAL = [*ROSENBROCK, *(n for n in METHODS if n.startswith(("eti", "neti")))]
+
+
+def plan(name, problem):
+    """Duration and numbers of steps: stiff problems have h omega >= 1 for exponential methods."""
+    order = METHODS[name].order
+    if problem == "stiff body":  # where the body turns, co-rotation leaves a stiff remainder:
+        return 1.0, (200, 400, 800)  # the order shows at h omega < 1
+    if problem.startswith("stiff, strongly"):
+        return 2.0, (40, 80, 160)
+    if problem.startswith("stiff") and name in EXPONENTIAL:
+        return 2.0, (60, 120, 200)
+    if problem.startswith("stiff"):
+        duration = 0.1 if order == 1 else 0.5
+        return duration, {1: (2000, 4000), 2: (1000, 2000), 4: (200, 400)}[order]
+    return 1.0, {1: (500, 1000), 2: (100, 200), 3: (40, 80), 4: (30, 60)}[order]
+
+
+@cache
+def answer(problem, duration):
+    times = duration * np.arange(1, CHECKS + 1) / CHECKS
+    return reference(*PROBLEMS[problem](), times)
+
+
+def slopes(name, problem):
+    """Measured orders of positions and of velocities."""
+    duration, counts = plan(name, problem)
+    errors = np.zeros((2, len(counts)))
+    for i, n in enumerate(counts):
+        states = march(METHODS[name], *PROBLEMS[problem](), [duration / n] * n)[0]
+        for s, x, v in zip(states[n // CHECKS :: n // CHECKS], *answer(problem, duration)):
+            errors[0, i] = max(errors[0, i], np.abs(s.x - x).max())
+            errors[1, i] = max(errors[1, i], np.abs(s.v - v).max())
+    return [-np.polyfit(np.log(counts), np.log(e), 1)[0] for e in errors]
+
+
+def cases():
+    for name in METHODS:
+        if name == "ceti":  # needs a rest shape
+            yield from ((name, "soft body"), (name, "stiff body"))
+            continue
+        yield from ((name, p) for p in ("smooth", "smooth, driven", "stiff"))
+        if name in ROSENBROCK or name.startswith("neti"):
+            yield name, "stiff, strongly coupled"
+        if name in ROSENBROCK:
+            yield from ((name, p) for p in PROBLEMS if "damping" in p or p == "stiff, driven")
+
+
+@pytest.mark.parametrize("name, problem", cases())
+def test_order(name, problem):
+    assert slopes(name, problem) == pytest.approx([METHODS[name].order] * 2, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "name, problem",
+    [("ceti", "soft body, damped")]
+    + [(n, "smooth, any damping") for n in METHODS if n.startswith(("eti", "neti"))],
+)
+def test_filtered_damping_is_first_order_at_least(name, problem):
+    """Damping enters the Gautschi family through the velocity (x_n - x_(n-1))/h."""
+    assert min(slopes(name, problem)) >= 0.8
