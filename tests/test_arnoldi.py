@@ -29,10 +29,10 @@ def second_order(A):
 
 
 @cache
-def chain(omega, shift=0.0):
+def chain(omega):
     """Chain of N oscillators with largest frequency omega, its J, and the eigenvectors of A."""
     A = -laplacian(N)
-    A = A * (omega**2 / np.linalg.eigvalsh(A.toarray())[-1]) - shift * sp.eye(N)
+    A = A * (omega**2 / np.linalg.eigvalsh(A.toarray())[-1])
     lam, U = np.linalg.eigh(A.toarray())
     return lam, U, second_order(A)
 
@@ -150,7 +150,7 @@ def general_cases():
     scales = np.exp(5.0 * rng.standard_normal(n))
     return {
         "heat": 25.0 * L,
-        "stiff heat": 2500.0 * L,
+        "stiff heat": 2500.0 * L,  # a transient faster than any coarse sample of the residual
         "advection-diffusion": 5.0 * L + 10.0 * D,
         "advection": 0.5 * L + 20.0 * D,
         "upwind": 60.0 * upwind,
@@ -182,14 +182,6 @@ def test_general_operators_meet_the_tolerance(name):
                 for action, w in zip(actions, exact, strict=True):
                     assert relative(action.value, w) <= tol, (p, tol, window, action)
                     assert relative(action.value / d, w / d) <= tol, (p, tol, window, action)
-
-
-def test_a_fast_transient_is_not_mistaken_for_convergence():
-    """At |hJ| = 1e4 the first small bases decay before any coarse sample of the residual."""
-    J = 2500.0 * laplacian(90)
-    v = np.random.default_rng(3).standard_normal(90)
-    action = general_phi_actions(J, [1.0], [v], 1e-4)[0]
-    assert relative(action.value, augmented(J, 1.0, [v])) <= 1e-4
 
 
 def test_many_times_cost_one_pass():

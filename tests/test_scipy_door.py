@@ -119,6 +119,16 @@ def test_van_der_pol_relaxation(jac):
     assert np.all(np.abs(run.y[:, -1] / relaxation_end() - 1.0) < 1e-4)
 
 
+def test_robertson_kinetics_up_to_h_lambda_of_1e8():
+    def f(t, y):
+        slow, fast = 1e4 * y[1] * y[2] - 0.04 * y[0], 3e7 * y[1] ** 2
+        return np.array([slow, -slow - fast, fast])
+
+    run = solve_ivp(f, (0, 4e5), [1, 0, 0], method=ExponentialRosenbrock, rtol=1e-5, atol=1e-9)
+    exact = [4.938274521e-3, 1.984994088e-8, 0.9950617056]  # Radau, rtol 1e-12, atol 1e-17
+    assert len(run.t) < 400 and np.allclose(run.y[:, -1], exact, rtol=1e-4)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rtol", [1e-3, 1e-6])
 def test_error_follows_the_tolerance(method, rtol):

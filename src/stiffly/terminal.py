@@ -87,7 +87,11 @@ def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> 
         ends = (_joules(end) for _, _, end in lines)
         table.add_row(name, _joules(start), *ends, style=style)
     table.add_section()
-    table.add_row("energy lost, of what was exchanged", "", *map(_loss, runs), style="bold")
+    for label, whole in (
+        ("energy lost, of what was exchanged", lambda energy: energy.exchanged),
+        ("... of the largest kinetic energy", lambda energy: float(energy.kinetic.max())),
+    ):
+        table.add_row(label, "", *(_loss(run, whole) for run in runs), style="bold")
     for row in extra:
         table.add_row(row[0], "", *row[1:])
     table.add_section()
@@ -105,8 +109,8 @@ def _joules(value: float) -> str:
     return f"{value:,.2f}" if 0.01 <= abs(value) < 1e7 else f"{value:.2e}"
 
 
-def _loss(run: Run) -> str:
-    return percent(-float(run.energy.numerical[-1]), run.energy.exchanged)
+def _loss(run: Run, whole: Callable[[Any], float]) -> str:
+    return percent(-float(run.energy.numerical[-1]), whole(run.energy))
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:

@@ -125,6 +125,8 @@ def _check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
         if v is None:
             checked.append(None)
             continue
+        if np.iscomplexobj(v):
+            raise InputError(f"vector v_{k} is complex: give real and imaginary parts separately")
         v = np.ascontiguousarray(v, dtype=np.float64)
         if v.shape != (size,):
             raise InputError(f"vector v_{k} has shape {v.shape}, J acts on ({size},)")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..contracts import Action, Array, SpectralMap
-from ..errors import NotConverged, unknown_name
+from ..errors import InputError, NotConverged, unknown_name
 from .chebyshev import chebyshev
 from .dense import batched, dense
 from .lanczos import lanczos
@@ -82,9 +82,15 @@ def evaluate(
     method: str = "auto",
 ) -> Action:
     """sum_i f_ji(A) b_i for every output j, by the named evaluator."""
+    check_tol(tol)
+    if len(columns) != functions.n_in or any(b.shape != (A.size,) for b in columns):
+        shapes = ", ".join(str(b.shape) for b in columns)
+        raise InputError(
+            f"{functions.n_in} columns of shape ({A.size},) are needed, got {shapes}: "
+            "one vector for every input of the map"
+        )
+    if A.size <= SMALL and method == "auto":
+        return dense(A, functions, columns, tol=tol)  # the hot path of small systems
     if method not in EVALUATORS:
         raise unknown_name("evaluator", method, EVALUATORS)
-    if not (A.size <= SMALL and method == "auto"):
-        check_tol(tol)
-        return EVALUATORS[method](A, functions, columns, tol=tol, scale=scale)
-    return dense(A, functions, columns, tol=tol)  # the hot path of small systems
+    return EVALUATORS[method](A, functions, columns, tol=tol, scale=scale)

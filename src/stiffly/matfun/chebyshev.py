@@ -20,7 +20,14 @@ from ..contracts import Action, Array, Bounds, SpectralMap
 from ..errors import NotConverged
 from . import bounds as spectral_bounds
 from .operators import BaseOperator
-from .tolerance import ROUNDING, allowed_error, check_tol, relative_error
+from .tolerance import (
+    ROUNDING,
+    allowed_error,
+    check_tol,
+    conditioning,
+    relative_error,
+    require_finite,
+)
 
 _MAX_DEGREE = 2**15
 _GROWTH_LIMIT = 1e4  # |T_k b| / |b| beyond which the interval is widened and the sum restarted
@@ -44,11 +51,7 @@ def _series(functions: SpectralMap, low: float, high: float) -> _Series:
         # (1 + cos t)/2 = cos^2(t/2): nodes next to `low` keep their digits, c_k is steep there
         nodes = low + (high - low) * np.cos(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 2
         values = functions(nodes)
-        if not np.all(np.isfinite(values)):
-            raise NotConverged(
-                f"the functions overflow on the spectrum [{low:.3g}, {high:.3g}]: "
-                "the tangent is strongly indefinite for this step; try a smaller step"
-            )
+        require_finite(values)
         c: Any = dct(values, type=2, axis=-1)
         c /= count
         c[..., 0] *= 0.5
@@ -125,7 +128,8 @@ def _attempt(
     tails[:-1] = np.cumsum(weighted[:0:-1], axis=0)[::-1]
     sums = terms.sup @ norms
     noise = terms.noise * weighted.max(axis=0)  # large where f grows on a negative spectrum
-    guess = np.sqrt((weighted**2).sum(axis=0))  # size of a typical output
+    guess = weighted.max(axis=0)  # size of a typical output
+    require_finite(guess)
     allowed = allowed_error(tol, guess, sums, scale)
     recurrence = _Recurrence(A, c, B, interval)
     while True:
@@ -137,6 +141,7 @@ def _attempt(
             return recurrence.out, np.inf, recurrence.degree
         out = recurrence.out
         true_norms = np.sqrt(A.dot(out, out))
+        require_finite(true_norms)
         allowed = allowed_error(tol, true_norms, sums, scale) / growth
         errors = tails[recurrence.degree] + noise
         if np.all(tails[recurrence.degree] <= allowed) or recurrence.degree == len(c) - 1:
@@ -178,6 +183,7 @@ def chebyshev(
             )
         value += out.T
         worst, top = max(worst, error), max(top, degree)
+    worst = max(worst, conditioning(functions, max(interval.high, -interval.low)))
     method = f"chebyshev, degree {top} on [{interval.low:.3g}, {interval.high:.3g}]"
     return Action(value, worst, products, method)
 

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..kernels import cpu
 from .operators import BaseOperator, BlockOperator
 from .stumpff import StumpffMap
-from .tolerance import check_tol
+from .tolerance import check_tol, conditioning, require_finite
 
 _COMPILED_LIMIT = 24  # below this, one compiled loop beats four NumPy calls
 _EPS = float(np.finfo(float).eps)
@@ -43,7 +43,11 @@ def dense(
         value = cpu.stumpff_apply(U, W, lam, *functions.arrays, functions.n_out, B)
     else:
         value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
-    return Action(value, _rounding_error(A.size), 0, "dense eigenbasis")
+    top = max(-lam[0], lam[-1]) if lam.size else 0.0
+    error = max(_rounding_error(A.size), conditioning(functions, top))
+    if lam.size and lam[0] < 0.0:  # only then can anything overflow
+        require_finite(value)
+    return Action(value, error, 0, "dense eigenbasis")
 
 
 class _Batch:
@@ -106,7 +110,10 @@ def batched(
         weights = np.einsum("jibm,bmi->bmj", F, spectrum)
         part = np.matmul(batch.Q, weights) / batch.root[:, :, None]
         value[:, batch.members] = np.moveaxis(part, 2, 0)
+    require_finite(value)
     largest = max(b.lam.shape[1] for b in batches)
     count = sum(b.lam.shape[0] for b in batches)
+    top = max(float(np.abs(b.lam).max()) for b in batches)
+    error = max(_rounding_error(largest), conditioning(functions, top))
     method = f"batched dense, {count} bodies of at most {largest} coordinates"
-    return Action(value, _rounding_error(largest), 0, method)
+    return Action(value, error, 0, method)

@@ -15,10 +15,17 @@ from scipy.linalg import eigh_tridiagonal
 from ..contracts import Action, Array, SpectralMap
 from ..errors import NotConverged
 from .operators import BaseOperator
-from .tolerance import allowed_error, check_tol, relative_error
+from .tolerance import (
+    allowed_error,
+    check_tol,
+    conditioning,
+    extrapolated,
+    relative_error,
+    require_finite,
+)
 
 _MEMORY = 1.0e9  # bytes a basis may take
-_LOOK_BACK = 3  # the change over this many steps is the error estimate
+_LOOK_BACK = 3  # changes are measured over at least this many vectors
 
 
 class _Basis:
@@ -66,18 +73,28 @@ class _Basis:
 
 
 def _estimate(basis: _Basis, functions: SpectralMap) -> tuple[Array, Array, Array]:
-    """Coefficients (p, n_out, m), change over the last steps (n_out,), sums (n_out,)."""
-    m, back = basis.size, max(1, basis.size - _LOOK_BACK)
-    exhausted = not basis.beta[-1].any()
-    y = np.stack([basis.coefficients(functions, c, m) for c in range(functions.n_in)])
-    if exhausted:
-        change = np.zeros(functions.n_out)
-    else:
-        before = np.zeros_like(y)
+    """Coefficients (p, n_out, m), estimated errors (n_out,), sums of norms (n_out,)."""
+    m = basis.size
+    window = max(_LOOK_BACK, m // 8)
+
+    def coefficients(size: int) -> Array:
+        y = np.zeros((functions.n_in, functions.n_out, m))
         for c in range(functions.n_in):
-            before[c, :, :back] = basis.coefficients(functions, c, back)
-        change = np.linalg.norm(y - before, axis=2).sum(axis=0)
-    return y, change, np.linalg.norm(y, axis=2).sum(axis=0)
+            y[c, :, :size] = basis.coefficients(functions, c, size)
+        return y
+
+    y = coefficients(m)
+    require_finite(y)
+    if not basis.beta[-1].any():  # an invariant subspace: exact
+        error = np.zeros(functions.n_out)
+    elif m <= 2 * window:
+        error = np.full(functions.n_out, np.inf)
+    else:
+        middle = coefficients(m - window)
+        recent = np.linalg.norm(y - middle, axis=2).sum(axis=0)
+        earlier = np.linalg.norm(middle - coefficients(m - 2 * window), axis=2).sum(axis=0)
+        error = extrapolated(recent, earlier)
+    return y, error, np.linalg.norm(y, axis=2).sum(axis=0)
 
 
 def lanczos(
@@ -94,9 +111,10 @@ def lanczos(
     B = np.stack(columns, axis=1)
     limit = min(max_basis, max(8, int(_MEMORY / (8 * B.size))))
     basis = _Basis(A, B)
+    require_finite(basis.norms)
     if not basis.norms.any():
         return Action(np.zeros((functions.n_out, A.size)), 0.0, 0, "lanczos, all columns zero")
-    check = 4
+    check = 7
     while True:
         basis.grow()
         finished = not basis.beta[-1].any()
@@ -106,9 +124,11 @@ def lanczos(
         if np.all(change <= allowed_error(tol, sums, sums, scale)):
             value = basis.combine(y)
             norms = np.sqrt(A.dot(value.T, value.T))
+            require_finite(norms)
             allowed = allowed_error(tol, norms, sums, scale)
             if np.all(change <= allowed):
-                error = relative_error(change, allowed, tol)
+                top = float(np.abs(basis.alpha).max() + 2.0 * np.abs(basis.beta).max())
+                error = max(relative_error(change, allowed, tol), conditioning(functions, top))
                 products = basis.size * B.shape[1]
                 return Action(value, error, products, f"lanczos, basis {basis.size}")
         if finished or basis.size >= limit:

@@ -313,10 +313,25 @@ def as_symmetric(A: Any, mass: Mass | None = None, *, constant: bool = False) ->
         require_symmetric(A.data, A - A.T, "stiffness")
         return SparseOperator(A, mass, constant=constant)
     if hasattr(A, "matvec"):
-        return MatvecOperator(A.matvec, shape[0], mass, constant=constant)
+        operator = MatvecOperator(A.matvec, shape[0], mass, constant=constant)
+        _probe_symmetry(operator)
+        return operator
     A = np.asarray(A, dtype=np.float64)
     require_symmetric(A, A - A.T, "stiffness")
     return DenseOperator(A, mass, constant=constant)
+
+
+def _probe_symmetry(operator: MatvecOperator) -> None:
+    """Two products with random vectors: a^T K b = b^T K a where K is symmetric."""
+    a, b = np.random.default_rng(0).standard_normal((2, operator.size))
+    Ka, Kb = operator._stiffness(a), operator._stiffness(b)
+    if not np.all(np.isfinite(Ka) & np.isfinite(Kb)):
+        raise InputError("stiffness: a product holds NaN or infinite entries; check the operator")
+    if abs(a @ Kb - b @ Ka) > 1e-8 * np.linalg.norm(a) * np.linalg.norm(Kb):
+        raise InputError(
+            "stiffness is not symmetric (its products with two random vectors say so): symmetrise "
+            "it, or move the unsymmetric part into force= and jacobian="
+        )
 
 
 def require_symmetric(entries: Array, difference: Any, name: str) -> None:

@@ -21,6 +21,7 @@ from ..contracts import Action, Array
 from ..errors import NotConverged
 from .operators import BaseOperator
 from .stumpff import stumpff
+from .tolerance import extrapolated, require_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,19 @@ class _EnergyBasis:
 
     def __init__(self, A: BaseOperator, x: Array, v: Array) -> None:
         self.A, self.products = A, 1
+        self.beta: list[float] = []
         ax = A.apply(x)
         self.norm = self._norm(x, v, ax)
         scale = 1.0 / self.norm if self.norm > 0.0 else 0.0
         self.z = [(x * scale, v * scale, ax * scale)]
-        self.beta: list[float] = []
 
     def _norm(self, x: Array, v: Array, ax: Array) -> float:
         elastic, kinetic = float(self.A.dot(x, ax)), float(self.A.dot(v, v))
-        if elastic < -1e-10 * (abs(elastic) + kinetic):
+        require_finite(np.array([elastic, kinetic]))
+        # rounding of what was subtracted is no evidence: later vectors come from J z, |J z| ~ beta
+        size = max(self.beta, default=0.0) ** 2
+        size = size or np.sqrt(float(self.A.dot(x, x)) * float(self.A.dot(ax, ax))) + kinetic
+        if elastic < -1e-9 * size:
             raise NotConverged(
                 "skew Lanczos met a direction of negative stiffness: the tangent is indefinite; "
                 "use method='auto', or hand in a tangent with its negative part removed"
@@ -143,13 +148,18 @@ def _fill(space: _EnergyBasis, own, tol: float, basis: int | None, max_basis: in
 
 
 def _change(space: _EnergyBasis, own) -> float:
-    """Largest relative change of a coefficient vector over the last two basis vectors."""
+    """Largest relative error, extrapolated from the changes over the last basis vectors."""
     size = len(space.z)
-    back = max(1, size - 2)
+    window = max(2, size // 8)
+    if size <= 2 * window:
+        return np.inf
     worst = 0.0
     for _, k, _, tau in own:
-        y = space.coefficients(k, tau, size)
-        before = np.zeros(size)
-        before[:back] = space.coefficients(k, tau, back)
-        worst = max(worst, float(np.linalg.norm(y - before) / max(np.linalg.norm(y), 1e-300)))
+        y, middle, early = np.zeros((3, size))
+        y[:] = space.coefficients(k, tau, size)
+        middle[: size - window] = space.coefficients(k, tau, size - window)
+        early[: size - 2 * window] = space.coefficients(k, tau, size - 2 * window)
+        changes = (np.linalg.norm(y - middle), np.linalg.norm(middle - early))
+        error = float(extrapolated(*map(np.asarray, changes)))
+        worst = max(worst, error / max(float(np.linalg.norm(y)), 1e-300))
     return worst

@@ -61,6 +61,11 @@ class StumpffMap:
             np.array([x.factor for x in t], dtype=np.float64),
         )
 
+    @cached_property
+    def longest(self) -> float:
+        """Largest |tau|."""
+        return max((abs(t.tau) for t in self.terms), default=0.0)
+
     def __call__(self, lam: Array) -> Array:
         out = np.zeros((self.n_out, self.n_in, lam.size))
         cpu.stumpff_terms(lam, *self.arrays, out)

@@ -8,22 +8,26 @@ below ROUNDING / tol times sum_i sup|f_ji| |b_i|.
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
-from ..contracts import Array
-from ..errors import InputError
+from ..contracts import Array, SpectralMap
+from ..errors import InputError, NotConverged
 
+EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-13
 TOL_MIN = 1e-13
 
 
 def check_tol(tol: float) -> None:
+    if TOL_MIN <= tol < inf:
+        return
     if not (np.isfinite(tol) and tol > 0.0):
         raise InputError(f"tolerance must be a positive number, got {tol}: 1e-6 is a good start")
-    if tol < TOL_MIN:
-        raise InputError(
-            f"tolerance {tol:g} is below what double precision can promise: ask for >= {TOL_MIN:g}"
-        )
+    raise InputError(
+        f"tolerance {tol:g} is below what double precision can promise: ask for >= {TOL_MIN:g}"
+    )
 
 
 def allowed_error(tol: float, norms: Array, sums: Array, scale: Array | None) -> Array:
@@ -37,3 +41,31 @@ def relative_error(errors: Array, allowed: Array, tol: float) -> float:
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(errors > 0.0, errors / allowed, 0.0)
     return float(tol * ratio.max()) if ratio.size else 0.0
+
+
+def extrapolated(recent: Array, earlier: Array) -> Array:
+    """Error left after a change `recent` that followed a change `earlier` over as many vectors.
+
+    A Krylov basis that crawls (a spectrum spread over many decades) changes little per vector
+    and is far from done, so the rate counts: a geometric series with that rate, doubled.
+    """
+    rate = recent / np.maximum(earlier, 1e-300)
+    with np.errstate(divide="ignore"):
+        rest = np.where(rate < 1.0, 2.0 * rate / np.maximum(1.0 - rate, 1e-300), np.inf)
+    return recent * np.maximum(rest, 1.0)
+
+
+def conditioning(functions: SpectralMap, top: float) -> float:
+    """Error that rounding of A itself causes: eps |A| moves tau^2 lam by eps tau^2 |A|, and no
+    Stumpff function is steeper than 1/2.  Reported, since no evaluator can do anything about it."""
+    tau = getattr(functions, "longest", 0.0)
+    return 0.5 * EPS * tau * tau * top
+
+
+def require_finite(*arrays: Array) -> None:
+    """Functions of an indefinite A grow exponentially: an overflow is a failure with a name."""
+    if not all(np.all(np.isfinite(a)) for a in arrays):
+        raise NotConverged(
+            "the functions overflow: the tangent is strongly indefinite for this step, or holds "
+            "NaN; try a smaller step"
+        )
