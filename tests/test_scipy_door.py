@@ -104,16 +104,8 @@ def relaxation_end():
 @pytest.mark.parametrize("jac", ["given", None])
 def test_van_der_pol_relaxation(jac):
     f, j = van_der_pol(1000.0)
-    run = solve_ivp(
-        f,
-        (0, 2000),
-        [2, 0],
-        method=ExponentialRosenbrock,
-        jac=j if jac else None,
-        rtol=1e-5,
-        atol=1e-7,
-        vectorized=False,
-    )
+    options = {"jac": j if jac else None, "rtol": 1e-5, "atol": 1e-7}
+    run = solve_ivp(f, (0, 2000), [2, 0], method=ExponentialRosenbrock, **options)
     assert run.success and run.njev == len(run.t) - 1 and run.nlu == 0
     assert len(run.t) < 1000
     assert np.all(np.abs(run.y[:, -1] / relaxation_end() - 1.0) < 1e-4)

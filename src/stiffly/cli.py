@@ -38,9 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     try:
         return int(app(args=arguments, standalone_mode=False) or 0)
-    except (InputError, _UsageError) as failure:
-        text = failure.format_message() if isinstance(failure, _UsageError) else str(failure)
-        return _stop(text, 2)
+    except _UsageError as failure:
+        return _stop(failure.format_message(), 2)
+    except InputError as failure:
+        return _stop(str(failure), 2)
     except SimulationFailure as failure:
         return _stop(str(failure), 1)
     except (KeyboardInterrupt, typer.Abort):
@@ -130,7 +131,7 @@ def _return_row(runs: Sequence[Run]) -> tuple[str, ...]:
         height = top_height(run.positions)
         lowest = int(height.argmin())
         cells.append(f"{height[lowest:].max():.2f} of {height[0]:.2f} m")
-    return ("top of the spring returns to", *cells)
+    return ("top returns to", *cells)
 
 
 def _write_demo(

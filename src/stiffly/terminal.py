@@ -88,8 +88,8 @@ def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> 
         table.add_row(name, _joules(start), *ends, style=style)
     table.add_section()
     for label, whole in (
-        ("energy lost, of what was exchanged", lambda energy: energy.exchanged),
-        ("... of the largest kinetic energy", lambda energy: float(energy.kinetic.max())),
+        ("energy lost / exchanged", lambda energy: energy.exchanged),
+        ("energy lost / peak kinetic", lambda energy: float(energy.kinetic.max())),
     ):
         table.add_row(label, "", *(_loss(run, whole) for run in runs), style="bold")
     for row in extra:
@@ -99,7 +99,7 @@ def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> 
         table.add_row(label, "", *(f"{run.stats.get(key, 0):,}" for run in runs))
     counts = (f"{run.stats.get('factorizations', 0):,}" for run in runs)
     table.add_row("factorizations", "", *counts)
-    table.add_row("seconds of computing", "", *(f"{run.wall_seconds:.1f}" for run in runs))
+    table.add_row("seconds", "", *(f"{run.wall_seconds:.1f}" for run in runs))
     return table
 
 

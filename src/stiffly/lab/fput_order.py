@@ -100,7 +100,7 @@ def _claims(
     ratio, pair = theirs.error / ours.error, other.error / ours.error
     rough = ", ".join(f"{r.error:.1g}" if r.error else "failed" for r in large)
     useless = all(
-        r.error is None or r.error > 10.0 * e.error for r, e in _pairs(large, exponential)
+        r.error is None or r.error > 10.0 * (e.error or 0.0) for r, e in _pairs(large, exponential)
     )
     return [
         Claim(

@@ -49,9 +49,12 @@ class Outcome:
 class Method(Protocol):
     """settings: step sizes, or tolerances where `kind` is 'rtol'; None: the experiment's steps."""
 
-    name: str
-    kind: str
-    settings: Sequence[float] | None
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def settings(self) -> Sequence[float] | None: ...
 
     def __call__(self, problem: Scene, setting: float) -> Outcome: ...
 

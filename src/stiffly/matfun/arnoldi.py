@@ -394,16 +394,13 @@ def arnoldi_phi(
     apply: b (n,) -> J b.  vectors: v_0 .. v_p, each (n,) or None for zero.
     tol: bound on the error relative to w(tau) in the 2-norm, plain and balanced; with norm_scale
     (n,) > 0: on the root mean square of error / norm_scale.  Met, or NotConverged is raised.
-    balance: d of `balance_of`; None computes it from a few products.
-    window: orthogonalise against this many vectors only, against all where that fails.
-    Each Action carries the products of the whole pass.
+    balance: d of `balance_of`, from a few products when None.  window: orthogonalise against this
+    many vectors only, against all where that fails.  Actions carry the products of the whole pass.
     """
     times, data = _checked(n, taus, vectors, tol)
     if all(v is None for v in data):
         return [Action(np.zeros(n), 0.0, 0, "zero: every vector is zero") for _ in times]
-    spent = 0
-    if balance is None:
-        balance, spent = balance_of(_operator(apply, n))
+    balance, spent = balance_of(_operator(apply, n)) if balance is None else (balance, 0)
     system = _Augmented(apply, balance, data, float(times[-1]))
     basis, scale = _Basis(system, max_basis, window), _Scale(balance, norm_scale)
     share, worst = _SAFETY * tol, np.inf
@@ -414,8 +411,8 @@ def arnoldi_phi(
             return march.actions(spent + system.products, window)
         share *= _SAFETY * tol / worst  # the result is smaller than its history: ask for more
     raise NotConverged(
-        f"phi functions: error {worst:.1e} instead of {tol:.1e} after {system.products} products, "
-        "at the rounding of the data: loosen tol, take a smaller step or give norm_scale"
+        f"phi functions: error {worst:.1e}, not {tol:.1e}, after {system.products} products, at "
+        "the rounding of the data: loosen tol, take a smaller step or give norm_scale"
     )
 
 

@@ -25,6 +25,7 @@ from .tolerance import (
 )
 
 _MEMORY = 1.0e9  # bytes a basis may take
+_PLATEAU = 30  # while tau omega / 4 > m, a small basis may stand still without having converged
 _LOOK_BACK = 3  # changes are measured over at least this many vectors
 
 
@@ -64,6 +65,14 @@ class _Basis:
         F = functions(theta)[:, column]
         return self.norms[column] * ((F * S[0]) @ S.T)
 
+    def top(self) -> float:
+        """Upper bound of the largest Ritz value (Gershgorin)."""
+        return float(np.abs(self.alpha).max() + 2.0 * np.abs(self.beta).max())
+
+    def phase(self, functions: SpectralMap) -> float:
+        """tau omega_max, as far as the basis knows the spectrum."""
+        return getattr(functions, "longest", 0.0) * float(np.sqrt(self.top()))
+
     def combine(self, y: Array) -> Array:
         """sum_k V_k[:, c] y[c, j, k]: (n_out, n)."""
         out = np.zeros((y.shape[1], self.A.size))
@@ -75,7 +84,7 @@ class _Basis:
 def _estimate(basis: _Basis, functions: SpectralMap) -> tuple[Array, Array, Array]:
     """Coefficients (p, n_out, m), estimated errors (n_out,), sums of norms (n_out,)."""
     m = basis.size
-    window = max(_LOOK_BACK, m // 8)
+    window = max(_LOOK_BACK, m // 6)
 
     def coefficients(size: int) -> Array:
         y = np.zeros((functions.n_in, functions.n_out, m))
@@ -87,7 +96,7 @@ def _estimate(basis: _Basis, functions: SpectralMap) -> tuple[Array, Array, Arra
     require_finite(y)
     if not basis.beta[-1].any():  # an invariant subspace: exact
         error = np.zeros(functions.n_out)
-    elif m <= 2 * window:
+    elif m <= 2 * window or m < min(_PLATEAU, 0.25 * basis.phase(functions)):
         error = np.full(functions.n_out, np.inf)
     else:
         middle = coefficients(m - window)
@@ -127,8 +136,8 @@ def lanczos(
             require_finite(norms)
             allowed = allowed_error(tol, norms, sums, scale)
             if np.all(change <= allowed):
-                top = float(np.abs(basis.alpha).max() + 2.0 * np.abs(basis.beta).max())
-                error = max(relative_error(change, allowed, tol), conditioning(functions, top))
+                error = relative_error(change, allowed, tol)
+                error = max(error, conditioning(functions, basis.top()))
                 products = basis.size * B.shape[1]
                 return Action(value, error, products, f"lanczos, basis {basis.size}")
         if finished or basis.size >= limit:

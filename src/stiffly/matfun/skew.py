@@ -63,14 +63,13 @@ class _EnergyBasis:
     def grow(self) -> bool:
         """One more vector; False when the space is invariant (the result is then exact)."""
         _, v, ax = self.z[-1]
-        wx, wv, wax = v.copy(), -ax, self.A.apply(v)
-        self.products += 1
+        wx, wv = v.copy(), -ax
         if self.beta:
-            px, pv, pax = self.z[-2]
-            b = self.beta[-1]
-            wx += b * px
-            wv += b * pv
-            wax += b * pax
+            px, pv, _ = self.z[-2]
+            wx += self.beta[-1] * px
+            wv += self.beta[-1] * pv
+        wax = self.A.apply(wx)  # not by the recurrence: that drifts away from A wx
+        self.products += 1
         beta = self._norm(wx, wv, wax)
         if beta <= 1e-14 * max([*self.beta, 1e-300]):
             return False
@@ -150,7 +149,7 @@ def _fill(space: _EnergyBasis, own, tol: float, basis: int | None, max_basis: in
 def _change(space: _EnergyBasis, own) -> float:
     """Largest relative error, extrapolated from the changes over the last basis vectors."""
     size = len(space.z)
-    window = max(2, size // 8)
+    window = max(2, size // 6)
     if size <= 2 * window:
         return np.inf
     worst = 0.0

@@ -47,11 +47,11 @@ def extrapolated(recent: Array, earlier: Array) -> Array:
     """Error left after a change `recent` that followed a change `earlier` over as many vectors.
 
     A Krylov basis that crawls (a spectrum spread over many decades) changes little per vector
-    and is far from done, so the rate counts: a geometric series with that rate, doubled.
+    and is far from done, so the rate counts: a geometric series with that rate, times 4 to be safe.
     """
     rate = recent / np.maximum(earlier, 1e-300)
     with np.errstate(divide="ignore"):
-        rest = np.where(rate < 1.0, 2.0 * rate / np.maximum(1.0 - rate, 1e-300), np.inf)
+        rest = np.where(rate < 1.0, 4.0 * rate / np.maximum(1.0 - rate, 1e-300), np.inf)
     return recent * np.maximum(rest, 1.0)
 
 

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..contracts import Array
-
-if TYPE_CHECKING:
-    from ..simulate import Run
+from ..ledger import EnergyHistory
 
 BLUE, ORANGE, GREEN, RED = "#2f6db5", "#e08214", "#2b8a5f", "#c0392b"
 PURPLE, BROWN, PINK, INK = "#7b5ea7", "#8c6d46", "#c2649a", "#222222"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, BROWN, PINK, RED)
 PARTS = {"kinetic": ORANGE, "elastic": BLUE, "stiffness": BLUE, "gravity": GREEN}
 GRID = {"color": "#dddddd", "linewidth": 0.6}
+
+
+class Run(Protocol):
+    """What these figures read of a `simulate.Run`."""
+
+    integrator: str
+    step: float | None
+    energy: EnergyHistory
+    stats: dict[str, Any]
 
 
 def plain(axis: Any) -> None:
@@ -182,19 +189,18 @@ def picture(
     now = start if positions is None else np.asarray(positions, dtype=np.float64)
     faces = triangles if triangles is not None else getattr(shape, "triangles", ())
     lines = edges if edges is not None else getattr(shape, "edges", ())
-    if values is None:
-        values = np.linalg.norm(now - start, axis=1)
+    shown = np.linalg.norm(now - start, axis=1) if values is None else np.asarray(values)
     figure = Figure(figsize=(7.0, 7.0), layout="constrained")
     axis = figure.add_subplot(projection="3d", proj_type="ortho")
     axis.computed_zorder = False  # what is drawn later lies in front
     axis.set_axis_off()
     axis.view_init(*view)
-    colors = _color_scale(figure, axis, values, label)
+    colors = _color_scale(figure, axis, shown, label)
     others = [start] if ghost and positions is not None else []
     if len(faces):
-        _draw_surface(axis, now, np.asarray(faces), colors.to_rgba, values, others, view)
+        _draw_surface(axis, now, np.asarray(faces), colors.to_rgba, shown, others, view)
     elif len(lines):
-        _draw_edges(axis, now, np.asarray(lines), colors.to_rgba, values, others)
+        _draw_edges(axis, now, np.asarray(lines), colors.to_rgba, shown, others)
     _fit(axis, [now, *others])
     if title:
         figure.suptitle(title, fontsize=13)
