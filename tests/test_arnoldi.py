@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from stiffly.errors import InputError, NotConverged
-from stiffly.matfun.arnoldi import arnoldi_phi, balance_of, dense_phi, general_phi_actions
+from stiffly.matfun.arnoldi import arnoldi_phi
+from stiffly.matfun.balance import balance_of
+from stiffly.matfun.general import dense_phi, general_phi_actions
 from stiffly.matfun.phi import phi
 from stiffly.matfun.stumpff import stumpff
 

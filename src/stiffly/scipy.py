@@ -27,7 +27,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from .contracts import Array
 from .errors import InputError, NotConverged, StiffWarning
-from .matfun.arnoldi import DENSE_SIZE, balance_of, dense_phi, general_phi_actions
+from .matfun.balance import balance_of
+from .matfun.general import DENSE_SIZE, dense_phi, general_phi_actions
 
 _EPS = float(np.finfo(float).eps)
 _KRYLOV_SHARE = 0.02  # of the step's error weights, for each evaluation of phi functions

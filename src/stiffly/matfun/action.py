@@ -10,8 +10,8 @@ import numpy as np
 
 from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
-from .arnoldi import general_phi_actions
 from .auto import evaluate
+from .general import general_phi_actions
 from .operators import BaseOperator, as_symmetric
 from .phi import K_MAX
 from .rayleigh import PhiTerm, RayleighMap

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from ..contracts import Array, Rayleigh, Tangent
-from .arnoldi import general_phi_actions
+from .general import general_phi_actions
 
 
 class FirstOrderFlow:
