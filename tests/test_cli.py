@@ -113,7 +113,8 @@ def test_other_ways_to_end(capfd, monkeypatch):
         raise NotConverged("Newton stopped")
 
     monkeypatch.setattr(cli, "simulate", interrupted)
-    assert stiffly(capfd, "demo", *SMALL)[0] == 130
+    code, _, err = stiffly(capfd, "demo", *SMALL)
+    assert code == 130 and err.splitlines()[-1] == "error: interrupted"
     monkeypatch.setattr(cli, "simulate", stuck)
     code, _, err = stiffly(capfd, "demo", *SMALL)
     assert code == 1 and err.splitlines()[-1] == "error: Newton stopped"

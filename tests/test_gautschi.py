@@ -145,8 +145,9 @@ def test_two_step_form_is_symmetric(name):
     """x_(n-1) comes back from x_n and x_(n+1) with the roles of past and future exchanged."""
     method, (system, state) = Gautschi(filter=name, form="two-step"), pendulums()
     first, second, third = march(method, system, state, [0.1] * 2)[0]
-    memory = replace(method.start(system, state), before=(third.x, -third.v, 0.1))
-    back = method.step(system, State(0.0, second.x, -second.v), 0.1, memory).state
+    now = State(0.0, second.x, -second.v)
+    memory = replace(method.start(system, state), state=now, before=(third.x, -third.v, 0.1))
+    back = method.step(system, now, 0.1, memory).state
     assert np.abs(back.x - first.x).max() < 1e-13
 
 

@@ -179,6 +179,17 @@ def test_skew_does_not_call_a_positive_matrix_indefinite(seed):
     assert max(half_errors(action.value, np.concatenate([e @ H for e in exact]))) <= 1e-7
 
 
+@pytest.mark.parametrize("h", [0.5, 4.0])
+@pytest.mark.parametrize("x0, v0", [((0.0, 0.0), (1.0, 0.0)), ((2.0, 0.1), (1.0, 0.3))])
+def test_skew_moves_what_has_no_stiffness(x0, v0, h):
+    """Rigid motion has no elastic energy, but it is motion: x = x0 + h v0."""
+    u = np.array([*x0, *v0])
+    action = phi_action(SecondOrderOperator(np.diag([0.0, 1.0])), h, [u], tol=1e-9, method="skew")
+    c, s = np.cos(h), np.sin(h)
+    exact = [x0[0] + h * v0[0], c * x0[1] + s * v0[1], v0[0], c * v0[1] - s * x0[1]]
+    assert action.value == pytest.approx(exact, abs=1e-8)
+
+
 def test_skew_names_an_indefinite_matrix():
     J = SecondOrderOperator(stiffness(-20.0, 900.0))
     with pytest.raises(NotConverged, match="negative stiffness") as caught:
@@ -250,6 +261,17 @@ def test_impossible_tolerance(method, tol):
         phi_action(SecondOrderOperator(GOOD), 0.1, [U], tol=tol, method=method)
     with pytest.raises(InputError, match="tolerance"):
         evaluate(as_symmetric(GOOD), COSINE, [np.ones(3)], tol=tol, method=method)
+
+
+def test_batched_does_not_ignore_a_mass_that_couples_the_bodies():
+    K = sp.block_diag([np.array([[2.0, -1.0], [-1.0, 3.0]])] * (N // 2))
+    J = SecondOrderOperator(sp.csr_matrix(K), mass=MASSES["consistent"])
+    u = np.random.default_rng(12).standard_normal(2 * N)
+    try:
+        value = phi_action(J, 0.7, [u], method="batched").value
+    except InputError:
+        return
+    assert max(half_errors(value, phi_action(J, 0.7, [u], method="dense").value)) <= 1e-6
 
 
 def test_close_name_is_suggested():

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 import stiffly
 from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, integrators
 from stiffly.contracts import State, Step, Work
-from stiffly.errors import Diverged, InputError, NotConverged, SimulationFailure, StepTooSmall
+from stiffly.errors import Diverged, NotConverged, SimulationFailure, StepTooSmall
 from stiffly.integrators import ExponentialRosenbrock
 from stiffly.meshes import rope
 
@@ -105,7 +105,7 @@ def assert_ledger_closes(energy):
 def test_dissipated_energy_of_a_damped_oscillator(name):
     w, c = 5.0, 1.2
     run = stiffly.simulate(
-        oscillator(w, c), [1.0], [0.0], integrator=name, step=2e-3, duration=2.0, every=0.1
+        oscillator(w, c), [1.0], [0.0], integrator=name, step=2e-3, duration=1.0, every=0.1
     )
     d, wd, t = c / 2, np.sqrt(w**2 - c**2 / 4), run.times
     x = np.exp(-d * t) * (np.cos(wd * t) + d / wd * np.sin(wd * t))
@@ -222,21 +222,21 @@ def test_adaptive_steps_from_the_origin(x0):
 
 
 def wall(n=1, potential=False):
-    """A constant force, and nothing defined beyond x = 0.5, which is reached at t = 1."""
+    """x'' = 1 - x, and nothing defined beyond x = 0.5, which is reached at t = pi/3."""
 
     def beyond(x):
         return NAN if x.max() > 0.5 else 1.0
 
     return SecondOrder(
         size=n,
-        force=lambda x: beyond(x) * np.ones(n),
-        jacobian=lambda x: (beyond(x) - 1.0) * np.eye(n),
-        potential=(lambda x: -float(x.sum())) if potential else None,
+        force=lambda x: beyond(x) * (1.0 - x),
+        jacobian=lambda x: -beyond(x) * np.eye(n),
+        potential=(lambda x: float(np.sum(0.5 * x**2 - x))) if potential else None,
     )
 
 
 def test_the_controller_gives_up_by_name():
-    with pytest.raises(StepTooSmall, match=r"t = 1 s.*try a larger rtol") as caught:
+    with pytest.raises(StepTooSmall, match=r"t = 1\.0\d+ s.*try a larger rtol") as caught:
         stiffly.simulate(
             wall(potential=True), [0.0], [0.0], integrator="pexprb43", rtol=1e-3, atol=1e-3,
             duration=3.0, every=0.25,

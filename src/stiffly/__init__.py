@@ -1,6 +1,6 @@
 """stiffly: simulate stiff elastic things with large steps and an account of every joule."""
 
-from . import bodies, integrators, matfun, meshes
+from . import bodies, integrators, matfun, meshes, scenes, scipy
 from .bodies import Gravity, SecondOrder, Springs, System
 from .contracts import Rayleigh, State
 from .errors import (
@@ -37,5 +37,7 @@ __all__ = [
     "integrators",
     "matfun",
     "meshes",
+    "scenes",
+    "scipy",
     "simulate",
 ]

@@ -29,6 +29,7 @@ from .simulate import Run, simulate
 RIVAL = "bdf1"  # what most simulators use, and what the papers compare with
 DEMO_SECONDS = 12.5  # the spring goes down and comes back once
 FRAMES = 125
+INTERRUPTED = 130  # what shells expect after Ctrl-C, and what some versions of typer return
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 _UsageError: Any = typer.BadParameter.__base__  # click's, wherever this typer keeps click
@@ -37,7 +38,8 @@ _UsageError: Any = typer.BadParameter.__base__  # click's, wherever this typer k
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     try:
-        return int(app(args=arguments, standalone_mode=False) or 0)
+        code = int(app(args=arguments, standalone_mode=False) or 0)
+        return code if code != INTERRUPTED else _stop("interrupted", code)
     except _UsageError as failure:
         return _stop(failure.format_message(), 2)
     except InputError as failure:
@@ -45,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SimulationFailure as failure:
         return _stop(str(failure), 1)
     except (KeyboardInterrupt, typer.Abort):
-        return _stop("interrupted", 130)
+        return _stop("interrupted", INTERRUPTED)
 
 
 def _stop(text: str, code: int) -> int:

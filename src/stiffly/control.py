@@ -48,18 +48,21 @@ class Controller:
     tolerance: Tolerance
     order: int  # of the lower-order method of the embedded pair
     length: float  # size of the body
+    start: np.ndarray  # positions at the beginning
     velocity: float = 0.0  # largest rms velocity so far
     last: float = 1.0
 
     @staticmethod
-    def begin(tolerance: Tolerance, order: int, shape: np.ndarray) -> Controller:
+    def begin(tolerance: Tolerance, order: int, shape: np.ndarray, x: np.ndarray) -> Controller:
         spread = shape - shape.mean(axis=0) if shape.ndim == 2 else shape
-        return Controller(tolerance, order, _rms(spread))
+        return Controller(tolerance, order, _rms(spread), x)
 
     def error_ratio(self, before: State, after: State, error: ErrorEstimate) -> float:
         """Estimated error over allowed error; a step is good when it is at most 1."""
         velocity = max(self.velocity, _rms(before.v), _rms(after.v))
-        allowed_x = self.tolerance.atol + self.tolerance.rtol * self.length
+        # a single coordinate that starts at zero has no size: then the way it went is the yardstick
+        length = max(self.length, _rms(after.x - self.start))
+        allowed_x = self.tolerance.atol + self.tolerance.rtol * length
         allowed_v = self.tolerance.rtol * velocity
         ratios = [_rms(error.x) / max(allowed_x, 1e-300), _rms(error.v) / max(allowed_v, 1e-300)]
         limit = REMAINDER * sqrt(self.tolerance.rtol * after.v.size) * velocity

@@ -176,7 +176,7 @@ class _Loop:
         if tolerance is not None:
             shape = np.asarray(system.positions(state.x))
             order = max(1, method.order - 1) if len(getattr(method, "nodes", ())) > 1 else 2
-            self.controller = Controller.begin(tolerance, order, shape)
+            self.controller = Controller.begin(tolerance, order, shape, state.x)
             self.h = step if step is not None else 1e-3 * float(frames[-1])
 
     def run(self) -> Run:
@@ -243,7 +243,15 @@ class _Loop:
         self.controller = controller
 
     def _try(self, h: float) -> Step:
-        taken = self.method.step(self.system, self.state, h, self.memory)
+        try:
+            taken = self.method.step(self.system, self.state, h, self.memory)
+        except (ValueError, np.linalg.LinAlgError) as problem:
+            # matrix functions refuse NaN as wrong input; inside a run it means the motion is lost
+            if np.all(np.isfinite(self.system.force(self.state))):
+                raise
+            raise Diverged(
+                f"the forces are no longer finite at t = {self.state.t:.4g} s; {self._remedy(h)}"
+            ) from problem
         # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
         if not isfinite(taken.state.x.dot(taken.state.v)):
             raise Diverged(

@@ -20,7 +20,7 @@ v+ = v- + 2 h sinc (g - A y), Hochbruck & Lubich, A Gautschi-type method (1999).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ from ..errors import InputError
 from ..matfun.auto import evaluate
 from ..matfun.stumpff import StumpffMap, Term
 from .filters import COS, SINC, Filter, Sum, filter_pair
+from .restart import continues
 
 _LINEAR = ("constant", "corotated")
 
@@ -95,10 +96,12 @@ class _Frame:
 
 @dataclass(frozen=True)
 class GautschiMemory:
-    """linear: constant stiffness. before: x, v and step size one step earlier.
+    """linear: constant stiffness. state: the one that the rest belongs to.
+    before: x, v and step size one step earlier.
     g: local remainder at the end of the last step, reusable while A and h stay the same."""
 
     linear: LinearPart
+    state: State | None = None
     before: tuple[Array, Array, float] | None = None
     g: Array | None = None
 
@@ -134,16 +137,15 @@ class Gautschi:
         return GautschiMemory(system.linear_part())
 
     def step(self, system: System, state: State, h: float, memory: GautschiMemory) -> Step:
-        before = memory.before
-        if before is not None and abs(before[2] - h) > 1e-12 * h:
-            memory = replace(memory, before=None, g=None)  # a new step size starts afresh
+        if not continues(memory.state, memory.before, state, h):
+            memory = GautschiMemory(memory.linear)
         move = _Move(self, system, state, h, memory)
         if self.form == "two-step" and memory.before is not None:
             x, v = move.two_step()
         else:
             x, v = move.one_step()
         new = State(state.t + h, x, v)
-        kept = GautschiMemory(memory.linear, (state.x, state.v, h), move.g_end)
+        kept = GautschiMemory(memory.linear, new, (state.x, state.v, h), move.g_end)
         return Step(new, kept, move.work, None, {"method": move.used})
 
 

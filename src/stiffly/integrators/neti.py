@@ -24,6 +24,7 @@ from ..matfun.auto import evaluate
 from ..matfun.stumpff import StumpffMap, Term
 from .filters import filter_pair
 from .gautschi import argument_map, sum_map
+from .restart import continues
 
 
 @lru_cache(maxsize=64)
@@ -59,19 +60,19 @@ class Neti:
     def __post_init__(self) -> None:
         if self.form not in ("one-step", "two-step"):
             raise InputError(f"form {self.form!r} is unknown: choose 'one-step' or 'two-step'")
-        if self.form == "one-step" and filter_pair(self.filter).psi1 is None:
+        pair = filter_pair(self.filter)
+        if self.form == "one-step" and pair.psi1 is None:
             raise InputError(
                 f"filter {self.filter} has poles in one-step form: use form='two-step', "
                 "or the default filter garcia-archilla"
             )
 
-    def start(self, system: System, state: State) -> tuple[Array, Array, float] | None:
+    def start(self, system: System, state: State) -> None:
         return None
 
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
-        """memory: x, v one step earlier and the step size between."""
-        if memory is not None and abs(memory[2] - h) > 1e-12 * h:
-            memory = None
+        """memory: the state it belongs to, then x, v one step earlier and the step size between."""
+        memory = memory[1] if memory and continues(*memory, state, h) else None
         A = system.tangent(state).stiffness
         # damping enters through the filtered velocity (x_n - x_(n-1))/h, as in the paper
         v_damped = state.v if memory is None else (state.x - memory[0]) / h
@@ -83,7 +84,7 @@ class Neti:
             work = Work(1, 1, action.products)
         else:
             new, work, action = self._one_step(system, state, h, A, a)
-        return Step(new, (state.x, state.v, h), work, None, {"method": action.method})
+        return Step(new, (new, (state.x, state.v, h)), work, None, {"method": action.method})
 
     def _one_step(self, system: System, state: State, h: float, A: Any, a: Array):
         options = {"tol": self.tol, "method": self.method}

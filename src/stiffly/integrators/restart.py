@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..contracts import State
 
 LAST_DIGITS = 1e-12  # a time loop may round t + h to a frame's own time
+
+
+def continues(end: State | None, before: Any, state: State, h: float) -> bool:
+    """Two-step memory holds: it ended in `state`, and its step size before[2] was the same."""
+    if end is None or before is None or abs(before[2] - h) > LAST_DIGITS * h:
+        return False
+    return same_state(end, state)
 
 
 def same_state(a: State, b: State) -> bool:

@@ -51,6 +51,10 @@ def draw_precision(axis: Any, records: Sequence[Record], cost: str, label: str) 
         color, marker = look(method)
         costs = [getattr(r, cost) for r in own]
         axis.loglog(costs, [r.error for r in own], color=color, marker=marker, label=method)
+    if cost == "step":  # the steps themselves as ticks: a decade of the axis holds few powers of 10
+        steps = sorted({r.step for r in records})
+        axis.set_xticks(steps, [f"{h:.3g}" for h in steps], fontsize=8)
+        axis.set_xticks([], minor=True)
     axis.set_xlabel(label)
     axis.set_ylabel("error at the end (maximum norm)")
 

@@ -70,7 +70,7 @@ def fput_energy(quick: bool = False, progress: Progress = silent) -> Report:
     return Report(
         name="fput-energy",
         title="Conservation of energy on the FPUT chain",
-        source=f"{scene.source} (Figs. 3 and 4)",
+        source="Luan & Michels 2021, Sec. 5.1, Figs. 3 and 4",
         records=[s.record() for s in found],
         figure=_figure(found, duration),
         claims=_claims(found),

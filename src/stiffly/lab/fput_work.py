@@ -54,7 +54,7 @@ def fput_work(quick: bool = False, progress: Progress = silent) -> Report:
     return Report(
         name="fput-work",
         title="Work against precision on the FPUT chain",
-        source=f"{scene.source} (Fig. 2)",
+        source="Luan & Michels 2021, Sec. 5.1, Fig. 2",
         records=records,
         figure=_figure(records, problem.duration),
         claims=_claims(records),

@@ -180,32 +180,29 @@ def picture(
     """A shaded picture of a body, coloured by `values`, with its start shape as a grey ghost.
 
     shape: a mesh (positions, triangles, edges), or start positions (N, 3).
-    positions: (N, 3) where the body is now; default: the start.
-    triangles (s, 3) of the surface, or, for ropes and trusses, edges (m, 2).
-    values: (N,); default: the distance from the start.
+    positions: (N, 3) where the body is now; default: the start.  triangles (s, 3) of the surface,
+    or, for ropes and trusses, edges (m, 2).  values: (N,); default: the distance from the start.
     view: elevation and azimuth of the camera [degrees].
     """
     start = np.asarray(getattr(shape, "positions", shape), dtype=np.float64)
     now = start if positions is None else np.asarray(positions, dtype=np.float64)
-    faces = triangles if triangles is not None else getattr(shape, "triangles", ())
-    lines = edges if edges is not None else getattr(shape, "edges", ())
+    faces = getattr(shape, "triangles", ()) if triangles is None else triangles
+    lines = getattr(shape, "edges", ()) if edges is None else edges
     shown = np.linalg.norm(now - start, axis=1) if values is None else np.asarray(values)
     figure = Figure(figsize=(7.0, 7.0), layout="constrained")
     axis = figure.add_subplot(projection="3d", proj_type="ortho")
     axis.computed_zorder = False  # what is drawn later lies in front
     axis.set_axis_off()
     axis.view_init(*view)
-    colors = _color_scale(figure, axis, shown, label)
     others = [start] if ghost and positions is not None else []
+    colors = _color_scale(figure, axis, shown, label)
     if len(faces):
         _draw_surface(axis, now, np.asarray(faces), colors.to_rgba, shown, others, view)
     elif len(lines):
         _draw_edges(axis, now, np.asarray(lines), colors.to_rgba, shown, others)
     _fit(axis, [now, *others])
-    if title:
-        figure.suptitle(title, fontsize=13)
-    if caption:
-        figure.text(0.5, 0.015, caption, ha="center", fontsize=10, color="#444444")
+    figure.suptitle(title, fontsize=13)
+    figure.text(0.5, 0.015, caption, ha="center", fontsize=10, color="#444444")
     return save_figure(figure, path)
 
 

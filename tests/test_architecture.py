@@ -1,0 +1,179 @@
+"""Imports point one way, heavy libraries stay where they belong, and exported names exist."""
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import stiffly
+
+ROOT = Path(stiffly.__file__).parent
+# A room may import from its own rank and from lower ones; no two rooms import each other.
+RANKS = [
+    {"contracts", "errors"},
+    {"kernels", "backends"},
+    {"matfun", "solvers"},
+    {"integrators"},
+    {"bodies", "meshes"},
+    {"simulate", "control", "ledger", "recording", "scipy"},
+    {"scenes"},
+    {"lab"},
+    {"cli", "terminal"},
+]
+RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+
+
+def room_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[0]
+
+
+def without_type_checking(tree):
+    """The tree less `if TYPE_CHECKING:` blocks: those are never executed."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                kept = [n for n in block if not (isinstance(n, ast.If) and "TYPE_CHECKING" in
+                                                 ast.unparse(n.test))]  # fmt: skip
+                setattr(node, name, kept)
+    return tree
+
+
+def imports(path):
+    """(module imported, as a dotted absolute name; names taken from it) for every import."""
+    package = ("stiffly", *path.relative_to(ROOT).with_suffix("").parts[:-1])
+    if path.name == "__init__.py":
+        package = ("stiffly", *path.relative_to(ROOT).parts[:-1])
+    for node in ast.walk(without_type_checking(ast.parse(path.read_text()))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module, tuple(alias.name for alias in node.names)
+
+
+def rooms_imported(path):
+    for module, names in imports(path):
+        parts = module.split(".")
+        if parts[0] != "stiffly":
+            continue
+        yield from [parts[1]] if len(parts) > 1 else names
+
+
+def libraries_imported(path):
+    return {module.split(".")[0] for module, _ in imports(path)}
+
+
+def label(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", FILES, ids=label)
+def test_imports_point_towards_lower_ranks(path):
+    room = room_of(path)
+    assert room in RANK, f"room {room} has no rank yet: add it to RANKS where it belongs"
+    for other in rooms_imported(path):
+        assert other in RANK, f"{label(path)} imports {other}, which has no rank"
+        assert RANK[other] <= RANK[room], f"{label(path)} ({room}) imports {other}, above it"
+
+
+def test_no_two_rooms_import_each_other():
+    graph = {}
+    for path in FILES:
+        room = room_of(path)
+        graph.setdefault(room, set()).update(set(rooms_imported(path)) - {room})
+    graph["simulate"] -= {"recording"}  # Run.plot_energy, imported where it is called
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as cycle:
+        pytest.fail(f"rooms import each other in a circle: {' <- '.join(cycle.args[1])}")
+
+
+@pytest.mark.parametrize(
+    "room, never",
+    [
+        ("integrators", {"bodies", "meshes"}),
+        ("matfun", {"bodies", "integrators", "solvers"}),
+        ("solvers", {"bodies", "integrators", "matfun"}),
+        ("kernels", {"backends", "matfun"}),
+    ],
+)
+def test_algebra_knows_nothing_of_physics(room, never):
+    for path in FILES:
+        if room_of(path) == room:
+            assert not never & set(rooms_imported(path)), label(path)
+
+
+@pytest.mark.parametrize(
+    "library, rooms",
+    [
+        ("typer", {"cli", "terminal"}),
+        ("rich", {"cli", "terminal"}),
+        ("click", {"cli", "terminal"}),
+        ("matplotlib", {"recording", "lab"}),
+        ("numba", {"kernels", "scenes"}),  # a scene may compile its own force
+        ("cholespy", {"solvers"}),
+    ],
+)
+def test_libraries_stay_in_their_rooms(library, rooms):
+    users = {room_of(p) for p in FILES if library in libraries_imported(p)}
+    assert users <= rooms
+
+
+def test_the_walk_sees_the_imports():
+    """The parser above finds what is known to be there: an empty walk would pass every test."""
+    found = set(rooms_imported(ROOT / "integrators" / "gautschi.py"))
+    assert {"contracts", "errors", "matfun", "integrators"} <= found
+    assert "simulate" not in set(rooms_imported(ROOT / "errors.py"))  # only for type checkers
+    assert "numpy" in libraries_imported(ROOT / "simulate.py")
+    assert len(FILES) > 50
+
+
+def loaded_by(code):
+    """Names of all modules that are loaded after running code in a fresh interpreter."""
+    script = f"import sys\n{code}\nprint(' '.join(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(out.stdout.split())
+
+
+def test_importing_the_library_stays_light():
+    loaded = loaded_by("import stiffly")
+    assert "stiffly.simulate" in loaded
+    assert not {"matplotlib", "typer", "rich", "sksundae", "stiffly.cli", "stiffly.lab"} & loaded
+
+
+MODULES = sorted(m.name for m in pkgutil.walk_packages(stiffly.__path__, "stiffly."))
+
+
+@pytest.mark.parametrize("name", ["stiffly", *MODULES])
+def test_exported_names_exist_and_are_listed_once(name):
+    module = importlib.import_module(name)
+    names = getattr(module, "__all__", [])
+    assert len(names) == len(set(names))
+    assert [n for n in names if not hasattr(module, n)] == []
+
+
+def test_documented_entry_points():
+    """What the documentation promises after a plain `import stiffly`."""
+    code = "; ".join(
+        f"assert hasattr(stiffly{owner}, {name!r}), 'stiffly{owner}.{name} is missing'"
+        for owner, name in [
+            ("", "simulate"), ("", "System"), ("", "SecondOrder"), ("", "Springs"),
+            ("", "Gravity"), ("", "integrator"), (".integrators", "NAMES"),
+            (".integrators", "ExponentialRosenbrock"), (".matfun", "stumpff"), (".matfun", "phi"),
+            (".matfun", "phi_action"), (".matfun", "SecondOrderOperator"), ("", "scenes"),
+            (".scenes", "load"), ("", "scipy"), (".scipy", "ExponentialRosenbrock"),
+        ]
+    )  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, "-c", f"import stiffly; {code}"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1]
