@@ -193,10 +193,13 @@ def test_any_columns_some_of_them_zero(seed, method, name, alive, phase, tol):
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
-@pytest.mark.parametrize("phase", [100.0, 300.0, 1000.0])
 @pytest.mark.parametrize("smooth", [True, False], ids=["smooth", "rough"])
-@pytest.mark.parametrize("method", ["lanczos", "chebyshev", "skew"])
-def test_slow_convergence_is_not_taken_for_convergence(method, smooth, phase, tol):
+@pytest.mark.parametrize(
+    "method, phase",
+    [(m, p) for m in ("lanczos", "chebyshev") for p in (100.0, 300.0, 1000.0)]
+    + [("skew", 100.0), ("skew", 300.0)],
+)
+def test_slow_convergence_is_not_taken_for_convergence(method, phase, smooth, tol):
     """A log-uniform spectrum: a Krylov basis makes little progress per vector, for a long time."""
     lam = np.round(1e8 ** (np.arange(N) / (N - 1)))
     A, h = (HADAMARD * lam) @ HADAMARD / N, phase / 1e4

@@ -6,7 +6,7 @@ import pytest
 import stiffly
 from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System
 from stiffly.errors import InputError
-from stiffly.integrators import ExponentialRosenbrock
+from stiffly.integrators import ExponentialRosenbrock, Gautschi, Neti
 
 NAN = float("nan")
 GOOD = {"x0": [1.0, 0.5], "integrator": "exprb42", "step": 0.1, "duration": 1.0}
@@ -42,8 +42,6 @@ WRONG = {
     "rtol with verlet": {"integrator": "verlet", "rtol": 1e-3},
     "rtol with exprb2": {"integrator": "exprb2", "rtol": 1e-3},
     "rtol with eti": {"integrator": "eti", "rtol": 1e-3},
-    "tolerance negative": {"integrator": ExponentialRosenbrock(tol=-1.0)},
-    "evaluator unknown": {"integrator": ExponentialRosenbrock(method="lancos")},
 }
 
 
@@ -95,6 +93,14 @@ def test_messages_say_what_to_do(wrong, words):
     options = GOOD | wrong
     with pytest.raises(InputError, match=words):
         stiffly.simulate(pendulums(Counter()), options.pop("x0"), **options)
+
+
+@pytest.mark.parametrize("kind", [ExponentialRosenbrock, Gautschi, Neti])
+@pytest.mark.parametrize("wrong", [{"tol": -1.0}, {"tol": NAN}, {"method": "lancos"}])
+def test_wrong_configuration_is_named_at_once(kind, wrong):
+    with pytest.raises(InputError) as caught:
+        kind(**wrong)
+    assert "\n" not in str(caught.value)
 
 
 def test_something_that_is_no_system_is_named():

@@ -58,11 +58,15 @@ class Run:
         }
 
 
-def _positive(name: str, value: Any, remedy: str) -> float:
+def _number(name: str, value: Any, remedy: str = "give a number") -> float:
     try:
-        number = float(value)
+        return float(value)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a number, got {value!r}: {remedy}") from None
+
+
+def _positive(name: str, value: Any, remedy: str) -> float:
+    number = _number(name, value, remedy)
     if not isfinite(number) or number <= 0.0:
         raise InputError(f"{name} must be positive and finite, got {value}: {remedy}")
     return number
@@ -115,15 +119,23 @@ def simulate(
     name = name or ("exprb42" if integrator is None else _label(method))
     total = _positive("duration", duration, "give the seconds to simulate, e.g. duration=10")
     h = None if step is None else _positive("step", step, "try step=0.01")
-    tolerance = None if rtol is None else Tolerance(rtol, atol)
+    tolerance = None
+    if rtol is not None:
+        tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", atol))
+    if every is not None:
+        every = min(total, _positive("every", every, "try every=1/30"))
     method = _configured(method, name, h, tolerance)
+    if not hasattr(system, "bind"):
+        raise InputError(
+            f"{type(system).__name__} is no system: give a stiffly.System, a SecondOrder or a scene"
+        )
     if x0 is None:
         raise InputError("x0 is missing: give the initial positions")
     bound, state = system.bind(x0, v0)
     if every is None:
         first = h if h is not None else total / FRAMES
         every = total / min(FRAMES, max(1, ceil(total / first * (1 - 1e-12))))
-    frames = _frame_times(total, min(total, _positive("every", every, "try every=1/30")))
+    frames = _frame_times(total, every)
     loop = _Loop(bound, method, name, state, frames, h, tolerance, progress)
     return loop.run()
 

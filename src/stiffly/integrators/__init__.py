@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..contracts import Integrator
-from ..errors import unknown_name
+from ..errors import InputError, unknown_name
 from .bdf import Bdf1, Bdf2
 from .euler import ForwardEuler, SymplecticEuler
 from .exponential_rosenbrock import ExponentialRosenbrock
@@ -45,6 +45,11 @@ NAMES = tuple(_TABLE)
 def integrator(name: str | Integrator) -> Integrator:
     """The integrator of that name with its default configuration; objects pass through."""
     if not isinstance(name, str):
+        if not (hasattr(name, "step") and hasattr(name, "start")):
+            raise InputError(
+                f"integrator {name!r} is neither a name nor an integrator: "
+                f"choose one of {', '.join(NAMES)}"
+            )
         return name
     if name not in _TABLE:
         raise unknown_name("integrator", name, NAMES)

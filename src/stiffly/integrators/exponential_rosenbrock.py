@@ -31,7 +31,7 @@ from ..contracts import Array, ErrorEstimate, Rayleigh, State, Step, System, Wor
 from ..errors import InputError
 from ..kernels.cpu import column_dot
 from ..matfun.action import PhiRequest, half_size_map, phi_pairs
-from ..matfun.auto import SMALL, evaluate
+from ..matfun.auto import SMALL, check_settings, evaluate
 from ..matfun.first_order import FirstOrderFlow
 
 _SUPERCONVERGENT = 0.75
@@ -115,6 +115,7 @@ class ExponentialRosenbrock:
 
     def __post_init__(self) -> None:
         _check_nodes(self.nodes)
+        check_settings(self.tol, self.method, also=("skew",))
 
     @property
     def order(self) -> int:

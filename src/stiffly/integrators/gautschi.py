@@ -28,7 +28,7 @@ import numpy as np
 
 from ..contracts import Array, LinearPart, State, Step, System, Work
 from ..errors import InputError
-from ..matfun.auto import evaluate
+from ..matfun.auto import check_settings, evaluate
 from ..matfun.stumpff import StumpffMap, Term
 from .filters import COS, SINC, Filter, Sum, filter_pair
 from .restart import continues
@@ -120,6 +120,7 @@ class Gautschi:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_settings(self.tol, self.method)
         pair = filter_pair(self.filter)
         if self.linear not in _LINEAR:
             raise InputError(f"linear part {self.linear!r} is unknown: choose one of {_LINEAR}")

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from ..contracts import Array, State, Step, System, Work
 from ..errors import InputError
-from ..matfun.auto import evaluate
+from ..matfun.auto import check_settings, evaluate
 from ..matfun.stumpff import StumpffMap, Term
 from .filters import filter_pair
 from .gautschi import argument_map, sum_map
@@ -58,6 +58,7 @@ class Neti:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_settings(self.tol, self.method)
         if self.form not in ("one-step", "two-step"):
             raise InputError(f"form {self.form!r} is unknown: choose 'one-step' or 'two-step'")
         pair = filter_pair(self.filter)

@@ -72,6 +72,13 @@ EVALUATORS = {
 }
 
 
+def check_settings(tol: float, method: str, also: Sequence[str] = ()) -> None:
+    """For integrators: a wrong tolerance or evaluator name is refused when they are made."""
+    check_tol(tol)
+    if method not in EVALUATORS and method not in also:
+        raise unknown_name("evaluator", method, [*EVALUATORS, *also])
+
+
 def evaluate(
     A: BaseOperator,
     functions: SpectralMap,
