@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator
 from stiffly.bodies import ConsistentMass, LumpedMass, Springs, System
 from stiffly.errors import InputError, NotConverged
 from stiffly.matfun import SecondOrderOperator, StumpffMap, Term, evaluate, phi_action, stumpff
-from stiffly.matfun.operators import as_symmetric
+from stiffly.matfun.symmetric import as_symmetric
 from stiffly.meshes import lattice
 
 N = 128

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from stiffly.bodies import ConsistentMass, LumpedMass, Rayleigh
 from stiffly.errors import InputError, NotConverged
 from stiffly.matfun import SecondOrderOperator, StumpffMap, Term, evaluate, phi_action
-from stiffly.matfun.operators import as_symmetric
+from stiffly.matfun.symmetric import as_symmetric
 
 N = 40
 rng = np.random.default_rng(11)

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil, isfinite
 from typing import Any
 
@@ -17,7 +17,8 @@ from .contracts import Array, Integrator, State, Step, System, Work
 from .control import Controller, Tolerance
 from .errors import Diverged, InputError, NotConverged, SimulationFailure, StepTooSmall
 from .integrators import integrator as find_integrator
-from .ledger import EnergyHistory, Ledger
+from .ledger import Ledger
+from .recording.run import Run
 
 DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
 FRAMES = 200  # recorded by default
@@ -25,37 +26,6 @@ BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threa
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 
 Progress = Callable[[float, float, Work], None]  # t, duration, work so far
-
-
-@dataclass
-class Run:
-    """What a simulation leaves behind; frames are at `times` [s]."""
-
-    integrator: str
-    step: float | None
-    times: Array
-    positions: Array  # (frames, particles, 3), or (frames, n) for SecondOrder
-    velocities: Array
-    energy: EnergyHistory
-    stats: dict[str, Any] = field(default_factory=dict)
-    wall_seconds: float = 0.0
-
-    def plot_energy(self, path: str | None = None) -> Any:
-        """Figure of the ledger over time; written to `path` when given."""
-        from .recording.plots import plot_energy
-
-        return plot_energy(self, path)
-
-    def summary(self) -> dict[str, Any]:
-        return {
-            "integrator": self.integrator,
-            "step": self.step,
-            "steps": self.stats.get("steps", 0),
-            "duration": float(self.times[-1]) if len(self.times) else 0.0,
-            "wall_seconds": self.wall_seconds,
-            "energy": self.energy.summary(),
-            "stats": self.stats,
-        }
 
 
 def _number(name: str, value: Any, remedy: str = "give a number") -> float:
@@ -133,8 +103,9 @@ def simulate(
         raise InputError("x0 is missing: give the initial positions")
     bound, state = system.bind(x0, v0)
     if every is None:
-        first = h if h is not None else total / FRAMES
-        every = total / min(FRAMES, max(1, ceil(total / first * (1 - 1e-12))))
+        # whole steps between frames: the step that was asked for is the step that is taken
+        steps = FRAMES if h is None else max(1, ceil(total / h * (1.0 - 1e-12)))
+        every = ceil(steps / FRAMES) * total / steps
     frames = _frame_times(total, every)
     loop = _Loop(bound, method, name, state, frames, h, tolerance, progress)
     return loop.run()

@@ -18,8 +18,8 @@ from ..matfun.operators import (
     DenseOperator,
     MatvecOperator,
     SparseOperator,
-    as_symmetric,
 )
+from ..matfun.symmetric import as_symmetric
 from . import user_functions as user
 from .checks import as_numbers
 from .mass import as_mass

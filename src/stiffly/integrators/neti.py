@@ -73,7 +73,8 @@ class Neti:
 
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
         """memory: the state it belongs to, then x, v one step earlier and the step size between."""
-        memory = memory[1] if memory and continues(*memory, state, h) else None
+        end, before = memory or (None, None)
+        memory = before if continues(end, before, state, h) else None
         A = system.tangent(state).stiffness
         # damping enters through the filtered velocity (x_n - x_(n-1))/h, as in the paper
         v_damped = state.v if memory is None else (state.x - memory[0]) / h

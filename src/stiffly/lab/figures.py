@@ -66,5 +66,5 @@ def draw_slope(axis: Any, records: Sequence[Record], method: str, order: int) ->
         return
     h = np.array([own[0].step, own[-1].step])
     line = 0.4 * (own[0].error or 1.0) * (h / h[0]) ** order
-    axis.loglog(h, line, "--", color="#999999", linewidth=1.0)
+    axis.plot(h, line, "--", color="#999999", linewidth=1.0)
     axis.annotate(f"slope {order}", (h[1], line[1]), (4, -10), textcoords="offset points", size=8)

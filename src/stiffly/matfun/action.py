@@ -12,11 +12,12 @@ from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
 from .auto import evaluate
 from .general import general_phi_actions
-from .operators import BaseOperator, as_symmetric
+from .operators import BaseOperator
 from .phi import K_MAX
 from .rayleigh import PhiTerm, RayleighMap
 from .skew import PhiRequest, skew
 from .stumpff import StumpffMap, Term
+from .symmetric import as_symmetric
 from .tolerance import check_tol
 
 Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None for zero

@@ -1,4 +1,4 @@
-"""Products with 3x3-block and CSR matrices, and the fused Chebyshev step on top of them.
+"""Products with 3x3-block matrices, and the fused Chebyshev step on top of them.
 
 Index arrays are read as unsigned: a signed index brings a wrap-around test that blocks
 vectorisation (3x on the two-column product).  Two columns share one pass over the matrix.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from .indices import unsigned
 from .threads import PARALLEL_ROWS
 
 __all__ = [
@@ -19,16 +20,8 @@ __all__ = [
     "block_chebyshev_step",
     "block_gershgorin",
     "column_dot",
-    "csr_apply",
-    "csr_chebyshev_step",
     "scale_block_rows",
 ]
-
-
-def _unsigned(indptr, indices):
-    return indptr.view(np.dtype(f"u{indptr.itemsize}")), indices.view(
-        np.dtype(f"u{indices.itemsize}")
-    )
 
 
 @njit(cache=True, fastmath=True)
@@ -123,7 +116,7 @@ def _apply_parallel(indptr, indices, blocks, x, y, columns):
 
 def block_apply(indptr, indices, blocks, b):
     """Product of a 3x3-block matrix with b (3N,) or (3N, p)."""
-    indptr, indices = _unsigned(indptr, indices)
+    indptr, indices = unsigned(indptr, indices)
     blocks = blocks.reshape(-1, 9)
     n = indptr.size - 1
     b = np.ascontiguousarray(b)
@@ -176,7 +169,7 @@ def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out)
 
     x, z: (3N, p) with p = 1 or 2; out: (3N, n_out); coefficients: (n_out, p).
     """
-    indptr, indices = _unsigned(indptr, indices)
+    indptr, indices = unsigned(indptr, indices)
     blocks = blocks.reshape(-1, 9)
     n, p = indptr.size - 1, x.shape[1]
     step = _step_parallel if n >= PARALLEL_ROWS else _step_serial
@@ -191,85 +184,6 @@ def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out)
         coefficients,
         out.reshape(n, 3, -1),
     )
-
-
-# ------------------------------------------------------------------ CSR
-
-
-@njit(cache=True, fastmath={"contract"})
-def _csr_apply1(indptr, indices, data, x, y):
-    for i in range(y.size):
-        acc = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            acc += data[p] * x[indices[p]]
-        y[i] = acc
-
-
-@njit(cache=True, fastmath={"contract"})
-def _csr_apply2(indptr, indices, data, x, y):
-    for i in range(y.shape[0]):
-        a0 = 0.0
-        a1 = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            r = x[indices[p]]
-            a0 += data[p] * r[0]
-            a1 += data[p] * r[1]
-        y[i, 0] = a0
-        y[i, 1] = a1
-
-
-def csr_apply(indptr, indices, data, b):
-    """Product of a CSR matrix with b (n,) or (n, p)."""
-    indptr, indices = _unsigned(indptr, indices)
-    b = np.ascontiguousarray(b)
-    out = np.empty((indptr.size - 1, *b.shape[1:]))
-    columns = 1 if b.ndim == 1 else b.shape[1]
-    if columns == 1:
-        _csr_apply1(indptr, indices, data, b.ravel(), out.reshape(-1))
-    elif columns == 2:
-        _csr_apply2(indptr, indices, data, b, out)
-    else:
-        for c in range(columns):
-            out[:, c] = csr_apply(indptr, indices, data, b[:, c])
-    return out
-
-
-@njit(cache=True, fastmath={"contract"})
-def _csr_step1(indptr, indices, data, s, t, x, z, coefficients, out):
-    n_out = out.shape[1]
-    for i in range(x.shape[0]):
-        acc = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            acc += data[p] * x[indices[p], 0]
-        value = s * acc + t * x[i, 0] - z[i, 0]
-        z[i, 0] = value
-        for j in range(n_out):
-            out[i, j] += coefficients[j, 0] * value
-
-
-@njit(cache=True, fastmath={"contract"})
-def _csr_step2(indptr, indices, data, s, t, x, z, coefficients, out):
-    n_out = out.shape[1]
-    for i in range(x.shape[0]):
-        a0 = 0.0
-        a1 = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            r = x[indices[p]]
-            a0 += data[p] * r[0]
-            a1 += data[p] * r[1]
-        first = s * a0 + t * x[i, 0] - z[i, 0]
-        second = s * a1 + t * x[i, 1] - z[i, 1]
-        z[i, 0] = first
-        z[i, 1] = second
-        for j in range(n_out):
-            out[i, j] += coefficients[j, 0] * first + coefficients[j, 1] * second
-
-
-def csr_chebyshev_step(indptr, indices, data, s, t, x, z, coefficients, out):
-    """As block_chebyshev_step, for a CSR matrix; x, z: (n, p) with p = 1 or 2."""
-    indptr, indices = _unsigned(indptr, indices)
-    step = _csr_step1 if x.shape[1] == 1 else _csr_step2
-    step(indptr, indices, data, s, t, x, z, coefficients, out)
 
 
 # ------------------------------------------------------------------ block helpers
@@ -289,7 +203,7 @@ def _scale_block_rows(indptr, blocks, diagonal, out):
 def scale_block_rows(indptr, blocks, diagonal):
     """Blocks of diag(1/diagonal) K; diagonal (3N,)."""
     out = np.empty_like(blocks)
-    indptr, _ = _unsigned(indptr, indptr)
+    indptr, _ = unsigned(indptr, indptr)
     _scale_block_rows(indptr, blocks, diagonal.reshape(-1, 3), out)
     return out
 
@@ -336,7 +250,7 @@ def _block_gershgorin(indptr, indices, blocks, low, high, largest):
 def block_gershgorin(indptr, indices, blocks):
     """low, high: an interval that holds the spectrum of a 3x3-block matrix (block Gershgorin);
     the third number is the largest eigenvalue of a diagonal block."""
-    indptr, indices = _unsigned(indptr, indices)
+    indptr, indices = unsigned(indptr, indices)
     ends = np.empty((3, indptr.size - 1))
     _block_gershgorin(indptr, indices, blocks, *ends)
     return float(ends[0].min()), float(ends[1].max()), float(ends[2].max())

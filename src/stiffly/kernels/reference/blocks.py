@@ -10,8 +10,6 @@ __all__ = [
     "block_chebyshev_step",
     "block_gershgorin",
     "column_dot",
-    "csr_apply",
-    "csr_chebyshev_step",
     "scale_block_rows",
 ]
 
@@ -27,30 +25,17 @@ def _bsr(indptr, indices, blocks):
     return sp.bsr_matrix((blocks.reshape(-1, 3, 3), indices, indptr), shape=(n, n))
 
 
-def _csr(indptr, indices, data):
-    n = indptr.size - 1
-    return sp.csr_matrix((data, indices, indptr), shape=(n, n))
-
-
 def block_apply(indptr, indices, blocks, b):
     return _bsr(indptr, indices, blocks) @ b
 
 
-def csr_apply(indptr, indices, data, b):
-    return _csr(indptr, indices, data) @ b
-
-
-def _chebyshev_step(A, s, t, x, z, coefficients, out):
+def chebyshev_step(A, s, t, x, z, coefficients, out):
     z[:] = s * (A @ x) + t * x - z
     out += z @ coefficients.T
 
 
 def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out):
-    _chebyshev_step(_bsr(indptr, indices, blocks), s, t, x, z, coefficients, out)
-
-
-def csr_chebyshev_step(indptr, indices, data, s, t, x, z, coefficients, out):
-    _chebyshev_step(_csr(indptr, indices, data), s, t, x, z, coefficients, out)
+    chebyshev_step(_bsr(indptr, indices, blocks), s, t, x, z, coefficients, out)
 
 
 def scale_block_rows(indptr, blocks, diagonal):

@@ -1,0 +1,40 @@
+"""What a simulation leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..contracts import Array
+from ..ledger import EnergyHistory
+
+
+@dataclass
+class Run:
+    """What a simulation leaves behind; frames are at `times` [s]."""
+
+    integrator: str
+    step: float | None
+    times: Array
+    positions: Array  # (frames, particles, 3), or (frames, n) for SecondOrder
+    velocities: Array
+    energy: EnergyHistory
+    stats: dict[str, Any] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+
+    def plot_energy(self, path: str | None = None) -> Any:
+        """Figure of the ledger over time; written to `path` when given."""
+        from .plots import plot_energy
+
+        return plot_energy(self, path)
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "integrator": self.integrator,
+            "step": self.step,
+            "steps": self.stats.get("steps", 0),
+            "duration": float(self.times[-1]) if len(self.times) else 0.0,
+            "wall_seconds": self.wall_seconds,
+            "energy": self.energy.summary(),
+            "stats": self.stats,
+        }
