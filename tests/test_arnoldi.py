@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
@@ -65,6 +66,26 @@ def augmented(J, tau, vectors):
         M[:n, n + k - 1] = 0.0 if vectors[k] is None else vectors[k] / d * tau ** (k - 1)
     M[n + 1 :, n:-1] = np.eye(max(p - 1, 0)) / tau
     return (scipy.linalg.expm(tau * M) @ start)[:n] * d
+
+
+def with_many_digits(J, tau, vectors):
+    """The same sum by mpmath, for small J with large growth, where SciPy's expm loses digits."""
+    n, p = J.shape[0], len(vectors) - 1
+    with mpmath.workdps(40):
+        M = mpmath.zeros(n + p, n + p)
+        start = mpmath.zeros(n + p, 1)
+        for i in range(n):
+            start[i] = 0 if vectors[0] is None else mpmath.mpf(vectors[0][i])
+            for j in range(n):
+                M[i, j] = mpmath.mpf(J[i, j])
+            for k in range(1, p + 1):
+                M[i, n + k - 1] = 0 if vectors[k] is None else mpmath.mpf(vectors[k][i])
+        for k in range(1, p):
+            M[n + k, n + k - 1] = 1
+        if p:
+            start[n] = 1
+        result = mpmath.expm(mpmath.mpf(tau) * M) * start
+        return np.array([float(result[i]) for i in range(n)])
 
 
 def relative(value, exact):
@@ -288,7 +309,7 @@ def test_random_small_matrices(n, p, tau, seed):
     rng = np.random.default_rng(seed)
     J = rng.standard_normal((n, n)) * np.exp(rng.standard_normal(n))
     vectors = [rng.standard_normal(n) if rng.random() < 0.8 else None for _ in range(p + 1)]
-    exact = augmented(J, tau, vectors)
+    exact = with_many_digits(J, tau, vectors)
     direct = dense_phi(J, [tau / 2, tau], vectors)[1].value
     size = np.linalg.norm(exact) + 1e-300
     assert np.linalg.norm(direct - exact) <= 1e-11 * size

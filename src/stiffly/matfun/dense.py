@@ -15,7 +15,7 @@ import numpy as np
 from ..contracts import Action, Array, SpectralMap
 from ..errors import InputError
 from ..kernels import cpu
-from .operators import BaseOperator, BlockOperator
+from .operators import BaseOperator, BlockOperator, UnitMass
 from .stumpff import StumpffMap
 from .tolerance import check_tol, conditioning, require_finite
 
@@ -69,7 +69,10 @@ def _batches(A: BaseOperator) -> list[_Batch]:
     matrix: Any = A.tosparse() if isinstance(A, BlockOperator) else getattr(A, "K", None)
     if matrix is None:
         raise InputError("batched needs an assembled matrix: give a sparse or block operator")
-    diagonal = getattr(A.mass, "diagonal", np.ones(A.size))
+    diagonal = np.ones(A.size) if isinstance(A.mass, UnitMass) else None
+    diagonal = getattr(A.mass, "diagonal", diagonal)
+    if diagonal is None:
+        raise InputError("batched needs a lumped mass, this one may couple the bodies: use auto")
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -16,6 +16,7 @@ from ..contracts import Action, Array, SpectralMap
 from ..errors import NotConverged
 from .operators import BaseOperator
 from .tolerance import (
+    ROUNDING,
     allowed_error,
     check_tol,
     conditioning,
@@ -94,6 +95,8 @@ def _estimate(basis: _Basis, functions: SpectralMap) -> tuple[Array, Array, Arra
 
     y = coefficients(m)
     require_finite(y)
+    sums = np.linalg.norm(y, axis=2).sum(axis=0)
+    noise = max(10.0 * ROUNDING, conditioning(functions, basis.top()))
     if not basis.beta[-1].any():  # an invariant subspace: exact
         error = np.zeros(functions.n_out)
     elif m <= 2 * window or m < min(_PLATEAU, 0.25 * basis.phase(functions)):
@@ -102,8 +105,8 @@ def _estimate(basis: _Basis, functions: SpectralMap) -> tuple[Array, Array, Arra
         middle = coefficients(m - window)
         recent = np.linalg.norm(y - middle, axis=2).sum(axis=0)
         earlier = np.linalg.norm(middle - coefficients(m - 2 * window), axis=2).sum(axis=0)
-        error = extrapolated(recent, earlier)
-    return y, error, np.linalg.norm(y, axis=2).sum(axis=0)
+        error = extrapolated(recent, earlier, noise * sums)
+    return y, error, sums
 
 
 def lanczos(

@@ -5,8 +5,8 @@ Arnoldi collapses to a three-term recurrence with a skew-symmetric tridiagonal H
 is orthogonal: the approximation conserves the linear energy to rounding with FIVE basis vectors
 as with fifty.  No square root of A is formed.  One product with A per basis vector.
 
-A must be positive semidefinite.  Rigid motions have no elastic energy: they ride along in the
-basis but the energy norm does not see them, so converge by tolerance where a body is unsupported.
+A must be positive semidefinite.  Rigid displacements have no elastic energy, so the recurrence ends
+on one where a body is unsupported; there J w = 0 and what it adds is known in closed form.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class _EnergyBasis:
     def __init__(self, A: BaseOperator, x: Array, v: Array) -> None:
         self.A, self.products = A, 1
         self.beta: list[float] = []
+        self.rigid: Array | None = None
         ax = A.apply(x)
         self.norm = self._norm(x, v, ax)
         scale = 1.0 / self.norm if self.norm > 0.0 else 0.0
@@ -51,9 +52,10 @@ class _EnergyBasis:
         elastic, kinetic = float(self.A.dot(x, ax)), float(self.A.dot(v, v))
         require_finite(np.array([elastic, kinetic]))
         # rounding of what was subtracted is no evidence: later vectors come from J z, |J z| ~ beta
-        size = max(self.beta, default=0.0) ** 2
-        size = size or np.sqrt(float(self.A.dot(x, x)) * float(self.A.dot(ax, ax))) + kinetic
-        if elastic < -1e-9 * size:
+        top, square = max(self.beta, default=0.0) ** 2, float(self.A.dot(x, x))
+        size = top or np.sqrt(square * float(self.A.dot(ax, ax))) + kinetic
+        # nor is rounding of A times a large rigid displacement, eps |A| |x|^2
+        if elastic < -1e-9 * size - 1e-12 * top * square:
             raise NotConverged(
                 "skew Lanczos met a direction of negative stiffness: the tangent is indefinite; "
                 "use method='auto', or hand in a tangent with its negative part removed"
@@ -72,6 +74,7 @@ class _EnergyBasis:
         self.products += 1
         beta = self._norm(wx, wv, wax)
         if beta <= 1e-14 * max([*self.beta, 1e-300]):
+            self.rigid = wx  # J z_m = (space) + w with J w = 0
             return False
         self.beta.append(beta)
         self.z.append((wx / beta, wv / beta, wax / beta))
@@ -117,6 +120,9 @@ def skew(
             for weight, (x, v, _) in zip(y, space.z, strict=True):
                 results[i][0][:] += weight * x
                 results[i][1][:] += weight * v
+            if space.rigid is not None:
+                last = space.coefficients(k + 1, tau, len(space.z))[-1]
+                results[i][0][:] += f * tau * last * space.rigid
         products += space.products
         worst, used = max(worst, error), max(used, len(space.z))
     method = f"skew Lanczos in the energy norm, basis {used}"
@@ -153,12 +159,17 @@ def _change(space: _EnergyBasis, own) -> float:
     if size <= 2 * window:
         return np.inf
     worst = 0.0
+    lengths = np.sqrt([float(space.A.dot(x, x)) for x, _, _ in space.z])
     for _, k, _, tau in own:
         y, middle, early = np.zeros((3, size))
         y[:] = space.coefficients(k, tau, size)
         middle[: size - window] = space.coefficients(k, tau, size - window)
         early[: size - 2 * window] = space.coefficients(k, tau, size - 2 * window)
-        changes = (np.linalg.norm(y - middle), np.linalg.norm(middle - early))
-        error = float(extrapolated(*map(np.asarray, changes)))
-        worst = max(worst, error / max(float(np.linalg.norm(y)), 1e-300))
+        # in the energy norm, and weighted by |x_j|: the energy norm is blind to rigid displacement
+        for weight in (np.ones(size), lengths):
+            now, then = weight * (y - middle), weight * (middle - early)
+            norm = float(np.linalg.norm(weight * y))
+            changes = (np.linalg.norm(now), np.linalg.norm(then), 1e-12 * norm)
+            error = float(extrapolated(*map(np.asarray, changes)))
+            worst = max(worst, error / max(norm, 1e-300))
     return worst

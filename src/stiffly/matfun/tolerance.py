@@ -43,16 +43,17 @@ def relative_error(errors: Array, allowed: Array, tol: float) -> float:
     return float(tol * ratio.max()) if ratio.size else 0.0
 
 
-def extrapolated(recent: Array, earlier: Array) -> Array:
+def extrapolated(recent: Array, earlier: Array, noise: Array) -> Array:
     """Error left after a change `recent` that followed a change `earlier` over as many vectors.
 
     A Krylov basis that crawls (a spectrum spread over many decades) changes little per vector
     and is far from done, so the rate counts: a geometric series with that rate, times 4 to be safe.
+    Changes below `noise` are rounding: they have no rate.
     """
     rate = recent / np.maximum(earlier, 1e-300)
     with np.errstate(divide="ignore"):
         rest = np.where(rate < 1.0, 4.0 * rate / np.maximum(1.0 - rate, 1e-300), np.inf)
-    return recent * np.maximum(rest, 1.0)
+    return np.where(recent <= noise, recent, recent * np.maximum(rest, 1.0))
 
 
 def conditioning(functions: SpectralMap, top: float) -> float:
