@@ -36,6 +36,9 @@ class PhiRequest:
     parts: str = "xv"
 
 
+_PLATEAU = 60  # while tau omega / 2 > m, a small basis may stand still without having converged
+
+
 class _EnergyBasis:
     """Basis vectors z_j = (x_j, v_j) with A x_j kept beside them, so one product per step."""
 
@@ -156,7 +159,8 @@ def _change(space: _EnergyBasis, own) -> float:
     """Largest relative error, extrapolated from the changes over the last basis vectors."""
     size = len(space.z)
     window = max(2, size // 6)
-    if size <= 2 * window:
+    phase = 2.0 * max(space.beta, default=0.0) * max((abs(tau) for *_, tau in own), default=0.0)
+    if size <= 2 * window or size < min(_PLATEAU, 0.5 * phase):
         return np.inf
     worst = 0.0
     lengths = np.sqrt([float(space.A.dot(x, x)) for x, _, _ in space.z])
