@@ -29,10 +29,12 @@ import numpy as np
 
 from ..contracts import Array, ErrorEstimate, Rayleigh, State, Step, System, Work
 from ..errors import InputError
-from ..kernels.cpu import column_dot
+from ..kernels.cpu import column_dot, stumpff_apply, stumpff_eigh_apply
 from ..matfun.action import PhiRequest, half_size_map, phi_pairs
 from ..matfun.auto import SMALL, check_settings, evaluate
+from ..matfun.dense import COMPILED
 from ..matfun.first_order import FirstOrderFlow
+from ..matfun.tolerance import require_finite
 
 _SUPERCONVERGENT = 0.75
 
@@ -132,7 +134,9 @@ class ExponentialRosenbrock:
         tangent = system.tangent(state)
         damping = tangent.damping
         if tangent.symmetric and (damping is None or isinstance(damping, Rayleigh)):
-            flow = _HalfSize(self, tangent.stiffness, damping)
+            A = tangent.stiffness
+            small = A.size <= COMPILED and damping is None and self.method == "auto" and A.unit_mass
+            flow = (_Small if small else _HalfSize)(self, A, damping)
         else:
             flow = FirstOrderFlow(tangent, self.tol)
         return self._step(system, state, h, flow)
@@ -239,3 +243,28 @@ class _HalfSize:
             scale = np.array(size * len(requests))
         rows = self._evaluate(requests, _FORCE_ONLY[len(remainders)], remainders, scale)
         return (rows[0], rows[1]), (rows[-2], rows[-1])
+
+
+class _Small(_HalfSize):
+    """The same for a handful of coordinates: eigenbasis and functions in one compiled call.
+
+    Its arithmetic takes a few microseconds, so every layer of Python between would show.
+    """
+
+    eigenbasis: tuple[Array, Array] | None = None
+
+    def _evaluate(self, requests, present, columns, scale=None):
+        functions: Any = half_size_map(requests, present, None)
+        B = np.array(columns)
+        self.used = "dense eigenbasis"
+        if self.eigenbasis is None:
+            value, lam, U = stumpff_eigh_apply(
+                self.A.todense(), *functions.arrays, functions.n_out, B
+            )
+            self.eigenbasis = lam, U
+        else:
+            lam, U = self.eigenbasis
+            value = stumpff_apply(U, U.T, lam, *functions.arrays, functions.n_out, B)
+        if not lam[0] >= 0.0:  # only then can anything overflow, or be NaN
+            require_finite(value)
+        return value

@@ -90,13 +90,17 @@ def evaluate(
 ) -> Action:
     """sum_i f_ji(A) b_i for every output j, by the named evaluator."""
     check_tol(tol)
-    if len(columns) != functions.n_in or any(b.shape != (A.size,) for b in columns):
+    n = A.size
+    fit = len(columns) == functions.n_in
+    for b in columns:
+        fit = fit and b.shape == (n,)
+    if not fit:
         shapes = ", ".join(str(b.shape) for b in columns)
         raise InputError(
             f"{functions.n_in} columns of shape ({A.size},) are needed, got {shapes}: "
             "one vector for every input of the map"
         )
-    if A.size <= SMALL and method == "auto":
+    if n <= SMALL and method == "auto":
         return dense(A, functions, columns, tol=tol)  # the hot path of small systems
     if method not in EVALUATORS:
         raise unknown_name("evaluator", method, EVALUATORS)

@@ -19,7 +19,7 @@ from .operators import BaseOperator, BlockOperator, UnitMass
 from .stumpff import StumpffMap
 from .tolerance import check_tol, conditioning, require_finite
 
-_COMPILED_LIMIT = 24  # below this, one compiled loop beats four NumPy calls
+COMPILED = 24  # below this, one compiled loop beats four NumPy calls
 _EPS = float(np.finfo(float).eps)
 
 
@@ -39,13 +39,13 @@ def dense(
     """Every output by A = U lam W. Cost n^3 once per operator, n^2 per call."""
     lam, U, W = A.eigenbasis()
     B = np.array(columns)
-    if A.size <= _COMPILED_LIMIT and isinstance(functions, StumpffMap):
+    if A.size <= COMPILED and isinstance(functions, StumpffMap):
         value = cpu.stumpff_apply(U, W, lam, *functions.arrays, functions.n_out, B)
     else:
         value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
-    top = max(-lam[0], lam[-1]) if lam.size else 0.0
-    error = max(_rounding_error(A.size), conditioning(functions, top))
-    if lam.size and lam[0] < 0.0:  # only then can anything overflow
+    low, top = (float(lam[0]), float(lam[-1])) if lam.size else (0.0, 0.0)
+    error = max(_rounding_error(A.size), conditioning(functions, max(-low, top)))
+    if low < 0.0:  # only then can anything overflow
         require_finite(value)
     return Action(value, error, 0, "dense eigenbasis")
 

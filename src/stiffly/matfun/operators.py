@@ -56,6 +56,7 @@ class BaseOperator:
         self.size = size
         self.mass: Mass = mass if mass is not None else UnitMass(size)
         self.constant = constant
+        self.unit_mass = isinstance(self.mass, UnitMass)
         self.cache: dict[Any, Any] = {}  # what evaluators compute once and keep
 
     def _stiffness(self, b: Array) -> Array:

@@ -12,7 +12,13 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["spectral_apply", "stumpff_apply", "stumpff_terms", "stumpff_values"]
+__all__ = [
+    "spectral_apply",
+    "stumpff_apply",
+    "stumpff_eigh_apply",
+    "stumpff_terms",
+    "stumpff_values",
+]
 
 _K_MAX = 6
 _TAYLOR_LIMIT = 16.0
@@ -117,11 +123,23 @@ def stumpff_values(k, s):
 @njit(cache=True)
 def stumpff_terms(lam, rows, columns, ks, taus, powers, factors, out):
     """out[row, column, :] += factor * lam^power * c_k(tau^2 lam), term by term."""
+    values = np.empty((rows.size, lam.size))
     for term in range(rows.size):
+        own = values[term]
+        known = -1  # the same function often feeds both halves of the state
+        for earlier in range(term):
+            if ks[earlier] == ks[term] and taus[earlier] == taus[term]:
+                known = earlier
+                break
+        if known >= 0:
+            own[:] = values[known]
+        else:
+            square = taus[term] * taus[term]
+            for i in range(lam.size):
+                own[i] = _stumpff(ks[term], square * lam[i])
         target = out[rows[term], columns[term]]
-        square = taus[term] * taus[term]
         for i in range(lam.size):
-            value = factors[term] * _stumpff(ks[term], square * lam[i])
+            value = factors[term] * own[i]
             for _ in range(powers[term]):
                 value *= lam[i]
             target[i] += value
@@ -158,3 +176,17 @@ def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B)
     F = np.zeros((n_out, B.shape[0], lam.size))
     stumpff_terms(lam, rows, columns, ks, taus, powers, factors, F)
     return spectral_apply(U, W, F, B)
+
+
+@njit(cache=True)
+def stumpff_eigh_apply(K, rows, columns, ks, taus, powers, factors, n_out, B):
+    """The eigenbasis of a symmetric K as well: value, lam, U (NaN where K is not finite)."""
+    for i in range(K.shape[0]):
+        for j in range(K.shape[1]):
+            if not np.isfinite(K[i, j]):
+                lam = np.full(K.shape[0], np.nan)
+                return np.full((n_out, K.shape[0]), np.nan), lam, np.full(K.shape, np.nan)
+    lam, U = np.linalg.eigh(K)
+    U = np.ascontiguousarray(U)
+    W = np.ascontiguousarray(U.T)
+    return stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B), lam, U

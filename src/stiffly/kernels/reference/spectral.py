@@ -18,7 +18,13 @@ import numpy as np
 
 Array = np.ndarray
 
-__all__ = ["spectral_apply", "stumpff_apply", "stumpff_terms", "stumpff_values"]
+__all__ = [
+    "spectral_apply",
+    "stumpff_apply",
+    "stumpff_eigh_apply",
+    "stumpff_terms",
+    "stumpff_values",
+]
 
 K_MAX = 6
 _TAYLOR_LIMIT = 16.0
@@ -126,3 +132,12 @@ def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B)
     F = np.zeros((n_out, B.shape[0], lam.size))
     stumpff_terms(lam, rows, columns, ks, taus, powers, factors, F)
     return spectral_apply(U, W, F, B)
+
+
+def stumpff_eigh_apply(K, rows, columns, ks, taus, powers, factors, n_out, B):
+    """The eigenbasis of a symmetric K as well: value, lam, U (NaN where K is not finite)."""
+    if not np.all(np.isfinite(K)):
+        n = K.shape[0]
+        return np.full((n_out, n), np.nan), np.full(n, np.nan), np.full((n, n), np.nan)
+    lam, U = np.linalg.eigh(K)
+    return stumpff_apply(U, U.T, lam, rows, columns, ks, taus, powers, factors, n_out, B), lam, U
