@@ -227,6 +227,15 @@ WRONG = {
     "unsymmetric operator": lambda: phi_action(
         SecondOrderOperator(LinearOperator((3, 3), lambda b: shear() @ b, dtype=float)), 0.1, [U]
     ),
+    "mass as an array": lambda: SecondOrderOperator(GOOD, mass=np.ones(3)),
+    "damping as a number": lambda: SecondOrderOperator(GOOD, 0.1),
+    "J a word": lambda: phi_action("J", 0.1, [U]),
+    "step a word": lambda: phi_action(SecondOrderOperator(GOOD), "h", [U]),
+    "tolerance a word": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U], tol="a"),
+    "empty basis": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U], method="skew", basis=0),
+    "basis for lanczos": lambda: phi_action(
+        SecondOrderOperator(GOOD), 0.1, [U], method="lanczos", basis=5
+    ),
     "not square": lambda: SecondOrderOperator(np.ones((2, 3))),
     "short vector": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U[:5]]),
     "column vector": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U[:, None]]),

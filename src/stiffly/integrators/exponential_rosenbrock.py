@@ -37,6 +37,8 @@ from ..matfun.first_order import FirstOrderFlow
 from ..matfun.tolerance import require_finite
 
 _SUPERCONVERGENT = 0.75
+_apply: Any = stumpff_apply  # compiled: their signatures are numba's business
+_eigh_apply: Any = stumpff_eigh_apply
 
 # which halves (position, velocity) of the vectors are there: F = (v, a), F_t and D_i = (0, .)
 _BOTH = ((True, True),)
@@ -258,13 +260,11 @@ class _Small(_HalfSize):
         B = np.array(columns)
         self.used = "dense eigenbasis"
         if self.eigenbasis is None:
-            value, lam, U = stumpff_eigh_apply(
-                self.A.todense(), *functions.arrays, functions.n_out, B
-            )
+            value, lam, U = _eigh_apply(self.A.todense(), *functions.arrays, functions.n_out, B)
             self.eigenbasis = lam, U
         else:
             lam, U = self.eigenbasis
-            value = stumpff_apply(U, U.T, lam, *functions.arrays, functions.n_out, B)
+            value = _apply(U, U.T, lam, *functions.arrays, functions.n_out, B)
         if not lam[0] >= 0.0:  # only then can anything overflow, or be NaN
             require_finite(value)
         return value

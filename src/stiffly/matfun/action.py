@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,12 @@ class SecondOrderOperator:
 
     def __init__(self, A: Any, damping: Rayleigh | None = None, *, mass: Any = None) -> None:
         """A: array, SciPy sparse matrix, LinearOperator or operator; symmetric (checked)."""
+        if mass is not None and not all(hasattr(mass, m) for m in ("apply", "solve", "dot")):
+            raise InputError(
+                "mass must be a mass object: wrap it with stiffly.bodies.as_mass(m, n)"
+            )
+        if damping is not None and not isinstance(damping, Rayleigh):
+            raise InputError(f"damping must be Rayleigh(alpha, beta) or None, got {damping!r}")
         self.A: BaseOperator = as_symmetric(A, mass)
         self.damping = damping
         self.shape = (2 * self.A.size, 2 * self.A.size)
@@ -153,9 +160,16 @@ def phi_action(
     method: auto, dense, batched, lanczos, chebyshev, skew (second order) or auto (general J).
     basis: with method='skew', use exactly that many basis vectors (a fixed budget).
     """
-    check_tol(tol)
-    if not np.isfinite(h):
-        raise InputError(f"h must be a finite number, got {h}")
+    if not isinstance(tol, Real) or not isinstance(h, Real) or not np.isfinite(h):
+        raise InputError(f"h and tol must be finite numbers, got h = {h!r}, tol = {tol!r}")
+    check_tol(float(tol))
+    if len(getattr(J, "shape", ())) != 2:
+        raise InputError(
+            f"J must be a square array, sparse matrix or operator, got {type(J).__name__}: "
+            "wrap the symmetric A of a second-order system in SecondOrderOperator(A)"
+        )
+    if basis is not None and (method != "skew" or basis < 1):
+        raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     size = int(J.shape[0])
     checked = _check_vectors(vectors, size)
     if all(v is None for v in checked):

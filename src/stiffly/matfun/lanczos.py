@@ -26,7 +26,7 @@ from .tolerance import (
 )
 
 _MEMORY = 1.0e9  # bytes a basis may take
-_PLATEAU = 30  # while tau omega / 4 > m, a small basis may stand still without having converged
+_PLATEAU = 30  # while tau omega / 2 > m, a small basis may stand still without having converged
 _LOOK_BACK = 3  # changes are measured over at least this many vectors
 
 
@@ -99,7 +99,7 @@ def _estimate(basis: _Basis, functions: SpectralMap) -> tuple[Array, Array, Arra
     noise = max(10.0 * ROUNDING, conditioning(functions, basis.top()))
     if not basis.beta[-1].any():  # an invariant subspace: exact
         error = np.zeros(functions.n_out)
-    elif m <= 2 * window or m < min(_PLATEAU, 0.25 * basis.phase(functions)):
+    elif m <= 2 * window or m < min(_PLATEAU, 0.5 * basis.phase(functions)):
         error = np.full(functions.n_out, np.inf)
     else:
         middle = coefficients(m - window)

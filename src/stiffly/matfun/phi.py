@@ -42,6 +42,30 @@ def phi_any(k: int, z: Any) -> Any:
     return value
 
 
+def phi_table(top: int, z: Any) -> Any:
+    """phi_0 .. phi_top of a flat complex array, (top + 1, m): one series and two recurrences.
+
+    Downwards, phi_j = z phi_(j+1) + 1/j! keeps its digits for |z| <= max(3, j); upwards above.
+    """
+    size = np.abs(z)
+    table = np.empty((top + 1, z.size), dtype=z.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        safe = np.where(size > 1.0, z, 1.0)
+        table[0] = np.exp(z)
+        for j in range(1, top + 1):
+            table[j] = (
+                np.expm1(safe) / safe
+                if j == 1
+                else ((table[j - 1] - 1.0 / factorial(j - 1)) / safe)
+            )
+    low = np.where(size <= max(3, top), z, 0.0)
+    current = _taylor(top, low)
+    for j in range(top, 0, -1):
+        table[j] = np.where(size <= max(3, j), current, table[j])
+        current = low * current + 1.0 / factorial(j - 1)
+    return table
+
+
 def phi(k: int, z: Any) -> Any:
     """phi_k(z), elementwise, for real or complex z; k = 0..6."""
     if not 0 <= k <= K_MAX or int(k) != k:

@@ -12,44 +12,48 @@ two roots meet (critical damping); phi_k' = phi_k - k phi_(k+1) gives its deriva
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import factorial
 
 import numpy as np
 
 from ..contracts import Array
-from .phi import phi_any
+from .phi import phi_table
 
 _SERIES = 6  # terms of the divided difference for |z1 - z2| <= 1: next one below 1e-14
 
 
-def _phi0_or(k: int, z: Array) -> Array:
-    return np.exp(z) if k == 0 else phi_any(k, z)
-
-
-def _derivatives(k: int, z: Array, count: int) -> list[Array]:
-    """phi_k, phi_k', ..., phi_k^(count) at z."""
-    table = {j: _phi0_or(j, z) for j in range(k, k + count + 1)}
-    rows = [table[k]]
+def _derivatives(table: Array, count: int) -> list[Array]:
+    """phi_k, phi_k', ..., phi_k^(count) for every k = 0 .. len(table) - 1 - count, from the table
+    of phi_0, phi_1, ...: each derivative of the whole table is one row shorter."""
+    size = len(table) - count
+    rows = [table[:size]]
     current = table
-    for order in range(1, count + 1):
-        # the derivative of the whole row of functions, one column shorter each time
-        current = {j: current[j] - j * current[j + 1] for j in range(k, k + count + 1 - order)}
-        rows.append(current[k])
+    for _ in range(count):
+        j = np.arange(len(current) - 1)[:, None]
+        current = current[:-1] - j * current[1:]
+        rows.append(current[:size])
     return rows
 
 
-def divided_difference(k: int, z1: Array, z2: Array) -> Array:
-    """(phi_k(z1) - phi_k(z2)) / (z1 - z2), also where z1 = z2."""
+def divided_differences(top: int, z1: Array, z2: Array, first: Array) -> Array:
+    """(phi_k(z1) - phi_k(z2)) / (z1 - z2) for k = 0 .. top, also where z1 = z2.
+
+    first: phi_k(z1), (top + 1, m).
+    """
     delta = z1 - z2
     close = np.abs(delta) <= 1.0
-    value = np.empty_like(z1)
+    value = np.empty_like(first)
     far = ~close
     if far.any():
-        value[far] = (_phi0_or(k, z1[far]) - _phi0_or(k, z2[far])) / delta[far]
+        value[:, far] = (first[:, far] - phi_table(top, z2[far])) / delta[far]
     if close.any():
-        rows = _derivatives(k, 0.5 * (z1[close] + z2[close]), 2 * _SERIES - 1)
+        order = 2 * _SERIES - 1
+        rows = _derivatives(phi_table(top + order, 0.5 * (z1[close] + z2[close])), order)
         half = (0.5 * delta[close]) ** 2
-        value[close] = sum(rows[2 * j + 1] * half**j / factorial(2 * j + 1) for j in range(_SERIES))
+        value[:, close] = sum(
+            rows[2 * j + 1] * half**j / factorial(2 * j + 1) for j in range(_SERIES)
+        )
     return value
 
 
@@ -76,17 +80,22 @@ class RayleighMap:
     beta: float
     terms: tuple[PhiTerm, ...]
 
+    @cached_property
+    def longest(self) -> float:
+        """Largest |tau|."""
+        return max((abs(t.tau) for t in self.terms), default=0.0)
+
     def __call__(self, lam: Array) -> Array:
         out = np.zeros((self.n_out, self.n_in, lam.size))
-        blocks: dict[tuple[int, float], tuple[tuple[Array, Array], tuple[Array, Array]]] = {}
-        for term in self.terms:
-            key = (term.k, term.tau)
-            if key not in blocks:
-                blocks[key] = self._block(term.k, term.tau, lam)
-            out[term.row, term.column] += term.factor * blocks[key][term.part][term.source]
+        for tau in {term.tau for term in self.terms}:
+            own = [term for term in self.terms if term.tau == tau]
+            blocks = self._blocks(max(term.k for term in own), tau, lam)
+            for term in own:
+                out[term.row, term.column] += term.factor * blocks[term.part][term.source][term.k]
         return out
 
-    def _block(self, k: int, tau: float, lam: Array):
+    def _blocks(self, top: int, tau: float, lam: Array):
+        """The four entries of phi_k(tau R) for k = 0 .. top, each (top + 1, m)."""
         gamma = self.alpha + self.beta * lam
         root = np.sqrt((0.25 * gamma**2 - lam).astype(np.complex128))
         fast = -0.5 * gamma - np.where(gamma >= 0.0, root, -root)
@@ -94,8 +103,8 @@ class RayleighMap:
         safe = np.where(np.abs(fast) > 0.0, fast, 1.0)
         slow = np.where(np.abs(fast) > 0.0, lam / safe, 0.0)
         z1, z2 = tau * slow, tau * fast
-        d = divided_difference(k, z1, z2)
-        first = _phi0_or(k, z1)
+        first = phi_table(top, z1)
+        d = divided_differences(top, z1, z2, first)
         return (
             ((first - z1 * d).real, (tau * d).real),
             ((-tau * lam * d).real, (first + z2 * d).real),
