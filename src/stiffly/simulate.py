@@ -191,8 +191,11 @@ class _Loop:
 
     def _advance_fixed(self, target: float) -> None:
         start = self.state.t
-        count = max(1, ceil((target - start) / self.step * (1.0 - 1e-9)))  # type: ignore[operator]
-        h = (target - start) / count
+        span, regular = target - start, float(self.frames[1] - self.frames[0])
+        if abs(span - regular) <= 1e-9 * regular:
+            span = regular  # the same bits in every step: what is kept for a step size stays valid
+        count = max(1, ceil(span / self.step * (1.0 - 1e-9)))  # type: ignore[operator]
+        h = span / count
         for i in range(count):
             taken = self._try(h)
             end = target if i == count - 1 else start + (i + 1) * h
