@@ -11,7 +11,8 @@ eti: A constant, about the rest shape.  ceti: A -> R A R^T with per-vertex rotat
 REST shape to the current one, y = R^T x - r (functions of A are still computed once).
 g = acceleration + A y is the true force minus the linear part, so both integrate the same equation.
 Damping enters through the filtered velocity (x_n - x_(n-1))/h at no extra cost (first order in the
-damping, as in the paper).
+damping, as in the paper).  Positions are second order at any h omega; velocities are where stiff
+and slow modes are weakly coupled or h omega < 1, else first (Hairer, Lubich & Wanner, XIII.4).
 
 Source: Michels, Sobottka & Weber, Exponential integrators for stiff elastodynamic problems
 (2014), Eqs. 8-12, Algorithms 2 and 3.  Velocities of the two-step form where psi_1 does not exist:

@@ -269,7 +269,8 @@ class BlockOperator(BaseOperator):
                 # (a - b)^2 <= 2 a^2 + 2 b^2 for every term: K+ <= 2 diag(K+), and
                 # diag(K+) <= diag(K) + diag(K-) with M^-1 diag(K-) <= -low
                 high = min(high, 2.0 * (diagonal - low))
-        return Bounds(low, high, True)
+        margin = 1e-7 * abs(high)  # what the closed-form 3x3 eigenvalues may lose at double roots
+        return Bounds(low if low >= 0.0 else low - margin, high + margin, True)
 
     @property
     def tight_bounds(self) -> bool:
