@@ -1,5 +1,8 @@
 """The time loop: frames, the ledger against analytic energies, adaptive steps, and failures."""
 
+import os
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -216,6 +219,22 @@ def test_adaptive_steps_from_the_origin(x0):
         lambda t, u: [u[1], 1 - u[0] ** 3], (0, 3), [*x0, 0], rtol=1e-10, atol=1e-10
     ).y[0, -1]
     assert run.positions[-1, 0] == pytest.approx(exact, abs=1e-3)
+
+
+def test_first_run_says_that_it_compiles(tmp_path):
+    """A library user without the command line must not think that it hangs either."""
+    code = (
+        "import stiffly; stiffly.simulate(stiffly.SecondOrder(stiffness=[[1.0]]), [1.0], "
+        "integrator='verlet', step=0.1, duration=0.1)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    assert run.returncode == 0
+    assert "compiling kernels" in run.stderr
 
 
 # ------------------------------------------------------------------ failures

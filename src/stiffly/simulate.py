@@ -17,6 +17,7 @@ from .contracts import Array, Integrator, State, Step, System, Work
 from .control import Controller, Tolerance
 from .errors import Diverged, InputError, NotConverged, SimulationFailure, StepTooSmall
 from .integrators import integrator as find_integrator
+from .kernels.cpu.compiled import announce
 from .ledger import Ledger
 from .recording.run import Run
 
@@ -101,6 +102,7 @@ def simulate(
         )
     if x0 is None:
         raise InputError("x0 is missing: give the initial positions")
+    announce()
     bound, state = system.bind(x0, v0)
     if every is None:
         # whole steps between frames: the step that was asked for is the step that is taken

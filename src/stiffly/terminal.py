@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from .kernels.cpu.compiled import cold
 from .recording.plots import percent
 
 if TYPE_CHECKING:
@@ -27,7 +29,11 @@ passing = Console(stderr=True, highlight=False)
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """A spinner while numba compiles; a plain line where nothing can spin."""
+    """A spinner while numba compiles; a plain line where nothing can spin; nothing when cached."""
+    logging.getLogger("stiffly").setLevel(logging.ERROR)  # the library would say it once more
+    if not cold():
+        yield
+        return
     if not passing.is_terminal:
         passing.print(COMPILING)
         yield

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
+from ..kernels.cpu.compiled import announce
 from .auto import evaluate
 from .general import general_phi_actions
 from .operators import BaseOperator
@@ -170,6 +171,7 @@ def phi_action(
         )
     if basis is not None and (method != "skew" or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
+    announce()
     size = int(J.shape[0])
     checked = _check_vectors(vectors, size)
     if all(v is None for v in checked):
