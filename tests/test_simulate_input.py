@@ -5,8 +5,9 @@ import pytest
 
 import stiffly
 from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System
-from stiffly.errors import InputError
+from stiffly.errors import InputError, StiffWarning
 from stiffly.integrators import ExponentialRosenbrock, Gautschi, Neti
+from stiffly.meshes import lattice
 
 NAN = float("nan")
 GOOD = {"x0": [1.0, 0.5], "integrator": "exprb42", "step": 0.1, "duration": 1.0}
@@ -214,3 +215,30 @@ def test_summary_holds_what_a_report_needs():
     assert summary["energy"]["initial"] == pytest.approx(
         9 * (1 - np.cos(1.0)) + 9 * (1 - np.cos(0.5)), rel=1e-14
     )
+
+
+# ------------------------------------------------------------------ doubts
+
+
+def test_a_step_too_large_for_the_linearisation_is_warned_about():
+    """Cloth held at two corners: at 5 ms the stiff directions turn too far within a step."""
+    mesh = lattice(10, 10, 1, spacing=0.1)
+    cloth = System(
+        np.full(100, 0.01), [Springs(mesh.edges, 1e4), Gravity()], [0, 9], mesh.positions
+    )
+    with pytest.warns(StiffWarning, match=r"energy exchanged; try rtol=1e-3"):
+        run = stiffly.simulate(
+            cloth, mesh.positions, integrator="exprb42", step=0.005, duration=1.0
+        )
+    assert abs(run.energy.numerical).max() > 0.05 * run.energy.exchanged
+
+
+def test_more_steps_than_anyone_waits_for():
+    with pytest.raises(InputError, match="choose a larger one"):
+        stiffly.simulate(pendulums(Counter()), [1.0, 0.5], step=1e-12, duration=1.0)
+
+
+@pytest.mark.parametrize("parts", [Gravity(), ["gravity"]])
+def test_what_is_no_list_of_parts_is_named(parts):
+    with pytest.raises(InputError):
+        System([1.0, 1.0], parts, rest=[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])

@@ -7,6 +7,7 @@ Exit codes: 0 good, 1 a simulation failed (what it recorded is still written), 2
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stop(str(failure), 2)
     except SimulationFailure as failure:
         return _stop(str(failure), 1)
+    except OSError as failure:
+        return _stop(f"cannot write: {failure}; name another folder with --out", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _stop("interrupted", INTERRUPTED)
 
@@ -132,7 +135,10 @@ def _return_row(runs: Sequence[Run]) -> tuple[str, ...]:
     for run in runs:
         height = top_height(run.positions)
         rising = (height[1:] > height[:-1]).nonzero()[0]
-        dip = run.times[rising[0]] if rising.size else run.times[-1]
+        if not rising.size:
+            cells.append("not yet")
+            continue
+        dip = run.times[rising[0]]
         last = run.times >= max(dip, run.times[-1] - DEMO_SECONDS)
         cells.append(f"{height[last].max():.2f} of {height[0]:.2f} m")
     return ("top returns to", *cells)
@@ -212,6 +218,9 @@ def _require_folder(out: Path) -> None:
     blocked = next((p for p in (out, *out.parents) if p.exists() and not p.is_dir()), None)
     if blocked is not None:
         raise InputError(f"--out {out}: {blocked} is a file; name a folder")
+    nearest = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    if not os.access(nearest, os.W_OK):
+        raise InputError(f"--out {out}: {nearest} cannot be written to; name another folder")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,14 @@ from threadpoolctl import threadpool_limits
 
 from .contracts import Array, Integrator, State, Step, System, Work
 from .control import Controller, Tolerance
-from .errors import Diverged, InputError, NotConverged, SimulationFailure, StepTooSmall
+from .errors import (
+    Diverged,
+    InputError,
+    NotConverged,
+    SimulationFailure,
+    StepTooSmall,
+    StiffWarning,
+)
 from .integrators import integrator as find_integrator
 from .kernels.cpu.compiled import announce
 from .ledger import Ledger
@@ -24,6 +31,8 @@ from .recording.run import Run
 DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
 FRAMES = 200  # recorded by default
 BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threads
+MOST_STEPS = 1e9
+WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged, of a method that has rtol=
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 
 Progress = Callable[[float, float, Work], None]  # t, duration, work so far
@@ -72,7 +81,7 @@ def simulate(
     step: size of a fixed step [s]; frames are met exactly, so the step taken is the largest one
     not above `step` that divides the time between frames.
     rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3);
-    `step` is then the first one tried.
+    `step` is then the first one tried, and no step is longer than the time between frames.
     every: seconds between recorded frames; default: about 200 frames.
     Raises InputError before any work, Diverged / NotConverged / StepTooSmall with `.run` holding
     the frames up to there.
@@ -88,8 +97,12 @@ def simulate(
     name = integrator if isinstance(integrator, str) else None
     method = find_integrator("exprb42" if integrator is None else integrator)
     name = name or ("exprb42" if integrator is None else _label(method))
+    if duration is None:
+        raise InputError("duration is missing: give the seconds to simulate, e.g. duration=10")
     total = _positive("duration", duration, "give the seconds to simulate, e.g. duration=10")
     h = None if step is None else _positive("step", step, "try step=0.01")
+    if h is not None and total / h > MOST_STEPS:
+        raise InputError(f"step {h:g} s means {total / h:.1e} steps: choose a larger one")
     tolerance = None
     if rtol is not None:
         tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", atol))
@@ -177,7 +190,20 @@ class _Loop:
         except SimulationFailure as failure:
             failure.run = self._result()
             raise
-        return self._result()
+        result = self._result()
+        self._warn(result)
+        return result
+
+    def _warn(self, result: Run) -> None:
+        """A fixed step too large for the linearisation, where the controller would have cut it."""
+        exchanged, worst = result.energy.exchanged, np.abs(result.energy.numerical).max()
+        if self.controller is None and self.method.adaptive and worst > WORTH_A_WARNING * exchanged:
+            warnings.warn(
+                f"{self.name}: numerical error up to {worst:.3g} J, {worst / exchanged:.0%} of the "
+                f"energy exchanged; {self._remedy(self.longest)}",
+                StiffWarning,
+                stacklevel=4,
+            )
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:

@@ -54,7 +54,7 @@ class System:
         self.damping = _as_damping(damping)
         self.velocity_dependent = self.damping is not None
         self.conservative = not self.velocity_dependent
-        self._prepare(parts, masses)
+        self._prepare(_as_parts(parts), masses)
         self._frame = self.rest  # all positions: the fixed rows are read, the free ones replaced
         self._linear: LinearPart | None = None
         self._damper: SparseOperator | None = None
@@ -235,6 +235,15 @@ class System:
         if self.damping is None:
             return Power()
         return Power(dissipated=float(s.v @ self._damping_force(s.v)))
+
+
+def _as_parts(parts: Any) -> list[Part]:
+    if hasattr(parts, "prepare"):
+        raise InputError(f"parts must be a list: write parts=[{type(parts).__name__}(...)]")
+    for part in parts:
+        if not hasattr(part, "prepare"):
+            raise InputError(f"{part!r} is no part: give objects such as Springs(...), Gravity()")
+    return list(parts)
 
 
 def _none() -> np.ndarray:

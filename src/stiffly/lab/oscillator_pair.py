@@ -144,7 +144,7 @@ def _claims(found: list[_Comparison]) -> list[Claim]:
         Claim(
             "V-IMEX shows a heavily blurred trajectory and portrait.",
             f"deviation {vimex.deviation:.2g}, but all of it phase: amplitude right to "
-            f"{vimex.amplitude_error:.1g}, |x1 - x2| {vimex.stiff_part:.1g} of the amplitude; "
+            f"{vimex.amplitude_error:.1g}, x1 and x2 apart by {vimex.stiff_part:.1g} of it; "
             "the portrait is not blurred",
             report.PARTLY if vimex.deviation > 0.01 else report.FAILS,
         ),

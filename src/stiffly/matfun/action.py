@@ -164,6 +164,7 @@ def phi_action(
     if not isinstance(tol, Real) or not isinstance(h, Real) or not np.isfinite(h):
         raise InputError(f"h and tol must be finite numbers, got h = {h!r}, tol = {tol!r}")
     check_tol(float(tol))
+    J = np.array(J, dtype=np.float64) if isinstance(J, (list, tuple)) else J
     if len(getattr(J, "shape", ())) != 2:
         raise InputError(
             f"J must be a square array, sparse matrix or operator, got {type(J).__name__}: "

@@ -27,7 +27,9 @@ def coil(
     sections, remainder = divmod(vertices, ACROSS * ACROSS)
     if remainder or sections < 2:
         near = max(2, round(vertices / ACROSS**2)) * ACROSS**2
-        raise InputError(f"coil of {vertices} vertices: give a multiple of 16, such as {near}")
+        raise InputError(
+            f"coil of {vertices} vertices: give a multiple of 16 from 32 on, such as {near}"
+        )
     _require_room(turns, radius, wire, height)
     grid = (sections, ACROSS, ACROSS)
     return mesh_of_tets(_positions(sections, turns, radius, wire, height), grid_tets(grid))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
 from ..errors import InputError
@@ -17,6 +19,8 @@ def lattice(
     keeps cloth and blocks from shearing freely.
     """
     shape = (nx, ny, nz)
+    if not all(isinstance(count, Integral) for count in shape):
+        raise InputError(f"lattice {nx} x {ny} x {nz}: give whole numbers of particles")
     if min(shape) < 1 or max(shape) < 2:
         raise InputError(f"lattice {nx} x {ny} x {nz}: give at least two particles")
     if not (np.isfinite(spacing) and spacing > 0.0):
