@@ -88,11 +88,11 @@ def demo(
     """A coil spring of 24,000 degrees of freedom: an exponential integrator against BDF-1."""
     _require_positive("--duration", duration, "12.5")
     _require_positive("--step", step, "0.05")
-    _require_folder(out)
     names = [integrator, RIVAL if integrator != RIVAL else "exprb42"]
     for name in names:
         find_integrator(name)
     scene = catalogue.load("coil-spring", vertices=vertices)
+    _require_folder(out)
     with terminal.compiling():
         for name in names:  # one tiny step at full size: the kernels differ with the size
             simulate(scene, integrator=name, step=1e-4, duration=1e-4)
@@ -214,13 +214,16 @@ def _require_positive(option: str, value: float, example: str) -> None:
 
 
 def _require_folder(out: Path) -> None:
-    """Better found out before a minute of computing than after it."""
+    """Made once the other inputs are right: better found out before a minute of computing."""
     blocked = next((p for p in (out, *out.parents) if p.exists() and not p.is_dir()), None)
     if blocked is not None:
         raise InputError(f"--out {out}: {blocked} is a file; name a folder")
-    nearest = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
-    if not os.access(nearest, os.W_OK):
-        raise InputError(f"--out {out}: {nearest} cannot be written to; name another folder")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"--out {out}: {problem.strerror}; name another folder") from None
+    if not os.access(out, os.W_OK):
+        raise InputError(f"--out {out}: it cannot be written to; name another folder")
 
 
 if __name__ == "__main__":
