@@ -4,7 +4,7 @@ Freezing the Jacobian is exact for stiff linear parts, but where stiff direction
 step the remainder is stiff itself and the embedded error, which sees it only through damped phi
 functions, is too kind.  So a step is also judged by `remainder`, the velocity h |d| that the
 remainder could add if it were not damped, against REMAINDER sqrt(rtol) times the velocity scale
-(measured on swinging ropes: with it, errors at the end stay within rtol times the rope's size).
+(fitted on two swinging ropes, see docs/decisions/0005; not checked on other bodies).
 """
 
 from __future__ import annotations

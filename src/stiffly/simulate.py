@@ -144,6 +144,7 @@ def _configured(
         )
     # the matrix functions must not be what limits the accuracy
     tol = min(getattr(method, "tol", 1e-8), 1e-2 * tolerance.rtol)
+    # adaptive integrators are dataclasses with these fields, which the protocol does not say
     return replace(method, estimate=True, tol=max(tol, 1e-12))  # type: ignore[type-var]
 
 
@@ -222,7 +223,7 @@ class _Loop:
         span, regular = target - start, float(self.frames[1] - self.frames[0])
         if abs(span - regular) <= 1e-9 * regular:
             span = regular  # the same bits in every step: what is kept for a step size stays valid
-        count = max(1, ceil(span / self.step * (1.0 - 1e-9)))  # type: ignore[operator]
+        count = max(1, ceil(span / self.step * (1.0 - 1e-9)))  # type: ignore[operator]  # fixed
         h = span / count
         for i in range(count):
             taken = self._try(h)
@@ -292,7 +293,8 @@ class _Loop:
     def _record(self) -> None:
         growth = self.ledger.frame(self.state)
         self.positions.append(np.array(self.system.positions(self.state.x)))
-        self.velocities.append(np.array(self.system.velocities(self.state.v)))  # type: ignore[attr-defined]
+        velocities = self.system.velocities(self.state.v)  # type: ignore[attr-defined]  # as bind
+        self.velocities.append(np.array(velocities))
         if growth > DIVERGENCE:
             h = self.longest
             raise Diverged(

@@ -78,7 +78,7 @@ def difference(A: BaseOperator | None, J: Any) -> Any:
         return lambda b: Ab(b) - Jb(b)
     if A is None:
         return -J
-    K: Any = A.K  # type: ignore[attr-defined]
+    K: Any = A.K  # type: ignore[attr-defined]  # dense and sparse operators have it
     if sp.issparse(K) == sp.issparse(J):
         return K - J
     return _dense(K) - _dense(J)
@@ -106,7 +106,7 @@ def as_damping(
         )
     if sp.issparse(damping):
         D: BaseOperator = SparseOperator(damping.astype(np.float64), mass, constant=True)
-        as_numbers("damping", D.K.data)  # type: ignore[attr-defined]
+        as_numbers("damping", D.K.data)  # type: ignore[attr-defined]  # sparse here
     elif hasattr(damping, "matvec"):
         D = MatvecOperator(damping.matvec, n, mass, constant=True)
     else:

@@ -103,7 +103,7 @@ class SecondOrder:
         if self.time_dependent:
             return
         U: Any = self._potential
-        g = np.asarray(self._g(0.0, x), dtype=np.float64)  # type: ignore[misc]
+        g = np.asarray(self._g(0.0, x), dtype=np.float64)  # type: ignore[misc]  # not None here
         b = np.random.default_rng(0).standard_normal(self.size)
         e = user.step_for(x) / np.abs(b).max()
         here, ahead, behind = (float(U(x + c * b)) for c in (0.0, e, -e))
@@ -128,7 +128,7 @@ class SecondOrder:
 
     def force(self, s: State) -> Array:
         if self._g is None:
-            f = -self._Ax(s.x)  # type: ignore[misc]
+            f = -self._Ax(s.x)  # type: ignore[misc]  # not None here
         elif self._Ax is None:
             f = np.array(self._g(s.t, s.x), dtype=np.float64)  # a copy: g may reuse its buffer
         else:

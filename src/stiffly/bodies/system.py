@@ -149,7 +149,7 @@ class System:
 
     def tangent(self, s: State) -> LinearTangent:
         if self._is_linear and self._linear is not None:
-            return self._linear.tangent  # type: ignore[return-value]
+            return self._linear.tangent  # type: ignore[return-value]  # ours
         if self._is_linear:
             return self._constant_tangent(self.positions(s.x))
         stiffness = self._stiffness(self.positions(s.x), constant=False)

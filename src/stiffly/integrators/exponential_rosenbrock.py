@@ -198,7 +198,7 @@ class _HalfSize:
                 self.A,
                 self.damping,
                 requests,
-                pairs,  # type: ignore[arg-type]
+                pairs,  # type: ignore[arg-type]  # tuples of two by construction
                 tol=config.tol,
                 method="skew",
                 basis=config.basis,

@@ -23,6 +23,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+
+# neither package has stubs for these names
 from cholespy import CholeskySolverD, MatrixType  # type: ignore[attr-defined]
 from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs  # type: ignore[attr-defined]
 from scipy.sparse.linalg import LinearOperator, splu

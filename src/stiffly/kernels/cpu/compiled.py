@@ -13,6 +13,7 @@ log = logging.getLogger("stiffly")
 
 def cold() -> bool:
     """Nothing of these kernels is in numba's cache on disk yet."""
+    # numba adds _cache, pyright sees a function
     folder = Path(stumpff_terms._cache.cache_path)  # type: ignore[attr-defined]
     return not any(folder.glob("*.nbi"))
 
