@@ -115,6 +115,18 @@ class Power:
     added: float = 0.0
     dissipated: float = 0.0
 
+    def __add__(self, other: Power) -> Power:
+        return Power(self.added + other.added, self.dissipated + other.dissipated)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The state after what happens between two steps, and the energy [J] that it moved."""
+
+    state: State
+    added: float = 0.0
+    dissipated: float = 0.0
+
 
 Energies = Mapping[str, float]  # named parts in joules, 'kinetic' among them
 
@@ -138,7 +150,8 @@ class System(Protocol):
     backend: Backend
     time_dependent: bool  # force depends on t
     velocity_dependent: bool  # force depends on v
-    conservative: bool  # no forcing and no damping: `power` is zero
+    settles: bool  # something happens between steps: `settle` must be called after each
+    conservative: bool  # no forcing, no damping, nothing settles: the ledger has nothing to add
 
     def force(self, s: State) -> Array: ...
     def acceleration(self, s: State) -> Array: ...
@@ -148,7 +161,9 @@ class System(Protocol):
     def rotations(self, s: State) -> Array: ...  # (n/3, 3, 3), from the rest shape (CETI)
     def energy(self, s: State) -> Energies: ...
     def power(self, s: State) -> Power: ...
-    def positions(self, x: Array) -> Array: ...  # what users see: (particles, 3) or (n,)
+    def settle(self, s: State, h: float) -> Settled: ...  # after an accepted step of size h
+    def positions(self, s: State) -> Array: ...  # what users see: (particles, 3) or (n,)
+    def velocities(self, s: State) -> Array: ...
 
 
 @dataclass(frozen=True, slots=True)

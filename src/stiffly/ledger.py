@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .contracts import Array, State, System
+from .contracts import Array, Settled, State, System
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,11 @@ class Ledger:
         self.dissipated_now += (
             h / 6.0 * (first.dissipated + 4.0 * centre.dissipated + last.dissipated)
         )
+
+    def settle(self, settled: Settled) -> None:
+        """Energy that moved between two steps."""
+        self.added_now += settled.added
+        self.dissipated_now += settled.dissipated
 
     def frame(self, state: State) -> float:
         """Record a frame; how many times the numerical error exceeds everything seen before."""

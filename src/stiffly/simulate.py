@@ -173,7 +173,7 @@ class _Loop:
         self.controller: Controller | None = None
         self.began = time.perf_counter()
         if tolerance is not None:
-            shape = np.asarray(system.positions(state.x))
+            shape = np.asarray(system.positions(state))
             order = max(1, method.order - 1) if len(getattr(method, "nodes", ())) > 1 else 2
             self.controller = Controller.begin(tolerance, order, shape, state.x)
             self.h = step if step is not None else 1e-3 * float(frames[-1])
@@ -282,6 +282,10 @@ class _Loop:
         if not self.system.conservative:
             self.ledger.step(self.state, new)
         h = end - self.state.t
+        if self.system.settles:
+            settled = self.system.settle(new, h)
+            self.ledger.settle(settled)
+            new = settled.state
         if h < self.shortest:
             self.shortest = h
         if h > self.longest:
@@ -292,9 +296,8 @@ class _Loop:
 
     def _record(self) -> None:
         growth = self.ledger.frame(self.state)
-        self.positions.append(np.array(self.system.positions(self.state.x)))
-        velocities = self.system.velocities(self.state.v)  # type: ignore[attr-defined]  # as bind
-        self.velocities.append(np.array(velocities))
+        self.positions.append(np.array(self.system.positions(self.state)))
+        self.velocities.append(np.array(self.system.velocities(self.state)))
         if growth > DIVERGENCE:
             h = self.longest
             raise Diverged(

@@ -1,23 +1,63 @@
 """The physics: what moves, and which forces act on it."""
 
 from ..contracts import Rayleigh
+from .drag import Drag
+from .elastic_bodies import cloth, shell, tet_springs
+from .face_springs import FaceSprings
+from .fibers import FiberBody, fiber, fibers
+from .fields import Field, Force
 from .gravity import Gravity
+from .lennard_jones import LennardJones
 from .mass import ConsistentMass, LumpedMass, as_mass
+from .molecules import Molecule, helix_molecule, molecule_parts, read_molecule
+from .momentum_damping import MomentumDamping
+from .motor import MotorTorque
 from .part import Part, Particles, PreparedPart
+from .potential import Potential
 from .second_order import SecondOrder
 from .springs import Springs
+from .stokes import StokesFluid
+from .supports import Keyframes, Moving, Rotation
 from .system import System
+from .tetrahedra import Tetrahedra, consistent_mass, lumped_mass
+from .wind import Wind
 
 __all__ = [
     "ConsistentMass",
+    "Drag",
+    "FaceSprings",
+    "FiberBody",
+    "Field",
+    "Force",
     "Gravity",
+    "Keyframes",
+    "LennardJones",
     "LumpedMass",
+    "Molecule",
+    "MomentumDamping",
+    "MotorTorque",
+    "Moving",
     "Part",
     "Particles",
+    "Potential",
     "PreparedPart",
     "Rayleigh",
+    "Rotation",
     "SecondOrder",
     "Springs",
+    "StokesFluid",
     "System",
+    "Tetrahedra",
+    "Wind",
     "as_mass",
+    "cloth",
+    "consistent_mass",
+    "fiber",
+    "fibers",
+    "helix_molecule",
+    "lumped_mass",
+    "molecule_parts",
+    "read_molecule",
+    "shell",
+    "tet_springs",
 ]

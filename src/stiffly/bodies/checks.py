@@ -53,3 +53,22 @@ def as_indices(name: str, value: Any, count: int) -> np.ndarray:
             f"{name} names particle {array[bad[0]]}: there are {count}, numbered 0 to {count - 1}"
         )
     return np.unique(array)
+
+
+def as_elements(name: str, value: Any, corners: int) -> np.ndarray:
+    """Elements (m, corners) of particle indices, none negative, no corner twice in one."""
+    array = np.asarray(value)
+    if array.ndim != 2 or array.shape[1] != corners:
+        raise InputError(f"{name}s have shape {array.shape}, but (m, {corners}) is needed")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"{name}s must be integers: they are particle indices")
+    array = array.astype(np.int64)
+    ordered = np.sort(array, axis=1)
+    for bad, cause in (
+        (array.min(axis=1, initial=0) < 0, "a particle index is negative"),
+        ((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "it names a particle twice"),
+    ):
+        if bad.any():
+            first = int(np.argmax(bad))
+            raise InputError(f"{name} {first} {tuple(int(i) for i in array[first])}: {cause}")
+    return array

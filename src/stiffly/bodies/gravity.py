@@ -30,8 +30,7 @@ class Gravity:
 class PreparedGravity:
     """The gradient is the same at every position: weight (N, 3) [N], pointing up."""
 
-    linear = True
-    bounded = True
+    linear = bounded = pairwise = True
 
     def __init__(self, weight: Array) -> None:
         self._weight = weight

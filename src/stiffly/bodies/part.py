@@ -1,19 +1,21 @@
-"""What a part of a body (springs, tetrahedra, gravity, ...) must offer so that a System can sum it.
+"""What a part of a body (springs, tetrahedra, gravity, wind, ...) must offer to a System.
 
 A part is what the user writes down; it knows nothing of the other parts.  The System asks it for
 the couples it ties together, lays out one block matrix for all parts, and gets back a prepared
-part that computes.  Positions are (N, 3) over ALL particles, fixed ones included: a part never
-has to know which particles are free, because blocks of fixed ones have no slot in the pattern.
+part that computes.  There are two kinds: a potential has an energy, and its force is minus the
+gradient; a load is any other force, and says what power it adds and takes.  Positions and
+velocities are (N, 3) over ALL particles, fixed ones included: a part never has to know which
+particles are free, because blocks of fixed ones have no slot in the pattern.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, Power
 from .pattern import BlockPattern
 
 
@@ -35,11 +37,23 @@ class Part(Protocol):
         """Pairs (m, 2) of particles whose forces depend on each other; InputError if impossible."""
         ...
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedPart: ...
+    def prepare(
+        self, particles: Particles, pattern: BlockPattern
+    ) -> PreparedPart | MatrixFreePart | PreparedLoad: ...
 
 
-class PreparedPart(Protocol):
-    """A part bound to its particles and to the slots of the block matrix."""
+class Energetic(Protocol):
+    """What the two kinds of potential share."""
+
+    def energy(self, x: Array) -> float: ...
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        """Adds dE/dx to out (N, 3)."""
+        ...
+
+
+class PreparedPart(Energetic, Protocol):
+    """A potential bound to its particles and to the slots of the block matrix."""
 
     @property
     def linear(self) -> bool:
@@ -52,13 +66,79 @@ class PreparedPart(Protocol):
         the System then claims no lower bound of the spectrum."""
         ...
 
-    def energy(self, x: Array) -> float: ...
-
-    def add_gradient(self, x: Array, out: Array) -> None:
-        """Adds dE/dx to out (N, 3)."""
+    @property
+    def pairwise(self) -> bool:
+        """The tangent is a sum of terms w^T B w, w = u_i - u_j (or u_i alone), B >= 0, apart from
+        what `pressed` accounts for: then K <= 2 diag(K), a cheap and tight upper bound."""
         ...
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         """Adds d2E/dx2 to blocks (nnz, 3, 3), and to pressed (N,) weights p_i >= 0 such that
         this part's tangent K obeys u^T K u >= -2 sum_i p_i |u_i|^2."""
+        ...
+
+
+@runtime_checkable
+class MatrixFreePart(Energetic, Protocol):
+    """A potential that couples too many pairs, or changing ones: products instead of blocks."""
+
+    def add_product(self, x: Array, b: Array, out: Array) -> None:
+        """Adds (d2E/dx2) b to out, both (N, 3)."""
+        ...
+
+    def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+        """Rows i (m,), columns j (m,) and blocks (m, 3, 3) of d2E/dx2, for implicit solvers;
+        repeated (i, j) are summed."""
+        ...
+
+
+@runtime_checkable
+class PreparedLoad(Protocol):
+    """A force that has no energy, or depends on time or velocity: wind, drag, a motor, a fluid.
+
+    K = -df/dx and D = -df/dv must be exact, since exponential methods lose their order otherwise.
+    """
+
+    time_dependent: bool
+    velocity_dependent: bool
+    symmetric: bool  # K is symmetric (or zero); then only D keeps methods from the half-size form
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        """Adds the force [N] to out (N, 3)."""
+        ...
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        """Adds K and D to blocks (nnz, 3, 3) each."""
+        ...
+
+    def power(self, t: float, x: Array, v: Array) -> Power:
+        """What the force adds and takes [W]; added - dissipated = f.v."""
+        ...
+
+
+@runtime_checkable
+class MatrixFreeLoad(PreparedLoad, Protocol):
+    """A load that couples everything with everything (a fluid): products instead of blocks."""
+
+    def add_products(
+        self, t: float, x: Array, v: Array, b: Array, stiffness: Array, damping: Array
+    ) -> None:
+        """Adds K b to stiffness and D b to damping, all (N, 3)."""
+        ...
+
+
+@runtime_checkable
+class SettlingPart(Protocol):
+    """A prepared part that acts once after every accepted step: yielding, damping by a filter.
+
+    It may keep memory (rest lengths that have yielded); `fresh` gives a copy as it was prepared,
+    so that every run starts alike.
+    """
+
+    def fresh(self) -> SettlingPart: ...
+
+    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        """After a step of size h that ended at t: may change v (N, 3) in place and its own
+        memory, never x; returns the energies [J] it added to and took from its own store.
+        The change of kinetic energy is the System's to count."""
         ...

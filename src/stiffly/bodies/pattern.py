@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..kernels.cpu import NO_SLOT
+from ..matfun.components import Components
 
 
 def sorted_unique(keys: np.ndarray) -> np.ndarray:
@@ -30,7 +31,7 @@ class BlockPattern:
 
     indptr (n + 1,), indices (nnz,): int32, over free particles.
     diagonal (N,): slot of each particle's own block, NO_SLOT where it is fixed.
-    labels (n,): independent body of each free particle, or None when there is only one.
+    bodies: the independent bodies that the free particles form, or None when there is only one.
     """
 
     def __init__(self, couples: np.ndarray, free: np.ndarray, count: int) -> None:
@@ -49,7 +50,7 @@ class BlockPattern:
         self.indices: Any = (self._keys % n).astype(np.int32)
         self.indptr: Any = np.searchsorted(self._keys, np.arange(n + 1) * n).astype(np.int32)
         self.diagonal = self.slots(np.arange(count), np.arange(count))
-        self.labels = self._bodies()
+        self.bodies = self._find_bodies()
 
     @property
     def nnz(self) -> int:
@@ -62,9 +63,9 @@ class BlockPattern:
         slot[(i < 0) | (j < 0)] = NO_SLOT
         return slot
 
-    def _bodies(self) -> np.ndarray | None:
+    def _find_bodies(self) -> Components | None:
         graph = sp.csr_matrix(
             (np.ones(self.nnz, dtype=np.int8), self.indices, self.indptr), shape=(self._n, self._n)
         )
         count, labels = connected_components(graph, directed=False)
-        return labels if count > 1 else None
+        return Components(labels) if count > 1 else None

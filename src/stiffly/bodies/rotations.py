@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..contracts import Array
+from ..kernels import cpu
 
 # Below this ratio of singular values a star counts as collinear: the turn about its own axis is
 # then not determined, and noise must not choose it.
@@ -36,13 +37,12 @@ class Stars:
         """
         now = x[self._edges[:, 1]] - x[self._edges[:, 0]]
         S = self._incidence @ (now[:, :, None] * self._rest[:, None, :]).reshape(-1, 9)
-        U, sigma, Vt = np.linalg.svd(S.reshape(-1, 3, 3))
-        R = U @ Vt
-        # Where the best orthogonal matrix reflects, the least determined axis is turned over.
-        flip = np.flatnonzero(np.linalg.det(R) < 0.0)
-        R[flip] -= 2.0 * U[flip, :, 2, None] * Vt[flip, 2, None, :]
+        # U and V are rotations: where the best orthogonal matrix would reflect, the least
+        # determined axis is turned over.
+        U, sigma, V = cpu.signed_svd(S.reshape(-1, 3, 3))
+        R = U @ V.transpose(0, 2, 1)
         collinear = np.flatnonzero(sigma[:, 1] <= COLLINEAR * sigma[:, 0])
-        R[collinear] = smallest_rotations(Vt[collinear, 0, :], U[collinear, :, 0])
+        R[collinear] = smallest_rotations(V[collinear, :, 0], U[collinear, :, 0])
         R[sigma[:, 0] == 0.0] = np.eye(3)
         return R
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Energies, LinearPart, Mass, Power, Rayleigh, State
+from ..contracts import Array, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
 from ..errors import InputError, StiffWarning
 from ..matfun.operators import (
     BaseOperator,
@@ -44,6 +44,7 @@ class SecondOrder:
     """
 
     backend = CPU
+    settles = False
 
     def __init__(
         self,
@@ -118,11 +119,14 @@ class SecondOrder:
                 stacklevel=3,
             )
 
-    def positions(self, x: Array) -> Array:
-        return x
+    def positions(self, s: State) -> Array:
+        return s.x
 
-    def velocities(self, v: Array) -> Array:
-        return v
+    def velocities(self, s: State) -> Array:
+        return s.v
+
+    def settle(self, s: State, h: float) -> Settled:
+        return Settled(s)
 
     # ------------------------------------------------------------------ forces
 

@@ -1,36 +1,62 @@
-"""Springs between particles."""
+"""Springs between particles: linear, stiffening, yielding."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels import cpu
 from .checks import as_numbers, per_element
 from .part import Particles
 from .pattern import BlockPattern
 
+LAWS = ("linear", "cubic")
+
 
 class Springs:
-    """E = sum k/2 (|x_j - x_i| - l)^2.
+    """E = sum k/2 e^2 (linear) or sum k (e^2/2 + e^4/(4 l^2)) (cubic), e = |x_j - x_i| - l.
 
     edges (m, 2): particle indices; stiffness k [N/m] and rest length l [m]: one number or (m,).
     Without `rest`, lengths are those of the rest positions (N, 3), given here or to the System.
-    A spring with l = 0 is linear.
+    A linear spring with l = 0 is linear in x too.
+
+    law: 'cubic' has the force k e (1 + (e/l)^2), so k is the stiffness near rest, it has doubled
+    at 58 % strain, and one number in N/m sets it as it sets the linear law.  Michels, Sobottka,
+    Weber 2014 (Sec. 5.3) and Michels, Luan, Tokman 2017 (Sec. 4.2) use 'cubic springs' without
+    printing them; a force k e^3 alone would have no stiffness at rest.
+
+    yield_strain: s > 0, one number or (m,).  Where |L/l - 1| > s after a step, l becomes the rest
+    length at which the strain is s (Luan, Michels 2018, Sec. 5.3: rest lengths are corrected past
+    a threshold); the elastic energy lost is dissipated.
     """
 
-    name = "elastic"
-
     def __init__(
-        self, edges: Any, stiffness: Any, rest: Any = None, *, rest_positions: Any = None
+        self,
+        edges: Any,
+        stiffness: Any,
+        rest: Any = None,
+        *,
+        rest_positions: Any = None,
+        law: str = "linear",
+        yield_strain: Any = None,
+        name: str = "elastic",
     ) -> None:
+        self.name = name
         self.edges = _as_edges(edges)
         m = len(self.edges)
         self.stiffness = per_element("stiffness", stiffness, m)
         self._require(self.stiffness >= 0.0, "stiffness is negative", "give k >= 0 in N/m")
+        if law not in LAWS:
+            raise InputError(f"spring law {law!r} is unknown: give 'linear' or 'cubic'")
+        self.law = law
+        self.yield_strain = None
+        if yield_strain is not None:
+            self.yield_strain = per_element("yield_strain", yield_strain, m)
+            self._require(self.yield_strain > 0.0, "yield strain is not positive", "give s > 0")
         self.rest = None if rest is None else self._checked_rest(per_element("rest", rest, m))
         if rest is None and rest_positions is not None:
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
@@ -53,7 +79,10 @@ class Springs:
                     "rest=X) with the rest positions"
                 )
             rest = self._lengths(particles.rest)
-        return PreparedSprings(self.edges, self.stiffness, rest, pattern)
+        given = (self.edges, self.stiffness, rest, pattern, self.law == "cubic")
+        if self.yield_strain is None:
+            return PreparedSprings(*given)
+        return YieldingSprings(*given, self.yield_strain)
 
     def _lengths(self, positions: Array) -> Array:
         if positions.ndim != 2 or positions.shape[1] != 3:
@@ -73,6 +102,11 @@ class Springs:
 
     def _checked_rest(self, rest: Array) -> Array:
         self._require(rest >= 0.0, "rest length is negative", "give l >= 0 in metres")
+        if self.law == "cubic" or self.yield_strain is not None:
+            law = "law='cubic'" if self.law == "cubic" else "yield_strain"
+            self._require(
+                rest > 0.0, f"rest length is zero, but {law} needs its strain", "give l > 0"
+            )
         return rest
 
     def _require(self, good: Any, cause: str, remedy: str) -> None:
@@ -87,41 +121,92 @@ class PreparedSprings:
     """Half-springs sorted by particle, each with the slot of its coupling block."""
 
     bounded = True
+    pairwise = True
 
-    # Why `pressed` bounds the spectrum. A spring's tangent acts on w = u_i - u_j as
-    # k n n^T + k (1 - l/L) (I - n n^T), so a stretched one is positive semidefinite and a
-    # compressed one, with p = k (l/L - 1) > 0, obeys
+    # Why `pressed` bounds the spectrum. With force f at length L, a spring's tangent acts on
+    # w = u_i - u_j as f' n n^T + (f/L) (I - n n^T), and f' > 0 for both laws: k, or
+    # k (1 + 3 e^2/l^2). So a stretched spring is positive semidefinite, and a compressed one,
+    # with p = -f/L > 0, obeys
     #     w^T K w >= -p |w|^2 >= -2 p (|u_i|^2 + |u_j|^2),
     # or >= -p |u_i|^2 when j is fixed (u_j = 0). Summed over springs: u^T K u >= -2 sum p_i |u_i|^2
-    # with p_i the sum of p over i's springs, halves for fixed ends.
+    # with p_i the sum of p over i's springs, halves for fixed ends. The secant's are the same.
 
     def __init__(
-        self, edges: np.ndarray, stiffness: Array, rest: Array, pattern: BlockPattern
+        self,
+        edges: np.ndarray,
+        stiffness: Array,
+        rest: Array,
+        pattern: BlockPattern,
+        cubic: bool = False,
     ) -> None:
-        self.linear = not np.any(rest)
+        self.linear = not cubic and not np.any(rest)
+        self.cubic = cubic
+        self.rest = rest  # (m,) [m], as it is now
         self._edges = edges.astype(np.uint32)
-        self._stiffness, self._rest = stiffness, rest
+        self._stiffness = stiffness
         owner = np.concatenate([edges[:, 0], edges[:, 1]])
         neighbour = np.concatenate([edges[:, 1], edges[:, 0]])
         order = np.lexsort((neighbour, owner))
-        spring = order % max(len(edges), 1)
-        self._start = np.searchsorted(owner[order], np.arange(pattern.count + 1)).astype(np.uint32)
+        self._spring = order % max(len(edges), 1)
+        start = np.searchsorted(owner[order], np.arange(pattern.count + 1)).astype(np.uint32)
+        neighbour = neighbour[order]
         self._half = (
-            self._start,
-            neighbour[order].astype(np.uint32),
-            stiffness[spring],
-            rest[spring],
+            start,
+            neighbour.astype(np.uint32),
+            stiffness[self._spring],
+            rest[self._spring],
         )
-        self._slots = (pattern.diagonal, pattern.slots(owner[order], neighbour[order]))
+        self._slots = (pattern.diagonal, pattern.slots(owner[order], neighbour))
 
     def energy(self, x: Array) -> float:
-        return cpu.spring_energy(x, self._edges, self._stiffness, self._rest)
+        return cpu.spring_energy(x, self._edges, self._stiffness, self.rest, self.cubic)
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        cpu.spring_gradient(x, *self._half, out)
+        cpu.spring_gradient(x, *self._half, out, self.cubic)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed)
+        cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic)
+
+    def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
+        """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out; pressed as in
+        add_blocks."""
+        pressed = np.zeros(len(x)) if pressed is None else pressed
+        cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic, True)
+
+    def add_product(self, x: Array, b: Array, out: Array) -> None:
+        """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""
+        cpu.spring_product(x, *self._half, b, out, self.cubic)
+
+
+class YieldingSprings(PreparedSprings):
+    """Springs whose rest lengths follow once they have been strained too far."""
+
+    def __init__(
+        self,
+        edges: np.ndarray,
+        stiffness: Array,
+        rest: Array,
+        pattern: BlockPattern,
+        cubic: bool,
+        yield_strain: Array,
+    ) -> None:
+        super().__init__(edges, stiffness, rest.copy(), pattern, cubic)
+        self._limit = yield_strain
+        self._original = rest
+
+    def fresh(self) -> YieldingSprings:
+        new = copy.copy(self)  # what never changes is shared
+        new.rest = self._original.copy()
+        new._half = (*self._half[:3], new.rest[self._spring])
+        return new
+
+    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        lost = cpu.spring_yield(
+            x, self._edges, self._stiffness, self.rest, self._limit, self.cubic
+        )
+        if lost > 0.0:
+            np.take(self.rest, self._spring, out=self._half[3])
+        return Power(dissipated=lost)
 
 
 def _as_edges(edges: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..contracts import Rayleigh
-from ..matfun.operators import BaseOperator, BlockOperator, SparseOperator
+from ..matfun.operators import BaseOperator, SparseOperator
 
 
 class LinearTangent:
@@ -47,8 +47,8 @@ class LinearTangent:
 
 def _entries(operator: BaseOperator) -> Any:
     """The matrix of an operator without its mass: a dense array, or SciPy sparse."""
-    if isinstance(operator, BlockOperator):
-        return operator.tosparse().tocsc()
     if isinstance(operator, SparseOperator):
         return operator.K
+    if hasattr(operator, "tosparse"):
+        return operator.tosparse().tocsc()  # type: ignore[attr-defined]  # just asked
     return operator.todense()

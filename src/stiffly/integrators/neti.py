@@ -47,10 +47,12 @@ def _two_step_map(h: float) -> StumpffMap:
 
 @dataclass(frozen=True)
 class Neti:
-    """filter: one with a psi_1 (see `filters.FILTERS`); form: 'one-step' or 'two-step'."""
+    """filter: one with a psi_1 (see `filters.FILTERS`); form: 'one-step' or 'two-step';
+    linearisation: 'tangent', or the paper's 'secant' (systems of springs)."""
 
     filter: str = "garcia-archilla"
     form: str = "one-step"
+    linearisation: str = "tangent"
     tol: float = 1e-9
     method: str = "auto"
     name: ClassVar[str] = "neti"
@@ -61,6 +63,10 @@ class Neti:
         check_settings(self.tol, self.method)
         if self.form not in ("one-step", "two-step"):
             raise InputError(f"form {self.form!r} is unknown: choose 'one-step' or 'two-step'")
+        if self.linearisation not in ("tangent", "secant"):
+            raise InputError(
+                f"linearisation {self.linearisation!r} is unknown: choose 'tangent' or 'secant'"
+            )
         pair = filter_pair(self.filter)
         if self.form == "one-step" and pair.psi1 is None:
             raise InputError(
@@ -75,7 +81,7 @@ class Neti:
         """memory: the state it belongs to, then x, v one step earlier and the step size between."""
         end, before = memory or (None, None)
         memory = before if continues(end, before, state, h) else None
-        A = system.tangent(state).stiffness
+        A = self._linearised(system, state)
         # damping enters through the filtered velocity (x_n - x_(n-1))/h, as in the paper
         v_damped = state.v if memory is None else (state.x - memory[0]) / h
         a = system.acceleration(State(state.t, state.x, v_damped))
@@ -87,6 +93,19 @@ class Neti:
         else:
             new, work, action = self._one_step(system, state, h, A, a)
         return Step(new, (new, (state.x, state.v, h)), work, None, {"method": action.method})
+
+    def _linearised(self, system: Any, state: State) -> Any:
+        """A symmetric A: what loads add to the tangent stays in the filtered remainder."""
+        form = "elastic" if self.linearisation == "tangent" else "secant"
+        if hasattr(system, form):
+            return getattr(system, form)(state)
+        tangent = system.tangent(state)
+        if form == "secant" or not tangent.symmetric:
+            raise InputError(
+                "neti needs a symmetric tangent (linearisation='tangent' of conservative forces): "
+                "use pexprb43"
+            )
+        return tangent.stiffness
 
     def _one_step(self, system: System, state: State, h: float, A: Any, a: Array):
         options = {"tol": self.tol, "method": self.method}

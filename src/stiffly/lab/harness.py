@@ -120,7 +120,8 @@ def users_view(problem: Scene, u: Array) -> tuple[Array, Array]:
     """Positions and velocities as a Run holds them, from u = (x, v)."""
     system, start = problem.system.bind(problem.x0, problem.v0)
     n = start.x.size
-    return np.array(system.positions(u[:n])), np.array(system.velocities(u[n:]))
+    end = State(problem.duration, u[:n], u[n:])
+    return np.array(system.positions(end)), np.array(system.velocities(end))
 
 
 def work_precision(

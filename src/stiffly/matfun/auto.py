@@ -5,42 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..contracts import Action, Array, SpectralMap
-from ..errors import InputError, NotConverged, unknown_name
-from .chebyshev import chebyshev
-from .dense import batched, dense
-from .lanczos import lanczos
-from .operators import BaseOperator, BlockOperator, SparseOperator
+from ..errors import InputError, unknown_name
+from .batched import batched, body_by_body
+from .dense import dense
+from .iterative import ITERATIONS, iterate
+from .operators import BaseOperator
 from .tolerance import check_tol
 
 SMALL = 64  # an eigenbasis this small is cheaper than any iteration
 PRECOMPUTE = 1000  # a constant operator up to this size is diagonalised once
-BODY = 96  # independent bodies up to this many coordinates are diagonalised one by one
-_OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
 
 
-def choose(A: BaseOperator) -> tuple[str, str]:
-    """Name of the evaluator and the reason."""
+def choose(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]:
+    """Name of the evaluator ('iterate': see there) and the reason."""
     if A.size <= SMALL:
         return "dense", "small"
     if "_eigenbasis" in A.__dict__:
         return "dense", "eigenbasis already there"
-    labels = A.components() if isinstance(A, (SparseOperator, BlockOperator)) else None
-    if labels is not None and hasattr(A.mass, "diagonal"):
-        largest = int(np.bincount(labels).max())
-        if largest <= (BODY if A.constant else SMALL // 2):
-            return "batched", "independent small bodies"
+    if body_by_body(A, functions):
+        return "batched", "independent bodies"
     if A.constant and A.size <= PRECOMPUTE:
         return "dense", "constant: diagonalised once"
-    diagonal = A.diagonal()
-    if diagonal is None:
-        return "lanczos", "only products are known: as few as possible"
-    top = float(np.abs(diagonal).max())
-    if top > _OUTLIERS * float(np.quantile(np.abs(diagonal), 0.98)):
-        return "lanczos", "a few stiff outliers"
-    return "chebyshev", "assembled, no outliers"
+    return "iterate", ""
 
 
 def auto(
@@ -51,24 +38,18 @@ def auto(
     tol: float,
     scale: Array | None = None,
 ) -> Action:
-    name, reason = choose(A)
-    try:
-        action = EVALUATORS[name](A, functions, columns, tol=tol, scale=scale)
-    except NotConverged:
-        if name not in _SECOND_CHOICE:
-            raise
-        reason = f"after {name} gave up"
-        action = EVALUATORS[_SECOND_CHOICE[name]](A, functions, columns, tol=tol, scale=scale)
+    name, reason = choose(A, functions)
+    if name == "iterate":
+        return iterate(A, functions, columns, tol=tol, scale=scale)
+    action = EVALUATORS[name](A, functions, columns, tol=tol, scale=scale)
     return replace(action, method=f"{action.method} ({reason})")
 
 
-_SECOND_CHOICE = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
 EVALUATORS = {
     "auto": auto,
     "dense": dense,
     "batched": batched,
-    "lanczos": lanczos,
-    "chebyshev": chebyshev,
+    **ITERATIONS,
 }
 
 

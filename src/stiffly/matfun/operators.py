@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from ..contracts import Array, Bounds, Mass
 from ..errors import InputError, NotConverged
 from ..kernels import cpu
+from .components import Components
 
 DENSE_LIMIT = 3000  # no n x n array above this size unless the user asks for one
 
@@ -51,6 +52,8 @@ class UnitMass:
 
 class BaseOperator:
     """What the concrete operators share. Subclasses give `_stiffness(b)` = K b and `todense()`."""
+
+    bodies: Any = None  # Components, where there are at least two independent bodies
 
     def __init__(self, size: int, mass: Mass | None, constant: bool) -> None:
         self.size = size
@@ -88,7 +91,10 @@ class BaseOperator:
         return None
 
     def components(self) -> Array | None:
-        return None
+        """Label of each coordinate's independent body, None where there is only one."""
+        if self.bodies is None:
+            return None
+        return np.repeat(self.bodies.labels, self.size // self.bodies.labels.size)
 
     def diagonal(self) -> Array | None:
         """Diagonal of K, where it is known without products."""
@@ -188,13 +194,10 @@ class SparseOperator(BaseOperator):
     def diagonal(self) -> Array | None:
         return self.scaled.diagonal() if self.scaled is not None else None
 
-    def components(self) -> Array | None:
-        return self._components
-
     @cached_property
-    def _components(self) -> Array | None:
-        count, label = connected_components(self.K, directed=False)
-        return label if count > 1 else None
+    def bodies(self) -> Components | None:
+        count, labels = connected_components(self.K, directed=False)
+        return Components(labels) if count > 1 else None
 
 
 class BlockOperator(BaseOperator):
@@ -210,14 +213,14 @@ class BlockOperator(BaseOperator):
         constant: bool = False,
         low: float | None = None,
         pairwise: bool = False,
-        labels: Array | None = None,
+        bodies: Components | None = None,
     ) -> None:
         """low: a proven lower bound of the spectrum [1/s^2], K = K+ - K- with M^-1 K- <= -low;
         pairwise: K+ is a sum of terms between two particles, each positive semidefinite;
-        labels: independent body of each particle, where the system has found them already."""
+        bodies: the independent ones, where the system has found them already."""
         super().__init__(3 * (len(indptr) - 1), mass, constant)
         self.indptr, self.indices, self.blocks = indptr, indices, blocks
-        self._low, self._pairwise, self._labels = low, pairwise, labels
+        self._low, self._pairwise, self.bodies = low, pairwise, bodies
 
     @cached_property
     def scaled(self) -> Array:
@@ -283,9 +286,6 @@ class BlockOperator(BaseOperator):
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         own = self.scaled[rows == self.indices]
         return own[:, [0, 1, 2], [0, 1, 2]].ravel()
-
-    def components(self) -> Array | None:
-        return None if self._labels is None else np.repeat(self._labels, 3)
 
 
 class MatvecOperator(BaseOperator):

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from .mesh import Mesh, grid_tets, mesh_of_tets
+from .grids import grid_tets
+from .mesh import Mesh, mesh_of_tets
 
-ACROSS = 4  # vertices along each side of the square cross-section
+ACROSS = 4  # vertices along each side of the cross-section
 
 
 def coil(
@@ -18,21 +19,32 @@ def coil(
     radius: float = 0.05,
     wire: float = 0.01,
     height: float = 0.3,
+    across: tuple[int, int] = (ACROSS, ACROSS),
 ) -> Mesh:
     """A wire of square cross-section (side `wire`) wound `turns` times up the z axis.
 
     radius: of the helix, to the middle of the wire; height: between the middles of both ends [m].
-    vertices: a multiple of 16, the 4 x 4 vertices of each cross-section.
+    across: vertices of a cross-section outwards and upwards; `vertices` is a multiple of their
+    product. Sets: 'bottom', 'top' (the cross-sections at both ends).
+
+    The default has the 8000 vertices of Luan and Michels (2018). coil(1164, across=(3, 4)) has
+    1164 particles and 5591 edges; Michels, Sobottka and Weber (2014) name 1167 and 5600, which
+    no grid of cross-sections meets.
     """
-    sections, remainder = divmod(vertices, ACROSS * ACROSS)
+    if min(across) < 2:
+        raise InputError(f"coil across = {across}: give at least two vertices each way")
+    section = across[0] * across[1]
+    sections, remainder = divmod(vertices, section)
     if remainder or sections < 2:
-        near = max(2, round(vertices / ACROSS**2)) * ACROSS**2
+        near = max(2, round(vertices / section)) * section
         raise InputError(
-            f"coil of {vertices} vertices: give a multiple of 16 from 32 on, such as {near}"
+            f"coil of {vertices} vertices: give a multiple of {section} from {2 * section} on, "
+            f"such as {near}"
         )
     _require_room(turns, radius, wire, height)
-    grid = (sections, ACROSS, ACROSS)
-    return mesh_of_tets(_positions(sections, turns, radius, wire, height), grid_tets(grid))
+    positions = _positions(sections, across, turns, radius, wire, height)
+    ends = {"bottom": np.arange(section), "top": np.arange(vertices - section, vertices)}
+    return mesh_of_tets(positions, grid_tets((sections, *across)), ends)
 
 
 def _require_room(turns: float, radius: float, wire: float, height: float) -> None:
@@ -48,7 +60,14 @@ def _require_room(turns: float, radius: float, wire: float, height: float) -> No
         )
 
 
-def _positions(sections: int, turns: float, radius: float, wire: float, height: float) -> Array:
+def _positions(
+    sections: int,
+    across: tuple[int, int],
+    turns: float,
+    radius: float,
+    wire: float,
+    height: float,
+) -> Array:
     """Cross-sections normal to the helix c(angle), spanned by the radial direction and t x radial.
 
     (tangent, radial, t x radial) is right-handed, as grid_tets needs it.
@@ -61,10 +80,10 @@ def _positions(sections: int, turns: float, radius: float, wire: float, height: 
     tangent = np.stack([-radius * sin, radius * cos, zero + rise], axis=1)
     tangent /= np.hypot(radius, rise)
     normal = np.cross(tangent, radial)
-    side = np.linspace(-0.5 * wire, 0.5 * wire, ACROSS)
+    outwards, upwards = (np.linspace(-0.5 * wire, 0.5 * wire, count) for count in across)
     positions = (
         centre[:, None, None]
-        + side[:, None, None] * radial[:, None, None]
-        + side[:, None] * normal[:, None, None]
+        + outwards[:, None, None] * radial[:, None, None]
+        + upwards[:, None] * normal[:, None, None]
     )
     return positions.reshape(-1, 3)

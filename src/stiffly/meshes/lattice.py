@@ -7,6 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from ..errors import InputError
+from .grids import quad_sheet
 from .mesh import Mesh
 
 
@@ -50,12 +51,7 @@ def _skin(number: np.ndarray) -> np.ndarray:
         sheets = np.moveaxis(number, axis, 0)
         if axis == 1:  # (z, x) is the pair of axes that turns right-handed about y
             sheets = sheets.transpose(0, 2, 1)
-        triangles.append(_sheet(sheets[-1]))
+        triangles.append(quad_sheet(sheets[-1]))
         if len(sheets) > 1:
-            triangles.append(_sheet(sheets[0])[:, ::-1])
+            triangles.append(quad_sheet(sheets[0])[:, ::-1])
     return np.concatenate(triangles)
-
-
-def _sheet(quad: np.ndarray) -> np.ndarray:
-    a, b, c, d = (q.ravel() for q in (quad[:-1, :-1], quad[1:, :-1], quad[1:, 1:], quad[:-1, 1:]))
-    return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import permutations
 
 import numpy as np
 
@@ -20,20 +20,41 @@ class Mesh:
     """positions (N, 3) [m], edges (m, 2), tets (t, 4), surface triangles (s, 3) facing outwards.
 
     A tet (a, b, c, d) has positive volume: (b - a) . ((c - a) x (d - a)) > 0.
+    edge_groups: rows of `edges` by kind, such as 'structural', 'shear', 'bending'.
+    vertex_sets: rows of `positions` by place, such as 'bottom', 'border', 'top'.
     """
 
     positions: Array
     edges: np.ndarray
     tets: np.ndarray = field(default_factory=lambda: _no_rows(4))
     triangles: np.ndarray = field(default_factory=lambda: _no_rows(3))
+    edge_groups: Mapping[str, np.ndarray] = field(default_factory=dict)
+    vertex_sets: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-def mesh_of_tets(positions: Array, tets: np.ndarray) -> Mesh:
+def grouped_edges(groups: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """All edges (m, 2), group after group, and the rows of each group; empty groups are left out.
+
+    Inside a group edges are sorted with i < j.
+    """
+    edges, rows, start = [_no_rows(2)], {}, 0
+    for name, pairs in groups.items():
+        if len(pairs):
+            edges.append(unique_rows(np.sort(pairs, axis=1)))
+            rows[name] = np.arange(start, start + len(edges[-1]))
+            start += len(edges[-1])
+    return np.concatenate(edges), rows
+
+
+def mesh_of_tets(
+    positions: Array, tets: np.ndarray, vertex_sets: Mapping[str, np.ndarray] | None = None
+) -> Mesh:
     """A mesh with the edges and the surface of its tets; InputError names an inverted one."""
     bad = np.flatnonzero(~(tet_volumes(positions, tets) > 0.0))
     if bad.size:
         raise InputError(f"tet {bad[0]} is flat or inverted: check the shape's dimensions")
-    return Mesh(positions, tet_edges(tets), tets, tet_surface(tets))
+    sets = vertex_sets or {}
+    return Mesh(positions, tet_edges(tets), tets, tet_surface(tets), vertex_sets=sets)
 
 
 def tet_volumes(positions: Array, tets: np.ndarray) -> Array:
@@ -46,30 +67,27 @@ def tet_edges(tets: np.ndarray) -> np.ndarray:
     """Unique edges (m, 2), i < j, sorted."""
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     edges = np.concatenate([tets[:, pair] for pair in pairs])
-    return np.unique(np.sort(edges, axis=1), axis=0)
+    return unique_rows(np.sort(edges, axis=1))
 
 
 def tet_surface(tets: np.ndarray) -> np.ndarray:
     """Faces (s, 3) that belong to one tet only, facing outwards."""
     faces = np.concatenate([tets[:, f] for f in ([0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3])])
     _, first, count = np.unique(
-        np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True
+        row_keys(np.sort(faces, axis=1)), return_index=True, return_counts=True
     )
     return faces[np.sort(first[count == 1])]
 
 
-def grid_tets(shape: tuple[int, int, int]) -> np.ndarray:
-    """Six tets per cell of a vertex grid (row-major numbering), the same in every cell.
+def unique_rows(rows: np.ndarray) -> np.ndarray:
+    """The different rows of indices, sorted."""
+    _, first = np.unique(row_keys(rows), return_index=True)
+    return rows[first]
 
-    Each tet is a walk from the cell's first to its last corner, one axis at a time (Kuhn): cells
-    agree on the diagonals of the faces they share.
-    """
-    strides = np.array([shape[1] * shape[2], shape[2], 1])
-    corner = np.indices([n - 1 for n in shape]).reshape(3, -1).T @ strides
-    tets = []
-    for axes in permutations(range(3)):
-        walk = np.concatenate([[0], np.cumsum(strides[list(axes)])])
-        even = np.linalg.det(np.eye(3)[list(axes)]) > 0.0
-        order = [0, 1, 2, 3] if even else [0, 2, 1, 3]
-        tets.append(corner[:, None] + walk[order])
-    return np.stack(tets, axis=1).reshape(-1, 4)
+
+def row_keys(rows: np.ndarray) -> np.ndarray:
+    """One integer per row of indices, in the order of the rows: sorts far faster than rows do."""
+    base = 1 + int(rows.max(initial=0))
+    if base ** rows.shape[1] > np.iinfo(np.int64).max:
+        return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    return rows.astype(np.int64) @ base ** np.arange(rows.shape[1] - 1, -1, -1, dtype=np.int64)

@@ -1,6 +1,17 @@
 """Compiled kernels (numba), same names and signatures as `kernels.reference`, tested equal."""
 
 from .blocks import *  # noqa: F403
+from .bodies import *  # noqa: F403
 from .csr import *  # noqa: F403
+from .face_springs import *  # noqa: F403
+from .listed_pairs import *  # noqa: F403
+from .neighbours import *  # noqa: F403
+from .pairs import *  # noqa: F403
+from .polar import *  # noqa: F403
 from .spectral import *  # noqa: F403
 from .springs import *  # noqa: F403
+from .stokes import *  # noqa: F403
+from .tet_assembly import *  # noqa: F403
+from .tet_tangents import *  # noqa: F403
+from .tets import *  # noqa: F403
+from .wind import *  # noqa: F403

@@ -1,9 +1,12 @@
-"""Springs E = k/2 (|d| - l)^2: energy, gradient and 3x3 tangent blocks, one particle per task.
+"""Springs: energy, gradient, 3x3 tangent blocks and products, one particle per task.
 
+With e = |d| - l, the linear law is E = k/2 e^2 and the cubic one E = k (e^2/2 + e^4/(4 l^2)).
 Every spring appears twice, once in the row of each end (a half-spring), so each particle gathers
 its own sum: no races, and the same bits whatever the number of threads.  Index arrays are
-unsigned (see blocks.py).  A spring of length zero has no direction: it pulls nowhere, and its
-tangent is k I.
+unsigned (see blocks.py).  A spring of length zero has no direction: it pulls nowhere, and is as
+stiff in every direction as it is along itself.  `cubic` does not change inside a loop, so the
+linear law does not pay for it.  Multiply-adds are not fused here:
+it gains nothing, and the serial and the threaded loop would fuse different ones.
 """
 
 from __future__ import annotations
@@ -15,44 +18,124 @@ from numba import njit, prange
 
 from .threads import PARALLEL_ROWS
 
-__all__ = ["NO_SLOT", "spring_blocks", "spring_energy", "spring_gradient"]
+__all__ = [
+    "NO_SLOT",
+    "spring_blocks",
+    "spring_energy",
+    "spring_gradient",
+    "spring_product",
+    "spring_yield",
+]
 
 NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a fixed end)
 
 _CHUNK = 256  # springs summed in order before the chunks are: keeps rounding off the ledger
+_ROUNDING = 1.0 + 1e-12  # a spring that sits at its limit does not yield again
 
 
 @njit(cache=True, inline="always")
-def _chunk_energy(c, x, edges, stiffness, rest):
-    total = 0.0
-    first = np.uint64(c) * np.uint64(_CHUNK)
-    for s in range(first, min(first + np.uint64(_CHUNK), np.uint64(len(edges)))):
-        e = edges[s]
-        a = x[e[0]]
-        b = x[e[1]]
-        stretch = math.sqrt((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2 + (b[2] - a[2]) ** 2) - rest[s]
-        total += 0.5 * stiffness[s] * stretch * stretch
-    return total
+def _length(x, e):
+    a = x[e[0]]
+    b = x[e[1]]
+    return math.sqrt((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2 + (b[2] - a[2]) ** 2)
+
+
+@njit(cache=True, inline="always")
+def _spring_energy(length, stiffness, rest, cubic):
+    stretch = length - rest
+    energy = 0.5 * stiffness * stretch * stretch
+    if cubic:
+        strain = stretch / rest
+        energy *= 1.0 + 0.5 * strain * strain
+    return energy
+
+
+@njit(cache=True, inline="always")
+def _across(square, stiffness, rest, cubic):
+    """Force divided by length, which is the stiffness across the spring; < 0 if compressed."""
+    length = math.sqrt(square)
+    ratio = 0.0 if square == 0.0 else rest / length
+    across = stiffness * (1.0 - ratio)
+    if cubic:
+        strain = length / rest - 1.0
+        across *= 1.0 + strain * strain
+    return across
+
+
+@njit(cache=True, inline="always")
+def _tangent(square, stiffness, rest, cubic):
+    """a, b of the tangent a I + b d d^T."""
+    length = math.sqrt(square)
+    inverse = 0.0 if square == 0.0 else 1.0 / length
+    ratio = rest * inverse
+    across = stiffness * (1.0 - ratio)
+    extra = stiffness * ratio * (inverse * inverse)  # (along - across) / |d|^2
+    if cubic:
+        strain = length / rest - 1.0
+        more = 1.0 + strain * strain
+        along = 1.0 + 3.0 * strain * strain  # times the stiffness
+        across = stiffness * along if square == 0.0 else across * more
+        extra = stiffness * (along - more * (1.0 - ratio)) * (inverse * inverse)
+    return across, extra
 
 
 @njit(cache=True)
-def _energy(x, edges, stiffness, rest, chunks):
+def _energy(x, edges, stiffness, rest, cubic, chunks):
+    m = np.uint64(len(edges))
     for c in range(chunks.size):
-        chunks[c] = _chunk_energy(c, x, edges, stiffness, rest)
+        total = 0.0
+        first = np.uint64(c) * np.uint64(_CHUNK)
+        for s in range(first, min(first + np.uint64(_CHUNK), m)):
+            total += _spring_energy(_length(x, edges[s]), stiffness[s], rest[s], cubic)
+        chunks[c] = total
 
 
-def spring_energy(x, edges, stiffness, rest):
+def spring_energy(x, edges, stiffness, rest, cubic=False):
     """Energy [J]. x (N, 3) [m], edges (m, 2), stiffness (m,) [N/m], rest (m,) [m].
 
     Serial: at 2 ns a spring threads do not pay.
     """
     chunks = np.empty(-(-len(edges) // _CHUNK))
-    _energy(x, edges, stiffness, rest, chunks)
+    _energy(x, edges, stiffness, rest, cubic, chunks)
     return float(chunks.sum())
 
 
-@njit(cache=True, inline="always", fastmath={"contract"})
-def _row_gradient(i, x, start, neighbour, stiffness, rest):
+@njit(cache=True)
+def _yield(x, edges, stiffness, rest, limit, cubic, chunks):
+    m = np.uint64(len(edges))
+    for c in range(chunks.size):
+        total = 0.0
+        first = np.uint64(c) * np.uint64(_CHUNK)
+        for s in range(first, min(first + np.uint64(_CHUNK), m)):
+            length = _length(x, edges[s])
+            strain = length / rest[s] - 1.0
+            if abs(strain) > _ROUNDING * limit[s] and length > 0.0:
+                new = length / (1.0 + math.copysign(limit[s], strain))
+                total += _spring_energy(length, stiffness[s], rest[s], cubic)
+                total -= _spring_energy(length, stiffness[s], new, cubic)
+                rest[s] = new
+        chunks[c] = total
+
+
+def spring_yield(x, edges, stiffness, rest, limit, cubic=False):
+    """Where |L/l - 1| > limit (m,), in place: the rest length l at which it equals the limit.
+
+    Returns the elastic energy [J] that is lost.  A spring of length zero is left as it is.
+    """
+    chunks = np.empty(-(-len(edges) // _CHUNK))
+    _yield(x, edges, stiffness, rest, limit, cubic, chunks)
+    return float(chunks.sum())
+
+
+@njit(cache=True, inline="always")
+def _add(row, g):
+    row[0] += g[0]
+    row[1] += g[1]
+    row[2] += g[2]
+
+
+@njit(cache=True, inline="always")
+def _row_gradient(i, x, start, neighbour, stiffness, rest, cubic):
     r = x[i]
     g0 = 0.0
     g1 = 0.0
@@ -62,40 +145,79 @@ def _row_gradient(i, x, start, neighbour, stiffness, rest):
         d0 = r[0] - q[0]
         d1 = r[1] - q[1]
         d2 = r[2] - q[2]
-        square = d0 * d0 + d1 * d1 + d2 * d2
-        ratio = 0.0 if square == 0.0 else rest[p] / math.sqrt(square)
-        scale = stiffness[p] * (1.0 - ratio)
+        scale = _across(d0 * d0 + d1 * d1 + d2 * d2, stiffness[p], rest[p], cubic)
         g0 += scale * d0
         g1 += scale * d1
         g2 += scale * d2
     return g0, g1, g2
 
 
-@njit(cache=True, fastmath={"contract"})
-def _gradient_serial(x, start, neighbour, stiffness, rest, out):
+@njit(cache=True)
+def _gradient_serial(x, start, neighbour, stiffness, rest, cubic, out):
     for i in range(x.shape[0]):
-        g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest)
-        out[i, 0] += g[0]
-        out[i, 1] += g[1]
-        out[i, 2] += g[2]
+        g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest, cubic)
+        _add(out[i], g)
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _gradient_parallel(x, start, neighbour, stiffness, rest, out):
+@njit(cache=True, parallel=True)
+def _gradient_parallel(x, start, neighbour, stiffness, rest, cubic, out):
     for i in prange(x.shape[0]):
-        g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest)
-        out[i, 0] += g[0]
-        out[i, 1] += g[1]
-        out[i, 2] += g[2]
+        g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest, cubic)
+        _add(out[i], g)
 
 
-def spring_gradient(x, start, neighbour, stiffness, rest, out):
+def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
     """Adds dE/dx [N] to out (N, 3).
 
     start (N + 1,), neighbour (2m,): half-springs of each particle; stiffness, rest (2m,) theirs.
     """
     gradient = _gradient_serial if len(x) < PARALLEL_ROWS else _gradient_parallel
-    gradient(x, start, neighbour, stiffness, rest, out)
+    gradient(x, start, neighbour, stiffness, rest, cubic, out)
+
+
+@njit(cache=True, inline="always")
+def _row_product(i, x, start, neighbour, stiffness, rest, cubic, b):
+    r = x[i]
+    u = b[i]
+    g0 = 0.0
+    g1 = 0.0
+    g2 = 0.0
+    for p in range(start[i], start[i + np.uint64(1)]):
+        q = x[neighbour[p]]
+        w = b[neighbour[p]]
+        d0 = r[0] - q[0]
+        d1 = r[1] - q[1]
+        d2 = r[2] - q[2]
+        square = d0 * d0 + d1 * d1 + d2 * d2
+        across, extra = _tangent(square, stiffness[p], rest[p], cubic)
+        w0 = u[0] - w[0]
+        w1 = u[1] - w[1]
+        w2 = u[2] - w[2]
+        extra *= d0 * w0 + d1 * w1 + d2 * w2
+        g0 += across * w0 + extra * d0
+        g1 += across * w1 + extra * d1
+        g2 += across * w2 + extra * d2
+    return g0, g1, g2
+
+
+@njit(cache=True)
+def _product_serial(x, start, neighbour, stiffness, rest, cubic, b, out):
+    for i in range(x.shape[0]):
+        g = _row_product(np.uint64(i), x, start, neighbour, stiffness, rest, cubic, b)
+        _add(out[i], g)
+
+
+@njit(cache=True, parallel=True)
+def _product_parallel(x, start, neighbour, stiffness, rest, cubic, b, out):
+    for i in prange(x.shape[0]):
+        g = _row_product(np.uint64(i), x, start, neighbour, stiffness, rest, cubic, b)
+        _add(out[i], g)
+
+
+def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
+    """Adds (d2E/dx2) b [N] to out, b and out (N, 3): nothing is assembled."""
+    product = _product_serial if len(x) < PARALLEL_ROWS else _product_parallel
+    product(x, start, neighbour, stiffness, rest, cubic, b, out)
 
 
 @njit(cache=True, inline="always")
@@ -111,9 +233,10 @@ def _add_block(block, b00, b11, b22, b01, b02, b12):
     block[7] += b12
 
 
-@njit(cache=True, inline="always", fastmath={"contract"})
-def _row_blocks(i, x, start, neighbour, stiffness, rest, diagonal, slot, blocks):
+@njit(cache=True, inline="always")
+def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks):
     """Writes particle i's block row; returns its share of the negative stiffness."""
+    cubic, secant = law
     r = x[i]
     own = blocks[diagonal[i]]
     press = 0.0
@@ -123,15 +246,15 @@ def _row_blocks(i, x, start, neighbour, stiffness, rest, diagonal, slot, blocks)
         d1 = r[1] - q[1]
         d2 = r[2] - q[2]
         square = d0 * d0 + d1 * d1 + d2 * d2
-        ratio = 0.0 if square == 0.0 else rest[p] / math.sqrt(square)
-        across = stiffness[p] * (1.0 - ratio)  # stiffness across the spring, < 0 if compressed
-        along = 0.0 if square == 0.0 else stiffness[p] * ratio / square
-        b00 = across + along * d0 * d0
-        b11 = across + along * d1 * d1
-        b22 = across + along * d2 * d2
-        b01 = along * d0 * d1
-        b02 = along * d0 * d2
-        b12 = along * d1 * d2
+        across, extra = _tangent(square, stiffness[p], rest[p], cubic)
+        if secant:
+            extra = 0.0
+        b00 = across + extra * d0 * d0
+        b11 = across + extra * d1 * d1
+        b22 = across + extra * d2 * d2
+        b01 = extra * d0 * d1
+        b02 = extra * d0 * d2
+        b12 = extra * d1 * d2
         _add_block(own, b00, b11, b22, b01, b02, b12)
         if slot[p] == NO_SLOT:
             press += 0.5 * max(0.0, -across)
@@ -141,31 +264,34 @@ def _row_blocks(i, x, start, neighbour, stiffness, rest, diagonal, slot, blocks)
     return press
 
 
-@njit(cache=True, fastmath={"contract"})
-def _blocks_serial(x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed):
+@njit(cache=True)
+def _blocks_serial(x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks, pressed):
     for i in range(x.shape[0]):
         if diagonal[i] != NO_SLOT:
             pressed[i] += _row_blocks(
-                np.uint64(i), x, start, neighbour, stiffness, rest, diagonal, slot, blocks
+                np.uint64(i), x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks
             )
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _blocks_parallel(x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed):
+@njit(cache=True, parallel=True)
+def _blocks_parallel(x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks, pressed):
     for i in prange(x.shape[0]):
         if diagonal[i] != NO_SLOT:
             pressed[i] += _row_blocks(
-                np.uint64(i), x, start, neighbour, stiffness, rest, diagonal, slot, blocks
+                np.uint64(i), x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks
             )
 
 
-def spring_blocks(x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed):
+def spring_blocks(
+    x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed, cubic=False, secant=False
+):
     """Adds the tangent d2E/dx2 [N/m] to blocks (nnz, 3, 3), and to pressed (N,) the sum of
-    w = k (l/L - 1) over each particle's compressed springs (w/2 where the other end is fixed).
+    -f/L > 0 over each particle's compressed springs (half of it where the other end is fixed).
 
     diagonal (N,): slot of each particle's own block, slot (2m,): slot of each half-spring's
     coupling block; NO_SLOT for fixed particles.
+    secant: instead of the tangent (f/L) I for every spring, the matrix K(x) with dE/dx = K(x) x.
     """
     add = _blocks_serial if len(x) < PARALLEL_ROWS else _blocks_parallel
-    flat = blocks.reshape(-1, 9)
-    add(x, start, neighbour, stiffness, rest, diagonal, slot, flat, pressed)
+    half = (start, neighbour, stiffness, rest)
+    add(x, *half, (cubic, secant), diagonal, slot, blocks.reshape(-1, 9), pressed)

@@ -1,6 +1,15 @@
 """Plain NumPy twins of the compiled kernels: slow, short, and what the tests trust."""
 
 from .blocks import *  # noqa: F403
+from .bodies import *  # noqa: F403
 from .csr import *  # noqa: F403
+from .face_springs import *  # noqa: F403
+from .listed_pairs import *  # noqa: F403
+from .neighbours import *  # noqa: F403
+from .pairs import *  # noqa: F403
+from .polar import *  # noqa: F403
 from .spectral import *  # noqa: F403
 from .springs import *  # noqa: F403
+from .stokes import *  # noqa: F403
+from .tets import *  # noqa: F403
+from .wind import *  # noqa: F403

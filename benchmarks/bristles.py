@@ -1,0 +1,101 @@
+"""A brush: independent bristles evaluated one by one, against one Krylov space for all of them.
+
+    python benchmarks/bristles.py [bristles]
+
+A bristle has 5 cross-sections of 4 particles, the lowest one held: 48 coordinates, E = 3.2e10 Pa,
+G = 1e9 Pa, 0.12 mm thick, 18 to 22 mm long.  One exprb42 step of 1500 bristles is timed with
+method='batched' and with method='lanczos' (its basis may take 1 GB), the matrix functions to 1e-6;
+and with Chebyshev, what `auto` would take otherwise, up to h omega = 1000 (its cost is proportional
+to that).  Errors: |x - exact| / |displacement in the step|, likewise v, on the first bristles,
+against exprb42 with the full eigenbasis of those bristles alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from common import median_seconds, table
+
+from stiffly.bodies import Gravity, System, fibers
+from stiffly.contracts import State
+from stiffly.errors import NotConverged
+from stiffly.integrators import ExponentialRosenbrock
+
+SECTIONS, THICKNESS, LENGTH = 5, 1.2e-4, 0.02  # [m]
+YOUNG, SHEAR, DENSITY = 3.2e10, 1e9, 1300.0  # [Pa], [Pa], [kg/m^3]
+STEPS = (1e-6, 1e-5, 1e-4, 4e-4, 2e-3, 7.5e-3)
+TOL = 1e-6
+CHECKED = 4  # bristles whose error is measured
+
+
+def brush(count: int, seed: int = 0):
+    """System and state of `count` straight bristles, 18 to 22 mm long, tips at about 1 m/s.
+
+    Straight, because a bent one has compressed springs: exprb steps must then be far smaller.
+    """
+    rng = np.random.default_rng(seed)
+    numbers = rng.uniform(-1, 1, (count, 3))  # the same first rows whatever the count
+    lines = np.zeros((count, SECTIONS, 3))
+    lines[:, :, 2] = np.linspace(0.0, LENGTH, SECTIONS) * (1.0 + 0.1 * numbers[:, :1])
+    lines[:, :, 0] = 5e-3 * np.arange(count)[:, None]
+    material = dict(thickness=THICKNESS, young=YOUNG, torsional=SHEAR, density=DENSITY)
+    body = fibers(lines, normal=(1.0, 0.0, 0.0), **material)
+    system = System(body.mass, [body.part, Gravity()], body.root, body.positions)
+    v = np.zeros((count, SECTIONS, 4, 3))
+    v[..., :2] = numbers[:, None, None, 1:] * np.linspace(0.0, 1.0, SECTIONS)[:, None, None] ** 2
+    return system.bind(body.positions, v.reshape(-1, 3))
+
+
+def one_step(system, state, h, method):
+    return ExponentialRosenbrock((0.75,), tol=TOL, method=method).step(system, state, h, None)
+
+
+def relative_errors(new: State, exact: State, old: State) -> str:
+    n = exact.x.size
+    pairs = ((new.x[:n], exact.x, old.x[:n]), (new.v[:n], exact.v, old.v[:n]))
+    errors = [np.linalg.norm(a - b) / np.linalg.norm(b - c) for a, b, c in pairs]
+    return "{:.0e}, {:.0e}".format(*errors)
+
+
+def attempt(system, state, h, method, exact, repeats):
+    """Seconds (or None), and the errors or the reason why there are none."""
+    start = time.perf_counter()
+    try:
+        new = one_step(system, state, h, method).state
+    except NotConverged:
+        return time.perf_counter() - start, "did not converge"
+    seconds = median_seconds(lambda: one_step(system, state, h, method), repeats)
+    return seconds, relative_errors(new, exact, state)
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1500
+    system, state = brush(count)
+    few, few_state = brush(CHECKED)
+    A = system.tangent(state).stiffness
+    omega = np.sqrt(few.tangent(few_state).stiffness.eigenbasis()[0].max())
+    one_step(system, state, 1e-9, "batched")  # compiles
+    one_step(system, state, 1e-9, "lanczos")
+    print(f"{count} bristles, {A.size} coordinates, omega_max = {omega:.2e} 1/s\n")
+    rows = []
+    for h in STEPS:
+        exact = one_step(few, few_state, h, "dense").state
+        fast, ours = attempt(system, state, h, "batched", exact, 5)
+        slow, theirs = attempt(system, state, h, "lanczos", exact, 1)
+        ratio = f"{'> ' if 'not' in theirs else ''}{slow / fast:.1f}x"
+        times = [f"{1e3 * fast:.0f} ms", f"{1e3 * slow:.0f} ms", ""]
+        if h * omega < 1000.0:
+            times[2] = f"{1e3 * attempt(system, state, h, 'chebyshev', exact, 1)[0]:.0f} ms"
+        chosen = one_step(system, state, h, "auto").notes["method"].split(",")[0]
+        rows.append((f"{h:g} s", f"{h * omega:.1e}", *times, ratio, ours, theirs, chosen))
+    header = (
+        *("step", "h omega", "batched", "Lanczos", "Chebyshev", "Lanczos / batched"),
+        *("errors x, v batched", "Lanczos", "auto takes"),
+    )
+    print(table(header, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Springs that keep tetrahedra from collapsing."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from ..kernels import cpu
+from .checks import as_numbers, per_element
+from .part import Particles
+from .pattern import BlockPattern
+
+
+class FaceSprings:
+    """E = sum k/2 (|x_a - (x_b + x_c + x_d)/3| - l)^2, four springs in each tet.
+
+    Each joins a vertex to the centre of the opposite face (Michels, Luan, Tokman 2017, Sec. 4.1):
+    the springs along the edges alone let a tet turn inside out.  tets (t, 4): particle indices;
+    stiffness k [N/m]: one number or (t,).  Lengths l are those of the rest positions (N, 3),
+    given here or to the System.
+    """
+
+    def __init__(
+        self,
+        tets: Any,
+        stiffness: Any,
+        *,
+        rest_positions: Any = None,
+        name: str = "elastic",
+    ) -> None:
+        self.name = name
+        self.tets = _as_tets(tets)
+        self.stiffness = per_element("stiffness", stiffness, len(self.tets))
+        self._require(self.stiffness >= 0.0, "stiffness is negative", "give k >= 0 in N/m")
+        self.rest = None
+        if rest_positions is not None:
+            self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        self._require(
+            (self.tets < particles.count).all(axis=1),
+            f"there are only {particles.count} particles",
+            f"number them 0 to {particles.count - 1}",
+        )
+        return np.concatenate([self.tets[:, pair] for pair in combinations(range(4), 2)])
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedFaceSprings:
+        rest = self.rest
+        if rest is None:
+            if particles.rest is None:
+                raise InputError(
+                    "face springs have no rest lengths: give FaceSprings(..., rest_positions=X) "
+                    "or System(..., rest=X)"
+                )
+            rest = self._lengths(particles.rest)
+        return PreparedFaceSprings(self.tets, self.stiffness, rest, pattern)
+
+    def _lengths(self, positions: Array) -> Array:
+        """(t, 4) [m]."""
+        if positions.ndim != 2 or positions.shape[1] != 3:
+            raise InputError(f"rest_positions has shape {positions.shape}, but (N, 3) is needed")
+        self._require(
+            (self.tets < len(positions)).all(axis=1),
+            f"rest_positions has only {len(positions)} particles",
+            "give a rest position for each",
+        )
+        corners = positions[self.tets]
+        offsets = (4.0 * corners - corners.sum(axis=1, keepdims=True)) / 3.0
+        lengths = np.linalg.norm(offsets, axis=2)
+        self._require(
+            (lengths > 0.0).all(axis=1),
+            "a vertex lies at the centre of the opposite face at rest",
+            "leave flat tets out",
+        )
+        return lengths
+
+    def _require(self, good: Any, cause: str, remedy: str) -> None:
+        """InputError that names the first tet that is not good."""
+        bad = np.flatnonzero(~good)
+        if bad.size:
+            raise InputError(f"{_label(self.tets, bad[0])}: {cause}; {remedy}")
+
+
+class PreparedFaceSprings:
+    """Corners sorted by particle, each with the slots of its four blocks."""
+
+    linear = False
+    bounded = True
+    pairwise = False
+
+    # Why `pressed` bounds the spectrum. A spring acts on w = u_a - (u_b + u_c + u_d)/3 as springs
+    # between two particles act on u_i - u_j (see springs.py): w^T K w >= -p |w|^2, and
+    #     |w|^2 <= 2 |u_a|^2 + 2 |(u_b + u_c + u_d)/3|^2 <= 2 (|u_a|^2 + sum of |u_b|^2 / 3).
+    # So p at the vertex and p/3 at each corner of the face. K <= 2 diag(K) does not hold: the
+    # corners of the face have 1/9 on the diagonal.
+
+    def __init__(
+        self, tets: np.ndarray, stiffness: Array, rest: Array, pattern: BlockPattern
+    ) -> None:
+        corners = tets.ravel()
+        order = np.argsort(corners, kind="stable")
+        start = np.searchsorted(corners[order], np.arange(pattern.count + 1))
+        self._springs = (tets.astype(np.uint32), stiffness, rest)
+        self._corners = (start.astype(np.uint32), order.astype(np.uint32))
+        rows, columns = np.repeat(corners, 4), np.repeat(tets, 4, axis=0).ravel()
+        self._slots = (pattern.diagonal, pattern.slots(rows, columns).reshape(-1, 4))
+
+    def energy(self, x: Array) -> float:
+        return cpu.face_spring_energy(x, *self._springs)
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        cpu.face_spring_gradient(x, *self._springs, *self._corners, out)
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
+        cpu.face_spring_blocks(x, *self._springs, *self._corners, *self._slots, blocks, pressed)
+
+    def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
+        """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out."""
+        pressed = np.zeros(len(x)) if pressed is None else pressed
+        half = (*self._corners, *self._slots)
+        cpu.face_spring_blocks(x, *self._springs, *half, blocks, pressed, True)
+
+
+def _as_tets(tets: Any) -> np.ndarray:
+    array = np.asarray(tets)
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise InputError(f"tets has shape {array.shape}, but (t, 4) is needed")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InputError("tets must be integers: they are particle indices")
+    array = array.astype(np.int64)
+    corners = np.sort(array, axis=1)
+    for bad, cause in (
+        (np.flatnonzero((array < 0).any(axis=1)), "a particle index is negative"),
+        (np.flatnonzero((np.diff(corners, axis=1) == 0).any(axis=1)), "a particle comes twice"),
+    ):
+        if bad.size:
+            raise InputError(f"{_label(array, bad[0])}: {cause}")
+    return array
+
+
+def _label(tets: np.ndarray, which: int) -> str:
+    return f"tet {which} ({'-'.join(map(str, tets[which]))})"

@@ -1,0 +1,82 @@
+"""Forces that vary with time only: uniform fields and forces on chosen particles.
+
+They are forcing, not potentials: their work goes to the ledger as *added*.  A field that never
+changes is `Gravity`, whose work is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, Power
+from ..errors import InputError
+from .checks import as_indices, as_numbers
+from .part import Particles
+from .pattern import BlockPattern
+
+
+class Field:
+    """Every particle is accelerated by a(t) (3,) [m/s^2]: force m_i a(t)."""
+
+    name = "field"
+
+    def __init__(self, acceleration: Callable[[float], Any] | Any) -> None:
+        self._at = vector_of_time("field acceleration", acceleration)
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        return np.empty((0, 2), dtype=np.int64)
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedForcing:
+        mass = particles.mass[:, None]
+        return PreparedForcing(lambda t: mass * self._at(t))
+
+
+class Force:
+    """A force f(t) (3,) [N] on each of the given particles, constant or a function of time."""
+
+    name = "force"
+
+    def __init__(self, particles: Any, force: Callable[[float], Any] | Any) -> None:
+        self._particles, self._at = particles, vector_of_time("force", force)
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        return np.empty((0, 2), dtype=np.int64)
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedForcing:
+        chosen = np.zeros((particles.count, 1))
+        chosen[as_indices("force", self._particles, particles.count)] = 1.0
+        return PreparedForcing(lambda t: chosen * self._at(t))
+
+
+class PreparedForcing:
+    """forces(t) (N, 3) [N], the same wherever the particles are."""
+
+    time_dependent = True
+    velocity_dependent = False
+    symmetric = True
+
+    def __init__(self, forces: Callable[[float], Array]) -> None:
+        self._forces = forces
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        out += self._forces(t)
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        """Depends neither on x nor on v."""
+
+    def power(self, t: float, x: Array, v: Array) -> Power:
+        return Power(added=float(np.vdot(self._forces(t), v)))
+
+
+def vector_of_time(name: str, value: Any) -> Callable[[float], Array]:
+    """t -> (3,), from a vector or a function of time; checked at t = 0."""
+    if callable(value):
+        as_numbers(f"{name} at t = 0", value(0.0), (3,))
+        return lambda t: np.asarray(value(t), dtype=np.float64)
+    if isinstance(value, str) or np.ndim(value) != 1:
+        raise InputError(f"{name} must be a vector (3,) or a function of t, got {value!r}")
+    vector = as_numbers(name, value, (3,))
+    return lambda t: vector

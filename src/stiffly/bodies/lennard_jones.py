@@ -1,0 +1,208 @@
+"""Forces between atoms that are not bonded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from ..contracts import Array
+from ..errors import InputError
+from ..kernels import cpu
+from .checks import as_numbers, per_element
+from .part import Particles
+from .pattern import BlockPattern, sorted_unique
+
+SWITCH = 0.9  # of the cutoff: where the potential starts to fade
+SKIN = 0.2  # of the cutoff: how much farther than it the neighbour list reaches
+CLOSEST = 0.3  # of sigma: atoms nearer than this are an error of the input, not physics
+
+
+class LennardJones:
+    """E = sum over pairs of 4 epsilon ((sigma/r)^12 - (sigma/r)^6) (Griebel et al. 2007).
+
+    epsilon (depth of the well, energy), sigma (length): one number or (N,) per atom; pairs mix
+    them as sigma = (sigma_i + sigma_j)/2, epsilon = sqrt(epsilon_i epsilon_j) (Lorentz-Berthelot).
+    Units are the caller's: J and m, or those of bodies.molecules.
+    exclude (m, 2): pairs without this force, usually the bonded ones (see `bonded_pairs`).
+    cutoff: None for all pairs; else the potential fades to zero between 0.9 and 1.0 of it, times
+    1 - 10 t^3 + 15 t^4 - 6 t^5, t in 0..1 linear in r^2: energy, force and tangent are continuous,
+    and below 0.9 of the cutoff nothing changes.
+    """
+
+    def __init__(
+        self,
+        epsilon: Any,
+        sigma: Any,
+        *,
+        exclude: Any = None,
+        cutoff: float | None = None,
+        name: str = "lennard-jones",
+    ) -> None:
+        self.epsilon = _not_below("epsilon", as_numbers("epsilon", epsilon), 0.0)
+        self.sigma = _not_below("sigma", as_numbers("sigma", sigma), np.finfo(float).tiny)
+        self.exclude = _as_pairs(exclude)
+        if cutoff is not None and not (np.isfinite(cutoff) and cutoff > 0.0):
+            raise InputError(f"cutoff = {cutoff}: give a length, a few sigma, or None")
+        self.cutoff = cutoff
+        self.name = name
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        if self.exclude.size and self.exclude.max() >= particles.count:
+            k = int(np.argmax((self.exclude >= particles.count).any(axis=1)))
+            i, j = self.exclude[k]
+            raise InputError(
+                f"excluded pair {k} ({i}-{j}): there are only {particles.count} particles; "
+                f"number them 0 to {particles.count - 1}"
+            )
+        return np.empty((0, 2), dtype=np.int64)  # every atom meets every other: no fixed pattern
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedLennardJones:
+        epsilon = per_element("epsilon", self.epsilon, particles.count)
+        sigma = per_element("sigma", self.sigma, particles.count)
+        if particles.rest is not None:
+            require_apart(particles.rest, sigma, exclude=self.exclude)
+        return PreparedLennardJones(epsilon, sigma, self.exclude, self.cutoff)
+
+
+class PreparedLennardJones:
+    """A MatrixFreePart: atoms that move change who is near whom."""
+
+    def __init__(
+        self, epsilon: Array, sigma: Array, exclude: np.ndarray, cutoff: float | None
+    ) -> None:
+        self.count = len(sigma)
+        self.cutoff = cutoff
+        self._pairs: Any = None
+        self._switch: Any = (np.inf, 1.0)
+        self._mixing = (0.5 * sigma, np.sqrt(epsilon))
+        self._excluded = _partners(exclude, self.count)
+        self._built: Array | None = None  # positions for which _neighbours is exact
+        self._neighbours: Any = None
+        if cutoff is None:
+            self._pairs = _runs(*self._excluded, self.count)
+        else:
+            inner = (SWITCH * cutoff) ** 2
+            self._switch = (inner, 1.0 / (cutoff**2 - inner))
+
+    def energy(self, x: Array) -> float:
+        if self.cutoff is None:
+            return cpu.lj_energy(x, *self._mixing, *self._pairs)
+        return cpu.lj_list_energy(x, *self._mixing, *self._list(x), *self._switch)
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        if self.cutoff is None:
+            cpu.lj_gradient(x, *self._mixing, *self._pairs, out)
+        else:
+            cpu.lj_list_gradient(x, *self._mixing, *self._list(x), *self._switch, out)
+
+    def add_product(self, x: Array, b: Array, out: Array) -> None:
+        if self.cutoff is None:
+            cpu.lj_product(x, b, *self._mixing, *self._pairs, out)
+        else:
+            cpu.lj_list_product(x, b, *self._mixing, *self._list(x), *self._switch, out)
+
+    def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+        start, neighbour = self._list(x)
+        coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
+        cpu.lj_blocks(x, *self._mixing, start, neighbour, *self._switch, coupling, own)
+        atoms = np.arange(self.count)
+        rows = np.repeat(atoms, np.diff(start.astype(np.int64)))
+        return (
+            np.concatenate([rows, atoms]),
+            np.concatenate([neighbour.astype(np.int64), atoms]),
+            np.concatenate([coupling, own]),
+        )
+
+    def _list(self, x: Array) -> tuple[np.ndarray, np.ndarray]:
+        """A list that holds every pair closer than the cutoff (and harmless others).
+
+        It reaches farther than the cutoff by a skin, and stays right until some atom has moved
+        half a skin (Verlet 1967).
+        """
+        if self.cutoff is None:
+            return _all_partners(*self._excluded, self.count)
+        skin = SKIN * self.cutoff
+        if self._built is not None:
+            moved = np.max(np.sum((x - self._built) ** 2, axis=1))
+            if not moved > (0.5 * skin) ** 2:
+                return self._neighbours
+        if np.isfinite(x).all():  # else the run has diverged, and any list will do
+            self._neighbours = cpu.neighbour_list(x, self.cutoff + skin, *self._excluded)
+            self._built = x.copy()
+        elif self._neighbours is None:
+            return np.zeros(self.count + 1, dtype=np.uint32), np.empty(0, dtype=np.uint32)
+        return self._neighbours
+
+
+def require_apart(positions: Any, sigma: Any, *, exclude: Any = None, names: Any = None) -> None:
+    """InputError that names the two atoms closest to each other (by their sigma), if closer than
+    0.3 sigma: there the potential is a million times deeper than its well. Excluded pairs may."""
+    x = as_numbers("positions", positions)
+    radius = 0.5 * per_element("sigma", sigma, len(x))
+    pairs = KDTree(x).query_pairs(2.0 * CLOSEST * float(radius.max()), output_type="ndarray")
+    ratio = np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1) / radius[pairs].sum(axis=1)
+    keys = pairs.min(axis=1) * len(x) + pairs.max(axis=1)
+    left_out = _as_pairs(exclude)
+    ratio[np.isin(keys, left_out.min(axis=1) * len(x) + left_out.max(axis=1))] = np.inf
+    if ratio.size and ratio.min() < CLOSEST:
+        i, j = sorted(pairs[np.argmin(ratio)].tolist())
+        label = (lambda k: f"{k}") if names is None else (lambda k: f"{k} ({names[k]})")
+        raise InputError(
+            f"atoms {label(i)} and {label(j)} are {ratio.min():.2g} sigma apart: move them apart, "
+            "remove one, or exclude the pair"
+        )
+
+
+def _not_below(name: str, value: Array, least: float) -> Array:
+    bad = np.flatnonzero(value.ravel() < least)
+    if bad.size:
+        where = f"[{bad[0]}]" if value.ndim else ""
+        kind = "positive" if least > 0.0 else "not negative"
+        raise InputError(f"{name}{where} = {value.ravel()[bad[0]]}: it must be {kind}")
+    return value
+
+
+def _as_pairs(pairs: Any) -> np.ndarray:
+    array = np.empty((0, 2), dtype=np.int64) if pairs is None else np.asarray(pairs)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
+        raise InputError(
+            f"exclude has shape {array.shape} and type {array.dtype}: give pairs (m, 2) of integers"
+        )
+    if array.min() < 0:
+        k = int(np.argmax((array < 0).any(axis=1)))
+        raise InputError(f"excluded pair {k} ({array[k, 0]}-{array[k, 1]}): an index is negative")
+    return array.astype(np.int64)
+
+
+def _partners(pairs: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """start (N + 1,), partner (m,): excluded partners of each atom, itself among them, sorted."""
+    own = np.arange(count)
+    rows = np.concatenate([pairs[:, 0], pairs[:, 1], own])
+    columns = np.concatenate([pairs[:, 1], pairs[:, 0], own])
+    keys = sorted_unique(rows * count + columns)
+    start = np.searchsorted(keys, np.arange(count + 1) * count)
+    return start.astype(np.uint32), (keys % count).astype(np.uint32)
+
+
+def _runs(start: np.ndarray, partner: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+    """start (N + 1,), low, high (m,): for each atom the ranges between its excluded partners."""
+    at = start.astype(np.int64)
+    skip = partner.astype(np.int64)
+    low = np.insert(skip + 1, at[:-1], 0)  # a range starts at 0 and after every partner,
+    high = np.insert(skip, at[1:], count)  # and ends before every partner and at the last atom
+    rows = at + np.arange(count + 1)
+    kept = low < high
+    rows = np.concatenate([[0], np.cumsum(kept)])[rows]
+    return tuple(a.astype(np.uint32) for a in (rows, low[kept], high[kept]))
+
+
+def _all_partners(start: np.ndarray, partner: np.ndarray, count: int) -> tuple[Any, Any]:
+    """The list (N + 1,), (m,) of all pairs that are not excluded."""
+    wanted = np.ones((count, count), dtype=bool)
+    wanted[np.repeat(np.arange(count), np.diff(start.astype(np.int64))), partner] = False
+    rows = np.concatenate([[0], np.cumsum(wanted.sum(axis=1))])
+    return rows.astype(np.uint32), np.nonzero(wanted)[1].astype(np.uint32)

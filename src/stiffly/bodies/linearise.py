@@ -1,0 +1,143 @@
+"""The tangent of a body: blocks of its parts, products of those that have no blocks, loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..contracts import Array, Mass, State
+from ..matfun.composite import SumOperator
+from ..matfun.operators import BaseOperator, BlockOperator
+from .mass import ConsistentMass
+from .pattern import BlockPattern
+from .tangent import LinearTangent
+
+if TYPE_CHECKING:
+    from .system import System
+
+
+def stiffness(
+    system: System, x: Array, *, constant: bool = False, more: Array | None = None
+) -> BaseOperator:
+    """M^-1 K at x (N, 3); more: blocks of the loads, about whose signs nothing is known."""
+    pattern, parts = system.pattern, system.assembly
+    blocks, pressed = parts.blocks(x, pattern)
+    known = more is None
+    if more is not None:
+        blocks += more
+    operator = BlockOperator(
+        pattern.indptr,
+        pattern.indices,
+        blocks,
+        system.mass,
+        constant=constant,
+        low=_lower_bound(system, pressed[system.free]) if known else None,
+        pairwise=known and parts.pairwise,
+        bodies=None if parts.matrix_free or parts.global_loads else pattern.bodies,
+    )
+    terms: list[BaseOperator] = [operator]
+    for part in parts.matrix_free:
+        terms.append(
+            ProductOperator(
+                lambda b, out, part=part: part.add_product(x, b, out),
+                lambda part=part: part.triplets(x),
+                system.movable,
+                system.mass,
+            )
+        )
+    return operator if len(terms) == 1 else SumOperator(terms, constant=constant)
+
+
+def _lower_bound(system: System, pressed: Array) -> float | None:
+    """Proven lower bound of the spectrum of M^-1 K, or None.
+
+    The parts prove u^T K u >= -2 sum_i p_i |u_i|^2 (see PreparedSprings).  With a lumped mass
+    that is >= -2 max_i(p_i / m_i) u^T M u.
+    """
+    if not system.assembly.bounded:
+        return None
+    if not pressed.any():
+        return 0.0
+    if isinstance(system.mass, ConsistentMass):
+        return None
+    diagonal = getattr(system.mass, "diagonal", None)
+    return -2.0 * float(np.max(pressed if diagonal is None else pressed / diagonal[::3]))
+
+
+def loaded(system: System, s: State, x: Array) -> LinearTangent:
+    """With loads: their K and D come in blocks of the same pattern, or as products."""
+    v, parts = system.velocities(s), system.assembly
+    K, D = np.zeros((2, system.pattern.nnz, 3, 3))
+    for load in parts.loads:
+        if load not in parts.global_loads:
+            load.add_tangents(s.t, x, v, K, D)
+    total = stiffness(system, x, more=K if K.any() else None)
+    damping: list[BaseOperator] = []
+    if D.any():
+        damping.append(block_operator(system.pattern, D, system.mass))
+    if system.viscosity is not None:
+        damping.append(system.viscosity.operator())
+    for load in parts.global_loads:
+        total = SumOperator([total, _load_product(system, load, s.t, x, v, 0)])
+        damping.append(_load_product(system, load, s.t, x, v, 1))
+    resistance = SumOperator(damping) if len(damping) > 1 else damping[0] if damping else None
+    symmetric = all(load.symmetric for load in parts.loads)
+    return LinearTangent(total, resistance, symmetric, False)
+
+
+def _load_product(
+    system: System, load: Any, t: float, x: Array, v: Array, which: int
+) -> ProductOperator:
+    """K (which = 0) or D (1) of a load that is known by its products."""
+
+    def product(b: Array, out: Array) -> None:
+        both = [np.zeros_like(out), np.zeros_like(out)]
+        both[which] = out
+        load.add_products(t, x, v, b, *both)
+
+    return ProductOperator(product, None, system.movable, system.mass)
+
+
+class ProductOperator(BaseOperator):
+    """A part known by its products over all particles, restricted to the free ones.
+
+    add_product(b, out): adds K b to out, both (N, 3); triplets() -> rows, columns, blocks.
+    """
+
+    def __init__(
+        self,
+        add_product: Callable[[Array, Array], None],
+        triplets: Callable[[], Any] | None,
+        movable: Array,
+        mass: Mass,
+    ) -> None:
+        """movable (3N,): mask of the free coordinates."""
+        super().__init__(mass.size, mass, constant=False)
+        self._add_product, self._triplets, self._movable = add_product, triplets, movable
+
+    def _stiffness(self, b: Array) -> Array:
+        if b.ndim == 2:
+            return np.stack([self._stiffness(column) for column in b.T.copy()], axis=1)
+        full, out = np.zeros((2, self._movable.size // 3, 3))
+        full.ravel()[self._movable] = b
+        self._add_product(full, out)
+        return out.ravel()[self._movable]
+
+    def tosparse(self) -> Any:
+        if self._triplets is None:
+            return sp.csr_matrix(self.todense())
+        rows, columns, blocks = self._triplets()
+        three = np.arange(3)
+        i = np.repeat(3 * rows[:, None] + three, 3, axis=1)
+        j = np.tile(3 * columns[:, None] + three, (1, 3))
+        n = self._movable.size
+        full = sp.csr_matrix((blocks.reshape(-1), (i.ravel(), j.ravel())), shape=(n, n))
+        return full[self._movable][:, self._movable]
+
+
+def block_operator(pattern: BlockPattern, blocks: Array, mass: Mass) -> BlockOperator:
+    """A block matrix without the proofs that a stiffness brings along."""
+    return BlockOperator(pattern.indptr, pattern.indices, blocks, mass)

@@ -1,0 +1,79 @@
+"""Damping that leaves the rigid motion alone.
+
+Dinev, Liu & Kavan (2018), Eqs. 32-36, after Mueller et al. (2007): the best rigid motion of each
+body, v_cm + omega x r, is kept, and a share k of everything else is taken after every step.
+Linear and angular momentum of a free body are untouched.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..contracts import Array, Power
+from ..errors import InputError
+from ..kernels.cpu import NO_SLOT
+from .part import Particles
+from .pattern import BlockPattern
+
+
+class MomentumDamping:
+    """rate [1/s]: non-rigid velocities decay as exp(-rate t), whatever the step; or
+    per_step in [0, 1]: the paper's k, a share of them taken after every step of any size."""
+
+    name = "momentum damping"
+
+    def __init__(self, rate: float | None = None, *, per_step: float | None = None) -> None:
+        if (rate is None) == (per_step is None):
+            raise InputError("momentum damping: give either rate= (1/s) or per_step= (0 to 1)")
+        if rate is not None and not (np.isfinite(rate) and rate >= 0.0):
+            raise InputError(f"momentum damping rate = {rate}: give 1/s, not negative")
+        if per_step is not None and not 0.0 <= per_step <= 1.0:
+            raise InputError(f"momentum damping per_step = {per_step}: give a share, 0 to 1")
+        self._rate, self._per_step = rate, per_step
+
+    def share(self, h: float) -> float:
+        """k of the paper for a step of h seconds."""
+        return self._per_step if self._rate is None else -float(np.expm1(-self._rate * h))  # type: ignore[return-value]  # one of the two is given
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        return np.empty((0, 2), dtype=np.int64)
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedMomentumDamping:
+        free = np.flatnonzero(pattern.diagonal != NO_SLOT)
+        one = np.zeros(free.size, dtype=np.int64)
+        labels = one if pattern.bodies is None else pattern.bodies.labels
+        return PreparedMomentumDamping(self, free, labels, particles.mass[free])
+
+
+class PreparedMomentumDamping:
+    def __init__(
+        self, config: MomentumDamping, free: np.ndarray, labels: np.ndarray, mass: Array
+    ) -> None:
+        self._config, self._free, self._labels, self._mass = config, free, labels, mass
+        self._total = np.bincount(labels, mass)
+
+    def fresh(self) -> PreparedMomentumDamping:
+        return self  # no memory
+
+    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        own = v[self._free]
+        v[self._free] = own - self._config.share(h) * (own - self._rigid(x[self._free], own))
+        return Power()
+
+    def _rigid(self, x: Array, v: Array) -> Array:
+        """v_cm + omega x r of each particle's body."""
+        body, m = self._labels, self._mass[:, None]
+        r = x - (self._sum(m * x) / self._total[:, None])[body]
+        v_cm = self._sum(m * v) / self._total[:, None]
+        L = self._sum(np.cross(r, m * v))
+        square = np.einsum("ij,ij->i", r, r)
+        inertia = m[:, :, None] * (square[:, None, None] * np.eye(3) - r[:, :, None] * r[:, None])
+        I_cm = self._sum(inertia.reshape(-1, 9)).reshape(-1, 3, 3)
+        # a straight or single-particle body has no inertia about its axis: nothing turns there
+        omega = np.einsum("bij,bj->bi", np.linalg.pinv(I_cm, rcond=1e-12, hermitian=True), L)
+        return v_cm[body] + np.cross(omega[body], r)
+
+    def _sum(self, values: Array) -> Array:
+        """Sums (bodies, c) of values (n, c) over each body."""
+        columns = [np.bincount(self._labels, column) for column in values.T]
+        return np.stack(columns, axis=1)

@@ -1,0 +1,172 @@
+"""A potential that the user writes in plain Python."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError, StiffWarning
+from ..kernels.cpu import NO_SLOT
+from .checks import as_elements
+from .part import Particles
+from .pattern import BlockPattern, unique_pairs
+from .user_functions import directional_derivative, step_for
+
+ALL_PAIRS = 150  # without couples=, every particle may depend on every other: up to this many
+
+
+class Potential:
+    """energy(x) -> joules for all positions x (N, 3); gradient(x) -> (N, 3) [N], if you have it.
+
+    couples (m, 2): the pairs of particles whose forces depend on each other; () where each
+    particle feels its own place only (an external field).  Without it all pairs count, which
+    needs 6 N gradients for a tangent and is refused above 150 particles.
+    Without gradient, central differences of the energy stand in, with a warning.
+    """
+
+    def __init__(
+        self,
+        energy: Callable[[Array], float],
+        gradient: Callable[[Array], Any] | None = None,
+        *,
+        couples: Any = None,
+        name: str = "potential",
+    ) -> None:
+        if not callable(energy) or not (gradient is None or callable(gradient)):
+            raise InputError("potential: energy and gradient must be functions of x (N, 3)")
+        self.name, self._energy, self._gradient = name, energy, gradient
+        self._couples = couples
+        if couples is not None and len(couples):
+            self._couples = as_elements("couple", couples, 2)
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        if self._couples is None:
+            if particles.count > ALL_PAIRS:
+                raise InputError(
+                    f"potential {self.name!r} on {particles.count} particles: say which depend on "
+                    "each other with couples=pairs, or couples=() for an external field"
+                )
+            return np.stack(np.triu_indices(particles.count, 1), axis=1)
+        pairs = np.reshape(np.asarray(self._couples, dtype=np.int64), (-1, 2))
+        if pairs.size and pairs.max() >= particles.count:
+            raise InputError(
+                f"potential {self.name!r} couples particle {pairs.max()}: there are "
+                f"{particles.count}, numbered 0 to {particles.count - 1}"
+            )
+        return pairs
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedPotential:
+        if self._gradient is None:
+            warnings.warn(
+                f"potential {self.name!r} has no gradient: differences of the energy cost "
+                f"{6 * particles.count} evaluations per force; give gradient=",
+                StiffWarning,
+                stacklevel=4,
+            )
+        pairs = unique_pairs(self.couples(particles), particles.count)
+        prepared = PreparedPotential(self.name, self._energy, self._gradient, pairs, pattern)
+        if particles.rest is not None:
+            prepared.check(particles.rest)
+        return prepared
+
+
+class PreparedPotential:
+    linear = bounded = pairwise = False
+
+    def __init__(
+        self,
+        name: str,
+        energy: Callable[[Array], float],
+        gradient: Callable[[Array], Any] | None,
+        pairs: np.ndarray,
+        pattern: BlockPattern,
+    ) -> None:
+        self._name, self._energy, self._user_gradient = name, energy, gradient
+        own = np.arange(pattern.count)
+        self._rows = np.concatenate([own, pairs[:, 0], pairs[:, 1]])
+        self._columns = np.concatenate([own, pairs[:, 1], pairs[:, 0]])
+        self._mirror = np.concatenate(
+            [own, len(own) + len(pairs) + np.arange(len(pairs)), len(own) + np.arange(len(pairs))]
+        )
+        self._slots = pattern.slots(self._rows, self._columns)
+        self._colours = _colours(pairs, pattern.count)
+
+    def energy(self, x: Array) -> float:
+        return float(self._energy(x))
+
+    def _gradient(self, x: Array) -> Array:
+        if self._user_gradient is None:
+            return self._differences(x)
+        g = np.array(self._user_gradient(x), dtype=np.float64)
+        if g.shape != x.shape:
+            raise InputError(
+                f"potential {self._name!r}: gradient returned shape {g.shape}, but {x.shape} is "
+                "needed"
+            )
+        return g
+
+    def _differences(self, x: Array) -> Array:
+        e, g = step_for(x.ravel()), np.empty_like(x)
+        moved = x.copy()
+        for index in np.ndindex(x.shape):
+            moved[index] = x[index] + e
+            ahead = self._energy(moved)
+            moved[index] = x[index] - e
+            g[index] = (ahead - self._energy(moved)) / (2.0 * e)
+            moved[index] = x[index]
+        return g
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        out += self._gradient(x)
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
+        """Differences of the gradient: particles that share no neighbour move together."""
+        H = np.empty((self._rows.size, 3, 3))
+        of_column = self._colours[self._columns]
+        for colour in range(self._colours.max(initial=-1) + 1):
+            own = np.flatnonzero(of_column == colour)
+            for axis in range(3):
+                b = np.zeros_like(x)
+                b[self._colours == colour, axis] = 1.0
+                H[own, :, axis] = directional_derivative(self._gradient, x, b)[self._rows[own]]
+        H = 0.5 * (H + H[self._mirror].transpose(0, 2, 1))
+        kept = self._slots != NO_SLOT
+        np.add.at(blocks, self._slots[kept], H[kept])
+
+    def check(self, x: Array) -> None:
+        """At the rest shape: a number comes back, and the gradient belongs to the energy."""
+        energy = np.asarray(self._energy(x), dtype=np.float64)
+        if energy.shape != () or not np.isfinite(energy):
+            raise InputError(
+                f"potential {self._name!r}: energy(x) returned {energy!r}, but one finite number "
+                "is needed"
+            )
+        g = self._gradient(x)
+        b = np.random.default_rng(0).standard_normal(x.shape)
+        slope = float(directional_derivative(self._energy, x, b))
+        scale = np.linalg.norm(g) * np.linalg.norm(b) + abs(slope)
+        rounding = 1e-15 * abs(float(energy)) / step_for(x.ravel())
+        if abs(slope - np.vdot(g, b)) > 1e-3 * scale + rounding:
+            warnings.warn(
+                f"potential {self._name!r}: gradient is not that of energy (along a test "
+                f"direction {np.vdot(g, b):.3g} against {slope:.3g}); check its sign and shape",
+                StiffWarning,
+                stacklevel=5,
+            )
+
+
+def _colours(pairs: np.ndarray, count: int) -> np.ndarray:
+    """Greedy colours (N,): two particles with a common neighbour, or coupled, never share one."""
+    near: list[set[int]] = [{i} for i in range(count)]
+    for i, j in pairs.tolist():
+        near[i].add(j)
+        near[j].add(i)
+    colours = np.full(count, -1)
+    for i in range(count):
+        taken = {colours[k] for j in near[i] for k in near[j]}
+        colours[i] = next(c for c in range(count + 1) if c not in taken)
+    return colours

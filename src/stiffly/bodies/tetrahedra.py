@@ -1,0 +1,220 @@
+"""Elastic solids made of tetrahedra with linear shape functions, and their masses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..contracts import Array
+from ..errors import InputError
+from ..kernels import cpu
+from ..kernels.cpu import NO_SLOT
+from ..kernels.cpu.tet_assembly import BLOCK_CHUNK
+from .checks import as_elements, as_numbers, per_element
+from .materials import material_code, moduli
+from .part import Particles
+from .pattern import BlockPattern
+
+FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has 0.7
+
+_PAIRS = np.triu_indices(4, 1)
+_UPPER = np.triu_indices(4)
+
+
+class Tetrahedra:
+    """E = sum V psi(F), F the deformation gradient of each tet and V its volume at rest.
+
+    tets (m, 4): particle indices, (b - a) . ((c - a) x (d - a)) > 0 at rest.
+    young [Pa], poisson: one number or (m,).
+    material: 'corotated', 'stvk' or 'neo-hookean' (see materials.py).
+    project: replace the negative eigenvalues of each tet's tangent by zero.  Newton's method then
+    always finds a way down; exponential methods lose their order where anything was replaced.
+    The rest shape is that of the rest positions (N, 3), given here or to the System.
+    Tets may be turned inside out and flattened: forces stay finite, and push back (except stvk).
+    """
+
+    name = "elastic"
+
+    def __init__(
+        self,
+        tets: Any,
+        young: Any,
+        poisson: Any,
+        material: str = "corotated",
+        *,
+        project: bool = False,
+        rest_positions: Any = None,
+    ) -> None:
+        self.tets = as_elements("tet", tets, 4)
+        m = len(self.tets)
+        self.material, self._code = material, material_code(material)
+        self.project = bool(project)
+        self.young = per_element("young", young, m)
+        self.poisson = per_element("poisson", poisson, m)
+        require(self.tets, self.young > 0.0, "Young's modulus is not positive", "give E > 0 in Pa")
+        require(
+            self.tets,
+            (self.poisson > -1.0) & (self.poisson < 0.5),
+            "Poisson's ratio is out of range",
+            "give -1 < nu < 0.5 (0.5 is incompressible: try 0.49)",
+        )
+        self.rest_positions = None
+        if rest_positions is not None:
+            self.rest_positions = as_numbers("rest_positions", rest_positions)
+            rest_shape(self.rest_positions, self.tets)
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        require_inside(self.tets, particles.count)
+        return np.stack([self.tets[:, k] for k in _PAIRS], axis=2).reshape(-1, 2)
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedTetrahedra:
+        rest = particles.rest if self.rest_positions is None else self.rest_positions
+        if rest is None:
+            raise InputError(
+                "tetrahedra have no rest shape: give Tetrahedra(..., rest_positions=X), or "
+                "System(..., rest=X)"
+            )
+        constants = moduli(self._code, self.young, self.poisson)
+        return PreparedTetrahedra(self.tets, rest, constants, self._code, self.project, pattern)
+
+
+class PreparedTetrahedra:
+    """Tets with ascending vertices, each with its shape gradients and moduli, sorted for sums."""
+
+    linear = False
+    pairwise = False
+
+    def __init__(
+        self,
+        tets: np.ndarray,
+        rest: Array,
+        constants: Array,
+        code: int,
+        project: bool,
+        pattern: BlockPattern,
+    ) -> None:
+        self.bounded = project  # then no tet has negative stiffness, and nothing is `pressed`
+        gradients, volume = rest_shape(rest, tets)
+        # Ascending vertices need half as many blocks; the shape gradients move along with them.
+        order = np.argsort(tets, axis=1)
+        tets = np.take_along_axis(tets, order, axis=1)
+        gradients = np.take_along_axis(gradients, order[:, :, None], axis=1)
+        shape = np.ascontiguousarray(gradients[:, 1:].reshape(-1, 9))
+        self._tets = tets.astype(np.uint32)
+        self._elements = (self._tets, shape, constants * volume[:, None], code)
+        self._project = project
+        corner = np.argsort(tets.ravel(), kind="stable")
+        start = np.searchsorted(tets.ravel()[corner], np.arange(pattern.count + 1))
+        self._corners = (start.astype(np.uint32), corner.astype(np.uint32))
+        self._sums: Any = _block_sums(tets, pattern)
+        self._frames: tuple[Array, Array] | None = None
+
+    def energy(self, x: Array) -> float:
+        return cpu.tet_energy(x, *self._elements)
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        cpu.tet_gradient(x, *self._elements, *self._corners, out)
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
+        cpu.tet_blocks(x, *self._elements, self._project, *self._sums, blocks)
+
+    def add_product(self, x: Array, b: Array, out: Array) -> None:
+        """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything.
+
+        The decomposition of every tet is kept for the next product at the same x: it costs eight
+        times the product itself.
+        """
+        if self._frames is None or not np.array_equal(self._frames[0], x):
+            self._frames = (x.copy(), cpu.tet_frames(x, *self._elements, self._project))
+        cpu.tet_product(self._frames[1], self._tets, *self._corners, b, out)
+
+
+def _block_sums(tets: np.ndarray, pattern: BlockPattern) -> tuple[np.ndarray, ...]:
+    """For cpu.tet_blocks: which of the tets' blocks go into which slots, chunk by chunk."""
+    rows, columns = (tets[:, k].ravel() for k in _UPPER)
+    slot = pattern.slots(rows, columns)
+    source = np.flatnonzero(slot != NO_SLOT)
+    key = source // (10 * BLOCK_CHUNK) * pattern.nnz + slot[source]
+    order = np.argsort(key, kind="stable")
+    source, key = source[order], key[order]
+    start = np.flatnonzero(np.diff(key, prepend=-1))
+    first = source[start]
+    mirror = pattern.slots(columns[first], rows[first])
+    chunks = np.arange(-(-len(tets) // BLOCK_CHUNK) + 1)
+    return (
+        np.searchsorted(key[start], chunks * pattern.nnz),
+        slot[first],
+        mirror,
+        np.append(start, source.size).astype(np.uint32),
+        source.astype(np.uint32),
+    )
+
+
+# ------------------------------------------------------------------ masses
+
+
+def lumped_mass(positions: Any, tets: Any, density: Any) -> Array:
+    """Masses (N,) [kg]: every tet gives a quarter of its mass to each corner.
+
+    density [kg/m^3]: one number or (m,).
+    """
+    count, tets, mass = _tet_masses(positions, tets, density)
+    return np.bincount(tets.ravel(), np.repeat(mass / 4.0, 4), count)
+
+
+def consistent_mass(positions: Any, tets: Any, density: Any) -> sp.csr_matrix:
+    """Sparse (N, N) [kg]: the integrals of rho N_i N_j, m_e/20 (1 + delta_ij) for each tet."""
+    count, tets, mass = _tet_masses(positions, tets, density)
+    values = mass[:, None, None] / 20.0 * (1.0 + np.eye(4))
+    rows, columns = np.repeat(tets, 4, axis=1).ravel(), np.tile(tets, 4).ravel()
+    return sp.csr_matrix((values.ravel(), (rows, columns)), shape=(count, count))
+
+
+def _tet_masses(positions: Any, tets: Any, density: Any) -> tuple[int, np.ndarray, Array]:
+    positions = as_numbers("positions", positions)
+    tets = as_elements("tet", tets, 4)
+    density = per_element("density", density, len(tets))
+    require(tets, density > 0.0, "density is not positive", "give it in kg/m^3")
+    return len(positions), tets, density * rest_shape(positions, tets)[1]
+
+
+# ------------------------------------------------------------------ checks
+
+
+def rest_shape(positions: Array, tets: np.ndarray) -> tuple[Array, Array]:
+    """Gradients of the shape functions (m, 4, 3) [1/m] and volumes (m,) [m^3]; bad tets named."""
+    if positions.ndim != 2 or positions.shape[1] != 3:
+        raise InputError(f"rest positions have shape {positions.shape}, but (N, 3) is needed")
+    require_inside(tets, len(positions))
+    d = positions[tets[:, 1:]] - positions[tets[:, :1]]
+    six = np.linalg.det(d)
+    edges = positions[tets[:, _PAIRS[0]]] - positions[tets[:, _PAIRS[1]]]
+    longest = np.linalg.norm(edges, axis=2).max(axis=1, initial=0.0)
+    require(
+        tets,
+        np.abs(six) > FLAT * longest**3,
+        "it is flat at rest",
+        "move a vertex out of the plane of the others, or leave the tet out",
+    )
+    require(tets, six > 0.0, "it is inverted at rest", "swap two of its vertices")
+    g = np.linalg.inv(d).transpose(0, 2, 1)
+    return np.concatenate([-g.sum(axis=1, keepdims=True), g], axis=1), six / 6.0
+
+
+def require_inside(tets: np.ndarray, count: int) -> None:
+    require(
+        tets,
+        (tets < count).all(axis=1),
+        f"there are only {count} particles",
+        f"number them 0 to {count - 1}",
+    )
+
+
+def require(tets: np.ndarray, good: Any, cause: str, remedy: str) -> None:
+    """InputError that names the first tet that is not good."""
+    bad = np.flatnonzero(~good)
+    if bad.size:
+        vertices = ", ".join(map(str, tets[bad[0]]))
+        raise InputError(f"tet {bad[0]} ({vertices}): {cause}; {remedy}")

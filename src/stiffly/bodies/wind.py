@@ -1,0 +1,90 @@
+"""Wind on the triangles of cloth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, Power
+from ..errors import InputError
+from ..kernels import cpu
+from .checks import as_elements, per_element
+from .fields import vector_of_time
+from .part import Particles
+from .pattern import BlockPattern
+
+AIR = 1.2  # kg/m^3 at sea level
+
+
+class Wind:
+    """Pressure on every triangle: F = density/2 C |u.n| (u.n) area n, u = wind - v, n its normal.
+
+    triangles (s, 3): particle indices; wind: (3,) [m/s] or a function of t; v: mean velocity of
+    the corners, each of which gets a third of F.  coefficient C: one number or (s,); the default
+    is that of a flat plate across the flow.  The wind adds F.wind to the ledger, the air keeps
+    F.(wind - v); in still air (wind = 0) only the latter is left: drag.
+    """
+
+    name = "wind"
+
+    def __init__(
+        self,
+        triangles: Any,
+        wind: Callable[[float], Any] | Any,
+        *,
+        coefficient: Any = 1.2,
+        density: float = AIR,
+    ) -> None:
+        self.triangles = as_elements("triangle", triangles, 3)
+        self._wind, self._steady = vector_of_time("wind", wind), not callable(wind)
+        C = per_element("wind coefficient", coefficient, len(self.triangles))
+        if not (np.isfinite(density) and density > 0.0) or np.any(C < 0.0):
+            raise InputError("wind density and coefficient must be positive: 1.2 kg/m^3 is air")
+        self._pressure = 0.5 * density * C
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        bad = np.flatnonzero((self.triangles >= particles.count).any(axis=1))
+        if bad.size:
+            raise InputError(
+                f"wind triangle {bad[0]} {tuple(int(i) for i in self.triangles[bad[0]])}: there "
+                f"are {particles.count} particles, numbered 0 to {particles.count - 1}"
+            )
+        t = self.triangles
+        return np.concatenate([t[:, [0, 1]], t[:, [1, 2]], t[:, [2, 0]]])
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedWind:
+        return PreparedWind(self.triangles, self._pressure, self._wind, not self._steady, pattern)
+
+
+class PreparedWind:
+    velocity_dependent = True
+    symmetric = False
+
+    def __init__(
+        self,
+        triangles: np.ndarray,
+        pressure: Array,
+        wind: Callable[[float], Array],
+        time_dependent: bool,
+        pattern: BlockPattern,
+    ) -> None:
+        self.time_dependent = time_dependent
+        self._triangles, self._pressure, self._wind = triangles.astype(np.uint32), pressure, wind
+        rows, columns = (np.repeat(triangles, 3, axis=1), np.tile(triangles, (1, 3)))
+        self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 3, 3)
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        cpu.wind_forces(x, v, self._triangles, self._wind(t), self._pressure, out)
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        cpu.wind_tangents(
+            x, v, self._triangles, self._wind(t), self._pressure, self._slots, stiffness, damping
+        )
+
+    def power(self, t: float, x: Array, v: Array) -> Power:
+        f = np.zeros_like(x)
+        self.add_force(t, x, v, f)
+        added = float(f.sum(axis=0) @ self._wind(t))
+        return Power(added=added, dissipated=added - float(np.vdot(f, v)))

@@ -1,0 +1,199 @@
+"""Springs from each vertex of a tet to the centre of the opposite face, E = k/2 (|d| - l)^2.
+
+d = x_a - (x_b + x_c + x_d)/3.  Two passes: each tet computes its four springs, then each particle
+gathers the corners that are its own, in order: the same bits whatever the number of threads.
+Spring s of a tet acts on corner c with weight 1 where s = c and -1/3 elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+from .springs import NO_SLOT
+from .threads import PARALLEL_ROWS
+
+__all__ = ["face_spring_blocks", "face_spring_energy", "face_spring_gradient"]
+
+THIRD = 1.0 / 3.0
+
+
+@njit(cache=True, inline="always")
+def _offset(x, t, s):
+    """d of spring s: (4 x_s - sum of all four) / 3 loses digits, so the face is summed alone."""
+    a = x[t[s]]
+    b = x[t[(s + 1) % 4]]
+    c = x[t[(s + 2) % 4]]
+    d = x[t[(s + 3) % 4]]
+    return (
+        a[0] - THIRD * (b[0] + c[0] + d[0]),
+        a[1] - THIRD * (b[1] + c[1] + d[1]),
+        a[2] - THIRD * (b[2] + c[2] + d[2]),
+    )
+
+
+@njit(cache=True)
+def _energy(x, tets, stiffness, rest, each):
+    for e in range(each.size):
+        total = 0.0
+        for s in range(4):
+            d = _offset(x, tets[e], s)
+            stretch = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) - rest[e, s]
+            total += 0.5 * stiffness[e] * stretch * stretch
+        each[e] = total
+
+
+def face_spring_energy(x, tets, stiffness, rest):
+    """Energy [J]. x (N, 3) [m], tets (t, 4), stiffness (t,) [N/m], rest (t, 4) [m]."""
+    each = np.empty(len(tets))
+    _energy(x, tets, stiffness, rest, each)
+    return float(each.sum())
+
+
+@njit(cache=True, inline="always")
+def _scale(d, stiffness, rest):
+    """Force divided by length, and the length squared."""
+    square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+    ratio = 0.0 if square == 0.0 else rest / math.sqrt(square)
+    return stiffness * (1.0 - ratio), square
+
+
+@njit(cache=True, inline="always")
+def _tet_forces(x, t, stiffness, rest, forces):
+    """Gradient at the four corners: (4/3) g_c - (1/3) sum of g, g_s that of spring s's own d."""
+    for s in range(4):
+        d = _offset(x, t, s)
+        scale, _ = _scale(d, stiffness, rest[s])
+        for a in range(3):
+            forces[s, a] = scale * d[a]
+    for a in range(3):
+        mean = THIRD * (forces[0, a] + forces[1, a] + forces[2, a] + forces[3, a])
+        for s in range(4):
+            forces[s, a] = 4.0 * THIRD * forces[s, a] - mean
+
+
+@njit(cache=True, inline="always")
+def _gather(i, start, corner, forces, out):
+    for p in range(start[i], start[i + np.uint64(1)]):
+        f = forces[corner[p]]
+        out[0] += f[0]
+        out[1] += f[1]
+        out[2] += f[2]
+
+
+@njit(cache=True)
+def _gradient_serial(x, tets, stiffness, rest, start, corner, forces, out):
+    for e in range(len(tets)):
+        _tet_forces(x, tets[e], stiffness[e], rest[e], forces[4 * e : 4 * e + 4])
+    for i in range(len(out)):
+        _gather(np.uint64(i), start, corner, forces, out[i])
+
+
+@njit(cache=True, parallel=True)
+def _gradient_parallel(x, tets, stiffness, rest, start, corner, forces, out):
+    for e in prange(len(tets)):
+        _tet_forces(x, tets[e], stiffness[e], rest[e], forces[4 * e : 4 * e + 4])
+    for i in prange(len(out)):
+        _gather(np.uint64(i), start, corner, forces, out[i])
+
+
+def face_spring_gradient(x, tets, stiffness, rest, start, corner, out):
+    """Adds dE/dx [N] to out (N, 3).
+
+    start (N + 1,), corner (4t,): of each particle, the corners 4 tet + c that it is.
+    """
+    gradient = _gradient_serial if len(x) < PARALLEL_ROWS else _gradient_parallel
+    gradient(x, tets, stiffness, rest, start, corner, np.empty((4 * len(tets), 3)), out)
+
+
+@njit(cache=True, inline="always")
+def _tet_matrices(x, t, stiffness, rest, secant, matrices, press):
+    """Upper triangle (00, 11, 22, 01, 02, 12) of each spring's 3x3 matrix B_s; press_s >= 0."""
+    for s in range(4):
+        d = _offset(x, t, s)
+        scale, square = _scale(d, stiffness, rest[s])
+        extra = 0.0 if secant or square == 0.0 else (stiffness - scale) / square
+        m = matrices[s]
+        m[0] = scale + extra * d[0] * d[0]
+        m[1] = scale + extra * d[1] * d[1]
+        m[2] = scale + extra * d[2] * d[2]
+        m[3] = extra * d[0] * d[1]
+        m[4] = extra * d[0] * d[2]
+        m[5] = extra * d[1] * d[2]
+        press[s] = max(0.0, -scale)
+
+
+@njit(cache=True, inline="always")
+def _row_blocks(i, start, corner, slot, matrices, press, blocks):
+    """Writes particle i's block row; returns its share of the negative stiffness.
+
+    Block (c, c') of a tet is S/9 + (8/9) B_c on the diagonal and S/9 - (4/9)(B_c + B_c') off it,
+    S the sum of the four B: the weights 1 and -1/3 multiplied out.
+    """
+    pressed = 0.0
+    for p in range(start[i], start[i + np.uint64(1)]):
+        q = corner[p]
+        first = q - q % np.uint32(4)
+        for c in range(4):
+            pressed += press[first + np.uint32(c)] * THIRD
+            place = slot[q, c]
+            if place == NO_SLOT:
+                continue
+            own = matrices[q]
+            other = matrices[first + np.uint32(c)]
+            factor = 4.0 / 9.0 if first + np.uint32(c) == q else -4.0 / 9.0
+            block = blocks[place]
+            for a in range(6):
+                total = 0.0
+                for s in range(4):
+                    total += matrices[first + np.uint32(s), a]
+                value = total / 9.0 + factor * (own[a] + other[a])
+                if a < 3:
+                    block[a, a] += value
+                else:
+                    row, column = (0, a - 2) if a < 5 else (1, 2)
+                    block[row, column] += value
+                    block[column, row] += value
+        pressed += 2.0 * THIRD * press[q]
+    return pressed
+
+
+@njit(cache=True)
+def _blocks_serial(x, springs, secant, start, corner, diagonal, slot, work, blocks, pressed):
+    tets, stiffness, rest = springs
+    matrices, press = work
+    for e in range(len(tets)):
+        four = slice(4 * e, 4 * e + 4)
+        _tet_matrices(x, tets[e], stiffness[e], rest[e], secant, matrices[four], press[four])
+    for i in range(len(x)):
+        if diagonal[i] != NO_SLOT:
+            pressed[i] += _row_blocks(np.uint64(i), start, corner, slot, matrices, press, blocks)
+
+
+@njit(cache=True, parallel=True)
+def _blocks_parallel(x, springs, secant, start, corner, diagonal, slot, work, blocks, pressed):
+    tets, stiffness, rest = springs
+    matrices, press = work
+    for e in prange(len(tets)):
+        four = slice(4 * e, 4 * e + 4)
+        _tet_matrices(x, tets[e], stiffness[e], rest[e], secant, matrices[four], press[four])
+    for i in prange(len(x)):
+        if diagonal[i] != NO_SLOT:
+            pressed[i] += _row_blocks(np.uint64(i), start, corner, slot, matrices, press, blocks)
+
+
+def face_spring_blocks(
+    x, tets, stiffness, rest, start, corner, diagonal, slot, blocks, pressed, secant=False
+):
+    """Adds d2E/dx2 [N/m] to blocks (nnz, 3, 3), and to pressed (N,) p = -f/L > 0 of each
+    compressed spring, whole at its vertex and p/3 at each corner of the face.
+
+    diagonal (N,): slot of each particle's own block; slot (4t, 4): slots of each corner's blocks.
+    secant: instead of the tangent f/L I for every spring, with dE/dx = K(x) x.
+    """
+    add = _blocks_serial if len(x) < PARALLEL_ROWS else _blocks_parallel
+    work = (np.empty((4 * len(tets), 6)), np.empty(4 * len(tets)))
+    springs = (tets, stiffness, rest)
+    add(x, springs, secant, start, corner, diagonal, slot, work, blocks, pressed)

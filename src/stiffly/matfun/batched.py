@@ -1,0 +1,162 @@
+"""f(A) b body by body, where A falls apart into independent bodies (hair, brushes, molecules).
+
+Every body up to a few hundred coordinates gets its own eigenbasis, all of them in one threaded
+kernel; larger ones share an iteration over their own coordinates.  Hair and bristles are so stiff
+(h omega = 1e5) that a polynomial method would need each body's full dimension anyway, and one
+basis for all bodies has to find the eigenvalues of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..contracts import Action, Array, SpectralMap
+from ..errors import InputError
+from ..kernels import cpu
+from .components import Batch, Layout
+from .dense import rounding_error
+from .iterative import iterate
+from .operators import BaseOperator, BlockOperator, SparseOperator, UnitMass
+from .stumpff import StumpffMap
+from .tolerance import check_tol, conditioning, require_finite
+
+BODY = 300  # coordinates of a body that is still diagonalised at every step
+CONSTANT_BODY = 1000  # ... once, because its stiffness never changes
+_ENTRY = 1.6  # cost of one matrix entry in an iteration; that of n^3 in an eigenbasis is 1
+_PRODUCTS = 10.0, 1.7  # an iteration takes about 10 + 1.7 h omega products, all columns together
+
+
+def matrix_of(A: BaseOperator) -> tuple[Array, Array, Array] | None:
+    """indptr, indices and blocks (nnz, d, d) of K, where it is assembled."""
+    if isinstance(A, BlockOperator):
+        return A.indptr, A.indices, A.blocks
+    if isinstance(A, SparseOperator):
+        return A.K.indptr, A.K.indices, A.K.data.reshape(-1, 1, 1)
+    return None
+
+
+def layout_of(A: BaseOperator) -> Layout | None:
+    """How the bodies of A are laid out; None where A is one body, as far as is known."""
+    matrix, bodies = matrix_of(A), A.bodies
+    if matrix is None or bodies is None or not (A.unit_mass or hasattr(A.mass, "diagonal")):
+        return None
+    indptr, indices, blocks = matrix
+    limit = CONSTANT_BODY if A.constant else BODY
+    return bodies.layout(indptr, indices, blocks.shape[1], limit)
+
+
+def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
+    """Whether there are independent bodies and eigenbases of them cost less than an iteration."""
+    layout = layout_of(A)
+    if layout is None or layout.count == 0:
+        return False
+    if A.constant or "eigenbases" in A.cache:
+        return True
+    entries = matrix_of(A)[2]  # type: ignore[index]  # there is a layout, hence a matrix
+    share = 1.0 if layout.rest is None else 1.0 - layout.rest.slots.size / len(entries)
+    product = _ENTRY * share * entries.size
+    cheap, growth = _PRODUCTS
+    if layout.cube <= product * cheap:
+        return True
+    # lam_max within a factor of a few is good enough here: twice the largest entry
+    top = 2.0 * max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
+    lightest = 1.0 if A.unit_mass else float(A.mass.diagonal.min())  # type: ignore[attr-defined]
+    phase = getattr(functions, "longest", 0.0) * sqrt(top / lightest)
+    return layout.cube <= product * (cheap + growth * phase)
+
+
+class _Eigenbases:
+    """lam and Q of a batch of bodies, as kernels.cpu.bodies lays them out."""
+
+    def __init__(self, A: BaseOperator, batch: Batch, place: Array) -> None:
+        matrix = matrix_of(A)
+        assert matrix is not None
+        width = matrix[2].shape[1]
+        diagonal = np.ones(A.size) if A.unit_mass else A.mass.diagonal  # type: ignore[attr-defined]
+        self.batch, self.root = batch, np.sqrt(diagonal).reshape(-1, width)
+        self.lam, self.Q = np.empty(width * batch.members.size), np.empty(batch.entries)
+        where = batch.start, batch.members, place, batch.first
+        cpu.body_eigenbases(*matrix, self.root, *where, self.lam, self.Q)
+        require_finite(self.lam)
+        self.top = float(np.abs(self.lam).max())
+
+    def apply(self, functions: SpectralMap, B: Array, out: Array) -> None:
+        """Fills the rows of all bodies in out (n_out, n)."""
+        width, batch = self.root.shape[1], self.batch
+        basis = self.root, batch.start, batch.members, batch.first, self.Q
+        columns = B.reshape(len(B), -1, width), out.reshape(len(out), -1, width)
+        if isinstance(functions, StumpffMap):
+            cpu.body_stumpff_apply(functions.arrays, self.lam, *basis, *columns)
+        else:
+            cpu.body_apply(functions(self.lam), *basis, *columns)
+
+
+def _eigenbases(A: BaseOperator, layout: Layout) -> Iterator[_Eigenbases]:
+    """Batch by batch; the first is kept with A, the others would take too much memory."""
+    if layout.batches and "eigenbases" not in A.cache:
+        A.cache["eigenbases"] = _Eigenbases(A, layout.batches[0], layout.place)
+    for index, batch in enumerate(layout.batches):
+        yield _Eigenbases(A, batch, layout.place) if index else A.cache["eigenbases"]
+
+
+def _rest_operator(A: BaseOperator, layout: Layout) -> tuple[Any, Array]:
+    """A restricted to the bodies that are too large, and their coordinates (m,)."""
+    rest = layout.rest
+    assert rest is not None
+    width = 3 if isinstance(A, BlockOperator) else 1
+    own = (width * rest.rows[:, None] + np.arange(width)).ravel()
+    mass: Any = A.mass
+    mass = UnitMass(own.size) if A.unit_mass else type(mass)(mass.diagonal[own])
+    where = rest.indptr, rest.indices
+    if isinstance(A, BlockOperator):
+        blocks, known = A.blocks[rest.slots], {"low": A._low, "pairwise": A._pairwise}
+        return BlockOperator(*where, blocks, mass, constant=A.constant, **known), own
+    assert isinstance(A, SparseOperator)
+    K = sp.csr_matrix((A.K.data[rest.slots], *reversed(where)), shape=(own.size, own.size))
+    return SparseOperator(K, mass, constant=A.constant, low=A._low), own
+
+
+def batched(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+) -> Action:
+    """As `dense`, one eigenbasis per independent body; kept with A for the next call."""
+    check_tol(tol)
+    layout = layout_of(A)
+    if layout is None:
+        raise InputError(_refusal(A))
+    B = np.array(columns)
+    value = np.empty((functions.n_out, A.size))
+    error, products, method = rounding_error(layout.largest), 0, []
+    for bases in _eigenbases(A, layout):
+        bases.apply(functions, B, value)
+        error = max(error, conditioning(functions, bases.top))
+    if layout.count:
+        method = [f"batched, {layout.count} bodies of at most {layout.largest} coordinates"]
+    if layout.rest is not None:
+        if "rest" not in A.cache:
+            A.cache["rest"] = _rest_operator(A, layout)
+        larger, own = A.cache["rest"]
+        action = iterate(larger, functions, list(B[:, own]), tol=tol, scale=scale)
+        value[:, own] = action.value
+        error, products = max(error, action.error), action.products
+        method.append(f"{own.size} coordinates of larger bodies by {action.method}")
+    require_finite(value)
+    return Action(value, error, products, "; ".join(method))
+
+
+def _refusal(A: BaseOperator) -> str:
+    if matrix_of(A) is None:
+        return "batched needs an assembled matrix: give a sparse or block operator"
+    if A.bodies is None:
+        return "batched needs independent bodies, this operator is one body: use auto"
+    return "batched needs a lumped mass, this one may couple the bodies: use auto"

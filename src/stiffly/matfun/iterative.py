@@ -1,0 +1,48 @@
+"""Choose between the two evaluators that need only products, and try the other on failure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..contracts import Action, Array, SpectralMap
+from ..errors import NotConverged
+from .chebyshev import chebyshev
+from .lanczos import lanczos
+from .operators import BaseOperator
+
+_OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
+ITERATIONS = {"chebyshev": chebyshev, "lanczos": lanczos}
+_SECOND_CHOICE = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
+
+
+def choose_iteration(A: BaseOperator) -> tuple[str, str]:
+    """Name of the evaluator and the reason."""
+    diagonal = A.diagonal()
+    if diagonal is None:
+        return "lanczos", "only products are known: as few as possible"
+    top = float(np.abs(diagonal).max())
+    if top > _OUTLIERS * float(np.quantile(np.abs(diagonal), 0.98)):
+        return "lanczos", "a few stiff outliers"
+    return "chebyshev", "assembled, no outliers"
+
+
+def iterate(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+) -> Action:
+    """By the better of the two, or the other one where that gives up."""
+    name, reason = choose_iteration(A)
+    try:
+        action = ITERATIONS[name](A, functions, columns, tol=tol, scale=scale)
+    except NotConverged:
+        reason = f"after {name} gave up"
+        name = _SECOND_CHOICE[name]
+        action = ITERATIONS[name](A, functions, columns, tol=tol, scale=scale)
+    return replace(action, method=f"{action.method} ({reason})")

@@ -1,0 +1,85 @@
+"""Where fibers grow: bristles of a brush, hair on a head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from .checks import require_counts, require_positive
+
+GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """positions (n, 3) [m], directions (n, 3) of unit length, lengths (n,) [m] of n fibers."""
+
+    positions: Array
+    directions: Array
+    lengths: Array
+
+
+def brush_roots(
+    count: int = 1500,
+    *,
+    tufts: tuple[int, int] = (10, 3),
+    head: tuple[float, float] = (0.030, 0.011),
+    tuft: float = 0.0009,
+    length: float = 0.011,
+) -> Roots:
+    """Bristles of a toothbrush: tufts[0] x tufts[1] discs on a head of size `head` in z = 0, up z.
+
+    tuft: radius of a disc [m]; length: of a bristle [m]. A disc is filled evenly in a sunflower
+    spiral; the bristles are shared out as equally as whole numbers allow. The default count is
+    that of Luan and Michels (2018): 1500 bristles, here in 30 tufts of 50.
+    """
+    require_counts("brush_roots", 1, count=count, tufts_x=tufts[0], tufts_y=tufts[1])
+    require_positive("brush_roots", head_x=head[0], head_y=head[1], tuft=tuft, length=length)
+    apart = min((h - 2.0 * tuft) / (n - 1) for h, n in zip(head, tufts, strict=True) if n > 1)
+    if max(tufts) > 1 and apart <= 2.0 * tuft:
+        raise InputError(
+            f"brush tufts overlap ({apart:.3g} m apart, radius {tuft} m): use fewer or thinner ones"
+        )
+    which = np.arange(count) % (tufts[0] * tufts[1])
+    inside, shared = np.arange(count) // (tufts[0] * tufts[1]), np.bincount(which)[which]
+    away, turn = tuft * np.sqrt((inside + 0.5) / shared), GOLDEN_ANGLE * inside
+    positions = np.zeros((count, 3))
+    for axis, index in enumerate(np.unravel_index(which, tufts)):
+        inner = 0.5 * head[axis] - tuft
+        centres = np.linspace(-inner, inner, tufts[axis]) if tufts[axis] > 1 else np.zeros(1)
+        positions[:, axis] = centres[index]
+    positions[:, 0] += away * np.cos(turn)
+    positions[:, 1] += away * np.sin(turn)
+    return Roots(positions, np.tile([0.0, 0.0, 1.0], (count, 1)), np.full(count, float(length)))
+
+
+def hair_cap(
+    count: int = 60_000,
+    *,
+    half_axes: tuple[float, float, float] = (0.10, 0.08, 0.12),
+    opening: float = 90.0,
+    length: float = 0.3,
+) -> Roots:
+    """Roots spread evenly over the cap of a head: an ellipsoid with half axes [m], z upwards.
+
+    opening: angle of the cap from the z axis, seen on the unit sphere [degrees]. Hairs start along
+    the surface normal. Spiral points on the sphere (each with the same share of area) are scaled to
+    the ellipsoid, so they lie somewhat closer where it is flatter. The default count is that of
+    Michels, Luan and Tokman (2017).
+    """
+    require_counts("hair_cap", 1, count=count)
+    require_positive(
+        "hair_cap", length=length, opening=opening, **dict(zip("xyz", half_axes, strict=True))
+    )
+    if opening > 180.0:
+        raise InputError(f"hair_cap opening = {opening} degrees: keep it at or below 180")
+    index = np.arange(count)
+    z = 1.0 - (1.0 - np.cos(np.radians(opening))) * (index + 0.5) / count
+    across, turn = np.sqrt(1.0 - z * z), GOLDEN_ANGLE * index
+    unit = np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)
+    normals = unit / np.asarray(half_axes)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    return Roots(unit * np.asarray(half_axes), normals, np.full(count, float(length)))
