@@ -15,8 +15,8 @@ import time
 import numpy as np
 from common import median_seconds, table
 
-from stiffly.bodies import System, cloth
-from stiffly.meshes import cloth as cloth_mesh
+from stiffly.bodies import System, cloth_springs
+from stiffly.meshes import cloth
 
 
 def peak_megabytes() -> float:
@@ -31,10 +31,10 @@ def assembled(side: int, law: str, report: list[tuple[str, str]]):
         report.append((name, f"{time.perf_counter() - since:.2f} s, {peak_megabytes():.0f} MB"))
 
     start = time.perf_counter()
-    mesh = cloth_mesh(side, side)
+    mesh = cloth(side, side)
     note("mesh", start)
     begin = time.perf_counter()
-    parts = cloth(mesh, 1e4, 1e3, 1e2, law=law)
+    parts = cloth_springs(mesh, 1e4, 1e3, 1e2, law=law)
     note("Springs", begin)
     begin = time.perf_counter()
     system = System(1e-4, parts, fixed=mesh.vertex_sets["corners"], rest=mesh.positions)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stiffly import meshes
-from stiffly.bodies import FaceSprings, Springs, System, cloth, shell, tet_springs
+from stiffly.bodies import FaceSprings, Springs, System, cloth_springs, shell_springs, tet_springs
 from stiffly.errors import InputError
 
 
@@ -15,12 +15,12 @@ def energy(parts, mesh, x):
 
 def test_cloth_gives_each_group_its_stiffness():
     mesh = meshes.cloth(5, 4)
-    (springs,) = cloth(mesh, 1e4, 1e3, 1e2, law="cubic", yield_strain=0.2)
+    (springs,) = cloth_springs(mesh, 1e4, 1e3, 1e2, law="cubic", yield_strain=0.2)
     assert springs.law == "cubic" and springs.yield_strain[0] == 0.2
     for name, k in (("structural", 1e4), ("shear", 1e3), ("bending", 1e2)):
         pairs = {tuple(e) for e in mesh.edges[mesh.edge_groups[name]]}
         assert pairs and pairs == {tuple(e) for e in springs.edges[springs.stiffness == k]}
-    (plain,) = cloth(mesh, 1e4)
+    (plain,) = cloth_springs(mesh, 1e4)
     assert len(plain.edges) == len(mesh.edge_groups["structural"])
     x = mesh.positions + 0.001 * np.random.default_rng(0).standard_normal(mesh.positions.shape)
     assert energy([plain], mesh, mesh.positions) == 0.0
@@ -34,9 +34,9 @@ def test_shell_resists_folding_along_an_inner_edge():
     folded = positions.copy()
     folded[3] = [0, 0, 1]  # by a right angle
     expected = 0.5 * (np.sqrt(2) - 2) ** 2
-    assert energy(shell(mesh, 1.0, 1.0), mesh, folded) == pytest.approx(expected)
-    assert energy(shell(mesh, 500.0), mesh, folded) == pytest.approx(5 * expected)
-    (springs,) = shell(mesh, 500.0)
+    assert energy(shell_springs(mesh, 1.0, 1.0), mesh, folded) == pytest.approx(expected)
+    assert energy(shell_springs(mesh, 500.0), mesh, folded) == pytest.approx(5 * expected)
+    (springs,) = shell_springs(mesh, 500.0)
     assert len(springs.edges) == 6
 
 
@@ -52,10 +52,13 @@ def test_tet_springs_with_and_without_faces():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: cloth(meshes.rope(3), 1.0), "no structural edges.*meshes.cloth"),
-        (lambda: cloth(meshes.textile(3, 3), 1.0, 1.0, 1.0), "no bending edges.*structural, shear"),
-        (lambda: cloth(meshes.cloth(3, 3), np.nan), "structural is nan"),
-        (lambda: shell(meshes.rope(3), 1.0), "no triangles"),
+        (lambda: cloth_springs(meshes.rope(3), 1.0), "no structural edges.*meshes.cloth"),
+        (
+            lambda: cloth_springs(meshes.textile(3, 3), 1.0, 1.0, 1.0),
+            "no bending edges.*structural, shear",
+        ),
+        (lambda: cloth_springs(meshes.cloth(3, 3), np.nan), "structural is nan"),
+        (lambda: shell_springs(meshes.rope(3), 1.0), "no triangles"),
         (lambda: tet_springs(meshes.cloth(3, 3), 1.0), "no tets"),
         (lambda: tet_springs(meshes.cube(2), 1.0, -1.0), "tet 0 .*negative"),
     ],

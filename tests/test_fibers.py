@@ -123,7 +123,7 @@ def changed(**options):
         (changed(density=0.0), "density = 0.0"),
         (changed(width=0.0), "width = 0.0"),
         (changed(stretch=1.5), "stretch = 1.5: .*between 0 and 1"),
-        (changed(stretch=np.nan), "stretch = nan"),
+        (changed(stretch=np.nan), "stretch is nan"),
         (changed(normal=(2.0, 0, 0)), "fiber 0: normal points along it"),
         (changed(normal=(0, 0)), "normal has shape"),
     ],

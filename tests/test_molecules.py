@@ -252,8 +252,8 @@ def test_molecule_without_bonds(file):
 
 @pytest.mark.parametrize("cutoff", [None, 8.0])
 def test_helix_jitters_and_keeps_its_energy(cutoff):
-    """Atoms jitter about their places by less than a bond, and no energy is lost (paper 000,
-    Sec. 5.6); a femtosecond is a thirtieth of the fastest period."""
+    """Atoms jitter about their places by less than a bond, and no energy is lost (Michels,
+    Sobottka and Weber 2014, Sec. 5.6); a femtosecond is a thirtieth of the fastest period."""
     molecule = helix_molecule(120, 2)
     parts = molecule_parts(molecule, cutoff=cutoff)
     system = System(molecule.mass, parts, rest=molecule.positions)

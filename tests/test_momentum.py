@@ -14,12 +14,14 @@ from stiffly.bodies import (
     fiber,
 )
 from stiffly.contracts import State
-from stiffly.meshes.mesh import grid_tets, tet_edges
+from stiffly.meshes.grids import grid_tets
+from stiffly.meshes.mesh import tet_edges
 
 GRID = np.indices((3, 3, 3)).reshape(3, -1).T.astype(float)
 TETS = grid_tets((3, 3, 3))
 EDGES = tet_edges(TETS)
-FIBER = fiber(np.linspace([0, 0, 0], [0, 0, 4.0], 5), thickness=0.4, young=1e3, torsional=4e2)
+LINE = np.linspace([0, 0, 0], [0, 0, 4.0], 5)
+FIBER = fiber(LINE, thickness=0.4, young=1e3, torsional=4e2, density=1.0)
 PARTS = {
     "linear springs": (GRID, lambda: Springs(EDGES, 100.0)),
     "cubic springs": (GRID, lambda: Springs(EDGES, 100.0, law="cubic")),

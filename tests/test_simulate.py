@@ -313,3 +313,20 @@ def test_every_failure_carries_the_frames_before_it(failure):
     assert list(run.times) == pytest.approx([0.0, 0.2, 0.4])
     assert run.positions[:, 0] == pytest.approx([0.0, 2e-4, 4e-4])
     assert (run.integrator, run.stats["steps"]) == ("fails", 10)
+
+
+@pytest.mark.parametrize("integrator", ["verlet", "newmark", "vimex", "neti", "rk4"])
+def test_methods_forget_what_they_knew_when_springs_yield(integrator):
+    """Yielding changes the forces between two steps: a remembered acceleration would be stale."""
+    springs = stiffly.Springs([[0, 1]], 100.0, 1.0, yield_strain=0.05)
+    system = stiffly.System(np.ones(2), [springs], fixed=[0], rest=[[0.0, 0, 0], [1.0, 0, 0]])
+    x0, v0 = [[0.0, 0, 0], [1.0, 0, 0]], [[0.0, 0, 0], [2.0, 0, 0]]
+
+    def lost(h):
+        run = stiffly.simulate(system, x0, v0, integrator=integrator, step=h, duration=0.3)
+        assert run.energy.dissipated[-1] > 1.0
+        return np.abs(run.energy.numerical).max()
+
+    # second order in h where each step starts afresh; a stale force makes it first order
+    # (bdf2 is left out: starting afresh makes it bdf1 while something yields)
+    assert lost(1e-4) < 1e-4 or lost(2e-3) > 3.0 * lost(1e-3)

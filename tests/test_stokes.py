@@ -314,6 +314,22 @@ def test_swimmer_system_tangent():
     np.testing.assert_allclose(tangent.damping.apply(b), D, atol=1e-6 * np.abs(D).max())
 
 
+def test_fixed_particles_are_obstacles_in_the_fluid():
+    """They slow the others down, and the tangents are those of the free particles alone."""
+    x, v, _ = cloud()
+    v[[0, 4]] = 0.0
+    parts = [StokesFluid(MU, BLOB)]
+    system, s = System(np.ones(12), parts, fixed=[0, 4], rest=x).bind(x, v)
+    b = np.random.default_rng(1).standard_normal(s.x.size)
+    tangent = system.tangent(s)
+    K = -along(lambda y: system.force(State(0.0, y, s.v)), s.x, b)
+    D = -along(lambda w: system.force(State(0.0, s.x, w)), s.v, b)
+    np.testing.assert_allclose(tangent.stiffness.apply(b), K, atol=1e-6 * np.abs(D).max())
+    np.testing.assert_allclose(tangent.damping.apply(b), D, atol=1e-6 * np.abs(D).max())
+    alone = StokesFluid(MU, BLOB, particles=system.free).prepared_for(12)
+    assert system.power(s).dissipated > alone.power(0.0, x, v).dissipated
+
+
 # ---------------------------------------------------------------------- refusals
 
 

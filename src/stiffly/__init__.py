@@ -1,7 +1,7 @@
 """stiffly: simulate stiff elastic things with large steps and an account of every joule."""
 
 from . import bodies, integrators, matfun, meshes, scenes, scipy
-from .bodies import Gravity, SecondOrder, Springs, System
+from .bodies import Gravity, SecondOrder, Springs, System, Tetrahedra
 from .contracts import Rayleigh, State
 from .errors import (
     Diverged,
@@ -32,6 +32,7 @@ __all__ = [
     "StiffError",
     "StiffWarning",
     "System",
+    "Tetrahedra",
     "bodies",
     "integrator",
     "integrators",

@@ -282,15 +282,18 @@ class _Loop:
         if not self.system.conservative:
             self.ledger.step(self.state, new)
         h = end - self.state.t
+        memory = taken.memory
         if self.system.settles:
             settled = self.system.settle(new, h)
             self.ledger.settle(settled)
             new = settled.state
+            if settled.added or settled.dissipated:  # other forces or velocities than remembered
+                memory = self.method.start(self.system, new)
         if h < self.shortest:
             self.shortest = h
         if h > self.longest:
             self.longest = h
-        self.state, self.memory, self.notes = new, taken.memory, taken.notes
+        self.state, self.memory, self.notes = new, memory, taken.notes
         self.work += taken.work
         self.steps += 1
 

@@ -2,7 +2,7 @@
 
 from ..contracts import Rayleigh
 from .drag import Drag
-from .elastic_bodies import cloth, shell, tet_springs
+from .elastic_bodies import cloth_springs, shell_springs, tet_springs
 from .face_springs import FaceSprings
 from .fibers import FiberBody, fiber, fibers
 from .fields import Field, Force
@@ -50,7 +50,7 @@ __all__ = [
     "Tetrahedra",
     "Wind",
     "as_mass",
-    "cloth",
+    "cloth_springs",
     "consistent_mass",
     "fiber",
     "fibers",
@@ -58,6 +58,6 @@ __all__ = [
     "lumped_mass",
     "molecule_parts",
     "read_molecule",
-    "shell",
+    "shell_springs",
     "tet_springs",
 ]

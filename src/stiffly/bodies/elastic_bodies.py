@@ -16,7 +16,7 @@ from .face_springs import FaceSprings
 from .springs import Springs
 
 
-def cloth(
+def cloth_springs(
     mesh: Any,
     structural: float,
     shear: float | None = None,
@@ -44,13 +44,13 @@ def cloth(
     return [_springs(mesh, edges, stiffness, options)]
 
 
-def shell(
+def shell_springs(
     mesh: Any, stiffness: float, bending: float | None = None, **options: Any
 ) -> list[Springs]:
     """Springs along the sides of the mesh's triangles, and softer ones from corner to corner
     across every side that two triangles share.
 
-    bending [N/m]: by default stiffness/100 (Luan, Michels 2018, Sec. 5.3). options as for cloth.
+    bending [N/m]: by default stiffness/100 (Luan, Michels 2018, Sec. 5.3). options as for cloth_springs.
     """
     if len(mesh.triangles) == 0:
         raise InputError("this mesh has no triangles: a shell is made of them; use Springs instead")
@@ -66,7 +66,7 @@ def tet_springs(
 ) -> list[Springs | FaceSprings]:
     """Springs along the edges of the mesh's tets, and with `face` [N/m] from every vertex to the
     centre of the opposite face, which keep tets from collapsing (Michels, Luan, Tokman 2017,
-    Sec. 4.1).  stiffness [N/m]: a number or one per edge.  options as for cloth.
+    Sec. 4.1).  stiffness [N/m]: a number or one per edge.  options as for cloth_springs.
     """
     if len(mesh.tets) == 0:
         raise InputError("this mesh has no tets: a solid is made of them; use Springs instead")

@@ -103,39 +103,42 @@ def fibers(
     E I and G J; a smaller one twists more easily, and torsion_ratio says by how much.
     """
     points, start = _as_points(centrelines)
-    for name, value in (("young", young), ("torsional", torsional), ("density", density)):
-        _positive(name, value)
-    if not (np.isscalar(stretch) and 0.0 <= float(stretch) <= 1.0):
+    _positive("density", density)
+    moduli = (_positive("young", young), _positive("torsional", torsional))
+    share = float(as_numbers("fiber stretch", stretch, ()))
+    if not 0.0 <= share <= 1.0:
         raise InputError(f"fiber stretch = {stretch}: give a share of E A between 0 and 1")
-    tips = start[1:] - 1
-    segment = np.setdiff1d(np.arange(len(points)), tips)  # by the point where it begins
-    owner = np.repeat(np.arange(len(tips)), np.diff(start))
+    segment = np.setdiff1d(np.arange(len(points)), start[1:] - 1)  # by the point where it begins
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     along, length = _directions(points, segment, owner)
     d = _diameters(thickness, length, segment, start, owner)
-    d0, d1 = d[segment], d[segment + 1]
-    w = _widths(width, length, owner[segment], d, start, young, torsional)
-    springs = _Stiffness(d0, d1, length, w[owner[segment]], young, torsional, float(stretch))
+    w = _widths(width, length, owner[segment], d, start, *moduli)
+    cones = (d[segment], d[segment + 1], length)
+    springs = _Stiffness(*cones, w[owner[segment]], *moduli, share)
     normals = _normals(along, segment, start, owner)
-    sides = _sides(normals, normal, start)
+    sides = w[owner][:, None] * _sides(normals, normal, start)
     offsets = CORNERS @ np.stack([sides, np.cross(normals, sides)], axis=1)
-    positions = points[:, None] + w[owner][:, None, None] * offsets
-    corners = 4 * np.arange(len(points))[:, None, None]
-    ties = np.concatenate([LONGITUDINAL, FACE, SPACE])
+    volumes = _volumes(*cones, segment, len(points))
+    squares = np.repeat(springs.squares(segment, len(points)), len(SQUARE))
     return FiberBody(
-        positions=positions.reshape(-1, 3),
-        mass=np.repeat(_masses(d0, d1, length, segment, len(points)) * density / 4.0, 4),
-        edges=np.concatenate(
-            [(corners + SQUARE).reshape(-1, 2), (corners[segment] + ties).reshape(-1, 2)]
-        ),
-        stiffness=np.concatenate(
-            [np.repeat(springs.squares(segment, len(points)), 6), springs.ties().ravel()]
-        ),
+        positions=(points[:, None] + offsets).reshape(-1, 3),
+        mass=np.repeat(volumes * density / 4.0, 4),
+        edges=_edges(segment, len(points)),
+        stiffness=np.concatenate([squares, springs.ties().ravel()]),
         start=start,
         root=(4 * start[:-1, None] + np.arange(4)).ravel(),
         width=w,
         stretch_ratio=springs.stretch_ratio,
         torsion_ratio=springs.torsion_ratio,
     )
+
+
+def _edges(segment: np.ndarray, count: int) -> np.ndarray:
+    """Six springs in each square, then sixteen in each segment."""
+    corner = 4 * np.arange(count)[:, None, None]
+    ties = np.concatenate([LONGITUDINAL, FACE, SPACE])
+    parts = [corner + SQUARE, corner[segment] + ties]
+    return np.concatenate([part.reshape(-1, 2) for part in parts])
 
 
 class _Stiffness:
@@ -192,7 +195,7 @@ def _widths(
     return np.maximum(leverage, np.maximum.reduceat(d, start[:-1]))
 
 
-def _masses(d0: Array, d1: Array, length: Array, segment: np.ndarray, count: int) -> Array:
+def _volumes(d0: Array, d1: Array, length: Array, segment: np.ndarray, count: int) -> Array:
     """Volumes (points,) [m^3] of the cones, shared between the ends by the lever rule."""
     total = np.zeros(count)
     total[segment] += np.pi / 48.0 * length * (3.0 * d0**2 + 2.0 * d0 * d1 + d1**2)

@@ -28,7 +28,8 @@ class LennardJones:
     exclude (m, 2): pairs without this force, usually the bonded ones (see `bonded_pairs`).
     cutoff: None for all pairs; else the potential fades to zero between 0.9 and 1.0 of it, times
     1 - 10 t^3 + 15 t^4 - 6 t^5, t in 0..1 linear in r^2: energy, force and tangent are continuous,
-    and below 0.9 of the cutoff nothing changes.
+    and below 0.9 of the cutoff nothing changes. All pairs use the vector unit: a cutoff of 8
+    angstrom pays from 1000 atoms on, one of 12 from 2500.
     """
 
     def __init__(
@@ -80,33 +81,28 @@ class PreparedLennardJones:
         self._excluded = _partners(exclude, self.count)
         self._built: Array | None = None  # positions for which _neighbours is exact
         self._neighbours: Any = None
+        self._kernels: Any = (cpu.lj_energy, cpu.lj_gradient, cpu.lj_product)
         if cutoff is None:
             self._pairs = _runs(*self._excluded, self.count)
         else:
+            self._kernels = (cpu.lj_list_energy, cpu.lj_list_gradient, cpu.lj_list_product)
             inner = (SWITCH * cutoff) ** 2
             self._switch = (inner, 1.0 / (cutoff**2 - inner))
 
     def energy(self, x: Array) -> float:
-        if self.cutoff is None:
-            return cpu.lj_energy(x, *self._mixing, *self._pairs)
-        return cpu.lj_list_energy(x, *self._mixing, *self._list(x), *self._switch)
+        return self._kernels[0](x, *self._pairs_near(x))
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        if self.cutoff is None:
-            cpu.lj_gradient(x, *self._mixing, *self._pairs, out)
-        else:
-            cpu.lj_list_gradient(x, *self._mixing, *self._list(x), *self._switch, out)
+        self._kernels[1](x, *self._pairs_near(x), out)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
-        if self.cutoff is None:
-            cpu.lj_product(x, b, *self._mixing, *self._pairs, out)
-        else:
-            cpu.lj_list_product(x, b, *self._mixing, *self._list(x), *self._switch, out)
+        self._kernels[2](x, b, *self._pairs_near(x), out)
 
     def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
         start, neighbour = self._list(x)
         coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
-        cpu.lj_blocks(x, *self._mixing, start, neighbour, *self._switch, coupling, own)
+        (radius, root), (inner, slope) = self._mixing, self._switch
+        cpu.lj_blocks(x, radius, root, start, neighbour, inner, slope, coupling, own)
         atoms = np.arange(self.count)
         rows = np.repeat(atoms, np.diff(start.astype(np.int64)))
         return (
@@ -114,6 +110,12 @@ class PreparedLennardJones:
             np.concatenate([neighbour.astype(np.int64), atoms]),
             np.concatenate([coupling, own]),
         )
+
+    def _pairs_near(self, x: Array) -> Any:
+        """What the kernels have to know besides the positions."""
+        if self.cutoff is None:
+            return (*self._mixing, *self._pairs)
+        return (*self._mixing, *self._list(x), *self._switch)
 
     def _list(self, x: Array) -> tuple[np.ndarray, np.ndarray]:
         """A list that holds every pair closer than the cutoff (and harmless others).

@@ -94,17 +94,19 @@ def _load_product(
     """K (which = 0) or D (1) of a load that is known by its products."""
 
     def product(b: Array, out: Array) -> None:
-        both = [np.zeros_like(out), np.zeros_like(out)]
-        both[which] = out
-        load.add_products(t, x, v, b, *both)
+        wanted = (out, None) if which == 0 else (None, out)
+        load.add_products(t, x, v, b, *wanted)
 
-    return ProductOperator(product, None, system.movable, system.mass)
+    return ProductOperator(
+        product, None, system.movable, system.mass, lambda: load.matrices(t, x, v)[which]
+    )
 
 
 class ProductOperator(BaseOperator):
     """A part known by its products over all particles, restricted to the free ones.
 
-    add_product(b, out): adds K b to out, both (N, 3); triplets() -> rows, columns, blocks.
+    add_product(b, out): adds K b to out, both (N, 3); for implicit solvers the entries as
+    triplets() -> rows, columns, blocks, or as matrix() -> dense (3N, 3N).
     """
 
     def __init__(
@@ -113,10 +115,12 @@ class ProductOperator(BaseOperator):
         triplets: Callable[[], Any] | None,
         movable: Array,
         mass: Mass,
+        matrix: Callable[[], Array] | None = None,
     ) -> None:
         """movable (3N,): mask of the free coordinates."""
         super().__init__(mass.size, mass, constant=False)
         self._add_product, self._triplets, self._movable = add_product, triplets, movable
+        self._matrix = matrix
 
     def _stiffness(self, b: Array) -> Array:
         if b.ndim == 2:
@@ -127,8 +131,9 @@ class ProductOperator(BaseOperator):
         return out.ravel()[self._movable]
 
     def tosparse(self) -> Any:
-        if self._triplets is None:
-            return sp.csr_matrix(self.todense())
+        if self._matrix is not None:
+            return sp.csr_matrix(self._matrix()[np.ix_(self._movable, self._movable)])
+        assert self._triplets is not None
         rows, columns, blocks = self._triplets()
         three = np.arange(3)
         i = np.repeat(3 * rows[:, None] + three, 3, axis=1)

@@ -10,7 +10,8 @@ and mu, lam the constants of Lame for small strains, the energy per rest volume 
 The last is the stable Neo-Hookean energy of Smith, de Goes and Kim (2018) with its constant alpha
 written out; m = 4/3 mu and l = lam + 5/6 mu make it agree with linear elasticity at small strains.
 All three are zero and free of stress at rest.  stvk gives way under compression and lets elements
-turn inside out; corotated and neo-hookean push back.
+turn inside out; corotated and neo-hookean push back.  The corotated tangent has a pole where
+sigma_2 + sigma_3 = 0 (a tet squeezed to a line): there the sum is taken as 1e-6.
 """
 
 from __future__ import annotations

@@ -265,7 +265,8 @@ def molecule_parts(
     """[Springs, LennardJones] for System(molecule.mass, parts, rest=molecule.positions).
 
     bond_stiffness, angle_stiffness [Da/ps^2]: springs along the bonds, and between the two ends
-    of each angle (0: none, as Michels, Sobottka and Weber 2014, Sec. 5.6, have it); rest lengths are the molecule's own.
+    of each angle (0: none, as Michels, Sobottka and Weber 2014, Sec. 5.6, have it); rest lengths
+    are the molecule's own.
     epsilon [Da A^2/ps^2]; sigma [A]: by default so that the well lies at the sum of the van der
     Waals radii. Atoms one or two bonds apart have no Lennard-Jones force. cutoff [A].
     """

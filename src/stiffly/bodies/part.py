@@ -121,9 +121,19 @@ class MatrixFreeLoad(PreparedLoad, Protocol):
     """A load that couples everything with everything (a fluid): products instead of blocks."""
 
     def add_products(
-        self, t: float, x: Array, v: Array, b: Array, stiffness: Array, damping: Array
+        self,
+        t: float,
+        x: Array,
+        v: Array,
+        b: Array,
+        stiffness: Array | None,
+        damping: Array | None,
     ) -> None:
-        """Adds K b to stiffness and D b to damping, all (N, 3)."""
+        """Adds K b to stiffness and D b to damping, all (N, 3); None where not wanted."""
+        ...
+
+    def matrices(self, t: float, x: Array, v: Array) -> tuple[Array, Array]:
+        """K and D, dense (3N, 3N), for implicit solvers."""
         ...
 
 

@@ -94,7 +94,7 @@ class Springs:
             "give a rest position for each",
         )
         d = positions[self.edges[:, 1]] - positions[self.edges[:, 0]]
-        lengths = np.linalg.norm(d, axis=1)
+        lengths = np.sqrt(np.einsum("ij,ij->i", d, d))
         self._require(
             lengths > 0.0, "it has zero length at rest", "move its ends apart or give rest="
         )
@@ -201,9 +201,7 @@ class YieldingSprings(PreparedSprings):
         return new
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        lost = cpu.spring_yield(
-            x, self._edges, self._stiffness, self.rest, self._limit, self.cubic
-        )
+        lost = cpu.spring_yield(x, self._edges, self._stiffness, self.rest, self._limit, self.cubic)
         if lost > 0.0:
             np.take(self.rest, self._spring, out=self._half[3])
         return Power(dissipated=lost)
@@ -231,5 +229,8 @@ def _repeated(edges: np.ndarray) -> np.ndarray:
     """Indices of the springs that join two particles already joined, in either direction."""
     low, high = np.minimum(*edges.T), np.maximum(*edges.T)
     key = low * (high.max(initial=0) + 1) + high
+    values = np.sort(key)  # ten times faster than argsort, and almost always enough
+    if not np.any(values[1:] == values[:-1]):
+        return np.empty(0, dtype=np.int64)
     order = np.argsort(key, kind="stable")
     return np.sort(order[1:][key[order[1:]] == key[order[:-1]]])

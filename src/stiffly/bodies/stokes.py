@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.spatial import KDTree
 
 from ..contracts import Array, Power
@@ -17,6 +16,9 @@ from ..solvers.failures import NotPositiveDefinite
 from .checks import as_indices, as_numbers
 from .part import Particles
 from .pattern import BlockPattern
+
+# LAPACK itself: its wrapper in SciPy takes three times as long for 100 particles
+potrf, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 
 DENSE_PARTICLES = 1000  # up to here a factor of S for several solves beats conjugate gradients
 TOLERANCE = 1e-11  # |v - S g| <= TOLERANCE |v| in conjugate gradients
@@ -152,12 +154,11 @@ class PreparedFluid:
         if self._factor is None or not np.array_equal(y, self._factor[0]):
             S = np.empty((y.size, y.size))
             cpu.stokeslet_matrix(y, self._blob, self._viscosity, S)
-            factor, failed = dpotrf(S.T, lower=True, overwrite_a=True)
+            factor, failed = potrf(S.T, lower=True, overwrite_a=True)
             if failed:
                 raise self._failure("the matrix of the fluid is not positive definite")
             self._factor = (y, factor)
-        # LAPACK itself: its wrapper in SciPy takes three times as long for 100 particles
-        return dpotrs(self._factor[1], w.ravel(), lower=True)[0].reshape(w.shape)
+        return potrs(self._factor[1], w.ravel(), lower=True)[0].reshape(w.shape)
 
     def _solve_iteratively(self, y: Array, w: Array) -> Array:
         products = _Mobility(y, self._blob, self._viscosity)

@@ -1,17 +1,58 @@
-"""Procedural shapes."""
+"""Shapes: made by formulas, or read from files."""
 
 from .beam import bar, beam
+from .car import car
 from .cloth import cloth, flag, foil, textile
 from .coil import coil
+from .creature import creature, creature_surface
 from .cube import cube
+from .decimate import decimate
 from .dome import dome
+from .files import read_mesh, write_mesh
+from .flagellum import flagellum
 from .lattice import lattice
 from .mesh import Mesh
 from .pylon import pylon
+from .roots import Roots, brush_roots, hair_cap
 from .rope import rope
 from .sphere import sphere
+from .tetrahedralise import tetrahedralise
 from .topology import bending_pairs, shell, triangle_edges
 from .torus import torus
 from .tower import tower
+from .validate import repaired, validate
 
-__all__ = ["Mesh", "coil", "lattice", "rope"]
+__all__ = [
+    "Mesh",
+    "Roots",
+    "bar",
+    "beam",
+    "bending_pairs",
+    "brush_roots",
+    "car",
+    "cloth",
+    "coil",
+    "creature",
+    "creature_surface",
+    "cube",
+    "decimate",
+    "dome",
+    "flag",
+    "flagellum",
+    "foil",
+    "hair_cap",
+    "lattice",
+    "pylon",
+    "read_mesh",
+    "repaired",
+    "rope",
+    "shell",
+    "sphere",
+    "tetrahedralise",
+    "textile",
+    "torus",
+    "tower",
+    "triangle_edges",
+    "validate",
+    "write_mesh",
+]

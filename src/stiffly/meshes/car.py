@@ -49,7 +49,5 @@ def _car(points: np.ndarray) -> np.ndarray:
     cabin_points[:, 1] *= 1.0 + 0.6 * lean
     body = rounded_box((0.0, 0.0, 0.6), (2.15, 0.85, 0.3), 0.15)
     cabin = rounded_box((-0.25, 0.0, 1.0), (1.15, 0.75, 0.45), 0.15)
-    wheels = [
-        wheel((x, y, 0.32), 0.32, 0.11, 0.05) for x in (-1.35, 1.35) for y in (-0.78, 0.78)
-    ]
+    wheels = [wheel((x, y, 0.32), 0.32, 0.11, 0.05) for x in (-1.35, 1.35) for y in (-0.78, 0.78)]
     return joined([body, lambda _: cabin(cabin_points) / STRETCH, *wheels], blend=BLEND)(points)

@@ -18,7 +18,7 @@ def cube(cells: int = 6, *, side: float = 1.0) -> Mesh:
     """
     require_counts("cube", 1, cells=cells)
     require_positive("cube", side=side)
-    shape = (cells + 1,) * 3
+    shape = (cells + 1, cells + 1, cells + 1)
     number = np.arange(np.prod(shape)).reshape(shape)
     positions = side * (np.indices(shape).reshape(3, -1).T / cells - 0.5)
     sets = {"bottom": number[..., 0].ravel(), "top": number[..., -1].ravel()}

@@ -8,6 +8,7 @@ import numpy as np
 
 from .mesh import tet_volumes
 
+
 def grid_tets(shape: tuple[int, int, int]) -> np.ndarray:
     """Six tets per cell of a vertex grid (row-major numbering), the same in every cell.
 

@@ -19,8 +19,9 @@ from .mesh import row_keys, tet_surface, unique_rows
 
 NEAR_LONG, NEAR_SHORT = 0.24999, 0.41189  # parts of a lattice edge, Labelle and Shewchuk, table 1
 CUT_STEPS = 3  # evaluations to find a cut; a last interpolation follows
-SLOPE = 1.5  # how fast a field may change [1/m * m]; 1 for an exact distance
+SLOPE = 1.5  # how fast a field may change [m per m]; 1 for an exact distance
 BLOCK = 6  # lattice vertices along the side of a block that is skipped as a whole
+INSIDE, SHALLOW = np.uint8(1), np.uint8(2)  # of a lattice vertex, combined with |
 CHUNK = 200_000  # points handed to a field at a time
 
 
@@ -68,9 +69,7 @@ def _stuffed(
     return np.concatenate([points, cuts[live]]), tets, on_surface
 
 
-def _lattice(
-    field: Field, low: Array, high: Array, spacing: float, *, skin: bool
-) -> Lattice:
+def _lattice(field: Field, low: Array, high: Array, spacing: float, *, skin: bool) -> Lattice:
     cells = np.ceil((np.asarray(high) - low) / spacing).astype(int) + 2
     origin = 0.5 * (np.asarray(low) + high - cells * spacing)
     middle = origin + 0.5 * spacing
@@ -80,10 +79,9 @@ def _lattice(
     centre = at_corner.size + np.arange(at_centre.size).reshape(cells)
     depth = np.concatenate([at_corner.ravel(), at_centre.ravel()])
     # A vertex that may move to the surface is at most one edge away from an outer one.
-    shallow = depth < (SLOPE * spacing if skin else np.inf)
-    tets = np.concatenate(
-        [_axis_tets(corner, centre, depth > 0.0, shallow, axis) for axis in range(3)]
-    )
+    deepest = SLOPE * spacing if skin else np.inf
+    states = [(d > 0.0) * INSIDE | (d < deepest) * SHALLOW for d in (at_corner, at_centre)]
+    tets = np.concatenate([_axis_tets(corner, centre, *states, axis) for axis in range(3)])
     if len(tets) == 0:
         raise InputError(f"no lattice vertex lies inside the body at spacing {spacing:.3g} m")
     rim = [np.take(at_corner, (0, -1), axis=axis).max() for axis in range(3)]
@@ -105,7 +103,9 @@ def _depth(field: Field, origin: Array, spacing: float, shape: np.ndarray) -> Ar
     the other side, given that the field changes by at most SLOPE per metre.
     """
     blocks = -(-shape // BLOCK)
-    middle = origin + spacing * (BLOCK * np.indices(blocks).reshape(3, -1).T + 0.5 * (BLOCK - 1))
+    middle = origin + spacing * (
+        BLOCK * np.indices(tuple(blocks)).reshape(3, -1).T + 0.5 * (BLOCK - 1)
+    )
     coarse = field(middle).reshape(blocks)
     depth = coarse
     for axis in range(3):
@@ -120,30 +120,41 @@ def _depth(field: Field, origin: Array, spacing: float, shape: np.ndarray) -> Ar
 
 
 def _axis_tets(
-    corner: np.ndarray, centre: np.ndarray, inside: Array, shallow: Array, axis: int
+    corner: np.ndarray,
+    centre: np.ndarray,
+    corner_state: np.ndarray,
+    centre_state: np.ndarray,
+    axis: int,
 ) -> np.ndarray:
     """Four tets round each line between neighbouring cell centres.
 
     Only those with a vertex inside and a shallow one.
     """
-    corner, centre = np.moveaxis(corner, axis, 0)[1:-1], np.moveaxis(centre, axis, 0)
-    face = [corner[:, :-1, :-1], corner[:, 1:, :-1], corner[:, 1:, 1:], corner[:, :-1, 1:]]
+
+    def line_and_face(corners: np.ndarray, centres: np.ndarray) -> tuple[list, list]:
+        a, b = np.moveaxis(corners, axis, 0)[1:-1], np.moveaxis(centres, axis, 0)
+        return [b[:-1], b[1:]], [a[:, :-1, :-1], a[:, 1:, :-1], a[:, 1:, 1:], a[:, :-1, 1:]]
+
+    line, face = line_and_face(corner, centre)
+    line_state, face_state = line_and_face(corner_state, centre_state)
     tets = []
-    for k in range(4):
-        nodes = [n.ravel() for n in (centre[:-1], centre[1:], face[k], face[(k + 1) % 4])]
-        keep = np.logical_or.reduce([inside[n] for n in nodes])
-        keep &= np.logical_or.reduce([shallow[n] for n in nodes])
-        tets.append(np.stack([n[keep] for n in nodes], axis=1))
+    for k, after in ((0, 1), (1, 2), (2, 3), (3, 0)):
+        state = line_state[0] | line_state[1] | face_state[k] | face_state[after]
+        keep = state == (INSIDE | SHALLOW)
+        tets.append(np.stack([n[keep] for n in (*line, face[k], face[after])], axis=1))
     return np.concatenate(tets)
 
 
 def _crossing_edges(tets: np.ndarray, side: np.ndarray) -> np.ndarray:
     """Edges (m, 2) from a vertex inside to one outside, sorted."""
+    sides = side[tets]
+    crossed = (sides < 0).any(axis=1)
+    tets, inside, outside = tets[crossed], sides[crossed] > 0, sides[crossed] < 0
     found = []
     for i in range(4):
         for j in range(4):
-            crosses = (side[tets[:, i]] > 0) & (side[tets[:, j]] < 0)
-            found.append(tets[crosses][:, [i, j]])
+            crosses = inside[:, i] & outside[:, j]
+            found.append(np.stack([tets[crosses, i], tets[crosses, j]], axis=1))
     return unique_rows(np.concatenate(found))
 
 
@@ -222,7 +233,7 @@ def _stencils(
     a, b, z, m = tets[(inside == 2) & (outside == 1)].T
     wedge = [(z, a, b, cut(b, m)), (z, a, cut(b, m), cut(a, m))]
     a, b, m, n = tets[(inside == 2) & (outside == 2)].T
-    double = _double(a, b, *(cut(p, q) for p in (a, b) for q in (m, n)), cuts, number)
+    double = _double(a, b, cut(a, m), cut(a, n), cut(b, m), cut(b, n), cuts, number)
     a, b, c, m = tets[(inside == 3) & (outside == 1)].T
     u, v, w = cut(a, m), cut(b, m), cut(c, m)
     triple = [(a, b, c, w), (a, b, v, w), (a, u, v, w)]

@@ -68,35 +68,39 @@ def first_derivatives(material, mu, lam, a, b, c):
 
 
 @njit(**_options)
-def second_derivatives(material, mu, lam, a, b, c):
-    """psi_11, psi_22, psi_33, psi_12, psi_13, psi_23; symmetric, antisymmetric of 12, 13, 23."""
-    if material == COROTATED:
-        own = 2.0 * mu + lam
-        trace = 2.0 * lam * (a + b + c - 3.0) - 4.0 * mu
-        two = 2.0 * mu
-        ab = two + trace / max(a + b, SMALLEST_SUM)
-        ac = two + trace / max(a + c, SMALLEST_SUM)
-        bc = two + trace / max(b + c, SMALLEST_SUM)
-        return own, own, own, lam, lam, lam, two, two, two, ab, ac, bc
+def _corotated_second(mu, lam, a, b, c):
+    own, two = 2.0 * mu + lam, 2.0 * mu
+    trace = 2.0 * lam * (a + b + c - 3.0) - 4.0 * mu
+    ab = two + trace / max(a + b, SMALLEST_SUM)
+    ac = two + trace / max(a + c, SMALLEST_SUM)
+    bc = two + trace / max(b + c, SMALLEST_SUM)
+    return own, own, own, lam, lam, lam, two, two, two, ab, ac, bc
+
+
+@njit(**_options)
+def _stvk_second(mu, lam, a, b, c):
+    trace = 0.5 * lam * (a * a + b * b + c * c - 3.0) - mu
+    aa, bb, cc = mu * a * a, mu * b * b, mu * c * c
+    ab, ac, bc = mu * a * b, mu * a * c, mu * b * c
+    return (
+        3.0 * aa + trace + lam * a * a,
+        3.0 * bb + trace + lam * b * b,
+        3.0 * cc + trace + lam * c * c,
+        lam * a * b,
+        lam * a * c,
+        lam * b * c,
+        aa + bb + ab + trace,
+        aa + cc + ac + trace,
+        bb + cc + bc + trace,
+        aa + bb - ab + trace,
+        aa + cc - ac + trace,
+        bb + cc - bc + trace,
+    )
+
+
+@njit(**_options)
+def _neo_hookean_second(mu, lam, a, b, c):
     square = a * a + b * b + c * c
-    if material == STVK:
-        trace = 0.5 * lam * (square - 3.0) - mu
-        aa, bb, cc = mu * a * a, mu * b * b, mu * c * c
-        ab, ac, bc = mu * a * b, mu * a * c, mu * b * c
-        return (
-            3.0 * aa + trace + lam * a * a,
-            3.0 * bb + trace + lam * b * b,
-            3.0 * cc + trace + lam * c * c,
-            lam * a * b,
-            lam * a * c,
-            lam * b * c,
-            aa + bb + ab + trace,
-            aa + cc + ac + trace,
-            bb + cc + bc + trace,
-            aa + bb - ab + trace,
-            aa + cc - ac + trace,
-            bb + cc - bc + trace,
-        )
     shear = mu * square / (square + 1.0)
     curve = 2.0 * mu / ((square + 1.0) * (square + 1.0))
     bulk = lam * (a * b * c - 1.0) - 0.75 * mu
@@ -114,6 +118,16 @@ def second_derivatives(material, mu, lam, a, b, c):
         shear + bulk * b,
         shear + bulk * a,
     )
+
+
+@njit(**_options)
+def second_derivatives(material, mu, lam, a, b, c):
+    """psi_11, psi_22, psi_33, psi_12, psi_13, psi_23; symmetric, antisymmetric of 12, 13, 23."""
+    if material == COROTATED:
+        return _corotated_second(mu, lam, a, b, c)
+    if material == STVK:
+        return _stvk_second(mu, lam, a, b, c)
+    return _neo_hookean_second(mu, lam, a, b, c)
 
 
 @njit(cache=True, error_model="numpy")

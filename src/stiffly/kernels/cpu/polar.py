@@ -7,8 +7,10 @@ drown everything below sqrt(eps) sigma_1).  The last column is u_3 = u_1 x u_2, 
 sigma_3 = u_3 . b_3 takes the sign of det F.
 
 A tile of LANES matrices lies transposed in a flat array `w`, entry k of lane l at k LANES + l,
-and every loop over lanes is free of branches: the compiler turns it into vector instructions
-(4x on one core).  Offsets must stay literal for that, hence the forced inlining.
+and every loop over lanes is free of branches: the compiler turns it into vector instructions (3x
+measured).  Offsets must stay literal for that, hence the forced inlining.  No fastmath: fused
+multiply-adds are placed differently where the compiler inlines differently, and threaded callers
+would get other bits than serial ones.
 """
 
 from __future__ import annotations

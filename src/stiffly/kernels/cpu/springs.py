@@ -66,16 +66,15 @@ def _across(square, stiffness, rest, cubic):
 def _tangent(square, stiffness, rest, cubic):
     """a, b of the tangent a I + b d d^T."""
     length = math.sqrt(square)
-    inverse = 0.0 if square == 0.0 else 1.0 / length
-    ratio = rest * inverse
+    ratio = 0.0 if square == 0.0 else rest / length
     across = stiffness * (1.0 - ratio)
-    extra = stiffness * ratio * (inverse * inverse)  # (along - across) / |d|^2
+    extra = 0.0 if square == 0.0 else stiffness * ratio / square  # (along - across) / |d|^2
     if cubic:
         strain = length / rest - 1.0
         more = 1.0 + strain * strain
         along = 1.0 + 3.0 * strain * strain  # times the stiffness
         across = stiffness * along if square == 0.0 else across * more
-        extra = stiffness * (along - more * (1.0 - ratio)) * (inverse * inverse)
+        extra = 0.0 if square == 0.0 else stiffness * (along - more * (1.0 - ratio)) / square
     return across, extra
 
 

@@ -142,7 +142,7 @@ def _product_lanes(t, w):
     for lane in range(LANES):
         u, v, n = column(t, U_ROW, lane), column(t, U_ROW + 1, lane), column(t, U_ROW + 2, lane)
         d, e, f = triple(w, 0, lane), triple(w, 3, lane), triple(w, 6, lane)
-        # columns of U^T dF V = sum_k (U^T d_k) h_k^T, row by row
+        # the rows a, b, c of U^T dF V = sum_k (U^T d_k) h_k^T
         h, i, j = column(t, H_ROW, lane), column(t, H_ROW + 1, lane), column(t, H_ROW + 2, lane)
         y = (dot(u, d), dot(u, e), dot(u, f))
         a0, a1, a2 = dot(y, h), dot(y, i), dot(y, j)
@@ -169,15 +169,9 @@ def _product_lanes(t, w):
         )
         for k in range(0, 9, 3):
             g = triple(t, H_ROW + k, lane)
-            z0, z1, z2 = dot(p, g), dot(q, g), dot(r, g)
-            set_triple(
-                w,
-                k,
-                lane,
-                u[0] * z0 + v[0] * z1 + n[0] * z2,
-                u[1] * z0 + v[1] * z1 + n[1] * z2,
-                u[2] * z0 + v[2] * z1 + n[2] * z2,
-            )
+            z = (dot(p, g), dot(q, g), dot(r, g))
+            for a in range(3):
+                w[(k + a) * LANES + lane] = dot(triple(t, U_ROW + 3 * a, lane), z)
 
 
 @njit(**_options)

@@ -1,0 +1,191 @@
+"""Mesh files, read and written by meshio."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .mesh import Mesh, row_keys, tet_surface, unique_rows
+from .topology import triangle_edges
+from .validate import kept_vertices, repaired, validate
+
+SURFACES_ONLY = {".obj", ".off", ".ply", ".stl"}  # formats that hold triangles and nothing else
+WRITERS = {".msh": "gmsh"}  # meshio's first choice for .msh is the ANSYS format
+IGNORED = {"vertex"}
+
+
+def read_mesh(path: str | PathLike[str], *, repair: bool = False) -> Mesh:
+    """A mesh from a file in any format that meshio reads: obj, ply, stl, off, vtk, msh, ...
+
+    Lines become edges; quads are cut in two along the diagonal from their first corner. Edges are
+    those of all elements, without repeats. Where there are tets, the triangles are their surface
+    and any triangle of the file that is not a face of a tet.
+    The mesh is validated; `repair` turns inverted tets and drops repeated elements and unused
+    vertices, and says so in a StiffWarning.
+    """
+    path = Path(path)
+    name = f"mesh file {path.name}"
+    found = _load(path, name)
+    cells = _cells(found.cells, name)
+    positions = _positions(found.points, name)
+    lines, triangles, tets = (cells[kind] for kind in ("line", "triangle", "tetra"))
+    raw = Mesh(positions, lines, tets, triangles)
+    if repair:
+        raw = repaired(raw, name=name)
+    else:
+        validate(raw, name=name)
+    return _completed(raw)
+
+
+def write_mesh(path: str | PathLike[str], mesh: Mesh) -> None:
+    """Write a mesh in the format that the file's ending names; groups and sets are not kept.
+
+    obj, off, ply and stl hold the triangles and their vertices only.
+    """
+    import meshio
+
+    path = Path(path)
+    _require_known(path, f"mesh file {path.name}")
+    cells: list[Any] = [
+        ("line", mesh.edges),
+        ("triangle", mesh.triangles),
+        ("tetra", mesh.tets),
+    ]
+    if path.suffix.lower() in SURFACES_ONLY:
+        if len(mesh.triangles) == 0:
+            raise InputError(
+                f"mesh file {path.name}: {path.suffix} holds triangles, and the mesh has none; "
+                "use .vtk or .msh"
+            )
+        mesh = _surface_only(mesh)
+        cells = [("triangle", mesh.triangles)]
+    cells = [(kind, rows) for kind, rows in cells if len(rows)]
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            meshio.Mesh(mesh.positions, cells).write(path, WRITERS.get(path.suffix.lower()))
+    except (Exception, SystemExit) as error:  # what meshio raises depends on the format
+        raise InputError(f"mesh file {path} cannot be written: {_one_line(error)}") from None
+
+
+def _load(path: Path, name: str) -> Any:
+    import meshio
+
+    if path.is_dir():
+        raise InputError(f"{name} is a folder: give a file in it")
+    if not path.exists():
+        raise InputError(f"mesh file {path} does not exist")
+    _require_known(path, name)
+    if path.stat().st_size == 0:
+        raise InputError(f"{name} is empty")
+    printed = io.StringIO()
+    try:  # meshio prints its reasons and ends the process where it cannot make sense of a file
+        with redirect_stdout(printed), redirect_stderr(io.StringIO()):
+            if path.suffix.lower() == ".obj":
+                return meshio.read(_obj_geometry(path), file_format="obj")
+            return meshio.read(path)
+    except (Exception, SystemExit) as error:
+        reason = _one_line(printed.getvalue()) or _one_line(error)
+        raise InputError(
+            f"{name} is not a readable {path.suffix} mesh ({reason}): check it, or convert it to "
+            "another format"
+        ) from None
+
+
+def _obj_geometry(path: Path) -> io.StringIO:
+    """Vertices and faces of an obj file alone.
+
+    meshio 5.3 refuses files whose texture coordinates or normals are not one per vertex.
+    """
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return io.StringIO("".join(line for line in lines if line.split()[:1] in (["v"], ["f"])))
+
+
+def _require_known(path: Path, name: str) -> None:
+    import meshio
+
+    known = sorted(meshio.extension_to_filetypes)
+    suffix = "".join(path.suffixes[-2:]).lower()
+    if path.suffix.lower() not in known and suffix not in known:
+        ending = path.suffix or "no ending"
+        raise InputError(f"{name} has {ending}: known mesh formats are {' '.join(known)}")
+
+
+def _cells(blocks: list[Any], name: str) -> dict[str, np.ndarray]:
+    """Lines, triangles and tets, each (n, 2..4); everything else is refused by name."""
+    columns = {"line": 2, "triangle": 3, "tetra": 4}
+    found: dict[str, list[np.ndarray]] = {kind: [] for kind in columns}
+    for block in blocks:
+        rows = [np.asarray(row).ravel() for row in block.data]
+        if block.type in IGNORED or not rows:
+            continue
+        if block.type in columns:
+            found[block.type].append(np.array(rows))
+        elif all(len(row) == 3 for row in rows) and block.type == "polygon":
+            found["triangle"].append(np.array(rows))
+        elif all(len(row) == 4 for row in rows) and block.type in ("quad", "polygon"):
+            quads = np.array(rows)
+            found["triangle"].append(quads[:, [0, 1, 2, 0, 2, 3]].reshape(-1, 3))
+        else:
+            raise _refusal(block.type, rows, name)
+    return {
+        kind: np.concatenate(found[kind]).astype(np.int64)
+        if found[kind]
+        else np.empty((0, count), dtype=np.int64)
+        for kind, count in columns.items()
+    }
+
+
+def _refusal(kind: str, rows: list[np.ndarray], name: str) -> InputError:
+    odd = [row for row in rows if kind != "polygon" or len(row) > 4]
+    first = "-".join(map(str, odd[0]))
+    if kind == "polygon":
+        what = f"{len(odd)} polygons with {len(odd[0])} corners"
+        return InputError(f"{name} holds {what} (first: {first}): triangulate it first")
+    return InputError(
+        f"{name} holds {len(odd)} elements of type {kind} (first: {first}): only lines, triangles, "
+        "quads and four-cornered tets are read; split them first"
+    )
+
+
+def _positions(points: Any, name: str) -> np.ndarray:
+    """(N, 3) float64: planar meshes get z = 0, what follows x y z (colours) is left out."""
+    array = np.asarray(points, dtype=np.float64)
+    if array.size == 0:
+        raise InputError(f"{name} has no vertices")
+    if array.ndim != 2 or array.shape[1] < 2:
+        raise InputError(f"{name}: positions have shape {array.shape}, (N, 3) is needed")
+    if array.shape[1] == 2:
+        array = np.pad(array, ((0, 0), (0, 1)))
+    return np.ascontiguousarray(array[:, :3])
+
+
+def _completed(raw: Mesh) -> Mesh:
+    """Edges of all elements, and the surface of the tets beside the triangles given."""
+    triangles = raw.triangles
+    if len(raw.tets):
+        faces = np.concatenate(
+            [raw.tets[:, f] for f in ([1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2])]
+        )
+        both = row_keys(np.sort(np.concatenate([triangles, faces]), axis=1))
+        own = ~np.isin(both[: len(triangles)], both[len(triangles) :])
+        triangles = np.concatenate([tet_surface(raw.tets), triangles[own]])
+    inner = [raw.tets[:, pair] for pair in ([0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3])]
+    edges = np.concatenate([raw.edges, triangle_edges(triangles), *inner])
+    return Mesh(raw.positions, unique_rows(np.sort(edges, axis=1)), raw.tets, triangles)
+
+
+def _surface_only(mesh: Mesh) -> Mesh:
+    used = np.zeros(len(mesh.positions), dtype=bool)
+    used[mesh.triangles] = True
+    return kept_vertices(Mesh(mesh.positions, mesh.edges[:0], triangles=mesh.triangles), used)
+
+
+def _one_line(error: object) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200] if lines else type(error).__name__ if not isinstance(error, str) else ""
