@@ -10,18 +10,18 @@ particles, m springs or tets, and nnz blocks:
     springs, product       the same and b: 100 B per particle
     tets, force            104 B per tet (vertices, shape gradients, moduli), its forces written and
                            read 192 B, corners 16 B; 76 B per particle
-    tets, frames           104 B read and 240 B written per tet, 24 B per particle
-    tets, product          frame 240 B, vertices 16 B, forces 192 B, corners 16 B; 76 B per particle
+    tets, product          frame 240 B, vertices 16 B, forces 192 B, corners 16 B, 76 B per
+                           particle; at a new x 344 B per tet and 24 B per particle more
     tets, blocks           104 B per tet, 40 B of indices; 144 B per block (read and written); the
                            buffer of element blocks, 1440 B per tet, is meant to stay in cache
     block product          76 B per block, 52 B per particle
 
 Flops are counted from the source, square roots and divisions as one each: 36 per spring and force,
 66 per spring and product; 1420 per tet and force, of which the singular value decomposition takes
-1230; 240 per tet and product; 18 per block and product.
+1230; 240 per tet and product, 1600 at a new x; 18 per block and product.
 
-Springs move data; tets compute: their force is far from the triad and near what one core can do in
-dependent square roots and divisions.
+Springs move data; tets compute, most of the time in the singular value decomposition.  On a machine
+that others use as well, two threads are slower than one: each parallel loop waits for both.
 """
 
 from __future__ import annotations
@@ -102,13 +102,18 @@ def tet_jobs() -> list[Job]:
             lambda: reference.tet_gradient(x, *elements, *corners, out),
         ),
         Job(
-            f"{m} tets, frames",
-            lambda: cpu.tet_frames(x, *elements, False),
-            344 * m + 24 * n,
-            plain=lambda: reference.tet_frames(x, *elements, False),
+            f"{m} tets, tangent product at a new x",
+            lambda: cpu.tet_product(
+                cpu.tet_frames(x, *elements, False), vertices, *corners, b, out
+            ),
+            808 * m + 100 * n,
+            1600 * m,
+            lambda: reference.tet_product(
+                reference.tet_frames(x, *elements, False), vertices, *corners, b, out
+            ),
         ),
         Job(
-            f"{m} tets, tangent product from frames",
+            f"{m} tets, tangent product, same x again",
             lambda: part.add_product(x, b, out),
             464 * m + 76 * n,
             240 * m,

@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [ROOT / "README.md", ROOT / "docs" / "extending.md"]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("bodies", "extending", "fibers")),
+]
 
 
 def run(code: list[str], folder) -> None:

@@ -1,9 +1,9 @@
 """f(A) b body by body, where A falls apart into independent bodies (hair, brushes, molecules).
 
 Every body up to a few hundred coordinates gets its own eigenbasis, all of them in one threaded
-kernel; larger ones share an iteration over their own coordinates.  Hair and bristles are so stiff
-(h omega = 1e5) that a polynomial method would need each body's full dimension anyway, and one
-basis for all bodies has to find the eigenvalues of all of them.
+kernel; larger ones share an iteration over their own coordinates.  At large steps (h omega beyond
+about 100 for 48 coordinates) a polynomial method needs more products than a body has coordinates,
+and one basis for all bodies has to find the eigenvalues of all of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from .tolerance import check_tol, conditioning, require_finite
 
 BODY = 300  # coordinates of a body that is still diagonalised at every step
 CONSTANT_BODY = 1000  # ... once, because its stiffness never changes
-_ENTRY = 1.6  # cost of one matrix entry in an iteration; that of n^3 in an eigenbasis is 1
-_PRODUCTS = 10.0, 1.7  # an iteration takes about 10 + 1.7 h omega products, all columns together
+# Cost of an iteration where an eigenbasis costs n^3, half a nanosecond each: about 10 + 1.7 h omega
+# products, all columns together; an entry was measured at 0.4 (idle, in cache) to 1.6 (busy cores)
+_ENTRY, _CALL, _PRODUCTS = 0.8, 5e4, (10.0, 1.7)
 
 
 def matrix_of(A: BaseOperator) -> tuple[Array, Array, Array] | None:
@@ -59,7 +60,7 @@ def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
         return True
     entries = matrix_of(A)[2]  # type: ignore[index]  # there is a layout, hence a matrix
     share = 1.0 if layout.rest is None else 1.0 - layout.rest.slots.size / len(entries)
-    product = _ENTRY * share * entries.size
+    product = _CALL + _ENTRY * share * entries.size
     cheap, growth = _PRODUCTS
     if layout.cube <= product * cheap:
         return True

@@ -19,8 +19,8 @@ STRETCH = 1.4  # leaning the cabin changes distances by about this factor
 def car(vertices: int = 120_000, *, length: float = 4.3) -> Mesh:
     """A closed surface of about `vertices` vertices: body, cabin and four wheels in one piece.
 
-    x forwards, z upwards, wheels on z = 0; length over all [m]. The count is met within 3 % from
-    1000 vertices on. Groups: 'structural' (edges), 'bending' (vertices opposite each edge).
+    x forwards, z upwards, wheels on z = 0; length over all [m]. The count is met within 5 %.
+    Groups: 'structural' (edges), 'bending' (vertices opposite each edge).
     Sets: 'front' (the foremost 5 % of the length), 'wheels' (below the body).
 
     The default has about the 120,000 vertices of Luan and Michels (2018), whose mesh also holds

@@ -35,11 +35,9 @@ def cloth(
     number = np.arange(nx * ny).reshape(nx, ny)
     positions = np.zeros((nx * ny, 3))
     positions[:, :2] = spacing * np.indices((nx, ny)).reshape(2, -1).T
-    falling = _pairs(number[:-1, :-1], number[1:, 1:])  # the diagonal that the triangles use
-    rising = _pairs(number[1:, :-1], number[:-1, 1:])
     groups = {
         "structural": np.concatenate([_along(number, 1), _along(number.T, 1)]),
-        "shear": np.concatenate([[], falling, rising][1 : 1 + diagonals] or [falling[:0]]),
+        "shear": _diagonals(number, diagonals),
     }
     if bending:
         groups["bending"] = np.concatenate([_along(number, 2), _along(number.T, 2)])
@@ -85,6 +83,15 @@ def flag(nx: int = 70, ny: int = 50, *, spacing: float = 0.02) -> Mesh:
         triangles=flat.triangles[:, ::-1],
         edge_groups=flat.edge_groups,
         vertex_sets=flat.vertex_sets,
+    )
+
+
+def _diagonals(number: np.ndarray, count: int) -> np.ndarray:
+    """None, the one that the triangles use, or both of every square."""
+    falling = _pairs(number[:-1, :-1], number[1:, 1:])
+    rising = _pairs(number[1:, :-1], number[:-1, 1:])
+    return np.concatenate(
+        [falling[: len(falling) * (count > 0)], rising[: len(rising) * (count > 1)]]
     )
 
 

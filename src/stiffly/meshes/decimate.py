@@ -29,8 +29,20 @@ def decimate(surface: Mesh, particles: int, *, name: str = "surface") -> Mesh:
         )
     if particles == used:
         return _clean(surface.positions, surface.triangles)
+    best, off = _closest(surface, particles, len(surface.triangles) * particles / used)
+    if best is None or off > TOO_FAR:
+        got = 0 if best is None else len(best.positions)
+        raise InputError(
+            f"{name} cannot be brought to {particles} particles (closest: {got}): it has too many "
+            "separate pieces or borders"
+        )
+    validate(best, name=name)
+    return best
+
+
+def _closest(surface: Mesh, particles: int, faces: float) -> tuple[Mesh | None, float]:
+    """The closest of up to TRIES meshes and how far off it is; `faces` is a first guess."""
     simplify = _simplify()
-    faces = len(surface.triangles) * particles / used
     best, off = None, np.inf
     for _ in range(TRIES):
         mesh = _clean(
@@ -46,14 +58,7 @@ def decimate(surface: Mesh, particles: int, *, name: str = "surface") -> Mesh:
         if off <= CLOSE or count == 0:
             break
         faces *= particles / count
-    if best is None or off > TOO_FAR:
-        got = 0 if best is None else len(best.positions)
-        raise InputError(
-            f"{name} cannot be brought to {particles} particles (closest: {got}): it has too many "
-            "separate pieces or borders"
-        )
-    validate(best, name=name)
-    return best
+    return best, off
 
 
 def _clean(positions: np.ndarray, triangles: np.ndarray) -> Mesh:

@@ -38,6 +38,11 @@ def dome(
     angles = np.radians(opening) * np.arange(1, rings + 1) / rings
     sizes = np.maximum(3, np.rint(border * np.sin(angles) / np.sin(angles[-1]))).astype(int)
     unit, triangles = _cap(angles, sizes)
+    if (np.linalg.det(unit[triangles]) <= 0.0).any():
+        raise InputError(
+            f"dome of {rings} rings with {border} vertices on its border: the sides of its rings "
+            "cross; use fewer rings or a larger border"
+        )
     count = len(unit)
     positions = np.concatenate([(radius - thickness) * unit, radius * unit])
     inner = np.arange(count)

@@ -16,7 +16,7 @@ from .topology import triangle_edges
 from .validate import kept_vertices, repaired, validate
 
 SURFACES_ONLY = {".obj", ".off", ".ply", ".stl"}  # formats that hold triangles and nothing else
-WRITERS = {".msh": "gmsh"}  # meshio's first choice for .msh is the ANSYS format
+WRITERS = {".msh": "gmsh22"}  # meshio would write ANSYS; newer gmsh formats want one cell type
 IGNORED = {"vertex"}
 
 
@@ -85,7 +85,7 @@ def _load(path: Path, name: str) -> Any:
         raise InputError(f"{name} is empty")
     printed = io.StringIO()
     try:  # meshio prints its reasons and ends the process where it cannot make sense of a file
-        with redirect_stdout(printed), redirect_stderr(io.StringIO()):
+        with redirect_stdout(printed), redirect_stderr(io.StringIO()), np.errstate(all="ignore"):
             if path.suffix.lower() == ".obj":
                 return meshio.read(_obj_geometry(path), file_format="obj")
             return meshio.read(path)

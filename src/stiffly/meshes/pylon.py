@@ -32,14 +32,12 @@ def pylon(
     no bar. This one has 152: 128 nodes where diagonals cross move sideways, and 12 nodes of the
     strings swing two ways; the mast and the arms are rigid.
     """
-    require_counts("pylon", 3, panels=panels)
     require_counts("pylon", 0, arms=arms)
-    require_counts("pylon", 3 * arms, panels=panels)  # an arm takes every third panel
+    require_counts("pylon", max(3, 3 * arms), panels=panels)  # an arm takes every third panel
     require_positive("pylon", height=height, base=base, top=top, reach=reach)
     corners = _mast(panels, height, base, top)  # (panels + 1, 4, 3)
     number = np.arange(4 * (panels + 1)).reshape(-1, 4)
     crossings, crossing = _crossings(corners, len(number.ravel()))
-    points = [corners.reshape(-1, 3), crossings]
     after = np.roll(number, -1, axis=1)
     quads = np.stack([number[:-1], after[:-1], number[1:], after[1:]], axis=-1).reshape(-1, 4)
     arm_points, groups, tips, strings = _arms(corners, number, arms, reach, len(crossings))
@@ -50,8 +48,9 @@ def pylon(
         **groups,
     }
     edges, rows = grouped_edges(groups)
+    points = np.concatenate([corners.reshape(-1, 3), crossings, arm_points])
     sets = {"feet": number[0], "top": number[-1], "tips": tips, "strings": strings}
-    return Mesh(np.concatenate([*points, arm_points]), edges, edge_groups=rows, vertex_sets=sets)
+    return Mesh(points, edges, edge_groups=rows, vertex_sets=sets)
 
 
 def _mast(panels: int, height: float, base: float, top: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -28,23 +28,17 @@ def mesh_of_count(
     next to the last one are tried. InputError where the result would be further off than 5 %.
     """
     if vertices > LARGE:
-        spacing = _follow(vertices // COARSER, build, spacing, power)[-1][1]
+        coarse = vertices // COARSER
+        spacing = _follow(coarse, build, spacing, power, TOO_FAR)[-1][1]
         spacing *= COARSER ** (-1.0 / power)
-    tried = _follow(vertices, build, spacing, power)
-    near = tried[-1][1]
-    nudges = [k * sign for k in range(1, TRIES) for sign in (1, -1)]
+    enough = TOO_FAR if vertices > LARGE else CLOSE  # large meshes take seconds each
     best, off = None, np.inf
-    while True:
-        for mesh, _ in tried:
-            error = abs(len(mesh[0]) / vertices - 1.0)
-            if error < off and sound(mesh[1]):
-                best, off = mesh, error
-        if best is not None and (off <= CLOSE or not nudges or vertices > LARGE):
+    for positions, elements in _candidates(vertices, build, spacing, power):
+        error = abs(len(positions) / vertices - 1.0)
+        if error < min(off, 1.0) and sound(elements):
+            best, off = (positions, elements), error
+        if off <= enough:
             break
-        if not nudges:
-            break
-        factor = 1.0 + NUDGE * nudges.pop(0)
-        tried = [(build(near * factor), near * factor)]
     if best is None or off > TOO_FAR:
         raise InputError(
             f"{name} of {vertices} vertices: too coarse for its thinnest parts, give more vertices"
@@ -52,16 +46,26 @@ def mesh_of_count(
     return best
 
 
-def _follow(
+def _candidates(
     vertices: int, build: Build, spacing: float, power: float
+) -> Iterator[tuple[Array, np.ndarray]]:
+    tried = _follow(vertices, build, spacing, power, CLOSE)
+    yield from (mesh for mesh, _ in reversed(tried))
+    for step in range(1, TRIES):
+        for nudge in (NUDGE * step, -NUDGE * step):
+            yield build(tried[-1][1] * (1.0 + nudge))
+
+
+def _follow(
+    vertices: int, build: Build, spacing: float, power: float, close: float
 ) -> list[tuple[tuple[Array, np.ndarray], float]]:
     """Meshes and spacings met while following the power law; the last one is the closest."""
     tried = []
     for _ in range(TRIES):
         mesh = build(spacing)
         tried.append((mesh, spacing))
-        change = len(mesh[0]) / vertices
-        if abs(change - 1.0) <= CLOSE:
+        change = max(len(mesh[0]) / vertices, 0.1)  # 0: the body slipped through the lattice
+        if abs(change - 1.0) <= close:
             break
         spacing *= change ** (1.0 / power)
     return sorted(tried, key=lambda entry: -abs(len(entry[0][0]) / vertices - 1.0))

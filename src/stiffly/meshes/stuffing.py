@@ -39,7 +39,10 @@ class Lattice:
 
 
 def fill(field: Field, low: Array, high: Array, spacing: float) -> tuple[Array, np.ndarray]:
-    """Vertices (N, 3) and tets (t, 4) of the inside, with cells of size `spacing` [m]."""
+    """Vertices (N, 3) and tets (t, 4) of the inside, with cells of size `spacing` [m].
+
+    Both are empty where the body slips through the lattice.
+    """
     points, tets, _ = _stuffed(field, low, high, spacing, skin=False)
     return _used(points, turned_positive(points, tets))
 
@@ -80,10 +83,9 @@ def _lattice(field: Field, low: Array, high: Array, spacing: float, *, skin: boo
     depth = np.concatenate([at_corner.ravel(), at_centre.ravel()])
     # A vertex that may move to the surface is at most one edge away from an outer one.
     deepest = SLOPE * spacing if skin else np.inf
-    states = [(d > 0.0) * INSIDE | (d < deepest) * SHALLOW for d in (at_corner, at_centre)]
-    tets = np.concatenate([_axis_tets(corner, centre, *states, axis) for axis in range(3)])
-    if len(tets) == 0:
-        raise InputError(f"no lattice vertex lies inside the body at spacing {spacing:.3g} m")
+    number = (corner, centre)
+    state = tuple((d > 0.0) * INSIDE | (d < deepest) * SHALLOW for d in (at_corner, at_centre))
+    tets = np.concatenate([_axis_tets(number, state, axis) for axis in range(3)])
     rim = [np.take(at_corner, (0, -1), axis=axis).max() for axis in range(3)]
     if max(rim) > 0.0:
         raise InputError("the body reaches beyond its box: give a larger one")
@@ -120,23 +122,19 @@ def _depth(field: Field, origin: Array, spacing: float, shape: np.ndarray) -> Ar
 
 
 def _axis_tets(
-    corner: np.ndarray,
-    centre: np.ndarray,
-    corner_state: np.ndarray,
-    centre_state: np.ndarray,
-    axis: int,
+    number: tuple[np.ndarray, ...], state: tuple[np.ndarray, ...], axis: int
 ) -> np.ndarray:
     """Four tets round each line between neighbouring cell centres.
 
-    Only those with a vertex inside and a shallow one.
+    number, state: of corners and of centres. Only tets with a vertex inside and a shallow one.
     """
 
     def line_and_face(corners: np.ndarray, centres: np.ndarray) -> tuple[list, list]:
         a, b = np.moveaxis(corners, axis, 0)[1:-1], np.moveaxis(centres, axis, 0)
         return [b[:-1], b[1:]], [a[:, :-1, :-1], a[:, 1:, :-1], a[:, 1:, 1:], a[:, :-1, 1:]]
 
-    line, face = line_and_face(corner, centre)
-    line_state, face_state = line_and_face(corner_state, centre_state)
+    line, face = line_and_face(*number)
+    line_state, face_state = line_and_face(*state)
     tets = []
     for k, after in ((0, 1), (1, 2), (2, 3), (3, 0)):
         state = line_state[0] | line_state[1] | face_state[k] | face_state[after]
