@@ -14,6 +14,8 @@ import numpy as np
 
 from .contracts import Array, Settled, State, System
 
+ROUNDING = 1e-12  # of the energy moved: below this, earlier energies are no yardstick
+
 
 @dataclass(frozen=True)
 class EnergyHistory:
@@ -108,8 +110,9 @@ class Ledger:
         total = sum(series[-1] for series in self.parts.values())
         start = sum(series[0] for series in self.parts.values())
         numerical = abs(total - start - self.added_now + self.dissipated_now)
-        growth = numerical / self.scale if self.scale > 0.0 else 0.0
         moved = max(abs(series[-1] - series[0]) for series in self.parts.values())
+        # a body at rest stores rounding errors, next to which everything is large
+        growth = numerical / self.scale if self.scale > ROUNDING * moved else 0.0
         seen = (parts["kinetic"], moved, abs(self.added_now), self.dissipated_now)
         if len(self.times) == 1:  # what is stored at the start can be released
             seen = (*seen, *(abs(v) for n, v in parts.items() if n != "gravity"))

@@ -50,7 +50,8 @@ def shell_springs(
     """Springs along the sides of the mesh's triangles, and softer ones from corner to corner
     across every side that two triangles share.
 
-    bending [N/m]: by default stiffness/100 (Luan, Michels 2018, Sec. 5.3). options as for cloth_springs.
+    bending [N/m]: by default stiffness/100 (Luan, Michels 2018, Sec. 5.3).
+    options as for cloth_springs.
     """
     if len(mesh.triangles) == 0:
         raise InputError("this mesh has no triangles: a shell is made of them; use Springs instead")

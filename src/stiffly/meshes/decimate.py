@@ -78,6 +78,6 @@ def _simplify():
         from fast_simplification import simplify
     except ImportError:
         raise InputError(
-            "decimating a surface needs fast-simplification: pip install stiffly[tets]"
+            "decimating a surface needs fast-simplification: pip install 'stiffly[tets]'"
         ) from None
     return simplify

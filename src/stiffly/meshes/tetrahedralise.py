@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Callable
 
 import numpy as np
@@ -32,13 +34,7 @@ def tetrahedralise(surface: Mesh, target: int | None = None, *, name: str = "sur
     length = 0.05  # of an edge, as part of the diagonal
     best, off = None, np.inf
     for _ in range(TRIES):
-        positions, tets = fill(
-            surface.positions,
-            surface.triangles.astype(np.int32),
-            edge_length_fac=length,
-            epsilon=0.05 * length,
-            quiet=True,
-        )
+        positions, tets = fill(surface, length)
         if len(tets) == 0:
             raise InputError(f"{name}: no tet lies inside; are its triangles facing outwards?")
         error = 0.0 if target is None else abs(len(positions) / target - 1.0)
@@ -54,11 +50,23 @@ def tetrahedralise(surface: Mesh, target: int | None = None, *, name: str = "sur
     return mesh_of_tets(positions, turned_positive(positions, tets))
 
 
-def _tetwild() -> Callable:
+def _tetwild() -> Callable[[Mesh, float], tuple[np.ndarray, np.ndarray]]:
     try:
         from pytetwild import tetrahedralize  # type: ignore[reportPrivateImportUsage]
     except ImportError:
         raise InputError(
-            "filling a surface with tets needs pytetwild: pip install stiffly[tets]"
+            "filling a surface with tets needs pytetwild: pip install 'stiffly[tets]'"
         ) from None
-    return tetrahedralize
+
+    def fill(surface: Mesh, length: float) -> tuple[np.ndarray, np.ndarray]:
+        # it leaves a file of its own in the current folder: give it one that goes away
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            return tetrahedralize(
+                surface.positions,
+                surface.triangles.astype(np.int32),
+                edge_length_fac=length,
+                epsilon=0.05 * length,
+                quiet=True,
+            )
+
+    return fill

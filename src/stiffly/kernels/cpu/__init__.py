@@ -2,6 +2,7 @@
 
 from .blocks import *  # noqa: F403
 from .bodies import *  # noqa: F403
+from .compiled import discard_stale
 from .csr import *  # noqa: F403
 from .face_springs import *  # noqa: F403
 from .listed_pairs import *  # noqa: F403
@@ -15,3 +16,5 @@ from .tet_assembly import *  # noqa: F403
 from .tet_tangents import *  # noqa: F403
 from .tets import *  # noqa: F403
 from .wind import *  # noqa: F403
+
+discard_stale()  # before anything is compiled or loaded

@@ -1,7 +1,9 @@
-"""Say once that the first run compiles, so that it does not look hung."""
+"""The kernels' cache on disk: never stale, and a first run says that it compiles."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import logging
 from functools import cache
 from pathlib import Path
@@ -11,11 +13,34 @@ from .spectral import stumpff_terms
 log = logging.getLogger("stiffly")
 
 
+def _folder() -> Path:
+    """Where numba keeps these kernels."""
+    # numba adds _cache, pyright sees a function
+    return Path(stumpff_terms._cache.cache_path)  # type: ignore[attr-defined]
+
+
+def discard_stale() -> None:
+    """Empty the cache when any kernel file has changed.
+
+    numba looks only at the file a kernel is written in; one that takes functions from another
+    file would go on using their old versions, after an upgrade as after an edit.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    folder = _folder()
+    mark, stamp = folder / "stiffly-kernels.sha256", digest.hexdigest()
+    with contextlib.suppress(OSError):  # a cache that cannot be written is not ours to mend
+        if mark.exists() and mark.read_text() == stamp:
+            return
+        for old in (*folder.glob("*.nbi"), *folder.glob("*.nbc")):
+            old.unlink(missing_ok=True)
+        mark.write_text(stamp)
+
+
 def cold() -> bool:
     """Nothing of these kernels is in numba's cache on disk yet."""
-    # numba adds _cache, pyright sees a function
-    folder = Path(stumpff_terms._cache.cache_path)  # type: ignore[attr-defined]
-    return not any(folder.glob("*.nbi"))
+    return not any(_folder().glob("*.nbi"))
 
 
 @cache
