@@ -288,3 +288,20 @@ def test_bad_bodies_are_refused_in_one_line(call, words):
     with pytest.raises(InputError, match=words) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: System(np.ones(2), None), "parts must be a list of parts, got NoneType"),
+        (lambda: System(np.ones(2), [Gravity]), r"holds the class Gravity: write Gravity\(...\)"),
+        (lambda: System(np.ones(2), [], damping=np.eye(3)), "not ndarray"),
+        (lambda: System(np.ones(2), [], damping=Rayleigh("a")), "alpha must be one number"),  # type: ignore[arg-type]
+        (lambda: System([], []), "there are no particles"),
+        (lambda: System(np.ones(2), [Springs([[0, 1]], 1.0, 1.0, name="kinetic")]), "'kinetic'"),
+        (lambda: System(np.ones(2), [Springs([[0, 1], [1]], 1.0, 1.0)]), "different lengths"),
+    ],
+)
+def test_what_is_no_part_mass_or_damping_is_named(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

@@ -20,6 +20,7 @@ def test_cloth_gives_each_group_its_stiffness():
     for name, k in (("structural", 1e4), ("shear", 1e3), ("bending", 1e2)):
         pairs = {tuple(e) for e in mesh.edges[mesh.edge_groups[name]]}
         assert pairs and pairs == {tuple(e) for e in springs.edges[springs.stiffness == k]}
+    assert len(cloth_springs(mesh, None)[0].edges) == 0
     (plain,) = cloth_springs(mesh, 1e4)
     assert len(plain.edges) == len(mesh.edge_groups["structural"])
     x = mesh.positions + 0.001 * np.random.default_rng(0).standard_normal(mesh.positions.shape)
@@ -58,6 +59,19 @@ def test_tet_springs_with_and_without_faces():
             "no bending edges.*structural, shear",
         ),
         (lambda: cloth_springs(meshes.cloth(3, 3), np.nan), "structural is nan"),
+        (lambda: cloth_springs(meshes.cloth(3, 3), "a"), "structural must be one number"),
+        (lambda: cloth_springs(5, 1.0), "must be a Mesh, got int"),
+        (lambda: shell_springs(None, 1.0), "must be a Mesh, got NoneType"),
+        (lambda: tet_springs(np.ones((4, 3)), 1.0), "must be a Mesh, got ndarray"),
+        (
+            lambda: cloth_springs(meshes.cloth(3, 3), 1.0, lawx=1),
+            "unknown spring option lawx: did you mean law?",
+        ),
+        (
+            lambda: shell_springs(meshes.sphere(), 1.0, yieldstrain=0.1),
+            "option yieldstrain: did you mean yield_strain?",
+        ),
+        (lambda: tet_springs(meshes.cube(2), 1.0, rest=1.0), "unknown spring option rest"),
         (lambda: shell_springs(meshes.rope(3), 1.0), "no triangles"),
         (lambda: tet_springs(meshes.cloth(3, 3), 1.0), "no tets"),
         (lambda: tet_springs(meshes.cube(2), 1.0, -1.0), "tet 0 .*negative"),

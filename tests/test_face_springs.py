@@ -171,6 +171,7 @@ def test_in_a_system_its_bounds_hold():
     ("call", "words"),
     [
         (lambda: FaceSprings([0, 1, 2, 3], 1.0), "tets has shape"),
+        (lambda: FaceSprings([[0, 1, 2, 3], [1]], 1.0), "tets has rows of different lengths"),
         (lambda: FaceSprings([[0.0, 1, 2, 3]], 1.0), "integers"),
         (lambda: FaceSprings([[0, 1, 2, 3], [0, 1, 2, -3]], 1.0), r"tet 1 \(0-1-2--3\).*negative"),
         (lambda: FaceSprings([[0, 1, 2, 1]], 1.0), r"tet 0 \(0-1-2-1\): a particle comes twice"),
@@ -192,3 +193,8 @@ def test_bad_input_is_named(call, words):
     with pytest.raises(InputError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+def test_no_tets_do_nothing():
+    system, s = System(np.ones(N), [FaceSprings([], 1.0)], rest=X).bind(1.1 * X)
+    assert system.energy(s)["elastic"] == 0.0 and not system.force(s).any()

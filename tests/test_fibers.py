@@ -109,6 +109,10 @@ def changed(**options):
     [
         (lambda: fibers([LINE, LINE[:1]], **BRUSH), "fiber 1 has 1 point"),
         (lambda: fibers([], **BRUSH), "no fibers"),
+        (lambda: fibers(5, **BRUSH), "list of centrelines"),
+        (lambda: fibers(None, **BRUSH), "list of centrelines"),
+        (lambda: fiber([[0, 0, 0], [1]], **BRUSH), "fiber 0 points .*different lengths"),
+        (changed(density="a"), "density must hold numbers"),
         (lambda: fiber(LINE[:, :2], **BRUSH), "fiber 0 has points of shape"),
         (lambda: fibers([LINE, LINE[[0, 1, 1]]], **BRUSH), "fiber 1: points 1 and 2 coincide"),
         (lambda: fibers([LINE, LINE[[0, 2, 0]]], **BRUSH), "fiber 1: it turns back .*point 1"),

@@ -255,7 +255,12 @@ def test_system_tangent_with_springs_is_the_force_jacobian():
         (lambda: LennardJones([1.0, -2.0], 1.0), r"epsilon\[1\] = -2.0"),
         (lambda: LennardJones(1.0, 0.0), "sigma = 0.0"),
         (lambda: LennardJones(1.0, np.nan), "sigma is nan"),
-        (lambda: LennardJones(1.0, 1.0, cutoff=-2.0), "cutoff = -2.0"),
+        (lambda: LennardJones(1.0, 1.0, cutoff=-2.0), "cutoff = -2: .*greater than 0"),
+        (lambda: LennardJones(1.0, 1.0, cutoff=1e-200), "cutoff = 1e-200: give a few sigma"),
+        (lambda: LennardJones(1.0, 1.0, cutoff=np.inf), "cutoff is inf"),
+        (lambda: LennardJones(1.0, 1.0, cutoff="a"), "cutoff must be one number, got str"),
+        (lambda: LennardJones(1.0, 1.0, cutoff=np.ones(2)), "cutoff must be one number"),
+        (lambda: LennardJones(1.0, 1.0, exclude=[[0, 1], [2]]), "exclude has rows of different"),
         (lambda: LennardJones(1.0, 1.0, exclude=[0, 1]), "exclude has shape"),
         (lambda: LennardJones(1.0, 1.0, exclude=[[0, -1]]), r"pair 0 \(0--1\).*negative"),
         (lambda: System(np.ones(2), [LennardJones(1.0, 1.0, exclude=[[0, 2]])]), "only 2"),
@@ -278,3 +283,29 @@ def test_bad_input_is_refused_in_one_line(call, words):
 
 def test_excluded_atoms_may_touch():
     require_apart([[0, 0, 0], [0.02, 0, 0], [5.0, 0, 0]], 1.0, exclude=[[1, 0]])
+
+
+@pytest.mark.parametrize("cutoff", [1e9, 1e200])
+def test_a_cutoff_beyond_all_atoms_leaves_all_pairs(cutoff):
+    x = atoms()
+    energies, forces = [], []
+    for c in (None, cutoff):
+        system, s = System(np.ones(12), [LennardJones(0.7, 1.0, cutoff=c)]).bind(x)
+        energies.append(system.energy(s)["lennard-jones"])
+        forces.append(system.force(s))
+    assert energies[1] == pytest.approx(energies[0], rel=1e-13)
+    np.testing.assert_allclose(forces[1], forces[0], rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("cutoff", [None, 2.5])
+@pytest.mark.parametrize("method", ["verlet", "exprb42", "midpoint"])
+def test_atoms_that_start_in_one_place_are_named(cutoff, method):
+    """No rest shape: only the first positions of the run tell."""
+    x = atoms()
+    x[7] = x[4]
+    system = System(np.ones(12), [LennardJones(0.7, 1.0, cutoff=cutoff)])
+    with pytest.raises(InputError, match="atoms 4 and 7 are 0 sigma apart"):
+        stiffly.simulate(system, x, integrator=method, step=0.001, duration=0.01)
+    exclude = [[4, 7]]
+    system = System(np.ones(12), [LennardJones(0.7, 1.0, cutoff=cutoff, exclude=exclude)])
+    stiffly.simulate(system, x, integrator=method, step=0.0001, duration=0.0002)

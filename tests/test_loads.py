@@ -80,7 +80,7 @@ def test_rate_is_the_time_derivative_of_the_acceleration(name):
     e = 1e-4
     ahead, behind = (system.acceleration(State(s.t + d, s.x, s.v)) for d in (e, -e))
     np.testing.assert_allclose(
-        system.acceleration_rate(s), (ahead - behind) / (2 * e), rtol=1e-5, atol=1e-5
+        system.acceleration_rate(s, 1e-2), (ahead - behind) / (2 * e), rtol=1e-5, atol=1e-5
     )
 
 
@@ -145,6 +145,32 @@ def test_wind_pushes_a_plate_by_its_dynamic_pressure():
         np.testing.assert_allclose(total, [0, 0, 0.5 * 1.2 * 2.0 * 100.0])
 
 
+def test_functions_of_time_are_never_asked_about_the_past():
+    def slow(t):
+        assert t >= 0.0
+        return (0.0, t**1.5, 0.0)
+
+    system = sheet(Field(slow))
+    run = stiffly.simulate(system, SHEET.positions, integrator="exprb42", step=0.01, duration=0.1)
+    assert run.energy.added[-1] > 0.0
+
+
+def test_fast_forcing_of_small_things():
+    """A frequency of 1e9 rad/s with steps of 1e-11 s: the rate follows the step."""
+    omega = 1e9
+    system = System([1.0], [Field(lambda t: (np.sin(omega * t), 0.0, 0.0))])
+    bound, s = system.bind(np.zeros((1, 3)))
+    for t in (0.0, 1e-9, 2.3e-8):
+        rate = bound.acceleration_rate(State(t, s.x, s.v), 1e-11)
+        np.testing.assert_allclose(rate[0], omega * np.cos(omega * t), rtol=1e-6, atol=1e-6 * omega)
+
+
+def test_functions_of_time_that_fail_later_are_named():
+    wrong = sheet(Wind(SHEET.triangles, lambda t: (1, 0, 0) if t < 0.05 else (1, 0)))
+    with pytest.raises(InputError, match=r"wind at t = 0.0\d+ has shape \(2,\)"):
+        stiffly.simulate(wrong, SHEET.positions, integrator="verlet", step=0.01, duration=0.1)
+
+
 def test_still_air_only_takes():
     system, s = random_state(sheet(Wind(SHEET.triangles, (0.0, 0.0, 0.0))))
     power = system.power(s)
@@ -185,8 +211,14 @@ def test_loads_join_with_rayleigh_damping():
         (lambda: Wind([[0, 1, 1]], (1, 0, 0)), r"triangle 0 \(0, 1, 1\): it names a particle"),
         (lambda: Wind([[0, 1]], (1, 0, 0)), r"\(m, 3\) is needed"),
         (lambda: Wind(SHEET.triangles, (1, 0)), r"wind has shape \(2,\), but \(3,\)"),
-        (lambda: Wind(SHEET.triangles, "north"), "vector"),
-        (lambda: Wind(SHEET.triangles, (1, 0, 0), density=-1.0), "must be positive"),
+        (lambda: Wind(SHEET.triangles, "north"), "wind must hold numbers, got str"),
+        (lambda: Wind(SHEET.triangles, (1, 0, 0), density=-1.0), "density = -1: .* greater than 0"),
+        (lambda: Wind(SHEET.triangles, (1, 0, 0), density="a"), "density must be one number"),
+        (lambda: Wind(SHEET.triangles, (1, 0, 0), coefficient=-1.0), r"coefficient\[0\] = -1"),
+        (lambda: Wind([[0, 1, 2], [3]], (1, 0, 0)), "rows of different lengths"),
+        (lambda: Wind(SHEET.triangles, lambda t, x: (1, 0, 0)), "function of t alone"),
+        (lambda: Drag(1.0, power=np.ones(2)), "drag power"),
+        (lambda: Force([1, 2], np.ones((2, 3))), r"force has shape \(2, 3\), but \(3,\)"),
         (lambda: Drag(-1.0), r"drag coefficient\[0\] = -1"),
         (lambda: Drag(1.0, power=3), "drag power = 3"),
         (lambda: Drag([1.0, 2.0]), "give one number, or one of 16"),

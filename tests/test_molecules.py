@@ -175,10 +175,42 @@ def test_bad_files_are_refused_in_one_line(file, text, name, words):
     assert "\n" not in str(caught.value)
 
 
+def test_atoms_without_a_position_are_named(file):
+    line = pdb_line(2, " CA", "GLY", 1, (0, 0, 9.0), "C")
+    text = ON_TOP.replace(ON_TOP.splitlines()[1], line[:30] + "     nan" + line[38:])
+    with pytest.raises(InputError, match=r"atom 1 \(A/GLY 1/CA\) has no position"):
+        read_molecule(file(text))
+    text = CYSTINE.replace("CYS A 2 2 A 1.8", "CYS A 2 2 A ?")
+    with pytest.raises(InputError, match=r"atom 2 \(A/CYS 2/SG\) has no position"):
+        read_molecule(file(text, "cystine.cif"))
+
+
+def ions(*named):
+    """Na and Cl at their distance in rock salt, two Cs 5 A apart, and water's O and H."""
+    atoms = [
+        ("NA", (0, 0, 0)),
+        ("CL", (2.8, 0, 0)),
+        ("CS", (20, 0, 0)),
+        ("CS", (25, 0, 0)),
+        ("O", (40, 0, 0)),
+        ("H", (40.96, 0, 0)),
+    ]
+    lines = [pdb_line(i, e, e, i, place, e, het=True) for i, (e, place) in enumerate(atoms, 1)]
+    return "\n".join([*lines, *named, "END", ""])
+
+
+def test_ions_are_bonded_only_if_the_file_says_so(file):
+    assert read_molecule(file(ions())).bonds.tolist() == [[4, 5]]
+    named = read_molecule(file(ions("CONECT    1    2")))
+    assert named.bonds.tolist() == [[0, 1], [4, 5]]
+    cesium = "\n".join(line for line in ions().splitlines() if "CS" in line or line == "END")
+    assert len(read_molecule(file(cesium)).bonds) == 0
+
+
 def test_missing_file_and_missing_library(file, monkeypatch):
     with pytest.raises(InputError, match="no such file"):
         read_molecule("nowhere.pdb")
-    with pytest.raises(InputError, match="tolerance = -1"):
+    with pytest.raises(InputError, match=r"tolerance = -1: .*greater than 0"):
         read_molecule(file(BENZENE), tolerance=-1.0)
     monkeypatch.setitem(sys.modules, "gemmi", None)
     with pytest.raises(InputError, match=r"stiffly\[molecules\]"):
@@ -215,9 +247,35 @@ def test_helix_is_a_right_handed_alpha_helix():
     assert np.dot(np.cross(n - ca, c - ca), cb - ca) > 0.0  # L-alanine
 
 
-def test_helix_refuses_more_chains_than_atoms():
-    with pytest.raises(InputError, match="3 chains of 2 atoms"):
-        helix_molecule(2, 3)
+MOLECULE = helix_molecule(10, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: helix_molecule(2, 3), "3 chains of 2 atoms"),
+        (lambda: helix_molecule("a"), "helix atoms = a: give a whole number"),
+        (lambda: helix_molecule(10.5), "helix atoms = 10.5: give a whole number"),
+        (lambda: helix_molecule(10, 0), "helix chains = 0"),
+        (lambda: read_molecule(5), "path must be the name of a file, got 5"),
+        (lambda: read_molecule("m.pdb", tolerance="a"), "tolerance must be one number"),
+        (lambda: read_molecule("m.pdb", tolerance=None), "tolerance must be one number"),
+        (lambda: bonded_pairs([[0, 5]], 5), "bonds: one names particle 5: there are 5"),
+        (lambda: bonded_pairs([[0, 1], [2]], 5), "bonds has rows of different lengths"),
+        (lambda: bonded_pairs([[0, 0]], 5), r"bond 0 \(0, 0\)"),
+        (lambda: bonded_pairs([[0, 1]], 5, 0), "separation = 0"),
+        (lambda: molecule_parts(5), "give a Molecule .*not int"),
+        (lambda: molecule_parts(MOLECULE, angle_stiffness=None), "angle_stiffness must be one"),
+        (lambda: molecule_parts(MOLECULE, angle_stiffness=-5), "angle_stiffness = -5"),
+        (lambda: molecule_parts(MOLECULE, bond_stiffness="a"), "bond_stiffness must be one number"),
+        (lambda: molecule_parts(MOLECULE, bond_stiffness=-1.0), "bond_stiffness = -1"),
+        (lambda: molecule_parts(MOLECULE, cutoff="a"), "cutoff must be one number"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, words):
+    with pytest.raises(InputError, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value)
 
 
 # ---------------------------------------------------------------------- forces

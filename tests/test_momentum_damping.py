@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stiffly
-from stiffly.bodies import MomentumDamping, Springs, System
+from stiffly.bodies import LennardJones, MomentumDamping, Springs, System
 from stiffly.contracts import State
 from stiffly.errors import InputError
 from stiffly.meshes import lattice
@@ -104,6 +105,20 @@ def test_a_wobbling_spinning_cube_comes_to_rest_in_shape_but_spins_on(integrator
         assert np.abs(run.energy.numerical).max() < 0.05 * run.energy.dissipated[-1]
 
 
+def test_atoms_that_attract_each_other_are_one_body():
+    rng = np.random.default_rng(3)
+    x = 1.2 * CUBE.positions[:8] + 0.05 * rng.standard_normal((8, 3))
+    system = System(np.ones(8), [LennardJones(1.0, 1.0), MomentumDamping(per_step=0.5)], rest=x)
+    bound, s = system.bind(x, rng.standard_normal((8, 3)))
+    assert bound.settle(s, 0.1).dissipated > 0.0
+
+
+def test_consistent_masses_are_refused():
+    M = np.eye(27) + 0.1 * (np.eye(27, k=1) + np.eye(27, k=-1))
+    with pytest.raises(InputError, match="needs a lumped mass"):
+        System(scipy.sparse.csr_matrix(M), [MomentumDamping(1.0)], rest=CUBE.positions)
+
+
 def test_held_particles_stay_held():
     system, s = damped(MomentumDamping(per_step=0.5), fixed=[0, 1]).bind(CUBE.positions)
     moving = State(0.0, s.x, np.ones_like(s.v))
@@ -115,7 +130,8 @@ def test_held_particles_stay_held():
     [
         ({}, "either rate="),
         ({"rate": 1.0, "per_step": 0.5}, "either rate="),
-        ({"rate": -1.0}, "not negative"),
+        ({"rate": -1.0}, "rate = -1: it must be at least 0"),
+        ({"rate": "fast"}, "rate must be one number"),
         ({"per_step": 1.5}, "0 to 1"),
     ],
 )

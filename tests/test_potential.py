@@ -107,6 +107,33 @@ def test_it_joins_springs_and_has_its_own_line_in_the_ledger():
     assert np.abs(run.energy.numerical).max() < 1e-4 * run.energy.exchanged
 
 
+def test_it_may_change_its_argument():
+    def centred(x):
+        x -= x.mean(axis=0)
+        return float((x**2).sum())
+
+    def gradient(x):
+        x -= x.mean(axis=0)
+        return 2.0 * x
+
+    bound, s = system(Potential(centred, gradient)).bind(X + 5.0)
+    before = s.x.copy()
+    bound.force(s), bound.energy(s), bound.tangent(s)
+    np.testing.assert_array_equal(s.x, before)
+
+
+def test_differences_do_not_depend_on_where_the_body_is():
+    far = 1e3
+
+    def near(x):
+        return bowl(100.0 * (x - far))
+
+    with pytest.warns(StiffWarning):
+        own = System(np.ones(5), [Potential(near, couples=())], rest=0.01 * X + far)
+    bound, s = own.bind(0.01 * X + far)
+    np.testing.assert_allclose(bound.force(s), -100.0 * bowl_gradient(X).ravel(), rtol=1e-3)
+
+
 def test_a_gradient_of_the_wrong_sign_is_noticed():
     with pytest.warns(StiffWarning, match="gradient is not that of energy"):
         system(Potential(bowl, lambda x: -bowl_gradient(x), couples=()))
@@ -116,8 +143,11 @@ def test_a_gradient_of_the_wrong_sign_is_noticed():
     ("make", "message"),
     [
         (lambda: Potential(3.0), "must be functions"),
-        (lambda: system(Potential(lambda x: x, lambda x: x)), "one finite number"),
-        (lambda: system(Potential(lambda x: np.nan, lambda x: x)), "one finite number"),
+        (lambda: system(Potential(lambda x: x, lambda x: x)), r"returned \(5, 3\), but one number"),
+        (lambda: system(Potential(lambda x: None, lambda x: x)), "returned NoneType"),
+        (lambda: system(Potential(lambda x: np.nan, lambda x: x)), "is nan at the rest shape"),
+        (lambda: Potential(lambda t, x: 0.0), "must be functions"),
+        (lambda: Potential(bowl, couples=5), r"couples have shape \(\)"),
         (lambda: system(Potential(bowl, lambda x: x.ravel())), r"gradient returned shape \(15,\)"),
         (lambda: system(Potential(bowl, couples=[[0, 9]])), "couples particle 9"),
         (

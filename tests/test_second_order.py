@@ -173,9 +173,11 @@ def test_a_force_that_reuses_its_buffer_is_copied():
 
 def test_acceleration_rate():
     system = SecondOrder(stiffness=A, force=lambda t, x: np.sin(20 * t) * x, jacobian=0, mass=2.0)
-    rate = system.acceleration_rate(State(0.4, X, V))
+    rate = system.acceleration_rate(State(0.4, X, V), 0.01)
     np.testing.assert_allclose(rate, 10.0 * np.cos(8.0) * X, rtol=1e-7)
-    np.testing.assert_array_equal(SecondOrder(stiffness=A).acceleration_rate(State(0, X, V)), 0.0)
+    np.testing.assert_array_equal(
+        SecondOrder(stiffness=A).acceleration_rate(State(0, X, V), 0.01), 0.0
+    )
 
 
 def test_differences_stand_in_for_the_jacobian_and_warn_once():

@@ -241,6 +241,9 @@ PAIR = [[0, 1]]
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda: Springs([[0, 1], [2]], 1.0), "edges has rows of different lengths"),
+        (lambda: Springs(None, 1.0), "edges has shape"),
+        (lambda: Springs(PAIR, "a"), "stiffness must hold numbers"),
         (lambda: Springs(PAIR, 1.0, 1.0, law="square"), "law 'square' is unknown.*'cubic'"),
         (lambda: Springs(PAIR, 1.0, 0.0, law="cubic"), r"spring 0 \(0-1\): rest .*cubic.*l > 0"),
         (lambda: Springs(PAIR, 1.0, 0.0, yield_strain=0.1), "spring 0 .*yield_strain"),
@@ -253,3 +256,17 @@ def test_bad_input_is_named(call, words):
     with pytest.raises(InputError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("none", [[], np.empty((0, 2)), np.empty((0, 2), dtype=np.int64)])
+@pytest.mark.parametrize("options", [{}, {"yield_strain": 0.1}, {"law": "cubic"}])
+def test_no_springs_do_nothing(none, options):
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    parts = [Springs(none, 1.0, **options), Springs([[0, 1]], 2.0)]
+    with_none, alone = (System(np.ones(4), p, rest=1.1 * x).bind(x) for p in (parts, parts[1:]))
+    assert with_none[0].energy(with_none[1]) == alone[0].energy(alone[1])
+    np.testing.assert_array_equal(with_none[0].force(with_none[1]), alone[0].force(alone[1]))
+    run = stiffly.simulate(
+        System(np.ones(4), parts[:1], rest=x), x, np.ones((4, 3)), step=0.1, duration=0.2
+    )
+    np.testing.assert_allclose(run.positions[-1], x + 0.2, rtol=1e-14)  # nothing holds them

@@ -227,6 +227,33 @@ def test_forces_on_a_ring_are_tangential():
     np.testing.assert_allclose(f[4:], -0.25 * tangent, atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_a_motor_has_the_same_torque_at_every_scale(size):
+    x = size * cloud()[0]
+    load, _ = motor_of(x)
+    f = force(load, x, np.zeros_like(x))
+    arms = x[BASE] - x[BASE].mean(axis=0)
+    torque = np.cross(arms, f[BASE]).sum(axis=0)
+    assert np.linalg.norm(torque) == pytest.approx(0.8)
+    with pytest.raises(InputError, match="axis has no length"):
+        motor_of(x, axis=(BASE, BASE))
+
+
+def motor_without_rest(x, **options):
+    """The System cannot know yet that this motor has nothing to turn."""
+    system = System(np.ones(len(x)), [MotorTorque(1.0, BASE, COUNTER, **options)])
+    return stiffly.simulate(system, x, integrator="verlet", step=0.01, duration=0.1)
+
+
+def test_a_motor_that_cannot_turn_is_named_in_the_run():
+    x = cloud()[0]
+    x[BASE] = np.arange(len(BASE))[:, None] * [1.0, 2.0, -0.5]
+    with pytest.raises(NotConverged, match="motor's group lie on one line"):
+        motor_without_rest(x)
+    with pytest.raises(NotConverged, match="motor's axis has no length"):
+        motor_without_rest(cloud()[0], axis=(7, 7))
+
+
 @pytest.mark.parametrize("axis", [None, (9, 10), ([0, 9], [4, 11])])
 def test_motor_tangent_is_the_derivative_of_its_force(axis):
     x, v, b = cloud(seed=3)
@@ -343,8 +370,13 @@ LINE = np.arange(12.0)[:, None] * [1.0, 0, 0]
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: StokesFluid(0.0, 0.1), "viscosity = 0.0"),
-        (lambda: StokesFluid(1.0, np.nan), "blob = nan"),
+        (lambda: StokesFluid(0.0, 0.1), "viscosity = 0: .*greater than 0"),
+        (lambda: StokesFluid(1.0, np.nan), "blob is nan"),
+        (lambda: StokesFluid("a", 1), "viscosity must be one number, got str"),
+        (lambda: StokesFluid(None, 1), "viscosity must be one number"),
+        (lambda: StokesFluid(np.ones(2), 1), "viscosity must be one number"),
+        (lambda: in_system(StokesFluid(1.0, 0.3, []), cloud()[0]), "touches no particle"),
+        (lambda: StokesFluid(1.0, 0.3).velocity(np.ones(3), *cloud()[:2]), "points have shape"),
         (lambda: in_system(StokesFluid(1.0, 0.1, [12]), cloud()[0]), "particle 12"),
         (
             lambda: in_system(StokesFluid(1.0, 0.1), np.array([[0, 0, 0], [1, 0, 0], [0, 0, 0]])),
@@ -353,6 +385,11 @@ LINE = np.arange(12.0)[:, None] * [1.0, 0, 0]
         (lambda: MotorTorque(np.inf, [0], [1]), "torque is inf"),
         (lambda: in_system(MotorTorque(1.0, [0, 1], [3, 4, 5]), LINE), "base has 2 particles"),
         (lambda: in_system(MotorTorque(1.0, [0, 1, 2], [3, 4, 5]), LINE), "base lie on one line"),
+        (lambda: MotorTorque("a", [0], [1]), "torque must be one number"),
+        (
+            lambda: in_system(MotorTorque(1.0, [0, 1, 2], [4, 3, 2]), cloud()[0]),
+            "particle 2 is in both base and counter",
+        ),
         (lambda: in_system(MotorTorque(1.0, [0, 1, 99], [3, 4, 5]), LINE), "particle 99"),
         (lambda: in_system(MotorTorque(1.0, [0, 1, 2], [3, 4, 5], axis=3), LINE), "axis must be"),
         (

@@ -6,7 +6,7 @@ import pytest
 import stiffly
 from stiffly.bodies import Gravity, Keyframes, Moving, Rayleigh, Rotation, Springs, System
 from stiffly.contracts import State
-from stiffly.errors import InputError
+from stiffly.errors import InputError, StiffWarning
 from stiffly.meshes import lattice, rope
 
 ROPE = rope(6, length=1.0)
@@ -130,6 +130,12 @@ def test_twisting_a_beam_by_half_a_turn():
         (lambda: Keyframes([0], [0.0, 1.0], np.zeros((2, 2))), r"shape \(2, 2\)"),
         (lambda: Rotation([0], axis=(0, 0, 0), rate=1.0), "axis is zero"),
         (lambda: Rotation([0], axis=(0, 0, 1)), "either rate="),
+        (lambda: Rotation([0], axis=(0, 0, 1), rate=1.0, times=[0, 1]), "either rate="),
+        (lambda: hung(5), "supports must be a list"),
+        (
+            lambda: System(np.ones(6), [], fixed=[0], supports=SUPPORTS["path"]),
+            "particle 0 is fixed and led",
+        ),
         (lambda: Moving([0], lambda t: t), r"function of \(t, start\)"),
         (lambda: hung([Keyframes([9], [0, 1], np.zeros((2, 3)))]), "support names particle 9"),
         (lambda: hung([SUPPORTS["path"], SUPPORTS["turn"]]), "particle 0 is moved by two"),
@@ -143,9 +149,59 @@ def test_bad_input_is_named(make, message):
 
 
 def test_paths_of_the_wrong_shape_are_named():
-    system, s = hung(Moving([0], lambda t, x: [1.0, 2.0])).bind(ROPE.positions)
     with pytest.raises(InputError, match=r"path returned shape \(2,\)"):
-        system.force(s)
+        hung(Moving([0], lambda t, x: [1.0, 2.0])).bind(ROPE.positions)
+    late = hung(Moving([0], lambda t, x: x if t < 0.1 else x * np.nan))
+    with pytest.raises(InputError, match="path returned NaN"):
+        stiffly.simulate(late, ROPE.positions, integrator="verlet", step=0.01, duration=1)
+
+
+def test_a_path_that_begins_elsewhere_is_noticed():
+    with pytest.warns(StiffWarning, match="0.5 m away from x0 at t = 0"):
+        hung(Moving([0], lambda t, x: x + 0.5)).bind(ROPE.positions)
+
+
+def test_keyframes_that_start_with_the_run_keep_the_order():
+    """Their motion has a kink at t = 0: only the side of the step counts."""
+    system = hung([Keyframes([0], [0.0, 0.3], [[0, 0, 0], [0, 0.2, 0]])], Rayleigh(0.0, 2e-2))
+    runs = [
+        stiffly.simulate(system, ROPE.positions, integrator="pexprb43", step=h, duration=0.2)
+        for h in (0.02, 0.01, 0.005)
+    ]
+    exact = stiffly.simulate(system, ROPE.positions, integrator="rk4", step=1e-4, duration=0.2)
+    errors = [np.abs(run.positions[-1] - exact.positions[-1]).max() for run in runs]
+    assert np.all(np.log2(np.array(errors[:-1]) / errors[1:]) > 3.5), errors
+
+
+def test_stiffness_damping_forgets_no_support_when_springs_yield():
+    system = System(
+        np.full(6, 0.1),
+        [Springs(ROPE.edges, 50.0, yield_strain=0.02)],
+        rest=ROPE.positions,
+        damping=Rayleigh(0.0, 0.02),
+        supports=Keyframes([0], [0.0, 1.0], [[0, 0, 0], [-1.0, 1.0, 0]]),
+    )
+    errors = []
+    for h in (2e-3, 1e-3):
+        run = stiffly.simulate(system, ROPE.positions, integrator="rk4", step=h, duration=1)
+        assert run.energy.dissipated[-1] > 0.1
+        errors.append(np.abs(run.energy.numerical).max() / run.energy.exchanged)
+    assert errors[1] < 1e-4, errors
+
+
+def test_damping_by_stiffness_does_not_depend_on_where_the_body_is():
+    far = np.array([1e3, -1e3, 1e3])
+    forces = []
+    for shift in (0.0, far):
+        system, s = System(
+            np.full(6, 0.1),
+            [Springs(ROPE.edges, 50.0)],
+            rest=0.01 * ROPE.positions + shift,
+            damping=Rayleigh(0.0, 0.02),
+            supports=Moving([0], lambda t, x: x + t),
+        ).bind(0.01 * ROPE.positions + shift)
+        forces.append(system.force(s))
+    np.testing.assert_allclose(forces[1], forces[0], rtol=1e-4, atol=1e-7)
 
 
 def test_velocities_of_supports_are_their_own():

@@ -232,6 +232,7 @@ def moved(vertex, position):
     ("call", "words"),
     [
         (lambda: Tetrahedra([0, 1, 2, 3], 1.0, 0.3), "shape"),
+        (lambda: Tetrahedra([[0, 1, 2, 3], [1]], 1.0, 0.3), "rows of different lengths"),
         (lambda: Tetrahedra([[0.0, 1.0, 2.0, 3.0]], 1.0, 0.3), "integers"),
         (lambda: Tetrahedra([[0, 1, 2, 3], [0, 1, -2, 3]], 1.0, 0.3), "tet 1 .*negative"),
         (

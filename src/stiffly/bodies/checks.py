@@ -15,7 +15,8 @@ def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> A
     try:
         array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise InputError(f"{name} must hold numbers, got {type(value).__name__}") from None
+        kind = "rows of different lengths" if _ragged(value) else type(value).__name__
+        raise InputError(f"{name} must hold numbers, got {kind}") from None
     if shape is not None and array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}, but {shape} is needed")
     bad = np.argwhere(~np.isfinite(array))
@@ -23,6 +24,38 @@ def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> A
         where = f"[{', '.join(map(str, bad[0]))}]" if array.ndim else ""
         raise InputError(f"{name}{where} is {array[tuple(bad[0])]}: every entry must be finite")
     return array
+
+
+def _ragged(value: Any) -> bool:
+    if not isinstance(value, (list, tuple)):
+        return False
+    lengths = {len(row) for row in value if isinstance(row, (list, tuple, np.ndarray))}
+    return len(lengths) > 1
+
+
+def as_number(
+    name: str, value: Any, *, least: float | None = None, above: float | None = None
+) -> float:
+    """A finite float, >= least or > above where these are given."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be one number, got {type(value).__name__}") from None
+    if not np.isfinite(number):
+        raise InputError(f"{name} is {number}: it must be finite")
+    if above is not None and not number > above:
+        raise InputError(f"{name} = {number:g}: it must be greater than {above:g}")
+    if least is not None and not number >= least:
+        raise InputError(f"{name} = {number:g}: it must be at least {least:g}")
+    return number
+
+
+def as_array(name: str, value: Any) -> np.ndarray:
+    """An array of any kind; InputError where rows differ in length."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name} has rows of different lengths: make them equal") from None
 
 
 def per_element(name: str, value: Any, count: int) -> Array:
@@ -37,7 +70,7 @@ def per_element(name: str, value: Any, count: int) -> Array:
 
 def as_indices(name: str, value: Any, count: int) -> np.ndarray:
     """Sorted unique particle indices below count, from indices or a boolean mask."""
-    array = np.asarray(value)
+    array = as_array(name, value)
     if array.dtype == bool:
         if array.shape != (count,):
             raise InputError(f"{name} is a mask of shape {array.shape}, but ({count},) is needed")
@@ -57,7 +90,9 @@ def as_indices(name: str, value: Any, count: int) -> np.ndarray:
 
 def as_elements(name: str, value: Any, corners: int) -> np.ndarray:
     """Elements (m, corners) of particle indices, none negative, no corner twice in one."""
-    array = np.asarray(value)
+    array = as_array(f"{name}s", value)
+    if array.size == 0 and array.ndim <= 2:
+        return np.empty((0, corners), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != corners:
         raise InputError(f"{name}s have shape {array.shape}, but (m, {corners}) is needed")
     if not np.issubdtype(array.dtype, np.integer):

@@ -32,8 +32,8 @@ class Drag:
     def __init__(
         self, coefficient: Any, power: int = 1, wind: Callable[[float], Any] | Any = _STILL
     ) -> None:
-        if power not in (1, 2):
-            raise InputError(f"drag power = {power!r}: 1 (viscous) or 2 (turbulent)")
+        if not isinstance(power, int) or power not in (1, 2):
+            raise InputError(f"drag power = {power!r:.20}: 1 (viscous) or 2 (turbulent)")
         self._coefficient, self._power = coefficient, power
         self._wind, self._steady = vector_of_time("drag wind", wind), not callable(wind)
 

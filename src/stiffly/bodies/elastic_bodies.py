@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, unknown_name
+from ..meshes.mesh import Mesh
 from ..meshes.topology import bending_pairs, triangle_edges
-from .checks import as_numbers
+from .checks import as_number
 from .face_springs import FaceSprings
 from .springs import Springs
+
+OPTIONS = ("law", "yield_strain", "name")  # of Springs, that these functions hand on
 
 
 def cloth_springs(
@@ -25,10 +28,11 @@ def cloth_springs(
 ) -> list[Springs]:
     """Springs along the mesh's edge groups of these names, each with its stiffness [N/m].
 
-    A group whose stiffness is None gets no springs. options: law, yield_strain (see Springs).
+    A group whose stiffness is None gets no springs. options: law, yield_strain, name (see Springs).
     """
+    _require_mesh(mesh, options)
     given = {"structural": structural, "shear": shear, "bending": bending}
-    edges, stiffness = [], []
+    edges, stiffness = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     for name, value in given.items():
         if value is None:
             continue
@@ -40,7 +44,7 @@ def cloth_springs(
             )
         rows = mesh.edge_groups[name]
         edges.append(mesh.edges[rows])
-        stiffness.append(np.full(len(rows), as_numbers(name, value, ())))
+        stiffness.append(np.full(len(rows), as_number(name, value)))
     return [_springs(mesh, edges, stiffness, options)]
 
 
@@ -53,11 +57,12 @@ def shell_springs(
     bending [N/m]: by default stiffness/100 (Luan, Michels 2018, Sec. 5.3).
     options as for cloth_springs.
     """
+    _require_mesh(mesh, options)
     if len(mesh.triangles) == 0:
         raise InputError("this mesh has no triangles: a shell is made of them; use Springs instead")
     sides, pairs = triangle_edges(mesh.triangles), bending_pairs(mesh.triangles)
-    k = as_numbers("stiffness", stiffness, ())
-    across = k / 100.0 if bending is None else as_numbers("bending", bending, ())
+    k = as_number("stiffness", stiffness)
+    across = k / 100.0 if bending is None else as_number("bending", bending)
     both = [np.full(len(sides), k), np.full(len(pairs), across)]
     return [_springs(mesh, [sides, pairs], both, options)]
 
@@ -69,6 +74,7 @@ def tet_springs(
     centre of the opposite face, which keep tets from collapsing (Michels, Luan, Tokman 2017,
     Sec. 4.1).  stiffness [N/m]: a number or one per edge.  options as for cloth_springs.
     """
+    _require_mesh(mesh, options)
     if len(mesh.tets) == 0:
         raise InputError("this mesh has no tets: a solid is made of them; use Springs instead")
     parts: list[Springs | FaceSprings] = [
@@ -77,6 +83,14 @@ def tet_springs(
     if face is not None:
         parts.append(FaceSprings(mesh.tets, face, rest_positions=mesh.positions))
     return parts
+
+
+def _require_mesh(mesh: Any, options: dict[str, Any]) -> None:
+    if not isinstance(mesh, Mesh):
+        raise InputError(f"mesh must be a Mesh, got {type(mesh).__name__}: see stiffly.meshes")
+    for name in options:
+        if name not in OPTIONS:
+            raise unknown_name("spring option", name, OPTIONS)
 
 
 def _springs(mesh: Any, edges: list, stiffness: list, options: dict[str, Any]) -> Springs:

@@ -10,7 +10,7 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
-from .checks import as_numbers, per_element
+from .checks import as_array, as_numbers, per_element
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -126,7 +126,9 @@ class PreparedFaceSprings:
 
 
 def _as_tets(tets: Any) -> np.ndarray:
-    array = np.asarray(tets)
+    array = as_array("tets", tets)
+    if array.size == 0 and array.ndim <= 2:
+        return np.empty((0, 4), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 4:
         raise InputError(f"tets has shape {array.shape}, but (t, 4) is needed")
     if not np.issubdtype(array.dtype, np.integer):

@@ -103,7 +103,7 @@ def fibers(
     E I and G J; a smaller one twists more easily, and torsion_ratio says by how much.
     """
     points, start = _as_points(centrelines)
-    _positive("density", density)
+    density = _positive("density", density)
     moduli = (_positive("young", young), _positive("torsional", torsional))
     share = float(as_numbers("fiber stretch", stretch, ()))
     if not 0.0 <= share <= 1.0:
@@ -275,10 +275,12 @@ def _sides(normals: Array, given: Any, start: np.ndarray) -> Array:
 def _as_points(centrelines: Any) -> tuple[Array, np.ndarray]:
     """All points (points, 3), and the first of each fiber (fibers + 1,)."""
     if isinstance(centrelines, np.ndarray) and centrelines.ndim == 3:
-        array = as_numbers("centrelines", centrelines)
-        lines: Sequence[Array] = list(array)
+        lines: Sequence[Array] = list(as_numbers("centrelines", centrelines))
     else:
-        lines = [as_numbers(f"fiber {i} points", line) for i, line in enumerate(centrelines)]
+        try:
+            lines = [as_numbers(f"fiber {i} points", line) for i, line in enumerate(centrelines)]
+        except TypeError:
+            raise InputError("fibers need a list of centrelines (s + 1, 3)") from None
     if not lines:
         raise InputError("there are no fibers: give at least one centreline (s + 1, 3)")
     for i, line in enumerate(lines):

@@ -16,6 +16,7 @@ from ..errors import InputError
 from .checks import as_indices, as_numbers
 from .part import Particles
 from .pattern import BlockPattern
+from .user_functions import accepts
 
 
 class Field:
@@ -72,11 +73,11 @@ class PreparedForcing:
 
 
 def vector_of_time(name: str, value: Any) -> Callable[[float], Array]:
-    """t -> (3,), from a vector or a function of time; checked at t = 0."""
+    """t -> (3,), from a vector or a function of time, which is checked at every call."""
     if callable(value):
+        if not accepts(value, 1):
+            raise InputError(f"{name} must be a function of t alone")
         as_numbers(f"{name} at t = 0", value(0.0), (3,))
-        return lambda t: np.asarray(value(t), dtype=np.float64)
-    if isinstance(value, str) or np.ndim(value) != 1:
-        raise InputError(f"{name} must be a vector (3,) or a function of t, got {value!r}")
+        return lambda t: as_numbers(f"{name} at t = {t:g}", value(t), (3,))
     vector = as_numbers(name, value, (3,))
     return lambda t: vector

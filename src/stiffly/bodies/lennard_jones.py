@@ -10,13 +10,14 @@ from scipy.spatial import KDTree
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
-from .checks import as_numbers, per_element
+from .checks import as_array, as_number, as_numbers, per_element
 from .part import Particles
 from .pattern import BlockPattern, sorted_unique
 
 SWITCH = 0.9  # of the cutoff: where the potential starts to fade
 SKIN = 0.2  # of the cutoff: how much farther than it the neighbour list reaches
 CLOSEST = 0.3  # of sigma: atoms nearer than this are an error of the input, not physics
+LARGEST = 1e150  # no squares beyond: a cutoff larger than this is none
 
 
 class LennardJones:
@@ -44,9 +45,13 @@ class LennardJones:
         self.epsilon = _not_below("epsilon", as_numbers("epsilon", epsilon), 0.0)
         self.sigma = _not_below("sigma", as_numbers("sigma", sigma), np.finfo(float).tiny)
         self.exclude = _as_pairs(exclude)
-        if cutoff is not None and not (np.isfinite(cutoff) and cutoff > 0.0):
-            raise InputError(f"cutoff = {cutoff}: give a length, a few sigma, or None")
-        self.cutoff = cutoff
+        self.cutoff = None
+        if cutoff is not None:
+            self.cutoff = as_number("cutoff", cutoff, above=0.0)
+            if self.sigma.size and self.cutoff < CLOSEST * self.sigma.min():
+                raise InputError(f"cutoff = {cutoff:g}: give a few sigma, or None for all pairs")
+            if self.cutoff > LARGEST:
+                self.cutoff = None
         self.name = name
 
     def couples(self, particles: Particles) -> np.ndarray:
@@ -74,6 +79,7 @@ class PreparedLennardJones:
         self, epsilon: Array, sigma: Array, exclude: np.ndarray, cutoff: float | None
     ) -> None:
         self.count = len(sigma)
+        self._unchecked: Any = (sigma, exclude)  # until the first positions have come
         self.cutoff = cutoff
         self._pairs: Any = None
         self._switch: Any = (np.inf, 1.0)
@@ -112,7 +118,13 @@ class PreparedLennardJones:
         )
 
     def _pairs_near(self, x: Array) -> Any:
-        """What the kernels have to know besides the positions."""
+        """What the kernels have to know besides the positions; the first ones are checked, since
+        a System may have no rest shape: where two atoms meet, no step would be small enough."""
+        if self._unchecked is not None:
+            sigma, exclude = self._unchecked
+            if np.isfinite(x).all():
+                require_apart(x, sigma, exclude=exclude)
+            self._unchecked = None
         if self.cutoff is None:
             return (*self._mixing, *self._pairs)
         return (*self._mixing, *self._list(x), *self._switch)
@@ -167,7 +179,7 @@ def _not_below(name: str, value: Array, least: float) -> Array:
 
 
 def _as_pairs(pairs: Any) -> np.ndarray:
-    array = np.empty((0, 2), dtype=np.int64) if pairs is None else np.asarray(pairs)
+    array = as_array("exclude", [] if pairs is None else pairs)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):

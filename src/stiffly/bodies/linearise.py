@@ -36,7 +36,7 @@ def stiffness(
         constant=constant,
         low=_lower_bound(system, pressed[system.free]) if known else None,
         pairwise=known and parts.pairwise,
-        bodies=None if parts.matrix_free or parts.global_loads else pattern.bodies,
+        bodies=pattern.bodies,
     )
     terms: list[BaseOperator] = [operator]
     for part in parts.matrix_free:

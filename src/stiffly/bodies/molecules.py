@@ -17,6 +17,8 @@ from scipy.spatial import KDTree
 
 from ..contracts import Array
 from ..errors import InputError
+from ..meshes.checks import require_counts
+from .checks import as_elements, as_indices, as_number
 from .lennard_jones import LennardJones
 from .springs import Springs
 
@@ -52,8 +54,12 @@ def read_molecule(
 
     hetero, water: keep ligands and ions, and water. Bonds are those the file names (CONECT,
     struct_conn) and all pairs closer than tolerance (r_i + r_j), r the covalent radii (Cordero et
-    al. 2008): files name only unusual bonds.
+    al. 2008): files name only unusual bonds.  Metals have only the bonds that the file names: ions
+    come as near to their neighbours without one.
     """
+    tolerance = as_number("tolerance", tolerance, above=0.0)
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"path must be the name of a file, got {path!r}")
     structure = _read_structure(Path(path))
     structure.remove_alternative_conformations()
     if not hetero:
@@ -73,8 +79,8 @@ def read_molecule(
             f"{path}: atom {unknown[0]} ({names[unknown[0]]}) is of no known element; correct it"
         )
     x = np.array([a.atom.pos.tolist() for a in atoms], dtype=np.float64)
-    _require_distinct(x, names, path)
-    reach = np.array([e.covalent_r for e in elements])
+    _require_places(x, names, path)
+    reach = np.array([-np.inf if e.is_metal else e.covalent_r for e in elements])
     bonds = np.concatenate([_bonds_by_distance(x, reach, tolerance), _bonds_of(structure, atoms)])
     return Molecule(
         positions=x,
@@ -106,7 +112,9 @@ def _read_structure(path: Path) -> Any:
     return structure
 
 
-def _require_distinct(x: Array, names: list[str], path: Any) -> None:
+def _require_places(x: Array, names: list[str], path: Any) -> None:
+    for i in np.flatnonzero(~np.isfinite(x).all(axis=1)):
+        raise InputError(f"{path}: atom {i} ({names[i]}) has no position: give it one or remove it")
     pairs = KDTree(x).query_pairs(COINCIDENT, output_type="ndarray")
     if len(pairs):
         i, j = sorted(pairs[0].tolist())
@@ -118,9 +126,8 @@ def _require_distinct(x: Array, names: list[str], path: Any) -> None:
 
 
 def _bonds_by_distance(x: Array, radius: Array, tolerance: float) -> np.ndarray:
-    if not (np.isfinite(tolerance) and tolerance > 0.0):
-        raise InputError(f"tolerance = {tolerance}: give a number near 1.2")
-    pairs = KDTree(x).query_pairs(2.0 * tolerance * radius.max(), output_type="ndarray")
+    """radius (N,): -inf for atoms that have no bonds by distance."""
+    pairs = KDTree(x).query_pairs(max(2.0 * tolerance * radius.max(), 0.0), output_type="ndarray")
     distance = np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1)
     return pairs[distance < tolerance * radius[pairs].sum(axis=1)].astype(np.int64)
 
@@ -169,7 +176,8 @@ _RADIUS = {"C": 1.70, "N": 1.55, "O": 1.52}  # A, Bondi 1964
 def helix_molecule(atoms: int = 1732, chains: int = 7) -> Molecule:
     """A bundle of alpha helices of alanine with as many atoms as asked: realistic bond lengths
     and angles without any file. Chains stand side by side, 9.5 A apart, along z."""
-    if not 1 <= chains <= atoms:
+    require_counts("helix", 1, atoms=atoms, chains=chains)
+    if chains > atoms:
         raise InputError(f"{chains} chains of {atoms} atoms together: give each at least one atom")
     lengths = [atoms // chains + (k < atoms % chains) for k in range(chains)]
     longest = _alpha_helix(lengths[0])
@@ -242,7 +250,9 @@ def _place(a: Array, b: Array, c: Array, length: float, angle: float, dihedral: 
 
 def bonded_pairs(bonds: Any, count: int, separation: int = 2) -> np.ndarray:
     """Pairs (m, 2), i < j, of the `count` atoms that at most `separation` bonds keep apart."""
-    bonds = np.asarray(bonds, dtype=np.int64).reshape(-1, 2)
+    require_counts("bonded_pairs", 1, count=count, separation=separation)
+    bonds = as_elements("bond", bonds, 2)
+    as_indices("bonds: one", bonds.ravel(), count)  # refuses atoms that there are not
     ones = np.ones(2 * len(bonds))
     ends = np.concatenate([bonds, bonds[:, ::-1]])
     step = sp.csr_matrix((ones, tuple(ends.T)), shape=(count, count)) + sp.identity(count)
@@ -270,6 +280,10 @@ def molecule_parts(
     epsilon [Da A^2/ps^2]; sigma [A]: by default so that the well lies at the sum of the van der
     Waals radii. Atoms one or two bonds apart have no Lennard-Jones force. cutoff [A].
     """
+    if not isinstance(molecule, Molecule):
+        raise InputError(f"give a Molecule (see read_molecule), not {type(molecule).__name__}")
+    bond_stiffness = as_number("bond_stiffness", bond_stiffness, least=0.0)
+    angle_stiffness = as_number("angle_stiffness", angle_stiffness, least=0.0)
     count = len(molecule.positions)
     near = bonded_pairs(molecule.bonds, count)
     bonds = np.sort(molecule.bonds, axis=1)

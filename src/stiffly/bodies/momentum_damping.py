@@ -7,11 +7,14 @@ Linear and angular momentum of a free body are untouched.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.cpu import NO_SLOT
+from .checks import as_number
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -25,11 +28,11 @@ class MomentumDamping:
     def __init__(self, rate: float | None = None, *, per_step: float | None = None) -> None:
         if (rate is None) == (per_step is None):
             raise InputError("momentum damping: give either rate= (1/s) or per_step= (0 to 1)")
-        if rate is not None and not (np.isfinite(rate) and rate >= 0.0):
-            raise InputError(f"momentum damping rate = {rate}: give 1/s, not negative")
-        if per_step is not None and not 0.0 <= per_step <= 1.0:
-            raise InputError(f"momentum damping per_step = {per_step}: give a share, 0 to 1")
-        self._rate, self._per_step = rate, per_step
+        name = "momentum damping rate" if per_step is None else "momentum damping per_step"
+        value = as_number(name, rate if per_step is None else per_step, least=0.0)
+        if per_step is not None and value > 1.0:
+            raise InputError(f"{name} = {value:g}: give a share, 0 to 1")
+        self._rate, self._per_step = (value, None) if per_step is None else (None, value)
 
     def share(self, h: float) -> float:
         """k of the paper for a step of h seconds."""
@@ -39,18 +42,26 @@ class MomentumDamping:
         return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedMomentumDamping:
-        free = np.flatnonzero(pattern.diagonal != NO_SLOT)
-        one = np.zeros(free.size, dtype=np.int64)
-        labels = one if pattern.bodies is None else pattern.bodies.labels
-        return PreparedMomentumDamping(self, free, labels, particles.mass[free])
+        if not particles.lumped:
+            raise InputError("momentum damping needs a lumped mass: give mass=M.sum(axis=1)")
+        return PreparedMomentumDamping(self, pattern, particles.mass)
 
 
 class PreparedMomentumDamping:
-    def __init__(
-        self, config: MomentumDamping, free: np.ndarray, labels: np.ndarray, mass: Array
-    ) -> None:
-        self._config, self._free, self._labels, self._mass = config, free, labels, mass
-        self._total = np.bincount(labels, mass)
+    def __init__(self, config: MomentumDamping, pattern: BlockPattern, mass: Array) -> None:
+        self._config, self._pattern = config, pattern
+        self._free = np.flatnonzero(pattern.diagonal != NO_SLOT)
+        self._mass = mass[self._free]
+
+    @cached_property
+    def _labels(self) -> np.ndarray:
+        """Body of each free particle; read late, since other parts may couple all bodies."""
+        bodies = self._pattern.bodies
+        return np.zeros(self._free.size, dtype=np.int64) if bodies is None else bodies.labels
+
+    @cached_property
+    def _total(self) -> Array:
+        return np.bincount(self._labels, self._mass)
 
     def fresh(self) -> PreparedMomentumDamping:
         return self  # no memory

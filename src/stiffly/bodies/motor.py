@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, Power
-from ..errors import InputError
-from .checks import as_indices, as_numbers
+from ..errors import InputError, NotConverged
+from .checks import as_indices, as_number
 from .part import Particles
 from .pattern import NO_SLOT, BlockPattern
 
 ROUND = 1e-6  # smallest to largest moment of a group: below, it is a line and cannot be turned
+SHORTEST = 1e-9  # of the extent of all its particles: an axis shorter than this has no direction
+ON_A_LINE = "lie on one line, about which nothing can turn them"
 
 
 class MotorTorque:
@@ -24,12 +26,15 @@ class MotorTorque:
     J = sum (|r|^2 I - r r^T).  Their sum is zero and their torque is +-T a exactly, so the motor
     exerts neither a force nor a torque on the whole: what it drives must push against a fluid.
     T > 0 turns the base by the right-hand rule about a.
+
+    Keep the groups small, a ring or two: every member feels every other, so that m of them have
+    3 m x 3 m derivatives, and more than a few hundred make each tangent take seconds.
     """
 
     name = "motor"
 
     def __init__(self, torque: float, base: Any, counter: Any, axis: Any = None) -> None:
-        self.torque = float(as_numbers("torque", torque, ()))
+        self.torque = as_number("torque", torque)
         self.base, self.counter, self.axis = base, counter, axis
 
     def couples(self, particles: Particles) -> np.ndarray:
@@ -41,8 +46,10 @@ class MotorTorque:
         groups = self._groups(particles.count)
         if particles.rest is not None:
             for name, group in zip(("base", "counter"), groups, strict=False):
-                _require_round(name, particles.rest[group])
-            if np.allclose(*(particles.rest[g].mean(axis=0) for g in groups[2:])):
+                if _is_line(particles.rest[group]):
+                    raise InputError(f"motor: the particles of {name} {ON_A_LINE}; give a ring")
+            start, end = (particles.rest[group].mean(axis=0) for group in groups[2:])
+            if _is_point(start, end, particles.rest[np.concatenate(groups)]):
                 raise InputError("the motor's axis has no length: its two ends are at one place")
         return PreparedMotor(self.torque, groups, pattern)
 
@@ -60,6 +67,9 @@ class MotorTorque:
         for name, group, least in zip(names, groups, (3, 3, 1, 1), strict=True):
             if len(group) < least:
                 raise InputError(f"motor: {name} has {len(group)} particles, needs {least} or more")
+        both = np.intersect1d(groups[0], groups[1])
+        if both.size:
+            raise InputError(f"motor: particle {both[0]} is in both base and counter: choose one")
         return groups
 
 
@@ -97,6 +107,8 @@ class PreparedMotor:
     def _axis(self, y: Array) -> tuple[Array, float]:
         """a (3,) and the length of the axis before it is normalised."""
         start, end = (y[group].mean(axis=0) for group in self._groups[2:])
+        if _is_point(start, end, y):
+            raise NotConverged("the motor's axis has no length any more: its two ends have met")
         length = float(np.linalg.norm(end - start))
         return (end - start) / length, length
 
@@ -106,7 +118,7 @@ class PreparedMotor:
         out = np.zeros_like(y)
         for group, sign in zip(self._groups, (1.0, -1.0), strict=False):
             r = y[group] - y[group].mean(axis=0)
-            w = np.linalg.solve(_inertia(r), sign * self._torque * a)
+            w = np.linalg.solve(_checked_inertia(r), sign * self._torque * a)
             out[group] += np.cross(w, r)
         return out
 
@@ -121,7 +133,7 @@ class PreparedMotor:
         for group, sign in zip(self._groups, (1.0, -1.0), strict=False):
             r = y[group] - y[group].mean(axis=0)
             dr = b[:, group] - b[:, group].mean(axis=1, keepdims=True)
-            J = _inertia(r)
+            J = _checked_inertia(r)
             w = np.linalg.solve(J, sign * self._torque * a)
             dJw = 2.0 * np.einsum("ic,kic->k", r, dr)[:, None] * w
             dJw -= np.einsum("kic,i->kc", dr, r @ w) + np.einsum("ic,ki->kc", r, dr @ w)
@@ -135,10 +147,22 @@ def _inertia(r: Array) -> Array:
     return np.sum(r * r) * np.eye(3) - r.T @ r
 
 
-def _require_round(name: str, x: Array) -> None:
-    moments = np.linalg.eigvalsh(_inertia(x - x.mean(axis=0)))
-    if moments[0] <= ROUND * moments[-1]:
-        raise InputError(
-            f"motor: the particles of {name} lie on one line, about which nothing can turn them; "
-            "give a ring"
+def _checked_inertia(r: Array) -> Array:
+    if _is_line(r):
+        raise NotConverged(
+            f"the particles of a motor's group {ON_A_LINE}; give a ring that keeps its shape"
         )
+    return _inertia(r)
+
+
+def _is_line(x: Array) -> bool:
+    if not np.isfinite(x).all():
+        return False  # the run has diverged: its loop says so
+    moments = np.linalg.eigvalsh(_inertia(x - x.mean(axis=0)))
+    return bool(moments[0] <= ROUND * moments[-1])
+
+
+def _is_point(start: Array, end: Array, members: Array) -> bool:
+    """The axis has no length next to the extent of all particles involved, whatever the unit."""
+    extent = np.ptp(members, axis=0).max()
+    return bool(np.linalg.norm(end - start) <= SHORTEST * extent)

@@ -26,6 +26,7 @@ class Particles:
     count: int
     mass: Array
     rest: Array | None
+    lumped: bool = True  # False: mass holds the row sums of a consistent matrix
 
 
 class Part(Protocol):

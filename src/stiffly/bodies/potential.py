@@ -14,7 +14,7 @@ from ..kernels.cpu import NO_SLOT
 from .checks import as_elements
 from .part import Particles
 from .pattern import BlockPattern, unique_pairs
-from .user_functions import directional_derivative, step_for
+from .user_functions import accepts, directional_derivative, step_for
 
 ALL_PAIRS = 150  # without couples=, every particle may depend on every other: up to this many
 
@@ -36,11 +36,12 @@ class Potential:
         couples: Any = None,
         name: str = "potential",
     ) -> None:
-        if not callable(energy) or not (gradient is None or callable(gradient)):
-            raise InputError("potential: energy and gradient must be functions of x (N, 3)")
+        for function in (energy, gradient):
+            if function is not None and not accepts(function, 1):
+                raise InputError("potential: energy and gradient must be functions of x (N, 3)")
         self.name, self._energy, self._gradient = name, energy, gradient
         self._couples = couples
-        if couples is not None and len(couples):
+        if couples is not None:
             self._couples = as_elements("couple", couples, 2)
 
     def couples(self, particles: Particles) -> np.ndarray:
@@ -51,7 +52,7 @@ class Potential:
                     "each other with couples=pairs, or couples=() for an external field"
                 )
             return np.stack(np.triu_indices(particles.count, 1), axis=1)
-        pairs = np.reshape(np.asarray(self._couples, dtype=np.int64), (-1, 2))
+        pairs = self._couples
         if pairs.size and pairs.max() >= particles.count:
             raise InputError(
                 f"potential {self.name!r} couples particle {pairs.max()}: there are "
@@ -63,7 +64,8 @@ class Potential:
         if self._gradient is None:
             warnings.warn(
                 f"potential {self.name!r} has no gradient: differences of the energy cost "
-                f"{6 * particles.count} evaluations per force; give gradient=",
+                f"{6 * particles.count} evaluations per force, and their squares per tangent; "
+                "give gradient=",
                 StiffWarning,
                 stacklevel=4,
             )
@@ -96,12 +98,18 @@ class PreparedPotential:
         self._colours = _colours(pairs, pattern.count)
 
     def energy(self, x: Array) -> float:
-        return float(self._energy(x))
+        value = self._energy(x.copy())  # a copy: what users do to x must not move the body
+        if np.ndim(value) != 0 or value is None:
+            shape = type(value).__name__ if value is None else np.shape(value)
+            raise InputError(
+                f"potential {self._name!r}: energy(x) returned {shape}, but one number is needed"
+            )
+        return float(value)
 
     def _gradient(self, x: Array) -> Array:
         if self._user_gradient is None:
             return self._differences(x)
-        g = np.array(self._user_gradient(x), dtype=np.float64)
+        g = np.array(self._user_gradient(x.copy()), dtype=np.float64)
         if g.shape != x.shape:
             raise InputError(
                 f"potential {self._name!r}: gradient returned shape {g.shape}, but {x.shape} is "
@@ -110,13 +118,13 @@ class PreparedPotential:
         return g
 
     def _differences(self, x: Array) -> Array:
-        e, g = step_for(x.ravel()), np.empty_like(x)
+        e, g = step_for(x), np.empty_like(x)
         moved = x.copy()
         for index in np.ndindex(x.shape):
             moved[index] = x[index] + e
-            ahead = self._energy(moved)
+            ahead = self.energy(moved)
             moved[index] = x[index] - e
-            g[index] = (ahead - self._energy(moved)) / (2.0 * e)
+            g[index] = (ahead - self.energy(moved)) / (2.0 * e)
             moved[index] = x[index]
         return g
 
@@ -139,17 +147,17 @@ class PreparedPotential:
 
     def check(self, x: Array) -> None:
         """At the rest shape: a number comes back, and the gradient belongs to the energy."""
-        energy = np.asarray(self._energy(x), dtype=np.float64)
-        if energy.shape != () or not np.isfinite(energy):
+        energy = self.energy(x)
+        if not np.isfinite(energy):
             raise InputError(
-                f"potential {self._name!r}: energy(x) returned {energy!r}, but one finite number "
-                "is needed"
+                f"potential {self._name!r}: energy(x) is {energy} at the rest shape, but must be "
+                "finite"
             )
         g = self._gradient(x)
         b = np.random.default_rng(0).standard_normal(x.shape)
-        slope = float(directional_derivative(self._energy, x, b))
+        slope = float(directional_derivative(self.energy, x, b))
         scale = np.linalg.norm(g) * np.linalg.norm(b) + abs(slope)
-        rounding = 1e-15 * abs(float(energy)) / step_for(x.ravel())
+        rounding = 1e-15 * abs(energy) / step_for(x)
         if abs(slope - np.vdot(g, b)) > 1e-3 * scale + rounding:
             warnings.warn(
                 f"potential {self._name!r}: gradient is not that of energy (along a test "

@@ -142,11 +142,11 @@ class SecondOrder:
     def acceleration(self, s: State) -> Array:
         return self.mass.solve(self.force(s))
 
-    def acceleration_rate(self, s: State) -> Array:
+    def acceleration_rate(self, s: State, h: float) -> Array:
         if not self.time_dependent:
             return self._zero.copy()
         g: Any = self._g
-        return self.mass.solve(user.time_derivative(lambda t: g(t, s.x), s.t))
+        return self.mass.solve(user.step_rate(lambda t: g(t, s.x), s.t, h))
 
     # ------------------------------------------------------------------ tangents
 

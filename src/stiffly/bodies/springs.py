@@ -10,7 +10,7 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels import cpu
-from .checks import as_numbers, per_element
+from .checks import as_array, as_numbers, per_element
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -208,7 +208,9 @@ class YieldingSprings(PreparedSprings):
 
 
 def _as_edges(edges: Any) -> np.ndarray:
-    array = np.asarray(edges)
+    array = as_array("edges", edges)
+    if array.size == 0 and array.ndim <= 2:
+        return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputError(f"edges has shape {array.shape}, but (m, 2) is needed")
     if not np.issubdtype(array.dtype, np.integer):

@@ -13,7 +13,7 @@ from ..errors import InputError, NotConverged
 from ..kernels import cpu
 from ..solvers.cg import ConjugateGradients
 from ..solvers.failures import NotPositiveDefinite
-from .checks import as_indices, as_numbers
+from .checks import as_indices, as_number, as_numbers
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -42,10 +42,9 @@ class StokesFluid:
     name = "fluid"
 
     def __init__(self, viscosity: float, blob: float, particles: Any = None) -> None:
-        for name, value in (("viscosity", viscosity), ("blob", blob)):
-            if not (np.isfinite(value) and value > 0.0):
-                raise InputError(f"{name} = {value}: it must be positive and finite")
-        self.viscosity, self.blob, self.particles = float(viscosity), float(blob), particles
+        self.viscosity = as_number("viscosity", viscosity, above=0.0)
+        self.blob = as_number("blob", blob, above=0.0)
+        self.particles = particles
 
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)  # the fluid couples all: no blocks
@@ -59,6 +58,9 @@ class StokesFluid:
     def velocity(self, points: Any, positions: Any, velocities: Any) -> Array:
         """Velocity (m, 3) of the fluid at points (m, 3) around particles (N, 3) that move so."""
         points, x = as_numbers("points", points), as_numbers("positions", positions)
+        for name, places in (("points", points), ("positions", x)):
+            if places.ndim != 2 or places.shape[1] != 3:
+                raise InputError(f"{name} have shape {places.shape}, but (m, 3) is needed")
         v = as_numbers("velocities", velocities, x.shape)
         fluid = self.prepared_for(len(x))
         out = np.empty_like(points)
@@ -68,9 +70,12 @@ class StokesFluid:
 
     def prepared_for(self, count: int) -> PreparedFluid:
         """The load for `count` particles, without a System around it."""
-        every = np.arange(count)
-        touched = every if self.particles is None else self.particles
-        return PreparedFluid(self.viscosity, self.blob, as_indices("particles", touched, count))
+        touched = np.arange(count)
+        if self.particles is not None:
+            touched = as_indices("particles", self.particles, count)
+        if touched.size == 0:
+            raise InputError("the fluid touches no particle: name some, or all by particles=None")
+        return PreparedFluid(self.viscosity, self.blob, touched)
 
     def _require_distinct(self, x: Array, touched: np.ndarray) -> None:
         near = KDTree(x[touched]).query_pairs(DISTINCT * self.blob, output_type="ndarray")

@@ -7,7 +7,6 @@ were at `start` (k, 3) when the run began.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -17,7 +16,7 @@ from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from ..contracts import Array
 from ..errors import InputError
 from .checks import as_numbers
-from .user_functions import time_derivative
+from .user_functions import accepts, time_derivative
 
 
 class Support(Protocol):
@@ -66,7 +65,8 @@ class Rotation:
             raise InputError("rotation axis is zero: give its direction, e.g. (0, 0, 1)")
         self._axis = axis / np.linalg.norm(axis)
         self._centre = as_numbers("rotation centre", centre, (3,))
-        if (rate is None) == (times is None or angles is None):
+        turns = times is not None or angles is not None
+        if (rate is None) != turns or (times is None) != (angles is None):
             raise InputError("rotation: give either rate=, or times= and angles=")
         if rate is not None:
             speed = float(as_numbers("rotation rate", rate, ()))
@@ -86,7 +86,8 @@ class Rotation:
 class Moving:
     """Particles on a path that the user writes: path(t, start) -> (k, 3), start (k, 3) at t = 0.
 
-    velocity(t, start) -> (k, 3) [m/s]; without it, central differences of the path.
+    velocity(t, start) -> (k, 3) [m/s]; without it, differences of the path over 1e-5 s: give it
+    for motions that change within a millisecond.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Moving:
         velocity: Callable[[float, Array], Any] | None = None,
     ) -> None:
         for name, function in (("path", path), ("velocity", velocity)):
-            if function is not None and not _takes_two(function):
+            if function is not None and not accepts(function, 2):
                 raise InputError(f"moving support: {name} must be a function of (t, start)")
         self.particles, self._path, self._velocity = particles, path, velocity
 
@@ -112,15 +113,9 @@ class Moving:
             raise InputError(
                 f"moving support: {name} returned shape {value.shape}, but {start.shape} is needed"
             )
+        if not np.isfinite(value).all():
+            raise InputError(f"moving support: {name} returned NaN or infinite numbers")
         return value
-
-
-def _takes_two(function: Any) -> bool:
-    try:
-        inspect.signature(function).bind(0.0, None)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def eased(

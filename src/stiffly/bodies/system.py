@@ -31,7 +31,7 @@ from .pattern import BlockPattern, unique_pairs
 from .rotations import Stars
 from .supports import Support
 from .tangent import LinearTangent
-from .user_functions import time_derivative
+from .user_functions import step_rate
 from .viscosity import Viscosity
 
 
@@ -60,10 +60,8 @@ class System:
         self.rest = None if rest is None else given.as_rest(rest)
         self.particles, masses = given.particle_mass(mass, self.rest)
         self.supports = given.as_supports(supports, self.particles)
-        held = [led for _, led in self.supports]
-        self.fixed = np.unique(
-            np.concatenate([as_indices("fixed", fixed, self.particles), *held])
-        ).astype(np.int64)
+        held = as_indices("fixed", fixed, self.particles)
+        self.fixed = given.all_fixed(held, self.supports)
         self.free = np.setdiff1d(np.arange(self.particles), self.fixed)
         if self.free.size == 0:
             raise InputError("every particle is fixed: leave at least one free")
@@ -89,7 +87,7 @@ class System:
     def _prepare(self, parts: Sequence[Part], masses: Any) -> None:
         sparse = sp.issparse(masses)
         sums = np.asarray(masses.sum(axis=1)).ravel() if sparse else masses
-        particles = Particles(self.particles, sums, self.rest)
+        particles = Particles(self.particles, sums, self.rest, lumped=not sparse)
         ties = [np.empty((0, 2), dtype=np.int64), *(part.couples(particles) for part in parts)]
         self._edges = unique_pairs(np.concatenate(ties), self.particles)
         coupled = [self._edges]
@@ -99,6 +97,8 @@ class System:
         self.assembly = Assembly(
             [(part.name, part.prepare(particles, self.pattern)) for part in parts]
         )
+        if self.assembly.matrix_free or self.assembly.global_loads:
+            self.pattern.bodies = None  # they couple everything with everything
 
     def bind(self, x0: Any, v0: Any = None) -> tuple[System, State]:
         """This system with its fixed particles held at x0 (N, 3), and the state at t = 0.
@@ -115,6 +115,8 @@ class System:
             raise InputError(
                 f"v0 moves particle {still[0]}, which is fixed: set its velocity to zero"
             )
+        for support, led in self.supports:
+            given.warn_of_jump(support, x0[led])
         bound = copy.copy(self)
         bound._frame = x0
         bound.assembly = self.assembly.fresh()
@@ -171,10 +173,10 @@ class System:
     def acceleration(self, s: State) -> Array:
         return self.mass.solve(self.force(s))
 
-    def acceleration_rate(self, s: State) -> Array:
+    def acceleration_rate(self, s: State, h: float) -> Array:
         if not self.time_dependent:
             return np.zeros(self.size)
-        return time_derivative(lambda t: self.acceleration(State(t, s.x, s.v)), s.t)
+        return step_rate(lambda t: self.acceleration(State(t, s.x, s.v)), s.t, h)
 
     # ------------------------------------------------------------------ tangents
 
@@ -203,7 +205,10 @@ class System:
     def linear_part(self) -> LinearPart:
         """The tangent at the rest shape (without one: at the positions given to `bind`)."""
         if self._linear is None:
-            self._constant_tangent(self.reference())
+            unyielded = copy.copy(self)
+            unyielded.assembly = self.assembly.fresh()
+            unyielded._constant_tangent(self.reference())
+            self._linear = unyielded._linear
         assert self._linear is not None
         return self._linear
 

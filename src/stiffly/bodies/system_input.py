@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..contracts import Array, Mass, Rayleigh
-from ..errors import InputError
-from .checks import as_indices, as_numbers
+from ..errors import InputError, StiffWarning
+from .checks import as_indices, as_number, as_numbers
 from .mass import ConsistentMass, LumpedMass, as_mass
 from .part import Part
 
+# what the ledger itself calls its lines and columns
+RESERVED = {"kinetic", "total", "added", "dissipated", "numerical", "exchanged", "times", "parts"}
+
 
 def as_parts(parts: Any) -> list[Part]:
-    if hasattr(parts, "prepare"):
+    if not isinstance(parts, (list, tuple)):
+        if not hasattr(parts, "prepare"):
+            raise InputError(f"parts must be a list of parts, got {type(parts).__name__}")
         raise InputError(f"parts must be a list: write parts=[{type(parts).__name__}(...)]")
     flat: list[Part] = []
     for part in parts:
         if isinstance(part, (list, tuple)):  # what builders such as cloth(...) return
             flat += as_parts(part)
+        elif isinstance(part, type) and hasattr(part, "prepare"):
+            raise InputError(f"parts holds the class {part.__name__}: write {part.__name__}(...)")
         elif hasattr(part, "prepare"):
+            if part.name in RESERVED:
+                raise InputError(f"a part cannot be named {part.name!r}: the ledger uses that name")
             flat.append(part)
         else:
             raise InputError(f"{part!r} is no part: give objects such as Springs(...), Gravity()")
@@ -36,20 +46,22 @@ def as_rest(rest: Any) -> Array:
 
 
 def as_damping(damping: Any) -> Rayleigh | None:
-    if damping is None or damping == Rayleigh():
+    if damping is None:
         return None
     if not isinstance(damping, Rayleigh):
-        raise InputError(f"damping must be None or Rayleigh(alpha, beta), not {damping!r}")
+        kind = type(damping).__name__
+        raise InputError(f"damping must be None or Rayleigh(alpha, beta), not {kind}")
     for name, value in (("alpha", damping.alpha), ("beta", damping.beta)):
-        if not (np.isfinite(value) and value >= 0.0):
-            raise InputError(f"damping {name} = {value}: it must be finite and not negative")
-    return damping
+        as_number(f"damping {name}", value, least=0.0)
+    return None if damping == Rayleigh() else damping
 
 
 def as_supports(supports: Any, count: int) -> list[tuple[Any, np.ndarray]]:
     """(support, its particles), each particle in one support only."""
     if hasattr(supports, "place"):
         supports = [supports]
+    if not isinstance(supports, (list, tuple)):
+        raise InputError(f"supports must be a list, got {type(supports).__name__}")
     checked = []
     taken = np.zeros(count, dtype=bool)
     for support in supports:
@@ -68,6 +80,27 @@ def as_supports(supports: Any, count: int) -> list[tuple[Any, np.ndarray]]:
     return checked
 
 
+def all_fixed(held: np.ndarray, supports: list[tuple[Any, np.ndarray]]) -> np.ndarray:
+    """Particles that are not free: held, or led by a support, but not both."""
+    for _, led in supports:
+        both = np.intersect1d(held, led)
+        if both.size:
+            raise InputError(f"particle {both[0]} is fixed and led by a support: leave it in one")
+    return np.unique(np.concatenate([held, *(led for _, led in supports)])).astype(np.int64)
+
+
+def warn_of_jump(support: Any, start: Array) -> None:
+    """A path that begins elsewhere tears at the body in the first step."""
+    jump = float(np.abs(np.asarray(support.place(0.0, start)[0]) - start).max())
+    if jump > 1e-9 * (1.0 + float(np.abs(start).max())):
+        warnings.warn(
+            f"a {type(support).__name__} support is {jump:.3g} m away from x0 at t = 0: its "
+            "particles jump there; give x0 to match, or let the motion begin at zero",
+            StiffWarning,
+            stacklevel=4,
+        )
+
+
 def particle_mass(mass: Any, rest: Array | None) -> tuple[int, Any]:
     """Number of particles, and their masses (N,) or sparse (N, N), checked."""
     count = None if rest is None else len(rest)
@@ -80,6 +113,8 @@ def particle_mass(mass: Any, rest: Array | None) -> tuple[int, Any]:
                 )
             mass = np.full(count, float(mass))
     n = mass.shape[0]
+    if n == 0:
+        raise InputError("there are no particles: mass is empty")
     if mass.shape not in ((n,), (n, n)) or (count is not None and n != count):
         raise InputError(
             f"mass has shape {mass.shape}: give (N,) or sparse (N, N), one row for each of the "

@@ -15,6 +15,23 @@ from ..errors import InputError
 STEP = float(np.finfo(np.float64).eps) ** (1.0 / 3.0)
 
 
+# A step shorter than this part of a coordinate would be mostly rounding.
+ROUNDING = 1e-12
+
+
+def accepts(function: Any, arguments: int) -> bool:
+    """The function can be called with that many positional arguments."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except TypeError:
+        return False
+    except ValueError:  # builtins without a signature
+        return True
+    return True
+
+
 def takes_time(name: str, function: Any) -> bool:
     """True for f(t, x), False for f(x); read from the signature."""
     if not callable(function):
@@ -38,8 +55,12 @@ def of_time(name: str, function: Any) -> Callable[[float, Array], Any]:
 
 
 def step_for(x: Array) -> float:
-    """Difference step in units of the coordinates: relative to the largest of them."""
-    size = float(np.abs(x).max(initial=0.0))
+    """Difference step: relative to the largest coordinate of x (n,), or to the extent of points
+    (N, 3), since a body far from the origin is no larger than near it."""
+    largest = float(np.abs(x).max(initial=0.0))
+    size = largest if x.ndim == 1 or x.size == 0 else float(np.ptp(x, axis=0).max())
+    # where the extent drowns in the coordinates' own rounding, that is the limit
+    size = max(size, ROUNDING / STEP * largest)
     return STEP * (size if size > 0.0 else 1.0)
 
 
@@ -78,9 +99,19 @@ class DirectionalJacobian:
         return directional_derivative(self._g, self._x, b)
 
 
-def time_derivative(g: Callable[[float], Array], t: float) -> Array:
-    """dg/dt by a central difference; exact enough for forces that vary over more than 1 ms."""
-    e = max(1e-5, 1e-8 * abs(t))
-    late, early = t + e, t - e
-    ahead = np.array(g(late), dtype=np.float64)
-    return (ahead - np.asarray(g(early), dtype=np.float64)) / (late - early)
+def time_derivative(g: Callable[[float], Array], t: float, e: float = 1e-5) -> Array:
+    """dg/dt from t, t + e and t + 2e, with an error of e^2/3 times the third derivative.
+
+    Never from before t: a run starts at 0, keyframes have kinks, and what counts for a step is
+    the side it goes to.
+    """
+    middle, late = t + e, t + 2.0 * e
+    e = 0.5 * (late - t)  # what the rounding of t has left of it
+    start = np.array(g(t), dtype=np.float64)  # a copy: g may hand out the same buffer again
+    next_ = np.array(g(middle), dtype=np.float64)
+    return (4.0 * next_ - 3.0 * start - np.asarray(g(late), dtype=np.float64)) / (2.0 * e)
+
+
+def step_rate(g: Callable[[float], Array], t: float, h: float) -> Array:
+    """dg/dt for a step of h: what varies within the step is what the step can follow."""
+    return time_derivative(g, t, max(2e-4 * h, 1e-9 * abs(t)))

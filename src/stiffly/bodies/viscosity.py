@@ -21,6 +21,7 @@ class Viscosity:
     def __init__(self, system: Any, damping: Rayleigh) -> None:
         self._system, self._rayleigh = system, damping
         self._matrix: SparseOperator | None = None
+        self._gradient = system.assembly.fresh().gradient  # springs that yield keep their K0
 
     def beside_varying_stiffness(self) -> Rayleigh | BaseOperator:
         """K0 and K(x) do not commute: only alpha M stays Rayleigh damping."""
@@ -51,7 +52,7 @@ class Viscosity:
     def _at_rest(self, v: Array) -> Array:
         """K0 v over all particles (N, 3): a difference of gradients, since no matrix has it."""
         system = self._system
-        product = directional_derivative(system.assembly.gradient, system.reference(), v)
+        product = directional_derivative(self._gradient, system.reference(), v)
         return np.asarray(product)
 
     def power(self, s: State) -> Power:

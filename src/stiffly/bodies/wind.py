@@ -10,7 +10,7 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels import cpu
-from .checks import as_elements, per_element
+from .checks import as_elements, as_number, per_element
 from .fields import vector_of_time
 from .part import Particles
 from .pattern import BlockPattern
@@ -40,9 +40,10 @@ class Wind:
         self.triangles = as_elements("triangle", triangles, 3)
         self._wind, self._steady = vector_of_time("wind", wind), not callable(wind)
         C = per_element("wind coefficient", coefficient, len(self.triangles))
-        if not (np.isfinite(density) and density > 0.0) or np.any(C < 0.0):
-            raise InputError("wind density and coefficient must be positive: 1.2 kg/m^3 is air")
-        self._pressure = 0.5 * density * C
+        if np.any(C < 0.0):
+            first = int(np.argmax(C < 0.0))
+            raise InputError(f"wind coefficient[{first}] = {C[first]:g}: it must not be negative")
+        self._pressure = 0.5 * as_number("wind density", density, above=0.0) * C
 
     def couples(self, particles: Particles) -> np.ndarray:
         bad = np.flatnonzero((self.triangles >= particles.count).any(axis=1))

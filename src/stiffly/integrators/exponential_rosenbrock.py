@@ -146,7 +146,7 @@ class ExponentialRosenbrock:
     def _step(self, system: System, state: State, h: float, flow: Any) -> Step:
         x, v, t = state.x, state.v, state.t
         a = system.acceleration(state)
-        rate = system.acceleration_rate(state) if system.time_dependent else None
+        rate = system.acceleration_rate(state, h) if system.time_dependent else None
         # 1. every stage and the Euler part: u + tau phi_1(tau J) F + tau^2 phi_2(tau J) F_t
         stages, (dx, dv) = flow.linear(self.nodes, h, v, a, rate, system.velocity_dependent)
         # 2. remainders at the nodes: they have no position part
