@@ -14,7 +14,7 @@ def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> A
     """A finite float64 copy of value; InputError names the first entry that is not finite."""
     try:
         array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         kind = "rows of different lengths" if _ragged(value) else type(value).__name__
         raise InputError(f"{name} must hold numbers, got {kind}") from None
     if shape is not None and array.shape != shape:
@@ -39,7 +39,7 @@ def as_number(
     """A finite float, >= least or > above where these are given."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be one number, got {type(value).__name__}") from None
     if not np.isfinite(number):
         raise InputError(f"{name} is {number}: it must be finite")

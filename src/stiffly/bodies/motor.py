@@ -27,8 +27,8 @@ class MotorTorque:
     exerts neither a force nor a torque on the whole: what it drives must push against a fluid.
     T > 0 turns the base by the right-hand rule about a.
 
-    Keep the groups small, a ring or two: every member feels every other, so that m of them have
-    3 m x 3 m derivatives, and more than a few hundred make each tangent take seconds.
+    Keep the groups small, a ring or two: every member feels every other, so m of them have
+    3 m x 3 m derivatives. A tangent takes about 0.1 s for 300 members, but seconds for 1400.
     """
 
     name = "motor"
