@@ -9,7 +9,7 @@ angstrom inside; lists reach 1.2 cutoffs.
 from __future__ import annotations
 
 import numpy as np
-from common import median_seconds
+from common import median_seconds, table
 
 from stiffly.bodies import StokesFluid, helix_molecule
 from stiffly.bodies.lennard_jones import SKIN, PreparedLennardJones
@@ -36,8 +36,7 @@ def lennard_jones(atoms):
         if cutoff is not None:
             reach = (1 + SKIN) * cutoff
             costs.append(median(lambda p=part, r=reach: cpu.neighbour_list(x, r, *p._excluded)))
-        row = " ".join(f"{c:9.2f}" for c in costs)
-        print(f"{atoms:7d} {cutoff or 'all pairs'!s:>10} {row}")
+        yield atoms, cutoff or "all pairs", *(f"{c:.2f}" for c in costs)
 
 
 def fluid(particles):
@@ -50,13 +49,11 @@ def fluid(particles):
 
     K, D = np.zeros((2, particles, 3))
     products = median(lambda: prepared.add_products(0.0, x, v, b, K, D))
-    print(f"{particles:7d} {median(factorise):10.2f} {products:10.2f}")
+    return particles, f"{median(factorise):.2f}", f"{products:.2f}"
 
 
 if __name__ == "__main__":
-    print("  atoms     cutoff    energy  gradient   product  new list")
-    for atoms in (1732, 2994, 20000):
-        lennard_jones(atoms)
-    print("particles   force     K b and D b")
-    for particles in (36, 120, 360):
-        fluid(particles)
+    rows = [row for atoms in (1732, 2994, 20000) for row in lennard_jones(atoms)]
+    print(table(("atoms", "cutoff", "energy", "gradient", "product", "new list"), rows))
+    rows = [fluid(particles) for particles in (36, 120, 360)]
+    print("\n" + table(("particles in a fluid", "force", "K b and D b"), rows))
