@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
 
 from stiffly.bodies import (
     FaceSprings,
@@ -43,6 +44,8 @@ def test_no_net_force_and_no_net_torque(name, seed, size):
     rest, make = PARTS[name]
     rng = np.random.default_rng(seed)
     x = rest + size * rng.standard_normal(rest.shape) + rng.standard_normal(3)
+    if name.startswith("lennard"):  # atoms on top of each other are refused
+        assume(pdist(x).min() > 0.3)
     system, s = System(np.ones(len(rest)), [make()], rest=rest).bind(x)
     f = system.force(State(0.0, s.x, s.v)).reshape(-1, 3)
     scale = np.abs(f).sum()
