@@ -105,6 +105,45 @@ def test_textures_normals_and_colours_of_obj_files_are_passed_over(tmp_path):
     assert len(mesh.triangles) == 2
 
 
+def test_negative_numbers_count_back_from_the_last_vertex_above(tmp_path):
+    """The same square twice, with numbers that are right only where they stand."""
+    moved = ["v 0 0 5", "v 1 0 5", "v 1 1 5", "v 0 1 5"]
+    back = "f -4/1 -3/1 -2/1 -1/1"
+    relative = read_mesh(obj(tmp_path, *SQUARE, back, *moved, back))
+    absolute = read_mesh(obj(tmp_path, *SQUARE, *moved, "f 1 2 3 4", "f 5 6 7 8"))
+    np.testing.assert_array_equal(relative.positions, absolute.positions)
+    np.testing.assert_array_equal(relative.triangles, absolute.triangles)
+
+
+def test_lines_of_obj_files_become_edges(tmp_path):
+    mesh = read_mesh(obj(tmp_path, *SQUARE, "l 1 2 3 -1"))
+    np.testing.assert_array_equal(mesh.edges, [[0, 1], [1, 2], [2, 3]])
+    mesh = read_mesh(obj(tmp_path, *SQUARE, "f 1 2 3", "l 3/1 4/2"))
+    assert as_set(mesh.edges) == {(0, 1), (1, 2), (0, 2), (2, 3)}
+    assert len(mesh.triangles) == 1
+
+
+def test_stl_files_that_are_none_say_why(tmp_path):
+    import meshio
+
+    ball = sphere(3, 5)
+    path = tmp_path / "ball.stl"
+    meshio.Mesh(ball.positions, [("triangle", ball.triangles)]).write(path, "stl", binary=True)
+    assert len(read_mesh(path).triangles) == 30
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(
+        InputError, match="its 30 triangles take 1584 bytes, and it has 1000; it is "
+    ):
+        read_mesh(path)
+    path.write_text("this is not a mesh\n" * 20)
+    with pytest.raises(InputError, match=r"not a readable \.stl mesh: it is text without a facet"):
+        read_mesh(path)
+    path.write_text("solid x\nfacet normal 0 0 one\nouter loop\n")
+    with pytest.raises(InputError, match="damaged, cut short") as caught:
+        read_mesh(path)
+    assert "float" not in str(caught.value)
+
+
 def test_planar_meshes_lie_in_z_0(tmp_path):
     path = tmp_path / "plane.off"
     path.write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
@@ -125,21 +164,42 @@ def test_loose_triangles_beside_tets_are_kept(tmp_path):
 
 BAD_FILES = {
     "polygons": (
-        [*SQUARE, "v 0.5 2 0", "f 1 2 3 5 4", "f 1 2 3 5 4"],
-        r"x.obj holds 2 polygons with 5 corners \(first: 0-1-2-4-3\): triangulate it first",
+        [*SQUARE, "v 0.5 2 0", "f 1 2 3 5 4"],
+        r"x.obj, line 6 \(f 1 2 3 5 4\): a polygon with 5 corners: triangulate it first",
     ),
-    "out of range": ([*SQUARE, "f 1 2 9"], r"triangle 0 \(0-1-8\) names a vertex that does not"),
-    "negative index": ([*SQUARE, "f -1 -2 -3"], "names a vertex that does not exist"),
-    "twice the same corner": ([*SQUARE, "f 1 2 2"], r"triangle 0 \(0-1-1\) names a vertex twice"),
+    "out of range": (
+        [*SQUARE, "f 1 2 3", "f 1 2 9"],
+        r"line 6 \(f 1 2 9\): there is no vertex 9, the file has 4: correct the number",
+    ),
+    "index zero": (
+        [*SQUARE, "f 0 1 2"],
+        r"line 5 \(f 0 1 2\): there is no vertex 0, obj .* from 1",
+    ),
+    "too far back": (
+        [*SQUARE, "f -1 -2 -5"],
+        r"line 5 \(f -1 -2 -5\): -5 counts back further than the 4 vertices above",
+    ),
+    "two coordinates": (["v 0 0 0", "v 1 1", "f 1 2 1"], r"line 2 \(v 1 1\): .* three coordinates"),
+    "no coordinate": (["v 0 0 x"], r"line 1 \(v 0 0 x\): a vertex has three coordinates"),
+    "two corners": ([*SQUARE, "f 1 2"], r"line 5 \(f 1 2\): a face lists three vertex numbers"),
+    "one end": ([*SQUARE, "l 1"], r"line 5 \(l 1\): a line lists two vertex numbers"),
+    "twice the same corner": (
+        [*SQUARE, "f 1 2 2"],
+        r"triangle 0 \(0-1-1\), counted from 0, names a vertex twice: .*repair=True",
+    ),
     "repeated triangle": (
         [*SQUARE, "f 1 2 3", "f 3 4 1", "f 2 3 1"],
-        r"triangle 2 \(1-2-0\) has the vertices of triangle 0: remove one, or read with repair",
+        r"triangle 2 \(1-2-0\), counted from 0, has the vertices of triangle 0: .* repair=True",
     ),
-    "unused vertex": ([*SQUARE, "f 1 2 3"], r"vertex 3 belongs to no edge, .* \(1 such\)"),
-    "not a number": (["v 0 0 nan", *SQUARE, "f 1 2 3", "f 3 4 5"], r"vertex 0 lies at \(0, 0, nan"),
+    "unused vertex": ([*SQUARE, "f 1 2 3"], r"vertex 3, counted from 0, .* \(1 such\)"),
+    "not a number": (
+        ["v 0 0 nan", *SQUARE, "f 1 2 3", "f 3 4 5"],
+        r"vertex 0, counted from 0, lies at \(0, 0, nan",
+    ),
     "no faces": (SQUARE, "4 vertices but no edge, triangle or tet"),
-    "nonsense": (["f one two three"], "is not a readable .obj mesh"),
-    "no vertices": (["# nothing"], "has no vertices"),
+    "nonsense": (["f one two three"], r"line 1 \(f one two three\): a face lists"),
+    "no vertices": (["# nothing"], "has no vertices: it is empty, cut short, or"),
+    "no vertices for its faces": (["f 1 2 3"], "has no vertices"),
 }
 
 
@@ -192,16 +252,25 @@ def test_what_cannot_be_written_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "mesh, message",
     [
-        (tet_mesh([[0, 2, 1, 3]]), r"tet 0 \(0-2-1-3\) is inverted \(volume -0.167 m\^3\)"),
-        (tet_mesh(TET, CORNERS * [1, 1, 0]), r"tet 0 \(0-1-2-3\) is flat"),
+        (
+            tet_mesh([[0, 2, 1, 3]]),
+            r"tet 0 \(0-2-1-3\), counted from 0, is inverted \(volume -0.167 m\^3\)",
+        ),
+        (tet_mesh(TET, CORNERS * [1, 1, 0]), r"tet 0 \(0-1-2-3\), counted from 0, is flat"),
         (tet_mesh([[0, 1, 2, 3], [1, 2, 0, 3]]), "tet 1 .* has the vertices of tet 0"),
-        (tet_mesh([[0, 1, 2, 4]]), r"tet 0 \(0-1-2-4\) names a vertex that does not exist"),
+        (
+            tet_mesh([[0, 1, 2, 4]]),
+            r"tet 0 \(0-1-2-4\), counted from 0, names a vertex that does not exist",
+        ),
         (tet_mesh(TET, np.zeros((0, 3))), "has no vertices"),
         (tet_mesh(TET, np.zeros((4, 2))), r"positions have shape \(4, 2\)"),
         (tet_mesh(TET.astype(float)), "integers"),
-        (Mesh(CORNERS, np.array([[0, 1], [2, 3], [1, 0]])), r"edge 2 \(1-0\) has the vertices of"),
+        (
+            Mesh(CORNERS, np.array([[0, 1], [2, 3], [1, 0]])),
+            r"edge 2 \(1-0\), .* has the vertices of",
+        ),
         (Mesh(CORNERS, np.array([[0, 0]])), "edge 0 .* names a vertex twice"),
-        (triangle_mesh([[0, 1, 2]]), "vertex 3 belongs to no edge"),
+        (triangle_mesh([[0, 1, 2]]), "vertex 3, .* belongs to no edge"),
     ],
 )
 def test_bad_meshes_are_refused_in_one_line(mesh, message):

@@ -1,6 +1,7 @@
 """Topology of triangle meshes; filling and decimating surfaces."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from stiffly.meshes import (
     bending_pairs,
     cloth,
     creature_surface,
+    cube,
     decimate,
     rope,
     shell,
@@ -130,8 +132,17 @@ def test_missing_libraries_are_named_with_the_remedy(monkeypatch):
     for module in ("pytetwild", "fast_simplification"):
         monkeypatch.setitem(sys.modules, module, None)
     for call in (lambda: tetrahedralise(sphere(3, 5)), lambda: decimate(sphere(3, 5), 10)):
-        with pytest.raises(InputError, match=r"pip install 'stiffly\[tets\]'"):
+        with pytest.raises(InputError, match=r"\(import of .*\): pip install 'stiffly\[tets\]'"):
             call()
+
+
+def test_what_a_library_itself_misses_is_named(monkeypatch):
+    pytest.importorskip("pytetwild")
+    for module in [key for key in sys.modules if key.split(".")[0] == "pytetwild"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "pyvista", None)
+    with pytest.raises(InputError, match=r"needs pytetwild \(.*pyvista.*\): pip install"):
+        tetrahedralise(sphere(3, 5))
 
 
 @pytest.mark.parametrize("particles", [100, 333, 900])
@@ -152,6 +163,33 @@ def test_decimate_meets_the_count_and_the_shape(surface, particles):
     if is_one_closed(surface.triangles):
         assert is_one_closed(mesh.triangles)
         assert volume_inside(mesh) == pytest.approx(volume_inside(surface), rel=0.1)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 6])
+def test_a_closed_surface_stays_closed(cells):
+    """Collapsed too far, a cube becomes a flap of two triangles (cube(6) to 4 particles)."""
+    pytest.importorskip("fast_simplification")
+    box = surface_of(cube(cells))
+    for particles in (4, 5, 6, 7, 8):
+        try:
+            mesh = decimate(box, particles)
+        except InputError as refusal:
+            assert particles < 6 and "or more" in str(refusal)
+        else:
+            assert is_one_closed(mesh.triangles) and len(mesh.positions) == particles
+
+
+def test_too_few_particles_are_refused_with_the_number_that_works(monkeypatch):
+    """With a library that makes a flap of what is to have fewer than 12 triangles."""
+    box = surface_of(cube(1))
+
+    def simplify(positions, triangles, target_count):
+        return box.positions, box.triangles if target_count >= 12 else box.triangles[:2]
+
+    fake = SimpleNamespace(simplify=simplify)
+    monkeypatch.setitem(sys.modules, "fast_simplification", fake)
+    with pytest.raises(InputError, match=r"box cannot be brought to 4 .*: give 8 or more"):
+        decimate(surface_of(cube(2)), 4, name="box")
 
 
 def surface_of(mesh):

@@ -232,6 +232,15 @@ def test_rope_is_straight():
     assert len(mesh.edges) == 4
 
 
+def test_meshes_are_printed_in_one_line():
+    printed = str(meshes.dome())
+    assert printed == (
+        "Mesh(930 vertices, 4488 edges, 2631 tets, 1856 triangles; groups: border, shell; "
+        "sets: border, apex)"
+    )
+    assert repr(rope(3)) == "Mesh(3 vertices, 2 edges, 0 tets, 0 triangles)"
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -272,3 +281,15 @@ def test_impossible_shapes_are_refused_in_one_line(call):
     with pytest.raises(InputError) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_roots_grow_straight_fibers():
+    roots = meshes.brush_roots(20)
+    lines = roots.centrelines(4)
+    assert lines.shape == (20, 5, 3)
+    np.testing.assert_array_equal(lines[:, 0], roots.positions)
+    np.testing.assert_allclose(
+        np.linalg.norm(np.diff(lines, axis=1), axis=2).sum(axis=1), roots.lengths
+    )
+    with pytest.raises(InputError, match="segments"):
+        roots.centrelines(0)

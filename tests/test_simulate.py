@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from functools import cache
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.integrate import solve_ivp
 import stiffly
 from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, integrators
 from stiffly.contracts import State, Step, Work
-from stiffly.errors import Diverged, NotConverged, SimulationFailure, StepTooSmall
+from stiffly.errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
 from stiffly.integrators import ExponentialRosenbrock
 from stiffly.meshes import rope
 
@@ -69,7 +70,9 @@ def test_frames_that_divide_the_duration_leave_no_sliver():
 
 @pytest.mark.parametrize("step, frames", [(0.1, 11), (0.001, 201), (5.0, 2), (1.0, 2)])
 def test_default_frames(step, frames):
-    run = stiffly.simulate(pendulum(), [0.01], integrator="rk4", step=step, duration=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StiffWarning)  # one step of 1 s is indeed too large
+        run = stiffly.simulate(pendulum(), [0.01], integrator="rk4", step=step, duration=1.0)
     assert len(run.times) == frames
     assert run.times == pytest.approx(np.linspace(0.0, 1.0, frames), rel=1e-14)
 
@@ -344,3 +347,16 @@ def test_rounding_of_the_rest_lengths_is_no_stored_energy(load):
     simulate = stiffly.simulate
     run = simulate(system, mesh.positions, integrator="bdf1", step=0.05, duration=0.1, every=0.05)
     assert run.energy.elastic[-1] > 1e-9
+
+
+@pytest.mark.parametrize(
+    ("integrator", "step"), [("midpoint", 0.7), ("rk4", 0.5), ("newmark", 0.7)]
+)
+def test_every_method_warns_of_energy_it_invented(integrator, step):
+    with pytest.warns(StiffWarning, match=f"{integrator}: numerical error up to"):
+        stiffly.simulate(pendulum(), [3.0], integrator=integrator, step=step, duration=20.0)
+
+
+def test_bdf_may_lose_energy_but_not_invent_it():
+    run = stiffly.simulate(pendulum(), [3.0], integrator="bdf1", step=0.3, duration=20.0)
+    assert run.energy.numerical[-1] < -0.05 * run.energy.exchanged

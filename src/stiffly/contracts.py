@@ -198,6 +198,8 @@ class Integrator(Protocol):
     @property
     def adaptive(self) -> bool: ...  # steps carry an error estimate
 
+    # optional: `dissipative = True` where losing energy is the method's nature (bdf1, bdf2)
+
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...
 

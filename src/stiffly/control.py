@@ -19,6 +19,7 @@ from .errors import InputError
 
 SAFETY, GROW, SHRINK = 0.85, 4.0, 0.2
 REMAINDER = 0.4
+SLOW = 1e-3  # of the body's size within the duration: slower motion counts as rest
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,13 @@ class Controller:
     last: float = 1.0
 
     @staticmethod
-    def begin(tolerance: Tolerance, order: int, shape: np.ndarray, x: np.ndarray) -> Controller:
+    def begin(
+        tolerance: Tolerance, order: int, shape: np.ndarray, x: np.ndarray, duration: float
+    ) -> Controller:
         spread = shape - shape.mean(axis=0) if shape.ndim == 2 else shape
-        return Controller(tolerance, order, _rms(spread), x)
+        length = _rms(spread)
+        # a body set in motion gently has no velocity to compare with at first
+        return Controller(tolerance, order, length, x, velocity=SLOW * length / duration)
 
     def error_ratio(self, before: State, after: State, error: ErrorEstimate) -> float:
         """Estimated error over allowed error; a step is good when it is at most 1."""

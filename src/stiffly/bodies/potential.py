@@ -65,7 +65,7 @@ class Potential:
             warnings.warn(
                 f"potential {self.name!r} has no gradient: differences of the energy cost "
                 f"{6 * particles.count} evaluations per force, and their squares per tangent; "
-                "give gradient=",
+                "give gradient=, and couples=() for an external field",
                 StiffWarning,
                 stacklevel=4,
             )

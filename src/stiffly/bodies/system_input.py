@@ -34,8 +34,16 @@ def as_parts(parts: Any) -> list[Part]:
                 raise InputError(f"a part cannot be named {part.name!r}: the ledger uses that name")
             flat.append(part)
         else:
-            raise InputError(f"{part!r} is no part: give objects such as Springs(...), Gravity()")
+            raise InputError(f"{type(part).__name__} is no part: {_where_it_belongs(part)}")
     return flat
+
+
+def _where_it_belongs(given: Any) -> str:
+    if isinstance(given, Rayleigh):
+        return "give it as System(..., damping=Rayleigh(...))"
+    if hasattr(given, "place"):
+        return "give it as System(..., supports=[...])"
+    return "give objects such as Springs(...), Gravity()"
 
 
 def as_rest(rest: Any) -> Array:

@@ -30,6 +30,7 @@ class _Bdf:
     max_iterations: int = MAX_ITERATIONS
 
     adaptive: ClassVar[bool] = False
+    dissipative: ClassVar[bool] = True
 
     def _solve(
         self, system: System, x: Array, v: Array, g: float, state: State, h: float, memory

@@ -9,10 +9,11 @@ import numpy as np
 from .. import scenes
 from ..contracts import Array
 from ..errors import SimulationFailure
-from ..simulate import Run, simulate
+from ..simulate import Run
 from . import figures, report
 from .harness import Progress, Record, silent
 from .report import Claim, Report
+from .trial import trial
 
 STEP = 0.01
 FRAMES_PER_SECOND = 2.0
@@ -89,7 +90,7 @@ def fput_energy(quick: bool = False, progress: Progress = silent) -> Report:
 def _series(scene: scenes.Scene, method: str, step: float, duration: float) -> _Series:
     failure = None
     try:
-        run = simulate(
+        run = trial(
             scene,
             integrator=method,
             step=step,

@@ -15,8 +15,8 @@ from ..contracts import Array, Integrator, State, Work
 from ..errors import NotConverged
 from ..integrators import integrator as find_integrator
 from ..scenes import Scene
-from ..simulate import simulate
 from .harness import Outcome, first_order, users_view
+from .trial import trial
 
 FRAMES = 10  # recorded by a lab run: enough to notice divergence, too few to cost anything
 
@@ -39,7 +39,7 @@ class IntegratorMethod:
 
     def __call__(self, problem: Scene, setting: float) -> Outcome:
         steps = ceil(problem.duration / setting * (1.0 - 1e-9))
-        run = simulate(
+        run = trial(
             problem,
             integrator=self.integrator,
             step=setting,

@@ -9,10 +9,11 @@ import numpy as np
 from .. import scenes
 from ..contracts import Array
 from ..scenes.oscillator_pair import SOURCE, OscillatorPair
-from ..simulate import Run, simulate
+from ..simulate import Run
 from . import figures, report
 from .harness import Progress, Record, silent
 from .report import Claim, Report
+from .trial import trial
 
 STEP = 0.01
 METHODS = ("vimex", "eti")
@@ -112,7 +113,7 @@ def oscillator_pair(quick: bool = False, progress: Progress = silent) -> Report:
 def _compare(method: str, step: float, start: str, duration: float) -> _Comparison:
     scene = scenes.load("oscillator-pair", start=start)
     every = STEP if start == "steady" else 10.0 * STEP
-    run = simulate(scene, integrator=method, step=step, duration=duration, every=every)
+    run = trial(scene, integrator=method, step=step, duration=duration, every=every)
     pair = OscillatorPair()
     x, v = (pair.steady if start == "steady" else pair.from_rest)(run.times)
     return _Comparison(method, step, start, run, x, v)

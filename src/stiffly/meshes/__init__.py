@@ -13,6 +13,7 @@ from .flagellum import flagellum
 from .lattice import lattice
 from .mesh import Mesh
 from .pylon import pylon
+from .repair import repaired
 from .roots import Roots, brush_roots, hair_cap
 from .rope import rope
 from .sphere import sphere
@@ -20,7 +21,7 @@ from .tetrahedralise import tetrahedralise
 from .topology import bending_pairs, shell, triangle_edges
 from .torus import torus
 from .tower import tower
-from .validate import repaired, validate
+from .validate import validate
 
 __all__ = [
     "Mesh",

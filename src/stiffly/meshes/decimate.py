@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..errors import InputError
 from .mesh import Mesh, row_keys
-from .topology import shell
+from .topology import require_closed, shell
 from .validate import validate
 
 TRIES = 6
@@ -17,7 +19,7 @@ def decimate(surface: Mesh, particles: int, *, name: str = "surface") -> Mesh:
     """The triangle surface of a mesh with about `particles` vertices (within 5 %, mostly 1 %).
 
     Edges are collapsed in the order of their quadric error (Garland and Heckbert, 1997). Groups
-    'structural' and 'bending' of the result are those of `shell`.
+    'structural' and 'bending' of the result are those of `shell`. A closed surface stays closed.
     """
     validate(surface, name=name)
     used = len(np.unique(surface.triangles))
@@ -29,36 +31,72 @@ def decimate(surface: Mesh, particles: int, *, name: str = "surface") -> Mesh:
         )
     if particles == used:
         return _clean(surface.positions, surface.triangles)
-    best, off = _closest(surface, particles, len(surface.triangles) * particles / used)
+    make = _maker(surface)
+    best, off = _closest(make, particles, len(surface.triangles) * particles / used)
     if best is None or off > TOO_FAR:
-        got = 0 if best is None else len(best.positions)
-        raise InputError(
-            f"{name} cannot be brought to {particles} particles (closest: {got}): it has too many "
-            "separate pieces or borders"
-        )
-    validate(best, name=name)
+        raise _refusal(make, surface, particles, name)
     return best
 
 
-def _closest(surface: Mesh, particles: int, faces: float) -> tuple[Mesh | None, float]:
-    """The closest of up to TRIES meshes and how far off it is; `faces` is a first guess."""
+def _maker(surface: Mesh) -> Callable[[float], tuple[Mesh, bool]]:
+    """faces -> the surface with about that many triangles, and whether it is sound.
+
+    A closed surface that opens is not: collapsing too far leaves flaps.
+    """
     simplify = _simplify()
+    closed = _passes(require_closed, "surface", surface.triangles)
+
+    def make(faces: float) -> tuple[Mesh, bool]:
+        count = int(np.clip(round(faces), 4, len(surface.triangles)))
+        triangles = surface.triangles.astype(np.int32)
+        mesh = _clean(*simplify(surface.positions, triangles, target_count=count))
+        still = not closed or _passes(require_closed, "surface", mesh.triangles)
+        return mesh, still and _passes(validate, mesh)
+
+    return make
+
+
+def _passes(check: Callable[..., None], *arguments: object) -> bool:
+    try:
+        check(*arguments)
+    except InputError:
+        return False
+    return True
+
+
+def _closest(
+    make: Callable[[float], tuple[Mesh, bool]], particles: int, faces: float
+) -> tuple[Mesh | None, float]:
+    """The closest of up to TRIES sound meshes and how far off it is; `faces` is a first guess."""
     best, off = None, np.inf
     for _ in range(TRIES):
-        mesh = _clean(
-            *simplify(
-                surface.positions,
-                surface.triangles.astype(np.int32),
-                target_count=int(np.clip(round(faces), 4, len(surface.triangles))),
-            )
-        )
+        mesh, sound = make(faces)
         count = len(mesh.positions)
-        if abs(count / particles - 1.0) < off:
+        if sound and abs(count / particles - 1.0) < off:
             best, off = mesh, abs(count / particles - 1.0)
         if off <= CLOSE or count == 0:
             break
         faces *= particles / count
     return best, off
+
+
+def _refusal(
+    make: Callable[[float], tuple[Mesh, bool]], surface: Mesh, particles: int, name: str
+) -> InputError:
+    """Says which number of particles works, found by going up from the fewest triangles."""
+    faces, most = max(4.0, particles - 2.0), len(surface.triangles)
+    while faces < most:
+        mesh, sound = make(faces)
+        if sound and len(mesh.positions) > particles:
+            return InputError(
+                f"{name} cannot be brought to {particles} particles without opening or folding it: "
+                f"give {len(mesh.positions)} or more"
+            )
+        faces = 1.0 + 1.2 * faces
+    return InputError(
+        f"{name} cannot be brought to {particles} particles: it has too many separate pieces or "
+        "borders; give more particles or use it as it is"
+    )
 
 
 def _clean(positions: np.ndarray, triangles: np.ndarray) -> Mesh:
@@ -76,8 +114,9 @@ def _clean(positions: np.ndarray, triangles: np.ndarray) -> Mesh:
 def _simplify():
     try:
         from fast_simplification import simplify
-    except ImportError:
+    except ImportError as problem:
         raise InputError(
-            "decimating a surface needs fast-simplification: pip install 'stiffly[tets]'"
+            f"decimating a surface needs fast-simplification ({problem}): "
+            "pip install 'stiffly[tets]'"
         ) from None
     return simplify

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .mesh import Mesh, row_keys, tet_surface, unique_rows
+from .mesh import Mesh, tet_surface, unique_rows
+from .obj import read_obj
+from .repair import kept_vertices, repaired
 from .topology import triangle_edges
-from .validate import kept_vertices, repaired, validate
+from .validate import loose, validate
 
 SURFACES_ONLY = {".obj", ".off", ".ply", ".stl"}  # formats that hold triangles and nothing else
 WRITERS = {".msh": "gmsh22"}  # meshio would write ANSYS; newer gmsh formats want one cell type
@@ -23,11 +25,11 @@ IGNORED = {"vertex"}
 def read_mesh(path: str | PathLike[str], *, repair: bool = False) -> Mesh:
     """A mesh from a file in any format that meshio reads: obj, ply, stl, off, vtk, msh, ...
 
-    Lines become edges; quads are cut in two along the diagonal from their first corner. Edges are
-    those of all elements, without repeats. Where there are tets, the triangles are their surface
-    and any triangle of the file that is not a face of a tet.
-    The mesh is validated; `repair` turns inverted tets and drops repeated elements and unused
-    vertices, and says so in a StiffWarning.
+    Lines become edges (also the l of obj files); quads are cut in two along the diagonal from
+    their first corner. Edges are those of all elements, without repeats. Where there are tets, the
+    triangles are their surface and any triangle of the file that is not a face of a tet.
+    The mesh is validated (see `validate`); `repair` mends what it can without guessing (see
+    `repaired`) and says so in a StiffWarning.
     """
     path = Path(path)
     name = f"mesh file {path.name}"
@@ -83,27 +85,40 @@ def _load(path: Path, name: str) -> Any:
     _require_known(path, name)
     if path.stat().st_size == 0:
         raise InputError(f"{name} is empty")
+    if path.suffix.lower() == ".obj":
+        return read_obj(path, name)
+    if path.suffix.lower() == ".stl":
+        _require_stl(path, name)
     printed = io.StringIO()
     try:  # meshio prints its reasons and ends the process where it cannot make sense of a file
         with redirect_stdout(printed), redirect_stderr(io.StringIO()), np.errstate(all="ignore"):
-            if path.suffix.lower() == ".obj":
-                return meshio.read(_obj_geometry(path), file_format="obj")
             return meshio.read(path)
-    except (Exception, SystemExit) as error:
-        reason = _one_line(printed.getvalue()) or _one_line(error)
+    except (Exception, SystemExit):  # what an exception says is about meshio, not about the file
+        reason = _one_line(printed.getvalue())
         raise InputError(
-            f"{name} is not a readable {path.suffix} mesh ({reason}): check it, or convert it to "
-            "another format"
+            f"{name} is not a readable {path.suffix} mesh{f' ({reason})' if reason else ''}: it is "
+            "damaged, cut short, or of another format than its ending says; export it again"
         ) from None
 
 
-def _obj_geometry(path: Path) -> io.StringIO:
-    """Vertices and faces of an obj file alone.
-
-    meshio 5.3 refuses files whose texture coordinates or normals are not one per vertex.
-    """
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        return io.StringIO("".join(line for line in lines if line.split()[:1] in (["v"], ["f"])))
+def _require_stl(path: Path, name: str) -> None:
+    """meshio takes for text what is not binary of the right size, and finds nothing in it."""
+    with path.open("rb") as file:
+        head = file.read(1024)
+    problem = f"{name} is not a readable .stl mesh"
+    if b"\0" not in head:
+        if b"facet" not in head.lower():
+            raise InputError(
+                f"{problem}: it is text without a facet; give it the ending of its own format, or "
+                "export it again"
+            )
+        return
+    size, count = path.stat().st_size, int.from_bytes(head[80:84], "little")
+    if size != 84 + 50 * count:
+        raise InputError(
+            f"{problem}: its {count} triangles take {84 + 50 * count} bytes, and it has {size}; it "
+            "is cut short, damaged or of another format: copy or export it again"
+        )
 
 
 def _require_known(path: Path, name: str) -> None:
@@ -146,10 +161,12 @@ def _refusal(kind: str, rows: list[np.ndarray], name: str) -> InputError:
     first = "-".join(map(str, odd[0]))
     if kind == "polygon":
         what = f"{len(odd)} polygons with {len(odd[0])} corners"
-        return InputError(f"{name} holds {what} (first: {first}): triangulate it first")
+        return InputError(
+            f"{name} holds {what} (first: {first}, counted from 0): triangulate it first"
+        )
     return InputError(
-        f"{name} holds {len(odd)} elements of type {kind} (first: {first}): only lines, triangles, "
-        "quads and four-cornered tets are read; split them first"
+        f"{name} holds {len(odd)} elements of type {kind} (first: {first}, counted from 0): only "
+        "lines, triangles, quads and four-cornered tets are read; split them first"
     )
 
 
@@ -157,7 +174,10 @@ def _positions(points: Any, name: str) -> np.ndarray:
     """(N, 3) float64: planar meshes get z = 0, what follows x y z (colours) is left out."""
     array = np.asarray(points, dtype=np.float64)
     if array.size == 0:
-        raise InputError(f"{name} has no vertices")
+        raise InputError(
+            f"{name} has no vertices: it is empty, cut short, or of another format than its "
+            "ending says; export it again"
+        )
     if array.ndim != 2 or array.shape[1] < 2:
         raise InputError(f"{name}: positions have shape {array.shape}, (N, 3) is needed")
     if array.shape[1] == 2:
@@ -169,12 +189,7 @@ def _completed(raw: Mesh) -> Mesh:
     """Edges of all elements, and the surface of the tets beside the triangles given."""
     triangles = raw.triangles
     if len(raw.tets):
-        faces = np.concatenate(
-            [raw.tets[:, f] for f in ([1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2])]
-        )
-        both = row_keys(np.sort(np.concatenate([triangles, faces]), axis=1))
-        own = ~np.isin(both[: len(triangles)], both[len(triangles) :])
-        triangles = np.concatenate([tet_surface(raw.tets), triangles[own]])
+        triangles = np.concatenate([tet_surface(raw.tets), triangles[loose(raw)]])
     inner = [raw.tets[:, pair] for pair in ([0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3])]
     edges = np.concatenate([raw.edges, triangle_edges(triangles), *inner])
     return Mesh(raw.positions, unique_rows(np.sort(edges, axis=1)), raw.tets, triangles)

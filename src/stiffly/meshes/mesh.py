@@ -15,7 +15,7 @@ def _no_rows(columns: int) -> np.ndarray:
     return np.empty((0, columns), dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Mesh:
     """positions (N, 3) [m], edges (m, 2), tets (t, 4), surface triangles (s, 3) facing outwards.
 
@@ -30,6 +30,21 @@ class Mesh:
     triangles: np.ndarray = field(default_factory=lambda: _no_rows(3))
     edge_groups: Mapping[str, np.ndarray] = field(default_factory=dict)
     vertex_sets: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = [
+            f"{len(rows)} {kind}"
+            for kind, rows in (
+                ("vertices", self.positions),
+                ("edges", self.edges),
+                ("tets", self.tets),
+                ("triangles", self.triangles),
+            )
+        ]
+        groups, sets = ", ".join(self.edge_groups), ", ".join(self.vertex_sets)
+        names = [f"groups: {groups}"] if groups else []
+        names += [f"sets: {sets}"] if sets else []
+        return f"Mesh({'; '.join([', '.join(counts), *names])})"
 
 
 def grouped_edges(groups: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -21,6 +21,12 @@ class Roots:
     directions: Array
     lengths: Array
 
+    def centrelines(self, segments: int) -> Array:
+        """Straight fibers (n, segments + 1, 3) of equal segments, for bodies.fibers."""
+        require_counts("centrelines", 1, segments=segments)
+        along = self.lengths[:, None] * np.linspace(0.0, 1.0, segments + 1)
+        return self.positions[:, None] + along[:, :, None] * self.directions[:, None]
+
 
 def brush_roots(
     count: int = 1500,

@@ -53,9 +53,9 @@ def tetrahedralise(surface: Mesh, target: int | None = None, *, name: str = "sur
 def _tetwild() -> Callable[[Mesh, float], tuple[np.ndarray, np.ndarray]]:
     try:
         from pytetwild import tetrahedralize  # type: ignore[reportPrivateImportUsage]
-    except ImportError:
+    except ImportError as problem:  # it also imports pyvista, which it does not require
         raise InputError(
-            "filling a surface with tets needs pytetwild: pip install 'stiffly[tets]'"
+            f"filling a surface with tets needs pytetwild ({problem}): pip install 'stiffly[tets]'"
         ) from None
 
     def fill(surface: Mesh, length: float) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from .mesh import Mesh, grouped_edges, row_keys, unique_rows
 
 def triangle_edges(triangles: np.ndarray) -> np.ndarray:
     """Unique edges (m, 2), i < j, sorted."""
-    return unique_rows(np.sort(_sides(triangles), axis=1))
+    return unique_rows(np.sort(sides(triangles), axis=1))
 
 
 def bending_pairs(triangles: np.ndarray) -> np.ndarray:
@@ -23,8 +23,8 @@ def bending_pairs(triangles: np.ndarray) -> np.ndarray:
     Pairs that an edge joins already are left out, so a spring never repeats another. An edge with
     more than two triangles gives no pair: it has no single opposite.
     """
-    key = row_keys(np.sort(_sides(triangles), axis=1))
-    opposite = triangles.T.ravel()  # side k of _sides faces corner k
+    key = row_keys(np.sort(sides(triangles), axis=1))
+    opposite = triangles.T.ravel()  # side k of `sides` faces corner k
     order = np.argsort(key, kind="stable")
     _, start, count = np.unique(key[order], return_index=True, return_counts=True)
     inner = start[count == 2]
@@ -50,8 +50,8 @@ def require_closed(name: str, triangles: np.ndarray) -> None:
     """InputError names an edge that is not shared by exactly two oppositely running triangles."""
     if len(triangles) == 0:
         raise InputError(f"{name} has no triangles: give a closed surface")
-    sides = _sides(triangles)
-    edges = np.sort(sides, axis=1)
+    directed = sides(triangles)
+    edges = np.sort(directed, axis=1)
     _, first, count = np.unique(row_keys(edges), return_index=True, return_counts=True)
     bad = np.flatnonzero(count != 2)
     if bad.size:
@@ -62,9 +62,9 @@ def require_closed(name: str, triangles: np.ndarray) -> None:
             f"{'s' if users > 1 else ''}, not 2 ({bad.size} such edges, this one {kind}); "
             "close the holes or remove the extra sheets first"
         )
-    repeat = first_repeat(sides)
+    repeat = first_repeat(directed)
     if repeat >= 0:
-        i, j = sides[repeat]
+        i, j = directed[repeat]
         raise InputError(
             f"{name} is turned inside out in places: both triangles at edge {min(i, j)}-{max(i, j)}"
             " run along it the same way; turn one of them round"
@@ -73,12 +73,12 @@ def require_closed(name: str, triangles: np.ndarray) -> None:
 
 def is_one_closed(triangles: np.ndarray) -> bool:
     """Whether triangles form one connected surface, each edge in two triangles run both ways."""
-    sides = _sides(triangles)
-    _, count = np.unique(row_keys(np.sort(sides, axis=1)), return_counts=True)
-    if (count != 2).any() or first_repeat(sides) >= 0:
+    directed = sides(triangles)
+    _, count = np.unique(row_keys(np.sort(directed, axis=1)), return_counts=True)
+    if (count != 2).any() or first_repeat(directed) >= 0:
         return False
     used, corners = np.unique(triangles, return_inverse=True)
-    return components(len(used), _sides(corners.reshape(-1, 3))).max() == 0
+    return components(len(used), sides(corners.reshape(-1, 3))).max() == 0
 
 
 def first_repeat(rows: np.ndarray) -> int:
@@ -101,6 +101,6 @@ def components(count: int, edges: np.ndarray) -> np.ndarray:
     return connected_components(graph, directed=False)[1]
 
 
-def _sides(triangles: np.ndarray) -> np.ndarray:
+def sides(triangles: np.ndarray) -> np.ndarray:
     """Directed sides (3 s, 2): first those that face corner 0, then corner 1, corner 2."""
     return np.concatenate([triangles[:, side] for side in ([1, 2], [2, 0], [0, 1])])

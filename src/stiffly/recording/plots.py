@@ -7,6 +7,7 @@ nothing leaks from one figure into the next.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..contracts import Array
+from ..errors import InputError
 from ..ledger import EnergyHistory
 
 BLUE, ORANGE, GREEN, RED = "#2f6db5", "#e08214", "#2b8a5f", "#c0392b"
@@ -41,8 +43,15 @@ def plain(axis: Any) -> None:
 
 def save_figure(figure: Figure, path: str | Path | None) -> Figure:
     if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        known = figure.canvas.get_supported_filetypes()
+        if Path(path).suffix.lstrip(".").lower() not in known:
+            kinds = ", ".join(sorted(known))
+            raise InputError(f"cannot draw {path}: name a file that ends in one of {kinds}")
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=150)
+        except OSError as problem:
+            raise InputError(f"cannot write {path}: {problem.strerror}") from None
     return figure
 
 
@@ -66,7 +75,7 @@ def plot_energy(run: Run, path: str | Path | None = None, *, title: str = "") ->
     figure = Figure(figsize=(8.0, 6.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1.0))
     figure.suptitle(f"{title or 'Energy of the motion'}  ({describe(run)})", fontsize=12)
-    spare = iter((PURPLE, PINK, BROWN))
+    spare = cycle((PURPLE, PINK, BROWN))
     for name, series in energy.parts.items():
         zero = _zero_of(name, series)
         label = f"{name} (zero at the start)" if zero else name

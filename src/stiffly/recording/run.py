@@ -9,7 +9,7 @@ from ..contracts import Array
 from ..ledger import EnergyHistory
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """What a simulation leaves behind; frames are at `times` [s]."""
 
@@ -21,6 +21,14 @@ class Run:
     energy: EnergyHistory
     stats: dict[str, Any] = field(default_factory=dict)
     wall_seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        numerical = float(self.energy.numerical[-1]) if len(self.times) else 0.0
+        return (
+            f"Run({self.integrator}, {len(self.times)} frames of shape {self.positions.shape[1:]}, "
+            f"{self.stats.get('steps', 0)} steps, {self.wall_seconds:.3g} s; "
+            f"numerical {numerical:.3g} of {self.energy.exchanged:.3g} J exchanged)"
+        )
 
     def plot_energy(self, path: str | None = None) -> Any:
         """Figure of the ledger over time; written to `path` when given."""
