@@ -66,7 +66,8 @@ def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
         return True
     # lam_max within a factor of a few is good enough here: twice the largest entry
     top = 2.0 * max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
-    lightest = 1.0 if A.unit_mass else float(A.mass.diagonal.min())  # type: ignore[attr-defined]
+    mass: Any = A.mass  # lumped, since there is a layout
+    lightest = 1.0 if A.unit_mass else float(mass.diagonal.min())
     phase = getattr(functions, "longest", 0.0) * sqrt(top / lightest)
     return layout.cube <= product * (cheap + growth * phase)
 
@@ -78,7 +79,8 @@ class _Eigenbases:
         matrix = matrix_of(A)
         assert matrix is not None
         width = matrix[2].shape[1]
-        diagonal = np.ones(A.size) if A.unit_mass else A.mass.diagonal  # type: ignore[attr-defined]
+        mass: Any = A.mass  # lumped, since there is a layout
+        diagonal = np.ones(A.size) if A.unit_mass else mass.diagonal
         self.batch, self.root = batch, np.sqrt(diagonal).reshape(-1, width)
         self.lam, self.Q = np.empty(width * batch.members.size), np.empty(batch.entries)
         where = batch.start, batch.members, place, batch.first

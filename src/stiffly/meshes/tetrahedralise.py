@@ -52,7 +52,7 @@ def tetrahedralise(surface: Mesh, target: int | None = None, *, name: str = "sur
 
 def _tetwild() -> Callable[[Mesh, float], tuple[np.ndarray, np.ndarray]]:
     try:
-        from pytetwild import tetrahedralize  # type: ignore[reportPrivateImportUsage]
+        from pytetwild import tetrahedralize  # type: ignore[reportPrivateImportUsage]  # its public name
     except ImportError as problem:  # it also imports pyvista, which it does not require
         raise InputError(
             f"filling a surface with tets needs pytetwild ({problem}): pip install 'stiffly[tets]'"
