@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import stiffly
-from stiffly.bodies import Drag, Field, Force, Gravity, Springs, System, Wind
+from stiffly.bodies import Dashpots, Drag, Field, Force, Gravity, Springs, System, Wind
 from stiffly.contracts import State
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
@@ -16,6 +16,7 @@ FORCING = {
     "wind": lambda: Wind(SHEET.triangles, (3.0, -1.0, 2.0)),
     "gusts": lambda: Wind(SHEET.triangles, lambda t: (3.0 * np.sin(5.0 * t), 0.0, 2.0)),
     "viscous drag": lambda: Drag(0.3),
+    "dashpots": lambda: Dashpots(SHEET.edges, np.linspace(1.0, 9.0, len(SHEET.edges))),
     "turbulent drag": lambda: Drag(np.linspace(0.1, 0.4, 16), power=2, wind=(1.0, 0.5, 0.0)),
     "field": lambda: Field(lambda t: (np.cos(3.0 * t), 0.0, t)),
     "force": lambda: Force([3, 7], lambda t: (0.0, 0.0, np.sin(2.0 * t))),
@@ -70,7 +71,7 @@ def test_power_is_force_times_velocity(name):
     power = system.power(s)
     load = system.force(s) - bare.force(s)
     np.testing.assert_allclose(power.added - power.dissipated, load @ s.v, rtol=1e-10)
-    if "drag" in name or name in ("wind", "gusts"):
+    if "drag" in name or name in ("wind", "gusts", "dashpots"):
         assert power.dissipated > 0.0
 
 
@@ -95,10 +96,13 @@ def test_ledger_closes(name, integrator):
     assert np.abs(run.energy.numerical).max() < 2e-3 * moved
 
 
-@pytest.mark.parametrize("name", ["wind", "turbulent drag", "field"])
+@pytest.mark.parametrize("name", ["wind", "turbulent drag", "field", "dashpots"])
 def test_fourth_order_with_loads(name):
     """Exact K and D: an exponential Rosenbrock method keeps its order."""
-    system = sheet(FORCING[name](), stiffness=20.0)
+    loads = [FORCING[name]()]
+    if name == "dashpots":  # they move nothing by themselves; light ones, for a step of 0.02 s
+        loads = [Dashpots(SHEET.edges, 0.5), Gravity()]
+    system = sheet(*loads, stiffness=20.0)
     ends = [
         stiffly.simulate(
             system, SHEET.positions, integrator="pexprb43", step=h, duration=0.2
@@ -196,6 +200,36 @@ def test_wind_kernels_equal_their_reference():
     np.testing.assert_allclose(*blocks, rtol=1e-11, atol=1e-11)
 
 
+def test_dashpot_kernels_equal_their_reference():
+    rng = np.random.default_rng(4)
+    x, v = rng.standard_normal((2, 16, 3))
+    x[SHEET.edges[0, 0]] = x[SHEET.edges[0, 1]]  # no direction
+    edges, c = SHEET.edges.astype(np.uint32), rng.random(len(SHEET.edges))
+    forces = [np.ones((16, 3)), np.ones((16, 3))]
+    for kernels, out in zip((cpu, reference), forces, strict=True):
+        kernels.dashpot_force(x, v, edges, c, out)
+    np.testing.assert_allclose(*forces, rtol=1e-12, atol=1e-13)
+    slots = rng.integers(0, 40, (len(edges), 4)).astype(np.uint32)
+    slots[::4, 2] = cpu.NO_SLOT
+    blocks = [np.ones((2, 40, 3, 3)), np.ones((2, 40, 3, 3))]
+    for kernels, (K, D) in zip((cpu, reference), blocks, strict=True):
+        kernels.dashpot_tangents(x, v, edges, c, slots, K, D)
+    np.testing.assert_allclose(*blocks, rtol=1e-11, atol=1e-11)
+
+
+def test_dashpots_leave_flying_and_spinning_alone():
+    """However far the body has turned; stiffness damping of the rest shape does not."""
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    x = SHEET.positions @ turn.T
+    v = np.cross([0.3, 0.4, 2.0], x) + np.array([1.0, 2.0, 3.0])
+    bound, s = sheet(Dashpots(SHEET.edges, 5.0), fixed=()).bind(x, v)
+    plain, _ = sheet(fixed=()).bind(x, v)
+    np.testing.assert_allclose(bound.force(s), plain.force(s), atol=1e-12)
+    assert abs(bound.power(s).dissipated) < 1e-12
+    rayleigh, _ = sheet(fixed=(), damping=stiffly.Rayleigh(0.0, 5.0 / 500.0)).bind(x, v)
+    assert rayleigh.power(s).dissipated > 1.0
+
+
 def test_loads_join_with_rayleigh_damping():
     damping = stiffly.Rayleigh(0.5, 1e-3)
     system, s = random_state(sheet(Drag(0.3), damping=damping))
@@ -219,6 +253,8 @@ def test_loads_join_with_rayleigh_damping():
         (lambda: Wind(SHEET.triangles, lambda t, x: (1, 0, 0)), "function of t alone"),
         (lambda: Drag(1.0, power=np.ones(2)), "drag power"),
         (lambda: Force([1, 2], np.ones((2, 3))), r"force has shape \(2, 3\), but \(3,\)"),
+        (lambda: Dashpots([[0, 16]], 1.0), r"dashpot 0 \(0-16\): there are only 16"),
+        (lambda: Dashpots([[0, 1]], -1.0), r"dashpot 0 \(0-1\): coefficient is negative"),
         (lambda: Drag(-1.0), r"drag coefficient\[0\] = -1"),
         (lambda: Drag(1.0, power=3), "drag power = 3"),
         (lambda: Drag([1.0, 2.0]), "give one number, or one of 16"),

@@ -1,6 +1,7 @@
 """The physics: what moves, and which forces act on it."""
 
 from ..contracts import Rayleigh
+from .dashpots import Dashpots
 from .drag import Drag
 from .elastic_bodies import cloth_springs, shell_springs, tet_springs
 from .face_springs import FaceSprings
@@ -24,6 +25,7 @@ from .wind import Wind
 
 __all__ = [
     "ConsistentMass",
+    "Dashpots",
     "Drag",
     "FaceSprings",
     "FiberBody",

@@ -4,6 +4,7 @@ from .blocks import *  # noqa: F403
 from .bodies import *  # noqa: F403
 from .compiled import discard_stale
 from .csr import *  # noqa: F403
+from .dashpots import *  # noqa: F403
 from .face_springs import *  # noqa: F403
 from .listed_pairs import *  # noqa: F403
 from .neighbours import *  # noqa: F403

@@ -1,0 +1,69 @@
+"""Dampers along the edges of a body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, Power
+from ..errors import InputError
+from ..kernels import cpu
+from .checks import as_elements, per_element
+from .part import Particles
+from .pattern import BlockPattern
+
+
+class Dashpots:
+    """f_i = -c (n.w) n = -f_j, n the direction of the edge, w = v_i - v_j.
+
+    edges (m, 2): particle indices; coefficient c [N s/m]: one number or (m,).  They take only
+    from stretching, not from flying or spinning, however far a body has turned: both momenta
+    stay.  (Rayleigh's beta K0 is cheaper, but belongs to the rest shape: a body that has turned
+    by a quarter feels it as soon as it spins.)
+    """
+
+    name = "dashpots"
+
+    def __init__(self, edges: Any, coefficient: Any) -> None:
+        self.edges = as_elements("dashpot", edges, 2)
+        self._coefficient = per_element("coefficient", coefficient, len(self.edges))
+        bad = np.flatnonzero(self._coefficient < 0.0)
+        if bad.size:
+            i, j = self.edges[bad[0]]
+            raise InputError(f"dashpot {bad[0]} ({i}-{j}): coefficient is negative; give c >= 0")
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        bad = np.flatnonzero((self.edges >= particles.count).any(axis=1))
+        if bad.size:
+            i, j = self.edges[bad[0]]
+            raise InputError(
+                f"dashpot {bad[0]} ({i}-{j}): there are only {particles.count} particles; number "
+                f"them 0 to {particles.count - 1}"
+            )
+        return self.edges
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedDashpots:
+        return PreparedDashpots(self.edges, self._coefficient, pattern)
+
+
+class PreparedDashpots:
+    time_dependent = False
+    velocity_dependent = True
+    symmetric = False
+
+    def __init__(self, edges: np.ndarray, coefficient: Array, pattern: BlockPattern) -> None:
+        self._edges, self._coefficient = edges.astype(np.uint32), coefficient
+        rows, columns = edges[:, [0, 0, 1, 1]], edges[:, [0, 1, 0, 1]]
+        self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 4)
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        cpu.dashpot_force(x, v, self._edges, self._coefficient, out)
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        cpu.dashpot_tangents(x, v, self._edges, self._coefficient, self._slots, stiffness, damping)
+
+    def power(self, t: float, x: Array, v: Array) -> Power:
+        f = np.zeros_like(x)
+        self.add_force(t, x, v, f)
+        return Power(dissipated=-float(np.vdot(f, v)))
