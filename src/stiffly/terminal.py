@@ -86,12 +86,13 @@ def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> 
     for run in runs:
         table.add_column(f"{run.integrator}, end", justify="right")
     ledgers = [list(run.energy.rows()) for run in runs]
+    zero = 1e-15 * max(run.energy.exchanged for run in runs)  # rounding of a body at rest
     for lines in zip(*ledgers, strict=True):
         name, start, _ = lines[0]
         section = name in ("total", "numerical error")
         style = "bold" if section else ""
-        ends = (_joules(end) for _, _, end in lines)
-        table.add_row(name, _joules(start), *ends, style=style)
+        ends = (_joules(end, zero) for _, _, end in lines)
+        table.add_row(name, _joules(start, zero), *ends, style=style)
     table.add_section()
     for label, whole in (
         ("energy lost / exchanged", lambda energy: energy.exchanged),
@@ -109,8 +110,8 @@ def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> 
     return table
 
 
-def _joules(value: float) -> str:
-    if value == 0.0:
+def _joules(value: float, zero: float) -> str:
+    if abs(value) <= zero:
         return "0"
     return f"{value:,.2f}" if 0.01 <= abs(value) < 1e7 else f"{value:.2e}"
 
