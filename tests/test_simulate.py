@@ -360,3 +360,11 @@ def test_every_method_warns_of_energy_it_invented(integrator, step):
 def test_bdf_may_lose_energy_but_not_invent_it():
     run = stiffly.simulate(pendulum(), [3.0], integrator="bdf1", step=0.3, duration=20.0)
     assert run.energy.numerical[-1] < -0.05 * run.energy.exchanged
+
+
+def test_an_explosion_that_takes_many_frames_is_noticed():
+    """A fixed step of rk4 just beyond its limit grows by a few per cent a frame, never by 20x."""
+    system = stiffly.SecondOrder(stiffness=[[1.0]])
+    with pytest.raises(Diverged, match="times all honest energy before") as caught:
+        stiffly.simulate(system, [1.0], integrator="rk4", step=2.84, duration=2.84e3, every=2.84)
+    assert 20 < len(caught.value.run.times) < 900

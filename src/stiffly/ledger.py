@@ -78,7 +78,7 @@ class Ledger:
         self.added_now = self.dissipated_now = 0.0
         self.added: list[float] = []
         self.dissipated: list[float] = []
-        self.scale = 0.0  # largest energy seen at earlier frames, for noticing divergence
+        self.scale = 0.0  # largest honest energy at earlier frames, for noticing divergence
 
     def step(self, before: State, after: State) -> None:
         """Power between two states; not needed for a conservative system."""
@@ -100,7 +100,7 @@ class Ledger:
         self.dissipated_now += settled.dissipated
 
     def frame(self, state: State) -> float:
-        """Record a frame; how many times the numerical error exceeds everything seen before."""
+        """Record a frame; how many times the numerical error exceeds all honest energy before."""
         parts = self.system.energy(state)
         self.times.append(state.t)
         for name, value in parts.items():
@@ -109,14 +109,16 @@ class Ledger:
         self.dissipated.append(self.dissipated_now)
         total = sum(series[-1] for series in self.parts.values())
         start = sum(series[0] for series in self.parts.values())
-        numerical = abs(total - start - self.added_now + self.dissipated_now)
+        numerical = total - start - self.added_now + self.dissipated_now
         moved = max(abs(series[-1] - series[0]) for series in self.parts.values())
         # a body at rest stores rounding errors, next to which everything is large
-        growth = numerical / self.scale if self.scale > ROUNDING * moved else 0.0
+        judged = self.scale > ROUNDING * moved
+        growth = abs(numerical) / self.scale if judged else 0.0
         seen = (parts["kinetic"], moved, abs(self.added_now), self.dissipated_now)
         if len(self.times) == 1:  # what is stored at the start can be released
             seen = (*seen, *(abs(v) for n, v in parts.items() if n != "gravity"))
-        self.scale = max(self.scale, *seen)
+        if not judged or numerical <= 0.5 * max(seen):  # mostly invented energy is no yardstick
+            self.scale = max(self.scale, *seen)
         return growth if np.isfinite(total) else np.inf
 
     def history(self) -> EnergyHistory:

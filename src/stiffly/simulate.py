@@ -309,7 +309,7 @@ class _Loop:
             h = self.longest
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
-                f"{growth:.3g} times all energy seen before; {self._remedy(h)}"
+                f"{growth:.3g} times all honest energy before; {self._remedy(h)}"
             )
 
     def _remedy(self, h: float) -> str:
