@@ -23,3 +23,14 @@ def test_a_cache_that_cannot_be_written_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled, "_folder", lambda: tmp_path / "missing")
     compiled.discard_stale()
     assert not Path(tmp_path / "missing").exists()
+
+
+def test_slow_kernels_are_announced_by_themselves(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(compiled, "_folder", lambda: tmp_path)
+    (tmp_path / "springs.kernel-1.py311.nbi").touch()
+    compiled.announce.cache_clear()
+    compiled.announce()
+    assert not caplog.messages
+    compiled.announce("tets")
+    assert "compiling kernels of tets" in caplog.text
+    compiled.announce.cache_clear()

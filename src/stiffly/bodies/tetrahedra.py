@@ -11,6 +11,7 @@ from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
 from ..kernels.cpu import NO_SLOT
+from ..kernels.cpu.compiled import announce
 from ..kernels.cpu.tet_assembly import BLOCK_CHUNK
 from .checks import as_elements, as_numbers, per_element
 from .materials import material_code, moduli
@@ -76,6 +77,7 @@ class Tetrahedra:
                 "tetrahedra have no rest shape: give Tetrahedra(..., rest_positions=X), or "
                 "System(..., rest=X)"
             )
+        announce("tets")
         constants = moduli(self._code, self.young, self.poisson)
         return PreparedTetrahedra(self.tets, rest, constants, self._code, self.project, pattern)
 

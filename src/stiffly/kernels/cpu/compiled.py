@@ -38,13 +38,17 @@ def discard_stale() -> None:
         mark.write_text(stamp)
 
 
-def cold() -> bool:
-    """Nothing of these kernels is in numba's cache on disk yet."""
-    return not any(_folder().glob("*.nbi"))
+def cold(file: str = "") -> bool:
+    """Nothing of these kernels (of one file's) is in numba's cache on disk yet."""
+    return not any(_folder().glob(f"{file}*.nbi"))
 
 
 @cache
-def announce() -> None:
-    """One line on the logger 'stiffly', which Python shows on stderr unless told otherwise."""
-    if cold():
-        log.warning("compiling kernels, first run only (up to half a minute) ...")
+def announce(file: str = "") -> None:
+    """One line on the logger 'stiffly', which Python shows on stderr unless told otherwise.
+
+    file: for parts whose own kernels take long to compile, after others may have been cached.
+    """
+    if cold(file):
+        what = f"kernels of {file}" if file else "kernels"
+        log.warning("compiling %s, first run only (up to half a minute) ...", what)
