@@ -22,8 +22,8 @@ test-slow: $(VENV)/.installed-test
 	$(QUIET) $(BIN)/python -m pytest -n auto -m slow
 
 check: $(VENV)/.installed-check
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs
+	$(BIN)/ruff format --check src tests benchmarks examples docs
 	$(BIN)/pyright
 
 bench: $(VENV)/.installed-bench
