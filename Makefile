@@ -22,8 +22,8 @@ test-slow: $(VENV)/.installed-test
 	$(QUIET) $(BIN)/python -m pytest -n auto -m slow
 
 check: $(VENV)/.installed-check
-	$(BIN)/ruff check src tests benchmarks examples docs
-	$(BIN)/ruff format --check src tests benchmarks examples docs
+	$(BIN)/ruff check src tests benchmarks examples docs/images
+	$(BIN)/ruff format --check src tests benchmarks examples docs/images
 	$(BIN)/pyright
 
 bench: $(VENV)/.installed-bench
