@@ -2,7 +2,9 @@
 
 python examples/swimmer.py
 
-Units are chosen so that the viscosity and the size of the head are about 1.
+Units are chosen so that the viscosity and the size of the head are about 1, the tail so that it
+swims clearly.  This coarse version goes a third less far backwards than forwards; with 21 points
+and steps of 0.02 for 4 s both ways were the same (0.027, one run).
 """
 
 import numpy as np

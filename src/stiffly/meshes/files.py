@@ -81,7 +81,7 @@ def _load(path: Path, name: str) -> Any:
     if path.is_dir():
         raise InputError(f"{name} is a folder: give a file in it")
     if not path.exists():
-        raise InputError(f"mesh file {path} does not exist")
+        raise InputError(f"mesh file {path} does not exist: check the path")
     _require_known(path, name)
     if path.stat().st_size == 0:
         raise InputError(f"{name} is empty")

@@ -1,6 +1,6 @@
 """Wind on triangles: F = q |p| p S / |S|^2, p = (wind - v).S, S the area vector, v the mean
 velocity of the corners; q = density * coefficient / 2.  Every corner gets a third of F.  Serial, so
-that sums have one order: at 20 ns a triangle it takes a small share of any step."""
+that sums have one order; it takes a small share of any step."""
 
 from __future__ import annotations
 
