@@ -16,11 +16,12 @@ ROOT = Path(stiffly.__file__).parent
 # A room may import from its own rank and from lower ones; no two rooms import each other.
 RANKS = [
     {"contracts", "errors"},
-    {"kernels", "backends"},
+    {"kernels", "backends", "accounting"},
     {"matfun", "solvers"},
     {"integrators"},
     {"bodies", "meshes"},
-    {"simulate", "control", "ledger", "recording", "scipy"},
+    {"collisions"},
+    {"simulate", "loop", "control", "ledger", "recording", "scipy"},
     {"scenes"},
     {"lab"},
     {"cli", "terminal"},

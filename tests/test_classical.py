@@ -22,6 +22,7 @@ from stiffly.integrators.newmark import Newmark
 from stiffly.integrators.runge_kutta import RungeKutta4
 from stiffly.integrators.verlet import Verlet
 from stiffly.integrators.vimex import VImex
+from stiffly.solvers.newton import Newton
 
 EXPLICIT = [ForwardEuler(), SymplecticEuler(), Verlet(), RungeKutta4()]
 IMPLICIT = [Bdf1(), Bdf2(), Midpoint(), Newmark()]
@@ -125,7 +126,7 @@ def there_and_back(method, make, h, n):
     return max(abs(end.x - state.x).max(), abs(end.v + state.v).max())
 
 
-@by_name([Verlet(), Midpoint(tolerance=1e-13), Newmark(tolerance=1e-13), VImex()])
+@by_name([Verlet(), Midpoint(solver=Newton(1e-13)), Newmark(solver=Newton(1e-13)), VImex()])
 def test_time_reversible(method):
     assert there_and_back(method, systems.linear, 0.1, 50) < 1e-10
     assert there_and_back(method, systems.chain, 0.1, 50) < 1e-9
@@ -153,12 +154,12 @@ def symplectic_defect(method, h):
     return abs(J.T @ omega @ J - omega).max()
 
 
-@by_name([SymplecticEuler(), Verlet(), Midpoint(tolerance=1e-14), VImex()])
+@by_name([SymplecticEuler(), Verlet(), Midpoint(solver=Newton(1e-14)), VImex()])
 def test_symplectic(method):
     assert symplectic_defect(method, 0.2) < 1e-8
 
 
-@by_name([ForwardEuler(), RungeKutta4(), Bdf1(tolerance=1e-14)])
+@by_name([ForwardEuler(), RungeKutta4(), Bdf1(solver=Newton(1e-14))])
 def test_defect_shows_what_is_not_symplectic(method):
     assert symplectic_defect(method, 0.2) > 1e-5
 
@@ -249,7 +250,7 @@ def test_protocol_and_no_trace_of_a_rejected_step(method):
     assert once.t == pytest.approx(0.2)
 
 
-@by_name([Verlet(), Newmark(tolerance=1e-13), Bdf2(tolerance=1e-13), VImex()])
+@by_name([Verlet(), Newmark(solver=Newton(1e-13)), Bdf2(solver=Newton(1e-13)), VImex()])
 def test_memory_of_another_state_is_not_used(method):
     system, state = systems.chain(damping=Rayleigh(0.1, 0.0))
     states, _, memory = march(method, system, state, [0.05] * 4)

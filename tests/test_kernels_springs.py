@@ -40,14 +40,15 @@ def compare(x, springs, pattern):
     results = []
     for kernels in (cpu, reference):
         gradient, product = np.ones((2, *x.shape))  # not zero: kernels add
-        blocks, secant = np.ones((2, pattern.nnz, 3, 3))
+        blocks, secant, convex = np.ones((3, pattern.nnz, 3, 3))
         pressed, pressed_secant = np.ones((2, len(x)))
         slots = springs._slots
         kernels.spring_gradient(x, *half, gradient, cubic)
         kernels.spring_product(x, *half, b, product, cubic)
         kernels.spring_blocks(x, *half, *slots, blocks, pressed, cubic)
-        kernels.spring_blocks(x, *half, *slots, secant, pressed_secant, cubic, True)
-        results.append((gradient, product, blocks, pressed, secant, pressed_secant))
+        kernels.spring_blocks(x, *half, *slots, secant, pressed_secant, cubic, kernels.SECANT)
+        kernels.spring_blocks(x, *half, *slots, convex, np.ones(len(x)), cubic, kernels.CONVEX)
+        results.append((gradient, product, blocks, pressed, secant, pressed_secant, convex))
     for ours, theirs in zip(*results, strict=True):
         equal(ours, theirs)
 

@@ -162,6 +162,14 @@ class System(Protocol):
     def energy(self, s: State) -> Energies: ...
     def power(self, s: State) -> Power: ...
     def settle(self, s: State, h: float) -> Settled: ...  # after an accepted step of size h
+    def mean_force(self, s0: State, s1: State) -> Array: ...  # F.(x1 - x0) = E0 - E1, exactly
+    def mean_tangent(self, s0: State, s1: State) -> Tangent: ...  # -dF/dx1, -dF/dv1
+    # optional: convex_tangent(s), the tangent less its negative stiffness (Newton's way down)
+    def global_matrix(self, alpha: float, beta: float = 0.0) -> Any: ...  # M + alpha L + beta D,
+    # sparse, constant: of size n, or n/3 for all three coordinates alike (local/global solver)
+    @property
+    def global_version(self) -> Any: ...  # changes when L does
+    def diagnostics(self, s: State) -> Mapping[str, float]: ...  # penetration [m], contacts
     def positions(self, s: State) -> Array: ...  # what users see: (particles, 3) or (n,)
     def velocities(self, s: State) -> Array: ...
 
@@ -180,7 +188,12 @@ class ErrorEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one step. `memory` goes back into the next call of `step`."""
+    """The result of one step. `memory` goes back into the next call of `step`.
+
+    notes: what the step says about itself. Numbers are recorded for every step: residual (of the
+    solve, relative), alpha (of a stabiliser), energy_error [J], halvings.  under_solved = True
+    asks for a warning; method names the evaluator of matrix functions.
+    """
 
     state: State
     memory: Any
@@ -198,7 +211,9 @@ class Integrator(Protocol):
     @property
     def adaptive(self) -> bool: ...  # steps carry an error estimate
 
-    # optional: `dissipative = True` where losing energy is the method's nature (bdf1, bdf2)
+    # optional: `dissipative = True` where losing energy is the method's nature (bdf1, bdf2);
+    # `resume(system, state, memory, settled)`: memory after something happened between two steps
+    # (default: `start`); `remedy`: what to do about steps that were not solved well enough
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

@@ -1,8 +1,8 @@
 """The energy ledger: every joule is kinetic, stored, added, dissipated, or numerical error.
 
 numerical(t) = total(t) - (total(0) + added(t) - dissipated(t)).  Added and dissipated energies are
-integrals of power, summed step by step with Simpson's rule on the cubic through both ends; for a
-conservative system they are zero and cost nothing.
+integrals of power, summed step by step (see accounting.py), and what parts report between the
+steps; for a conservative system they are zero and cost nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .accounting import work
 from .contracts import Array, Settled, State, System
 
 ROUNDING = 1e-12  # of the energy moved: below this, earlier energies are no yardstick
@@ -82,17 +83,9 @@ class Ledger:
 
     def step(self, before: State, after: State) -> None:
         """Power between two states; not needed for a conservative system."""
-        h = after.t - before.t
-        middle = State(
-            before.t + 0.5 * h,
-            0.5 * (before.x + after.x) + (0.125 * h) * (before.v - after.v),
-            (1.5 / h) * (after.x - before.x) - 0.25 * (before.v + after.v),
-        )
-        first, centre, last = (self.system.power(s) for s in (before, middle, after))
-        self.added_now += h / 6.0 * (first.added + 4.0 * centre.added + last.added)
-        self.dissipated_now += (
-            h / 6.0 * (first.dissipated + 4.0 * centre.dissipated + last.dissipated)
-        )
+        moved = work(self.system, before, after)
+        self.added_now += moved.added
+        self.dissipated_now += moved.dissipated
 
     def settle(self, settled: Settled) -> None:
         """Energy that moved between two steps."""

@@ -72,6 +72,17 @@ class Assembly:
             part.add_blocks(x, blocks, pressed)
         return blocks, pressed
 
+    def convex_blocks(self, x: Array, pattern: BlockPattern) -> tuple[Array, bool]:
+        """Tangent blocks less their negative stiffness, and whether that went for every part."""
+        blocks, pressed, sure = np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x)), True
+        for part in self.assembled:
+            if hasattr(part, "add_convex_blocks"):
+                part.add_convex_blocks(x, blocks)
+            else:
+                part.add_blocks(x, blocks, pressed)
+                sure = sure and part.bounded
+        return blocks, sure and not pressed.any() and not self.matrix_free
+
     def secant_blocks(self, x: Array, pattern: BlockPattern) -> Array:
         """K_sec (nnz, 3, 3) with gradient = K_sec x + constant; springs have one."""
         blocks, ignored = np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x))

@@ -10,6 +10,7 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
+from ..kernels.cpu import CONVEX, SECANT
 from .checks import as_array, as_numbers, per_element
 from .part import Particles
 from .pattern import BlockPattern
@@ -118,11 +119,32 @@ class PreparedFaceSprings:
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         cpu.face_spring_blocks(x, *self._springs, *self._corners, *self._slots, blocks, pressed)
 
+    def add_convex_blocks(self, x: Array, blocks: Array) -> None:
+        """Adds d2E/dx2 without the negative stiffness across compressed springs."""
+        half, ignored = (*self._corners, *self._slots), np.zeros(len(x))
+        cpu.face_spring_blocks(x, *self._springs, *half, blocks, ignored, CONVEX)
+
     def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
         """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out."""
         pressed = np.zeros(len(x)) if pressed is None else pressed
         half = (*self._corners, *self._slots)
-        cpu.face_spring_blocks(x, *self._springs, *half, blocks, pressed, True)
+        cpu.face_spring_blocks(x, *self._springs, *half, blocks, pressed, SECANT)
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        cpu.face_spring_mean_gradient(x0, x1, *self._springs, *self._corners, out)
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        half = (*self._corners, *self._slots)
+        cpu.face_spring_mean_blocks(x0, x1, *self._springs, *half, blocks)
+
+    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
+        """k w w^T of each spring's weights, 1 and -1/3: as for springs between two particles,
+        K <= L (x) I_3 always, since a spring is k stiff along itself and less across."""
+        tets, stiffness, _ = self._springs
+        weights = (4.0 * np.eye(4) - 1.0) / 3.0  # of corner c (column) in spring s (row)
+        values = stiffness[:, None, None] * (weights.T @ weights)
+        rows, columns = np.repeat(tets, 4, axis=1), np.tile(tets, 4)
+        return rows.ravel().astype(np.int64), columns.ravel().astype(np.int64), values.ravel()
 
 
 def _as_tets(tets: Any) -> np.ndarray:

@@ -109,6 +109,23 @@ class PreparedLennardJones:
         coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
         (radius, root), (inner, slope) = self._mixing, self._switch
         cpu.lj_blocks(x, radius, root, start, neighbour, inner, slope, coupling, own)
+        return self._as_triplets(start, neighbour, coupling, own)
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        start, neighbour = self._pairs_near_either(x0, x1)
+        (radius, root), (inner, slope) = self._mixing, self._switch
+        cpu.lj_mean_gradient(x0, x1, radius, root, start, neighbour, inner, slope, out)
+
+    def mean_triplets(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+        start, neighbour = self._pairs_near_either(x0, x1)
+        coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
+        (radius, root), (inner, slope) = self._mixing, self._switch
+        cpu.lj_mean_blocks(x0, x1, radius, root, start, neighbour, inner, slope, coupling, own)
+        return self._as_triplets(start, neighbour, coupling, own)
+
+    def _as_triplets(
+        self, start: np.ndarray, neighbour: np.ndarray, coupling: Array, own: Array
+    ) -> tuple[np.ndarray, np.ndarray, Array]:
         atoms = np.arange(self.count)
         rows = np.repeat(atoms, np.diff(start.astype(np.int64)))
         return (
@@ -116,6 +133,29 @@ class PreparedLennardJones:
             np.concatenate([neighbour.astype(np.int64), atoms]),
             np.concatenate([coupling, own]),
         )
+
+    def _pairs_near_either(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray]:
+        """A list of every pair that is within the cutoff at x0 or at x1."""
+        first = self._list(x0)
+        if self.cutoff is None or self._serves(x1):
+            return first
+        second = self._list(x1)
+        if self._serves(x0):
+            return second
+        keys = [
+            np.repeat(np.arange(self.count), np.diff(start.astype(np.int64))) * self.count + partner
+            for start, partner in (first, second)
+        ]
+        both = sorted_unique(np.concatenate(keys))
+        start = np.searchsorted(both, np.arange(self.count + 1) * self.count)
+        return start.astype(np.uint32), (both % self.count).astype(np.uint32)
+
+    def _serves(self, x: Array) -> bool:
+        """The list holds every pair within the cutoff at x: no atom has moved half a skin since."""
+        if self._built is None or self.cutoff is None:
+            return False
+        moved = np.max(np.sum((x - self._built) ** 2, axis=1))
+        return not moved > (0.5 * SKIN * self.cutoff) ** 2
 
     def _pairs_near(self, x: Array) -> Any:
         """What the kernels have to know besides the positions; the first ones are checked, since
@@ -136,14 +176,14 @@ class PreparedLennardJones:
         half a skin (Verlet 1967).
         """
         if self.cutoff is None:
-            return _all_partners(*self._excluded, self.count)
-        skin = SKIN * self.cutoff
-        if self._built is not None:
-            moved = np.max(np.sum((x - self._built) ** 2, axis=1))
-            if not moved > (0.5 * skin) ** 2:
-                return self._neighbours
+            if self._neighbours is None:
+                self._neighbours = _all_partners(*self._excluded, self.count)
+            return self._neighbours
+        if self._serves(x):
+            return self._neighbours
         if np.isfinite(x).all():  # else the run has diverged, and any list will do
-            self._neighbours = cpu.neighbour_list(x, self.cutoff + skin, *self._excluded)
+            reach = (1.0 + SKIN) * self.cutoff
+            self._neighbours = cpu.neighbour_list(x, reach, *self._excluded)
             self._built = x.copy()
         elif self._neighbours is None:
             return np.zeros(self.count + 1, dtype=np.uint32), np.empty(0, dtype=np.uint32)

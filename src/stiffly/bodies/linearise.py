@@ -38,17 +38,21 @@ def stiffness(
         pairwise=known and parts.pairwise,
         bodies=pattern.bodies,
     )
-    terms: list[BaseOperator] = [operator]
-    for part in parts.matrix_free:
-        terms.append(
-            ProductOperator(
-                lambda b, out, part=part: part.add_product(x, b, out),
-                lambda part=part: part.triplets(x),
-                system.movable,
-                system.mass,
-            )
+    products = matrix_free(system, x)
+    return SumOperator([operator, *products], constant=constant) if products else operator
+
+
+def matrix_free(system: System, x: Array) -> list[BaseOperator]:
+    """M^-1 K of the parts that have no blocks."""
+    return [
+        ProductOperator(
+            lambda b, out, part=part: part.add_product(x, b, out),
+            lambda part=part: part.triplets(x),
+            system.movable,
+            system.mass,
         )
-    return operator if len(terms) == 1 else SumOperator(terms, constant=constant)
+        for part in system.assembly.matrix_free
+    ]
 
 
 def _lower_bound(system: System, pressed: Array) -> float | None:
@@ -83,9 +87,8 @@ def loaded(system: System, s: State, x: Array) -> LinearTangent:
     for load in parts.global_loads:
         total = SumOperator([total, _load_product(system, load, s.t, x, v, 0)])
         damping.append(_load_product(system, load, s.t, x, v, 1))
-    resistance = SumOperator(damping) if len(damping) > 1 else damping[0] if damping else None
     symmetric = all(load.symmetric for load in parts.loads)
-    return LinearTangent(total, resistance, symmetric, False)
+    return LinearTangent(total, summed(damping) if damping else None, symmetric, False)
 
 
 def _load_product(
@@ -100,6 +103,11 @@ def _load_product(
     return ProductOperator(
         product, None, system.movable, system.mass, lambda: load.matrices(t, x, v)[which]
     )
+
+
+def summed(operators: list[BaseOperator]) -> BaseOperator:
+    """One operator, or the sum of several."""
+    return operators[0] if len(operators) == 1 else SumOperator(operators)
 
 
 class ProductOperator(BaseOperator):

@@ -79,6 +79,36 @@ class PreparedPart(Energetic, Protocol):
         ...
 
 
+class Optional(Protocol):
+    """What a potential may offer beyond the need; where it does not, something general stands in.
+
+    laplacian_version: a number that changes whenever `laplacian` would return something else.
+    """
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        """Adds g with g.(x1 - x0) = E(x1) - E(x0) exactly, symmetric in x0 and x1, to out (N, 3):
+        a discrete gradient, dE/dx where x0 = x1 (see discrete_gradient.py)."""
+        ...
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        """Adds dg/dx1 to blocks (nnz, 3, 3); it need not be symmetric.  Parts without blocks have
+        mean_triplets(x0, x1) -> rows, columns, blocks instead."""
+        ...
+
+    def add_convex_blocks(self, x: Array, blocks: Array) -> None:
+        """Adds d2E/dx2 less its negative stiffness, a positive semidefinite matrix, to blocks."""
+        ...
+
+    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
+        """Rows, columns, values over all particles of a constant L >= 0 such that L (x) I_3 is
+        about the tangent and, where possible, not below it: the local/global solver's matrix."""
+        ...
+
+    def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
+        """What a user may want to watch: penetration [m] (the largest), contacts (how many)."""
+        ...
+
+
 @runtime_checkable
 class MatrixFreePart(Energetic, Protocol):
     """A potential that couples too many pairs, or changing ones: products instead of blocks."""
@@ -143,13 +173,20 @@ class SettlingPart(Protocol):
     """A prepared part that acts once after every accepted step: yielding, damping by a filter.
 
     It may keep memory (rest lengths that have yielded); `fresh` gives a copy as it was prepared,
-    so that every run starts alike.
+    so that every run starts alike.  Optional:
+    moves = True: `settle` may also displace particles, x in place; the System counts the energy.
+    begin(t, x, v): called once with the first state of a run, e.g. to see what touches.
+
+    What moves by itself (a collider, an attachment point) stands still during a step: `settle`
+    puts it where it will be in the middle of the next one, at t + h/2, and reports the change of
+    its own energy as added.  So every potential is autonomous within a step, the ledger is exact,
+    and the motion is followed to second order.
     """
 
     def fresh(self) -> SettlingPart: ...
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         """After a step of size h that ended at t: may change v (N, 3) in place and its own
-        memory, never x; returns the energies [J] it added to and took from its own store.
-        The change of kinetic energy is the System's to count."""
+        memory, x only where it `moves`; returns the energies [J] it added to and took from its
+        own store.  Kinetic energy, and what a displacement changes, is the System's to count."""
         ...

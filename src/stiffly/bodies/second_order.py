@@ -20,6 +20,7 @@ from ..matfun.operators import (
     SparseOperator,
 )
 from ..matfun.symmetric import as_symmetric
+from . import second_order_mean
 from . import user_functions as user
 from .checks import as_numbers
 from .mass import as_mass
@@ -70,6 +71,8 @@ class SecondOrder:
         self.velocity_dependent = self.damping is not None
         known = force is None or (potential is not None and not self.time_dependent)
         self.conservative = known and not self.velocity_dependent
+        # else work cannot be told from stored energy: nothing to steer an integrator by
+        self.energetic = force is None or potential is not None or self._constant
         self._warned = False
         self._zero = np.zeros(n)
 
@@ -127,6 +130,9 @@ class SecondOrder:
 
     def settle(self, s: State, h: float) -> Settled:
         return Settled(s)
+
+    def diagnostics(self, s: State) -> dict[str, float]:
+        return {}
 
     # ------------------------------------------------------------------ forces
 
@@ -203,6 +209,21 @@ class SecondOrder:
         if A is None:
             A = SparseOperator(sp.csr_matrix((self.size, self.size)), self.mass, constant=True)
         return LinearTangent(A, self.damping, True, True)
+
+    # ------------------------------------------------------------------ for implicit methods
+
+    global_version = 0  # stiffness and damping never change
+
+    def mean_force(self, s0: State, s1: State) -> Array:
+        """F with F.(x1 - x0) = E(x0) - E(x1), but for damping and forcing at the middle."""
+        return second_order_mean.mean_force(self, s0, s1)
+
+    def mean_tangent(self, s0: State, s1: State) -> LinearTangent:
+        return second_order_mean.mean_tangent(self, s0, s1)
+
+    def global_matrix(self, alpha: float, beta: float = 0.0) -> sp.csc_matrix:
+        """M + alpha A + beta D (n, n)."""
+        return second_order_mean.global_matrix(self, alpha, beta)
 
     def _commuting(self, damping: Any) -> Any:
         """Tangents may call damping Rayleigh only where it commutes with K: K = A, or beta = 0."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels import cpu
+from ..kernels.cpu import CONVEX, SECANT
 from .checks import as_array, as_numbers, per_element
 from .part import Particles
 from .pattern import BlockPattern
@@ -167,15 +168,35 @@ class PreparedSprings:
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic)
 
+    def add_convex_blocks(self, x: Array, blocks: Array) -> None:
+        """Adds d2E/dx2 without the negative stiffness across compressed springs."""
+        ignored = np.zeros(len(x))
+        cpu.spring_blocks(x, *self._half, *self._slots, blocks, ignored, self.cubic, CONVEX)
+
     def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
         """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out; pressed as in
         add_blocks."""
         pressed = np.zeros(len(x)) if pressed is None else pressed
-        cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic, True)
+        cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic, SECANT)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""
         cpu.spring_product(x, *self._half, b, out, self.cubic)
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        cpu.spring_mean_gradient(x0, x1, *self._half, out, self.cubic)
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        cpu.spring_mean_blocks(x0, x1, *self._half, *self._slots, blocks, self.cubic)
+
+    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
+        """k on each spring: K <= L (x) I_3 at any strain s for the linear law, whose stiffness is
+        k along a spring and less across; for the cubic law near rest only, since it has
+        k (1 + 3 s^2) along (1.75 k at 50 % strain)."""
+        i, j = self._edges.astype(np.int64).T
+        k = self._stiffness
+        rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+        return rows, columns, np.concatenate([k, k, -k, -k])
 
 
 class YieldingSprings(PreparedSprings):

@@ -22,7 +22,7 @@ from ..contracts import (
 )
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
-from . import linearise
+from . import discrete_gradient, implicit, linearise, settling
 from . import system_input as given
 from .assembly import Assembly
 from .checks import as_indices, as_numbers
@@ -124,7 +124,9 @@ class System:
             bound._linear = None
         if self.damping is not None:
             bound.viscosity = Viscosity(bound, self.damping)
-        return bound, State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
+        state = State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
+        settling.begin(bound, state)
+        return bound, state
 
     # ------------------------------------------------------------------ what users see
 
@@ -257,13 +259,32 @@ class System:
 
     def settle(self, s: State, h: float) -> Settled:
         """What happens between steps: springs yield, filters take their share of the velocity."""
-        x, v = self.positions(s), self.velocities(s)
-        total = Power()
-        for part in self.assembly.settling:
-            total += part.settle(s.t, h, x, v)
-        after = v.ravel()[self.movable]
-        if np.array_equal(after, s.v):
-            return Settled(s, total.added, total.dissipated)
-        taken = 0.5 * float(self.mass.dot(s.v, s.v) - self.mass.dot(after, after))
-        total += Power(dissipated=taken) if taken > 0.0 else Power(added=-taken)
-        return Settled(State(s.t, s.x, after), total.added, total.dissipated)
+        return settling.settle(self, s, h)
+
+    def diagnostics(self, s: State) -> dict[str, float]:
+        """penetration [m] and contacts, where something can touch."""
+        return settling.diagnostics(self, s)
+
+    # ------------------------------------------------------------------ for implicit methods
+
+    def mean_force(self, s0: State, s1: State) -> Array:
+        """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""
+        return implicit.mean_force(self, s0, s1)
+
+    def mean_tangent(self, s0: State, s1: State) -> implicit.MeanTangent:
+        """K = -dF/dx1 and D = -dF/dv1 of the mean force."""
+        return implicit.mean(self, s0, s1)
+
+    def convex_tangent(self, s: State) -> LinearTangent:
+        """The tangent less its negative stiffness: a way down where it is indefinite."""
+        return implicit.convex_tangent(self, s)
+
+    def global_matrix(self, alpha: float, beta: float = 0.0) -> sp.csc_matrix:
+        """M + alpha L + beta D over the free particles, for all three coordinates alike."""
+        laplacian = discrete_gradient.laplacian(self.assembly, self.particles)
+        return implicit.global_matrix(self, laplacian, alpha, beta)
+
+    @property
+    def global_version(self) -> Any:
+        """Changes when the Laplacian does: a factorisation of an older one is stale."""
+        return discrete_gradient.laplacian_version(self.assembly)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,18 +11,17 @@ import scipy.sparse as sp
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
-from ..kernels.cpu import NO_SLOT
 from ..kernels.cpu.compiled import announce
-from ..kernels.cpu.tet_assembly import BLOCK_CHUNK
+from ..kernels.cpu.materials import NEO_HOOKEAN
 from .checks import as_elements, as_numbers, per_element
 from .materials import material_code, moduli
 from .part import Particles
 from .pattern import BlockPattern
+from .tet_sums import SlotSums, block_sums, mean_sums
 
 FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has 0.7
 
 _PAIRS = np.triu_indices(4, 1)
-_UPPER = np.triu_indices(4)
 
 
 class Tetrahedra:
@@ -110,8 +110,10 @@ class PreparedTetrahedra:
         corner = np.argsort(tets.ravel(), kind="stable")
         start = np.searchsorted(tets.ravel()[corner], np.arange(pattern.count + 1))
         self._corners = (start.astype(np.uint32), corner.astype(np.uint32))
-        self._sums = _block_sums(tets, pattern)
+        self._sums = block_sums(tets, pattern)
         self._frames: tuple[Array, Array] | None = None
+        self._pattern = pattern
+        self._states: list[tuple[Array, Any]] = []
 
     def energy(self, x: Array) -> float:
         return cpu.tet_energy(x, *self._elements)
@@ -121,6 +123,10 @@ class PreparedTetrahedra:
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         cpu.tet_blocks(x, *self._elements, self._project, *self._sums, blocks)
+
+    def add_convex_blocks(self, x: Array, blocks: Array) -> None:
+        """Adds d2E/dx2 with each tet's negative eigenvalues replaced by zero."""
+        cpu.tet_blocks(x, *self._elements, True, *self._sums, blocks)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything.
@@ -133,35 +139,53 @@ class PreparedTetrahedra:
             self._frames = (x.copy(), cpu.tet_frames(x, *self._elements, self._project))
         cpu.tet_product(self._frames[1], self._tets, *self._corners, b, out)
 
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        """Energy is exact always, angular momentum unless a tet turns inside out between x0 and
+        x1 (see kernels/cpu/mean_stress.py)."""
+        states = (self._state(x0), self._state(x1))
+        cpu.tet_mean_gradient(*states, *self._elements, *self._corners, out)
 
-class BlockSums(NamedTuple):
-    """Which of the tets' blocks go into which slots, chunk by chunk: see cpu.tet_blocks."""
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        states = (self._state(x0), self._state(x1))
+        cpu.tet_mean_blocks(*states, *self._elements, *self._mean_sums, blocks)
 
-    chunks: np.ndarray
-    slot: np.ndarray
-    mirror: np.ndarray
-    start: np.ndarray
-    source: np.ndarray
+    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
+        """c V grad N_i . grad N_j, c = 2 mu + 3 max(lam, 0): the most that a tet at rest resists
+        any dF, 2 mu |sym dF|^2 + lam (tr dF)^2 <= c |dF|^2, reached by swelling (lam > 0).
+
+        So K <= L (x) I_3 at rest, for all materials.  Corotated tets keep to it until their mean
+        stretch passes 1 + 2 mu / (3 lam); stvk and neo-hookean grow stiffer as they stretch.
+        """
+        tets, shape, moduli, code = self._elements
+        mu, lam = _small_strain_moduli(code, moduli)
+        g = shape.reshape(-1, 3, 3)
+        g = np.concatenate([-g.sum(axis=1, keepdims=True), g], axis=1)
+        weight = 2.0 * mu + 3.0 * np.maximum(lam, 0.0)
+        values = np.einsum("e,eia,eja->eij", weight, g, g)
+        rows, columns = np.repeat(tets, 4, axis=1), np.tile(tets, 4)
+        return rows.ravel().astype(np.int64), columns.ravel().astype(np.int64), values.ravel()
+
+    @cached_property
+    def _mean_sums(self) -> SlotSums:
+        return mean_sums(self._tets.astype(np.int64), self._pattern)
+
+    def _state(self, x: Array) -> Any:
+        """The tets' decompositions at x, kept for two x: every iterate of a solve meets the same
+        x0, and gradient and blocks are wanted at the same x1."""
+        for place, state in self._states:
+            if np.array_equal(place, x):
+                return state
+        tets, shape, _, code = self._elements
+        state = cpu.tet_states(x, tets, shape, code)
+        self._states = [*self._states[-1:], (x.copy(), state)]
+        return state
 
 
-def _block_sums(tets: np.ndarray, pattern: BlockPattern) -> BlockSums:
-    rows, columns = (tets[:, k].ravel() for k in _UPPER)
-    slot = pattern.slots(rows, columns)
-    source = np.flatnonzero(slot != NO_SLOT)
-    key = source // (10 * BLOCK_CHUNK) * pattern.nnz + slot[source]
-    order = np.argsort(key, kind="stable")
-    source, key = source[order], key[order]
-    start = np.flatnonzero(np.diff(key, prepend=-1))
-    first = source[start]
-    mirror = pattern.slots(columns[first], rows[first])
-    chunks = np.arange(-(-len(tets) // BLOCK_CHUNK) + 1)
-    return BlockSums(
-        np.searchsorted(key[start], chunks * pattern.nnz),
-        slot[first],
-        mirror,
-        np.append(start, source.size).astype(np.uint32),
-        source.astype(np.uint32),
-    )
+def _small_strain_moduli(code: int, moduli: Array) -> tuple[Array, Array]:
+    """mu and lam of linear elasticity (m,), from the two that the material is written in: the
+    inverse of materials.moduli."""
+    mu, lam = moduli.T
+    return (0.75 * mu, lam - 0.625 * mu) if code == NEO_HOOKEAN else (mu, lam)
 
 
 # ------------------------------------------------------------------ masses

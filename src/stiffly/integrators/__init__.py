@@ -7,7 +7,12 @@ from typing import Any
 
 from ..contracts import Integrator
 from ..errors import InputError, unknown_name
+from ..solvers.local_global import LocalGlobal
+from ..solvers.newton import Newton
 from .bdf import Bdf1, Bdf2
+from .energy_budget import EnergyBudget
+from .energy_lagrange import EnergyLagrange
+from .energy_momentum import EnergyMomentum
 from .euler import ForwardEuler, SymplecticEuler
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .filters import FILTERS
@@ -16,6 +21,8 @@ from .midpoint import Midpoint
 from .neti import Neti
 from .newmark import Newmark
 from .runge_kutta import RungeKutta4
+from .stabilised import Stabilised
+from .substeps import Substeps
 from .verlet import Verlet
 from .vimex import VImex
 
@@ -37,9 +44,17 @@ _TABLE: dict[str, Callable[[], Any]] = {
     "midpoint": Midpoint,
     "newmark": Newmark,
     "vimex": VImex,
+    "energy-momentum": EnergyMomentum,
+    "projective": lambda: Bdf1(solver=LocalGlobal()),
+    "projective-midpoint": lambda: Midpoint(solver=LocalGlobal()),
+    "projective-energy-momentum": lambda: EnergyMomentum(solver=LocalGlobal()),
+    "stabilised": Stabilised,
+    "energy-budget": EnergyBudget,
+    "energy-lagrange": EnergyLagrange,
 }
 
 NAMES = tuple(_TABLE)
+STABILISED = "stabilised:"  # in front of any other name
 
 
 def integrator(name: str | Integrator) -> Integrator:
@@ -51,6 +66,8 @@ def integrator(name: str | Integrator) -> Integrator:
                 f"choose one of {', '.join(NAMES)}"
             )
         return name
+    if name.startswith(STABILISED):
+        return Stabilised(name.removeprefix(STABILISED))
     if name not in _TABLE:
         raise unknown_name("integrator", name, NAMES)
     return _TABLE[name]()
@@ -61,13 +78,20 @@ __all__ = [
     "NAMES",
     "Bdf1",
     "Bdf2",
+    "EnergyBudget",
+    "EnergyLagrange",
+    "EnergyMomentum",
     "ExponentialRosenbrock",
     "ForwardEuler",
     "Gautschi",
+    "LocalGlobal",
     "Midpoint",
     "Neti",
     "Newmark",
+    "Newton",
     "RungeKutta4",
+    "Stabilised",
+    "Substeps",
     "SymplecticEuler",
     "VImex",
     "Verlet",

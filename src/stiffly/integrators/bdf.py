@@ -7,33 +7,47 @@ with w = h/h-, the ratio to the step before (w = 1: weights 4/3, -1/3, 2/3).  Ha
 Wanner, Solving Ordinary Differential Equations I (1993), Sec. III.1 and III.5.  BDF2 starts with
 one BDF1 step, whose local error O(h^2) happens once and so keeps the second order; it starts again
 where w exceeds 2, short of the limit 1 + sqrt(2) of zero-stability, or where something other than
-this method has moved the state.
+this method has moved the state.  BDF1 with the local/global solver is `projective` (Projective
+Dynamics: Bouaziz et al. 2014; Dinev, Liu, Kavan 2018, Eq. 28).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from ..contracts import Array, State, Step, System
+from ..contracts import Array, Settled, State, Step, System
+from ..solvers.equation import Solver
+from ..solvers.newton import Newton
 from .restart import same_state
-from .stage import MAX_ITERATIONS, TOLERANCE, Stage, StageMemory, solve_stage
+from .stage import Stage, StageMemory, solve_stage
 
 LARGEST_RATIO = 2.0
 
 
 @dataclass(frozen=True)
 class _Bdf:
-    """tolerance: relative residual of the Newton solve (see stage.py)."""
+    """solver: Newton() or LocalGlobal() (see stage.py)."""
 
-    tolerance: float = TOLERANCE
-    max_iterations: int = MAX_ITERATIONS
+    solver: Solver = field(default_factory=Newton)
 
     adaptive: ClassVar[bool] = False
     dissipative: ClassVar[bool] = True
 
+    @property
+    def remedy(self) -> str:
+        return self.solver.remedy
+
     def _solve(
-        self, system: System, x: Array, v: Array, g: float, state: State, h: float, memory
+        self,
+        system: System,
+        x: Array,
+        v: Array,
+        g: float,
+        state: State,
+        h: float,
+        memory: StageMemory,
+        guess: State | None = None,
     ) -> Stage:
         """u+ = (x, v) + g F(t + h, u+)."""
         return solve_stage(
@@ -45,21 +59,38 @@ class _Bdf:
             beta=g,
             travel=h * state.v,
             memory=memory,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
+            solver=self.solver,
+            guess=None if guess is None else guess.x,
         )
 
 
 @dataclass(frozen=True)
 class Bdf1(_Bdf):
-    name: ClassVar[str] = "bdf1"
     order: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        return "projective" if self.solver.prefix else "bdf1"
 
     def start(self, system: System, state: State) -> StageMemory:
         return StageMemory()
 
-    def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
-        stage = self._solve(system, state.x, state.v, h, state, h, memory)
+    def resume(
+        self, system: System, state: State, memory: StageMemory, settled: Settled
+    ) -> StageMemory:
+        return memory.resumed()
+
+    def step(
+        self,
+        system: System,
+        state: State,
+        h: float,
+        memory: StageMemory,
+        *,
+        guess: State | None = None,
+    ) -> Step:
+        """guess: another method's result of the same step, to start the solve from."""
+        stage = self._solve(system, state.x, state.v, h, state, h, memory, guess)
         new = State(state.t + h, stage.x, stage.v)
         return Step(new, stage.memory, stage.work, notes=stage.notes)
 
@@ -74,11 +105,19 @@ class Bdf2Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Bdf2(_Bdf):
-    name: ClassVar[str] = "bdf2"
     order: ClassVar[int] = 2
+
+    @property
+    def name(self) -> str:
+        return f"{self.solver.prefix}bdf2"
 
     def start(self, system: System, state: State) -> Bdf2Memory:
         return Bdf2Memory(state, None, StageMemory())
+
+    def resume(
+        self, system: System, state: State, memory: Bdf2Memory, settled: Settled
+    ) -> Bdf2Memory:
+        return Bdf2Memory(state, None, memory.stage.resumed())
 
     def step(self, system: System, state: State, h: float, memory: Bdf2Memory) -> Step:
         before = memory.before

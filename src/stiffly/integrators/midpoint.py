@@ -3,31 +3,45 @@
     X = x + (h/2) V,   V = v + (h/2) a(t + h/2, X, V);   x+ = x + h V,   v+ = v + h a
 
 Hairer, Lubich, Wanner, Geometric Numerical Integration (2006), Sec. II.1.  Linear stability does
-not carry over: stiff nonlinear problems at large steps may gain energy without bound.
+not carry over: stiff nonlinear problems at large steps may gain energy without bound.  With the
+local/global solver it is `projective-midpoint` (Dinev, Liu, Kavan 2018, Eq. 30).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ..contracts import State, Step, System
-from .stage import MAX_ITERATIONS, TOLERANCE, StageMemory, solve_stage
+from ..contracts import Settled, State, Step, System
+from ..solvers.equation import Solver
+from ..solvers.newton import Newton
+from .stage import StageMemory, solve_stage
 
 
 @dataclass(frozen=True)
 class Midpoint:
-    """tolerance: relative residual of the Newton solve (see stage.py)."""
+    """solver: Newton() or LocalGlobal() (see stage.py)."""
 
-    tolerance: float = TOLERANCE
-    max_iterations: int = MAX_ITERATIONS
+    solver: Solver = field(default_factory=Newton)
 
-    name: ClassVar[str] = "midpoint"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
+    @property
+    def name(self) -> str:
+        return f"{self.solver.prefix}midpoint"
+
+    @property
+    def remedy(self) -> str:
+        return self.solver.remedy
+
     def start(self, system: System, state: State) -> StageMemory:
         return StageMemory()
+
+    def resume(
+        self, system: System, state: State, memory: StageMemory, settled: Settled
+    ) -> StageMemory:
+        return memory.resumed()
 
     def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         half = 0.5 * h
@@ -40,8 +54,7 @@ class Midpoint:
             beta=half,
             travel=h * state.v,
             memory=memory,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
+            solver=self.solver,
         )
         new = State(state.t + h, state.x + h * stage.v, state.v + h * stage.a)
         return Step(new, stage.memory, stage.work, notes=stage.notes)

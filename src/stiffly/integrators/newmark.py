@@ -13,10 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from ..contracts import State, Step, System, Work
+from ..contracts import Settled, State, Step, System, Work
 from ..errors import InputError
+from ..solvers.equation import Solver
+from ..solvers.newton import Newton
 from .restart import same_state
-from .stage import MAX_ITERATIONS, TOLERANCE, StageMemory, solve_stage
+from .stage import StageMemory, solve_stage
 
 
 class NewmarkMemory(NamedTuple):
@@ -28,15 +30,13 @@ class NewmarkMemory(NamedTuple):
 
 @dataclass(frozen=True)
 class Newmark:
-    """gamma in [1/2, 1], beta in (0, 1/2]; tolerance: relative Newton residual (see stage.py)."""
+    """gamma in [1/2, 1], beta in (0, 1/2]; solver: Newton() or LocalGlobal() (see stage.py)."""
 
     gamma: float = 0.5
     beta: float = 0.25
-    tolerance: float = TOLERANCE
-    max_iterations: int = MAX_ITERATIONS
+    solver: Solver = field(default_factory=Newton)
     order: int = field(default=2, init=False)
 
-    name: ClassVar[str] = "newmark"
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -48,8 +48,21 @@ class Newmark:
                              "integrator verlet for the explicit beta = 0")  # fmt: skip
         object.__setattr__(self, "order", 2 if self.gamma == 0.5 else 1)
 
+    @property
+    def name(self) -> str:
+        return f"{self.solver.prefix}newmark"
+
+    @property
+    def remedy(self) -> str:
+        return self.solver.remedy
+
     def start(self, system: System, state: State) -> NewmarkMemory:
         return NewmarkMemory(state, StageMemory())
+
+    def resume(
+        self, system: System, state: State, memory: NewmarkMemory, settled: Settled
+    ) -> NewmarkMemory:
+        return NewmarkMemory(state, memory.stage.resumed())
 
     def step(self, system: System, state: State, h: float, memory: NewmarkMemory) -> Step:
         a, work = memory.stage.acceleration, Work()
@@ -64,8 +77,7 @@ class Newmark:
             beta=h * self.gamma,
             travel=h * state.v,
             memory=memory.stage,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
+            solver=self.solver,
         )
         new = State(state.t + h, stage.x, stage.v)
         return Step(new, NewmarkMemory(new, stage.memory), work + stage.work, notes=stage.notes)

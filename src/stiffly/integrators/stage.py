@@ -4,36 +4,39 @@
 
 with known predictors p, q (n,) and weights alpha [s^2], beta [s] that make the method: backward
 Euler has (h^2, h), BDF2 (g^2, g) with g = 2h/3, implicit midpoint (h^2/4, h/2), Newmark
-(beta h^2, gamma h).  Newton runs on the displacement d = alpha a, which keeps the digits that
+(beta h^2, gamma h).  The unknown is the displacement d = alpha a, which keeps the digits that
 X - p would lose:
 
     r(d) = M d - alpha force(t, p + d, q + (beta/alpha) d),   J = M + alpha K + beta D
 
-The residual is measured against |M d| + |M h v|, v being the velocity that the step starts with: a
-relative residual of 1e-9 leaves the new velocity right to about nine digits.  The force at the
-predictor is no part of the scale: where a stiff spring turns it is huge and means nothing.
+It is solved by Newton's method, which converges or fails, or by a few local/global iterations,
+which have a constant matrix in place of J (see solvers).  The residual is measured against
+|M d| + |M h v|, v being the velocity that the step starts with: a relative residual of 1e-9 leaves
+the new velocity right to about nine digits.  The force at the predictor is no part of the scale:
+where a stiff spring turns it is huge and means nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 from ..contracts import Array, Rayleigh, State, System, Tangent, Work
+from ..solvers.equation import Solver, norm
 from ..solvers.linear import is_symmetric
-from ..solvers.newton import Kept, newton, norm
-
-TOLERANCE = 1e-9
-MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class StageMemory:
-    """From one solve to the next: the factorisation with its weights, and the last a (a guess)."""
+    """From one solve to the next: what the solver keeps, and the last a (a guess)."""
 
-    kept: Kept = field(default_factory=Kept)
-    weights: tuple[float, float] = (0.0, 0.0)
+    kept: Any = None
     acceleration: Array | None = None
+
+    def resumed(self) -> StageMemory:
+        """After something happened between two steps: the state's own numbers are dropped."""
+        return StageMemory(None if self.kept is None else self.kept.resumed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,19 @@ class Stage:
     notes: dict[str, Any]
 
 
-class _StageTangent:
+class StageTangent:
     """J + tau M = (1 + tau) M + alpha K + beta D of one tangent, assembled on request."""
 
-    def __init__(self, tangent: Tangent, alpha: float, beta: float) -> None:
+    def __init__(
+        self,
+        tangent: Tangent,
+        alpha: float,
+        beta: float,
+        without: Callable[[], Tangent] | None = None,
+    ) -> None:
+        """without: the same tangent less its negative stiffness."""
         self._tangent, self._alpha, self._beta = tangent, alpha, beta
+        self._without = without
         self.constant = tangent.constant
         self.symmetric = tangent.symmetric
         if self.symmetric and not isinstance(tangent.damping, Rayleigh | None):
@@ -67,6 +78,51 @@ class _StageTangent:
     def matrix(self, shift: float) -> Any:
         return self._tangent.matrix(1.0 + shift, self._alpha, self._beta)
 
+    def convex(self) -> StageTangent | None:
+        """Less the negative stiffness, where the system can tell it apart."""
+        if self._without is None or not self.symmetric:
+            return None
+        return StageTangent(self._without(), self._alpha, self._beta)
+
+
+class StageEquation:
+    """r(d) = 0 as both solvers ask for it."""
+
+    def __init__(
+        self,
+        system: System,
+        t: float,
+        p: Array,
+        q: Array,
+        alpha: float,
+        beta: float,
+        travel: Array,
+    ) -> None:
+        self.weights, self.origin, self.time = (alpha, beta), p, t
+        self._system, self._q, self._ratio = system, q, beta / alpha
+        self._covered = norm(system.mass.apply(travel))
+
+    def state(self, d: Array) -> State:
+        return State(self.time, self.origin + d, self._q + self._ratio * d)
+
+    def residual(self, d: Array) -> Array:
+        return self._system.mass.apply(d) - self.weights[0] * self._system.force(self.state(d))
+
+    def scale(self, d: Array) -> float:
+        return norm(self._system.mass.apply(d)) + self._covered
+
+    def linearise(self, d: Array) -> StageTangent:
+        state, convex = self.state(d), getattr(self._system, "convex_tangent", None)
+        without = None if convex is None else lambda: convex(state)
+        return StageTangent(self._system.tangent(state), *self.weights, without)
+
+    def global_matrix(self) -> Any:
+        return self._system.global_matrix(*self.weights)
+
+    @property
+    def global_version(self) -> Hashable:
+        return self._system.global_version
+
 
 def solve_stage(
     system: System,
@@ -78,39 +134,19 @@ def solve_stage(
     travel: Array,
     memory: StageMemory,
     *,
-    tolerance: float,
-    max_iterations: int,
+    solver: Solver,
+    guess: Array | None = None,
 ) -> Stage:
-    """Solve the stage at time t; travel (n,) is h v, the distance that sets the scale."""
-    mass, ratio = system.mass, beta / alpha
-    covered = norm(mass.apply(travel))
+    """Solve the stage at time t; travel (n,) is h v, the distance that sets the scale.
 
-    def state(d: Array) -> State:
-        return State(t, p + d, q + ratio * d)
-
-    def residual(d: Array) -> Array:
-        return mass.apply(d) - alpha * system.force(state(d))
-
-    result = newton(
-        residual,
-        lambda d: _StageTangent(system.tangent(state(d)), alpha, beta),
-        alpha * memory.acceleration if memory.acceleration is not None else 0.0 * p,
-        tolerance=tolerance,
-        scale=lambda d: norm(mass.apply(d)) + covered,
-        max_iterations=max_iterations,
-        origin=p,
-        kept=_usable(memory, alpha, beta),
-        time=t,
-    )
-    d, a = result.x, result.x / alpha
-    memory = StageMemory(result.kept, (alpha, beta), a)
-    notes = {"residual": result.residual, "rounding": result.rounding}
-    return Stage(a, p + d, q + ratio * d, memory, result.work, notes)
-
-
-def _usable(memory: StageMemory, alpha: float, beta: float) -> Kept:
-    """The factorisation if it has these weights; steps that differ in their last digits share."""
-    old_alpha, old_beta = memory.weights
-    if abs(old_alpha - alpha) <= 1e-9 * alpha and abs(old_beta - beta) <= 1e-9 * beta:
-        return memory.kept
-    return replace(memory.kept, solver=None, constant=False)
+    guess (n,): X to start from; without one it is the predictor, or the X of the last acceleration
+    where the solver likes that better.
+    """
+    equation = StageEquation(system, t, p, q, alpha, beta, travel)
+    first = 0.0 * p if guess is None else guess - p
+    if guess is None and solver.extrapolates and memory.acceleration is not None:
+        first = alpha * memory.acceleration
+    result = solver.solve(equation, first, memory.kept)
+    a, end = result.x / alpha, equation.state(result.x)
+    memory = StageMemory(result.kept, a)
+    return Stage(a, end.x, end.v, memory, result.work, result.notes)

@@ -11,7 +11,12 @@ from ..ledger import EnergyHistory
 
 @dataclass(repr=False)
 class Run:
-    """What a simulation leaves behind; frames are at `times` [s]."""
+    """What a simulation leaves behind; frames are at `times` [s].
+
+    diagnostics: (steps,) arrays with one value per step, by name: `t` [s] at its end; and, where
+    the method or the system has them, `residual` (of the solve, relative), `alpha` (of a
+    stabiliser), `energy_error` [J], `halvings`, `under_solved`, `penetration` [m], `contacts`.
+    """
 
     integrator: str
     step: float | None
@@ -20,6 +25,7 @@ class Run:
     velocities: Array
     energy: EnergyHistory
     stats: dict[str, Any] = field(default_factory=dict)
+    diagnostics: dict[str, Array] = field(default_factory=dict)
     wall_seconds: float = 0.0
 
     def __repr__(self) -> str:

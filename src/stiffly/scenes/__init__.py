@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import InputError, unknown_name
-from . import coil_spring, fput, oscillator_pair
+from . import cactus, coil_spring, fput, oscillator_pair, spinning_cube
 from .scene import Scene
 
 
@@ -25,6 +25,10 @@ CATALOGUE: dict[str, Entry] = {
         oscillator_pair.oscillator_pair, oscillator_pair.SUMMARY, oscillator_pair.SOURCE
     ),
     "coil-spring": Entry(coil_spring.coil_spring, coil_spring.SUMMARY, coil_spring.SOURCE),
+    "spinning-cube": Entry(
+        spinning_cube.spinning_cube, spinning_cube.SUMMARY, spinning_cube.SOURCE
+    ),
+    "cactus": Entry(cactus.cactus, cactus.SUMMARY, cactus.SOURCE),
 }
 
 NAMES = tuple(CATALOGUE)

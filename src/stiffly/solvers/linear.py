@@ -14,7 +14,7 @@ factor, NaN entries go through silently, a matrix without entries corrupts memor
 reallocated in place, which aborts the process for arrays that do not own their memory.  So it gets
 CSR input, entries and diagonal are checked first, and a matrix that may well be indefinite is
 factorised `cautious`: SuperLU without pivoting, whose pivots show their sign.  That takes about as
-long, but its solves are 2.5 times slower.
+long, but its solves are 2.5 times slower.  Where cholespy is missing, SuperLU does its work too.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-# neither package has stubs for these names
-from cholespy import CholeskySolverD, MatrixType  # type: ignore[attr-defined]
+# LAPACK's names have no stubs
 from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs  # type: ignore[attr-defined]
 from scipy.sparse.linalg import LinearOperator, splu
 
@@ -33,6 +32,12 @@ from ..contracts import Array
 from ..errors import InputError
 from .cg import ConjugateGradients
 from .failures import FactorisationError, NotPositiveDefinite
+
+try:  # a compiled package: there may be none for this machine, or one that does not load
+    import cholespy
+except ImportError:
+    cholespy = None
+cholmod: Any = cholespy
 
 CAUTIOUS = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
 
@@ -91,7 +96,8 @@ class SparseCholesky:
         indices = np.require(matrix.indices, np.int32, ["C", "W"])
         data = np.require(matrix.data, np.float64, ["C", "W"])
         try:  # the columns of a symmetric matrix are its rows
-            self._solver = CholeskySolverD(len(indptr) - 1, indptr, indices, data, MatrixType.CSR)
+            csr = cholmod.MatrixType.CSR
+            self._solver = cholmod.CholeskySolverD(len(indptr) - 1, indptr, indices, data, csr)
         except ValueError as failure:
             raise NotPositiveDefinite(str(failure)) from None
 
@@ -148,7 +154,9 @@ def factorise(matrix: Any, *, symmetric: bool = True, cautious: bool = False) ->
         csc = _as_csc(matrix)
         if not symmetric:
             return SparseLU(csc)
-        return SparseLU(csc, definite=True) if cautious else SparseCholesky(csc)
+        if cautious or cholmod is None:
+            return SparseLU(csc, definite=True)
+        return SparseCholesky(csc)
     return DenseCholesky(matrix) if symmetric else DenseLU(matrix)
 
 

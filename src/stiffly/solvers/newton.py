@@ -5,8 +5,9 @@
 - Modified Newton: a factorisation is used again, across iterations and across time steps, as long
   as each iteration cuts the residual to REUSE of what it was (Hairer, Wanner, Solving Ordinary
   Differential Equations II, Sec. IV.8).  A constant tangent is factorised once.
-- Where Cholesky meets an indefinite J, tau M is added to it with tau growing until it succeeds, so
-  that dx descends on the potential (Nocedal, Wright, Numerical Optimization, Sec. 3.4).
+- Where Cholesky meets an indefinite J, its negative stiffness is left out element by element
+  (`convex`); where that is not to be had, tau M is added with growing tau until it succeeds.
+  Either way dx descends on the potential (Nocedal, Wright, Numerical Optimization, Sec. 3.4).
 - Backtracking halves s until |r| falls or, where J is symmetric, until Phi falls.  A symmetric J
   makes r the gradient of some potential Phi (the incremental potential of the step), and
   r(x + s dx).dx is its slope, so (s/2) (r(x).dx + r(x + s dx).dx) is its change by the trapezoidal
@@ -24,13 +25,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 from ..contracts import Array, Work
 from ..errors import NotConverged
+from .equation import Equation, Linearisation, dot, norm
 from .failures import FactorisationError, NotPositiveDefinite
+from .kept import NOTHING_KEPT, Kept, NewtonResult
 from .linear import Factor, absolute_product, factorise
 
+TOLERANCE = 1e-9
+MAX_ITERATIONS = 100
 EPS = 2.0**-52
 ROUNDING = 64 * EPS  # an update below ROUNDING |x| changes nothing but the last digits
 REUSE = 0.2  # keep the factorisation while an iteration cuts the residual to this
@@ -40,63 +45,37 @@ SHIFT_GROWTH = 4.0
 SHIFT_LIMIT = 1e18
 
 
-class Linearisation(Protocol):
-    """J at one x. `matrix(tau)` assembles J + tau M (dense, SciPy sparse or LinearOperator).
+@dataclass(frozen=True)
+class Newton:
+    """Iterate until |r| <= tolerance * scale, or fail with NotConverged."""
 
-    definite: J is positive definite beyond reasonable doubt (see factorise's `cautious`).
-    """
+    tolerance: float = TOLERANCE
+    max_iterations: int = MAX_ITERATIONS
 
-    symmetric: bool
-    constant: bool
-    definite: bool
+    prefix: ClassVar[str] = ""  # to the name of the method it solves
+    remedy: ClassVar[str] = "try a smaller step"
+    extrapolates: ClassVar[bool] = True
 
-    def matrix(self, shift: float) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a later, similar solve can use again.
-
-    solver: the factorisation of J + shift M, None where it had stopped to converge well.
-    noise: the residual that rounding the coordinates explains.
-    """
-
-    solver: Factor | None = None
-    symmetric: bool = True
-    constant: bool = False
-    shift: float = 0.0
-    noise: float = 0.0
-
-
-NOTHING_KEPT = Kept()
-
-
-@dataclass(frozen=True, slots=True)
-class NewtonResult:
-    """x, its residual relative to the scale (absolute where the scale is 0), and what it took.
-
-    rounding: stopped at rounding level, above the residual asked for.
-    """
-
-    x: Array
-    residual: float
-    rounding: bool
-    kept: Kept
-    work: Work
-
-    @property
-    def iterations(self) -> int:
-        return self.work.newton_iterations
+    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
+        """From guess (n,); kept: of an earlier, similar solve."""
+        result = newton(
+            equation.residual,
+            equation.linearise,
+            guess,
+            tolerance=self.tolerance,
+            scale=equation.scale,
+            max_iterations=self.max_iterations,
+            origin=equation.origin,
+            kept=(kept or NOTHING_KEPT).weighted(equation.weights),
+            time=equation.time,
+        )
+        return replace(result, kept=replace(result.kept, weights=equation.weights))
 
 
 class _Point(NamedTuple):
     x: Array
     r: Array
     norm: float
-
-
-def norm(a: Array) -> float:
-    return math.sqrt(a @ a)
 
 
 def newton(
@@ -106,7 +85,7 @@ def newton(
     *,
     tolerance: float,
     scale: Callable[[Array], float],
-    max_iterations: int = 100,
+    max_iterations: int = MAX_ITERATIONS,
     origin: Array | float = 0.0,
     kept: Kept = NOTHING_KEPT,
     time: float = math.nan,
@@ -174,6 +153,7 @@ class _Run:
         self.origin, self._time = origin, time
         self.kept = kept
         self._tangent: Linearisation | None = None
+        self._is_convex = False
         self._evaluations = self._tangents = self._factorizations = 0
         self._solves = self._products = 0
 
@@ -200,23 +180,35 @@ class _Run:
                 return self._solve(solver, -point.r), fresh
             except NotPositiveDefinite:
                 fresh = True
+                if self._convex():
+                    self.kept = Kept()
+                    continue
                 shift = max(1.0, SHIFT_GROWTH * shift)
                 self.kept = Kept(shift=shift)
             except FactorisationError as failure:
                 raise self.failure(f"a tangent that cannot be factorised ({failure})") from None
         return None  # the iterates run off to where no correction helps
 
+    def _convex(self) -> bool:
+        """Puts the tangent less its negative stiffness in its place, the first time it is asked."""
+        convex = getattr(self._tangent, "convex", None)
+        better = None if convex is None or self._is_convex else convex()
+        if better is None:
+            return False
+        self._tangent, self._is_convex = better, True
+        return True
+
     def _factorise(self, point: _Point, shift: float) -> Factor:
         if self._tangent is None:
             self._tangents += 1
-            self._tangent = self._linearise(point.x)
+            self._tangent, self._is_convex = self._linearise(point.x), False
         tangent, matrix = self._tangent, self._tangent.matrix(shift)
         self._factorizations += 1
         cautious = shift > 0.0 or not tangent.definite
         solver = factorise(matrix, symmetric=tangent.symmetric, cautious=cautious)
         constant = tangent.constant and shift == 0.0
         noise = EPS * norm(absolute_product(matrix, self.origin + point.x))
-        self.kept = Kept(solver, tangent.symmetric, constant, shift, noise)
+        self.kept = Kept(solver, tangent.symmetric, constant, shift, noise, convex=self._is_convex)
         return solver
 
     def _solve(self, solver: Factor, b: Array) -> Array:
@@ -232,11 +224,11 @@ class _Run:
         trial, step = self.evaluate(point.x + dx), 1.0
         if not fresh:  # not worth a search: a new tangent tells more
             return trial if trial.norm < point.norm else None
-        highest = (ARMIJO - 1.0) * float(point.r @ dx)  # slope at which Phi has just not risen
+        highest = (ARMIJO - 1.0) * dot(point.r, dx)  # slope at which Phi has just not risen
         for _ in range(BACKTRACKS):
-            if self.kept.shift == 0.0 and trial.norm <= (1.0 - ARMIJO * step) * point.norm:
+            if not self.kept.corrected and trial.norm <= (1.0 - ARMIJO * step) * point.norm:
                 return trial
-            if self.kept.symmetric and float(trial.r @ dx) <= highest:
+            if self.kept.symmetric and dot(trial.r, dx) <= highest:
                 return trial
             if point.norm <= self.kept.noise:
                 return None

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from .springs import NO_SLOT
+from .springs import CONVEX, NO_SLOT, SECANT, TANGENT
 from .threads import PARALLEL_ROWS
 
 __all__ = ["face_spring_blocks", "face_spring_energy", "face_spring_gradient"]
@@ -109,12 +109,14 @@ def face_spring_gradient(x, tets, stiffness, rest, start, corner, out):
 
 
 @njit(cache=True, inline="always")
-def _tet_matrices(x, t, stiffness, rest, secant, matrices, press):
+def _tet_matrices(x, t, stiffness, rest, form, matrices, press):
     """Upper triangle (00, 11, 22, 01, 02, 12) of each spring's 3x3 matrix B_s; press_s >= 0."""
     for s in range(4):
         d = _offset(x, t, s)
         scale, square = _scale(d, stiffness, rest[s])
-        extra = 0.0 if secant or square == 0.0 else (stiffness - scale) / square
+        if form == CONVEX:
+            scale = max(scale, 0.0)
+        extra = 0.0 if form == SECANT or square == 0.0 else (stiffness - scale) / square
         m = matrices[s]
         m[0] = scale + extra * d[0] * d[0]
         m[1] = scale + extra * d[1] * d[1]
@@ -161,39 +163,39 @@ def _row_blocks(i, start, corner, slot, matrices, press, blocks):
 
 
 @njit(cache=True)
-def _blocks_serial(x, springs, secant, start, corner, diagonal, slot, work, blocks, pressed):
+def _blocks_serial(x, springs, form, start, corner, diagonal, slot, work, blocks, pressed):
     tets, stiffness, rest = springs
     matrices, press = work
     for e in range(len(tets)):
         four = slice(4 * e, 4 * e + 4)
-        _tet_matrices(x, tets[e], stiffness[e], rest[e], secant, matrices[four], press[four])
+        _tet_matrices(x, tets[e], stiffness[e], rest[e], form, matrices[four], press[four])
     for i in range(len(x)):
         if diagonal[i] != NO_SLOT:
             pressed[i] += _row_blocks(np.uint64(i), start, corner, slot, matrices, press, blocks)
 
 
 @njit(cache=True, parallel=True)
-def _blocks_parallel(x, springs, secant, start, corner, diagonal, slot, work, blocks, pressed):
+def _blocks_parallel(x, springs, form, start, corner, diagonal, slot, work, blocks, pressed):
     tets, stiffness, rest = springs
     matrices, press = work
     for e in prange(len(tets)):
         four = slice(4 * e, 4 * e + 4)
-        _tet_matrices(x, tets[e], stiffness[e], rest[e], secant, matrices[four], press[four])
+        _tet_matrices(x, tets[e], stiffness[e], rest[e], form, matrices[four], press[four])
     for i in prange(len(x)):
         if diagonal[i] != NO_SLOT:
             pressed[i] += _row_blocks(np.uint64(i), start, corner, slot, matrices, press, blocks)
 
 
 def face_spring_blocks(
-    x, tets, stiffness, rest, start, corner, diagonal, slot, blocks, pressed, secant=False
+    x, tets, stiffness, rest, start, corner, diagonal, slot, blocks, pressed, form=TANGENT
 ):
     """Adds d2E/dx2 [N/m] to blocks (nnz, 3, 3), and to pressed (N,) p = -f/L > 0 of each
     compressed spring, whole at its vertex and p/3 at each corner of the face.
 
     diagonal (N,): slot of each particle's own block; slot (4t, 4): slots of each corner's blocks.
-    secant: instead of the tangent f/L I for every spring, with dE/dx = K(x) x.
+    form: as in spring_blocks.
     """
     add = _blocks_serial if len(x) < PARALLEL_ROWS else _blocks_parallel
     work = (np.empty((4 * len(tets), 6)), np.empty(4 * len(tets)))
     springs = (tets, stiffness, rest)
-    add(x, springs, secant, start, corner, diagonal, slot, work, blocks, pressed)
+    add(x, springs, form, start, corner, diagonal, slot, work, blocks, pressed)

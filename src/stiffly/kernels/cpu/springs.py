@@ -19,13 +19,20 @@ from numba import njit, prange
 from .threads import PARALLEL_ROWS
 
 __all__ = [
+    "CONVEX",
     "NO_SLOT",
+    "SECANT",
+    "TANGENT",
     "spring_blocks",
     "spring_energy",
     "spring_gradient",
     "spring_product",
     "spring_yield",
 ]
+
+# which matrix the blocks are: d2E/dx2; K(x) with dE/dx = K(x) x; d2E/dx2 without the negative
+# stiffness across compressed springs, which is positive semidefinite
+TANGENT, SECANT, CONVEX = 0, 1, 2
 
 NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a fixed end)
 
@@ -235,7 +242,7 @@ def _add_block(block, b00, b11, b22, b01, b02, b12):
 @njit(cache=True, inline="always")
 def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks):
     """Writes particle i's block row; returns its share of the negative stiffness."""
-    cubic, secant = law
+    cubic, form = law
     r = x[i]
     own = blocks[diagonal[i]]
     press = 0.0
@@ -246,8 +253,11 @@ def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, bl
         d2 = r[2] - q[2]
         square = d0 * d0 + d1 * d1 + d2 * d2
         across, extra = _tangent(square, stiffness[p], rest[p], cubic)
-        if secant:
+        if form == SECANT:
             extra = 0.0
+        elif form == CONVEX and across < 0.0:
+            extra += across / square
+            across = 0.0
         b00 = across + extra * d0 * d0
         b11 = across + extra * d1 * d1
         b22 = across + extra * d2 * d2
@@ -282,15 +292,15 @@ def _blocks_parallel(x, start, neighbour, stiffness, rest, law, diagonal, slot, 
 
 
 def spring_blocks(
-    x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed, cubic=False, secant=False
+    x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed, cubic=False, form=TANGENT
 ):
     """Adds the tangent d2E/dx2 [N/m] to blocks (nnz, 3, 3), and to pressed (N,) the sum of
     -f/L > 0 over each particle's compressed springs (half of it where the other end is fixed).
 
     diagonal (N,): slot of each particle's own block, slot (2m,): slot of each half-spring's
     coupling block; NO_SLOT for fixed particles.
-    secant: instead of the tangent (f/L) I for every spring, the matrix K(x) with dE/dx = K(x) x.
+    form: SECANT has (f/L) I for every spring, CONVEX no stiffness across where f < 0.
     """
     add = _blocks_serial if len(x) < PARALLEL_ROWS else _blocks_parallel
     half = (start, neighbour, stiffness, rest)
-    add(x, *half, (cubic, secant), diagonal, slot, blocks.reshape(-1, 9), pressed)
+    add(x, *half, (cubic, form), diagonal, slot, blocks.reshape(-1, 9), pressed)

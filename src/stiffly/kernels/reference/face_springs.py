@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .springs import NO_SLOT
+from .springs import CONVEX, NO_SLOT, SECANT, TANGENT
 
 __all__ = ["face_spring_blocks", "face_spring_energy", "face_spring_gradient"]
 
@@ -32,11 +32,13 @@ def face_spring_gradient(x, tets, stiffness, rest, start, corner, out):
 
 
 def face_spring_blocks(
-    x, tets, stiffness, rest, start, corner, diagonal, slot, blocks, pressed, secant=False
+    x, tets, stiffness, rest, start, corner, diagonal, slot, blocks, pressed, form=TANGENT
 ):
     _, n, across = _springs(x, tets, stiffness, rest)
+    if form == CONVEX:
+        across = np.maximum(across, 0.0)
     B = across[..., None, None] * np.eye(3)
-    if not secant:
+    if form != SECANT:
         extra = stiffness[:, None] - across
         B += extra[..., None, None] * n[..., :, None] * n[..., None, :]
     K = np.einsum("sc,sd,tsab->tcdab", WEIGHTS, WEIGHTS, B).reshape(-1, 4, 3, 3)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 __all__ = [
+    "CONVEX",
     "NO_SLOT",
+    "SECANT",
+    "TANGENT",
     "spring_blocks",
     "spring_energy",
     "spring_gradient",
     "spring_product",
     "spring_yield",
 ]
+
+TANGENT, SECANT, CONVEX = 0, 1, 2
 
 NO_SLOT = np.uint32(0xFFFFFFFF)
 
@@ -68,11 +73,13 @@ def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
 
 
 def spring_blocks(
-    x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed, cubic=False, secant=False
+    x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed, cubic=False, form=TANGENT
 ):
     owner, _, n, along, across = _half_springs(x, start, neighbour, stiffness, rest, cubic)
+    if form == CONVEX:
+        across = np.maximum(across, 0.0)
     B = across[:, None, None] * np.eye(3)
-    if not secant:
+    if form != SECANT:
         B += (along - across)[:, None, None] * n[:, :, None] * n[:, None, :]
     free = diagonal[owner] != NO_SLOT
     both = free & (slot != NO_SLOT)

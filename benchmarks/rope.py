@@ -1,0 +1,84 @@
+"""A stiff rope at thirty steps a second for 20 s: which methods survive, and what they conserve.
+
+    python benchmarks/rope.py [--duration 20]
+
+20 links, 1 m, 1 kg, held at one end and released from horizontal; strain: by how much its own
+weight would stretch the top link.  Error: the largest numerical error of the ledger against the
+energy exchanged.  Time: against energy-momentum at the same strain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+import numpy as np
+from common import table
+
+import stiffly
+from stiffly.integrators.energy_momentum import EnergyMomentum
+from stiffly.integrators.stabilised import Stabilised
+from stiffly.meshes import rope
+from stiffly.solvers.local_global import LocalGlobal
+
+LINKS, STEP = 20, 1 / 30
+METHODS = {
+    "energy-momentum": EnergyMomentum(),
+    "projective-energy-momentum": EnergyMomentum(solver=LocalGlobal()),
+    "stabilised": "stabilised",
+    "stabilised:projective-midpoint": "stabilised:projective-midpoint",
+    "stabilised:projective-energy-momentum": Stabilised(EnergyMomentum(solver=LocalGlobal())),
+    "stabilised:exprb42": "stabilised:exprb42",
+    "exprb42": "exprb42",
+    "midpoint": "midpoint",
+    "newmark": "newmark",
+}
+
+
+def hung(strain: float):
+    mesh = rope(LINKS + 1, length=1.0)
+    mass = 1.0 / LINKS
+    stiffness = LINKS * mass * 9.81 / (strain / LINKS)
+    parts = [stiffly.Springs(mesh.edges, stiffness), stiffly.Gravity()]
+    system = stiffly.System(np.full(LINKS + 1, mass), parts, fixed=[0], rest=mesh.positions)
+    return system, mesh.positions
+
+
+def compare(strain: float, duration: float):
+    system, x0 = hung(strain)
+    unit = None
+    for name, method in METHODS.items():
+        stiffly.simulate(system, x0, integrator=method, step=1e-4, duration=1e-3)  # compiles
+        outcome = "finished"
+        try:
+            run = stiffly.simulate(
+                system, x0, integrator=method, step=STEP, duration=duration, every=STEP
+            )
+        except stiffly.SimulationFailure as failure:
+            run = failure.run
+            outcome = f"{type(failure).__name__} at {run.times[-1]:.2g} s"
+        unit = unit or run.wall_seconds
+        error = np.abs(run.energy.numerical).max() / run.energy.exchanged
+        yield (
+            f"{strain:g}",
+            name,
+            outcome,
+            f"{error:.1e}",
+            f"{run.diagnostics.get('halvings', np.zeros(1)).sum():.0f}",
+            run.stats["newton_iterations"],
+            f"{run.wall_seconds / unit:.2f}" if outcome == "finished" else "",
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--duration", type=float, default=20.0)
+    duration = parser.parse_args().duration
+    warnings.simplefilter("ignore", stiffly.StiffWarning)
+    header = ("strain", "method", "outcome", "error", "halvings", "newton", "time")
+    rows = [row for strain in (1e-2, 1e-4, 1e-6) for row in compare(strain, duration)]
+    print(table(header, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What the energy ledger and energy-tracking integrators both compute: total energy and work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .contracts import Power, Settled, State, System
+
+
+def total_energy(system: System, s: State) -> float:
+    """Kinetic and stored energy [J]."""
+    return float(sum(system.energy(s).values()))
+
+
+def work(system: System, before: State, after: State) -> Power:
+    """Energies [J, not W] that forcing added and damping took between two states.
+
+    Simpson's rule on the cubic through both ends; nothing to compute for a conservative system.
+    """
+    if system.conservative:
+        return Power()
+    h = after.t - before.t
+    middle = State(
+        before.t + 0.5 * h,
+        0.5 * (before.x + after.x) + (0.125 * h) * (before.v - after.v),
+        (1.5 / h) * (after.x - before.x) - 0.25 * (before.v + after.v),
+    )
+    first, centre, last = (system.power(s) for s in (before, middle, after))
+    return Power(
+        h / 6.0 * (first.added + 4.0 * centre.added + last.added),
+        h / 6.0 * (first.dissipated + 4.0 * centre.dissipated + last.dissipated),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """H_total = initial + added - dissipated [J]: what the energy should be.
+
+    Dinev, Liu, Kavan 2018, Eq. 37.  Methods that steer by the energy carry it in their memory.
+    """
+
+    value: float
+
+    @staticmethod
+    def start(system: System, state: State) -> Target:
+        return Target(total_energy(system, state))
+
+    def after(self, system: System, before: State, after: State) -> Target:
+        """At the end of a step."""
+        if system.conservative:
+            return self
+        moved = work(system, before, after)
+        return Target(self.value + moved.added - moved.dissipated)
+
+    def settled(self, settled: Settled) -> Target:
+        """After what happened between two steps."""
+        return Target(self.value + settled.added - settled.dissipated)

@@ -1,0 +1,113 @@
+"""What implicit methods ask of a body: forces between two states, and the local/global matrix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..contracts import Array, State
+from ..matfun.operators import BaseOperator, BlockOperator
+from . import discrete_gradient
+from .linearise import ProductOperator, block_operator, matrix_free, summed
+from .tangent import LinearTangent
+
+if TYPE_CHECKING:
+    from .system import System
+
+
+def mean_force(system: System, s0: State, s1: State) -> Array:
+    """Discrete gradients of the potentials; loads and damping at the middle."""
+    parts, centre = system.assembly, middle(s0, s1)
+    total = discrete_gradient.mean_gradient(parts, system.positions(s0), system.positions(s1))
+    np.negative(total, out=total)
+    if parts.loads:
+        x, v = system.positions(centre), system.velocities(centre)
+        total += parts.load_force(centre.t, x, v)
+    f = total.ravel()
+    if system.fixed.size:
+        f = f[system.movable]
+    if system.viscosity is not None:
+        f -= system.viscosity.force(centre)
+    return f
+
+
+def convex_tangent(system: System, s: State) -> LinearTangent:
+    """The tangent less the negative stiffness of potentials, and without that of loads.
+
+    Newton's method goes down along it where the exact tangent is indefinite.
+    """
+    x = system.positions(s)
+    blocks, sure = system.assembly.convex_blocks(x, system.pattern)
+    operator = BlockOperator(
+        system.pattern.indptr,
+        system.pattern.indices,
+        blocks,
+        system.mass,
+        low=0.0 if sure else None,
+        bodies=system.pattern.bodies,
+    )
+    stiff = [operator, *matrix_free(system, x)]
+    return LinearTangent(summed(stiff), system.tangent(s).damping, True, False)
+
+
+def global_matrix(system: System, laplacian: Any, alpha: float, beta: float) -> sp.csc_matrix:
+    """M + alpha L + beta D over the free particles, with laplacian (N, N) over all.
+
+    D = a M + b L stands in for Rayleigh(a, b), whose K0 is not the same for all coordinates.
+    """
+    m, k = 1.0, alpha
+    if system.damping is not None:
+        m, k = m + beta * system.damping.alpha, k + beta * system.damping.beta
+    mass: Any = system.mass
+    free = laplacian[system.free][:, system.free]
+    return sp.csc_matrix(m * mass.matrix()[::3, ::3] + k * free)
+
+
+def middle(s0: State, s1: State) -> State:
+    """Half-way between two states."""
+    return State(0.5 * (s0.t + s1.t), 0.5 * (s0.x + s1.x), 0.5 * (s0.v + s1.v))
+
+
+class MeanTangent(LinearTangent):
+    """Derivative of a mean force by the second state: loads and damping, taken at the middle,
+    count half (the potentials' share is whole: their blocks are derivatives by x1 already)."""
+
+    def matrix(self, m: float, k: float, d: float) -> Any:
+        return super().matrix(m, k, 0.5 * d)
+
+
+def mean(system: System, s0: State, s1: State) -> MeanTangent:
+    """Of the discrete gradients and of the loads at the middle; not symmetric."""
+    x0, x1 = system.positions(s0), system.positions(s1)
+    parts, centre = system.assembly, middle(s0, s1)
+    blocks, triplets = discrete_gradient.mean_blocks(parts, x0, x1, system.pattern)
+    x, v = system.positions(centre), system.velocities(centre)
+    K, D = np.zeros((2, system.pattern.nnz, 3, 3))
+    for load in parts.loads:
+        if load not in parts.global_loads:
+            load.add_tangents(centre.t, x, v, K, D)
+    stiff: list[BaseOperator] = [
+        block_operator(system.pattern, blocks + 0.5 * K, system.mass),
+        *(_entries_only(system, lambda found=found: found) for found in triplets or ()),
+    ]
+    damping: list[BaseOperator] = []
+    if D.any():
+        damping.append(block_operator(system.pattern, D, system.mass))
+    if system.viscosity is not None:
+        damping.append(system.viscosity.operator())
+    for load in parts.global_loads:
+        stiffness, resistance = load.matrices(centre.t, x, v)
+        stiff.append(_entries_only(system, matrix=lambda K=stiffness: 0.5 * K))
+        damping.append(_entries_only(system, matrix=lambda D=resistance: D))
+    return MeanTangent(summed(stiff), summed(damping) if damping else None, False, False)
+
+
+def _entries_only(system: System, triplets: Any = None, matrix: Any = None) -> ProductOperator:
+    """For solvers that ask for the matrix and never for products."""
+
+    def refuse(b: Array, out: Array) -> None:
+        raise NotImplementedError("this operator is known by its entries")
+
+    return ProductOperator(refuse, triplets, system.movable, system.mass, matrix)

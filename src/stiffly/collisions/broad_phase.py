@@ -1,0 +1,172 @@
+"""Which elements may touch: boxes around patches of them, through the BVH of the IPC Toolkit.
+
+ipctk's LBVH (a linear bounding volume hierarchy, Lauterbach et al. 2009) hands every pair over as
+one Python object, a microsecond each, so it is asked for pairs of blocks of 64 triangles, and the
+pairs inside those are found by a compiled loop: on a folded cloth of 20 000 triangles a hundred
+times fewer objects.  It ends the process when an index is out of range, so everything is checked
+first.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..bodies.checks import as_elements, as_indices, as_number, as_numbers
+from ..contracts import Array
+from ..errors import InputError
+from ..kernels import cpu
+from .elements import Elements, Kind, elements
+
+BLOCK = 8  # patches of a block
+
+
+class Candidates(NamedTuple):
+    """Pairs whose boxes overlap, none with a common particle; rows of uint32.
+
+    vertex_face (m, 2): particle, triangle; vertex_edge (k, 2): particle, loose edge;
+    edge_edge (l, 2): two edges.  Numbers are those of `BroadPhase.elements`.
+    """
+
+    vertex_face: np.ndarray
+    vertex_edge: np.ndarray
+    edge_edge: np.ndarray
+
+
+class BroadPhase:
+    """Finds candidates among the same elements again and again.
+
+    positions (N, 3) [m]: any shape in which neighbours are near, the rest shape for instance.
+    faces (f, 3) triangles, edges (e, 2): further edges, such as fibers; sides of triangles are
+    edges by themselves.  fixed: particles that never move (indices or mask): pairs of them alone
+    are left out.
+    """
+
+    def __init__(self, positions: Any, edges: Any = (), faces: Any = (), fixed: Any = ()) -> None:
+        x = as_numbers("positions", positions)
+        if x.ndim != 2 or x.shape[1] != 3:
+            raise InputError(f"positions have shape {x.shape}, but (N, 3) is needed")
+        triangles, lines = as_elements("face", faces, 3), as_elements("edge", edges, 2)
+        require_below("face", triangles, len(x))
+        require_below("edge", lines, len(x))
+        if len(triangles) + len(lines) == 0:
+            raise InputError("there is nothing to collide: give faces=, edges= or both")
+        load_ipctk()
+        self.elements: Elements = elements(x, triangles, lines)
+        self.held = np.zeros(len(x), dtype=bool)
+        self.held[as_indices("fixed", fixed, len(x))] = True
+        self._room = np.full((3, 1), len(self.elements.edges.corners))  # only speed depends on it
+
+    def candidates(self, x: Any, radius: float, move: Any = None) -> Candidates:
+        """Every pair of elements closer than 2 radius [m] at x (N, 3), or on the straight way
+        from x to x + move (N, 3) [m]; and others whose boxes overlap."""
+        count = self.elements.count
+        x = as_numbers("positions", x, (count, 3))
+        r = as_number("radius", radius, least=0.0)
+        end = x if move is None else x + as_numbers("move", move, (count, 3))
+        boxes = np.empty((count, 6))
+        boxes[:, :3], boxes[:, 3:] = np.minimum(x, end) - r, np.maximum(x, end) + r
+        start, vertices = self.elements.vertices.start, self.elements.vertices.corners[:, 0]
+        points = (start, vertices, boxes[vertices], self.held)
+        edges = self._boxed(self.elements.edges, boxes)
+        faces = self._boxed(self.elements.faces, boxes)
+        patches = _union(_around(edges[2], edges[0]), _around(faces[2], faces[0]))
+        pairs = cpu.patch_pairs(overlapping(_blocks(patches)), BLOCK, patches)
+        strands = (np.maximum(edges[0], self.elements.loose), *edges[1:])
+        return Candidates(
+            cpu.vertex_element_pairs(pairs, patches, points, faces, self._room[0]),
+            cpu.vertex_element_pairs(pairs, patches, points, strands, self._room[1]),
+            cpu.edge_edge_pairs(pairs, patches, edges, self._room[2]),
+        )
+
+    def _boxed(self, kind: Kind, boxes: Array) -> tuple[Array, Array, Array, Array]:
+        """start, corners, boxes and which are fixed, as the kernels want them."""
+        out = np.empty((len(kind.corners), 6))
+        cpu.element_boxes(boxes, kind.corners, out)
+        return kind.start, kind.corners, out, np.all(self.held[kind.corners], axis=1)
+
+
+class Stencils(NamedTuple):
+    """Particles of pairs that may touch; the first one of vertex_face, vertex_edge, the first two
+    of edge_edge, against the others.  (m, 4), (k, 3) and (l, 4)."""
+
+    vertex_face: np.ndarray
+    vertex_edge: np.ndarray
+    edge_edge: np.ndarray
+
+
+def candidates(
+    vertices: Any, edges: Any, faces: Any, radius: float, *, fixed: Any = ()
+) -> Stencils:
+    """Pairs of elements closer than 2 radius [m], and others near; BroadPhase for repeated use."""
+    broad = BroadPhase(vertices, edges, faces, fixed)
+    found, lines = broad.candidates(vertices, radius), broad.elements.edges.corners
+    triangles = broad.elements.faces.corners
+    return Stencils(
+        np.hstack([found.vertex_face[:, :1], triangles[found.vertex_face[:, 1]]]),
+        np.hstack([found.vertex_edge[:, :1], lines[found.vertex_edge[:, 1]]]),
+        np.hstack([lines[found.edge_edge[:, 0]], lines[found.edge_edge[:, 1]]]),
+    )
+
+
+def overlapping(boxes: Array) -> np.ndarray:
+    """Pairs (m, 2) of uint32, p <= q, of boxes (n, 6) that overlap (at least those: ipctk rounds
+    outwards to single precision), sorted; every box with itself.
+
+    Each box is handed over as the edge between its corners: ipctk boxes edges.
+    """
+    ipctk = load_ipctk()
+    boxes = as_numbers("boxes", boxes)
+    count = len(boxes)
+    corners = np.asfortranarray(boxes.reshape(-1, 3))
+    ends = np.asfortranarray(np.arange(2 * count, dtype=np.int32).reshape(-1, 2))
+    tree = ipctk.LBVH()
+    tree.build(corners, ends, np.asfortranarray(np.empty((0, 3), dtype=np.int32)), 0.0)
+    found = tree.detect_edge_edge_candidates()
+    p, q = (
+        np.fromiter(map(attrgetter(name), found), dtype=np.int64, count=len(found))
+        for name in ("edge0_id", "edge1_id")
+    )
+    itself = np.arange(count)
+    keys = np.concatenate([np.minimum(p, q) * count + np.maximum(p, q), itself * (count + 1)])
+    keys.sort()  # threads hand pairs over in any order; results must not depend on it
+    return np.stack([keys // count, keys % count], axis=1).astype(np.uint32)
+
+
+def _around(boxes: Array, start: np.ndarray) -> Array:
+    """Boxes (p, 6) around runs of boxes."""
+    out = np.empty((len(start) - 1, 6))
+    cpu.run_boxes(boxes, start, out)
+    return out
+
+
+def _union(a: Array, b: Array) -> Array:
+    return np.hstack([np.minimum(a[:, :3], b[:, :3]), np.maximum(a[:, 3:], b[:, 3:])])
+
+
+def _blocks(patches: Array) -> Array:
+    """Boxes (b, 6) of runs of BLOCK patches."""
+    return _around(patches, np.append(np.arange(0, len(patches), BLOCK), len(patches)))
+
+
+def load_ipctk() -> Any:
+    try:
+        import ipctk
+    except ImportError:
+        raise InputError(
+            "contact between meshes needs ipctk: pip install 'stiffly[contact]'"
+        ) from None
+    return ipctk
+
+
+def require_below(name: str, corners: np.ndarray, count: int) -> None:
+    """InputError names the first element with a corner that does not exist."""
+    bad = (corners >= count).any(axis=1)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise InputError(
+            f"{name} {k} {tuple(int(i) for i in corners[k])}: there are only {count} particles; "
+            f"number them 0 to {count - 1}"
+        )

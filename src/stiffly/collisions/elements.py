@@ -1,0 +1,129 @@
+"""What can touch: vertices, edges and triangles in patches, and who is whose neighbour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from ..meshes.topology import components, rows_in, triangle_edges
+
+PATCH = 8  # triangles (or loose edges) of a patch
+MORTON_BITS = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Elements of one kind, patch after patch: start (p + 1,), corners (m, c) particles."""
+
+    start: np.ndarray
+    corners: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """What collides among N particles.  Edges without a triangle are loose (fibers).
+
+    Every patch owns a run of vertices, of edges and of triangles: either triangles and what
+    belongs to them, or loose edges (then the edges are the last ones, from `loose` on).
+    sides (f, 3): edges of each triangle, side k facing corner k.
+    opposite_start (e + 1,), opposite: the corners of triangles that face each edge.
+    ring_start (N + 1,), ring: of each vertex the other ends of its edges.
+    piece (N,): number of the connected piece.
+    """
+
+    count: int
+    vertices: Kind
+    edges: Kind
+    faces: Kind
+    loose: int
+    sides: np.ndarray
+    opposite_start: np.ndarray
+    opposite: np.ndarray
+    ring_start: np.ndarray
+    ring: np.ndarray
+    piece: np.ndarray
+
+
+def elements(x: Array, faces: np.ndarray, edges: np.ndarray) -> Elements:
+    """From triangles (f, 3) and further edges (m, 2), checked by `broad_phase`.
+
+    x (N, 3): the rest shape, since elements that are neighbours there stay so.  Triangles follow a
+    Morton curve through their centres, PATCH to a patch, then the loose edges likewise; edges and
+    vertices go to the first patch that uses them.
+    """
+    own = triangle_edges(faces) if len(faces) else np.empty((0, 2), dtype=np.int64)
+    loose = np.unique(np.sort(edges, axis=1), axis=0)
+    loose = loose[~rows_in(loose, own)] if len(own) else loose
+    _, once = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
+    faces = faces[np.sort(once)]
+    faces = faces[np.argsort(morton(x[faces].mean(axis=1)), kind="stable")]
+    loose = loose[np.argsort(morton(x[loose].mean(axis=1)), kind="stable")]
+    patch = np.arange(len(faces)) // PATCH
+    first = 1 + int(patch.max(initial=-1))
+    strand = first + np.arange(len(loose)) // PATCH
+    count = max(first, 1 + int(strand.max(initial=-1)))
+    sides = _sides(faces, own)
+    owner = np.full(len(own), count)
+    np.minimum.at(owner, sides.ravel(), np.repeat(patch, 3))
+    order = np.argsort(owner, kind="stable")
+    sides = np.argsort(order)[sides]
+    every = np.concatenate([own[order], loose])
+    user = np.full(len(x), count)
+    np.minimum.at(user, faces.ravel(), np.repeat(patch, 3))
+    np.minimum.at(user, loose.ravel(), np.repeat(strand, 2))
+    used = np.unique(every)
+    used = used[np.argsort(user[used], kind="stable")]
+    kinds = (
+        _kind(user[used], used[:, None], count),
+        _kind(np.concatenate([owner[order], strand]), every, count),
+        _kind(patch, faces, count),
+    )
+    both = np.concatenate([every, every[:, ::-1]])
+    return Elements(
+        len(x),
+        *kinds,
+        len(own),
+        sides.astype(np.uint32),
+        *_grouped(sides.ravel(), faces.ravel(), len(every)),
+        *_grouped(both[:, 0], both[:, 1], len(x)),
+        components(len(x), every),
+    )
+
+
+def _kind(patch: np.ndarray, corners: np.ndarray, count: int) -> Kind:
+    start = np.searchsorted(patch, np.arange(count + 1))
+    return Kind(start.astype(np.int64), np.ascontiguousarray(corners, dtype=np.uint32))
+
+
+def _sides(faces: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Number of the edge that faces each corner (f, 3); edges are sorted."""
+    base = 1 + int(faces.max(initial=0))
+    keys = edges[:, 0] * base + edges[:, 1]
+    columns = [np.sort(faces[:, pair], axis=1) for pair in ([1, 2], [2, 0], [0, 1])]
+    return np.stack([np.searchsorted(keys, c[:, 0] * base + c[:, 1]) for c in columns], axis=1)
+
+
+def _grouped(rows: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """start (count + 1,), and the values of each row one after the other, in their order."""
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
+    order = np.argsort(rows, kind="stable")
+    return start.astype(np.uint32), values[order].astype(np.uint32)
+
+
+def morton(points: Array) -> np.ndarray:
+    """Numbers along a Z-shaped curve (Morton 1966): points near on it are near in space."""
+    if len(points) == 0:
+        return np.empty(0, dtype=np.uint64)
+    low, extent = points.min(axis=0), float(np.ptp(points, axis=0).max())
+    if not np.isfinite(extent):
+        raise InputError("positions are too far apart: their differences must be finite")
+    cells = (points - low) * ((2**MORTON_BITS - 1) / (extent or 1.0))
+    code = np.zeros(len(points), dtype=np.uint64)
+    for axis in range(3):
+        bits = cells[:, axis].astype(np.uint64)
+        for b in range(MORTON_BITS):
+            code |= ((bits >> np.uint64(b)) & np.uint64(1)) << np.uint64(3 * b + axis)
+    return code

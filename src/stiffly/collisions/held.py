@@ -1,0 +1,136 @@
+"""Contact that holds: what touches sticks to the surface until it is pulled off."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ..bodies.attachments import PointTies
+from ..bodies.checks import as_number
+from ..bodies.part import Particles
+from ..bodies.pattern import BlockPattern
+from ..contracts import Array, Power
+from .motion import Frame
+from .shapes import Surface, as_shapes, free_particles
+
+
+class Held:
+    """Particles that touch are tied to where they touched, E = sum k/2 |x - p|^2.
+
+    Michels, Sobottka, Weber 2014, Sec. 5.3 (bouncing tori): a particle that comes close to the
+    floor is held fixed there; the body is compressed and throws itself off.  Here a particle that
+    is closer than `margin` [m] to a shape after a step, and moves towards it, is tied to the point
+    p where it is then, so that nothing is stored at first.  It is released after the step in which
+    the tie has begun to pull it back, (x - p).n > 0, on its way out.  What the tie has stored along
+    the normal by then is given back as velocity, as if it had let go at p; what it stores along the
+    surface is dissipated.  stiffness k [N/m]: one number; particles: indices or a mask, default
+    all.  The points move along with their shape, which is counted as added.
+    """
+
+    name = "contact"
+
+    def __init__(
+        self, shapes: Any, stiffness: float, particles: Any = None, *, margin: float = 0.0
+    ) -> None:
+        self.shapes, self.particles = as_shapes(shapes), particles
+        self.stiffness = as_number("contact stiffness", stiffness, above=0.0)
+        self.margin = as_number("contact margin", margin, least=0.0)
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        return np.empty((0, 2), dtype=np.int64)
+
+    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedHeld:
+        own = free_particles("contact", self.particles, particles.count, pattern)
+        return PreparedHeld(self, own, particles.mass[own], pattern)
+
+
+class PreparedHeld(PointTies):
+    """Which of its particles are tied, to which shape, and where in that shape's own frame."""
+
+    def __init__(self, config: Held, own: np.ndarray, mass: Array, pattern: BlockPattern) -> None:
+        super().__init__(config.stiffness, pattern, linear=False)
+        self._config, self._own, self._mass = config, own, mass
+        self._forget()
+
+    def _forget(self) -> None:
+        self._holder = np.full(self._own.size, -1)  # index of the shape, -1 where free
+        self._home = np.zeros((self._own.size, 3))
+        self._surfaces: list[Surface] = []
+        self._tie_held([shape.frame(0.0) for shape in self._config.shapes])
+
+    def fresh(self) -> PreparedHeld:
+        new = copy.copy(self)
+        new._forget()
+        return new
+
+    def begin(self, t: float, x: Array, v: Array) -> None:
+        self._catch(self._see(t, x), x, v, np.ones(self._own.size, dtype=bool))
+        self._tie_held([surface.frame for surface in self._surfaces])
+
+    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        surfaces, free = self._see(t, x), self._holder < 0
+        stored, returned = self._let_go(surfaces, x, v)
+        before = self.energy(x) - stored
+        self._catch(surfaces, x, v, free)  # not what has just been let go
+        self._tie_held([shape.frame(t + 0.5 * h) for shape in self._config.shapes])
+        added = self.energy(x) - before - returned  # the System will see it come back as motion
+        return Power(added=added, dissipated=stored - returned)
+
+    def _see(self, t: float, x: Array) -> list[Surface]:
+        own = x[self._own]
+        self._surfaces = [shape.surface(t, own) for shape in self._config.shapes]
+        return self._surfaces
+
+    def _let_go(self, surfaces: list[Surface], x: Array, v: Array) -> tuple[float, float]:
+        """Frees the particles that leave; energies [J] that their ties had stored, and that
+        these particles got back: m/2 u^2 grows by k/2 s^2, u and s along the normal."""
+        own, stored, returned = x[self._own], 0.0, 0.0
+        energies = np.zeros(self._own.size)
+        energies[self._holder >= 0] = self.energies(x)  # ties are in the order of own
+        for index, surface in enumerate(surfaces):
+            rows = np.flatnonzero(self._holder == index)
+            n, relative = surface.normals(own, rows), self._relative(surface, own, rows, v)
+            s = np.einsum("ij,ij->i", own[rows] - surface.frame.points(self._home[rows]), n)
+            u = np.einsum("ij,ij->i", relative, n)
+            leaves = (s > 0.0) & (u >= 0.0)
+            rows, n, s, u = rows[leaves], n[leaves], s[leaves], u[leaves]
+            faster = np.sqrt(u * u + self._stiffness * s * s / self._mass[rows])
+            v[self._own[rows]] += (faster - u)[:, None] * n
+            stored += float(energies[rows].sum())
+            returned += 0.5 * self._stiffness * float(s @ s)
+            self._holder[rows] = -1
+        return stored, returned
+
+    def _relative(self, surface: Surface, own: Array, rows: np.ndarray, v: Array) -> Array:
+        """Velocities (k, 3) of those particles seen from the surface."""
+        return v[self._own[rows]] - surface.velocities(own, rows)
+
+    def _catch(self, surfaces: list[Surface], x: Array, v: Array, free: np.ndarray) -> None:
+        own, margin = x[self._own], self._config.margin
+        for index, surface in enumerate(surfaces):
+            rows = np.flatnonzero(free & (self._holder < 0) & (surface.distances(own) < margin))
+            relative = self._relative(surface, own, rows, v)
+            inward = np.einsum("ij,ij->i", relative, surface.normals(own, rows)) <= 0.0
+            rows = rows[inward]
+            self._holder[rows] = index
+            self._home[rows] = surface.frame.home(own[rows])
+
+    def _tie_held(self, frames: list[Frame]) -> None:
+        """Ties for what is held now, their points where the shapes' frames have taken them."""
+        held = np.flatnonzero(self._holder >= 0)
+        points = np.zeros((held.size, 3))
+        for index, frame in enumerate(frames):
+            mine = self._holder[held] == index
+            points[mine] = frame.points(self._home[held[mine]])
+        if np.array_equal(self._own[held], self.particles):
+            self.points = points
+        else:
+            self.tie(self._own[held], points)
+
+    def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
+        """penetration [m]; contacts: particles that are held."""
+        deepest = [-s.distances(x[self._own]).min(initial=0.0) for s in self._surfaces]
+        held = float(np.sum(self._holder >= 0))
+        return {"penetration": float(max(deepest, default=0.0)), "contacts": held}

@@ -1,0 +1,195 @@
+"""Shapes that bodies touch: plane, sphere, half ball; and what any other shape must offer.
+
+A shape gives, for the middle of each step, a `Surface`: signed distance d(x) [m], negative inside,
+with |grad d| = 1.  During the step the surface stands still, so contact is a potential like any
+other.  A surface is a kind that the kernels know and rows of numbers: one row for all particles,
+or one for each.  A shape without a closed formula (a mesh, a scanned field) gives each particle
+the plane it touches, `planes(...)`, and sets `local`: such planes are renewed after every step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..bodies.checks import as_indices, as_number, as_numbers
+from ..bodies.pattern import BlockPattern
+from ..contracts import Array
+from ..errors import InputError
+from ..kernels import cpu
+from .motion import STILL, Frame, as_motion, frame_at
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """A shape where it stands during one step, for m particles in a fixed order.
+
+    kind: cpu.PLANE, cpu.SPHERE or cpu.HEMISPHERE; numbers (1, 7) or (m, 7), see kernels contact.
+    frame: where the shape is and how it moves, for friction and for what is tied to it.
+    """
+
+    kind: int
+    numbers: Array
+    frame: Frame = STILL
+
+    def distances(self, x: Array) -> Array:
+        """d (m,) [m] of all m particles at x (m, 3); inf where the surface is out of reach."""
+        d = np.empty(len(x))
+        cpu.surface_distances(x, self.kind, self.numbers, d)
+        return d
+
+    def normals(self, x: Array, rows: np.ndarray) -> Array:
+        """grad d (k, 3) of the particles rows (k,), x (m, 3) being all of them."""
+        n = np.empty((len(rows), 3))
+        cpu.surface_normals(x, rows.astype(np.uint32), self.kind, self.numbers, n)
+        return n
+
+    def velocities(self, x: Array, rows: np.ndarray) -> Array:
+        """(k, 3) [m/s] of the shape's material where those particles are."""
+        return self.frame.velocities(x[rows])
+
+
+class Shape(Protocol):
+    """moving: its place depends on time; local: its surfaces hold near the given x only."""
+
+    moving: bool
+    local: bool
+
+    def surface(self, t: float, x: Array) -> Surface:
+        """Where it is at time t [s], for particles at x (m, 3)."""
+        ...
+
+    def frame(self, t: float) -> Frame:
+        """The same frame as that of `surface(t, x)`, for what is tied to the shape."""
+        ...
+
+
+class RigidShape:
+    """What shapes share: a motion that shifts and turns them."""
+
+    local = False
+
+    def __init__(self, motion: Any = None) -> None:
+        self.motion = as_motion(motion)
+        self.moving = motion is not None
+
+    def frame(self, t: float) -> Frame:
+        return frame_at(self.motion, t)
+
+
+def planes(points: Array, normals: Array, frame: Frame = STILL, far: Any = None) -> Surface:
+    """A plane for each particle: d = n.(x - p), points p and unit normals n (m, 3).
+
+    far (m,) mask: particles that nothing is near; their distance is infinite.
+    """
+    numbers = np.zeros((len(points), 7))
+    numbers[:, :3], numbers[:, 3:6] = normals, points
+    if far is not None:
+        numbers[far] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, np.inf)
+    return Surface(cpu.PLANE, numbers, frame)
+
+
+class Plane(RigidShape):
+    """The half space below a plane is solid: d = n.(x - point).
+
+    point (3,) [m] on it, normal (3,) pointing out of the solid (any length but zero).
+    motion: keyframes, rotation or path (see collisions.motion).
+    """
+
+    def __init__(self, point: Any, normal: Any, motion: Any = None) -> None:
+        self.point = as_numbers("plane point", point, (3,))
+        self.normal = as_direction("plane normal", normal)
+        super().__init__(motion)
+
+    def surface(self, t: float, x: Array) -> Surface:
+        frame = self.frame(t)
+        n, p = frame.directions(self.normal), frame.points(self.point)
+        return Surface(cpu.PLANE, np.array([[*n, *p, 0.0]]), frame)
+
+
+class Sphere(RigidShape):
+    """A solid ball, d = |x - centre| - radius; inside=True: the room within it, d = radius - |..|.
+
+    centre (3,) [m], radius [m]; motion: keyframes, rotation or path.
+    """
+
+    def __init__(
+        self, centre: Any, radius: float, inside: bool = False, motion: Any = None
+    ) -> None:
+        self.centre = as_numbers("sphere centre", centre, (3,))
+        self.radius = as_number("sphere radius", radius, above=0.0)
+        self.inside = bool(inside)
+        super().__init__(motion)
+
+    def surface(self, t: float, x: Array) -> Surface:
+        frame = self.frame(t)
+        side = -1.0 if self.inside else 1.0
+        numbers = np.array([[*frame.points(self.centre), self.radius, side, 0.0, 0.0]])
+        return Surface(cpu.SPHERE, numbers, frame)
+
+
+class Hemisphere(RigidShape):
+    """A solid half ball: |x - centre| <= radius on the side that axis points to.
+
+    centre (3,) [m] of its flat side, radius [m], axis (3,) from the flat side to the pole.
+    Outside, the distance to the sharp rim is that to a circle, so it is rounded; inside, it is
+    that to the nearer of cap and flat side.  motion: keyframes, rotation or path.
+    """
+
+    def __init__(
+        self, centre: Any, radius: float, axis: Any = (0.0, 0.0, 1.0), motion: Any = None
+    ) -> None:
+        self.centre = as_numbers("hemisphere centre", centre, (3,))
+        self.radius = as_number("hemisphere radius", radius, above=0.0)
+        self.axis = as_direction("hemisphere axis", axis)
+        super().__init__(motion)
+
+    def surface(self, t: float, x: Array) -> Surface:
+        frame = self.frame(t)
+        centre, axis = frame.points(self.centre), frame.directions(self.axis)
+        return Surface(cpu.HEMISPHERE, np.array([[*centre, self.radius, *axis]]), frame)
+
+
+def as_direction(name: str, value: Any) -> Array:
+    """A unit vector (3,); InputError for zero."""
+    direction = as_numbers(name, value, (3,))
+    length = float(np.linalg.norm(direction))
+    if length == 0.0:
+        raise InputError(f"{name} is zero: give a direction, e.g. (0, 0, 1)")
+    return direction / length
+
+
+def as_shapes(shapes: Any) -> list[Shape]:
+    """One shape or a list of them."""
+    given = shapes if isinstance(shapes, (list, tuple)) else [shapes]
+    if not given:
+        raise InputError("there is no shape to touch: give e.g. Plane((0, 0, 0), (0, 0, 1))")
+    for shape in given:
+        if isinstance(shape, type) or not hasattr(shape, "surface"):
+            label = shape.__name__ if isinstance(shape, type) else type(shape).__name__
+            raise InputError(
+                f"{label} is no shape: give Plane(...), Sphere(...), Hemisphere(...) or a mesh"
+            )
+    return list(given)
+
+
+def out_of_reach(count: int) -> Surface:
+    """A surface that no particle is near."""
+    zero = np.zeros((count, 3))
+    return planes(zero, zero, far=np.ones(count, dtype=bool))
+
+
+def free_particles(name: str, chosen: Any, count: int, pattern: BlockPattern) -> np.ndarray:
+    """Of the chosen particles (indices, a mask, or None: all) those that can move, sorted."""
+    every = np.arange(count) if chosen is None else as_indices(name, chosen, count)
+    return every[pattern.diagonal[every] != cpu.NO_SLOT]
+
+
+def as_stiffness(name: str, value: Any) -> Array:
+    """k > 0 [N/m]: one number, or one for every particle."""
+    stiffness = as_numbers(name, value)
+    if not np.all(stiffness > 0.0):
+        raise InputError(f"{name} must be positive, got {float(stiffness.min()):g}: give k in N/m")
+    return stiffness

@@ -1,0 +1,93 @@
+"""A closed mesh that bodies touch: a statue, a hand, anything rigid that stands or moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bodies.checks import as_elements, as_number, as_numbers
+from ..contracts import Array
+from ..kernels import cpu
+from ..meshes import Mesh, validate
+from ..meshes.topology import require_closed, sides, triangle_edges
+from .elements import morton
+from .shapes import RigidShape, Surface, planes
+
+REACH = 0.1  # of the size of the mesh
+
+
+class TriangleMesh(RigidShape):
+    """A solid bounded by triangles; each particle meets the plane at its closest point.
+
+    positions (V, 3) [m], triangles (f, 3) facing outwards: a closed surface (or several).
+    motion: keyframes, rotation or path.  The closest points are those at the end of the last
+    step: a particle should not move past an edge of the mesh within one step (see
+    docs/contact-pairs.md).  reach [m]: particles farther than this from the box around the mesh
+    are not looked at; default a tenth of its largest side, and it must be more than a particle
+    moves in a step.
+    """
+
+    local = True
+
+    def __init__(
+        self, positions: Any, triangles: Any, motion: Any = None, *, reach: float | None = None
+    ) -> None:
+        super().__init__(motion)
+        x, faces = as_numbers("mesh positions", positions), as_elements("triangle", triangles, 3)
+        mesh = Mesh(x, np.empty((0, 2), dtype=np.int64), triangles=faces)
+        require_closed("the mesh", faces)
+        validate(mesh, name="the mesh")
+        self.positions, self.triangles = x, faces
+        self._low, self._high = x.min(axis=0), x.max(axis=0)
+        size = float((self._high - self._low).max())
+        self.reach = REACH * size if reach is None else as_number("reach", reach, above=0.0)
+        faces = faces[np.argsort(morton(x[faces].mean(axis=1)), kind="stable")]
+        corners = x[faces]
+        self._tree = cpu.tree_boxes(corners.min(axis=1), corners.max(axis=1))
+        self._faces = faces.astype(np.uint32)
+        self._pseudonormals = pseudonormals(x, faces)
+
+    def distances(self, x: Array) -> Array:
+        """Signed distances (m,) [m] of points x (m, 3) from the mesh where it was given."""
+        return self._nearest(np.ascontiguousarray(x, dtype=np.float64))[2]
+
+    def surface(self, t: float, x: Array) -> Surface:
+        frame = self.frame(t)
+        home = np.ascontiguousarray(frame.home(x))
+        # written so that NaN, from a run that has diverged, is far
+        near = ((home > self._low - self.reach) & (home < self._high + self.reach)).all(axis=1)
+        points, normals = np.zeros((2, len(x), 3))
+        points[near], normals[near], _ = self._nearest(home[near])
+        return planes(frame.points(points), frame.directions(normals), frame, ~near)
+
+    def _nearest(self, p: Array) -> tuple[Array, Array, Array]:
+        points, normals = np.empty((2, len(p), 3))
+        distances = np.empty(len(p))
+        out = (points, normals, distances)
+        cpu.nearest_points(p, self.positions, self._faces, self._tree, self._pseudonormals, *out)
+        return out
+
+
+def pseudonormals(x: Array, faces: np.ndarray) -> tuple[Array, Array, Array]:
+    """Normals of triangles (f, 3), of their sides (f, 3, 3), side k facing corner k, and of
+    vertices (V, 3): the sums of the unit normals around a side, and around a vertex weighted with
+    the angles there (Baerentzen and Aanaes 2005)."""
+    a, b, c = (x[faces[:, k]] for k in range(3))
+    flat = np.cross(b - a, c - a)
+    flat /= np.linalg.norm(flat, axis=1)[:, None]
+    edges = triangle_edges(faces)
+    directed = np.sort(sides(faces), axis=1)  # all that face corner 0, then corner 1, corner 2
+    base = len(x)
+    number = np.searchsorted(
+        edges[:, 0] * base + edges[:, 1], directed[:, 0] * base + directed[:, 1]
+    )
+    around = np.zeros((len(edges), 3))
+    np.add.at(around, number, np.tile(flat, (3, 1)))
+    corner = np.zeros(x.shape)
+    for k in range(3):
+        p, q, r = (x[faces[:, (k + j) % 3]] for j in range(3))
+        u, w = q - p, r - p
+        angle = np.arctan2(np.linalg.norm(np.cross(u, w), axis=1), np.einsum("ij,ij->i", u, w))
+        np.add.at(corner, faces[:, k], angle[:, None] * flat)
+    return flat, np.ascontiguousarray(around[number].reshape(3, -1, 3).swapaxes(0, 1)), corner

@@ -1,0 +1,220 @@
+"""The trapezoidal rule with a Lagrange multiplier that makes the energy what it should be.
+
+The stage of stage.py with the weights of Newmark's average acceleration, alpha = h^2/4, beta = h/2,
+is stationary for an incremental potential; the multiplier mu adds the condition H = H_total:
+
+    r(d) + mu G(d) = 0,   c(d) = H(X, V) - H_total = 0,   X = p + d,   V = q + (2/h) d
+    r = M d - alpha f(X, V),   G = alpha dH/dd = (h/2) M V - alpha f(X, V)
+
+Hughes, Caughey, Liu, Finite-element methods for nonlinear elastodynamics which conserve energy
+(1978).  Since dr/dd = dG/dd = J = M + alpha K + beta D, Newton's bordered matrix is (1 + mu) J
+with the column and row G: two solves with one factorisation of J,
+
+    J u = r + mu G,   J w = G,   dmu = ((1 + mu) alpha c - G.u) / G.w,   dd = -(u + w dmu)/(1 + mu)
+
+Where forcing and damping act, H_total moves with the step (accounting.Target) and f is the whole
+force: then G is not quite the derivative of c, and the iteration is a quasi-Newton one.
+
+A state of the right energy always exists: the present one with v turned round.  Where the iteration
+is caught in a valley that lies too high, it starts again from there.  So the energy is exact and
+the step bounded, but neither says that the motion is right: stiff cloth gets stuck and trembles
+(Dinev, Liu, Kavan 2018, Fig. 1).  The method is here to be compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..accounting import Target
+from ..contracts import Array, Settled, State, Step, System, Work
+from ..errors import NotConverged
+from ..solvers.equation import dot, norm
+from ..solvers.failures import FactorisationError, NotPositiveDefinite
+from ..solvers.linear import Factor, factorise
+from ..solvers.newton import ARMIJO, ROUNDING
+from .energy_budget import energy_target
+from .stage import StageEquation
+
+BACKTRACKS = 30
+NEAR = 1e-3  # residual below which an indefinite J leads to the solution, not away from it
+LEAST_SHARE = 0.1  # of 1 + mu: what keeps the bordered matrix positive
+PENALTY = 1.5
+
+
+class _Point(NamedTuple):
+    """d and mu, with R = r + mu G, G and the energy error c [J]; errors relative to their scales.
+
+    merit: the larger of |R| / scale and |c| / (energy in motion), each over the tolerance: 1 is
+    good enough.
+    """
+
+    d: Array
+    mu: float
+    R: Array
+    G: Array
+    c: float
+    target: Target
+    residual: float
+    merit: float
+    conserving: bool
+
+
+@dataclass(frozen=True)
+class EnergyLagrange:
+    """tolerance: relative, of the equations and of the energy in motion."""
+
+    tolerance: float = 1e-9
+    max_iterations: int = 100
+
+    name: ClassVar[str] = "energy-lagrange"
+    order: ClassVar[int] = 2
+    adaptive: ClassVar[bool] = False
+
+    def start(self, system: System, state: State) -> Target:
+        return energy_target(system, state, self)
+
+    def resume(self, system: System, state: State, memory: Target, settled: Settled) -> Target:
+        return memory.settled(settled)
+
+    def step(self, system: System, state: State, h: float, memory: Target) -> Step:
+        solve = _Solve(self, system, state, h, memory)
+        point = solve.run()
+        notes = {
+            "residual": point.residual,
+            "under_solved": point.merit > 1.0,
+            "multiplier": point.mu,
+            "energy_error": point.c,
+        }
+        return Step(solve.equation.state(point.d), point.target, solve.work, notes=notes)
+
+
+class _Solve:
+    """One step: the bordered Newton iteration."""
+
+    def __init__(
+        self, method: EnergyLagrange, system: System, state: State, h: float, target: Target
+    ) -> None:
+        self._method, self._system, self._state, self._h = method, system, state, h
+        self._target = target
+        self._before = system.energy(state)
+        a = system.acceleration(state)
+        self._alpha = 0.25 * h * h
+        self.equation = StageEquation(
+            system,
+            state.t + h,
+            p=state.x + h * state.v + self._alpha * a,
+            q=state.v + (0.5 * h) * a,
+            alpha=self._alpha,
+            beta=0.5 * h,
+            travel=h * state.v,
+        )
+        # as if the acceleration stayed what it is; the state itself with its velocity turned round,
+        # which has the right energy for certain
+        self._starts = (self._alpha * a, state.x - self.equation.origin)
+        self.work = Work(force_evaluations=1)
+
+    def run(self) -> _Point:
+        ends = []
+        for first in self._starts:
+            point = self._iterate(first)
+            if point.merit <= 1.0:
+                return point
+            ends.append(point)
+        # the equations may be left unsolved, and the step says so; the energy may not
+        best = min(ends, key=lambda point: (not point.conserving, point.residual))
+        if not best.conserving:
+            raise self._failure(f"residual {best.residual:.0e}, energy error {best.c:.1e} J")
+        return best
+
+    def _iterate(self, first: Array) -> _Point:
+        point = self._evaluate(first, 0.0)
+        for _ in range(self._method.max_iterations):
+            if point.merit <= 1.0:
+                break
+            if not math.isfinite(point.merit):
+                raise self._failure("a force that is not finite")
+            exact = point.residual < NEAR
+            better = self._advance(point, *self._direction(point, exact))
+            if better is None and exact:
+                better = self._advance(point, *self._direction(point, False))
+            if better is None:
+                break
+            point = better
+        return point
+
+    def _evaluate(self, d: Array, mu: float) -> _Point:
+        system, equation, target = self._system, self.equation, self._target
+        self.work += Work(force_evaluations=1)
+        new, r = equation.state(d), equation.residual(d)
+        M_d, M_v = system.mass.apply(d), system.mass.apply(new.v)
+        G = r - M_d + (0.5 * self._h) * M_v
+        R = r + mu * G
+        energies = system.energy(new)
+        target = target.after(system, self._state, new)
+        c = float(sum(energies.values())) - target.value
+        moved = sum(abs(value - self._before[name]) for name, value in energies.items())
+        # below this, sums of the energies are rounding
+        noise = ROUNDING * sum(abs(value) for value in energies.values())
+        allowed = self._method.tolerance * (energies["kinetic"] + moved) + noise
+        scale = equation.scale(d)
+        residual = norm(R) / scale if scale > 0.0 else norm(R)
+        excess = abs(c) / allowed if c != 0.0 else 0.0
+        merit = max(residual / self._method.tolerance, excess)
+        return _Point(d, mu, R, G, c, target, residual, merit, excess <= 1.0)
+
+    def _direction(self, point: _Point, exact: bool) -> tuple[Array, float]:
+        """The step in d and mu of Newton's method."""
+        border = np.stack([point.R, point.G], axis=1)
+        try:
+            u, w = np.ascontiguousarray(self._factor(point.d, exact).solve(border).T)
+        except FactorisationError as failure:
+            raise self._failure(f"a tangent that cannot be factorised ({failure})") from None
+        self.work += Work(tangents=1, factorizations=1, linear_solves=2, newton_iterations=1)
+        share = max(1.0 + point.mu, LEAST_SHARE)
+        Gw, wanted = dot(point.G, w), share * self._alpha * point.c - dot(point.G, u)
+        dmu = wanted / Gw if Gw != 0.0 else 0.0  # nothing moves: nothing to enforce
+        return -(u + dmu * w) / share, dmu
+
+    def _factor(self, d: Array, exact: bool) -> Factor:
+        """J; less its negative stiffness where it is indefinite, far off, and the system can."""
+        tangent = self.equation.linearise(d)
+        if not tangent.symmetric or (exact and not tangent.definite):
+            return factorise(tangent.matrix(0.0), symmetric=False)
+        try:
+            return factorise(tangent.matrix(0.0), cautious=not tangent.definite)
+        except NotPositiveDefinite:
+            convex = tangent.convex()
+            if convex is None:
+                return factorise(tangent.matrix(0.0), symmetric=False)
+            return factorise(convex.matrix(0.0), cautious=True)
+
+    def _advance(self, point: _Point, dd: Array, dmu: float) -> _Point | None:
+        """The first of full, half, quarter, ... steps that makes progress; None if none does.
+
+        Progress: a lower merit, or less of Phi + nu |c|, Phi being the incremental potential whose
+        change is taken from its slopes r.dd at both ends (see solvers/newton.py).  With nu above
+        |mu| the step descends on that sum (Nocedal, Wright, Numerical Optimization, Sec. 18.4).
+        """
+        nu = PENALTY * max(abs(point.mu + dmu), abs(point.mu)) * self._alpha
+        slope, share = dot(point.R - point.mu * point.G, dd), 1.0
+        for _ in range(BACKTRACKS):
+            trial = self._evaluate(point.d + share * dd, point.mu + share * dmu)
+            if trial.merit < point.merit:
+                return trial
+            ahead = dot(trial.R - trial.mu * trial.G, dd)
+            rise = 0.5 * share * (slope + ahead) + nu * (abs(trial.c) - abs(point.c))
+            if rise <= ARMIJO * share * min(slope - nu * abs(point.c), 0.0):
+                return trial
+            share *= 0.5
+        return None
+
+    def _failure(self, cause: str) -> NotConverged:
+        return NotConverged(
+            f"energy-lagrange stopped at {cause} after {self.work.newton_iterations} iterations at "
+            f"t = {self.equation.time:.6g} s: no state nearby has the energy asked for; try a "
+            "smaller step"
+        )

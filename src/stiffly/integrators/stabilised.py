@@ -1,0 +1,320 @@
+"""Any integrator, kept at the energy it should have.
+
+Dinev, Liu, Kavan 2018, Algorithm 1, which does this for implicit midpoint.  After a step of the
+base method, the energy is compared with the target H_total = initial + added - dissipated:
+
+    too high:  x+ = (1 - a) x_base + a x_BE,   v+ alike,   backward Euler started from the base
+    too low:   x+ = (1 - a) x_base + a x_FE,   v+ alike,   forward Euler
+
+with the share a that brings |E + K - H_total| below `tolerance` times the energy that is free to
+move.  alpha = a above, -a below; 0 where the base is good as it is.  If backward Euler overshoots
+as well, the lower of the two is taken and the surplus leaves in later steps.  A step in which a
+solver does not converge is halved; one whose end is not finite is a step of backward Euler.
+
+The yardstick differs from the paper's, H itself at the start of the step: with gravity, H has no
+zero, and a share of it means nothing.  Here it is the kinetic energy plus, for every part, what it
+stores above the least it ever stored (docs/decisions/0008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..accounting import Target
+from ..contracts import Integrator, Settled, State, Step, System, Work
+from ..errors import Diverged, InputError, NotConverged
+from ..solvers.local_global import LocalGlobal
+from ..solvers.newton import Newton
+from .bdf import Bdf1
+from .blend import Candidate, search
+from .euler import ForwardEuler
+from .midpoint import Midpoint
+
+HALVINGS = 10
+PASSES = 10  # of one local/global iteration each, until the energy is low enough
+LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterwards
+
+
+class StabilisedMemory(NamedTuple):
+    """Memories of the three methods, the target, and the least energy each part has stored.
+
+    energies: of the state the last step ended in; None where it has changed since.
+    """
+
+    base: Any
+    dissipate: Any
+    inject: Any
+    target: Target
+    lowest: Mapping[str, float]
+    energies: Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class Stabilised:
+    """base: an integrator or its name; dissipate: lowers the energy; inject: raises it.
+
+    tolerance: of the energy free to move (see above); smaller follows the target more closely.
+    Without `dissipate`, backward Euler with the solver of the base: Newton, or one local/global
+    iteration.
+    """
+
+    base: Any = field(default_factory=Midpoint)
+    dissipate: Any = None
+    inject: Any = field(default_factory=ForwardEuler)
+    tolerance: float = 0.01
+
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("base", "dissipate", "inject"):
+            object.__setattr__(self, name, _as_integrator(name, getattr(self, name)))
+        if isinstance(self.base, Stabilised):
+            raise InputError("the base is stabilised already: give the method inside it")
+        if self.dissipate is None:
+            object.__setattr__(self, "dissipate", _backward_euler(self.base))
+        if not 0.0 < self.tolerance <= 1.0:
+            raise InputError(
+                f"stabiliser tolerance {self.tolerance} is outside (0, 1]: try 0.01 (one percent)"
+            )
+
+    @property
+    def name(self) -> str:
+        return f"stabilised:{getattr(self.base, 'name', type(self.base).__name__)}"
+
+    @property
+    def order(self) -> int:
+        return self.base.order
+
+    @property
+    def passes(self) -> int:
+        """One iteration of backward Euler is enough for most steps; where not, there are more."""
+        return PASSES if _iterates(self.dissipate) else 1
+
+    @property
+    def remedy(self) -> str:
+        return getattr(self.base, "remedy", "try a smaller step")
+
+    def start(self, system: System, state: State) -> StabilisedMemory:
+        if not getattr(system, "energetic", True):
+            raise InputError(
+                f"{self.name} steers by the energy, but this system's force has no potential: "
+                "give SecondOrder(..., potential=U)"
+            )
+        methods = (self.base, self.dissipate, self.inject)
+        target = Target.start(system, state)
+        if not np.isfinite(target.value):
+            raise InputError(
+                f"{self.name} steers by the energy, but this system's is not finite at the start: "
+                "check its positions and its potential"
+            )
+        starts = (method.start(system, state) for method in methods)
+        energies = system.energy(state)
+        return StabilisedMemory(*starts, target, energies, energies)
+
+    def resume(
+        self, system: System, state: State, memory: StabilisedMemory, settled: Settled
+    ) -> StabilisedMemory:
+        """The target moves with what happened between the steps."""
+        return memory._replace(
+            base=_resumed(self.base, system, state, memory.base, settled),
+            dissipate=_resumed(self.dissipate, system, state, memory.dissipate, settled),
+            inject=_resumed(self.inject, system, state, memory.inject, settled),
+            target=memory.target.settled(settled),
+            energies=None,
+        )
+
+    def step(self, system: System, state: State, h: float, memory: StabilisedMemory) -> Step:
+        return self._step(system, state, h, memory, HALVINGS)
+
+    def _step(
+        self, system: System, state: State, h: float, memory: StabilisedMemory, halvings: int
+    ) -> Step:
+        last = halvings == 0
+        try:
+            return _Correction(self, system, state, h, memory).run(give_up=last)
+        except NotConverged:  # two steps of half the size
+            if last:
+                raise
+        first = self._step(system, state, 0.5 * h, memory, halvings - 1)
+        second = self._step(system, first.state, 0.5 * h, first.memory, halvings - 1)
+        notes = {
+            **second.notes,
+            "alpha": max(first.notes["alpha"], second.notes["alpha"], key=abs),
+            "halvings": 1 + first.notes.get("halvings", 0) + second.notes.get("halvings", 0),
+        }
+        work = first.work + second.work + Work(rejected_steps=1)
+        return Step(second.state, second.memory, work, notes=notes)
+
+
+class _Correction:
+    """One step: the base, its energy, and the blend that mends it."""
+
+    def __init__(
+        self, method: Stabilised, system: System, state: State, h: float, memory: StabilisedMemory
+    ) -> None:
+        self.method, self.system, self.state, self.h = method, system, state, h
+        self.memory, self.work = memory, Work()
+        self.evaluations, self.band = 0, 0.0
+        self.target = memory.target
+
+    def run(self, give_up: bool) -> Step:
+        """give_up: the base may be left out where it does not converge."""
+        base = self._base(give_up)
+        if base is None:  # what forces would have done along it is unknown: the target stays
+            return self._finish(self._backward(None), 1.0, {"base_failed": True})
+        self.target = self.memory.target.after(self.system, self.state, base.state)
+        first = self._candidate(base.state)
+        notes = dict(base.notes)
+        self.band = band = self.method.tolerance * self._free_energy(first)
+        if abs(first.error) <= band:
+            return self._finish(first, 0.0, notes)
+        if not first.error <= 0.0:  # also where it is not a number
+            return self._finish(*self._lower(first, band), notes)
+        return self._finish(*self._raise(first, band), notes)
+
+    # ------------------------------------------------------------------ the three methods
+
+    def _base(self, give_up: bool) -> Step | None:
+        """None where the base cannot take this step at all."""
+        try:
+            taken = self.method.base.step(self.system, self.state, self.h, self.memory.base)
+        except NotConverged:
+            if give_up:
+                return None
+            raise
+        except (Diverged, np.linalg.LinAlgError):
+            return None
+        except ValueError:  # matrix functions refuse what is not finite
+            if np.all(np.isfinite(self.system.force(self.state))):
+                raise
+            return None
+        self.work += taken.work
+        if not np.isfinite(taken.state.x.dot(taken.state.v)):
+            return None
+        self.memory = self.memory._replace(base=taken.memory)
+        return taken
+
+    def _backward(self, guess: State | None) -> Candidate:
+        dissipate, memory = self.method.dissipate, self.memory.dissipate
+        extra = {"guess": guess} if isinstance(dissipate, Bdf1) else {}
+        taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
+        self.work += taken.work
+        self.memory = self.memory._replace(dissipate=taken.memory)
+        return self._candidate(taken.state)
+
+    def _lower(self, first: Candidate, band: float) -> tuple[Candidate, float]:
+        """Too much energy: towards backward Euler."""
+        # from far off, backward Euler would find another of its solutions, as far off
+        near = first.error * self.method.tolerance <= band
+        last = self._backward(first.state if near else None)
+        for _ in range(self.method.passes - 1):
+            if last.error <= band:
+                break
+            last = self._backward(last.state)
+        if last.error > band:  # both overshoot: later steps take the rest
+            return (last, 1.0) if not last.error > first.error else (first, 0.0)
+        if not np.isfinite(first.error):
+            return last, 1.0
+        return self._blend(first, last, band)
+
+    def _raise(self, first: Candidate, band: float) -> tuple[Candidate, float]:
+        """Too little: towards forward Euler."""
+        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
+        self.work += taken.work
+        last = self._candidate(taken.state)
+        if last.error < -band:  # neither has enough
+            best, share = (last, 1.0) if last.error > first.error else (first, 0.0)
+        else:
+            best, share = self._blend(first, last, band)
+        return best, -share
+
+    # ------------------------------------------------------------------ energies
+
+    def _candidate(self, s: State) -> Candidate:
+        self.evaluations += 1
+        energies = self.system.energy(s)
+        return Candidate(s, energies, float(sum(energies.values())) - self.target.value)
+
+    def _free_energy(self, first: Candidate) -> float:
+        """Kinetic energy before the step, and what the parts stored above their least; what was
+        too much then is not counted."""
+        now = self.memory.energies
+        if now is None:
+            now = self.system.energy(self.state)
+        surplus = float(sum(now.values())) - self.memory.target.value
+        total = now["kinetic"] - max(surplus, 0.0)
+        for name, value in now.items():
+            if name != "kinetic":
+                total += value - min(self.memory.lowest.get(name, value), value,
+                                     _finite(first.energies[name], value))  # fmt: skip
+        return max(total, 0.0)
+
+    def _blend(self, first: Candidate, last: Candidate, band: float) -> tuple[Candidate, float]:
+        """The share of `last` at which the error is within the band."""
+        a, b = first.state, last.state
+
+        def at(share: float) -> Candidate:
+            x = (1.0 - share) * a.x + share * b.x
+            return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v))
+
+        return search(at, first, last, band)
+
+    def _finish(self, best: Candidate, alpha: float, notes: dict[str, Any]) -> Step:
+        lowest = {
+            name: min(_finite(value, np.inf), self.memory.lowest.get(name, np.inf))
+            for name, value in best.energies.items()
+        }
+        target = self.target
+        if alpha != 0.0:  # the work of forces along the accepted step, not the base's
+            target = self.memory.target.after(self.system, self.state, best.state)
+        memory = self.memory._replace(target=target, lowest=lowest, energies=best.energies)
+        notes = {
+            **notes,
+            "alpha": alpha,
+            "energy_error": float(sum(best.energies.values())) - target.value,
+            "energy_band": self.band,
+            "energy_evaluations": self.evaluations,
+        }
+        return Step(best.state, memory, self.work, notes=notes)
+
+
+def _finite(value: float, otherwise: float) -> float:
+    return value if np.isfinite(value) else otherwise
+
+
+def _resumed(method: Any, system: System, state: State, memory: Any, settled: Settled) -> Any:
+    resume = getattr(method, "resume", None)
+    if resume is None:
+        return method.start(system, state)
+    return resume(system, state, memory, settled)
+
+
+def _backward_euler(base: Integrator) -> Bdf1:
+    """With the base's solver; from a good start one local/global iteration is enough (Sec. 4.2)."""
+    if _iterates(base):
+        return Bdf1(solver=LocalGlobal(iterations=1))
+    return Bdf1(solver=Newton(tolerance=LOOSE))
+
+
+def _iterates(method: Any) -> bool:
+    """Solved by a fixed number of local/global iterations."""
+    return isinstance(getattr(method, "solver", None), LocalGlobal)
+
+
+def _as_integrator(role: str, given: Any) -> Any:
+    if isinstance(given, str):
+        from . import integrator  # names are known one floor up
+
+        return integrator(given)
+    if given is None and role == "dissipate":
+        return None
+    if not (hasattr(given, "step") and hasattr(given, "start")):
+        raise InputError(
+            f"stabiliser: {role} {given!r} is no integrator: give a name such as 'midpoint', or "
+            "an integrator"
+        )
+    return given

@@ -1,0 +1,77 @@
+"""Several equal steps of a base method in one: the usual answer to instability, at its price.
+
+The yardstick of Dinev, Liu, Kavan 2018, Table 2, who substep implicit midpoint.  Frames, damping
+between the steps and contact detection see one step of size h; forces are evaluated all along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..contracts import Integrator, Settled, State, Step, System, Work
+from ..errors import InputError
+
+
+@dataclass(frozen=True)
+class Substeps:
+    """base: any integrator with steps of fixed size; count: of its steps in one of these."""
+
+    base: Integrator
+    count: int
+
+    adaptive = False
+
+    def __post_init__(self) -> None:
+        if not (hasattr(self.base, "step") and hasattr(self.base, "start")):
+            raise InputError(f"substeps: base {self.base!r} is no integrator: give e.g. Midpoint()")
+        if not (isinstance(self.count, int) and self.count >= 1):
+            raise InputError(f"substeps: count = {self.count!r}: give a whole number, 1 or more")
+
+    @property
+    def name(self) -> str:
+        return f"{getattr(self.base, 'name', type(self.base).__name__)} x {self.count}"
+
+    @property
+    def order(self) -> int:
+        return self.base.order
+
+    @property
+    def dissipative(self) -> bool:
+        return getattr(self.base, "dissipative", False)
+
+    @property
+    def remedy(self) -> str:
+        return getattr(self.base, "remedy", "give more substeps")
+
+    def start(self, system: System, state: State) -> Any:
+        return self.base.start(system, state)
+
+    def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
+        resume = getattr(self.base, "resume", None)
+        if resume is None:
+            return self.base.start(system, state)
+        return resume(system, state, memory, settled)
+
+    def step(self, system: System, state: State, h: float, memory: Any) -> Step:
+        end, work, notes = state.t + h, Work(), {}
+        for left in reversed(range(self.count)):
+            taken = self.base.step(system, state, h / self.count, memory)
+            state, memory = taken.state, taken.memory
+            if left == 0 and state.t != end:  # sums of h drift
+                state = State(end, state.x, state.v)
+            work += taken.work
+            notes = _merged(notes, taken.notes)
+        return Step(state, memory, work, notes=notes)
+
+
+def _merged(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The worst residual, all halvings, any unsolved step; of the rest, the last word."""
+    merged = {**before, **now}
+    for name, together in (("residual", max), ("under_solved", max), ("rounding", max)):
+        if name in before and name in now:
+            merged[name] = together(before[name], now[name])
+    if "halvings" in before and "halvings" in now:
+        merged["halvings"] = before["halvings"] + now["halvings"]
+    return merged

@@ -1,0 +1,90 @@
+"""What an equation r(d) = 0 offers to the solvers, and what a solver offers to integrators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any, ClassVar, Protocol
+
+from ..contracts import Array, Work
+from ..kernels.cpu import column_dot
+
+SAME = 1e-9  # steps that differ in their last digits share a factorisation
+
+
+class Linearisation(Protocol):
+    """J at one d. `matrix(tau)` assembles J + tau M (dense, SciPy sparse or LinearOperator).
+
+    definite: J is positive definite beyond reasonable doubt (see factorise's `cautious`).
+    Optional `convex() -> Linearisation | None`: J less its negative stiffness, if there is one.
+    """
+
+    symmetric: bool
+    constant: bool
+    definite: bool
+
+    def matrix(self, shift: float) -> Any: ...
+
+
+class Equation(Protocol):
+    """r(d) = 0; d (n,) is a displacement from `origin` (n,); time [s] names a failure.
+
+    weights: numbers that J depends on besides d: where they change, so does a factorisation.
+    linearise: what Newton's method asks for.  global_matrix, global_version: what the local/global
+    iteration asks for, a constant matrix in place of J, sparse, symmetric and positive definite
+    (n, n), or (n/3, n/3) where it serves x, y and z alike, and what changes when it does.
+    """
+
+    weights: tuple[float, ...]
+    origin: Array
+    time: float
+
+    def residual(self, d: Array) -> Array: ...
+    def scale(self, d: Array) -> float: ...  # what |r(d)| is measured against
+    def linearise(self, d: Array) -> Linearisation: ...
+    def global_matrix(self) -> Any: ...
+    @property
+    def global_version(self) -> Hashable: ...
+
+
+class Solution(Protocol):
+    """What a solver found: x (n,), what it keeps for the next solve, its cost and evidence."""
+
+    @property
+    def x(self) -> Array: ...
+    @property
+    def kept(self) -> Any: ...  # has `resumed()`: itself after something happened between steps
+    @property
+    def work(self) -> Work: ...
+    @property
+    def notes(self) -> dict[str, Any]: ...
+
+
+class Solver(Protocol):
+    """newton.Newton or local_global.LocalGlobal.
+
+    prefix: to the name of the method it solves; remedy: where its solution is not good enough.
+    extrapolates: the last acceleration is a good guess for the next; else inertia alone is.
+    """
+
+    prefix: ClassVar[str]
+    remedy: ClassVar[str]
+    extrapolates: ClassVar[bool]
+
+    def solve(self, equation: Equation, guess: Array, kept: Any) -> Solution:
+        """From guess (n,); kept: `Solution.kept` of an earlier, similar solve, or None."""
+        ...
+
+
+def dot(a: Array, b: Array) -> float:
+    return float(column_dot(a, b))
+
+
+def norm(a: Array) -> float:
+    return math.sqrt(column_dot(a, a))
+
+
+def same_weights(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
+    return len(old) == len(new) and all(
+        abs(a - b) <= SAME * abs(b) for a, b in zip(old, new, strict=True)
+    )

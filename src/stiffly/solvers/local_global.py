@@ -1,0 +1,208 @@
+"""Local/global iteration: quasi-Newton with one constant matrix that is factorised once.
+
+    d <- d - s A^-1 r(d),   A = M + alpha L + beta D,   r(d) = M d - alpha force(p + d, ...)
+
+L is the parts' constant Laplacian (see part.laplacian).  For energies of Projective Dynamics,
+min over p of w/2 |G x - p|^2, the force is -(L x - J p): putting that in shows that s = 1 is one
+local step (project every p) and one global step (solve Eq. 28, or Eq. 30 for implicit midpoint) of
+Dinev, Liu, Kavan 2018.  So the force is the local step, and any other force may take part too.
+Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelastic materials (2017).
+
+- As in the papers the number of iterations is fixed; it ends sooner where |r| <= 1e-9 * scale, or
+  where the update is lost in the last digits of the coordinates.
+- A >= dr/dd keeps s at 1: then no potential of r can rise.  Forces stiffer than L (stiffening
+  springs, neo-Hookean solids, a contact that begins in mid-step) are seen by their slope along dx,
+  at the cost of inner products: where r(d + s dx).dx says that the potential has risen (see
+  newton.py), s shrinks to where the slope would vanish, and the curvature c = dx.J dx / dx.A dx
+  last seen limits the next s to 1/c (the step of Barzilai and Borwein 1988, never above 1).  s is
+  kept from one solve to the next.  Where L itself has changed meanwhile (something touches), A is
+  factorised anew instead.
+- The last update is not evaluated, unless something went wrong before: n iterations take n forces.
+  The residual reported is that of the last point whose force was evaluated, one iteration earlier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+from ..contracts import Array, Work
+from ..errors import InputError, NotConverged
+from .equation import Equation, dot, norm, same_weights
+from .failures import FactorisationError
+from .linear import Factor, factorise
+from .newton import ARMIJO, ROUNDING
+
+ITERATIONS = 10
+CONVERGED = 1e-9  # relative residual at which further iterations would be idle
+UNDER_SOLVED = 1.0
+SHRINK = 0.1  # of s where the force is not even finite
+BACKTRACKS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """The factorised A, what it was made for, and the step s that went well."""
+
+    factor: Factor
+    rows: int
+    weights: tuple[float, ...]
+    version: Hashable
+    step: float = 1.0
+
+    def resumed(self) -> Global:
+        """After something happened between two steps: A knows nothing of the state."""
+        return self
+
+    def serves(self, equation: Equation) -> bool:
+        same = same_weights(self.weights, equation.weights)
+        return same and self.version == equation.global_version
+
+    def solve(self, r: Array) -> Array:
+        return self.factor.solve(r.reshape(self.rows, -1)).reshape(r.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGlobalResult:
+    """x, and the residual, relative to the scale, of the last point that was evaluated."""
+
+    x: Array
+    residual: float
+    kept: Global
+    work: Work
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        return {"residual": self.residual, "under_solved": not self.residual <= UNDER_SOLVED}
+
+
+@dataclass(frozen=True)
+class LocalGlobal:
+    """A fixed number of local/global iterations: fast, approximate, factorised once per step size.
+
+    A residual above UNDER_SOLVED is reported as `under_solved`.
+    """
+
+    iterations: int = ITERATIONS
+
+    prefix: ClassVar[str] = "projective-"  # to the name of the method it solves
+    remedy: ClassVar[str] = (
+        "give more iterations, solver=LocalGlobal(30), a smaller step, or solver=Newton()"
+    )
+    # Few iterations leave what is wrong with a guess in the result: with the last acceleration as
+    # guess a hanging cloth gains energy even from backward Euler, with inertia it never does.
+    extrapolates: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.iterations, int) and self.iterations >= 1):
+            raise InputError(f"iterations = {self.iterations!r}: give a whole number, 1 or more")
+
+    def solve(self, equation: Equation, guess: Array, kept: Global | None) -> LocalGlobalResult:
+        """Improve on guess (n,); kept: of an earlier solve of this system."""
+        run = _Run(equation, kept)
+        point = run.iterate(guess, self.iterations)
+        scale, size = equation.scale(point.d), norm(point.r)
+        return LocalGlobalResult(
+            x=run.end,
+            residual=size / scale if scale > 0.0 else size,
+            kept=replace(run.used, step=run.step),
+            work=Work(
+                force_evaluations=run.evaluations,
+                factorizations=run.factorizations,
+                linear_solves=run.solves,
+            ),
+        )
+
+
+def factorised(equation: Equation) -> Global:
+    weights, version = equation.weights, equation.global_version
+    matrix = equation.global_matrix()
+    rows = matrix.shape[0]
+    # the Laplacian of a body is definite by construction; a user's own matrix has to prove it
+    own = rows == equation.origin.size
+    try:
+        factor = factorise(matrix, cautious=own)
+    except FactorisationError as failure:
+        raise InputError(
+            f"local/global needs M + alpha L positive definite, alpha = {weights[0]:.3g} "
+            f"s^2 ({failure}): check the stiffness for negative or huge values, try a smaller "
+            "step, or the Newton solver"
+        ) from None
+    return Global(factor, rows, weights, version)
+
+
+class _Point(NamedTuple):
+    d: Array
+    r: Array
+
+
+class _Run:
+    """One solve: A, the step s, whether anything went wrong, the end, and the counts."""
+
+    def __init__(self, equation: Equation, kept: Global | None) -> None:
+        self.equation = equation
+        self.evaluations = self.solves = self.factorizations = 0
+        if kept is None or not kept.serves(equation):
+            kept = factorised(equation)
+            self.factorizations = 1
+        self.used, self.step = kept, kept.step
+        self.trouble = self.step < 1.0
+        self._backtracks = BACKTRACKS
+
+    def evaluate(self, d: Array) -> _Point:
+        self.evaluations += 1
+        return _Point(d, self.equation.residual(d))
+
+    def iterate(self, guess: Array, iterations: int) -> _Point:
+        """The last point that was evaluated; `end` is where the iteration went from there."""
+        point = self.evaluate(guess)
+        self.end = guess
+        if not math.isfinite(norm(point.r)):
+            raise NotConverged(
+                f"local/global met a force that is not finite at t = {self.equation.time:.6g} s: "
+                "try a smaller step"
+            )
+        digits = ROUNDING * norm(self.equation.origin + guess)
+        for left in reversed(range(iterations)):
+            if norm(point.r) <= CONVERGED * self.equation.scale(point.d):
+                break
+            dx = self.direction(point)
+            if norm(dx) <= digits:
+                break
+            if left == 0 and not self.trouble:
+                self.end = point.d + self.step * dx
+                break
+            point, progress = self.advance(point, dx)
+            self.end = point.d
+            if not progress:
+                break
+        return point
+
+    def direction(self, point: _Point) -> Array:
+        self.solves += 1
+        return -self.used.solve(point.r)
+
+    def advance(self, point: _Point, dx: Array) -> tuple[_Point, bool]:
+        """The first of d + s dx, with s shrinking, that makes progress; else the point itself."""
+        slope = -dot(point.r, dx)  # > 0: what r.dx has to lose
+        while slope > 0.0:  # else the numbers are used up
+            trial = self.evaluate(point.d + self.step * dx)
+            reached = dot(trial.r, dx)
+            curvature = (reached + slope) / (self.step * slope)
+            if reached <= (1.0 - ARMIJO) * slope:
+                self.step = 1.0 / max(1.0, curvature)
+                return trial, True
+            self.trouble = True
+            if self._backtracks == 0:
+                break
+            self._backtracks -= 1
+            if self.equation.global_version != self.used.version:
+                self.used, self.step = factorised(self.equation), 1.0
+                self.factorizations += 1
+                dx = self.direction(point)
+                slope = -dot(point.r, dx)
+            else:
+                self.step = 1.0 / curvature if math.isfinite(curvature) else SHRINK * self.step
+        return point, False

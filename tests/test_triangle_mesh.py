@@ -1,0 +1,183 @@
+"""Closed meshes as colliders: exact signed distances, poses, and cloth that stays outside."""
+
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stiffly import meshes, simulate
+from stiffly.bodies import Gravity, Springs, System
+from stiffly.collisions import Contact, TriangleMesh, keyframes, rotation
+from stiffly.errors import InputError
+from stiffly.kernels import cpu, reference
+
+CORNERS = np.array([[x, y, z] for z in (-1.0, 1) for y in (-1.0, 1) for x in (-1.0, 1)])
+BOX = np.array(
+    [[0, 2, 1], [1, 2, 3], [4, 5, 6], [5, 7, 6], [0, 1, 4], [1, 5, 4]]
+    + [[2, 6, 3], [3, 6, 7], [0, 4, 2], [2, 4, 6], [1, 3, 5], [3, 7, 5]]
+)
+POINT = st.tuples(*[st.floats(-2.5, 2.5)] * 3).map(np.array)
+
+
+def box_distance(p):
+    """Exact, of the cube with corners at -1 and 1."""
+    q = np.abs(p) - 1.0
+    return np.linalg.norm(np.maximum(q, 0.0)) + min(q.max(), 0.0)
+
+
+def winding(p, x, triangles):
+    """1 inside, 0 outside: solid angles over 4 pi (Van Oosterom and Strackee 1983)."""
+    a, b, c = (x[triangles[:, k]] - p for k in range(3))
+    la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
+    top = np.einsum("ij,ij->i", a, np.cross(b, c))
+    dots = [np.einsum("ij,ij->i", u, v) for u, v in ((a, b), (b, c), (c, a))]
+    bottom = la * lb * lc + dots[0] * lc + dots[1] * la + dots[2] * lb
+    return np.sum(np.arctan2(top, bottom)) / (2 * np.pi)
+
+
+def bumpy(seed):
+    """A sphere with random bumps and dents: many sharp edges, convex and not; every triangle is
+    still seen from the middle, so none cuts another."""
+    mesh = meshes.sphere(7, 10, radius=1.0)
+    rng = np.random.default_rng(seed)
+    return mesh.positions * rng.uniform(0.6, 1.4, (len(mesh.positions), 1)), mesh.triangles
+
+
+@settings(max_examples=200, deadline=None)
+@given(POINT)
+def test_distance_to_a_cube(p):
+    mesh = TriangleMesh(CORNERS, BOX)
+    assert mesh.distances(p[None])[0] == pytest.approx(box_distance(p), abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sign_is_that_of_the_winding_number(seed):
+    x, triangles = bumpy(seed)
+    p = np.random.default_rng(seed).uniform(-1.3, 1.3, (300, 3))
+    inside = np.array([winding(q, x, triangles) > 0.5 for q in p])
+    assert 50 < inside.sum() < 250
+    np.testing.assert_array_equal(TriangleMesh(x, triangles).distances(p) < 0.0, inside)
+
+
+@pytest.mark.parametrize("threshold", [0, 10**9], ids=["parallel", "serial"])
+def test_compiled_and_plain_agree(threshold, monkeypatch):
+    module = importlib.import_module("stiffly.kernels.cpu.mesh_distance")
+    monkeypatch.setattr(module, "PARALLEL_POINTS", threshold)
+    x, triangles = bumpy(0)
+    mesh = TriangleMesh(x, triangles)
+    p = np.random.default_rng(0).uniform(-1.5, 1.5, (200, 3))
+    p[:40] = x[:40]  # on the surface: the normal is the vertex's own
+    p[40:80] = x[triangles[:40]].mean(axis=1)
+    found = []
+    for room in (cpu, reference):
+        out = np.empty((200, 3)), np.empty((200, 3)), np.empty(200)
+        room.nearest_points(p, x, mesh._faces, mesh._tree, mesh._pseudonormals, *out)
+        found.append(out)
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-12)
+    corners = x[mesh._faces]
+    trees = [room.tree_boxes(corners.min(axis=1), corners.max(axis=1)) for room in (cpu, reference)]
+    np.testing.assert_array_equal(*trees)
+
+
+def test_normals_are_gradients_of_the_distance():
+    x, triangles = bumpy(1)
+    mesh = TriangleMesh(x, triangles, reach=2.0)
+    p = np.random.default_rng(1).uniform(-1.4, 1.4, (200, 3))
+    e = 1e-6
+    steps = e * np.eye(3)
+    slopes = np.stack(
+        [(mesh.distances(p + s) - mesh.distances(p - s)) / (2 * e) for s in steps], axis=1
+    )
+    smooth = np.abs(np.linalg.norm(slopes, axis=1) - 1.0) < 1e-6  # not on a medial surface
+    assert smooth.sum() > 190
+    surface = mesh.surface(0.0, p)
+    normals = surface.normals(p, np.arange(len(p)))
+    np.testing.assert_allclose(normals[smooth], slopes[smooth], atol=1e-4)
+    np.testing.assert_allclose(surface.distances(p), mesh.distances(p), atol=1e-14)
+
+
+def test_a_mesh_that_turns_carries_its_planes_along():
+    x, triangles = bumpy(2)
+    still = TriangleMesh(x, triangles)
+    moving = TriangleMesh(x, triangles, motion=rotation(axis=(0, 0, 1), rate=2.0))
+    p = np.random.default_rng(2).uniform(-1.0, 1.0, (50, 3))
+    c, s = np.cos(2.0 * 0.3), np.sin(2.0 * 0.3)
+    turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
+    at_rest, turned = still.surface(0.0, p), moving.surface(0.3, p @ turn.T)
+    rows = np.arange(len(p))
+    np.testing.assert_allclose(turned.distances(p @ turn.T), at_rest.distances(p), atol=1e-12)
+    np.testing.assert_allclose(
+        turned.normals(p @ turn.T, rows), at_rest.normals(p, rows) @ turn.T, atol=1e-12
+    )
+    spin = np.cross([0, 0, 2.0], p @ turn.T)
+    np.testing.assert_allclose(turned.velocities(p @ turn.T, rows), spin, atol=1e-9)
+    assert moving.moving and moving.local and not still.moving
+
+
+def test_far_particles_are_not_looked_at():
+    mesh = TriangleMesh(CORNERS, BOX, reach=0.5)
+    p = np.array([[1.4, 0, 0], [1.6, 0, 0], [0, -1.6, 0], [np.nan, 0, 0], [0.0, 0, 0.9]])
+    np.testing.assert_allclose(mesh.surface(0.0, p).distances(p)[[0, 4]], [0.4, -0.1], atol=1e-14)
+    assert np.all(mesh.surface(0.0, p).distances(p)[[1, 2]] == np.inf)
+
+
+def flip(triangles):
+    return triangles[:, ::-1]
+
+
+@pytest.mark.parametrize(
+    ("positions", "triangles", "cause"),
+    [
+        (CORNERS, BOX[:-1], "is not closed: edge"),
+        (CORNERS, flip(BOX), "faces inwards"),
+        (CORNERS, np.concatenate([BOX[:-1], flip(BOX[-1:])]), "turn one of them round"),
+        (CORNERS * [1, 1, 0], BOX, "has no area"),
+        (CORNERS * np.nan, BOX, "must be finite"),
+        (CORNERS, BOX + 1, "names a vertex that does not exist"),
+        (CORNERS, BOX - 1, "a particle index is negative"),
+        (CORNERS[:, :2], BOX, "positions have shape (8, 2)"),
+        (CORNERS, np.empty((0, 3), int), "has no triangles"),
+        (CORNERS, BOX * 1.0, "must be integers"),
+    ],
+)
+def test_bad_meshes(positions, triangles, cause):
+    with pytest.raises(InputError) as caught:
+        TriangleMesh(positions, triangles)
+    assert cause in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_bad_options():
+    with pytest.raises(InputError, match="reach = -1"):
+        TriangleMesh(CORNERS, BOX, reach=-1.0)
+    with pytest.raises(InputError, match="motion must be"):
+        TriangleMesh(CORNERS, BOX, motion=3.0)
+
+
+def draped(motion, friction=0.0):
+    """A small cloth that falls on a bumpy ball."""
+    ball, triangles = bumpy(0)
+    ball = 0.1 * ball
+    mesh = TriangleMesh(ball, triangles, motion)
+    cloth = meshes.cloth(9, 9, spacing=0.035)
+    x = cloth.positions - cloth.positions.mean(axis=0) + [0.0, 0.0, 0.16]
+    contact = Contact([mesh], 1000.0, margin=0.01, friction=friction)
+    body = System(0.002, [Springs(cloth.edges, 50.0), Gravity((0, 0, -9.81)), contact], rest=x)
+    return mesh, body, x
+
+
+@pytest.mark.parametrize(
+    "motion",
+    [None, rotation(axis=(0, 0, 1), rate=3.0), keyframes([0, 0.3], [[0, 0, 0], [0.05, 0, 0.02]])],
+    ids=["still", "turning", "carried"],
+)
+def test_cloth_stays_outside_and_every_joule_is_found(motion):
+    mesh, body, x = draped(motion, friction=0.3)
+    run = simulate(body, x, integrator="energy-momentum", step=2e-3, duration=0.3)
+    for t, now in zip(run.times, run.positions, strict=True):
+        assert mesh.distances(mesh.frame(t).home(now)).min() > 0.0
+    assert run.diagnostics["contacts"].max() > 10
+    assert run.diagnostics["penetration"].max() == 0.0
+    assert np.abs(run.energy.numerical).max() < 1e-9 * run.energy.exchanged
