@@ -163,9 +163,7 @@ def test_compiled_and_plain_loops_agree(threshold, monkeypatch):
         ("vertex_element_pairs", (points, lines)),
         ("edge_edge_pairs", (lines,)),
     ):
-        found = [
-            getattr(room, name)(*arguments, *rest, np.array([1])) for room in (cpu, reference)
-        ]
+        found = [getattr(room, name)(*arguments, *rest, np.array([1])) for room in (cpu, reference)]
         assert len(found[0]) > 50
         np.testing.assert_array_equal(*found)
 

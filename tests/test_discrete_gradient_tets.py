@@ -133,6 +133,20 @@ def test_the_cut_is_reached():
         assert least <= np.count_nonzero(law.cut.w < 1.0) <= most
 
 
+@pytest.mark.parametrize("material", [0, 2])
+def test_the_cut_leaves_ordinary_deformations_alone(material):
+    """Stretches of 0.3 to 2 along any axes, and any rotation in between: 20,000 pairs."""
+    rng = np.random.default_rng(0)
+    R, Q0, Q1 = (Rotation.random(20000, random_state=k).as_matrix() for k in range(3))
+    F0, F1 = ((Q * rng.uniform(0.3, 2.0, (20000, 1, 3))) @ Q.transpose(0, 2, 1) for Q in (Q0, Q1))
+    pair = [
+        (F.reshape(-1, 9), *(a.reshape(20000, -1) for a in reference.signed_svd(F)))
+        for F in (F0, R @ F1)
+    ]
+    law = reference.mean_tets.mean_law(*pair, np.ones((20000, 2)), material)
+    assert np.all(law.cut.w == 1.0)
+
+
 def test_corotated_by_hand():
     """P = 2 mu Fm + g Fm Um^-1, g = -2 mu + lam ((s0 + s1)/2 - 3), straight from matrices."""
     rng = np.random.default_rng(5)

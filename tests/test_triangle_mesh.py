@@ -14,10 +14,8 @@ from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 
 CORNERS = np.array([[x, y, z] for z in (-1.0, 1) for y in (-1.0, 1) for x in (-1.0, 1)])
-BOX = np.array(
-    [[0, 2, 1], [1, 2, 3], [4, 5, 6], [5, 7, 6], [0, 1, 4], [1, 5, 4]]
-    + [[2, 6, 3], [3, 6, 7], [0, 4, 2], [2, 4, 6], [1, 3, 5], [3, 7, 5]]
-)
+SIDES = "021 123 456 576 014 154 263 367 042 246 135 375"
+BOX = np.array([[int(digit) for digit in corners] for corners in SIDES.split()])
 POINT = st.tuples(*[st.floats(-2.5, 2.5)] * 3).map(np.array)
 
 

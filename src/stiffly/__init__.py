@@ -1,6 +1,6 @@
 """stiffly: simulate stiff elastic things with large steps and an account of every joule."""
 
-from . import bodies, integrators, matfun, meshes, scenes, scipy
+from . import bodies, collisions, integrators, matfun, meshes, scenes, scipy
 from .bodies import Gravity, SecondOrder, Springs, System, Tetrahedra
 from .contracts import Rayleigh, State
 from .errors import (
@@ -34,6 +34,7 @@ __all__ = [
     "System",
     "Tetrahedra",
     "bodies",
+    "collisions",
     "integrator",
     "integrators",
     "matfun",

@@ -1,6 +1,7 @@
 """The physics: what moves, and which forces act on it."""
 
 from ..contracts import Rayleigh
+from .attachments import Attachments
 from .dashpots import Dashpots
 from .drag import Drag
 from .elastic_bodies import cloth_springs, shell_springs, tet_springs
@@ -24,6 +25,7 @@ from .tetrahedra import Tetrahedra, consistent_mass, lumped_mass
 from .wind import Wind
 
 __all__ = [
+    "Attachments",
     "ConsistentMass",
     "Dashpots",
     "Drag",

@@ -35,7 +35,7 @@ class Assembly:
 
     def fresh(self) -> Assembly:
         """Parts with memory as they were prepared."""
-        if not self.settling:
+        if not any(hasattr(part, "fresh") for _, part in self.parts):
             return self
         return Assembly([(n, p.fresh() if hasattr(p, "fresh") else p) for n, p in self.parts])
 

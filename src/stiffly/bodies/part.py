@@ -40,7 +40,7 @@ class Part(Protocol):
 
     def prepare(
         self, particles: Particles, pattern: BlockPattern
-    ) -> PreparedPart | MatrixFreePart | PreparedLoad: ...
+    ) -> PreparedPart | MatrixFreePart | PreparedLoad | SettlingPart: ...
 
 
 class Energetic(Protocol):

@@ -15,27 +15,28 @@ if TYPE_CHECKING:
 
 def begin(system: System, s: State) -> None:
     """Parts that look at the first state: which particles touch, where attachments start."""
-    waiting = [part for part in system.assembly.settling if hasattr(part, "begin")]
+    waiting = [part for _, part in system.assembly.parts if hasattr(part, "begin")]
     if waiting:
         x, v = system.positions(s), system.velocities(s)
         for part in waiting:
-            part.begin(s.t, x, v)  # type: ignore[attr-defined]  # just asked
+            part.begin(s.t, x, v)
 
 
 def settle(system: System, s: State, h: float) -> Settled:
     """Every part once, in the order they were given; what changes energy is counted."""
     x, v = system.positions(s), system.velocities(s)
-    total = Power()
+    total, released = Power(), 0.0
     for part in system.assembly.settling:
         if getattr(part, "moves", False):
-            total += _moved(system, part, s.t, h, x, v)
+            own, stored = _moved(system, part, s.t, h, x, v)
+            total, released = total + own, released + stored
         else:
             total += part.settle(s.t, h, x, v)
     after = State(s.t, _changed(x, s.x, system.movable), _changed(v, s.v, system.movable))
     if after.x is s.x and after.v is s.v:
         return Settled(s, total.added, total.dissipated)
     taken = 0.5 * float(system.mass.dot(s.v, s.v) - system.mass.dot(after.v, after.v))
-    total += signed(taken)
+    total += signed(taken + released)
     return Settled(after, total.added, total.dissipated)
 
 
@@ -44,15 +45,17 @@ def signed(taken: float) -> Power:
     return Power(dissipated=taken) if taken > 0.0 else Power(added=-taken)
 
 
-def _moved(system: System, part: SettlingPart, t: float, h: float, x: Array, v: Array) -> Power:
-    """A part that displaces particles changes what every potential stores."""
+def _moved(
+    system: System, part: SettlingPart, t: float, h: float, x: Array, v: Array
+) -> tuple[Power, float]:
+    """What a part that displaces particles reports, and what all potentials release by it [J]."""
     before, old = sum(system.assembly.energies(x).values()), x.copy()
     own = part.settle(t, h, x, v)
     if np.array_equal(old, x):
-        return own
+        return own, 0.0
     # its own store changed from `before` to what it is now, of which it has reported `own`
-    taken = before - sum(system.assembly.energies(x).values()) + own.added - own.dissipated
-    return own + signed(taken)
+    now = sum(system.assembly.energies(x).values())
+    return own, before - now + own.added - own.dissipated
 
 
 def _changed(full: Array, old: Array, movable: Array) -> Array:

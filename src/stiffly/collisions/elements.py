@@ -54,43 +54,51 @@ def elements(x: Array, faces: np.ndarray, edges: np.ndarray) -> Elements:
     Morton curve through their centres, PATCH to a patch, then the loose edges likewise; edges and
     vertices go to the first patch that uses them.
     """
+    faces = _along_curve(x, _once(faces))
     own = triangle_edges(faces) if len(faces) else np.empty((0, 2), dtype=np.int64)
-    loose = np.unique(np.sort(edges, axis=1), axis=0)
-    loose = loose[~rows_in(loose, own)] if len(own) else loose
-    _, once = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
-    faces = faces[np.sort(once)]
-    faces = faces[np.argsort(morton(x[faces].mean(axis=1)), kind="stable")]
-    loose = loose[np.argsort(morton(x[loose].mean(axis=1)), kind="stable")]
+    loose = _once(np.sort(edges, axis=1))
+    loose = _along_curve(x, loose[~rows_in(loose, own)] if len(own) else loose)
     patch = np.arange(len(faces)) // PATCH
-    first = 1 + int(patch.max(initial=-1))
-    strand = first + np.arange(len(loose)) // PATCH
-    count = max(first, 1 + int(strand.max(initial=-1)))
+    strand = 1 + int(patch.max(initial=-1)) + np.arange(len(loose)) // PATCH
+    count = 1 + int(max(patch.max(initial=-1), strand.max(initial=-1)))
     sides = _sides(faces, own)
-    owner = np.full(len(own), count)
-    np.minimum.at(owner, sides.ravel(), np.repeat(patch, 3))
+    owner = _first_user(len(own), count, (sides, patch))
     order = np.argsort(owner, kind="stable")
     sides = np.argsort(order)[sides]
     every = np.concatenate([own[order], loose])
-    user = np.full(len(x), count)
-    np.minimum.at(user, faces.ravel(), np.repeat(patch, 3))
-    np.minimum.at(user, loose.ravel(), np.repeat(strand, 2))
+    user = _first_user(len(x), count, (faces, patch), (loose, strand))
     used = np.unique(every)
     used = used[np.argsort(user[used], kind="stable")]
-    kinds = (
-        _kind(user[used], used[:, None], count),
-        _kind(np.concatenate([owner[order], strand]), every, count),
-        _kind(patch, faces, count),
-    )
     both = np.concatenate([every, every[:, ::-1]])
     return Elements(
         len(x),
-        *kinds,
+        _kind(user[used], used[:, None], count),
+        _kind(np.concatenate([owner[order], strand]), every, count),
+        _kind(patch, faces, count),
         len(own),
         sides.astype(np.uint32),
         *_grouped(sides.ravel(), faces.ravel(), len(every)),
         *_grouped(both[:, 0], both[:, 1], len(x)),
         components(len(x), every),
     )
+
+
+def _once(rows: np.ndarray) -> np.ndarray:
+    """Elements without those whose particles another one has already."""
+    _, first = np.unique(np.sort(rows, axis=1), axis=0, return_index=True)
+    return rows[np.sort(first)]
+
+
+def _along_curve(x: Array, rows: np.ndarray) -> np.ndarray:
+    return rows[np.argsort(morton(x[rows].mean(axis=1)), kind="stable")]
+
+
+def _first_user(size: int, patches: int, *users: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """The lowest patch (size,) whose elements (m, c), one patch (m,) each, name each thing."""
+    first = np.full(size, patches)
+    for named, patch in users:
+        np.minimum.at(first, named.ravel(), np.repeat(patch, named.shape[1]))
+    return first
 
 
 def _kind(patch: np.ndarray, corners: np.ndarray, count: int) -> Kind:

@@ -28,11 +28,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
+import scipy.sparse as sp
 from ..contracts import Array, Work
 from ..errors import NotConverged
 from .equation import Equation, norm
 from .failures import FactorisationError
-from .linear import Factor, absolute_product, factorise
+from .linear import SparseLU, Factor, absolute_product, factorise
 from .newton import ARMIJO, EPS, NOTHING_KEPT, REUSE, ROUNDING, Kept, NewtonResult
 
 TOLERANCE = 1e-11
@@ -154,7 +155,8 @@ class _Run:
 
     def _factorise(self, matrix: object, point: _Point) -> Factor:
         self._factorizations += 1
-        solver = factorise(matrix, symmetric=False)
+        # without pivoting: where the symmetric part is positive definite all pivots are positive
+        solver = SparseLU(sp.csc_matrix(matrix), definite=True) if sp.issparse(matrix) else factorise(matrix, symmetric=False)
         noise = EPS * norm(absolute_product(matrix, self._equation.origin + point.x))
         self.kept = replace(self.kept, solver=solver, symmetric=False, noise=noise)
         return solver

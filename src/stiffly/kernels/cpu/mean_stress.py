@@ -47,6 +47,7 @@ from .small import (
     load,
     product,
     row,
+    scaled,
     scaled_columns,
     times,
     turned,
@@ -109,7 +110,7 @@ def mean_invariant(material, U0, U1, B, u):
     if material == COROTATED:
         Um = combine(0.5, U0, 0.5, U1)
         cof = cofactor(Um)
-        return combine(1.0 / determinant(Um, cof), cof, 0.0, cof)
+        return scaled(1.0 / determinant(Um, cof), cof)
     ends = add(cofactor(in_basis(B, U0)), cofactor(in_basis(B, U1)))
     return lyapunov(combine(4.0 / 3.0, cofactor(diagonal(u)), 1.0 / 3.0, ends), u)
 

@@ -43,6 +43,7 @@ from .small import (
     outer,
     product,
     row,
+    scaled,
     times,
     turned,
 )
@@ -109,9 +110,9 @@ def _factor_slopes(material, mu, lam, before, after):
     F0, F1 = before[0], after[0]
     if material == COROTATED:
         R = product(after[1], turned(after[3]))
-        return combine(0.0, R, 0.0, R), combine(0.5 * lam, R, 0.0, R)
+        return scaled(0.0, R), scaled(0.5 * lam, R)
     _, slope = log_quotient(1.0 + inner(F0, F0), 1.0 + inner(F1, F1))
-    return combine(-2.0 * mu * slope, F1, 0.0, F1), combine(0.5 * lam, cofactor(F1), 0.0, F1)
+    return scaled(-2.0 * mu * slope, F1), scaled(0.5 * lam, cofactor(F1))
 
 
 @njit(**_options)
@@ -129,14 +130,14 @@ def _stretched_columns(material, mu, lam, before, after, B, u, g, K):
         for axis in range(3):
             dF = outer(_unit(axis), v)
             spin, rate = _polar_rates(outer(row(A1, axis), times(turned(V1), v)), sigma1)
-            N = product(W, product(combine(0.5, rate, 0.0, rate), turned(W)))  # dUm, basis B
+            N = product(W, product(scaled(0.5, rate), turned(W)))  # dUm, basis B
             tN = product(t, N)
             if material == COROTATED:  # of an inverse: -T dUm T
-                turn = product(FB, product(tN, combine(-1.0, t, 0.0, t)))
+                change = product(FB, product(tN, scaled(-1.0, t)))
             else:  # 2 dQ = (2 dcof(U1) + 8 dcof(Um))/6, and dU1 = 2 dUm
                 H = combine(2.0 / 3.0, cross(weight, N), -1.0, add(tN, turned(tN)))
-                turn = product(FB, product(lyapunov(H, u), turned(B)))
-            dG = combine(0.5, product(dF, T), 1.0, turn)
+                change = product(FB, product(lyapunov(H, u), turned(B)))
+            dG = combine(0.5, product(dF, T), 1.0, change)
             if w != 1.0:
                 dR = product(A1, product(spin, turned(V1)))
                 rate, dsquare = _bounded_rate(material, before, after, c, dF, dR)

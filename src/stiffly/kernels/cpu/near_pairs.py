@@ -2,10 +2,10 @@
 
 A pair counts only where the distance has a local minimum on what it meets: a vertex beside the
 border of one triangle is nearer to the next triangle, and repelling it from both would be counting
-twice (the same choice as the blocks of Chen et al. 2025, offset geometric contact).  For two edges
-the minimum may be missed by a tilt, since on flat cloth rounding decides otherwise; the share of
-such a contact in the stiffness fades with the tilt and towards the ends of the edges, so that
-contacts come and go without a jump in energy.
+twice (the same choice as the blocks of Chen et al. 2025, offset geometric contact).  Where edges
+are met the minimum may be missed by a tilt, since on flat cloth rounding decides otherwise; the
+share of such a contact in the stiffness fades with the tilt, and of two edges towards their ends,
+so that contacts come and go without a jump in energy.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _normal(direction, d, way, limit):
     return dot3(d, n) + min(0.0, dot3(way, n)) < limit, n
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _triangle(x, move, limit, v, f, faces, sides, opposite_start, opposite, ring_start, ring):
     """Kind, weights and normal of vertex v at triangle f: see `near_triangles`."""
     t0, t1, t2 = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -157,45 +157,50 @@ def near_triangles(x, move, limit, pairs, topology, stencil, weights, normals, s
     near(x, move, limit, pairs, *around, stencil, weights, normals, shares, kind)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
+def _upright(x, n, p, around, first, last):
+    """1 where nothing around p leans towards p + n, 0 where something does by more than the tilt."""
+    most = 0.0
+    for k in range(first, last):
+        e = difference(x[around[k]], p)
+        most = max(most, dot3(n, e) / math.sqrt(dot3(e, e)))
+    return max(0.0, 1.0 - (most / TILT) ** 2)
+
+
+@njit(cache=True, inline="always")
 def _strand(x, move, limit, v, a, b, ring_start, ring):
+    """Kind, share, weights and normal of vertex v at the loose edge a-b."""
     s, _ = along_segment(x[v], x[a], x[b])
     s = 0.0 if s < SNAP else (1.0 if s > 1.0 - SNAP else s)
     w = (1.0, s - 1.0, -s, 0.0)
     d = _mean(w, x[v], x[a], x[b], x[a])
     close, n = _normal(d, d, _mean(w, move[v], move[a], move[b], move[a]), limit)
     if not close:
-        return 0, w, n
+        return 0, 0.0, w, n
+    one = np.uint32(1)
+    first, last = ring_start[v], ring_start[v + one]
     if 0.0 < s < 1.0:
-        return 2, w, n
+        share = _upright(x, (-n[0], -n[1], -n[2]), x[v], ring, first, last)
+        return 2 if share > 0.0 else 0, share, w, n
+    beyond = _nearer_beyond(x, (-d[0], -d[1], -d[2]), x[v], ring, first, last)
     end = a if s == 0.0 else b
-    first, last = ring_start[end], ring_start[end + np.uint32(1)]
-    return 0 if _nearer_beyond(x, d, x[end], ring, first, last) else 4, w, n
+    beyond |= _nearer_beyond(x, d, x[end], ring, ring_start[end], ring_start[end + one])
+    return 0 if beyond else 4, 1.0, w, n
 
 
 @njit(cache=True)
 def near_strands(x, move, limit, pairs, topology, stencil, weights, normals, shares, kind):
     """Vertices and loose edges, as `near_triangles`; topology: edges (e, 2), ring_start, ring.
 
-    kind 2: between the ends, 4: at one of them.
+    kind 2: between the ends, 4: at one of them.  The share fades where the vertex's own neighbours
+    lean towards the edge: those meet it first.
     """
     edges, ring_start, ring = topology
     for k in range(len(pairs)):
         v, a, b = pairs[k, 0], edges[pairs[k, 1], 0], edges[pairs[k, 1], 1]
-        kind[k], w, n = _strand(x, move, limit, v, a, b, ring_start, ring)
-        shares[k] = 1.0
+        kind[k], shares[k], w, n = _strand(x, move, limit, v, a, b, ring_start, ring)
         if kind[k]:
             _store((v, a, b, a), w, n, stencil[k], weights[k], normals[k])
-
-
-@njit(cache=True, inline="always")
-def _upright(x, n, p, around, first, last):
-    """1 where no triangle at p leans towards p + n, 0 where one leans by more than the tilt."""
-    most = 0.0
-    for k in range(first, last):
-        e = difference(x[around[k]], p)
-        most = max(most, dot3(n, e) / math.sqrt(dot3(e, e)))
-    return max(0.0, 1.0 - (most / TILT) ** 2)
 
 
 @njit(cache=True, inline="always")
@@ -206,7 +211,7 @@ def _between(s, u, limit):
     return r * (2.0 - r)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _edge(x, move, limit, first, second, edges, start, opposite):
     """Share of the contact between two edges, 0 where there is none; weights and normal."""
     i, j, k, m = edges[first, 0], edges[first, 1], edges[second, 0], edges[second, 1]

@@ -56,6 +56,15 @@ def combine(s, a, t, b):
 
 
 @njit(**_options)
+def scaled(s, a):
+    return (
+        *(s * a[0], s * a[1], s * a[2]),
+        *(s * a[3], s * a[4], s * a[5]),
+        *(s * a[6], s * a[7], s * a[8]),
+    )
+
+
+@njit(**_options)
 def turned(a):
     """The transpose."""
     return a[0], a[3], a[6], a[1], a[4], a[7], a[2], a[5], a[8]

@@ -71,7 +71,6 @@ def near_strands(x, move, limit, pairs, topology, stencil, weights, normals, sha
     ends = edges[pairs[:, 1]]
     stencil[:] = np.hstack([pairs[:, :1], ends, ends[:, :1]])
     vertex_edge_weights(x, stencil, weights)
-    shares[:] = 1.0
     for k, i in enumerate(stencil):
         s = -weights[k, 2]
         s = 0.0 if s < SNAP else (1.0 if s > 1.0 - SNAP else s)
@@ -81,11 +80,16 @@ def near_strands(x, move, limit, pairs, topology, stencil, weights, normals, sha
         kind[k] = 0
         if n is None:
             continue
-        normals[k], kind[k] = n, 2
+        own = ring[ring_start[i[0]] : ring_start[int(i[0]) + 1]]
+        normals[k], shares[k] = n, 1.0
         if s in (0.0, 1.0):
             end = int(i[1 + int(s)])
             around = ring[ring_start[end] : ring_start[end + 1]]
-            kind[k] = 0 if _nearer_beyond(x, d, x[end], around) else 4
+            beyond = _nearer_beyond(x, d, x[end], around)
+            kind[k] = 0 if beyond or _nearer_beyond(x, -d, x[i[0]], own) else 4
+        else:
+            shares[k] = _upright(x, -n, x[i[0]], own)
+            kind[k] = 2 if shares[k] > 0.0 else 0
 
 
 def near_edges(x, move, limit, pairs, topology, stencil, weights, normals, shares, kind):
