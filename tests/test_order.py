@@ -56,11 +56,17 @@ def coupled(omega, c, hot, drive=0.0, damping=None):
         )
         return -Q @ hessian @ Q.T
 
+    def potential(x):
+        q1, q2, z1, z2 = Q.T @ x
+        slow = 1 - np.cos(q1) + 2 * (1 - np.cos(q2)) + q1**2 * q2**2 / 4
+        return float(slow + c * (z1 * q1 + z2 * (q1**2 - q2)))
+
     push = Q @ np.array([1.0, 0.5, 0.3 * c, -0.4 * c])
     system = SecondOrder(
         stiffness=0.5 * (A + A.T),
         force=(lambda t, x: force(x) + drive * np.cos(2 * t) * push) if drive else force,
         jacobian=(lambda t, x: jacobian(x)) if drive else jacobian,
+        potential=potential,
         damping=damping,
     )
     q, p = np.array([1.0, -0.6]), np.array([0.3, 0.9])

@@ -268,14 +268,33 @@ def test_the_controller_gives_up_by_name():
     assert caught.value.run.stats["rejected_steps"] > 5
 
 
+STEERED = ("stabilised", "energy-momentum", "energy-budget", "energy-lagrange")  # by the energy
+
+
+@pytest.mark.parametrize("method", STEERED)
+def test_methods_that_steer_by_the_energy_need_a_potential(method):
+    with pytest.raises(stiffly.InputError, match="potential") as caught:
+        stiffly.simulate(wall(1, False), np.zeros(1), integrator=method, step=0.1, duration=1.0)
+    one_line(caught.value)
+
+
+@pytest.mark.parametrize("method", [n for n in integrators.NAMES if n.startswith("projective")])
+def test_local_global_needs_a_stiffness(method):
+    with pytest.raises(stiffly.InputError, match="no local step") as caught:
+        stiffly.simulate(wall(1, True), np.zeros(1), integrator=method, step=0.1, duration=1.0)
+    one_line(caught.value)
+
+
 @pytest.mark.parametrize("potential", [False, True])
 @pytest.mark.parametrize(
     "method",
-    [*(n for n in integrators.NAMES if n != "ceti")]
+    [*(n for n in integrators.NAMES if n != "ceti" and not n.startswith("projective"))]
     + [ExponentialRosenbrock(method=m) for m in ("dense", "lanczos", "chebyshev", "skew")],
     ids=lambda m: m if isinstance(m, str) else m.method,
 )
 def test_forces_that_are_not_finite_stop_the_run_by_name(method, potential):
+    if method in STEERED and not potential:
+        return
     n = 1 if isinstance(method, str) else 80
     with pytest.raises(SimulationFailure) as caught:
         stiffly.simulate(

@@ -50,11 +50,11 @@ def steps_to_lower(method, system, state, h, target):
     return PATIENCE
 
 
-def check(seed, method, euler, factor=1):
+def check(seed, method, euler, factor=1, steps=STEPS):
     system, state, h = random_body(seed)
     memory = method.start(system, state)
     over = allowed = 0
-    for _ in range(STEPS):
+    for _ in range(steps):
         taken = method.step(system, state, h, memory)
         state, memory, notes = taken.state, taken.memory, taken.notes
         assert np.isfinite(state.x).all() and np.isfinite(state.v).all()
@@ -88,4 +88,4 @@ def test_it_stays_at_its_energy_with_few_iterations(seed):
 @settings(max_examples=10_000, deadline=None)
 @given(seed=st.integers(0, 2**63 - 1))
 def test_ten_thousand_of_them(seed):
-    check(seed, integrator("stabilised"), integrator("bdf1"))
+    check(seed, integrator("stabilised"), integrator("bdf1"), steps=5)

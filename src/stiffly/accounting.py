@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from .contracts import Power, Settled, State, System
+from .errors import InputError
 
 
 def total_energy(system: System, s: State) -> float:
@@ -42,8 +44,20 @@ class Target:
     value: float
 
     @staticmethod
-    def start(system: System, state: State) -> Target:
-        return Target(total_energy(system, state))
+    def start(system: System, state: State, method: str) -> Target:
+        """At the first state; InputError, naming the method, where there is nothing to steer by."""
+        if not getattr(system, "energetic", True):
+            raise InputError(
+                f"{method} steers by the energy, but this system's force has no potential: give "
+                "SecondOrder(..., potential=U)"
+            )
+        energy = total_energy(system, state)
+        if not isfinite(energy):
+            raise InputError(
+                f"{method} steers by the energy, but this system's is not finite at the start: "
+                "check its positions and its potential"
+            )
+        return Target(energy)
 
     def after(self, system: System, before: State, after: State) -> Target:
         """At the end of a step."""

@@ -104,14 +104,15 @@ class Ledger:
         start = sum(series[0] for series in self.parts.values())
         numerical = total - start - self.added_now + self.dissipated_now
         moved = max(abs(series[-1] - series[0]) for series in self.parts.values())
-        # a body at rest stores rounding errors, next to which everything is large
-        judged = self.scale > ROUNDING * moved
-        growth = abs(numerical) / self.scale if judged else 0.0
         seen = (parts["kinetic"], moved, abs(self.added_now), self.dissipated_now)
         if len(self.times) == 1:  # what is stored at the start can be released
             seen = (*seen, *(abs(v) for n, v in parts.items() if n != "gravity"))
+        # a body at rest stores rounding errors, next to which everything is large
+        rounding = ROUNDING * max(moved, sum(abs(value) for value in parts.values()))
+        judged = self.scale > rounding
         if not judged or numerical <= 0.5 * max(seen):  # mostly invented energy is no yardstick
             self.scale = max(self.scale, *seen)
+        growth = abs(numerical) / self.scale if judged and self.scale > 0.0 else 0.0
         return growth if np.isfinite(total) else np.inf
 
     def history(self) -> EnergyHistory:

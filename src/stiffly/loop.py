@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .contracts import Array, Integrator, Settled, State, Step, System, Work
+from .contracts import Array, Integrator, State, Step, System, Work
 from .control import Controller, Tolerance
 from .errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
+from .integrators.restart import resumed
+from .kernels.cpu import column_dot
 from .ledger import Ledger
 from .recording.run import Run
 
@@ -192,7 +194,7 @@ class Loop:
                 f"the forces are no longer finite at t = {self.state.t:.4g} s; {self._remedy(h)}"
             ) from problem
         # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
-        if not isfinite(taken.state.x.dot(taken.state.v)):
+        if not isfinite(column_dot(taken.state.x, taken.state.v)):
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
                 f"finite; {self._remedy(h)}"
@@ -211,7 +213,7 @@ class Loop:
             settled = self.system.settle(new, h)
             self.ledger.settle(settled)
             if settled.added or settled.dissipated or settled.state is not new:
-                memory = self._resume(memory, settled)
+                memory = resumed(self.method, self.system, settled.state, memory, settled)
             new = settled.state
         if h < self.shortest:
             self.shortest = h
@@ -221,13 +223,6 @@ class Loop:
         self.work += taken.work
         self.steps += 1
         self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)})
-
-    def _resume(self, memory: Any, settled: Settled) -> Any:
-        """Forces or velocities are others than the method remembers."""
-        resume = getattr(self.method, "resume", None)
-        if resume is None:
-            return self.method.start(self.system, settled.state)
-        return resume(self.system, settled.state, memory, settled)
 
     def _record(self) -> None:
         growth = self.ledger.frame(self.state)

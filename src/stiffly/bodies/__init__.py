@@ -16,6 +16,8 @@ from .momentum_damping import MomentumDamping
 from .motor import MotorTorque
 from .part import Part, Particles, PreparedPart
 from .potential import Potential
+from .rigid_body import RigidBody, bounce
+from .rigid_frame import RigidFrame, Seen
 from .second_order import SecondOrder
 from .springs import Springs
 from .stokes import StokesFluid
@@ -46,14 +48,18 @@ __all__ = [
     "Potential",
     "PreparedPart",
     "Rayleigh",
+    "RigidBody",
+    "RigidFrame",
     "Rotation",
     "SecondOrder",
+    "Seen",
     "Springs",
     "StokesFluid",
     "System",
     "Tetrahedra",
     "Wind",
     "as_mass",
+    "bounce",
     "cloth_springs",
     "consistent_mass",
     "fiber",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
+from ..kernels import cpu
 from .checks import as_numbers
 from .part import Particles
 from .pattern import BlockPattern
@@ -36,7 +37,7 @@ class PreparedGravity:
         self._weight = weight
 
     def energy(self, x: Array) -> float:
-        return float(np.vdot(self._weight, x))
+        return float(cpu.column_dot(self._weight.ravel(), x.ravel()))
 
     def add_gradient(self, x: Array, out: Array) -> None:
         out += self._weight

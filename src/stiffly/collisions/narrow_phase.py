@@ -40,13 +40,11 @@ class Contacts:
         cpu.pair_scatter(self.stencil, self.weights, self.normals, factors, out)
 
     def rows(self, kept: Any) -> Contacts:
-        arrays = (self.stencil, self.weights, self.normals, self.shares)
-        return Contacts(*(a[kept] for a in arrays))
+        return Contacts(*(a[kept] for a in _arrays(self)))
 
 
 NONE = Contacts(np.empty((0, 4), dtype=np.uint32), np.empty((0, 4)), np.empty((0, 3)), np.empty(0))
 
-PORTION = 1 << 17  # pairs that are looked at together
 INNER = 2  # kinds up to this one lie inside a surface: there a crossing has turned the normal
 
 
@@ -58,39 +56,21 @@ def near(broad: BroadPhase, x: Array, move: Array, limit: float) -> tuple[Contac
     edges, opposite = parts.edges.corners, (parts.opposite_start, parts.opposite)
     ring = (parts.ring_start, parts.ring)
     faces = (parts.faces.corners, parts.sides, *opposite, *ring)
-    triangles = _kept(cpu.near_triangles, x, move, limit, found.vertex_face, faces)
-    strands = _kept(cpu.near_strands, x, move, limit, found.vertex_edge, (edges, *ring))
-    crossings = _kept(cpu.near_edges, x, move, limit, found.edge_edge, (edges, *opposite))
-    vertices = _once(*_both(triangles, strands), parts.count)
-    return _both(vertices, crossings)
+    triangles = cpu.near_triangles(x, move, limit, found.vertex_face, faces)
+    strands = cpu.near_strands(x, move, limit, found.vertex_edge, (edges, *ring))
+    crossings = cpu.near_edges(x, move, limit, found.edge_edge, (edges, *opposite))
+    vertices, kinds = _once(*_joined(triangles, strands), parts.count)
+    return _joined((*_arrays(vertices), kinds), crossings)
 
 
-def _both(
-    one: tuple[Contacts, np.ndarray], two: tuple[Contacts, np.ndarray]
-) -> tuple[Contacts, np.ndarray]:
-    return joined([one[0], two[0]]), np.concatenate([one[1], two[1]])
+def _arrays(contacts: Contacts) -> tuple[np.ndarray, Array, Array, Array]:
+    return contacts.stencil, contacts.weights, contacts.normals, contacts.shares
 
 
-def _kept(
-    kernel: Any, x: Array, move: Array, limit: float, pairs: np.ndarray, topology: Any
-) -> tuple[Contacts, np.ndarray]:
-    """The near ones among pairs (m, 2), and their kinds; in portions that stay in the cache."""
-    size = min(PORTION, len(pairs))
-    stencil, kind = np.empty((size, 4), dtype=np.uint32), np.empty(size, dtype=np.uint8)
-    weights, normals, shares = np.empty((size, 4)), np.empty((size, 3)), np.empty(size)
-    found, kinds = [NONE], [np.empty(0, dtype=np.uint8)]
-    for first in range(0, len(pairs), PORTION):
-        rows = pairs[first : first + PORTION]
-        n = len(rows)
-        out = Contacts(stencil[:n], weights[:n], normals[:n], shares[:n])
-        kernel(
-            x, move, limit, rows, topology, out.stencil, out.weights, out.normals, out.shares,
-            kind[:n],
-        )  # fmt: skip
-        near = np.flatnonzero(kind[:n])
-        found.append(out.rows(near))
-        kinds.append(kind[near])
-    return joined(found), np.concatenate(kinds)
+def _joined(*several: Any) -> tuple[Contacts, np.ndarray]:
+    """Contacts and kinds from what the kernels return."""
+    *arrays, kinds = (np.concatenate(fields) for fields in zip(*several, strict=True))
+    return Contacts(*arrays), kinds
 
 
 def _once(contacts: Contacts, kind: np.ndarray, count: int) -> tuple[Contacts, np.ndarray]:
@@ -109,19 +89,13 @@ def _once(contacts: Contacts, kind: np.ndarray, count: int) -> tuple[Contacts, n
     return contacts.rows(kept), kind[kept]
 
 
-def joined(contacts: Any) -> Contacts:
-    fields = ("stencil", "weights", "normals", "shares")
-    return Contacts(*(np.concatenate([getattr(c, name) for c in contacts]) for name in fields))
-
-
 def apart_at_rest(parts: Elements, contacts: Contacts, rest: Array, least: float) -> np.ndarray:
     """Mask (m,) of contacts whose points are farther apart than `least` [m] in the rest shape, or
     belong to different pieces: what lies together at rest cannot touch."""
-    first = contacts.stencil[:, 0]
-    other = contacts.stencil[np.arange(len(contacts)), np.argmin(contacts.weights, axis=1)]
-    separate = parts.piece[first] != parts.piece[other]
-    vectors = np.einsum("kc,kca->ka", contacts.weights, rest[contacts.stencil])
-    return separate | (np.einsum("ka,ka->k", vectors, vectors) >= least * least)
+    squares = np.empty(len(contacts))
+    cpu.pair_squares(rest, contacts.stencil, contacts.weights, squares)
+    one, other = contacts.stencil[:, 0], contacts.stencil[:, 3]  # always on different sides
+    return (parts.piece[one] != parts.piece[other]) | (squares >= least * least)
 
 
 def across(contacts: Contacts, count: int) -> tuple[np.ndarray, Any, np.ndarray]:

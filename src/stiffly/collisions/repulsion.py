@@ -18,7 +18,7 @@ from .friction import as_friction
 from .narrow_phase import NONE, Contacts, Sides, apart_at_rest, near
 from .pair_laplacian import PairLaplacian
 
-SLACK = 0.5  # of the thickness: how much farther than it contacts are kept, for what accelerates
+SLACK = 0.25  # of the thickness: how much farther than it contacts are kept, for what accelerates
 
 
 class Repulsion:
@@ -31,7 +31,7 @@ class Repulsion:
     thickness [m]: gap at which the force begins; stiffness k [N/m]; friction: Coulomb's, after the
     step (see collisions/friction.py).
 
-    Pairs are looked for after every step, among all that come within 1.5 thickness or will at the
+    Pairs are looked for after every step, among all that come within 1.25 thickness or will at the
     velocity they have.  Where they touch, and along which normal, is then frozen for one step, so
     that the step is one of a plain potential; what the next choice changes in energy is counted
     as added.  Points of one body that are closer than the thickness at rest never touch.
@@ -112,8 +112,9 @@ class PreparedRepulsion:
         assert self._broad is not None and self._rest is not None  # begin has come first
         found, kinds = near(self._broad, x, move, (1.0 + SLACK) * self._thickness)
         apart = apart_at_rest(self._broad.elements, found, self._rest, self._thickness)
-        sides = Sides(crossed, len(x))
-        self.contacts = sides.turn(found.rows(apart), kinds[apart])
+        if not apart.all():
+            found, kinds = found.rows(apart), kinds[apart]
+        self.contacts = Sides(crossed, len(x)).turn(found, kinds)
 
     # ------------------------------------------------------------------ the potential
 
@@ -127,8 +128,7 @@ class PreparedRepulsion:
         return np.minimum(self.contacts.gaps(x) - self._thickness, 0.0)
 
     def energy(self, x: Array) -> float:
-        depth = self._depth(x)
-        return 0.5 * float((self._k * depth) @ depth)
+        return 0.5 * float(np.sum(self._k * self._depth(x) ** 2))
 
     def add_gradient(self, x: Array, out: Array) -> None:
         self.contacts.scatter(self._k * self._depth(x), out)

@@ -23,9 +23,9 @@ class TriangleMesh(RigidShape):
     positions (V, 3) [m], triangles (f, 3) facing outwards: a closed surface (or several).
     motion: keyframes, rotation or path.  The closest points are those at the end of the last
     step: a particle should not move past an edge of the mesh within one step (see
-    docs/contact-pairs.md).  reach [m]: particles farther than this from the box around the mesh
-    are not looked at; default a tenth of its largest side, and it must be more than a particle
-    moves in a step.
+    docs/contact-pairs.md).  reach [m]: particles farther than this from the surface, outside or
+    inside, are left alone; default a tenth of the mesh's largest side, and it must be more than a
+    particle moves in a step.
     """
 
     local = True
@@ -39,8 +39,7 @@ class TriangleMesh(RigidShape):
         require_closed("the mesh", faces)
         validate(mesh, name="the mesh")
         self.positions, self.triangles = x, faces
-        self._low, self._high = x.min(axis=0), x.max(axis=0)
-        size = float((self._high - self._low).max())
+        size = float(np.ptp(x, axis=0).max())
         self.reach = REACH * size if reach is None else as_number("reach", reach, above=0.0)
         faces = faces[np.argsort(morton(x[faces].mean(axis=1)), kind="stable")]
         corners = x[faces]
@@ -50,22 +49,18 @@ class TriangleMesh(RigidShape):
 
     def distances(self, x: Array) -> Array:
         """Signed distances (m,) [m] of points x (m, 3) from the mesh where it was given."""
-        return self._nearest(np.ascontiguousarray(x, dtype=np.float64))[2]
+        return self._nearest(np.ascontiguousarray(x, dtype=np.float64), np.inf)[2]
 
     def surface(self, t: float, x: Array) -> Surface:
         frame = self.frame(t)
-        home = np.ascontiguousarray(frame.home(x))
-        # written so that NaN, from a run that has diverged, is far
-        near = ((home > self._low - self.reach) & (home < self._high + self.reach)).all(axis=1)
-        points, normals = np.zeros((2, len(x), 3))
-        points[near], normals[near], _ = self._nearest(home[near])
-        return planes(frame.points(points), frame.directions(normals), frame, ~near)
+        points, normals, distances = self._nearest(np.ascontiguousarray(frame.home(x)), self.reach)
+        far = ~np.isfinite(distances)
+        return planes(frame.points(points), frame.directions(normals), frame, far)
 
-    def _nearest(self, p: Array) -> tuple[Array, Array, Array]:
-        points, normals = np.empty((2, len(p), 3))
-        distances = np.empty(len(p))
-        out = (points, normals, distances)
-        cpu.nearest_points(p, self.positions, self._faces, self._tree, self._pseudonormals, *out)
+    def _nearest(self, p: Array, reach: float) -> tuple[Array, Array, Array]:
+        out = np.empty(p.shape), np.empty(p.shape), np.empty(len(p))
+        solid = (self.positions, self._faces, self._tree, self._pseudonormals)
+        cpu.nearest_points(p, *solid, reach, *out)
         return out
 
 

@@ -67,7 +67,8 @@ def integrator(name: str | Integrator) -> Integrator:
             )
         return name
     if name.startswith(STABILISED):
-        return Stabilised(name.removeprefix(STABILISED))
+        around: Any = Stabilised(name.removeprefix(STABILISED))
+        return around
     if name not in _TABLE:
         raise unknown_name("integrator", name, NAMES)
     return _TABLE[name]()

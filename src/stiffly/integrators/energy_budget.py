@@ -17,7 +17,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..accounting import Target
 from ..contracts import Settled, State, Step, System
-from ..errors import InputError
 from .midpoint import Midpoint
 
 
@@ -41,7 +40,8 @@ class EnergyBudget:
         return self.midpoint.remedy
 
     def start(self, system: System, state: State) -> BudgetMemory:
-        return BudgetMemory(self.midpoint.start(system, state), energy_target(system, state, self))
+        target = Target.start(system, state, self.name)
+        return BudgetMemory(self.midpoint.start(system, state), target)
 
     def resume(
         self, system: System, state: State, memory: BudgetMemory, settled: Settled
@@ -63,13 +63,3 @@ class EnergyBudget:
             target = memory.target.after(system, state, new)  # of the velocities that were kept
         notes = {**taken.notes, "energy_error": total - target.value}
         return Step(new, BudgetMemory(taken.memory, target), taken.work, notes=notes)
-
-
-def energy_target(system: System, state: State, method: Any) -> Target:
-    """H_total at the start; InputError where forces have no energy to steer by."""
-    if not getattr(system, "energetic", True):
-        raise InputError(
-            f"{method.name} steers by the energy, but this system's force has no potential: "
-            "give SecondOrder(..., potential=U)"
-        )
-    return Target.start(system, state)

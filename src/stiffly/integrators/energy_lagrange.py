@@ -36,7 +36,6 @@ from ..solvers.equation import dot, norm
 from ..solvers.failures import FactorisationError, NotPositiveDefinite
 from ..solvers.linear import Factor, factorise
 from ..solvers.newton import ARMIJO, ROUNDING
-from .energy_budget import energy_target
 from .stage import StageEquation
 
 BACKTRACKS = 30
@@ -75,7 +74,7 @@ class EnergyLagrange:
     adaptive: ClassVar[bool] = False
 
     def start(self, system: System, state: State) -> Target:
-        return energy_target(system, state, self)
+        return Target.start(system, state, self.name)
 
     def resume(self, system: System, state: State, memory: Target, settled: Settled) -> Target:
         return memory.settled(settled)

@@ -27,11 +27,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..contracts import Array, Settled, State, Step, System, Tangent, Work
+from ..contracts import Array, Settled, State, Step, System, Tangent
 from ..errors import NotConverged
 from ..solvers.equation import Solver
 from ..solvers.local_global import LocalGlobal
 from ..solvers.shifted_newton import ShiftedNewton
+from .halving import halved
 from .stage import StageMemory, solve_stage
 
 HALVINGS = 12  # of one step, one within the other
@@ -65,26 +66,17 @@ class EnergyMomentum:
         return memory.resumed()
 
     def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
-        return self._advance(system, state, h, memory, HALVINGS)
-
-    def _advance(
-        self, system: System, state: State, h: float, memory: StageMemory, halvings: int
-    ) -> Step:
-        """One step, or two halves of it where the solver fails."""
-        try:
+        def take(state: State, h: float, memory: StageMemory, last: bool) -> Step:
             return self._solve(system, state, h, memory)
+
+        try:
+            return halved(take, state, h, memory, HALVINGS)
         except NotConverged as failure:
-            if halvings == 0:
-                raise NotConverged(
-                    f"{self.name} found no solution at t = {state.t:.6g} s, not even for a step "
-                    f"of {h:.2g} s ({failure}): try a smaller step, or check the forces for jumps"
-                ) from failure
-            spent = getattr(failure, "work", Work()) + Work(rejected_steps=1)
-        first = self._advance(system, state, 0.5 * h, memory, halvings - 1)
-        second = self._advance(system, first.state, 0.5 * h, first.memory, halvings - 1)
-        end = State(state.t + h, second.state.x, second.state.v)
-        notes = _joined(first.notes, second.notes)
-        return Step(end, second.memory, spent + first.work + second.work, notes=notes)
+            raise NotConverged(
+                f"{self.name} found no solution at t = {state.t:.6g} s, not even for steps of "
+                f"{h / 2**HALVINGS:.2g} s ({failure}): try a smaller step, or check the forces "
+                "for jumps"
+            ) from failure
 
     def _solve(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         stage = solve_stage(
@@ -132,10 +124,3 @@ class _Mean:
     @property
     def global_version(self) -> Hashable:
         return self._system.global_version
-
-
-def _joined(first: Any, second: Any) -> dict[str, Any]:
-    """Notes of two halves as those of one step: the worse of both, and one more halving."""
-    notes = {name: max(value, second[name]) for name, value in first.items()}
-    notes["halvings"] = first["halvings"] + second["halvings"] + 1
-    return notes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import State
+from ..contracts import Integrator, Settled, State, System
 
 LAST_DIGITS = 1e-12  # a time loop may round t + h to a frame's own time
 
@@ -26,3 +26,11 @@ def same_state(a: State, b: State) -> bool:
         return False
     same_x = a.x is b.x or np.array_equal(a.x, b.x)
     return same_x and (a.v is b.v or np.array_equal(a.v, b.v))
+
+
+def resumed(method: Integrator, system: System, state: State, memory: Any, settled: Settled) -> Any:
+    """Memory after something happened between two steps: the method's own way, or a new start."""
+    resume = getattr(method, "resume", None)
+    if resume is None:
+        return method.start(system, state)
+    return resume(system, state, memory, settled)

@@ -27,12 +27,15 @@ import numpy as np
 from ..accounting import Target
 from ..contracts import Integrator, Settled, State, Step, System, Work
 from ..errors import Diverged, InputError, NotConverged
+from ..kernels.cpu import column_dot
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from .bdf import Bdf1
 from .blend import Candidate, search
 from .euler import ForwardEuler
+from .halving import halved
 from .midpoint import Midpoint
+from .restart import resumed
 
 HALVINGS = 10
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
@@ -99,55 +102,29 @@ class Stabilised:
         return getattr(self.base, "remedy", "try a smaller step")
 
     def start(self, system: System, state: State) -> StabilisedMemory:
-        if not getattr(system, "energetic", True):
-            raise InputError(
-                f"{self.name} steers by the energy, but this system's force has no potential: "
-                "give SecondOrder(..., potential=U)"
-            )
         methods = (self.base, self.dissipate, self.inject)
-        target = Target.start(system, state)
-        if not np.isfinite(target.value):
-            raise InputError(
-                f"{self.name} steers by the energy, but this system's is not finite at the start: "
-                "check its positions and its potential"
-            )
-        starts = (method.start(system, state) for method in methods)
+        target = Target.start(system, state, self.name)
+        base, dissipate, inject = (method.start(system, state) for method in methods)
         energies = system.energy(state)
-        return StabilisedMemory(*starts, target, energies, energies)
+        return StabilisedMemory(base, dissipate, inject, target, energies, energies)
 
     def resume(
         self, system: System, state: State, memory: StabilisedMemory, settled: Settled
     ) -> StabilisedMemory:
         """The target moves with what happened between the steps."""
         return memory._replace(
-            base=_resumed(self.base, system, state, memory.base, settled),
-            dissipate=_resumed(self.dissipate, system, state, memory.dissipate, settled),
-            inject=_resumed(self.inject, system, state, memory.inject, settled),
+            base=resumed(self.base, system, state, memory.base, settled),
+            dissipate=resumed(self.dissipate, system, state, memory.dissipate, settled),
+            inject=resumed(self.inject, system, state, memory.inject, settled),
             target=memory.target.settled(settled),
             energies=None,
         )
 
     def step(self, system: System, state: State, h: float, memory: StabilisedMemory) -> Step:
-        return self._step(system, state, h, memory, HALVINGS)
-
-    def _step(
-        self, system: System, state: State, h: float, memory: StabilisedMemory, halvings: int
-    ) -> Step:
-        last = halvings == 0
-        try:
+        def take(state: State, h: float, memory: StabilisedMemory, last: bool) -> Step:
             return _Correction(self, system, state, h, memory).run(give_up=last)
-        except NotConverged:  # two steps of half the size
-            if last:
-                raise
-        first = self._step(system, state, 0.5 * h, memory, halvings - 1)
-        second = self._step(system, first.state, 0.5 * h, first.memory, halvings - 1)
-        notes = {
-            **second.notes,
-            "alpha": max(first.notes["alpha"], second.notes["alpha"], key=abs),
-            "halvings": 1 + first.notes.get("halvings", 0) + second.notes.get("halvings", 0),
-        }
-        work = first.work + second.work + Work(rejected_steps=1)
-        return Step(second.state, second.memory, work, notes=notes)
+
+        return halved(take, state, h, memory, HALVINGS)
 
 
 class _Correction:
@@ -193,7 +170,7 @@ class _Correction:
                 raise
             return None
         self.work += taken.work
-        if not np.isfinite(taken.state.x.dot(taken.state.v)):
+        if not np.isfinite(column_dot(taken.state.x, taken.state.v)):
             return None
         self.memory = self.memory._replace(base=taken.memory)
         return taken
@@ -284,13 +261,6 @@ class _Correction:
 
 def _finite(value: float, otherwise: float) -> float:
     return value if np.isfinite(value) else otherwise
-
-
-def _resumed(method: Any, system: System, state: State, memory: Any, settled: Settled) -> Any:
-    resume = getattr(method, "resume", None)
-    if resume is None:
-        return method.start(system, state)
-    return resume(system, state, memory, settled)
 
 
 def _backward_euler(base: Integrator) -> Bdf1:

@@ -6,12 +6,13 @@ between the steps and contact detection see one step of size h; forces are evalu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..contracts import Integrator, Settled, State, Step, System, Work
 from ..errors import InputError
+from .halving import joined
+from .restart import resumed
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,7 @@ class Substeps:
         return self.base.start(system, state)
 
     def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
-        resume = getattr(self.base, "resume", None)
-        if resume is None:
-            return self.base.start(system, state)
-        return resume(system, state, memory, settled)
+        return resumed(self.base, system, state, memory, settled)
 
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
         end, work, notes = state.t + h, Work(), {}
@@ -62,16 +60,5 @@ class Substeps:
             if left == 0 and state.t != end:  # sums of h drift
                 state = State(end, state.x, state.v)
             work += taken.work
-            notes = _merged(notes, taken.notes)
+            notes = joined(notes, taken.notes)
         return Step(state, memory, work, notes=notes)
-
-
-def _merged(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The worst residual, all halvings, any unsolved step; of the rest, the last word."""
-    merged = {**before, **now}
-    for name, together in (("residual", max), ("under_solved", max), ("rounding", max)):
-        if name in before and name in now:
-            merged[name] = together(before[name], now[name])
-    if "halvings" in before and "halvings" in now:
-        merged["halvings"] = before["halvings"] + now["halvings"]
-    return merged

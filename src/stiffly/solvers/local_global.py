@@ -37,6 +37,8 @@ from .newton import ARMIJO, ROUNDING
 
 ITERATIONS = 10
 CONVERGED = 1e-9  # relative residual at which further iterations would be idle
+# Measured on one step of hanging cloths: at a residual of 1, what is left unbalanced equals the
+# inertia, and displacements are off by 10 to 15 %; at 0.1 by about 4 %.
 UNDER_SOLVED = 1.0
 SHRINK = 0.1  # of s where the force is not even finite
 BACKTRACKS = 20

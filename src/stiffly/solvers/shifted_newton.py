@@ -15,8 +15,8 @@ both survive where there is none, because they look at one straight line at a ti
   Numerical Optimization, Secs. 4.1 and 10.3).  It fades as fast as it came.
 
 r.dx = -dx.J dx < 0 asks nothing of the antisymmetric part of J (gyroscopic terms): those keep
-Newton's speed.  Roots at which the symmetric part is indefinite, a compressed rope that does not
-buckle, are left alone: such a step is too long to be told from its neighbours.
+Newton's speed.  Where its symmetric part is indefinite at the root (a rope under pressure that
+does not buckle), the iteration is not drawn to it, but to one nearby that does.
 
 The factorisation is used again, also in the next solve, while an iteration cuts |r| to REUSE.
 Where it stops, and what rounding means, is as in newton.py.
@@ -28,12 +28,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
-import scipy.sparse as sp
 from ..contracts import Array, Work
 from ..errors import NotConverged
 from .equation import Equation, norm
 from .failures import FactorisationError
-from .linear import SparseLU, Factor, absolute_product, factorise
+from .linear import Factor, absolute_product, factorise
 from .newton import ARMIJO, EPS, NOTHING_KEPT, REUSE, ROUNDING, Kept, NewtonResult
 
 TOLERANCE = 1e-11
@@ -67,8 +66,9 @@ class ShiftedNewton:
         run = _Run(equation, (kept or NOTHING_KEPT).weighted(equation.weights))
         point, exhausted = run.evaluate(guess), False
         for _ in range(self.max_iterations):
-            if not exhausted and point.norm > self.tolerance * equation.scale(point.x):
-                point, exhausted = run.improve(point)
+            if exhausted or point.norm <= self.tolerance * equation.scale(point.x):
+                break
+            point, exhausted = run.improve(point)
         scale = equation.scale(point.x)
         reached = point.norm / scale if scale > 0.0 else point.norm
         solved = point.norm <= self.tolerance * scale
@@ -155,8 +155,7 @@ class _Run:
 
     def _factorise(self, matrix: object, point: _Point) -> Factor:
         self._factorizations += 1
-        # without pivoting: where the symmetric part is positive definite all pivots are positive
-        solver = SparseLU(sp.csc_matrix(matrix), definite=True) if sp.issparse(matrix) else factorise(matrix, symmetric=False)
+        solver = factorise(matrix, symmetric=False)
         noise = EPS * norm(absolute_product(matrix, self._equation.origin + point.x))
         self.kept = replace(self.kept, solver=solver, symmetric=False, noise=noise)
         return solver

@@ -52,23 +52,29 @@ def _outside(p, box):
 
 
 @njit(cache=True)
-def _nearest(p, x, faces, boxes, stack):
-    """Number and barycentric coordinates of the closest triangle, from the root down."""
+def _nearest(p, x, faces, boxes, reach, stack, away):
+    """Number and barycentric coordinates of the closest triangle, from the root down; -1 where
+    none is within reach.  stack, away: nodes to visit, and their squared distances."""
     width = len(boxes) // 2
-    best, found, bary = np.inf, 0, (1.0, 0.0, 0.0)
-    stack[0] = 1
+    best, found, bary = reach * reach, -1, (1.0, 0.0, 0.0)
+    stack[0], away[0] = 1, _outside(p, boxes[1])
     depth = 1
     while depth:
         depth -= 1
         k = stack[depth]
-        if _outside(p, boxes[k]) >= best:
+        if away[depth] >= best:
             continue
         if k < width:
             near, far = 2 * k, 2 * k + 1
-            if _outside(p, boxes[far]) < _outside(p, boxes[near]):
-                near, far = far, near
-            stack[depth], stack[depth + 1] = far, near
-            depth += 2
+            a, b = _outside(p, boxes[near]), _outside(p, boxes[far])
+            if b < a:
+                near, far, a, b = far, near, b, a
+            if b < best:
+                stack[depth], away[depth] = far, b
+                depth += 1
+            if a < best:
+                stack[depth], away[depth] = near, a
+                depth += 1
             continue
         for f in range(LEAF * (k - width), min(LEAF * (k - width + 1), len(faces))):
             a, b, c = x[faces[f, 0]], x[faces[f, 1]], x[faces[f, 2]]
@@ -96,9 +102,12 @@ def _pseudonormal(f, bary, faces, flat, side, corner):
 
 
 @njit(cache=True)
-def _plane(p, x, faces, boxes, flat, side, corner, stack, point, normal):
+def _plane(p, x, faces, boxes, flat, side, corner, reach, stack, away, point, normal):
     """Writes the closest point and the outward normal there; returns the signed distance."""
-    f, g = _nearest(p, x, faces, boxes, stack)
+    f, g = _nearest(p, x, faces, boxes, reach, stack, away)
+    if f < 0:
+        point[:], normal[:] = 0.0, 0.0
+        return np.inf
     a, b, c = x[faces[f, 0]], x[faces[f, 1]], x[faces[f, 2]]
     for k in range(3):
         point[k] = g[0] * a[k] + g[1] * b[k] + g[2] * c[k]
@@ -118,30 +127,31 @@ def _plane(p, x, faces, boxes, flat, side, corner, stack, point, normal):
 
 
 @njit(cache=True)
-def _planes_serial(p, x, faces, boxes, flat, side, corner, points, normals, distances):
-    stack = np.empty(64, dtype=np.int64)
+def _planes_serial(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances):
+    stack, away = np.empty(64, dtype=np.int64), np.empty(64)
     for k in range(len(p)):
         distances[k] = _plane(
-            p[k], x, faces, boxes, flat, side, corner, stack, points[k], normals[k]
+            p[k], x, faces, boxes, flat, side, corner, reach, stack, away, points[k], normals[k]
         )
 
 
 @njit(cache=True, parallel=True)
-def _planes_parallel(p, x, faces, boxes, flat, side, corner, points, normals, distances):
+def _planes_parallel(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances):
     for k in prange(len(p)):
-        stack = np.empty(64, dtype=np.int64)
+        stack, away = np.empty(64, dtype=np.int64), np.empty(64)
         distances[k] = _plane(
-            p[k], x, faces, boxes, flat, side, corner, stack, points[k], normals[k]
+            p[k], x, faces, boxes, flat, side, corner, reach, stack, away, points[k], normals[k]
         )
 
 
-def nearest_points(p, x, faces, boxes, pseudonormals, points, normals, distances):
+def nearest_points(p, x, faces, boxes, pseudonormals, reach, points, normals, distances):
     """For points p (m, 3): writes the closest points of the mesh (m, 3), outward unit normals
-    there (m, 3), and signed distances (m,), negative inside.
+    there (m, 3), and signed distances (m,), negative inside; where none is closer than reach [m],
+    zeros and an infinite distance.
 
     x (N, 3), faces (f, 3) uint32; boxes of `tree_boxes`; pseudonormals: of triangles (f, 3), of
     their sides (f, 3, 3), side k facing corner k, and of vertices (N, 3), of any length.
     """
     plane = _planes_serial if len(p) < PARALLEL_POINTS else _planes_parallel
     flat, side, corner = pseudonormals
-    plane(p, x, faces, boxes, flat, side, corner, points, normals, distances)
+    plane(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances)

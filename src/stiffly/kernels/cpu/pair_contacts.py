@@ -10,7 +10,7 @@ import math
 
 from numba import njit
 
-__all__ = ["pair_friction", "pair_gaps", "pair_scatter"]
+__all__ = ["pair_friction", "pair_gaps", "pair_scatter", "pair_squares"]
 
 
 @njit(cache=True, inline="always")
@@ -30,6 +30,14 @@ def pair_gaps(x, stencil, weights, normals, gaps):
     for k in range(len(stencil)):
         d, n = _sum(x, stencil[k], weights[k]), normals[k]
         gaps[k] = d[0] * n[0] + d[1] * n[1] + d[2] * n[2]
+
+
+@njit(cache=True)
+def pair_squares(x, stencil, weights, squares):
+    """Writes |sum_i w_i x_i|^2 (m,), the squared distance of the two points of each contact."""
+    for k in range(len(stencil)):
+        d = _sum(x, stencil[k], weights[k])
+        squares[k] = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
 
 
 @njit(cache=True)

@@ -24,7 +24,7 @@ def tree_boxes(low, high):
     return boxes
 
 
-def nearest_points(p, x, faces, boxes, pseudonormals, points, normals, distances):
+def nearest_points(p, x, faces, boxes, pseudonormals, reach, points, normals, distances):
     flat, side, corner = pseudonormals
     both = np.concatenate([p, x])
     weights = np.empty((len(faces), 4))
@@ -32,7 +32,11 @@ def nearest_points(p, x, faces, boxes, pseudonormals, points, normals, distances
         stencil = np.column_stack([np.full(len(faces), k), len(p) + faces.astype(int)])
         vertex_face_weights(both, stencil, weights)
         vectors = np.einsum("fc,fca->fa", weights, both[stencil])
-        f = int(np.argmin(np.einsum("fa,fa->f", vectors, vectors)))
+        squares = np.einsum("fa,fa->f", vectors, vectors)
+        f = int(np.argmin(squares))
+        if squares[f] >= reach * reach:
+            points[k], normals[k], distances[k] = 0.0, 0.0, np.inf
+            continue
         bary = -weights[f, 1:]
         zero = bary < SNAP
         if zero.sum() == 0:

@@ -11,6 +11,20 @@ __all__ = ["near_edges", "near_strands", "near_triangles"]
 SNAP, NEARER, TILT, PARALLEL = 1e-9, 1e-8, 0.3, 1e-6
 
 
+def _empty(m):
+    return (
+        np.zeros((m, 4), "u4"),
+        np.zeros((m, 4)),
+        np.zeros((m, 3)),
+        np.zeros(m),
+        np.zeros(m, "u1"),
+    )
+
+
+def _counting(stencil, weights, normals, shares, kind):
+    return tuple(a[kind > 0] for a in (stencil, weights, normals, shares, kind))
+
+
 def _nearer_beyond(x, d, p, around):
     e = x[around] - p
     return bool(np.any(e @ d > NEARER * np.sum(e * e, axis=1)))
@@ -37,7 +51,8 @@ def _normal(direction, d, move, limit):
     return n if abs(n @ d) + min(0.0, n @ move) < limit else None
 
 
-def near_triangles(x, move, limit, pairs, topology, stencil, weights, normals, shares, kind):
+def near_triangles(x, move, limit, pairs, topology):
+    stencil, weights, normals, shares, kind = _empty(len(pairs))
     faces, sides, opposite_start, opposite, ring_start, ring = topology
     stencil[:] = np.hstack([pairs[:, :1], faces[pairs[:, 1]]])
     vertex_face_weights(x, stencil, weights)
@@ -64,9 +79,11 @@ def near_triangles(x, move, limit, pairs, topology, stencil, weights, normals, s
             corner = int(i[1 + np.argmin(weights[k, 1:])])
             around = ring[ring_start[corner] : ring_start[corner + 1]]
             kind[k] = 0 if _nearer_beyond(x, d, q, around) else 4
+    return _counting(stencil, weights, normals, shares, kind)
 
 
-def near_strands(x, move, limit, pairs, topology, stencil, weights, normals, shares, kind):
+def near_strands(x, move, limit, pairs, topology):
+    stencil, weights, normals, shares, kind = _empty(len(pairs))
     edges, ring_start, ring = topology
     ends = edges[pairs[:, 1]]
     stencil[:] = np.hstack([pairs[:, :1], ends, ends[:, :1]])
@@ -90,9 +107,11 @@ def near_strands(x, move, limit, pairs, topology, stencil, weights, normals, sha
         else:
             shares[k] = _upright(x, -n, x[i[0]], own)
             kind[k] = 2 if shares[k] > 0.0 else 0
+    return _counting(stencil, weights, normals, shares, kind)
 
 
-def near_edges(x, move, limit, pairs, topology, stencil, weights, normals, shares, kind):
+def near_edges(x, move, limit, pairs, topology):
+    stencil, weights, normals, shares, kind = _empty(len(pairs))
     edges, start, opposite = topology
     stencil[:] = edges[pairs].reshape(-1, 4)
     edge_edge_weights(x, stencil, weights)
@@ -112,3 +131,4 @@ def near_edges(x, move, limit, pairs, topology, stencil, weights, normals, share
         shares[k] *= _upright(x, n, q, opposite[start[f] : start[f + 1]])
         shares[k] *= _upright(x, -n, p, opposite[start[e] : start[e + 1]])
         kind[k] = shares[k] > 0.0
+    return _counting(stencil, weights, normals, shares, kind)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["pair_friction", "pair_gaps", "pair_scatter"]
+__all__ = ["pair_friction", "pair_gaps", "pair_scatter", "pair_squares"]
 
 
 def pair_gaps(x, stencil, weights, normals, gaps):
     gaps[:] = np.einsum("kc,kca,ka->k", weights, x[stencil], normals)
+
+
+def pair_squares(x, stencil, weights, squares):
+    squares[:] = np.sum(np.einsum("kc,kca->ka", weights, x[stencil]) ** 2, axis=1)
 
 
 def pair_scatter(stencil, weights, normals, factors, out):

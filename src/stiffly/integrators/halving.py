@@ -1,0 +1,43 @@
+"""Steps made of shorter ones: halves where a solver fails, and what their notes say together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..contracts import State, Step, Work
+from ..errors import NotConverged
+
+# start, step size, memory, whether this is the last try -> the step; NotConverged where it fails
+Take = Callable[[State, float, Any, bool], Step]
+
+
+def halved(take: Take, state: State, h: float, memory: Any, halvings: int) -> Step:
+    """One step; where it does not converge two of half the size, and so on, `halvings` deep."""
+    try:
+        return take(state, h, memory, halvings == 0)
+    except NotConverged as failure:
+        if halvings == 0:
+            raise
+        spent = getattr(failure, "work", Work()) + Work(rejected_steps=1)
+    first = halved(take, state, 0.5 * h, memory, halvings - 1)
+    second = halved(take, first.state, 0.5 * h, first.memory, halvings - 1)
+    notes = joined(first.notes, second.notes)
+    notes["halvings"] = notes.get("halvings", 0) + 1
+    end = State(state.t + h, second.state.x, second.state.v)
+    return Step(end, second.memory, spent + first.work + second.work, notes=notes)
+
+
+def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Of two steps that make one: the worse residual, the larger alpha, all halvings; of the rest
+    the last word."""
+    notes = {**before, **now}
+    for name in ("residual", "under_solved", "rounding", "base_failed"):
+        if name in before and name in now:
+            notes[name] = max(before[name], now[name])
+    if "alpha" in before and "alpha" in now:
+        notes["alpha"] = max(before["alpha"], now["alpha"], key=abs)
+    counts = [step["halvings"] for step in (before, now) if "halvings" in step]
+    if counts:
+        notes["halvings"] = sum(counts)
+    return notes
