@@ -87,7 +87,8 @@ def test_substeps_report_the_worst_and_the_sum():
         {"residual": 1e-5, "under_solved": False, "halvings": 0, "alpha": 0.0},
     ])  # fmt: skip
     method = Substeps(base, 3)
-    step = method.step(None, State(0.0, np.zeros(1), np.zeros(1)), 0.3, 0)
+    system, state = systems.linear()
+    step = method.step(system, state, 0.3, 0)
     assert step.notes == {"residual": 2.0, "under_solved": True, "halvings": 3, "alpha": 0.5}
     assert step.work.linear_solves == 3 and step.memory == 3
     assert (method.name, method.order, method.dissipative) == ("talking x 3", 2, True)

@@ -61,11 +61,8 @@ class Target:
 
     def after(self, system: System, before: State, after: State) -> Target:
         """At the end of a step."""
-        if system.conservative:
-            return self
-        moved = work(system, before, after)
-        return Target(self.value + moved.added - moved.dissipated)
+        return self if system.conservative else self.moved(work(system, before, after))
 
-    def settled(self, settled: Settled) -> Target:
-        """After what happened between two steps."""
-        return Target(self.value + settled.added - settled.dissipated)
+    def moved(self, by: Power | Settled) -> Target:
+        """After energies [J] were added and dissipated: in a step, or between two."""
+        return Target(self.value + by.added - by.dissipated)

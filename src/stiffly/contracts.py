@@ -121,11 +121,15 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The state after what happens between two steps, and the energy [J] that it moved."""
+    """The state after what happens between two steps, and the energy [J] that it moved.
+
+    changed: forces or velocities are others than before, even if no energy moved.
+    """
 
     state: State
     added: float = 0.0
     dissipated: float = 0.0
+    changed: bool = False
 
 
 Energies = Mapping[str, float]  # named parts in joules, 'kinetic' among them
@@ -200,6 +204,7 @@ class Step:
     work: Work
     error: ErrorEstimate | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    exchanged: Power | None = None  # [J] added and taken, where the method has summed them itself
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .accounting import work
-from .contracts import Array, Settled, State, System
+from .contracts import Array, Power, Settled, State, System
 
 ROUNDING = 1e-12  # of the energy moved: below this, earlier energies are no yardstick
 
@@ -81,9 +81,10 @@ class Ledger:
         self.dissipated: list[float] = []
         self.scale = 0.0  # largest honest energy at earlier frames, for noticing divergence
 
-    def step(self, before: State, after: State) -> None:
-        """Power between two states; not needed for a conservative system."""
-        moved = work(self.system, before, after)
+    def step(self, before: State, after: State, exchanged: Power | None = None) -> None:
+        """Work between two states, unless the method has summed it; not needed for a conservative
+        system."""
+        moved = work(self.system, before, after) if exchanged is None else exchanged
         self.added_now += moved.added
         self.dissipated_now += moved.dissipated
 

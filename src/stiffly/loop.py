@@ -206,13 +206,13 @@ class Loop:
         if new.t != end:  # sums of h drift away from the frame times
             new = State(end, new.x, new.v)
         if not self.system.conservative:
-            self.ledger.step(self.state, new)
+            self.ledger.step(self.state, new, taken.exchanged)
         h = end - self.state.t
         memory = taken.memory
         if self.system.settles:
             settled = self.system.settle(new, h)
             self.ledger.settle(settled)
-            if settled.added or settled.dissipated or settled.state is not new:
+            if settled.changed:
                 memory = resumed(self.method, self.system, settled.state, memory, settled)
             new = settled.state
         if h < self.shortest:

@@ -39,6 +39,19 @@ class Assembly:
             return self
         return Assembly([(n, p.fresh() if hasattr(p, "fresh") else p) for n, p in self.parts])
 
+    def own(self) -> Assembly:
+        """The body's elasticity alone, without parts that say `external`: what it is tied to, what
+        it touches.  Those resist the world, not the strain of the body."""
+        return self._without("external")
+
+    def lasting(self) -> Assembly:
+        """Without parts that say `passing`: what acts only while something touches."""
+        return self._without("passing")
+
+    def _without(self, flag: str) -> Assembly:
+        kept = [(name, part) for name, part in self.parts if not getattr(part, flag, False)]
+        return self if len(kept) == len(self.parts) else Assembly(kept)
+
     # ------------------------------------------------------------------ sums
 
     def gradient(self, x: Array) -> Array:

@@ -176,6 +176,7 @@ class SettlingPart(Protocol):
     so that every run starts alike.  Optional:
     moves = True: `settle` may also displace particles, x in place; the System counts the energy.
     begin(t, x, v): called once with the first state of a run, e.g. to see what touches.
+    changed: after `settle`, True where its forces are others than before at no change of energy.
 
     What moves by itself (a collider, an attachment point) stands still during a step: `settle`
     puts it where it will be in the middle of the next one, at t + h/2, and reports the change of

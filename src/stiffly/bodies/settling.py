@@ -25,19 +25,21 @@ def begin(system: System, s: State) -> None:
 def settle(system: System, s: State, h: float) -> Settled:
     """Every part once, in the order they were given; what changes energy is counted."""
     x, v = system.positions(s), system.velocities(s)
-    total, released = Power(), 0.0
+    total, released, changed = Power(), 0.0, False
     for part in system.assembly.settling:
         if getattr(part, "moves", False):
             own, stored = _moved(system, part, s.t, h, x, v)
             total, released = total + own, released + stored
         else:
             total += part.settle(s.t, h, x, v)
+        changed = changed or getattr(part, "changed", False)
     after = State(s.t, _changed(x, s.x, system.movable), _changed(v, s.v, system.movable))
     if after.x is s.x and after.v is s.v:
-        return Settled(s, total.added, total.dissipated)
+        changed = changed or bool(total.added or total.dissipated)
+        return Settled(s, total.added, total.dissipated, changed)
     taken = 0.5 * float(system.mass.dot(s.v, s.v) - system.mass.dot(after.v, after.v))
     total += signed(taken + released)
-    return Settled(after, total.added, total.dissipated)
+    return Settled(after, total.added, total.dissipated, True)
 
 
 def signed(taken: float) -> Power:

@@ -42,7 +42,7 @@ class System:
     parts: Springs, Tetrahedra, Gravity, Wind, ... (see bodies.part).
     fixed: particle indices or a boolean mask (N,); held where `bind` is given them.
     rest: (N, 3) rest positions [m], for springs without rest lengths, eti and ceti.
-    damping: Rayleigh(alpha, beta), D = alpha M + beta K0 with K0 the stiffness at rest.
+    damping: Rayleigh(alpha, beta), D = alpha M + beta K0 with K0 the body's own stiffness at rest.
     supports: Keyframes, Rotation, Moving: particles that are led, not free.
     """
 
@@ -205,20 +205,22 @@ class System:
         return linearise.block_operator(self.pattern, blocks, self.mass)
 
     def linear_part(self) -> LinearPart:
-        """The tangent at the rest shape (without one: at the positions given to `bind`)."""
+        """The tangent at the rest shape (without one: at the positions given to `bind`).
+
+        Springs have not yielded; attachments are those of the start; nothing is in contact, even
+        where the rest shape happens to lie inside a collider: the body may be elsewhere.
+        """
         if self._linear is None:
             unyielded = copy.copy(self)
-            unyielded.assembly = self.assembly.fresh()
+            unyielded.assembly = self.assembly.fresh().lasting()
             unyielded._constant_tangent(self.reference())
             self._linear = unyielded._linear
         assert self._linear is not None
         return self._linear
 
     def _constant_tangent(self, x: Array) -> LinearTangent:
-        """Where the stiffness is constant, D = alpha M + beta K is Rayleigh damping proper."""
-        tangent = LinearTangent(
-            linearise.stiffness(self, x, constant=True), self.damping, True, True
-        )
+        damping = None if self.viscosity is None else self.viscosity.beside(self.assembly)
+        tangent = LinearTangent(linearise.stiffness(self, x, constant=True), damping, True, True)
         reference = x if self.rest is None and self._frame is None else self.reference()
         self._linear = LinearPart(tangent, reference[self.free].ravel())
         return tangent

@@ -1,18 +1,25 @@
-"""Rayleigh damping D = alpha M + beta K0 of a body, K0 its stiffness at rest.
+"""Rayleigh damping D = alpha M + beta K0 of a body, K0 its own stiffness at rest.
 
-Stiffness-proportional damping acts on velocity differences: where supports move, their
+K0 holds the body's elasticity alone.  Contact of the rest shape with a floor, or an attachment to
+a point in space, would brake the body wherever it flies, against the world instead of against its
+own strain.  Stiffness-proportional damping acts on velocity differences: where supports move, their
 velocities count too (a body carried along rigidly feels nothing).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..contracts import Array, Power, Rayleigh, State
 from ..matfun.operators import BaseOperator, SparseOperator
+from . import linearise
 from .user_functions import directional_derivative
+
+if TYPE_CHECKING:
+    from .assembly import Assembly
 
 
 class Viscosity:
@@ -21,11 +28,16 @@ class Viscosity:
     def __init__(self, system: Any, damping: Rayleigh) -> None:
         self._system, self._rayleigh = system, damping
         self._matrix: SparseOperator | None = None
-        self._gradient = system.assembly.fresh().gradient  # springs that yield keep their K0
+        self._own = system.assembly.fresh().own()  # springs that yield keep their K0
 
     def beside_varying_stiffness(self) -> Rayleigh | BaseOperator:
         """K0 and K(x) do not commute: only alpha M stays Rayleigh damping."""
         return self._rayleigh if self._rayleigh.beta == 0.0 else self.operator()
+
+    def beside(self, assembly: Assembly) -> Rayleigh | BaseOperator:
+        """Where the stiffness is K0, constant, this is Rayleigh damping proper; attachments make
+        it another."""
+        return self._rayleigh if assembly.own() is assembly else self.beside_varying_stiffness()
 
     def operator(self) -> SparseOperator:
         """D over the free coordinates."""
@@ -33,7 +45,9 @@ class Viscosity:
             mass: Any = self._system.mass
             D = self._rayleigh.alpha * mass.matrix()
             if self._rayleigh.beta:
-                K0: Any = self._system.linear_part().tangent.stiffness
+                body = copy.copy(self._system)
+                body.assembly = self._own
+                K0: Any = linearise.stiffness(body, body.reference(), constant=True)
                 D = D + self._rayleigh.beta * K0.tosparse()
             self._matrix = SparseOperator(D, mass, constant=True)
         return self._matrix
@@ -52,7 +66,7 @@ class Viscosity:
     def _at_rest(self, v: Array) -> Array:
         """K0 v over all particles (N, 3): a difference of gradients, since no matrix has it."""
         system = self._system
-        product = directional_derivative(self._gradient, system.reference(), v)
+        product = directional_derivative(self._own.gradient, system.reference(), v)
         return np.asarray(product)
 
     def power(self, s: State) -> Power:

@@ -47,7 +47,7 @@ class EnergyBudget:
         self, system: System, state: State, memory: BudgetMemory, settled: Settled
     ) -> BudgetMemory:
         midpoint = self.midpoint.resume(system, state, memory.midpoint, settled)
-        return BudgetMemory(midpoint, memory.target.settled(settled))
+        return BudgetMemory(midpoint, memory.target.moved(settled))
 
     def step(self, system: System, state: State, h: float, memory: BudgetMemory) -> Step:
         taken = self.midpoint.step(system, state, h, memory.midpoint)

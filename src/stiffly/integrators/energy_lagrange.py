@@ -77,7 +77,7 @@ class EnergyLagrange:
         return Target.start(system, state, self.name)
 
     def resume(self, system: System, state: State, memory: Target, settled: Settled) -> Target:
-        return memory.settled(settled)
+        return memory.moved(settled)
 
     def step(self, system: System, state: State, h: float, memory: Target) -> Step:
         solve = _Solve(self, system, state, h, memory)

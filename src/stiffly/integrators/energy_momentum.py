@@ -70,7 +70,7 @@ class EnergyMomentum:
             return self._solve(system, state, h, memory)
 
         try:
-            return halved(take, state, h, memory, HALVINGS)
+            return halved(take, system, state, h, memory, HALVINGS)
         except NotConverged as failure:
             raise NotConverged(
                 f"{self.name} found no solution at t = {state.t:.6g} s, not even for steps of "

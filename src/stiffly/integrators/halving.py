@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..contracts import State, Step, Work
+from ..accounting import work
+from ..contracts import Power, State, Step, System, Work
 from ..errors import NotConverged
 
 # start, step size, memory, whether this is the last try -> the step; NotConverged where it fails
 Take = Callable[[State, float, Any, bool], Step]
 
 
-def halved(take: Take, state: State, h: float, memory: Any, halvings: int) -> Step:
+def halved(take: Take, system: System, state: State, h: float, memory: Any, halvings: int) -> Step:
     """One step; where it does not converge two of half the size, and so on, `halvings` deep."""
     try:
         return take(state, h, memory, halvings == 0)
@@ -20,12 +21,22 @@ def halved(take: Take, state: State, h: float, memory: Any, halvings: int) -> St
         if halvings == 0:
             raise
         spent = getattr(failure, "work", Work()) + Work(rejected_steps=1)
-    first = halved(take, state, 0.5 * h, memory, halvings - 1)
-    second = halved(take, first.state, 0.5 * h, first.memory, halvings - 1)
+    first = halved(take, system, state, 0.5 * h, memory, halvings - 1)
+    second = halved(take, system, first.state, 0.5 * h, first.memory, halvings - 1)
     notes = joined(first.notes, second.notes)
     notes["halvings"] = notes.get("halvings", 0) + 1
-    end = State(state.t + h, second.state.x, second.state.v)
-    return Step(end, second.memory, spent + first.work + second.work, notes=notes)
+    return Step(
+        State(state.t + h, second.state.x, second.state.v),
+        second.memory,
+        spent + first.work + second.work,
+        exchanged=exchange(system, state, first) + exchange(system, first.state, second),
+        notes=notes,
+    )
+
+
+def exchange(system: System, before: State, taken: Step) -> Power:
+    """Energies [J] added and taken in one of the shorter steps: the ledger sees only the whole."""
+    return work(system, before, taken.state) if taken.exchanged is None else taken.exchanged
 
 
 def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..accounting import Target
-from ..contracts import Integrator, Settled, State, Step, System, Work
+from ..accounting import Target, work
+from ..contracts import Integrator, Power, Settled, State, Step, System, Work
 from ..errors import Diverged, InputError, NotConverged
 from ..kernels.cpu import column_dot
 from ..solvers.local_global import LocalGlobal
@@ -33,7 +33,7 @@ from ..solvers.newton import Newton
 from .bdf import Bdf1
 from .blend import Candidate, search
 from .euler import ForwardEuler
-from .halving import halved
+from .halving import exchange, halved
 from .midpoint import Midpoint
 from .restart import resumed
 
@@ -116,7 +116,7 @@ class Stabilised:
             base=resumed(self.base, system, state, memory.base, settled),
             dissipate=resumed(self.dissipate, system, state, memory.dissipate, settled),
             inject=resumed(self.inject, system, state, memory.inject, settled),
-            target=memory.target.settled(settled),
+            target=memory.target.moved(settled),
             energies=None,
         )
 
@@ -124,7 +124,7 @@ class Stabilised:
         def take(state: State, h: float, memory: StabilisedMemory, last: bool) -> Step:
             return _Correction(self, system, state, h, memory).run(give_up=last)
 
-        return halved(take, state, h, memory, HALVINGS)
+        return halved(take, system, state, h, memory, HALVINGS)
 
 
 class _Correction:
@@ -136,14 +136,15 @@ class _Correction:
         self.method, self.system, self.state, self.h = method, system, state, h
         self.memory, self.work = memory, Work()
         self.evaluations, self.band = 0, 0.0
-        self.target = memory.target
+        self.target, self.moved = memory.target, Power()
 
     def run(self, give_up: bool) -> Step:
         """give_up: the base may be left out where it does not converge."""
         base = self._base(give_up)
         if base is None:  # what forces would have done along it is unknown: the target stays
             return self._finish(self._backward(None), 1.0, {"base_failed": True})
-        self.target = self.memory.target.after(self.system, self.state, base.state)
+        self.moved = exchange(self.system, self.state, base)
+        self.target = self.memory.target.moved(self.moved)
         first = self._candidate(base.state)
         notes = dict(base.notes)
         self.band = band = self.method.tolerance * self._free_energy(first)
@@ -245,9 +246,9 @@ class _Correction:
             name: min(_finite(value, np.inf), self.memory.lowest.get(name, np.inf))
             for name, value in best.energies.items()
         }
-        target = self.target
         if alpha != 0.0:  # the work of forces along the accepted step, not the base's
-            target = self.memory.target.after(self.system, self.state, best.state)
+            self.moved = work(self.system, self.state, best.state)
+        target = self.memory.target.moved(self.moved)
         memory = self.memory._replace(target=target, lowest=lowest, energies=best.energies)
         notes = {
             **notes,
@@ -256,7 +257,7 @@ class _Correction:
             "energy_band": self.band,
             "energy_evaluations": self.evaluations,
         }
-        return Step(best.state, memory, self.work, notes=notes)
+        return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
 
 
 def _finite(value: float, otherwise: float) -> float:

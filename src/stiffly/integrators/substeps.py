@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..contracts import Integrator, Settled, State, Step, System, Work
+from ..contracts import Integrator, Power, Settled, State, Step, System, Work
 from ..errors import InputError
-from .halving import joined
+from .halving import exchange, joined
 from .restart import resumed
 
 
@@ -53,12 +53,13 @@ class Substeps:
         return resumed(self.base, system, state, memory, settled)
 
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
-        end, work, notes = state.t + h, Work(), {}
+        end, work, moved, notes = state.t + h, Work(), Power(), {}
         for left in reversed(range(self.count)):
             taken = self.base.step(system, state, h / self.count, memory)
+            moved += exchange(system, state, taken)
             state, memory = taken.state, taken.memory
             if left == 0 and state.t != end:  # sums of h drift
                 state = State(end, state.x, state.v)
             work += taken.work
             notes = joined(notes, taken.notes)
-        return Step(state, memory, work, notes=notes)
+        return Step(state, memory, work, exchanged=moved, notes=notes)

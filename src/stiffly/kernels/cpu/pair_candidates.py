@@ -83,18 +83,10 @@ def patch_pairs(blocks, size, boxes):
     return out[:found]
 
 
-@njit(cache=True, inline="always")
-def _holds(corners, i):
-    found = False
-    for c in range(len(corners)):
-        found |= corners[c] == i
-    return found
-
-
 @njit(cache=True)
 def _vertices(pairs, patches, start, particle, box, held, starts, corners, boxes, still, out):
     """Pairs of a vertex of one patch and an element of the other, both ways."""
-    found = 0
+    found, last = 0, corners.shape[1] - 1
     for k in range(len(pairs)):
         for turn in range(1 if pairs[k, 0] == pairs[k, 1] else 2):
             p, q = pairs[k, turn], pairs[k, 1 - turn]
@@ -103,9 +95,10 @@ def _vertices(pairs, patches, start, particle, box, held, starts, corners, boxes
                 if not _overlap(own, patches[q]):
                     continue
                 for e in range(starts[q], starts[q + 1]):
-                    if _overlap(own, boxes[e]) and not _holds(corners[e], i):
-                        if held[i] and still[e]:
-                            continue
+                    if not _overlap(own, boxes[e]) or (held[i] and still[e]):
+                        continue
+                    a, b, c = corners[e, 0], corners[e, 1], corners[e, last]
+                    if (a != i) & (b != i) & (c != i):
                         if found < len(out):
                             out[found, 0], out[found, 1] = i, e
                         found += 1
@@ -118,13 +111,14 @@ def _edges(pairs, patches, start, corners, boxes, still, out):
     for k in range(len(pairs)):
         p, q = pairs[k, 0], pairs[k, 1]
         for e in range(start[p], start[p + 1]):
-            own, ends = boxes[e], corners[e]
+            own, a, b = boxes[e], corners[e, 0], corners[e, 1]
             if not _overlap(own, patches[q]):
                 continue
             for f in range(e + 1 if p == q else start[q], start[q + 1]):
-                if _overlap(own, boxes[f]) and not (still[e] and still[f]):
-                    if _holds(corners[f], ends[0]) or _holds(corners[f], ends[1]):
-                        continue
+                if not _overlap(own, boxes[f]) or (still[e] and still[f]):
+                    continue
+                c, d = corners[f, 0], corners[f, 1]
+                if (a != c) & (a != d) & (b != c) & (b != d):
                     if found < len(out):
                         out[found, 0], out[found, 1] = e, f
                     found += 1
