@@ -1,4 +1,4 @@
-"""Which base for real time: implicit midpoint or the discrete gradient, ten local/global iterations.
+"""Which base for real time: implicit midpoint or the discrete gradient; ten iterations each.
 
     python benchmarks/realtime.py [--quick]
 

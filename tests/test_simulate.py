@@ -15,6 +15,7 @@ from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, integrators
 from stiffly.contracts import State, Step, Work
 from stiffly.errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
 from stiffly.integrators import ExponentialRosenbrock
+from stiffly.loop import StepLog
 from stiffly.meshes import rope
 
 NAN = float("nan")
@@ -387,3 +388,47 @@ def test_an_explosion_that_takes_many_frames_is_noticed():
     with pytest.raises(Diverged, match="times all honest energy before") as caught:
         stiffly.simulate(system, [1.0], integrator="rk4", step=2.84, duration=2.84e3, every=2.84)
     assert 20 < len(caught.value.run.times) < 900
+
+
+# ------------------------------------------------------------------ what steps say of themselves
+
+
+def test_one_diagnostic_value_per_step():
+    x = np.array([[0.0, 0, 0], [1.1, 0, 0]])
+    body = System(1.0, [Springs([[0, 1]], 100.0, 1.0)], rest=x)
+    run = stiffly.simulate(body, x, integrator="midpoint", step=0.01, duration=0.5, every=0.1)
+    assert set(run.diagnostics) == {"t", "residual", "rounding"}
+    np.testing.assert_allclose(run.diagnostics["t"], 0.01 * np.arange(1, 51), rtol=1e-12)
+    assert (run.diagnostics["residual"] <= 1e-9).all()
+
+
+def test_a_diagnostic_that_comes_late_is_not_a_number_before():
+    log = StepLog()
+    log.add(0.1, {"residual": 1.0, "method": "lanczos"})
+    log.add(0.2, {"alpha": True})
+    arrays = log.arrays()
+    assert set(arrays) == {"t", "residual", "alpha"}
+    np.testing.assert_array_equal(arrays["residual"], [1.0, np.nan])
+    np.testing.assert_array_equal(arrays["alpha"], [np.nan, 1.0])
+
+
+def test_steps_that_were_not_solved_are_counted_in_a_warning():
+    x = np.zeros((21, 3))
+    x[:, 0] = np.linspace(0.0, 1.0, 21)
+    edges = np.stack([np.arange(20), np.arange(1, 21)], axis=1)
+    taut = System(0.05, [Springs(edges, 1e8), Gravity()], fixed=[0], rest=x)
+    with pytest.warns(StiffWarning) as caught:
+        stiffly.simulate(taut, x, integrator="projective", step=1 / 30, duration=1.0)
+    said = [str(w.message) for w in caught if "not solved well enough" in str(w.message)]
+    assert len(said) == 1
+    assert "of 30 steps" in said[0] and "residual" in said[0] and "iterations" in said[0]
+
+
+def test_work_at_the_middle_is_exact_for_methods_that_act_there():
+    """Heavy damping at h omega = 3: Simpson's rule would be off by a tenth of the energy."""
+    x = np.array([[0.0, 0, 0], [1.2, 0, 0]])
+    body = System(1.0, [Springs([[0, 1]], 1e4, 1.0)], rest=x, damping=Rayleigh(0.0, 1e-3))
+    for method in ("midpoint", "energy-momentum", "stabilised"):
+        run = stiffly.simulate(body, x, integrator=method, step=0.02, duration=1.0)
+        assert run.energy.dissipated[-1] > 0.99 * run.energy.total[0]
+        assert np.abs(run.energy.numerical).max() <= 1e-9 * run.energy.total[0]

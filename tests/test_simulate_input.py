@@ -242,3 +242,10 @@ def test_more_steps_than_anyone_waits_for():
 def test_what_is_no_list_of_parts_is_named(parts):
     with pytest.raises(InputError):
         System([1.0, 1.0], parts, rest=[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("start", [{"v0": [1e200, 0.0]}, {"x0": [1e300, 0.0]}])
+def test_a_start_beyond_all_energy_is_refused(start):
+    options = GOOD | start
+    with pytest.raises(InputError, match="not finite: check the size of x0 and v0"):
+        stiffly.simulate(SecondOrder(stiffness=np.eye(2)), **options)

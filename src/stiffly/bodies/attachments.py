@@ -42,7 +42,7 @@ class Attachments:
     live=True: `attach`, `move` and `release` may be called while a run goes on, from any thread;
     they take effect between two steps.  Attaching and moving is counted as added, exactly; what a
     released spring had stored is dissipated.  `particles` may then be empty.  Every run begins
-    with the particles and points given here.
+    with the particles and points given here, and takes the hand: one run at a time can have it.
     """
 
     def __init__(
@@ -55,6 +55,10 @@ class Attachments:
         live: bool = False,
         name: str = "attachment",
     ) -> None:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"attachment name must be a text such as 'hand', got {name!r}")
+        if not isinstance(live, (bool, np.bool_)):
+            raise InputError(f"{name}: live must be True or False, got {live!r}")
         self.name, self.live, self.motion = name, bool(live), motion
         self.stiffness = as_number(f"{name} stiffness", stiffness, above=0.0)
         if motion is not None and not hasattr(motion, "place"):
@@ -65,12 +69,12 @@ class Attachments:
         if chosen.size == 0 and not live:
             raise InputError(f"{name} ties no particle: name at least one, or give live=True")
         self.first = self.wanted = Wanted(0, chosen, self._as_points(points, chosen.size))
-        self._count: int | None = None  # how many particles there are, once a System says
+        self._holder: MovingAttachments | None = None  # the run that obeys
+        self._count: int | None = None  # how many particles it has
         self._lock = threading.Lock()
 
     def couples(self, particles: Particles) -> np.ndarray:
-        self._count = particles.count
-        self._require_existing(self.first.particles)
+        as_indices(self.name, self.first.particles, particles.count)
         return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PointTies:
@@ -85,7 +89,8 @@ class Attachments:
     def attach(self, particles: Any, points: Any = None) -> None:
         """Tie more particles; points (k, 3) [m] default to where the particles are then."""
         new = self._as_particles(particles)
-        self._require_existing(new)
+        if self._count is not None:
+            as_indices(self.name, new, self._count)
         ends = self._as_points(points, new.size)
         with self._lock:
             old = self._live()
@@ -109,10 +114,19 @@ class Attachments:
             keep = ~np.isin(old.particles, gone)
             self._post(old.particles[keep], old.points[keep])
 
-    def restart(self) -> Wanted:
-        """What was asked of an earlier run is not meant for the next."""
+    def restart(self, holder: MovingAttachments, count: int) -> Wanted:
+        """A run of `count` particles begins: what was asked of an earlier one is not meant for it."""
         with self._lock:
+            self._holder, self._count = holder, count
             return self._post(self.first.particles, self.first.points)
+
+    def asked(self, holder: MovingAttachments) -> Wanted:
+        """What this run is to do; InputError where another has begun, whose orders they may be."""
+        if self.live and self._holder is not holder:
+            raise InputError(
+                f"{self.name} is live in two runs at once: give each its own Attachments(...)"
+            )
+        return self.wanted
 
     def _live(self) -> Wanted:
         if not self.live:
@@ -144,16 +158,13 @@ class Attachments:
             return np.full((count, 3), np.nan)
         return as_numbers(f"{self.name} points", points, (count, 3))
 
-    def _require_existing(self, particles: np.ndarray) -> None:
-        if self._count is not None:
-            as_indices(self.name, particles, self._count)
-
 
 class PointTies:
     """Springs of length zero from particles to points that stand still."""
 
     bounded = True
     pairwise = True
+    external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
 
     def __init__(self, stiffness: float, pattern: BlockPattern, linear: bool) -> None:
         """linear: the set of ties never changes, so the tangent is constant."""
@@ -200,6 +211,7 @@ class MovingAttachments(PointTies):
     def __init__(self, config: Attachments, pattern: BlockPattern) -> None:
         super().__init__(config.stiffness, pattern, linear=not config.live)
         self._config, self._serial = config, 0
+        self.changed = False  # by the last settle
         self.tie(config.first.particles, config.first.points)
 
     def fresh(self) -> MovingAttachments:
@@ -208,26 +220,29 @@ class MovingAttachments(PointTies):
         return new
 
     def begin(self, t: float, x: Array, v: Array) -> None:
-        self._serial = self._config.restart().serial
+        self._serial = self._config.restart(self, len(x)).serial
         here = x[self.particles]
         self._start = np.where(np.isnan(self.points), here, self.points)
         self.points = self._placed(t)
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        wanted = self._config.wanted
-        if wanted.serial != self._serial:
+        wanted = self._config.asked(self)
+        self.changed = wanted.serial != self._serial
+        if self.changed:
             return self._obey(wanted, x)
         if self._config.motion is None:
             return Power()
-        before = self.energy(x)
+        before, old = self.energy(x), self.points
         self.points = self._placed(t + 0.5 * h)
+        self.changed = not np.array_equal(old, self.points)
         return Power(added=self.energy(x) - before)
 
     def _placed(self, t: float) -> Array:
         motion = self._config.motion
         if motion is None:
             return self._start
-        return np.array(motion.place(t, self._start)[0], dtype=np.float64)
+        return as_numbers(f"{self._config.name} motion", motion.place(t, self._start)[0],
+                          self._start.shape)
 
     def _obey(self, wanted: Wanted, x: Array) -> Power:
         """Take over what a user wants; kept ties without a new point stay as they are."""

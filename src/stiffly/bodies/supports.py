@@ -97,18 +97,25 @@ class Moving:
         velocity: Callable[[float, Array], Any] | None = None,
     ) -> None:
         for name, function in (("path", path), ("velocity", velocity)):
-            if function is not None and not accepts(function, 2):
+            missing = name == "velocity" and function is None
+            if not missing and not accepts(function, 2):
                 raise InputError(f"moving support: {name} must be a function of (t, start)")
         self.particles, self._path, self._velocity = particles, path, velocity
 
     def place(self, t: float, start: Array) -> tuple[Array, Array]:
         x = self._checked("path", self._path(t, start), start)
         if self._velocity is None:
-            return x, time_derivative(lambda t: np.asarray(self._path(t, start), dtype=float), t)
+            return x, time_derivative(lambda t: self._checked("path", self._path(t, start), start), t)
         return x, self._checked("velocity", self._velocity(t, start), start)
 
     def _checked(self, name: str, value: Any, start: Array) -> Array:
-        value = np.asarray(value, dtype=np.float64)
+        try:
+            value = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"moving support: {name} returned {type(value).__name__}, but an array of numbers "
+                f"{start.shape} is needed"
+            ) from None
         if value.shape != start.shape:
             raise InputError(
                 f"moving support: {name} returned shape {value.shape}, but {start.shape} is needed"

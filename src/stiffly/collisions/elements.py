@@ -128,7 +128,7 @@ def morton(points: Array) -> np.ndarray:
     low, extent = points.min(axis=0), float(np.ptp(points, axis=0).max())
     if not np.isfinite(extent):
         raise InputError("positions are too far apart: their differences must be finite")
-    cells = (points - low) * ((2**MORTON_BITS - 1) / (extent or 1.0))
+    cells = (points - low) / (extent or 1.0) * (2**MORTON_BITS - 1)
     code = np.zeros(len(points), dtype=np.uint64)
     for axis in range(3):
         bits = cells[:, axis].astype(np.uint64)

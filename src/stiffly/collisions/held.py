@@ -49,12 +49,15 @@ class Held:
 class PreparedHeld(PointTies):
     """Which of its particles are tied, to which shape, and where in that shape's own frame."""
 
+    passing = True  # comes and goes: no share in the linearisation about the rest shape
+
     def __init__(self, config: Held, own: np.ndarray, mass: Array, pattern: BlockPattern) -> None:
         super().__init__(config.stiffness, pattern, linear=False)
         self._config, self._own, self._mass = config, own, mass
         self._forget()
 
     def _forget(self) -> None:
+        self.changed = False  # by the last settle
         self._holder = np.full(self._own.size, -1)  # index of the shape, -1 where free
         self._home = np.zeros((self._own.size, 3))
         self._surfaces: list[Surface] = []
@@ -70,11 +73,12 @@ class PreparedHeld(PointTies):
         self._tie_held([surface.frame for surface in self._surfaces])
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        surfaces, free = self._see(t, x), self._holder < 0
+        surfaces, free, old = self._see(t, x), self._holder < 0, (self.particles, self.points)
         stored, returned = self._let_go(surfaces, x, v)
         before = self.energy(x) - stored
         self._catch(surfaces, x, v, free)  # not what has just been let go
         self._tie_held([shape.frame(t + 0.5 * h) for shape in self._config.shapes])
+        self.changed = not all(map(np.array_equal, old, (self.particles, self.points)))
         added = self.energy(x) - before - returned  # the System will see it come back as motion
         return Power(added=added, dissipated=stored - returned)
 

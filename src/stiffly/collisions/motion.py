@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..bodies.checks import as_numbers
 from ..bodies.supports import Keyframes, Moving, Rotation
 from ..contracts import Array
 from ..errors import InputError
@@ -85,7 +86,7 @@ def frame_at(motion: Motion | None, t: float) -> Frame:
     if motion is None:
         return STILL
     corners = np.vstack([np.zeros(3), np.eye(3)])
-    positions, velocities = (np.asarray(a, dtype=np.float64) for a in motion.place(t, corners))
+    positions, velocities = (as_numbers("motion", a, (4, 3)) for a in motion.place(t, corners))
     R = (positions[1:] - positions[0]).T
     if np.abs(R.T @ R - np.eye(3)).max() > RIGID or np.linalg.det(R) < 0.0:
         raise InputError(

@@ -64,6 +64,8 @@ class PreparedContact:
     linear = False
     bounded = True
     pairwise = True
+    external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
+    passing = True  # and comes and goes: no share in the linearisation about the rest shape
 
     def __init__(
         self, config: Contact, own: np.ndarray, stiffness: Array, mass: Array, pattern: BlockPattern
@@ -134,6 +136,8 @@ class PreparedContact:
 class SettlingContact(PreparedContact):
     """Contact with friction, or with shapes that move or are known near the particles only."""
 
+    changed = False  # by the last settle
+
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._renew(t, x)
 
@@ -144,7 +148,10 @@ class SettlingContact(PreparedContact):
                 total += self._rub(surface, h, x, v)
         before = self.energy(x)
         self._renew(t + 0.5 * h, x)
-        return total + Power(added=self.energy(x) - before)
+        after = self.energy(x)
+        # what moves while nothing touches it changes no force
+        self.changed = any(s.moving or s.local for s in self._shapes) and (before > 0.0 or after > 0.0)
+        return total + Power(added=after - before)
 
     def _rub(self, surface: Surface, h: float, x: Array, v: Array) -> Power:
         own = x[self._own]

@@ -27,6 +27,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ..accounting import middle_work
 from ..contracts import Array, Settled, State, Step, System, Tangent
 from ..errors import NotConverged
 from ..solvers.equation import Solver
@@ -92,7 +93,8 @@ class EnergyMomentum:
             guess=self._guess(state),
         )
         new = State(state.t + h, stage.x, stage.v)
-        return Step(new, stage.memory, stage.work, notes={**stage.notes, "halvings": 0})
+        notes, moved = {**stage.notes, "halvings": 0}, middle_work(system, state, new)
+        return Step(new, stage.memory, stage.work, notes=notes, exchanged=moved)
 
     def _guess(self, state: State) -> Array | None:
         """x+ to start from; None: x + h v.

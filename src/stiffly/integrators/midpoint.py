@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ..accounting import middle_work
 from ..contracts import Settled, State, Step, System
 from ..solvers.equation import Solver
 from ..solvers.newton import Newton
@@ -57,4 +58,5 @@ class Midpoint:
             solver=self.solver,
         )
         new = State(state.t + h, state.x + h * stage.v, state.v + h * stage.a)
-        return Step(new, stage.memory, stage.work, notes=stage.notes)
+        moved = middle_work(system, state, new)
+        return Step(new, stage.memory, stage.work, notes=stage.notes, exchanged=moved)

@@ -9,7 +9,9 @@ base method, the energy is compared with the target H_total = initial + added - 
 with the share a that brings |E + K - H_total| below `tolerance` times the energy that is free to
 move.  alpha = a above, -a below; 0 where the base is good as it is.  If backward Euler overshoots
 as well, the lower of the two is taken and the surplus leaves in later steps.  A step in which a
-solver does not converge is halved; one whose end is not finite is a step of backward Euler.
+solver does not converge is halved; one whose end is not finite is a step of backward Euler.  What a
+few local/global iterations leave unsolved, and so lose, is not put back: it would go into the
+stiffest modes and never come out again.
 
 The yardstick differs from the paper's, H itself at the start of the step: with gravity, H has no
 zero, and a share of it means nothing.  Here it is the kinetic energy plus, for every part, what it
@@ -24,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..accounting import Target, work
+from ..accounting import Target, middle_work, work
 from ..contracts import Integrator, Power, Settled, State, Step, System, Work
 from ..errors import Diverged, InputError, NotConverged
 from ..kernels.cpu import column_dot
@@ -39,6 +41,7 @@ from .restart import resumed
 
 HALVINGS = 10
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
+SOLVED = 0.5  # residual of the base up to which lost energy is put back
 LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterwards
 
 
@@ -136,7 +139,7 @@ class _Correction:
         self.method, self.system, self.state, self.h = method, system, state, h
         self.memory, self.work = memory, Work()
         self.evaluations, self.band = 0, 0.0
-        self.target, self.moved = memory.target, Power()
+        self.target, self.moved, self.measure = memory.target, Power(), work
 
     def run(self, give_up: bool) -> Step:
         """give_up: the base may be left out where it does not converge."""
@@ -144,6 +147,7 @@ class _Correction:
         if base is None:  # what forces would have done along it is unknown: the target stays
             return self._finish(self._backward(None), 1.0, {"base_failed": True})
         self.moved = exchange(self.system, self.state, base)
+        self.measure = work if base.exchanged is None else middle_work
         self.target = self.memory.target.moved(self.moved)
         first = self._candidate(base.state)
         notes = dict(base.notes)
@@ -152,6 +156,8 @@ class _Correction:
             return self._finish(first, 0.0, notes)
         if not first.error <= 0.0:  # also where it is not a number
             return self._finish(*self._lower(first, band), notes)
+        if notes.get("residual", 0.0) > SOLVED:  # the solver has lost it, not the base
+            return self._finish(first, 0.0, notes)
         return self._finish(*self._raise(first, band), notes)
 
     # ------------------------------------------------------------------ the three methods
@@ -247,7 +253,7 @@ class _Correction:
             for name, value in best.energies.items()
         }
         if alpha != 0.0:  # the work of forces along the accepted step, not the base's
-            self.moved = work(self.system, self.state, best.state)
+            self.moved = self.measure(self.system, self.state, best.state)
         target = self.memory.target.moved(self.moved)
         memory = self.memory._replace(target=target, lowest=lowest, energies=best.energies)
         notes = {

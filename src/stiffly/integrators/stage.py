@@ -13,7 +13,9 @@ It is solved by Newton's method, which converges or fails, or by a few local/glo
 which have a constant matrix in place of J (see solvers).  The residual is measured against
 |M d| + |M h v|, v being the velocity that the step starts with: a relative residual of 1e-9 leaves
 the new velocity right to about nine digits.  The force at the predictor is no part of the scale:
-where a stiff spring turns it is huge and means nothing.
+where a stiff spring turns it is huge and means nothing.  A guess is measured against |M d| alone:
+at least one update is taken unless it is good even so, and no force is ignored, however short the
+step.
 """
 
 from __future__ import annotations
@@ -109,7 +111,10 @@ class StageEquation:
         return self._system.mass.apply(d) - self.weights[0] * self._system.force(self.state(d))
 
     def scale(self, d: Array) -> float:
-        return norm(self._system.mass.apply(d)) + self._covered
+        return self.change(d) + self._covered
+
+    def change(self, d: Array) -> float:
+        return norm(self._system.mass.apply(d))
 
     def linearise(self, d: Array) -> StageTangent:
         state, convex = self.state(d), getattr(self._system, "convex_tangent", None)

@@ -30,6 +30,9 @@ class Equation(Protocol):
     """r(d) = 0; d (n,) is a displacement from `origin` (n,); time [s] names a failure.
 
     weights: numbers that J depends on besides d: where they change, so does a factorisation.
+    scale: what |r(d)| is measured against, the change |M d| and the motion that the step begins
+    with; change: the first of the two alone, what a guess is measured against.  Else a step so
+    short that forces change little would be taken as solved before any force has acted.
     linearise: what Newton's method asks for.  global_matrix, global_version: what the local/global
     iteration asks for, a constant matrix in place of J, sparse, symmetric and positive definite
     (n, n), or (n/3, n/3) where it serves x, y and z alike, and what changes when it does.
@@ -40,7 +43,8 @@ class Equation(Protocol):
     time: float
 
     def residual(self, d: Array) -> Array: ...
-    def scale(self, d: Array) -> float: ...  # what |r(d)| is measured against
+    def scale(self, d: Array) -> float: ...
+    def change(self, d: Array) -> float: ...
     def linearise(self, d: Array) -> Linearisation: ...
     def global_matrix(self) -> Any: ...
     @property

@@ -16,7 +16,7 @@ class Kept:
 
     solver: the factorisation of J + shift M, None where it had stopped to converge well.
     convex: J less its negative stiffness was factorised.
-    noise: the residual that rounding the coordinates explains.
+    noise: (n,), the residual that rounding the coordinates explains; None where nobody asked.
     weights: what J depends on besides the point.
     """
 
@@ -24,7 +24,7 @@ class Kept:
     symmetric: bool = True
     constant: bool = False
     shift: float = 0.0
-    noise: float = 0.0
+    noise: Array | None = None
     weights: tuple[float, ...] = ()
     convex: bool = False
 
@@ -48,7 +48,7 @@ NOTHING_KEPT = Kept()
 
 @dataclass(frozen=True, slots=True)
 class NewtonResult:
-    """x, its residual relative to the scale (absolute where the scale is 0), and what it took.
+    """x, its residual relative to the scale, and what it took.
 
     rounding: stopped at rounding level, above the residual asked for.
     """

@@ -8,15 +8,17 @@ local step (project every p) and one global step (solve Eq. 28, or Eq. 30 for im
 Dinev, Liu, Kavan 2018.  So the force is the local step, and any other force may take part too.
 Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelastic materials (2017).
 
-- As in the papers the number of iterations is fixed; it ends sooner where |r| <= 1e-9 * scale, or
-  where the update is lost in the last digits of the coordinates.
+- As in the papers the number of iterations is fixed; it ends sooner where |r| <= 1e-9 * scale.
+  Updates in the last digits of the coordinates are taken as they are, for what they do to the
+  velocities: slopes along them are rounding, and tell nothing about s.
 - A >= dr/dd keeps s at 1: then no potential of r can rise.  Forces stiffer than L (stiffening
   springs, neo-Hookean solids, a contact that begins in mid-step) are seen by their slope along dx,
   at the cost of inner products: where r(d + s dx).dx says that the potential has risen (see
   newton.py), s shrinks to where the slope would vanish, and the curvature c = dx.J dx / dx.A dx
   last seen limits the next s to 1/c (the step of Barzilai and Borwein 1988, never above 1).  s is
-  kept from one solve to the next.  Where L itself has changed meanwhile (something touches), A is
-  factorised anew instead.
+  kept from one solve to the next.
+- L may change with the point (something touches): whenever it has, A is factorised anew before
+  the next update, also the last one.
 - The last update is not evaluated, unless something went wrong before: n iterations take n forces.
   The residual reported is that of the last point whose force was evaluated, one iteration earlier.
 """
@@ -33,7 +35,8 @@ from ..errors import InputError, NotConverged
 from .equation import Equation, dot, norm, same_weights
 from .failures import FactorisationError
 from .linear import Factor, factorise
-from .newton import ARMIJO, ROUNDING
+from .newton import ARMIJO
+from .rounding import ROUNDING, relative
 
 ITERATIONS = 10
 CONVERGED = 1e-9  # relative residual at which further iterations would be idle
@@ -72,7 +75,7 @@ class LocalGlobalResult:
 
     x: Array
     residual: float
-    kept: Global
+    kept: Global | None
     work: Work
 
     @property
@@ -105,11 +108,10 @@ class LocalGlobal:
         """Improve on guess (n,); kept: of an earlier solve of this system."""
         run = _Run(equation, kept)
         point = run.iterate(guess, self.iterations)
-        scale, size = equation.scale(point.d), norm(point.r)
         return LocalGlobalResult(
             x=run.end,
-            residual=size / scale if scale > 0.0 else size,
-            kept=replace(run.used, step=run.step),
+            residual=relative(norm(point.r), equation.scale(run.end)),
+            kept=run.kept,
             work=Work(
                 force_evaluations=run.evaluations,
                 factorizations=run.factorizations,
@@ -146,16 +148,25 @@ class _Run:
     def __init__(self, equation: Equation, kept: Global | None) -> None:
         self.equation = equation
         self.evaluations = self.solves = self.factorizations = 0
-        if kept is None or not kept.serves(equation):
-            kept = factorised(equation)
-            self.factorizations = 1
-        self.used, self.step = kept, kept.step
+        self._kept = kept
+        self.step = 1.0 if kept is None else kept.step
         self.trouble = self.step < 1.0
         self._backtracks = BACKTRACKS
 
     def evaluate(self, d: Array) -> _Point:
         self.evaluations += 1
         return _Point(d, self.equation.residual(d))
+
+    @property
+    def kept(self) -> Global | None:
+        return None if self._kept is None else replace(self._kept, step=self.step)
+
+    def _used(self) -> Global:
+        """A as it has to be after the last evaluation."""
+        if self._kept is None or not self._kept.serves(self.equation):
+            self._kept, self.step = factorised(self.equation), 1.0
+            self.factorizations += 1
+        return self._kept
 
     def iterate(self, guess: Array, iterations: int) -> _Point:
         """The last point that was evaluated; `end` is where the iteration went from there."""
@@ -166,16 +177,20 @@ class _Run:
                 f"local/global met a force that is not finite at t = {self.equation.time:.6g} s: "
                 "try a smaller step"
             )
+        demand = self.equation.change
         digits = ROUNDING * norm(self.equation.origin + guess)
         for left in reversed(range(iterations)):
-            if norm(point.r) <= CONVERGED * self.equation.scale(point.d):
+            if norm(point.r) <= CONVERGED * demand(point.d):
                 break
+            demand = self.equation.scale
             dx = self.direction(point)
-            if norm(dx) <= digits:
+            faint = norm(dx) <= digits
+            self.end = point.d + self.step * dx
+            if left == 0 and (faint or not self.trouble):
                 break
-            if left == 0 and not self.trouble:
-                self.end = point.d + self.step * dx
-                break
+            if faint:
+                point = self.evaluate(self.end)
+                continue
             point, progress = self.advance(point, dx)
             self.end = point.d
             if not progress:
@@ -184,7 +199,7 @@ class _Run:
 
     def direction(self, point: _Point) -> Array:
         self.solves += 1
-        return -self.used.solve(point.r)
+        return -self._used().solve(point.r)
 
     def advance(self, point: _Point, dx: Array) -> tuple[_Point, bool]:
         """The first of d + s dx, with s shrinking, that makes progress; else the point itself."""
@@ -200,9 +215,7 @@ class _Run:
             if self._backtracks == 0:
                 break
             self._backtracks -= 1
-            if self.equation.global_version != self.used.version:
-                self.used, self.step = factorised(self.equation), 1.0
-                self.factorizations += 1
+            if self._kept is not None and not self._kept.serves(self.equation):
                 dx = self.direction(point)
                 slope = -dot(point.r, dx)
             else:

@@ -14,10 +14,10 @@
   rule: no energy has to be evaluated, and nothing is lost to rounding.  Where J had to be
   corrected, Phi alone decides: dx need not descend on |r|.
 - It stops where |r| <= tolerance * scale.  A stiff force cannot be evaluated that well: rounding
-  the coordinates alone leaves a residual of eps | |J| |x| |.  Below that level it stops at the
-  first iteration that no longer converges well, or whose update is lost in the last digits of the
-  coordinates, and the result says `rounding`.  Anything else is NotConverged, never a silent
-  half-solved step.
+  the coordinates alone leaves a residual (see rounding.py).  Where an update ends at that level it
+  is taken, for what it does to the velocities, and is the last; the result says `rounding`.  So it
+  does where the update is lost in the last digits of the coordinates and the residual is small.
+  Anything else is NotConverged, never a silent half-solved step.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ from ..errors import NotConverged
 from .equation import Equation, Linearisation, dot, norm
 from .failures import FactorisationError, NotPositiveDefinite
 from .kept import NOTHING_KEPT, Kept, NewtonResult
-from .linear import Factor, absolute_product, factorise
+from .linear import Factor, factorise
+from .rounding import FAINT, ROUNDING, SLACK, beyond, noise, relative
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
-EPS = 2.0**-52
-ROUNDING = 64 * EPS  # an update below ROUNDING |x| changes nothing but the last digits
 REUSE = 0.2  # keep the factorisation while an iteration cuts the residual to this
 ARMIJO = 1e-4
 BACKTRACKS = 30
@@ -64,6 +63,7 @@ class Newton:
             guess,
             tolerance=self.tolerance,
             scale=equation.scale,
+            change=equation.change,
             max_iterations=self.max_iterations,
             origin=equation.origin,
             kept=(kept or NOTHING_KEPT).weighted(equation.weights),
@@ -85,6 +85,7 @@ def newton(
     *,
     tolerance: float,
     scale: Callable[[Array], float],
+    change: Callable[[Array], float] | None = None,
     max_iterations: int = MAX_ITERATIONS,
     origin: Array | float = 0.0,
     kept: Kept = NOTHING_KEPT,
@@ -92,50 +93,26 @@ def newton(
 ) -> NewtonResult:
     """Solve r(x) = 0 from x0 (n,) to |r(x)| <= tolerance * scale(x), 2-norms.
 
+    change: what x0 is measured against, if not the scale (see equation.py).
     origin: the coordinates that x is a displacement from (n,); they set the rounding level.
     kept: `NewtonResult.kept` of an earlier, similar solve.
     time: where the solve stands [s], for the message of a failure.
     """
     run = _Run(residual, linearise, origin, kept, time)
-    point, exhausted = _iterate(run, x0, tolerance, scale, max_iterations)
-    goal = tolerance * scale(point.x)
-    if exhausted or point.norm <= max(goal, run.kept.noise):
-        return run.result(point, goal, tolerance)
-    reached = _relative(point, goal, tolerance)
-    raise run.failure(f"residual {reached:.0e} (wanted {tolerance:.0e})")
-
-
-def _iterate(
-    run: _Run,
-    x0: Array,
-    tolerance: float,
-    scale: Callable[[Array], float],
-    max_iterations: int,
-) -> tuple[_Point, bool]:
-    """The last iterate, and whether it exhausts the digits of the coordinates."""
-    point = run.evaluate(x0)
+    point, demand = run.evaluate(x0), change or scale
     for _ in range(max_iterations):
-        if point.norm <= tolerance * scale(point.x):
+        if run.exhausted or point.norm <= tolerance * demand(point.x):
             break
-        direction = run.direction(point)
-        if direction is None:
+        demand = scale
+        better = run.improve(point, tolerance * scale(point.x))
+        if better is None:
             break
-        dx, fresh = direction
-        if norm(dx) <= ROUNDING * norm(run.origin + point.x):
-            return point, True
-        trial = run.advance(point, dx, fresh)
-        if trial is None or trial.norm > REUSE * point.norm:
-            if point.norm <= run.kept.noise:
-                return trial or point, True
-            if trial is None and fresh:
-                break
-            run.forget()
-        point = trial or point
-    return point, False
-
-
-def _relative(point: _Point, goal: float, tolerance: float) -> float:
-    return point.norm * (tolerance / goal) if goal > 0.0 else point.norm
+        point = better
+    size = scale(point.x)
+    reached = relative(point.norm, size)
+    if run.exhausted or point.norm <= tolerance * size or (run.lost and reached <= FAINT):
+        return run.result(point, reached, point.norm > tolerance * size)
+    raise run.failure(f"residual {reached:.0e} (wanted {tolerance:.0e})")
 
 
 class _Run:
@@ -154,6 +131,8 @@ class _Run:
         self.kept = kept
         self._tangent: Linearisation | None = None
         self._is_convex = False
+        self.exhausted = False  # the last update ended where rounding explains what is left
+        self.lost = False  # it was lost in the last digits of the coordinates
         self._evaluations = self._tangents = self._factorizations = 0
         self._solves = self._products = 0
 
@@ -166,6 +145,31 @@ class _Run:
         self._evaluations += 1
         r = self._residual(x)
         return _Point(x, r, norm(r))
+
+    def improve(self, point: _Point, goal: float) -> _Point | None:
+        """The next iterate (the same one, where only a new tangent helps); None: no way on."""
+        direction = self.direction(point)
+        if direction is None:
+            return None
+        dx, fresh = direction
+        self.lost = norm(dx) <= ROUNDING * norm(self.origin + point.x)
+        trial = self.advance(point, dx, fresh, goal)
+        if trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm):
+            return trial
+        if trial is None and fresh:
+            self.exhausted = self.explains(point, SLACK, goal)
+            return point if self.exhausted else None
+        self.forget()
+        return trial or point
+
+    def explains(self, point: _Point, slack: float, goal: float) -> bool:
+        """Rounding the coordinates does; unknown as long as no tangent has been looked at."""
+        if self.kept.noise is None:
+            if self._tangent is None:
+                return False
+            level = noise(self._tangent, self.origin + point.x)
+            self.kept = replace(self.kept, noise=level)
+        return beyond(point.r, slack * self.kept.noise) <= goal
 
     def direction(self, point: _Point) -> tuple[Array, bool] | None:
         """-J^-1 r, and whether J belongs to this point."""
@@ -207,8 +211,7 @@ class _Run:
         cautious = shift > 0.0 or not tangent.definite
         solver = factorise(matrix, symmetric=tangent.symmetric, cautious=cautious)
         constant = tangent.constant and shift == 0.0
-        noise = EPS * norm(absolute_product(matrix, self.origin + point.x))
-        self.kept = Kept(solver, tangent.symmetric, constant, shift, noise, convex=self._is_convex)
+        self.kept = Kept(solver, tangent.symmetric, constant, shift, convex=self._is_convex)
         return solver
 
     def _solve(self, solver: Factor, b: Array) -> Array:
@@ -219,9 +222,15 @@ class _Run:
         finally:
             self._products += solver.products - before
 
-    def advance(self, point: _Point, dx: Array, fresh: bool) -> _Point | None:
-        """The first of x + dx, x + dx/2, x + dx/4, ... that makes progress; None if none does."""
+    def advance(self, point: _Point, dx: Array, fresh: bool, goal: float) -> _Point | None:
+        """The first of x + dx, x + dx/2, x + dx/4, ... that makes progress; None if none does.
+
+        x + dx also where it ends at rounding level: a stale tangent has to get all the way there.
+        """
         trial, step = self.evaluate(point.x + dx), 1.0
+        if trial.norm > REUSE * point.norm and self.explains(trial, SLACK if fresh else 1.0, goal):
+            self.exhausted = True
+            return trial
         if not fresh:  # not worth a search: a new tangent tells more
             return trial if trial.norm < point.norm else None
         highest = (ARMIJO - 1.0) * dot(point.r, dx)  # slope at which Phi has just not risen
@@ -230,17 +239,15 @@ class _Run:
                 return trial
             if self.kept.symmetric and dot(trial.r, dx) <= highest:
                 return trial
-            if point.norm <= self.kept.noise:
-                return None
             step *= 0.5
             trial = self.evaluate(point.x + step * dx)
         return None
 
-    def result(self, point: _Point, goal: float, tolerance: float) -> NewtonResult:
+    def result(self, point: _Point, residual: float, rounding: bool) -> NewtonResult:
         return NewtonResult(
             x=point.x,
-            residual=_relative(point, goal, tolerance),
-            rounding=point.norm > goal,
+            residual=residual,
+            rounding=rounding,
             kept=self.kept,
             work=Work(
                 force_evaluations=self._evaluations,

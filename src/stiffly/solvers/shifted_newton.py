@@ -30,10 +30,12 @@ from typing import ClassVar, NamedTuple
 
 from ..contracts import Array, Work
 from ..errors import NotConverged
-from .equation import Equation, norm
+from .equation import Equation, Linearisation, norm
 from .failures import FactorisationError
-from .linear import Factor, absolute_product, factorise
-from .newton import ARMIJO, EPS, NOTHING_KEPT, REUSE, ROUNDING, Kept, NewtonResult
+from .kept import NOTHING_KEPT, Kept, NewtonResult
+from .linear import Factor, factorise
+from .newton import ARMIJO, REUSE
+from .rounding import FAINT, ROUNDING, SLACK, beyond, noise, relative
 
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 60
@@ -63,16 +65,20 @@ class ShiftedNewton:
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
         """From guess (n,); kept: of an earlier, similar solve."""
-        run = _Run(equation, (kept or NOTHING_KEPT).weighted(equation.weights))
-        point, exhausted = run.evaluate(guess), False
+        run = _Run(equation, (kept or NOTHING_KEPT).weighted(equation.weights), self.tolerance)
+        point, demand = run.evaluate(guess), equation.change
         for _ in range(self.max_iterations):
-            if exhausted or point.norm <= self.tolerance * equation.scale(point.x):
+            if run.exhausted or point.norm <= self.tolerance * demand(point.x):
                 break
-            point, exhausted = run.improve(point)
+            demand = equation.scale
+            better = run.improve(point)
+            if better is None:
+                break
+            point = better
         scale = equation.scale(point.x)
-        reached = point.norm / scale if scale > 0.0 else point.norm
-        solved = point.norm <= self.tolerance * scale
-        if not solved and not (exhausted and run.at_rounding(point)):
+        reached = relative(point.norm, scale)
+        solved = reached <= self.tolerance
+        if not (solved or run.exhausted or (run.lost and reached <= FAINT)):
             raise run.failure(f"residual {reached:.0e} (wanted {self.tolerance:.0e})")
         return NewtonResult(point.x, reached, not solved, run.kept, run.work())
 
@@ -86,10 +92,12 @@ class _Point(NamedTuple):
 class _Run:
     """One solve: the factorisation in use, tau, and the counts."""
 
-    def __init__(self, equation: Equation, kept: Kept) -> None:
-        self._equation, self.kept = equation, kept
+    def __init__(self, equation: Equation, kept: Kept, tolerance: float) -> None:
+        self._equation, self.kept, self._tolerance = equation, kept, tolerance
         self._tau = 0.0
-        self._lost = False  # the last update was in the last digits of the coordinates
+        self._tangent: Linearisation | None = None
+        self.exhausted = False  # the last update ended where rounding explains what is left
+        self.lost = False  # it was lost in the last digits of the coordinates
         self._evaluations = self._tangents = self._factorizations = self._solves = 0
 
     def evaluate(self, x: Array) -> _Point:
@@ -97,67 +105,85 @@ class _Run:
         r = self._equation.residual(x)
         return _Point(x, r, norm(r))
 
-    def improve(self, point: _Point) -> tuple[_Point, bool]:
-        """The next iterate, and whether nothing more is to be gained."""
+    def improve(self, point: _Point) -> _Point | None:
+        """The next iterate; None where there is no way on."""
         if not math.isfinite(point.norm):
             raise self.failure("a force that is not finite")
         if self.kept.solver is not None:
             trial = self.evaluate(point.x + self._solve(self.kept.solver, point))
             if trial.norm <= REUSE * point.norm:
-                return trial, False
+                return trial
+            if self._explains(trial, 1.0):  # a stale tangent has to get all the way there
+                self.exhausted = True
+                return trial
             self.kept = replace(self.kept, solver=None)
             if trial.norm < point.norm:
-                return trial, self.at_rounding(trial)
-        trial = self._fresh(point)
-        return (point, True) if trial is None else (trial, False)
+                return trial
+        return self._fresh(point)
 
-    def at_rounding(self, point: _Point) -> bool:
-        return self._lost or point.norm <= self.kept.noise
+    def _explains(self, point: _Point, slack: float) -> bool:
+        """Rounding the coordinates does; unknown as long as no tangent has been looked at."""
+        if self.kept.noise is None:
+            if self._tangent is None:
+                return False
+            level = noise(self._tangent, self._equation.origin + point.x)
+            self.kept = replace(self.kept, noise=level)
+        goal = self._tolerance * self._equation.scale(point.x)
+        return beyond(point.r, slack * self.kept.noise) <= goal
 
     def _fresh(self, point: _Point) -> _Point | None:
         """A step with the tangent at this point; None where no tau makes progress."""
-        tangent = self._equation.linearise(point.x)
+        self._tangent = self._equation.linearise(point.x)
         self._tangents += 1
         self._tau = self._tau / GROWTH if self._tau > LEAST else 0.0
         while self._tau <= LARGEST:
-            trial = self._try(tangent.matrix(self._tau), point)
-            if trial is not None or self.at_rounding(point):
+            trial = self._try(self._tangent.matrix(self._tau), point)
+            if trial is not None:
                 return trial
+            if self._tau > 0.0 and self._explains(point, SLACK):
+                break
             self._tau = max(LEAST, GROWTH * self._tau)
-        return None
+        self.exhausted = self._explains(point, SLACK)
+        return point if self.exhausted else None
 
     def _try(self, matrix: object, point: _Point) -> _Point | None:
         """A step with J + tau M; None where it brings nothing."""
         try:
-            solver = self._factorise(matrix, point)
+            solver = self._factorise(matrix)
         except FactorisationError:  # exactly singular
             return None
         dx = self._solve(solver, point)
         digits = ROUNDING * norm(self._equation.origin + point.x)
-        self._lost = self._tau == 0.0 and norm(dx) <= digits
-        trial = None if self._lost else self._search(point, dx)
-        if trial is None or self._tau > 0.0 or trial.norm > REUSE * point.norm:
+        self.lost = self._tau == 0.0 and norm(dx) <= digits
+        trial = self._search(point, dx)
+        useful = trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm)
+        if self._tau > 0.0 or not useful:
             self.kept = replace(self.kept, solver=None)
         return trial
 
     def _search(self, point: _Point, dx: Array) -> _Point | None:
-        """The first of x + dx, x + dx/2, ... that makes progress, if any of the first few does."""
+        """The first of x + dx, x + dx/2, ... that makes progress, if any of the first few does.
+
+        x + dx also where it ends at rounding level.
+        """
         slope, s = float(point.r @ dx), 1.0
         if not slope < 0.0:
             return None
         for _ in range(1 + HALVINGS):
             trial = self.evaluate(point.x + s * dx)
+            if s == 1.0 and trial.norm > REUSE * point.norm and self._explains(trial, SLACK):
+                self.exhausted = True
+                return trial
             falls = trial.norm <= (1.0 - ARMIJO * s) * point.norm
             if falls or float(trial.r @ dx) <= (ARMIJO - 1.0) * slope:
                 return trial
             s *= 0.5
         return None
 
-    def _factorise(self, matrix: object, point: _Point) -> Factor:
+    def _factorise(self, matrix: object) -> Factor:
         self._factorizations += 1
         solver = factorise(matrix, symmetric=False)
-        noise = EPS * norm(absolute_product(matrix, self._equation.origin + point.x))
-        self.kept = replace(self.kept, solver=solver, symmetric=False, noise=noise)
+        self.kept = replace(self.kept, solver=solver, symmetric=False, noise=None)
         return solver
 
     def _solve(self, solver: Factor, point: _Point) -> Array:

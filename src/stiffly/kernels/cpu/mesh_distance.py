@@ -21,6 +21,7 @@ LEAF = 4
 PARALLEL_POINTS = 2048  # about a millisecond of the serial loop
 SNAP = 1e-12  # barycentric coordinates below this are zero
 TOUCHING = 1e-12  # of the coordinates' size: closer points take the pseudonormal itself
+CANCELLED = 1e-9  # on a fin without thickness pseudonormals cancel: there any triangle's will do
 
 
 def tree_boxes(low, high):
@@ -122,6 +123,8 @@ def _plane(p, x, faces, boxes, flat, side, corner, reach, stack, away, point, no
         )
     else:
         length = math.sqrt(dot3(n, n))
+        if length < CANCELLED:
+            n, length = difference(flat[f], (0.0, 0.0, 0.0)), 1.0
         normal[0], normal[1], normal[2] = n[0] / length, n[1] / length, n[2] / length
     return sign * distance
 

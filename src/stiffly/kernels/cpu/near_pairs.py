@@ -6,6 +6,10 @@ twice (the same choice as the blocks of Chen et al. 2025, offset geometric conta
 are met the minimum may be missed by a tilt, since on flat cloth rounding decides otherwise; the
 share of such a contact in the stiffness fades with the tilt, and of two edges towards their ends,
 so that contacts come and go without a jump in energy.
+
+Triangles without an area and edges without a length are met at what is left of them, an edge or a
+vertex.  Particles that coincide have no direction from one to the other, and rounding must not
+give them one: what lies closer than a billionth of the limit does not lean.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ __all__ = ["near_edges", "near_strands", "near_triangles"]
 
 SNAP = 1e-9  # barycentric coordinates below this are zero
 NEARER = 1e-8  # how far into a neighbour, of its size, the closest point may lie for rounding
+EQUAL = 1e-12  # of the squared distance: what a neighbour that is just as near may gain by rounding
+TINY = 1e-150  # [m] lengths below have no direction: their squares lose digits
 TILT = 0.3  # sine of the angle between the normal of two edges and that of their surfaces
 PARALLEL = 1e-6  # sine^2 below which the cross product of two edges is no normal
 
@@ -42,10 +48,10 @@ def _snapped(a):
 @njit(cache=True, inline="always")
 def _nearer_beyond(x, d, p, around, first, last):
     """Whether stepping from p towards one of the particles around it comes nearer to p + d."""
-    found = False
+    found, equal = False, EQUAL * dot3(d, d)
     for k in range(first, last):
         e = difference(x[around[k]], p)
-        found |= dot3(d, e) > NEARER * dot3(e, e)
+        found |= dot3(d, e) > NEARER * dot3(e, e) + equal
     return found
 
 
@@ -68,7 +74,7 @@ def _mean(w, a, b, c, d):
 def _normal(direction, d, way, limit):
     """The unit normal along d, and whether the pair is within the limit now or after its way."""
     length = math.sqrt(dot3(direction, direction))
-    if length == 0.0:
+    if length < TINY:
         return False, direction
     scale = 1.0 / length if dot3(direction, d) >= 0.0 else -1.0 / length
     n = (scale * direction[0], scale * direction[1], scale * direction[2])
@@ -127,12 +133,14 @@ def _triangles(
 
 
 @njit(cache=True, inline="always")
-def _upright(x, n, p, around, first, last):
+def _upright(x, n, p, around, first, last, limit):
     """1 where nothing around p leans towards p + n, 0 where it does by more than the tilt."""
     most = 0.0
     for k in range(first, last):
         e = difference(x[around[k]], p)
-        most = max(most, dot3(n, e) / math.sqrt(dot3(e, e)))
+        length = math.sqrt(dot3(e, e))
+        if length > max(TINY, SNAP * limit):
+            most = max(most, dot3(n, e) / length)
     return max(0.0, 1.0 - (most / TILT) ** 2)
 
 
@@ -151,7 +159,7 @@ def _strands(pairs, x, move, limit, edges, r_start, r, stencil, weights, normals
         first, last, back = r_start[v], r_start[v + one], (-n[0], -n[1], -n[2])
         kind[found], shares[found] = 2, 1.0
         if 0.0 < s < 1.0:
-            shares[found] = _upright(x, back, x[v], r, first, last)
+            shares[found] = _upright(x, back, x[v], r, first, last, limit)
             if shares[found] == 0.0:
                 continue
         else:
@@ -194,9 +202,9 @@ def _edges(pairs, x, move, limit, edges, start, opposite, stencil, weights, norm
         if not close:
             continue
         share = _between(s, u, limit) * _between(t, v, limit)
-        share *= _upright(x, n, q, opposite, start[f], start[f + one])
+        share *= _upright(x, n, q, opposite, start[f], start[f + one], limit)
         back = (-n[0], -n[1], -n[2])
-        share *= _upright(x, back, p, opposite, start[e], start[e + one])
+        share *= _upright(x, back, p, opposite, start[e], start[e + one], limit)
         if share > 0.0:
             kind[found], shares[found] = 1, share
             _store(found, (i, j, k, m), w, n, stencil, weights, normals)

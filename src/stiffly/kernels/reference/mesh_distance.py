@@ -8,7 +8,7 @@ from .closest import vertex_face_weights
 
 __all__ = ["LEAF", "nearest_points", "tree_boxes"]
 
-LEAF, SNAP, TOUCHING = 4, 1e-12, 1e-12
+LEAF, SNAP, TOUCHING, CANCELLED = 4, 1e-12, 1e-12, 1e-9
 
 
 def tree_boxes(low, high):
@@ -48,4 +48,5 @@ def nearest_points(p, x, faces, boxes, pseudonormals, reach, points, normals, di
         sign, distance = (-1.0 if d @ n < 0 else 1.0), np.linalg.norm(d)
         distances[k] = sign * distance
         touching = distance <= TOUCHING * np.linalg.norm(points[k])
+        n = flat[f] if np.linalg.norm(n) < CANCELLED else n
         normals[k] = n / np.linalg.norm(n) if touching else sign * d / distance

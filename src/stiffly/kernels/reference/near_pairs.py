@@ -8,7 +8,7 @@ from .closest import edge_edge_weights, vertex_edge_weights, vertex_face_weights
 
 __all__ = ["near_edges", "near_strands", "near_triangles"]
 
-SNAP, NEARER, TILT, PARALLEL = 1e-9, 1e-8, 0.3, 1e-6
+SNAP, NEARER, EQUAL, TINY, TILT, PARALLEL = 1e-9, 1e-8, 1e-12, 1e-150, 0.3, 1e-6
 
 
 def _empty(m):
@@ -27,12 +27,14 @@ def _counting(stencil, weights, normals, shares, kind):
 
 def _nearer_beyond(x, d, p, around):
     e = x[around] - p
-    return bool(np.any(e @ d > NEARER * np.sum(e * e, axis=1)))
+    return bool(np.any(e @ d > NEARER * np.sum(e * e, axis=1) + EQUAL * (d @ d)))
 
 
-def _upright(x, n, p, around):
+def _upright(x, n, p, around, limit):
     e = x[around] - p
-    lean = np.max(e @ n / np.linalg.norm(e, axis=1), initial=0.0)
+    length = np.linalg.norm(e, axis=1)
+    apart = length > max(TINY, SNAP * limit)
+    lean = np.max(e[apart] @ n / length[apart], initial=0.0)
     return max(0.0, 1.0 - (lean / TILT) ** 2)
 
 
@@ -44,7 +46,7 @@ def _between(s, u, limit):
 def _normal(direction, d, move, limit):
     """The unit normal along d, or None where the pair is too far or has no direction."""
     length = np.linalg.norm(direction)
-    if length == 0.0:
+    if length < TINY:
         return None
     n = direction / length
     n = -n if n @ d < 0 else n
@@ -105,7 +107,7 @@ def near_strands(x, move, limit, pairs, topology):
             beyond = _nearer_beyond(x, d, x[end], around)
             kind[k] = 0 if beyond or _nearer_beyond(x, -d, x[i[0]], own) else 4
         else:
-            shares[k] = _upright(x, -n, x[i[0]], own)
+            shares[k] = _upright(x, -n, x[i[0]], own, limit)
             kind[k] = 2 if shares[k] > 0.0 else 0
     return _counting(stencil, weights, normals, shares, kind)
 
@@ -128,7 +130,7 @@ def near_edges(x, move, limit, pairs, topology):
             continue
         normals[k] = n
         shares[k] = _between(weights[k, 0], u, limit) * _between(-weights[k, 2], v, limit)
-        shares[k] *= _upright(x, n, q, opposite[start[f] : start[f + 1]])
-        shares[k] *= _upright(x, -n, p, opposite[start[e] : start[e + 1]])
+        shares[k] *= _upright(x, n, q, opposite[start[f] : start[f + 1]], limit)
+        shares[k] *= _upright(x, -n, p, opposite[start[e] : start[e + 1]], limit)
         kind[k] = shares[k] > 0.0
     return _counting(stencil, weights, normals, shares, kind)

@@ -1,0 +1,41 @@
+"""How well a residual can be known: forces are evaluated at coordinates of sixteen digits.
+
+r(d) = M d - alpha force(origin + d, ...) keeps all digits of d, but the force sees origin + d, whose
+last digits are rounding.  What that does to r is, component by component, about
+
+    noise = eps |alpha K + beta D| |origin + d|
+
+with the absolute values of the entries.  It says nothing about M d: however small an update is
+against the coordinates, the velocities need it, so it is always taken.  Component by component: a
+particle far out is no excuse for the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..contracts import Array
+from .equation import Linearisation, norm
+from .linear import absolute_product
+
+EPS = 2.0**-52
+SLACK = 64.0  # several roundings in a row, of elements that share a particle
+ROUNDING = SLACK * EPS  # below ROUNDING |x| an update changes nothing but the last digits of x
+FAINT = 1e-3  # largest relative residual of an end that only the size of its update explains
+
+
+def noise(tangent: Linearisation, x: Array) -> Array:
+    """(n,): what rounding the coordinates x (n,) does to each component of r."""
+    return EPS * absolute_product(tangent.matrix(-1.0), x)
+
+
+def beyond(r: Array, noise: Array) -> float:
+    """|r| as far as the noise does not explain it."""
+    return norm(np.maximum(np.abs(r) - noise, 0.0))
+
+
+def relative(size: float, scale: float) -> float:
+    """|r| / scale.  Without a scale nothing has moved, and r is the whole force: all is missing."""
+    if scale > 0.0:
+        return size / scale
+    return 0.0 if size == 0.0 else 1.0
