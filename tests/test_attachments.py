@@ -231,6 +231,11 @@ def test_only_what_can_move_settles():
         (lambda: Attachments([0], 1.0, [[0, 0]]), "points has shape"),
         (lambda: Attachments([0], 1.0, [[0, 0, np.inf]]), "points"),
         (lambda: Attachments([0], 1.0, motion=3.0), "motion must be"),
+        (lambda: Attachments([0], 1.0, name=[]), "name must be a text"),
+        (lambda: Attachments([0], 1.0, name=""), "name must be a text"),
+        (lambda: Attachments([0], 1.0, live="x"), "live must be True or False"),
+        (lambda: Attachments([0], 1.0, live=1), "live must be True or False"),
+        (lambda: path(None), "path must be a function"),
         (lambda: Attachments([0], 1.0, motion=MOTIONS["path"], live=True), "not both"),
         (lambda: Attachments([0], 1.0).move([[0, 0, 0]]), "not live"),
         (lambda: Attachments([0], 1.0).attach([1]), "not live"),
@@ -258,6 +263,44 @@ def test_a_motion_that_returns_nonsense_is_named():
     system = System(np.ones(1), [Attachments([0], 1.0, motion=lead)])
     with pytest.raises(InputError, match="path returned NaN"):
         simulate(system, [[0, 0, 0.0]], integrator="verlet", step=0.1, duration=1.0)
+
+
+def test_a_motion_of_the_users_own_is_checked_too():
+    class Wrong:
+        def place(self, t, start):
+            return (start if t == 0.0 else start[0]), start
+
+    system = System(np.ones(1), [Attachments([0], 1.0, motion=Wrong())])
+    with pytest.raises(InputError, match="attachment motion has shape"):
+        simulate(system, [[0, 0, 0.0]], integrator="verlet", step=0.1, duration=1.0)
+
+
+def test_a_hand_holds_one_body_at_a_time():
+    """One run after another may have it; one that began earlier is refused, not misled."""
+    hand = Attachments([], 10.0, live=True)
+    first, s = bound(hand, np.eye(3))
+    first.settle(s, 0.1)
+    second, z = bound(hand, np.zeros((8, 3)), count=8)
+    hand.attach([7], [[0, 0, 1.0]])
+    second.settle(z, 0.1)
+    assert list(part_of(second).particles) == [7]
+    with pytest.raises(InputError, match="live in two runs at once"):
+        first.settle(s, 0.1)
+    again, s = first.bind(np.eye(3))
+    again.settle(s, 0.1)
+    with pytest.raises(InputError, match="attachment names particle 7"):
+        hand.attach([7])  # of the body that has it now
+
+
+def test_leads_may_be_shared():
+    """Attachments that nobody steers know nothing of each other."""
+    lead = Attachments([0], 1.0, motion=MOTIONS["path"])
+    first, s = bound(lead, np.eye(3))
+    bound(lead, np.zeros((3, 3)))
+    first.settle(s, 0.1)
+    np.testing.assert_array_equal(
+        part_of(first).points[0], MOTIONS["path"].place(0.05, np.eye(3))[0][0]
+    )
 
 
 def test_gravity_stretches_the_tie():

@@ -1,5 +1,7 @@
 """The repelling potential: derivatives, discrete gradients, bounds, input."""
 
+from math import ceil
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from stiffly.bodies import Gravity, System
 from stiffly.bodies.part import Particles, SettlingPart
 from stiffly.bodies.pattern import BlockPattern
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes
+from stiffly.collisions.near import AHEAD, WINDOW, Near
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 
@@ -156,15 +159,16 @@ def test_kernels_equal_reference(seed):
     fixed = rng.choice(N, 4, replace=False)
     part, pattern = prepared(fixed=fixed, stiffness=rng.uniform(10.0, 90.0, N), margin=0.1)
     x0, x1 = pair(seed)
+    assert cpu.TOUCHED == reference.TOUCHED
     for near, terms in part._terms():
-        near[:] = rng.integers(0, 3, near.size)
+        marks = rng.integers(0, cpu.TOUCHED + 1, near.marks.size)
         assert cpu.contact_energy(x0, *terms) == pytest.approx(
             reference.contact_energy(x0, *terms), rel=1e-12
         )
         results = []
         for kernels in (cpu, reference):
             g, m = np.ones((2, N, 3))  # not zero: kernels add
-            now, later = near.copy(), near.copy()
+            now, later = marks.copy(), marks.copy()
             K, C, S = np.ones((3, pattern.nnz, 3, 3))
             pressed, none = np.ones((2, N))
             one = kernels.contact_gradient(x0, *terms, now, g)
@@ -200,27 +204,46 @@ def test_only_friction_and_motion_make_it_settle():
 
 
 def test_the_laplacian_follows_what_touches():
-    """In at once; out after PATIENCE evaluations in a row without touching."""
-    part, _ = prepared([FLOOR], stiffness=7.0, count=2)
+    """In at once; out when most have left, or when something else touches."""
+    part, _ = prepared([FLOOR], stiffness=7.0, count=4)
 
-    def seen(heights, times=1):
-        for _ in range(times):
-            gradient(part, np.column_stack([np.zeros((2, 2)), heights]))
+    def seen(heights, windows=0.0):
+        for _ in range(max(1, round(windows * WINDOW))):
+            gradient(part, np.column_stack([np.zeros((4, 2)), heights]))
         rows, columns, values = part.laplacian()
         np.testing.assert_array_equal(rows, columns)
         assert np.all(values == 7.0)
         return list(rows), part.laplacian_version
 
-    assert seen([1.0, 1.0]) == ([], 0)
-    assert seen([1.0, -0.2], 5) == ([1], 1)
-    assert seen([1.0, 0.1], cpu.PATIENCE - 1) == ([1], 1)
-    assert seen([1.0, -0.1]) == ([1], 1)
-    assert seen([1.0, 0.1], cpu.PATIENCE - 1) == ([1], 1)
-    assert seen([-0.1, 0.1]) == ([0], 2)
-    assert seen([1.0, -0.1]) == ([0, 1], 3)
+    assert seen([1.0, 1.0, 1.0, 1.0]) == ([], 0)
+    assert seen([1.0, -0.2, -0.2, -0.2]) == ([1, 2, 3], 1)
+    assert seen([1.0, 0.1, -0.1, -0.1], 9) == ([1, 2, 3], 1)  # most still touch
+    assert seen([-0.1, 0.1, -0.1, -0.1]) == ([0, 2, 3], 2)  # the occasion to drop 1
+    assert seen([-0.1, 0.1, 0.1, 0.1], 9) == ([0], 3)
     assert part.fresh().laplacian_version == 0 and part.fresh().laplacian()[0].size == 0
-    mean_gradient(part, np.zeros((2, 3)), np.array([[0, 0, 1.0], [0, 0, -1.0]]))
-    assert part.laplacian_version == 3  # a step that ends inside counts like a force
+    down = np.tile([0.0, 0.0, -1.0], (4, 1))
+    mean_gradient(part, -down, down)
+    assert part.laplacian_version == 4  # a step that ends inside counts like a force
+    assert list(part.laplacian()[0]) == [0, 1, 2, 3]
+
+
+def test_what_will_touch_soon_is_taken_in_with_what_touches():
+    """At 0.1 m per window: within AHEAD windows, not later, and not what rises or is far off."""
+    soon, late = 0.1 * AHEAD - 0.05, 0.1 * AHEAD + 0.1
+    heights = 0.261 + np.array([0.0, soon, late, 0.0, np.inf])
+    pace = np.array([-0.1, -0.1, -0.1, 0.1, 0.0]) / WINDOW
+    near = Near(5)
+
+    def changed(step):
+        gaps = heights + step * pace
+        touching = gaps < 0.0
+        newcomers = np.sum(touching & (near.marks == 0))
+        near.marks[touching] = cpu.TOUCHED
+        return near.seen(newcomers, lambda: gaps)
+
+    changes = [step for step in range(1, 9 * WINDOW) if changed(step)]
+    assert changes == [ceil(2.61 * WINDOW), ceil((2.61 + 10.0 * late) * WINDOW)]
+    assert list(np.flatnonzero(near.marks)) == [0, 1, 2]
 
 
 def test_the_laplacian_bounds_the_tangent():

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from stiffly import Gravity, Springs, State, StiffWarning, System, simulate
+from stiffly.bodies import cloth_springs
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes, path, planes, rotation
 from stiffly.collisions.shapes import RigidShape
-from stiffly.meshes import cube
+from stiffly.integrators import Bdf1, LocalGlobal
+from stiffly.meshes import cloth, cube
 
 G = 9.81
 FLOOR = Plane((0, 0, 0), (0, 0, 1))
@@ -260,3 +262,33 @@ def test_a_system_can_be_run_twice():
     )
     np.testing.assert_array_equal(one.positions, two.positions)
     assert one.energy.added[-1] > 0.1
+
+
+# ---------------------------------------------------------------------- local/global
+
+
+def draped(count, stiffness, method, steps):
+    """A cloth of 1 m, 1 kg that has fallen by a tenth of a metre when it meets a ball."""
+    mesh = cloth(count, count, spacing=1.0 / (count - 1))
+    x0 = mesh.positions - mesh.positions.mean(axis=0) + np.array([0.05, 0, 0.32])
+    parts = [*cloth_springs(mesh, stiffness, stiffness, 0.01 * stiffness), Gravity()]
+    parts.append(Contact(Sphere((0, 0, 0), 0.3), 10.0 * stiffness))
+    system = System(1.0 / count**2, parts, rest=mesh.positions)
+    v0 = np.tile([0, 0, -1.4], (len(x0), 1))
+    options = {"integrator": method, "step": 0.01, "duration": 0.01 * steps}
+    return simulate(system, x0, v0, **options)
+
+
+def test_local_global_converges_to_the_same_contact():
+    """Whatever its matrix takes for touching: k h^2 / m is about 10."""
+    exact = draped(7, 20.0, Bdf1(), 15)
+    iterated = draped(7, 20.0, Bdf1(solver=LocalGlobal(3000)), 15)
+    assert exact.diagnostics["contacts"].max() > 3
+    np.testing.assert_allclose(iterated.positions, exact.positions, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::stiffly.StiffWarning")  # ten iterations, h omega = 5
+def test_a_cloth_that_settles_on_a_ball_is_factorised_a_few_times():
+    run = draped(21, 100.0, "projective", 40)
+    assert run.diagnostics["contacts"].max() > 50
+    assert run.stats["factorizations"] <= 20

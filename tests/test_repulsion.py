@@ -457,6 +457,42 @@ def test_what_is_shot_at_a_sheet_does_not_pass(name, ways):
         assert run.velocities[-1, 25, 2] > 0.0
 
 
+@pytest.mark.parametrize("ways", [1.5, 4.0])
+def test_the_first_step_looks_ahead(ways):
+    """Two thicknesses away, through the sheet within the very first step, all of it flying."""
+    plate, faces = sheet(5, spacing=0.02)
+    h, m, thick = 1e-3, 1e-3, 0.005
+    speed = ways * thick / h
+    touch = Repulsion(faces, [[25, 26]], thickness=thick, stiffness=4 * m * speed**2 / thick**2)
+    x = np.concatenate([plate, [[0.003, 0.002, 1.3 * thick], [0.003, 0.002, 50.0]]])
+    v = np.zeros_like(x)
+    v[25:, 2] = -speed
+    system = System(m, [touch], fixed=range(25), rest=x)
+    run = simulate(system, x, v, integrator="energy-momentum", step=h, duration=10 * h)
+    assert run.positions[:, 25, 2].min() > 0.0 and run.velocities[-1, 25, 2] > 0.0
+
+
+def test_looking_ahead_costs_nothing_where_all_fly_alike():
+    x, faces, edges = crumpled(11)
+    part = Repulsion(faces, edges, thickness=THICK, stiffness=K)
+    fly, still, mass = np.full_like(x, 500.0), np.zeros_like(x), np.ones(len(x))
+    one, two = (System(mass, [part]).bind(x, v)[0].assembly.parts[0][1] for v in (fly, still))
+    assert len(one.contacts) == len(two.contacts) > 100
+
+
+def test_it_says_when_its_forces_have_changed():
+    x, faces, edges = crumpled(12)
+    part = bound(x, faces, edges)
+    assert not part.changed
+    part.settle(0.0, 1e-3, x, np.zeros_like(x))
+    assert part.changed and not part.fresh().changed
+    far = x.copy()
+    far[36:72, 2], far[72:80, 2], far[80:, 2] = 5.0, 10.0, 15.0
+    part.settle(0.0, 1e-3, far, np.zeros_like(x))
+    part.settle(0.0, 1e-3, far, np.zeros_like(x))
+    assert part.energy(far) == 0.0 and not part.changed
+
+
 def test_two_rods_bounce_like_billiard_balls():
     """Two crossed edges of equal mass exchange their velocities."""
     x = np.array([[-0.1, 0, 0], [0.1, 0, 0], [0, -0.1, 0.02], [0, 0.1, 0.02]])
@@ -571,6 +607,74 @@ def test_every_run_starts_afresh():
         for _ in range(2)
     ]
     np.testing.assert_array_equal(runs[0].positions, runs[1].positions)
+
+
+# ---------------------------------------------------------------------- what collapses
+
+RIGHT = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])  # a triangle
+OVER = RIGHT + np.array([0.1, -0.1, 0.03])
+COLLAPSED = {
+    "collinear": [[0.0, 0, 0], [1, 0, 0], [0.5, 0, 0]],
+    "folded back": [[0.0, 0, 0], [1, 0, 0], [0, 0, 0]],
+    "a point": [[0.3, 0.3, 0]] * 3,
+}
+
+
+@pytest.mark.parametrize("name", ["verlet", "energy-momentum", "exprb42"])
+@pytest.mark.parametrize("shape", COLLAPSED)
+@pytest.mark.parametrize("whole_at_rest", [True, False])
+def test_a_run_with_triangles_that_have_collapsed(name, shape, whole_at_rest):
+    """The other triangle is pushed away, whatever is left of this one; momentum stays."""
+    x = np.concatenate([COLLAPSED[shape], OVER])
+    rest = np.concatenate([RIGHT, OVER + np.array([0, 0, 1.0])]) if whole_at_rest else x
+    touch = Repulsion([[0, 1, 2], [3, 4, 5]], thickness=0.05, stiffness=1e3)
+    run = simulate(System(1.0, [touch], rest=rest), x, integrator=name, step=1e-3, duration=0.02)
+    assert run.velocities[-1, 3:, 2].sum() > 0.01
+    np.testing.assert_allclose(run.velocities[-1].sum(axis=0), 0.0, atol=1e-10)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.0, 0.05, 1.0]), min_size=36, max_size=36))
+def test_contacts_renewed_where_things_have_collapsed(numbers):
+    """From a good rest shape to particles that lie upon and in line with each other, and back."""
+    (rest, faces), high = sheet(3), np.array([0, 0, 3.0])
+    rest, triangles = joined((rest, faces[:4]), (rest[:3] + high, np.array([[0, 1, 2]])))
+    part = bound(rest, triangles, [[9, 5], [10, 2]], rest=rest, friction=0.5)
+    x, v = np.array(numbers).reshape(12, 3), np.random.default_rng(0).standard_normal((12, 3))
+    for now in (x, 0.0 * x, x, rest):
+        kinetic = np.vdot(v, v)
+        with np.errstate(divide="raise", invalid="raise"):
+            part.settle(0.0, 1e-3, now, v)
+        force = gradient(part, now)
+        assert np.isfinite(force).all() and np.vdot(v, v) <= kinetic * (1 + 1e-12)
+        np.testing.assert_allclose(force.sum(axis=0), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["verlet", "energy-momentum"])
+def test_a_fiber_without_length(name):
+    x = np.array([[0.0, 0, 0], [0, 0, 0], [-0.2, 0, 0.01], [1, 0, 0.01]])
+    pairs = [[0, 1], [2, 3]]
+    touch = Repulsion(None, pairs, thickness=0.05, stiffness=1e3)
+    system = System(np.ones(4), [Springs(pairs, 1e3, rest=[1.0, 1.0]), touch])
+    run = simulate(system, x, integrator=name, step=1e-3, duration=0.01)
+    up = run.velocities[-1, :, 2]
+    assert up[2:].sum() > 0.1 and up.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_cloth_that_folds_flat_in_mid_run():
+    """Every particle is led onto one line, then into one point: all triangles collapse."""
+    flat, faces = sheet(4, spacing=0.1)
+    x, triangles = joined((flat, faces), sheet(4, 0.1, (0.02, 0.01, 0.04)))
+    shrink = [Keyframes([i], [0.0, 0.02, 0.04], [[0, 0, 0], [0, -p[1], 0], [-p[0], -p[1], 0]])
+              for i, p in enumerate(flat)]  # fmt: skip
+    touch = Repulsion(triangles, thickness=0.03, stiffness=100.0, friction=0.3)
+    parts = [Gravity(), touch, Springs(faces[:, :2] + 16, 100.0)]
+    system = System(1e-3, parts, rest=x, supports=shrink)
+    run = simulate(system, x, integrator="energy-momentum", step=2e-3, duration=0.1)
+    half = run.positions[10, :16]
+    assert np.abs(half[:, 1]).max() < 1e-12 and np.ptp(half[:, 0]) > 0.25  # a line
+    assert np.abs(run.positions[-1, :16]).max() < 1e-12  # a point
+    assert run.diagnostics["contacts"].max() > 10
 
 
 # ---------------------------------------------------------------------- bad input

@@ -19,6 +19,8 @@ class Curve:
     def scale(self, d):
         return 1.0
 
+    change = scale
+
     def linearise(self, d):
         J = self._jacobian(d)
 

@@ -137,6 +137,8 @@ def test_twisting_a_beam_by_half_a_turn():
             "particle 0 is fixed and led",
         ),
         (lambda: Moving([0], lambda t: t), r"function of \(t, start\)"),
+        (lambda: Moving([0], None), r"path must be a function of \(t, start\)"),
+        (lambda: Moving([0], lambda t, x: x, 3.0), r"velocity must be a function"),
         (lambda: hung([Keyframes([9], [0, 1], np.zeros((2, 3)))]), "support names particle 9"),
         (lambda: hung([SUPPORTS["path"], SUPPORTS["turn"]]), "particle 0 is moved by two"),
         (lambda: hung(["up"]), "is no support"),
@@ -151,6 +153,12 @@ def test_bad_input_is_named(make, message):
 def test_paths_of_the_wrong_shape_are_named():
     with pytest.raises(InputError, match=r"path returned shape \(2,\)"):
         hung(Moving([0], lambda t, x: [1.0, 2.0])).bind(ROPE.positions)
+    with pytest.raises(InputError, match="path returned str"):
+        hung(Moving([0], lambda t, x: "x")).bind(ROPE.positions)
+    for wrong in ("x", None, [1.0], [[1.0, 2.0, 3.0], [4.0]]):
+        wrongly = hung(Moving([0], lambda t, x: x, lambda t, x, wrong=wrong: wrong))
+        with pytest.raises(InputError, match="velocity returned"):
+            wrongly.bind(ROPE.positions)
     late = hung(Moving([0], lambda t, x: x if t < 0.1 else x * np.nan))
     with pytest.raises(InputError, match="path returned NaN"):
         stiffly.simulate(late, ROPE.positions, integrator="verlet", step=0.01, duration=1)

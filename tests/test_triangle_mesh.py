@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stiffly import meshes, simulate
 from stiffly.bodies import Gravity, Springs, System
 from stiffly.collisions import Contact, TriangleMesh, keyframes, rotation
+from stiffly.collisions.triangle_mesh import pseudonormals
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 
@@ -120,9 +121,59 @@ def test_far_particles_are_not_looked_at():
     mesh = TriangleMesh(CORNERS, BOX, reach=0.5)
     p = np.array([[1.4, 0, 0], [0.0, 0, 0.9], [1.6, 0, 0], [0, -1.6, 0], [0.4, 0, 0.3]])
     d = mesh.surface(0.0, p).distances(p)
-    np.testing.assert_allclose(d, [0.4, -0.1, np.inf, np.inf, np.inf], atol=1e-14)
+    np.testing.assert_allclose(d, [0.4, -0.1, np.inf, np.inf, -0.6], atol=1e-14)
     lost = np.full((1, 3), np.nan)  # from a run that has diverged
     assert mesh.surface(0.0, lost).numbers[0, 6] == np.inf
+
+
+@settings(max_examples=100, deadline=None)
+@given(POINT, st.floats(1e-3, 0.5))
+def test_inside_is_seen_at_any_depth(p, reach):
+    d = TriangleMesh(CORNERS, BOX, reach=reach).surface(0.0, p[None]).distances(p[None])[0]
+    true = box_distance(p)
+    assert d == (pytest.approx(true, abs=1e-12) if true < reach - 1e-12 else pytest.approx(np.inf))
+
+
+@pytest.mark.parametrize("reach", [0.01, 0.1, None])
+def test_only_what_is_far_outside_is_left_out(reach):
+    x, triangles = bumpy(4)
+    mesh = TriangleMesh(x, triangles, reach=reach)
+    p = np.random.default_rng(4).uniform(-1.5, 1.5, (3000, 3))
+    d, true = mesh.surface(0.0, p).distances(p), mesh.distances(p)
+    assert np.sum(true < -mesh.reach) > 50 < np.sum(true > mesh.reach)
+    np.testing.assert_allclose(d, np.where(true < mesh.reach, true, np.inf), atol=1e-12)
+
+
+def test_a_hollow_is_not_inside():
+    """Inside the bounding box, far from the surface, but not in the solid: a cube in a cube."""
+    room = np.concatenate([CORNERS, 0.5 * CORNERS])
+    mesh = TriangleMesh(room, np.concatenate([BOX, 8 + flip(BOX)]), reach=0.1)
+    p = np.array([[0.0, 0, 0], [0.75, 0, 0]])
+    np.testing.assert_allclose(mesh.surface(0.0, p).distances(p), [np.inf, -0.25])
+
+
+def test_what_is_deep_inside_is_reported_and_comes_out():
+    mesh = TriangleMesh(CORNERS, BOX)
+    system = System(np.ones(2), [Contact(mesh, 100.0)])
+    x = np.array([[0.1, 0.0, 0.0], [5.0, 0.0, 0.0]])
+    run = simulate(system, x, integrator="energy-momentum", step=1e-2, duration=1.0)
+    assert run.diagnostics["penetration"][0] == pytest.approx(0.9, abs=0.01)
+    assert run.diagnostics["contacts"][0] == 1.0
+    assert run.positions[-1, 0, 0] > 1.0 and run.diagnostics["penetration"][-1] == 0.0
+
+
+def test_on_a_fin_without_thickness_there_is_a_normal():
+    """Two sides of a closed surface back to back: their normals cancel at every edge."""
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 0]])
+    faces = np.array([[0, 1, 2], [3, 2, 1]], dtype=np.uint32)
+    corners, normals = x[faces], pseudonormals(x, faces.astype(np.int64))
+    p = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    for room in (cpu, reference):
+        out = np.empty((2, 3)), np.empty((2, 3)), np.empty(2)
+        tree = room.tree_boxes(corners.min(axis=1), corners.max(axis=1))
+        room.nearest_points(p, x, faces, tree, normals, 1.0, *out)
+        np.testing.assert_allclose(np.abs(out[1]), [[0, 0, 1.0]] * 2)
+        np.testing.assert_allclose(out[2], 0.0)
 
 
 def flip(triangles):

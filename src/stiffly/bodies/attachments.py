@@ -115,14 +115,14 @@ class Attachments:
             self._post(old.particles[keep], old.points[keep])
 
     def restart(self, holder: MovingAttachments, count: int) -> Wanted:
-        """A run of `count` particles begins: what was asked of an earlier one is not meant for it."""
+        """A run of `count` particles begins; what was asked of an earlier one is forgotten."""
         with self._lock:
             self._holder, self._count = holder, count
             return self._post(self.first.particles, self.first.points)
 
     def asked(self, holder: MovingAttachments) -> Wanted:
         """What this run is to do; InputError where another has begun, whose orders they may be."""
-        if self.live and self._holder is not holder:
+        if self._holder is not holder:
             raise InputError(
                 f"{self.name} is live in two runs at once: give each its own Attachments(...)"
             )
@@ -220,16 +220,18 @@ class MovingAttachments(PointTies):
         return new
 
     def begin(self, t: float, x: Array, v: Array) -> None:
-        self._serial = self._config.restart(self, len(x)).serial
+        if self._config.live:
+            self._serial = self._config.restart(self, len(x)).serial
         here = x[self.particles]
         self._start = np.where(np.isnan(self.points), here, self.points)
         self.points = self._placed(t)
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        wanted = self._config.asked(self)
-        self.changed = wanted.serial != self._serial
-        if self.changed:
-            return self._obey(wanted, x)
+        self.changed = False
+        if self._config.live:
+            wanted = self._config.asked(self)
+            self.changed = wanted.serial != self._serial
+            return self._obey(wanted, x) if self.changed else Power()
         if self._config.motion is None:
             return Power()
         before, old = self.energy(x), self.points
@@ -241,8 +243,9 @@ class MovingAttachments(PointTies):
         motion = self._config.motion
         if motion is None:
             return self._start
-        return as_numbers(f"{self._config.name} motion", motion.place(t, self._start)[0],
-                          self._start.shape)
+        return as_numbers(
+            f"{self._config.name} motion", motion.place(t, self._start)[0], self._start.shape
+        )
 
     def _obey(self, wanted: Wanted, x: Array) -> Power:
         """Take over what a user wants; kept ties without a new point stay as they are."""

@@ -83,6 +83,8 @@ class Optional(Protocol):
     """What a potential may offer beyond the need; where it does not, something general stands in.
 
     laplacian_version: a number that changes whenever `laplacian` would return something else.
+    external = True: not the body's own elasticity (contact, attachments): no part of Rayleigh's K0.
+    passing = True: comes and goes (contact): no part of the linear part of eti and vimex either.
     """
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:

@@ -105,7 +105,9 @@ class Moving:
     def place(self, t: float, start: Array) -> tuple[Array, Array]:
         x = self._checked("path", self._path(t, start), start)
         if self._velocity is None:
-            return x, time_derivative(lambda t: self._checked("path", self._path(t, start), start), t)
+            return x, time_derivative(
+                lambda t: self._checked("path", self._path(t, start), start), t
+            )
         return x, self._checked("velocity", self._velocity(t, start), start)
 
     def _checked(self, name: str, value: Any, start: Array) -> Array:

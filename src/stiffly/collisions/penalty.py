@@ -14,6 +14,7 @@ from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
 from ..kernels import cpu
 from .friction import as_friction, booked, friction_change
+from .near import Near
 from .shapes import Shape, Surface, as_shapes, as_stiffness, free_particles, out_of_reach
 
 
@@ -57,7 +58,7 @@ class Contact:
 class PreparedContact:
     """Contact with shapes that stand still, without friction: energy is conserved.
 
-    It remembers which particles have touched lately, for the matrix of the local/global solver
+    It remembers which particles touch or soon will, for the matrix of the local/global solver
     (`laplacian`), and nothing else.
     """
 
@@ -75,17 +76,17 @@ class PreparedContact:
         self._index = own.astype(np.uint32)
         self._margin, self._diagonal = config.margin, pattern.diagonal
         self._surfaces = [_first(shape, own.size) for shape in self._shapes]
-        self._near = np.zeros((len(self._shapes), own.size), dtype=np.int64)
+        self._near = [Near(own.size) for _ in self._shapes]
         self.laplacian_version = 0
 
     def fresh(self) -> PreparedContact:
         new = copy.copy(self)  # what never changes is shared
         new._surfaces = [_first(shape, self._own.size) for shape in self._shapes]
-        new._near = np.zeros_like(self._near)
+        new._near = [Near(self._own.size) for _ in self._shapes]
         new.laplacian_version = 0
         return new
 
-    def _terms(self) -> Iterator[tuple[Array, tuple[Any, int, Array, Array, float]]]:
+    def _terms(self) -> Iterator[tuple[Near, tuple[Any, int, Array, Array, float]]]:
         """(near, arguments of the kernels) of each shape."""
         for near, surface in zip(self._near, self._surfaces, strict=True):
             which = (self._index, surface.kind, surface.numbers)
@@ -96,7 +97,8 @@ class PreparedContact:
 
     def add_gradient(self, x: Array, out: Array) -> None:
         for near, terms in self._terms():
-            self._changed(cpu.contact_gradient(x, *terms, near, out))
+            newcomers = cpu.contact_gradient(x, *terms, near.marks, out)
+            self._look(near, newcomers, x, terms)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         for _, terms in self._terms():
@@ -110,20 +112,23 @@ class PreparedContact:
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         for near, terms in self._terms():
-            self._changed(cpu.contact_mean_gradient(x0, x1, *terms, near, out))
+            newcomers = cpu.contact_mean_gradient(x0, x1, *terms, near.marks, out)
+            self._look(near, newcomers, x1, terms)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         for _, terms in self._terms():
             cpu.contact_mean_blocks(x0, x1, *terms, self._diagonal, blocks)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
-        """k at particles that touch, or have done so lately."""
-        near = (self._near > 0).sum(axis=0)
+        """k at particles that are near (see near.py)."""
+        near = np.sum([each.marks > 0 for each in self._near], axis=0)
         rows = np.flatnonzero(near)
         return self._own[rows], self._own[rows], near[rows] * self._stiffness[rows]
 
-    def _changed(self, count: int) -> None:
-        if count:
+    def _look(self, near: Near, newcomers: int, x: Array, terms: Any) -> None:
+        _, kind, numbers, _, margin = terms
+        surface = Surface(kind, numbers)
+        if near.seen(newcomers, lambda: surface.distances(x[self._own]) - margin):
             self.laplacian_version += 1
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
@@ -146,11 +151,11 @@ class SettlingContact(PreparedContact):
         if self._friction > 0.0:
             for surface in self._surfaces:
                 total += self._rub(surface, h, x, v)
-        before = self.energy(x)
+        before, old = self.energy(x), self._surfaces
         self._renew(t + 0.5 * h, x)
         after = self.energy(x)
-        # what moves while nothing touches it changes no force
-        self.changed = any(s.moving or s.local for s in self._shapes) and (before > 0.0 or after > 0.0)
+        moved = any(map(_differ, old, self._surfaces))
+        self.changed = moved and (before > 0.0 or after > 0.0)  # else nothing has felt it
         return total + Power(added=after - before)
 
     def _rub(self, surface: Surface, h: float, x: Array, v: Array) -> Power:
@@ -171,6 +176,10 @@ class SettlingContact(PreparedContact):
             shape.surface(t, own) if shape.moving or shape.local else surface
             for shape, surface in zip(self._shapes, self._surfaces, strict=True)
         ]
+
+
+def _differ(one: Surface, two: Surface) -> bool:
+    return one is not two and not np.array_equal(one.numbers, two.numbers)
 
 
 def _first(shape: Shape, count: int) -> Surface:

@@ -19,6 +19,8 @@ from .narrow_phase import NONE, Contacts, Sides, apart_at_rest, near
 from .pair_laplacian import PairLaplacian
 
 SLACK = 0.25  # of the thickness: how much farther than it contacts are kept, for what accelerates
+FIRST_STEP = 1.0 / 30.0  # [s] looked ahead before the first step, whose length is not known
+FIRST_WAY = 16.0  # thicknesses: no farther than this, since everything fast would meet everything
 
 
 class Repulsion:
@@ -32,9 +34,11 @@ class Repulsion:
     step (see collisions/friction.py).
 
     Pairs are looked for after every step, among all that come within 1.25 thickness or will at the
-    velocity they have.  Where they touch, and along which normal, is then frozen for one step, so
-    that the step is one of a plain potential; what the next choice changes in energy is counted
-    as added.  Points of one body that are closer than the thickness at rest never touch.
+    velocity they have (at the start: within 1/30 s, but no farther than 16 thicknesses).  Where
+    they touch, and along which normal, is then frozen for one step, so that the step is one of a
+    plain potential; what the next choice changes in energy is counted as added.  Points of one
+    body that are closer than the thickness at rest never touch.  Triangles and edges that collapse
+    are met at what is left of them.
     Limits: within one step two things should not come nearer by more than the thickness, else they
     may pass (see docs/contact-pairs.md); linear momentum is exact, angular momentum is not.
     """
@@ -80,6 +84,7 @@ class PreparedRepulsion:
         if self._rest is not None:
             self._broad = self._look(self._rest)
         self.contacts: Contacts = NONE
+        self.changed = False  # by the last settle
         self._laplacian = PairLaplacian(particles.count)
 
     def _look(self, x: Array) -> BroadPhase:
@@ -87,7 +92,7 @@ class PreparedRepulsion:
 
     def fresh(self) -> PreparedRepulsion:
         new = copy.copy(self)
-        new.contacts = NONE
+        new.contacts, new.changed = NONE, False
         new._laplacian = PairLaplacian(len(self._fixed))
         return new
 
@@ -96,7 +101,10 @@ class PreparedRepulsion:
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:
             self._rest, self._broad = x.copy(), self._look(x)
-        self._find(x, np.zeros_like(x), NONE)  # the step is not known yet
+        relative = v - v.mean(axis=0)  # a common motion brings nothing nearer
+        speed = float(np.sqrt(np.max(np.sum(relative * relative, axis=1), initial=0.0)))
+        way = min(FIRST_WAY * self._thickness, FIRST_STEP * speed)
+        self._find(x, (way / speed) * relative if speed > 0.0 else relative, NONE)
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         before = self.energy(x)
@@ -106,7 +114,9 @@ class PreparedRepulsion:
         if np.isfinite(x).all() and np.isfinite(v).all():  # else the run has diverged
             crossed = self.contacts.rows(self.contacts.gaps(x) < 0.0)
             self._find(x, h * v, crossed)
-        return Power(added=self.energy(x) - before)
+        after = self.energy(x)
+        self.changed = before > 0.0 or after > 0.0  # contacts that do not press exert no force
+        return Power(added=after - before)
 
     def _find(self, x: Array, move: Array, crossed: Contacts) -> None:
         assert self._broad is not None and self._rest is not None  # begin has come first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .elements import morton
 from .shapes import RigidShape, Surface, planes
 
 REACH = 0.1  # of the size of the mesh
+CELLS = 20  # along its largest side: small enough that cells beyond that reach lie on one side
 
 
 class TriangleMesh(RigidShape):
@@ -22,10 +24,11 @@ class TriangleMesh(RigidShape):
 
     positions (V, 3) [m], triangles (f, 3) facing outwards: a closed surface (or several).
     motion: keyframes, rotation or path.  The closest points are those at the end of the last
-    step: a particle should not move past an edge of the mesh within one step (see
-    docs/contact-pairs.md).  reach [m]: particles farther than this from the surface, outside or
-    inside, are left alone; default a tenth of the mesh's largest side, and it must be more than a
-    particle moves in a step.
+    step: a particle should not move past an edge of the mesh within one step, and one that comes
+    in and leaves again within it is not seen (see docs/contact-pairs.md).  reach [m]: particles
+    farther outside than this are left alone; default a tenth of the mesh's largest side, and it
+    must be more than the margin and what a particle moves in a step together.  Particles inside
+    are seen at any depth.
     """
 
     local = True
@@ -39,7 +42,9 @@ class TriangleMesh(RigidShape):
         require_closed("the mesh", faces)
         validate(mesh, name="the mesh")
         self.positions, self.triangles = x, faces
-        size = float(np.ptp(x, axis=0).max())
+        self._low, self._high = x.min(axis=0), x.max(axis=0)
+        size = float(np.max(self._high - self._low))
+        self._cell = size / CELLS
         self.reach = REACH * size if reach is None else as_number("reach", reach, above=0.0)
         faces = faces[np.argsort(morton(x[faces].mean(axis=1)), kind="stable")]
         corners = x[faces]
@@ -53,9 +58,32 @@ class TriangleMesh(RigidShape):
 
     def surface(self, t: float, x: Array) -> Surface:
         frame = self.frame(t)
-        points, normals, distances = self._nearest(np.ascontiguousarray(frame.home(x)), self.reach)
+        p = np.ascontiguousarray(frame.home(x))
+        points, normals, distances = self._nearest(p, self.reach)
         far = ~np.isfinite(distances)
+        # far from the surface may still be inside: only there the search goes on
+        rows = np.flatnonzero(far & np.all((p >= self._low) & (p <= self._high), axis=1))
+        rows = rows[self._may_be_inside(p[rows])]
+        if rows.size:
+            at, n, d = self._nearest(p[rows], np.inf)
+            deep = d < 0.0
+            points[rows[deep]], normals[rows[deep]], far[rows[deep]] = at[deep], n[deep], False
         return planes(frame.points(points), frame.directions(normals), frame, far)
+
+    @cached_property
+    def _middles(self) -> Array:
+        """Signed distances (a, b, c) [m] of the middles of cells that fill the mesh's box."""
+        counts = np.ceil((self._high - self._low) / self._cell).astype(int) + 1  # for rounding
+        cells = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1)
+        middles = self._low + self._cell * (cells.reshape(-1, 3) + 0.5)
+        return self.distances(middles).reshape(*counts)
+
+    def _may_be_inside(self, p: Array) -> np.ndarray:
+        """Mask (m,): not in a cell that lies outside as a whole.  p (m, 3) in the mesh's box."""
+        if len(p) == 0:
+            return np.zeros(0, dtype=bool)
+        i, j, k = ((p - self._low) / self._cell).astype(int).T
+        return self._middles[i, j, k] <= 0.5 * np.sqrt(3.0) * self._cell * (1.0 + 1e-9)
 
     def _nearest(self, p: Array, reach: float) -> tuple[Array, Array, Array]:
         out = np.empty(p.shape), np.empty(p.shape), np.empty(len(p))

@@ -49,6 +49,7 @@ _TABLE: dict[str, Callable[[], Any]] = {
     "projective-midpoint": lambda: Midpoint(solver=LocalGlobal()),
     "projective-energy-momentum": lambda: EnergyMomentum(solver=LocalGlobal()),
     "stabilised": Stabilised,
+    "realtime": lambda: Stabilised(EnergyMomentum(solver=LocalGlobal())),  # docs/stability.md
     "energy-budget": EnergyBudget,
     "energy-lagrange": EnergyLagrange,
 }

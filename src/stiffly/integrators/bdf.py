@@ -19,6 +19,7 @@ from typing import ClassVar, NamedTuple
 from ..contracts import Array, Settled, State, Step, System
 from ..solvers.equation import Solver
 from ..solvers.newton import Newton
+from ..solvers.settings import check_solver
 from .restart import same_state
 from .stage import Stage, StageMemory, solve_stage
 
@@ -33,6 +34,9 @@ class _Bdf:
 
     adaptive: ClassVar[bool] = False
     dissipative: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_solver("bdf", self.solver)
 
     @property
     def remedy(self) -> str:

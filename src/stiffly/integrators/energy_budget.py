@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, ClassVar, NamedTuple
 
-from ..accounting import Target
+from ..accounting import Target, middle_work
 from ..contracts import Settled, State, Step, System
+from ..errors import InputError
 from .midpoint import Midpoint
 
 
@@ -34,6 +35,11 @@ class EnergyBudget:
     name: ClassVar[str] = "energy-budget"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.midpoint, Midpoint):
+            raise InputError(f"energy-budget: midpoint = {self.midpoint!r}: give Midpoint(), with "
+                             "the solver of your choice")  # fmt: skip
 
     @property
     def remedy(self) -> str:
@@ -54,12 +60,15 @@ class EnergyBudget:
         new = taken.state
         energies = system.energy(new)
         kinetic, total = energies["kinetic"], sum(energies.values())
-        target = memory.target.after(system, state, new)
+        moved = middle_work(system, state, new)
+        target = memory.target.moved(moved)
         # what is free for motion is the rest; computed from the excess, small against both
         free = max(0.0, kinetic - (total - target.value))
         if kinetic > 0.0:
             new = State(new.t, new.x, sqrt(free / kinetic) * new.v)
             total += free - kinetic
-            target = memory.target.after(system, state, new)  # of the velocities that were kept
+            moved = middle_work(system, state, new)  # of the velocities that were kept
+            target = memory.target.moved(moved)
         notes = {**taken.notes, "energy_error": total - target.value}
-        return Step(new, BudgetMemory(taken.memory, target), taken.work, notes=notes)
+        memory = BudgetMemory(taken.memory, target)
+        return Step(new, memory, taken.work, notes=notes, exchanged=moved)

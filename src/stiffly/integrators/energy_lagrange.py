@@ -12,8 +12,9 @@ with the column and row G: two solves with one factorisation of J,
 
     J u = r + mu G,   J w = G,   dmu = ((1 + mu) alpha c - G.u) / G.w,   dd = -(u + w dmu)/(1 + mu)
 
-Where forcing and damping act, H_total moves with the step (accounting.Target) and f is the whole
-force: then G is not quite the derivative of c, and the iteration is a quasi-Newton one.
+Where forcing and damping act, H_total moves with the step by their work, as at its middle, and f is
+the whole force: then G is not quite the derivative of c, and the iteration is a quasi-Newton one.
+Where it fails, the step is taken as two halves, and so on.
 
 A state of the right energy always exists: the present one with v turned round.  Where the iteration
 is caught in a valley that lies too high, it starts again from there.  So the energy is exact and
@@ -29,15 +30,20 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..accounting import Target
-from ..contracts import Array, Settled, State, Step, System, Work
+from ..accounting import Target, middle_work
+from ..contracts import Array, Power, Settled, State, Step, System, Work
 from ..errors import NotConverged
 from ..solvers.equation import dot, norm
 from ..solvers.failures import FactorisationError, NotPositiveDefinite
 from ..solvers.linear import Factor, factorise
-from ..solvers.newton import ARMIJO, ROUNDING
+from ..solvers.newton import ARMIJO
+from ..solvers.rounding import ROUNDING, relative
+from ..solvers.settings import check_count, check_tolerance
+from ..solvers.shifted_newton import Unsolved
+from .halving import halved
 from .stage import StageEquation
 
+HALVINGS = 8  # of one step, one within the other
 BACKTRACKS = 30
 NEAR = 1e-3  # residual below which an indefinite J leads to the solution, not away from it
 LEAST_SHARE = 0.1  # of 1 + mu: what keeps the bordered matrix positive
@@ -56,7 +62,7 @@ class _Point(NamedTuple):
     R: Array
     G: Array
     c: float
-    target: Target
+    moved: Power
     residual: float
     merit: float
     conserving: bool
@@ -73,6 +79,10 @@ class EnergyLagrange:
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        check_tolerance(self.name, self.tolerance)
+        check_count(self.name, "max_iterations", self.max_iterations)
+
     def start(self, system: System, state: State) -> Target:
         return Target.start(system, state, self.name)
 
@@ -80,6 +90,12 @@ class EnergyLagrange:
         return memory.moved(settled)
 
     def step(self, system: System, state: State, h: float, memory: Target) -> Step:
+        def take(state: State, h: float, memory: Target, last: bool) -> Step:
+            return self._solve(system, state, h, memory)
+
+        return halved(take, system, state, h, memory, HALVINGS)
+
+    def _solve(self, system: System, state: State, h: float, memory: Target) -> Step:
         solve = _Solve(self, system, state, h, memory)
         point = solve.run()
         notes = {
@@ -88,7 +104,8 @@ class EnergyLagrange:
             "multiplier": point.mu,
             "energy_error": point.c,
         }
-        return Step(solve.equation.state(point.d), point.target, solve.work, notes=notes)
+        end, target = solve.equation.state(point.d), memory.moved(point.moved)
+        return Step(end, target, solve.work, notes=notes, exchanged=point.moved)
 
 
 class _Solve:
@@ -153,17 +170,19 @@ class _Solve:
         G = r - M_d + (0.5 * self._h) * M_v
         R = r + mu * G
         energies = system.energy(new)
-        target = target.after(system, self._state, new)
+        moved = middle_work(system, self._state, new)
+        target = target.moved(moved)
         c = float(sum(energies.values())) - target.value
-        moved = sum(abs(value - self._before[name]) for name, value in energies.items())
+        swing = sum(abs(value - self._before[name]) for name, value in energies.items())
         # below this, sums of the energies are rounding
         noise = ROUNDING * sum(abs(value) for value in energies.values())
-        allowed = self._method.tolerance * (energies["kinetic"] + moved) + noise
-        scale = equation.scale(d)
-        residual = norm(R) / scale if scale > 0.0 else norm(R)
+        allowed = self._method.tolerance * (energies["kinetic"] + swing) + noise
+        # the new motion counts too: from rest to where springs relax, d and h v both vanish
+        scale = equation.scale(d) + self._h * norm(M_v)
+        residual = relative(norm(R), scale)
         excess = abs(c) / allowed if c != 0.0 else 0.0
         merit = max(residual / self._method.tolerance, excess)
-        return _Point(d, mu, R, G, c, target, residual, merit, excess <= 1.0)
+        return _Point(d, mu, R, G, c, moved, residual, merit, excess <= 1.0)
 
     def _direction(self, point: _Point, exact: bool) -> tuple[Array, float]:
         """The step in d and mu of Newton's method."""
@@ -212,8 +231,9 @@ class _Solve:
         return None
 
     def _failure(self, cause: str) -> NotConverged:
-        return NotConverged(
+        return Unsolved(
             f"energy-lagrange stopped at {cause} after {self.work.newton_iterations} iterations at "
             f"t = {self.equation.time:.6g} s: no state nearby has the energy asked for; try a "
-            "smaller step"
+            "smaller step",
+            self.work,
         )

@@ -32,6 +32,7 @@ from ..contracts import Array, Settled, State, Step, System, Tangent
 from ..errors import NotConverged
 from ..solvers.equation import Solver
 from ..solvers.local_global import LocalGlobal
+from ..solvers.settings import check_solver
 from ..solvers.shifted_newton import ShiftedNewton
 from .halving import halved
 from .stage import StageMemory, solve_stage
@@ -49,6 +50,9 @@ class EnergyMomentum:
 
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_solver("energy-momentum", self.solver)
 
     @property
     def name(self) -> str:

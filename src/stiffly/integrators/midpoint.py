@@ -16,6 +16,7 @@ from ..accounting import middle_work
 from ..contracts import Settled, State, Step, System
 from ..solvers.equation import Solver
 from ..solvers.newton import Newton
+from ..solvers.settings import check_solver
 from .stage import StageMemory, solve_stage
 
 
@@ -27,6 +28,9 @@ class Midpoint:
 
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_solver("midpoint", self.solver)
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from ..contracts import Settled, State, Step, System, Work
 from ..errors import InputError
 from ..solvers.equation import Solver
 from ..solvers.newton import Newton
+from ..solvers.settings import check_solver
 from .restart import same_state
 from .stage import StageMemory, solve_stage
 
@@ -40,6 +41,7 @@ class Newmark:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_solver("newmark", self.solver)
         if not 0.5 <= self.gamma <= 1.0:
             raise InputError(f"newmark gamma = {self.gamma} makes energy or accuracy vanish: "
                              "choose gamma between 0.5 (no damping) and 1")  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..contracts import Integrator, Power, Settled, State, Step, System, Work
 from ..errors import InputError
+from ..solvers.settings import check_count
 from .halving import exchange, joined
 from .restart import resumed
 
@@ -27,8 +28,7 @@ class Substeps:
     def __post_init__(self) -> None:
         if not (hasattr(self.base, "step") and hasattr(self.base, "start")):
             raise InputError(f"substeps: base {self.base!r} is no integrator: give e.g. Midpoint()")
-        if not (isinstance(self.count, int) and self.count >= 1):
-            raise InputError(f"substeps: count = {self.count!r}: give a whole number, 1 or more")
+        check_count("substeps", "count", self.count)
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
   kept from one solve to the next.
 - L may change with the point (something touches): whenever it has, A is factorised anew before
   the next update, also the last one.
+- `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1.
 - The last update is not evaluated, unless something went wrong before: n iterations take n forces.
   The residual reported is that of the last point whose force was evaluated, one iteration earlier.
 """
@@ -37,6 +38,8 @@ from .failures import FactorisationError
 from .linear import Factor, factorise
 from .newton import ARMIJO
 from .rounding import ROUNDING, relative
+from .secants import Secants
+from .settings import check_count
 
 ITERATIONS = 10
 CONVERGED = 1e-9  # relative residual at which further iterations would be idle
@@ -71,26 +74,35 @@ class Global:
 
 @dataclass(frozen=True, slots=True)
 class LocalGlobalResult:
-    """x, and the residual, relative to the scale, of the last point that was evaluated."""
+    """x, and the residual, relative to the scale, of the last point that was evaluated.
+
+    rounding: the last update was lost in the last digits of the coordinates.
+    """
 
     x: Array
     residual: float
+    rounding: bool
     kept: Global | None
     work: Work
 
     @property
     def notes(self) -> dict[str, Any]:
-        return {"residual": self.residual, "under_solved": not self.residual <= UNDER_SOLVED}
+        poor = not self.residual <= UNDER_SOLVED
+        return {"residual": self.residual, "under_solved": poor and not self.rounding}
 
 
 @dataclass(frozen=True)
 class LocalGlobal:
     """A fixed number of local/global iterations: fast, approximate, factorised once per step size.
 
+    accelerate: L-BFGS instead of the papers' iteration, of which one then does the work of several.
+    Plain iterations stop short of the solution of stiff steps, which damps; these get closer, and
+    so to the instabilities of undamped methods: for backward Euler, or inside a stabiliser.
     A residual above UNDER_SOLVED is reported as `under_solved`.
     """
 
     iterations: int = ITERATIONS
+    accelerate: bool = False
 
     prefix: ClassVar[str] = "projective-"  # to the name of the method it solves
     remedy: ClassVar[str] = (
@@ -101,16 +113,19 @@ class LocalGlobal:
     extrapolates: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.iterations, int) and self.iterations >= 1):
-            raise InputError(f"iterations = {self.iterations!r}: give a whole number, 1 or more")
+        check_count("LocalGlobal", "iterations", self.iterations)
+        if not isinstance(self.accelerate, bool):
+            raise InputError(f"LocalGlobal: accelerate = {self.accelerate!r}: give True or False")
 
     def solve(self, equation: Equation, guess: Array, kept: Global | None) -> LocalGlobalResult:
         """Improve on guess (n,); kept: of an earlier solve of this system."""
-        run = _Run(equation, kept)
+        run = _Run(equation, kept, self.accelerate)
         point = run.iterate(guess, self.iterations)
         return LocalGlobalResult(
             x=run.end,
-            residual=relative(norm(point.r), equation.scale(run.end)),
+            # from rest, one iteration has evaluated nothing that moved
+            residual=relative(norm(point.r), equation.scale(point.d) or equation.scale(run.end)),
+            rounding=run.faint,
             kept=run.kept,
             work=Work(
                 force_evaluations=run.evaluations,
@@ -145,12 +160,14 @@ class _Point(NamedTuple):
 class _Run:
     """One solve: A, the step s, whether anything went wrong, the end, and the counts."""
 
-    def __init__(self, equation: Equation, kept: Global | None) -> None:
+    def __init__(self, equation: Equation, kept: Global | None, accelerate: bool) -> None:
         self.equation = equation
+        self._secants = Secants() if accelerate else None
         self.evaluations = self.solves = self.factorizations = 0
         self._kept = kept
         self.step = 1.0 if kept is None else kept.step
         self.trouble = self.step < 1.0
+        self.faint = False  # the last update was
         self._backtracks = BACKTRACKS
 
     def evaluate(self, d: Array) -> _Point:
@@ -163,10 +180,18 @@ class _Run:
 
     def _used(self) -> Global:
         """A as it has to be after the last evaluation."""
-        if self._kept is None or not self._kept.serves(self.equation):
+        if self._kept is None or self._stale():
             self._kept, self.step = factorised(self.equation), 1.0
             self.factorizations += 1
+            self._forget()
         return self._kept
+
+    def _forget(self) -> None:
+        if self._secants is not None:
+            self._secants.forget()
+
+    def _stale(self) -> bool:
+        return self._kept is not None and not self._kept.serves(self.equation)
 
     def iterate(self, guess: Array, iterations: int) -> _Point:
         """The last point that was evaluated; `end` is where the iteration went from there."""
@@ -184,11 +209,12 @@ class _Run:
                 break
             demand = self.equation.scale
             dx = self.direction(point)
-            faint = norm(dx) <= digits
+            self.faint = norm(dx) <= digits
             self.end = point.d + self.step * dx
-            if left == 0 and (faint or not self.trouble):
+            if left == 0 and (self.faint or not self.trouble):
                 break
-            if faint:
+            if self.faint:
+                self._forget()
                 point = self.evaluate(self.end)
                 continue
             point, progress = self.advance(point, dx)
@@ -199,25 +225,31 @@ class _Run:
 
     def direction(self, point: _Point) -> Array:
         self.solves += 1
-        return -self._used().solve(point.r)
+        used = self._used()
+        if self._secants is None:
+            return -used.solve(point.r)
+        return -self._secants.solve(point.d, point.r, used.solve)
 
     def advance(self, point: _Point, dx: Array) -> tuple[_Point, bool]:
-        """The first of d + s dx, with s shrinking, that makes progress; else the point itself."""
+        """The first of d + s dx, with s shrinking, that makes progress; else the point itself.
+
+        Where L has changed on the way there, A knows the way from there: the point moves on.
+        """
         slope = -dot(point.r, dx)  # > 0: what r.dx has to lose
         while slope > 0.0:  # else the numbers are used up
             trial = self.evaluate(point.d + self.step * dx)
             reached = dot(trial.r, dx)
             curvature = (reached + slope) / (self.step * slope)
             if reached <= (1.0 - ARMIJO) * slope:
-                self.step = 1.0 / max(1.0, curvature)
+                self.step = 1.0 if self._secants is not None else 1.0 / max(1.0, curvature)
                 return trial, True
-            self.trouble = True
             if self._backtracks == 0:
                 break
             self._backtracks -= 1
-            if self._kept is not None and not self._kept.serves(self.equation):
-                dx = self.direction(point)
+            if self._stale() and math.isfinite(reached):
+                point, dx = trial, self.direction(trial)
                 slope = -dot(point.r, dx)
             else:
+                self.trouble = True
                 self.step = 1.0 / curvature if math.isfinite(curvature) else SHRINK * self.step
         return point, False

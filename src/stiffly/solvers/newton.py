@@ -34,6 +34,7 @@ from .failures import FactorisationError, NotPositiveDefinite
 from .kept import NOTHING_KEPT, Kept, NewtonResult
 from .linear import Factor, factorise
 from .rounding import FAINT, ROUNDING, SLACK, beyond, noise, relative
+from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
@@ -54,6 +55,10 @@ class Newton:
     prefix: ClassVar[str] = ""  # to the name of the method it solves
     remedy: ClassVar[str] = "try a smaller step"
     extrapolates: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_tolerance("Newton", self.tolerance)
+        check_count("Newton", "max_iterations", self.max_iterations)
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
         """From guess (n,); kept: of an earlier, similar solve."""
@@ -163,11 +168,12 @@ class _Run:
         return trial or point
 
     def explains(self, point: _Point, slack: float, goal: float) -> bool:
-        """Rounding the coordinates does; unknown as long as no tangent has been looked at."""
+        """Rounding the coordinates does; unknown until a tangent of this solve says how much."""
         if self.kept.noise is None:
-            if self._tangent is None:
+            tangent = self._linearise(point.x) if self.kept.constant else self._tangent
+            if tangent is None:
                 return False
-            level = noise(self._tangent, self.origin + point.x)
+            level = noise(tangent, self.origin + point.x)
             self.kept = replace(self.kept, noise=level)
         return beyond(point.r, slack * self.kept.noise) <= goal
 

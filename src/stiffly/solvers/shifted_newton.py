@@ -36,6 +36,7 @@ from .kept import NOTHING_KEPT, Kept, NewtonResult
 from .linear import Factor, factorise
 from .newton import ARMIJO, REUSE
 from .rounding import FAINT, ROUNDING, SLACK, beyond, noise, relative
+from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 60
@@ -62,6 +63,10 @@ class ShiftedNewton:
     prefix: ClassVar[str] = ""
     remedy: ClassVar[str] = "try a smaller step"
     extrapolates: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_tolerance("ShiftedNewton", self.tolerance)
+        check_count("ShiftedNewton", "max_iterations", self.max_iterations)
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
         """From guess (n,); kept: of an earlier, similar solve."""
@@ -122,7 +127,7 @@ class _Run:
         return self._fresh(point)
 
     def _explains(self, point: _Point, slack: float) -> bool:
-        """Rounding the coordinates does; unknown as long as no tangent has been looked at."""
+        """Rounding the coordinates does; unknown until a tangent of this solve says how much."""
         if self.kept.noise is None:
             if self._tangent is None:
                 return False

@@ -15,7 +15,7 @@ from .springs import CONVEX, NO_SLOT, TANGENT
 from .surfaces import curvature, distance, mean_normal, mean_slope, normal
 
 __all__ = [
-    "PATIENCE",
+    "TOUCHED",
     "contact_blocks",
     "contact_energy",
     "contact_gradient",
@@ -23,7 +23,7 @@ __all__ = [
     "contact_mean_gradient",
 ]
 
-PATIENCE = 30  # evaluations of the force, a few steps of a local/global solver
+TOUCHED = 5  # marks what touches; see collisions/near.py, where marks fade
 
 
 @njit(cache=True, inline="always")
@@ -56,40 +56,33 @@ def contact_energy(x, own, kind, numbers, stiffness, margin):
 
 @njit(cache=True, inline="always")
 def _remember(touches, near, j):
-    """Keeps particle j in mind for PATIENCE evaluations; 1 where it begins or ceases to be near.
-
-    A solver's trial positions come and go: what has touched stays in the solver's matrix until it
-    has been away for a while.
-    """
-    if touches:
-        new = near[j] == 0
-        near[j] = PATIENCE
-        return 1 if new else 0
-    if near[j] == 0:
+    """Marks particle j where it touches; 1 where it was not near before."""
+    if not touches:
         return 0
-    near[j] -= 1
-    return 1 if near[j] == 0 else 0
+    new = near[j] == 0
+    near[j] = TOUCHED
+    return 1 if new else 0
 
 
 @njit(cache=True)
 def contact_gradient(x, own, kind, numbers, stiffness, margin, near, out):
-    """Adds dE/dx [N] to out (N, 3); updates near (m,), integers, zero where a particle is not.
+    """Adds dE/dx [N] to out (N, 3); near (m,), integers, becomes TOUCHED where a particle touches.
 
-    Returns how many particles began or ceased to be near.
+    Returns how many of these were not near, near = 0, before.
     """
-    changes = 0
+    newcomers = 0
     for j in range(own.size):
         i = own[j]
         p = _point(x, i)
         s = distance(kind, _row(numbers, j), p) - margin
-        changes += _remember(s < 0.0, near, j)
+        newcomers += _remember(s < 0.0, near, j)
         if s < 0.0:
             n, f = normal(kind, _row(numbers, j), p), stiffness[j] * s
             g = out[i]
             g[0] += f * n[0]
             g[1] += f * n[1]
             g[2] += f * n[2]
-    return changes
+    return newcomers
 
 
 @njit(cache=True)
@@ -149,13 +142,13 @@ def _divided(s0, s1, stiffness):
 def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, out):
     """Adds g with g.(x1 - x0) = E(x1) - E(x0) to out (N, 3); near and what is returned as in
     contact_gradient, at x1."""
-    changes = 0
+    newcomers = 0
     for j in range(own.size):
         i = own[j]
         p0, p1 = _point(x0, i), _point(x1, i)
         s0 = distance(kind, _row(numbers, j), p0) - margin
         s1 = distance(kind, _row(numbers, j), p1) - margin
-        changes += _remember(s1 < 0.0, near, j)
+        newcomers += _remember(s1 < 0.0, near, j)
         if s0 < 0.0 or s1 < 0.0:
             f, _ = _divided(s0, s1, stiffness[j])
             m = mean_normal(kind, _row(numbers, j), p0, p1)
@@ -163,7 +156,7 @@ def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, o
             g[0] += f * m[0]
             g[1] += f * m[1]
             g[2] += f * m[2]
-    return changes
+    return newcomers
 
 
 @njit(cache=True)

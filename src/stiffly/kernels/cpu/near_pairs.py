@@ -25,7 +25,6 @@ __all__ = ["near_edges", "near_strands", "near_triangles"]
 
 SNAP = 1e-9  # barycentric coordinates below this are zero
 NEARER = 1e-8  # how far into a neighbour, of its size, the closest point may lie for rounding
-EQUAL = 1e-12  # of the squared distance: what a neighbour that is just as near may gain by rounding
 TINY = 1e-150  # [m] lengths below have no direction: their squares lose digits
 TILT = 0.3  # sine of the angle between the normal of two edges and that of their surfaces
 PARALLEL = 1e-6  # sine^2 below which the cross product of two edges is no normal
@@ -48,10 +47,10 @@ def _snapped(a):
 @njit(cache=True, inline="always")
 def _nearer_beyond(x, d, p, around, first, last):
     """Whether stepping from p towards one of the particles around it comes nearer to p + d."""
-    found, equal = False, EQUAL * dot3(d, d)
+    found = False
     for k in range(first, last):
         e = difference(x[around[k]], p)
-        found |= dot3(d, e) > NEARER * dot3(e, e) + equal
+        found |= dot3(d, e) > NEARER * dot3(e, e)
     return found
 
 

@@ -8,7 +8,7 @@ from .springs import CONVEX, NO_SLOT, TANGENT
 from .surfaces import mean_surface, row, surface
 
 __all__ = [
-    "PATIENCE",
+    "TOUCHED",
     "contact_blocks",
     "contact_energy",
     "contact_gradient",
@@ -16,7 +16,7 @@ __all__ = [
     "contact_mean_gradient",
 ]
 
-PATIENCE = 30
+TOUCHED = 5
 
 
 def _touching(x, own, kind, numbers, margin):
@@ -32,17 +32,17 @@ def contact_energy(x, own, kind, numbers, stiffness, margin):
 
 
 def _remember(touches, near, j):
-    before = near[j] > 0
-    near[j] = PATIENCE if touches else max(0, near[j] - 1)
-    return int(before != (near[j] > 0))
+    new = touches and near[j] == 0
+    near[j] = TOUCHED if touches else near[j]
+    return int(new)
 
 
 def contact_gradient(x, own, kind, numbers, stiffness, margin, near, out):
-    changes = 0
+    newcomers = 0
     for j, i, s, n, _ in _touching(x, own, kind, numbers, margin):
-        changes += _remember(s < 0.0, near, j)
+        newcomers += _remember(s < 0.0, near, j)
         out[i] += stiffness[j] * min(s, 0.0) * n
-    return changes
+    return newcomers
 
 
 def contact_blocks(
@@ -78,11 +78,11 @@ def _between(x0, x1, own, kind, numbers, stiffness, margin):
 
 
 def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, out):
-    changes = 0
+    newcomers = 0
     for j, i, s1, f, _, _, m, _ in _between(x0, x1, own, kind, numbers, stiffness, margin):
-        changes += _remember(s1 < 0.0, near, j)
+        newcomers += _remember(s1 < 0.0, near, j)
         out[i] += f * m
-    return changes
+    return newcomers
 
 
 def contact_mean_blocks(x0, x1, own, kind, numbers, stiffness, margin, diagonal, blocks):

@@ -8,7 +8,7 @@ from .closest import edge_edge_weights, vertex_edge_weights, vertex_face_weights
 
 __all__ = ["near_edges", "near_strands", "near_triangles"]
 
-SNAP, NEARER, EQUAL, TINY, TILT, PARALLEL = 1e-9, 1e-8, 1e-12, 1e-150, 0.3, 1e-6
+SNAP, NEARER, TINY, TILT, PARALLEL = 1e-9, 1e-8, 1e-150, 0.3, 1e-6
 
 
 def _empty(m):
@@ -27,7 +27,7 @@ def _counting(stencil, weights, normals, shares, kind):
 
 def _nearer_beyond(x, d, p, around):
     e = x[around] - p
-    return bool(np.any(e @ d > NEARER * np.sum(e * e, axis=1) + EQUAL * (d @ d)))
+    return bool(np.any(e @ d > NEARER * np.sum(e * e, axis=1)))
 
 
 def _upright(x, n, p, around, limit):
