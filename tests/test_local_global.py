@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -21,7 +22,16 @@ from hypothesis import strategies as st
 from systems import march
 
 from stiffly import simulate
-from stiffly.bodies import Gravity, Potential, Rayleigh, SecondOrder, Springs, System, Tetrahedra
+from stiffly.bodies import (
+    Gravity,
+    Potential,
+    Rayleigh,
+    SecondOrder,
+    Springs,
+    System,
+    Tetrahedra,
+    cloth_springs,
+)
 from stiffly.bodies import lumped_mass as tet_mass
 from stiffly.collisions import Contact, Plane
 from stiffly.contracts import Settled, State
@@ -29,11 +39,13 @@ from stiffly.errors import InputError, NotConverged, StiffWarning
 from stiffly.integrators.bdf import Bdf1, Bdf2
 from stiffly.integrators.midpoint import Midpoint
 from stiffly.integrators.newmark import Newmark
+from stiffly.integrators.stabilised import Stabilised
 from stiffly.integrators.stage import StageEquation, StageMemory
 from stiffly.meshes import bar, cloth, lattice
 from stiffly.solvers import linear
 from stiffly.solvers.local_global import UNDER_SOLVED, LocalGlobal, factorised
 from stiffly.solvers.newton import Newton
+from stiffly.solvers.secants import PAIRS, Secants
 
 G = 9.81
 METHODS = [Bdf1, Bdf2, Midpoint, Newmark]
@@ -411,6 +423,68 @@ class Floor:
 
     def global_matrix(self, alpha, beta):
         return sp.csc_matrix(np.diag([1.0 + alpha * self.k * self.touched, 1.0]))
+
+
+# ------------------------------------------------------------------ accelerated
+
+
+def test_secants_are_those_of_bfgs():
+    """Against the dense update of an inverse: H <- (I - s y'/sy) H (I - y s'/sy) + s s'/sy."""
+    rng = np.random.default_rng(5)
+    B = rng.standard_normal((8, 8))
+    J, A = B @ B.T + np.eye(8), np.diag(rng.uniform(20.0, 30.0, 8))
+    H, secants, points = np.linalg.inv(A), Secants(), rng.standard_normal((PAIRS + 1, 8))
+    for k, d in enumerate(points):
+        z = secants.solve(d, J @ d, lambda r: np.linalg.solve(A, r))
+        if k > 0:
+            s, y = d - points[k - 1], J @ (d - points[k - 1])
+            left = np.eye(8) - np.outer(s, y) / (s @ y)
+            H = left @ H @ left.T + np.outer(s, s) / (s @ y)
+        assert z == pytest.approx(H @ (J @ d), rel=1e-9)
+    uphill = Secants()  # y = -s: nothing to learn from
+    for d in (np.ones(2), np.zeros(2)):
+        assert np.array_equal(uphill.solve(d, 1.0 - d, np.copy), 1.0 - d)
+
+
+@pytest.mark.parametrize("stiffness", [1e3, 1e6])
+def test_accelerated_iterations_do_the_work_of_several(stiffness):
+    system, state = hanging_cloth(8, stiffness)
+    state = State(0.0, state.x, 0.1 * np.sin(np.arange(state.x.size)))
+    equation = stage(system, state, 0.033)
+
+    def left(solver):
+        result = solver.solve(equation, 0.0 * state.x, None)
+        assert result.work.force_evaluations <= solver.iterations + 3
+        return potential(system, equation, result.x)
+
+    lowest = left(LocalGlobal(3000))
+    fast = [left(LocalGlobal(n, accelerate=True)) for n in range(2, 14)]
+    assert all(b <= a * (1 + 1e-9) for a, b in pairwise(fast))
+    assert fast[8] - lowest < left(LocalGlobal(30)) - lowest
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_accelerated_iterations_reach_the_newton_solution(kind):
+    system, state = hanging_cloth(5, 50.0, damping=Rayleigh(0.5, 0.01))
+    a, b = (
+        march(kind(solver=solver), system, state, [0.02] * 5)[0][-1]
+        for solver in (Newton(1e-12), LocalGlobal(100, accelerate=True))
+    )
+    assert abs(a.x - b.x).max() < 1e-7 * abs(a.x - state.x).max()
+
+
+def test_accelerated_methods_keep_the_energy_inside_a_stabiliser():
+    mesh = cloth(12, 12, spacing=1.0 / 11)
+    parts = [*cloth_springs(mesh, 1e4, 1e4, 100.0), Gravity()]
+    system = System(0.2 / 144, parts, fixed=[0, 11], rest=mesh.positions)
+    method = Stabilised(
+        Midpoint(solver=LocalGlobal(10, accelerate=True)),
+        dissipate=Bdf1(solver=LocalGlobal(3, accelerate=True)),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StiffWarning)  # what is lost is not the point here
+        run = simulate(system, mesh.positions, integrator=method, step=1 / 30, duration=4.0)
+    assert run.energy.numerical.max() < 0.02 * run.energy.exchanged
 
 
 # ------------------------------------------------------------------ what it says

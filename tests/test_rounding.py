@@ -146,6 +146,9 @@ def test_bad_counts_and_bases_are_named():
             LocalGlobal(count)
         with pytest.raises(InputError, match="whole number"):
             Substeps(Midpoint(), count)
+    for accelerate in (1, None, "yes"):
+        with pytest.raises(InputError, match="give True or False"):
+            LocalGlobal(3, accelerate=accelerate)
     for base in (3, None, "midpoint", Bdf1()):
         with pytest.raises(InputError, match=r"give Midpoint\(\)"):
             EnergyBudget(base)
