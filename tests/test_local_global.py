@@ -460,7 +460,7 @@ def test_accelerated_iterations_do_the_work_of_several(stiffness):
     lowest = left(LocalGlobal(3000))
     fast = [left(LocalGlobal(n, accelerate=True)) for n in range(2, 14)]
     assert all(b <= a * (1 + 1e-9) for a, b in pairwise(fast))
-    assert fast[8] - lowest < left(LocalGlobal(30)) - lowest
+    assert fast[8] - lowest < left(LocalGlobal(20)) - lowest  # ten iterations
 
 
 @pytest.mark.parametrize("kind", METHODS)
@@ -526,7 +526,7 @@ def test_an_indefinite_or_huge_matrix_is_named(capfd):
     with pytest.raises(InputError, match=r"M \+ alpha L positive definite.*try a smaller step"):
         method.step(system, state, 4.0, method.start(system, state))
     cloth_system, state = hanging_cloth(3)
-    with np.errstate(all="ignore"), pytest.raises(NotConverged, match="not finite.*smaller step"):
+    with np.errstate(all="ignore"), pytest.raises(NotConverged, match=r"not finite.*smaller step"):
         method.step(cloth_system, state, 1e160, method.start(cloth_system, state))
     assert capfd.readouterr().out == ""
 

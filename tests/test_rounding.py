@@ -18,9 +18,10 @@ from stiffly.integrators.energy_momentum import EnergyMomentum
 from stiffly.integrators.midpoint import Midpoint
 from stiffly.integrators.newmark import Newmark
 from stiffly.integrators.substeps import Substeps
+from stiffly.solvers.kept import Kept
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton, newton
-from stiffly.solvers.rounding import beyond, noise, relative
+from stiffly.solvers.rounding import SLACK, beyond, hopeless, noise, relative
 from stiffly.solvers.shifted_newton import ShiftedNewton
 
 G = 9.81
@@ -32,7 +33,7 @@ NAMES = [
 METHODS = [integrator(name) for name in NAMES]
 METHODS += [kind(solver=LocalGlobal()) for kind in (Bdf2, Newmark)]
 NEAR = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
-FAR = NEAR + [1e6, 0.0, 0.0]
+FAR = NEAR + np.array([1e6, 0.0, 0.0])
 by_name = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 
 
@@ -64,7 +65,8 @@ def test_what_is_far_away_does_not_freeze_what_is_near(method):
     """A stiff spring far out, whose rounding exceeds the weight of all particles."""
     x = np.concatenate([FAR, NEAR])
     system = System(1.0, [Springs([[0, 1], [2, 3]], [1e10, 1e3]), Gravity()], rest=x)
-    stretched = x + [[0.0] * 3, [0.0] * 3, [0.0] * 3, [0.1, 0.0, 0.0]]
+    stretched = x.copy()
+    stretched[3, 0] += 0.1
     h, steps = 1e-4, 50
     run = simulate(system, stretched, integrator=method, step=h, duration=steps * h)
     assert run.velocities[-1, 2:, 2] == pytest.approx(-G * steps * h, rel=1e-6)
@@ -94,6 +96,10 @@ def test_noise_is_that_of_rounded_coordinates():
     change = np.abs(K @ (shaken - x))
     level = noise(tangent, x)
     assert np.all(change <= 1.01 * level) and np.median(change / level) > 0.01
+    kept = Kept(size=np.linalg.norm(tangent.matrix(0.0)))
+    assert not hopeless(SLACK * np.linalg.norm(level), kept, x, 0.0)
+    assert hopeless(1e4 * SLACK * np.linalg.norm(level), kept, x, 0.0)
+    assert not hopeless(1e300, Kept(), x, 0.0)  # nothing is known
 
 
 def test_what_noise_explains_is_judged_component_by_component():

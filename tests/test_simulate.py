@@ -279,7 +279,9 @@ def test_methods_that_steer_by_the_energy_need_a_potential(method):
     one_line(caught.value)
 
 
-@pytest.mark.parametrize("method", [n for n in integrators.NAMES if n.startswith("projective")])
+@pytest.mark.parametrize(
+    "method", [n for n in integrators.NAMES if n.startswith(("projective", "realtime"))]
+)
 def test_local_global_needs_a_stiffness(method):
     with pytest.raises(stiffly.InputError, match="no local step") as caught:
         stiffly.simulate(wall(1, True), np.zeros(1), integrator=method, step=0.1, duration=1.0)
@@ -289,7 +291,13 @@ def test_local_global_needs_a_stiffness(method):
 @pytest.mark.parametrize("potential", [False, True])
 @pytest.mark.parametrize(
     "method",
-    [*(n for n in integrators.NAMES if n != "ceti" and not n.startswith("projective"))]
+    [
+        *(
+            n
+            for n in integrators.NAMES
+            if n not in ("ceti", "realtime") and not n.startswith("projective")
+        )
+    ]
     + [ExponentialRosenbrock(method=m) for m in ("dense", "lanczos", "chebyshev", "skew")],
     ids=lambda m: m if isinstance(m, str) else m.method,
 )

@@ -14,7 +14,14 @@ from threadpoolctl import threadpool_limits
 
 from .contracts import Array, Integrator, State, Step, System, Work
 from .control import Controller, Tolerance
-from .errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
+from .errors import (
+    Diverged,
+    InputError,
+    NotConverged,
+    SimulationFailure,
+    StepTooSmall,
+    StiffWarning,
+)
 from .integrators.restart import resumed
 from .kernels.cpu import column_dot
 from .ledger import Ledger
@@ -225,7 +232,12 @@ class Loop:
         self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)})
 
     def _record(self) -> None:
-        growth = self.ledger.frame(self.state)
+        with np.errstate(over="ignore", invalid="ignore"):
+            growth = self.ledger.frame(self.state)
+        if self.steps == 0 and not isfinite(growth):
+            raise InputError(
+                "the energy at the start is not finite: check the size of x0 and v0, and potentials"
+            )
         self.positions.append(np.array(self.system.positions(self.state)))
         self.velocities.append(np.array(self.system.velocities(self.state)))
         if growth > DIVERGENCE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ class Kept:
     solver: the factorisation of J + shift M, None where it had stopped to converge well.
     convex: J less its negative stiffness was factorised.
     noise: (n,), the residual that rounding the coordinates explains; None where nobody asked.
+    size: the Frobenius norm of what was factorised.
     weights: what J depends on besides the point.
     """
 
@@ -25,6 +27,7 @@ class Kept:
     constant: bool = False
     shift: float = 0.0
     noise: Array | None = None
+    size: float = math.inf
     weights: tuple[float, ...] = ()
     convex: bool = False
 

@@ -19,6 +19,7 @@ long, but its solves are 2.5 times slower.  Where cholespy is missing, SuperLU d
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -175,6 +176,13 @@ def absolute_product(matrix: Any, x: Array) -> Array:
     if isinstance(matrix, LinearOperator):
         return np.abs(matrix.matvec(x))
     return abs(matrix) @ np.abs(x)
+
+
+def frobenius(matrix: Any) -> float:
+    """The root of the sum of all entries squared; infinite where only products are known."""
+    if isinstance(matrix, LinearOperator):
+        return math.inf
+    return float(np.linalg.norm(matrix.data if sp.issparse(matrix) else matrix))
 
 
 def _as_csc(matrix: Any) -> sp.csc_matrix:

@@ -32,8 +32,8 @@ from ..errors import NotConverged
 from .equation import Equation, Linearisation, dot, norm
 from .failures import FactorisationError, NotPositiveDefinite
 from .kept import NOTHING_KEPT, Kept, NewtonResult
-from .linear import Factor, factorise
-from .rounding import FAINT, ROUNDING, SLACK, beyond, noise, relative
+from .linear import Factor, factorise, frobenius
+from .rounding import FAINT, ROUNDING, SLACK, beyond, hopeless, noise, relative
 from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-9
@@ -169,13 +169,16 @@ class _Run:
 
     def explains(self, point: _Point, slack: float, goal: float) -> bool:
         """Rounding the coordinates does; unknown until a tangent of this solve says how much."""
-        if self.kept.noise is None:
+        level, x = self.kept.noise, self.origin + point.x
+        if level is None:
+            if hopeless(point.norm, self.kept, x, goal):
+                return False
             tangent = self._linearise(point.x) if self.kept.constant else self._tangent
             if tangent is None:
                 return False
-            level = noise(tangent, self.origin + point.x)
+            level = noise(tangent, x)
             self.kept = replace(self.kept, noise=level)
-        return beyond(point.r, slack * self.kept.noise) <= goal
+        return beyond(point.r, slack * level) <= goal
 
     def direction(self, point: _Point) -> tuple[Array, bool] | None:
         """-J^-1 r, and whether J belongs to this point."""
@@ -217,7 +220,14 @@ class _Run:
         cautious = shift > 0.0 or not tangent.definite
         solver = factorise(matrix, symmetric=tangent.symmetric, cautious=cautious)
         constant = tangent.constant and shift == 0.0
-        self.kept = Kept(solver, tangent.symmetric, constant, shift, convex=self._is_convex)
+        self.kept = Kept(
+            solver,
+            tangent.symmetric,
+            constant,
+            shift,
+            size=frobenius(matrix),
+            convex=self._is_convex,
+        )
         return solver
 
     def _solve(self, solver: Factor, b: Array) -> Array:

@@ -1,7 +1,7 @@
 """How well a residual can be known: forces are evaluated at coordinates of sixteen digits.
 
-r(d) = M d - alpha force(origin + d, ...) keeps all digits of d, but the force sees origin + d, whose
-last digits are rounding.  What that does to r is, component by component, about
+r(d) = M d - alpha force(origin + d, ...) keeps all digits of d, but the force sees origin + d,
+whose last digits are rounding.  What that does to r is, component by component, about
 
     noise = eps |alpha K + beta D| |origin + d|
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..contracts import Array
 from .equation import Linearisation, norm
+from .kept import Kept
 from .linear import absolute_product
 
 EPS = 2.0**-52
@@ -27,6 +28,15 @@ FAINT = 1e-3  # largest relative residual of an end that only the size of its up
 def noise(tangent: Linearisation, x: Array) -> Array:
     """(n,): what rounding the coordinates x (n,) does to each component of r."""
     return EPS * absolute_product(tangent.matrix(-1.0), x)
+
+
+def hopeless(r: float, kept: Kept, x: Array, goal: float) -> bool:
+    """Noise cannot explain |r| = r: a bound that saves its computation far from rounding level.
+
+    | |J| |x| | is at most the Frobenius norm of J times |x|; twice that where a negative stiffness
+    nearly cancels the mass on the diagonal.
+    """
+    return r - 2.0 * ROUNDING * kept.size * norm(x) > goal
 
 
 def beyond(r: Array, noise: Array) -> float:

@@ -11,9 +11,7 @@ from ..errors import InputError
 def check_tolerance(where: str, value: Any) -> None:
     """A number between 0 and 1, both excluded."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise InputError(
-            f"{where}: tolerance = {value!r}: give a number between 0 and 1, e.g. 1e-9"
-        )
+        raise InputError(f"{where}: tolerance = {value!r}: give a number between 0 and 1")
 
 
 def check_count(where: str, name: str, value: Any) -> None:

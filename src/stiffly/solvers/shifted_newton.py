@@ -33,9 +33,9 @@ from ..errors import NotConverged
 from .equation import Equation, Linearisation, norm
 from .failures import FactorisationError
 from .kept import NOTHING_KEPT, Kept, NewtonResult
-from .linear import Factor, factorise
+from .linear import Factor, factorise, frobenius
 from .newton import ARMIJO, REUSE
-from .rounding import FAINT, ROUNDING, SLACK, beyond, noise, relative
+from .rounding import FAINT, ROUNDING, SLACK, beyond, hopeless, noise, relative
 from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-11
@@ -128,13 +128,14 @@ class _Run:
 
     def _explains(self, point: _Point, slack: float) -> bool:
         """Rounding the coordinates does; unknown until a tangent of this solve says how much."""
-        if self.kept.noise is None:
-            if self._tangent is None:
-                return False
-            level = noise(self._tangent, self._equation.origin + point.x)
-            self.kept = replace(self.kept, noise=level)
         goal = self._tolerance * self._equation.scale(point.x)
-        return beyond(point.r, slack * self.kept.noise) <= goal
+        level, x = self.kept.noise, self._equation.origin + point.x
+        if level is None:
+            if self._tangent is None or hopeless(point.norm, self.kept, x, goal):
+                return False
+            level = noise(self._tangent, x)
+            self.kept = replace(self.kept, noise=level)
+        return beyond(point.r, slack * level) <= goal
 
     def _fresh(self, point: _Point) -> _Point | None:
         """A step with the tangent at this point; None where no tau makes progress."""
@@ -188,7 +189,8 @@ class _Run:
     def _factorise(self, matrix: object) -> Factor:
         self._factorizations += 1
         solver = factorise(matrix, symmetric=False)
-        self.kept = replace(self.kept, solver=solver, symmetric=False, noise=None)
+        size = frobenius(matrix)
+        self.kept = replace(self.kept, solver=solver, symmetric=False, noise=None, size=size)
         return solver
 
     def _solve(self, solver: Factor, point: _Point) -> Array:
