@@ -11,7 +11,10 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("bodies", "contact", "contact-pairs", "extending", "fibers", "stability")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("bodies", "contact", "contact-pairs", "extending", "fibers", "stability")
+    ),
 ]
 
 
