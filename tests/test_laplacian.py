@@ -99,7 +99,7 @@ def test_parts_add_up_and_gravity_has_none():
 
 def test_a_part_without_a_local_step_is_named():
     system = System(1.0, [PARTS["springs"], LennardJones(1.0, 0.5, name="argon")], rest=X)
-    with pytest.raises(InputError, match="argon has no local step: use the Newton solver"):
+    with pytest.raises(InputError, match="argon has no local step: use energy-momentum"):
         laplacian(system.assembly, 27)
 
 

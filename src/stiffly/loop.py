@@ -250,7 +250,7 @@ class Loop:
     def _remedy(self, h: float) -> str:
         if self.controller is None and self.method.adaptive:
             return f"try rtol=1e-3 (adaptive steps) or step={h / 4:.2g}"
-        return f"try step={h / 4:.2g}, or pexprb43 with rtol=1e-3 (adaptive steps)"
+        return f"try energy-momentum, step={h / 4:.2g}, or pexprb43 with rtol=1e-3 (adaptive steps)"
 
     def _result(self) -> Run:
         stats: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}

@@ -110,7 +110,7 @@ def laplacian(assembly: Assembly, count: int) -> sp.csr_matrix:
             columns.append(entries[1])
             values.append(entries[2])
         elif not _pulls_alike_everywhere(part, count):
-            raise InputError(f"{name} has no local step: use the Newton solver")
+            raise InputError(f"{name} has no local step: use energy-momentum or stabilised")
     where = (np.concatenate(rows), np.concatenate(columns))
     return sp.csr_matrix((np.concatenate(values), where), shape=(count, count))
 

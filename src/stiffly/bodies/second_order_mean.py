@@ -66,7 +66,7 @@ def global_matrix(system: SecondOrder, alpha: float, beta: float) -> sp.csc_matr
     """M + alpha A + beta D (n, n): a local/global solver takes g for soft beside the stiffness."""
     if system._A is None:
         raise InputError(
-            "force has no local step: give the stiff linear part as stiffness=A, or use the Newton "
-            "solver"
+            "force has no local step: give the stiff linear part as stiffness=A, or use "
+            "energy-momentum or stabilised"
         )
     return sp.csc_matrix(system.linear_part().tangent.matrix(1.0, alpha, beta))

@@ -17,6 +17,8 @@ from .friction import as_friction, booked, friction_change
 from .near import Near
 from .shapes import Shape, Surface, as_shapes, as_stiffness, free_particles, out_of_reach
 
+FIRST_STEP = 1.0 / 30.0  # [s] looked ahead before the first step, whose size is not known yet
+
 
 class Contact:
     """E = sum k/2 min(d - margin, 0)^2 over particles and shapes, d the distance to the surface.
@@ -144,7 +146,7 @@ class SettlingContact(PreparedContact):
     changed = False  # by the last settle
 
     def begin(self, t: float, x: Array, v: Array) -> None:
-        self._renew(t, x)
+        self._renew(t, x, FIRST_STEP * _speed(v))
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         total = Power()
@@ -152,7 +154,7 @@ class SettlingContact(PreparedContact):
             for surface in self._surfaces:
                 total += self._rub(surface, h, x, v)
         before, old = self.energy(x), self._surfaces
-        self._renew(t + 0.5 * h, x)
+        self._renew(t + 0.5 * h, x, 2.0 * h * _speed(v))
         after = self.energy(x)
         moved = any(map(_differ, old, self._surfaces))
         self.changed = moved and (before > 0.0 or after > 0.0)  # else nothing has felt it
@@ -170,12 +172,19 @@ class SettlingContact(PreparedContact):
         v[particles] += friction_change(old - motion, surface.normals(own, rows), most)
         return booked(mass, old, v[particles], motion)
 
-    def _renew(self, t: float, x: Array) -> None:
+    def _renew(self, t: float, x: Array, travel: float) -> None:
+        """travel [m]: how far particles may come in the next step, which may be a longer one."""
         own = x[self._own]
+        ahead = float(np.max(self._margin)) + travel
         self._surfaces = [
-            shape.surface(t, own) if shape.moving or shape.local else surface
+            shape.surface(t, own, ahead) if shape.moving or shape.local else surface
             for shape, surface in zip(self._shapes, self._surfaces, strict=True)
         ]
+
+
+def _speed(v: Array) -> float:
+    """Of the fastest particle [m/s]."""
+    return float(np.sqrt(np.einsum("ij,ij->i", v, v).max(initial=0.0)))
 
 
 def _differ(one: Surface, two: Surface) -> bool:

@@ -57,8 +57,11 @@ class Shape(Protocol):
     moving: bool
     local: bool
 
-    def surface(self, t: float, x: Array) -> Surface:
-        """Where it is at time t [s], for particles at x (m, 3)."""
+    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
+        """Where it is at time t [s], for particles at x (m, 3).
+
+        ahead [m]: from how far particles may arrive before the next call (local shapes look).
+        """
         ...
 
     def frame(self, t: float) -> Frame:
@@ -103,7 +106,7 @@ class Plane(RigidShape):
         self.normal = as_direction("plane normal", normal)
         super().__init__(motion)
 
-    def surface(self, t: float, x: Array) -> Surface:
+    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         frame = self.frame(t)
         n, p = frame.directions(self.normal), frame.points(self.point)
         return Surface(cpu.PLANE, np.array([[*n, *p, 0.0]]), frame)
@@ -123,7 +126,7 @@ class Sphere(RigidShape):
         self.inside = bool(inside)
         super().__init__(motion)
 
-    def surface(self, t: float, x: Array) -> Surface:
+    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         frame = self.frame(t)
         side = -1.0 if self.inside else 1.0
         numbers = np.array([[*frame.points(self.centre), self.radius, side, 0.0, 0.0]])
@@ -146,7 +149,7 @@ class Hemisphere(RigidShape):
         self.axis = as_direction("hemisphere axis", axis)
         super().__init__(motion)
 
-    def surface(self, t: float, x: Array) -> Surface:
+    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         frame = self.frame(t)
         centre, axis = frame.points(self.centre), frame.directions(self.axis)
         return Surface(cpu.HEMISPHERE, np.array([[*centre, self.radius, *axis]]), frame)
@@ -170,7 +173,8 @@ def as_shapes(shapes: Any) -> list[Shape]:
         if isinstance(shape, type) or not hasattr(shape, "surface"):
             label = shape.__name__ if isinstance(shape, type) else type(shape).__name__
             raise InputError(
-                f"{label} is no shape: give Plane(...), Sphere(...), Hemisphere(...) or a mesh"
+                f"{label} is no shape: give Plane(...), Sphere(...), Hemisphere(...) or "
+                "TriangleMesh(positions, triangles)"
             )
     return list(given)
 

@@ -56,10 +56,10 @@ class TriangleMesh(RigidShape):
         """Signed distances (m,) [m] of points x (m, 3) from the mesh where it was given."""
         return self._nearest(np.ascontiguousarray(x, dtype=np.float64), np.inf)[2]
 
-    def surface(self, t: float, x: Array) -> Surface:
+    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         frame = self.frame(t)
         p = np.ascontiguousarray(frame.home(x))
-        points, normals, distances = self._nearest(p, self.reach)
+        points, normals, distances = self._nearest(p, max(self.reach, ahead))
         far = ~np.isfinite(distances)
         # far from the surface may still be inside: only there the search goes on
         rows = np.flatnonzero(far & np.all((p >= self._low) & (p <= self._high), axis=1))

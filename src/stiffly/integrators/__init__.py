@@ -49,7 +49,7 @@ _TABLE: dict[str, Callable[[], Any]] = {
     "projective-midpoint": lambda: Midpoint(solver=LocalGlobal()),
     "projective-energy-momentum": lambda: EnergyMomentum(solver=LocalGlobal()),
     "stabilised": Stabilised,
-    "realtime": lambda: Stabilised(EnergyMomentum(solver=LocalGlobal())),  # docs/stability.md
+    "realtime": lambda: Stabilised(Midpoint(solver=LocalGlobal())),  # docs/stability.md
     "energy-budget": EnergyBudget,
     "energy-lagrange": EnergyLagrange,
 }
@@ -67,7 +67,7 @@ def integrator(name: str | Integrator) -> Integrator:
                 f"choose one of {', '.join(NAMES)}"
             )
         return name
-    if name.startswith(STABILISED):
+    if name.startswith(STABILISED) and name != STABILISED:
         around: Any = Stabilised(name.removeprefix(STABILISED))
         return around
     if name not in _TABLE:

@@ -41,7 +41,6 @@ from .restart import resumed
 
 HALVINGS = 10
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
-SOLVED = 0.5  # residual of the base up to which lost energy is put back
 LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterwards
 
 
@@ -156,7 +155,7 @@ class _Correction:
             return self._finish(first, 0.0, notes)
         if not first.error <= 0.0:  # also where it is not a number
             return self._finish(*self._lower(first, band), notes)
-        if notes.get("residual", 0.0) > SOLVED:  # the solver has lost it, not the base
+        if notes.get("under_solved", False):  # the solver has lost it, not the base
             return self._finish(first, 0.0, notes)
         return self._finish(*self._raise(first, band), notes)
 

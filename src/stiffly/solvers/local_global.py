@@ -106,7 +106,8 @@ class LocalGlobal:
 
     prefix: ClassVar[str] = "projective-"  # to the name of the method it solves
     remedy: ClassVar[str] = (
-        "give more iterations, solver=LocalGlobal(30), a smaller step, or solver=Newton()"
+        "give more iterations, e.g. EnergyMomentum(solver=LocalGlobal(60)), a smaller step, or use "
+        "energy-momentum"
     )
     # Few iterations leave what is wrong with a guess in the result: with the last acceleration as
     # guess a hanging cloth gains energy even from backward Euler, with inertia it never does.
