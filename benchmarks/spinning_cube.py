@@ -20,6 +20,7 @@ import stiffly
 
 METHODS = (
     "stabilised",
+    "realtime",
     "stabilised:projective-midpoint",
     "stabilised:projective-energy-momentum",
     "energy-momentum",

@@ -272,7 +272,9 @@ def _finite(value: float, otherwise: float) -> float:
 def _backward_euler(base: Integrator) -> Bdf1:
     """With the base's solver; from a good start one local/global iteration is enough (Sec. 4.2)."""
     if _iterates(base):
-        return Bdf1(solver=LocalGlobal(iterations=1))
+        quick = base.solver.accelerate  # type: ignore[attr-defined]  # just asked
+        # an accelerated base can overshoot by more than one plain iteration takes back
+        return Bdf1(solver=LocalGlobal(3, accelerate=True) if quick else LocalGlobal(1))
     return Bdf1(solver=Newton(tolerance=LOOSE))
 
 
