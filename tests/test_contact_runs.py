@@ -234,7 +234,7 @@ class Field(RigidShape):
 
     local = True
 
-    def surface(self, t, x):
+    def surface(self, t, x, ahead=0.0):
         normals = x / np.linalg.norm(x, axis=1)[:, None]
         return planes(normals, normals, self.frame(t), far=np.linalg.norm(x, axis=1) > 1.5)
 

@@ -190,7 +190,8 @@ def test_every_iterate_is_that_of_projective_dynamics(body, method, seed, h):
         # it may stop at a relative residual of 1e-9; else what differs is rounding
         done = step.work.linear_solves == step.work.force_evaluations == iterations
         assert done or (step.work.linear_solves < iterations and step.notes["residual"] <= 1e-9)
-        allowed = 1e-10 if done else 1e-8
+        # against the momentum of all; what the lightest particles move by is a hundred times less
+        allowed = 1e-10 if done else 1e-7
         moved, speed = np.abs(x - x0).max(), np.abs([v0, v]).max()
         assert np.abs(bound.positions(step.state) - x).max() < allowed * moved
         assert np.abs(bound.velocities(step.state) - v).max() < allowed * (moved / h + speed)

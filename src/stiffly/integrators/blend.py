@@ -9,6 +9,7 @@ import numpy as np
 
 from ..contracts import State
 
+SHORTEST = 0.05  # of the first share tried, from either end: a parabola needs three points
 SEARCHES = 60  # energies tried for one share: bisection alone would reach 2^-60
 
 
@@ -31,7 +32,9 @@ def search(
     (low, good), (high, bad) = (0.0, first), (1.0, last)
     if abs(last.error) <= band:
         return last, 1.0
-    share, middle = 0.5, at(0.5)
+    line = first.error / (first.error - last.error)  # where a straight line would meet the target
+    share = min(max(line, SHORTEST), 1.0 - SHORTEST)
+    middle = at(share)
     for _ in range(SEARCHES):
         if abs(middle.error) <= band:
             return middle, share

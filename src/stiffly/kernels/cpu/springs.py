@@ -85,24 +85,32 @@ def _tangent(square, stiffness, rest, cubic):
     return across, extra
 
 
+@njit(cache=True, inline="always")
+def _chunk_energy(c, x, edges, stiffness, rest, cubic):
+    total = 0.0
+    first = np.uint64(c) * np.uint64(_CHUNK)
+    for s in range(first, min(first + np.uint64(_CHUNK), np.uint64(len(edges)))):
+        total += _spring_energy(_length(x, edges[s]), stiffness[s], rest[s], cubic)
+    return total
+
+
 @njit(cache=True)
-def _energy(x, edges, stiffness, rest, cubic, chunks):
-    m = np.uint64(len(edges))
+def _energy_serial(x, edges, stiffness, rest, cubic, chunks):
     for c in range(chunks.size):
-        total = 0.0
-        first = np.uint64(c) * np.uint64(_CHUNK)
-        for s in range(first, min(first + np.uint64(_CHUNK), m)):
-            total += _spring_energy(_length(x, edges[s]), stiffness[s], rest[s], cubic)
-        chunks[c] = total
+        chunks[c] = _chunk_energy(c, x, edges, stiffness, rest, cubic)
+
+
+@njit(cache=True, parallel=True)
+def _energy_parallel(x, edges, stiffness, rest, cubic, chunks):
+    for c in prange(chunks.size):
+        chunks[c] = _chunk_energy(c, x, edges, stiffness, rest, cubic)
 
 
 def spring_energy(x, edges, stiffness, rest, cubic=False):
-    """Energy [J]. x (N, 3) [m], edges (m, 2), stiffness (m,) [N/m], rest (m,) [m].
-
-    Serial: at 2 ns a spring threads do not pay.
-    """
+    """Energy [J]. x (N, 3) [m], edges (m, 2), stiffness (m,) [N/m], rest (m,) [m]."""
     chunks = np.empty(-(-len(edges) // _CHUNK))
-    _energy(x, edges, stiffness, rest, cubic, chunks)
+    add = _energy_serial if len(edges) < PARALLEL_ROWS else _energy_parallel
+    add(x, edges, stiffness, rest, cubic, chunks)
     return float(chunks.sum())
 
 
