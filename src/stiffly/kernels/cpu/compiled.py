@@ -16,7 +16,7 @@ log = logging.getLogger("stiffly")
 def _folder() -> Path:
     """Where numba keeps these kernels."""
     # numba adds _cache, pyright sees a function
-    return Path(stumpff_terms._cache.cache_path)  # type: ignore[attr-defined]
+    return Path(stumpff_terms._cache.cache_path)  # type: ignore[attr-defined]  # a compiled function
 
 
 def discard_stale() -> None:
