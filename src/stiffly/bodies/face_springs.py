@@ -92,6 +92,7 @@ class PreparedFaceSprings:
     linear = False
     bounded = True
     pairwise = False
+    internal = True
 
     # Why `pressed` bounds the spectrum. A spring acts on w = u_a - (u_b + u_c + u_d)/3 as springs
     # between two particles act on u_i - u_j (see springs.py): w^T K w >= -p |w|^2, and

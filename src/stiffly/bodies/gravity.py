@@ -32,6 +32,7 @@ class PreparedGravity:
     """The gradient is the same at every position: weight (N, 3) [N], pointing up."""
 
     linear = bounded = pairwise = True
+    internal = True  # uniform: it moves a body, and does not turn it
 
     def __init__(self, weight: Array) -> None:
         self._weight = weight

@@ -75,6 +75,8 @@ class LennardJones:
 class PreparedLennardJones:
     """A MatrixFreePart: atoms that move change who is near whom."""
 
+    internal = True
+
     def __init__(
         self, epsilon: Array, sigma: Array, exclude: np.ndarray, cutoff: float | None
     ) -> None:

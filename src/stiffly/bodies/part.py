@@ -84,6 +84,7 @@ class Optional(Protocol):
 
     laplacian_version: a number that changes whenever `laplacian` would return something else.
     external = True: not the body's own elasticity (contact, attachments): no part of Rayleigh's K0.
+    internal = True: turns no body about its centre of mass; else `stabilised` leaves spins alone.
     passing = True: comes and goes (contact): no part of the linear part of eti and vimex either.
     """
 

@@ -123,6 +123,7 @@ class PreparedSprings:
 
     bounded = True
     pairwise = True
+    internal = True
 
     # Why `pressed` bounds the spectrum. With force f at length L, a spring's tangent acts on
     # w = u_i - u_j as f' n n^T + (f/L) (I - n n^T), and f' > 0 for both laws: k, or

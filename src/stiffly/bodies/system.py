@@ -70,6 +70,7 @@ class System:
         self.movable = np.repeat(np.isin(np.arange(self.particles), self.free), 3)
         self.size = 3 * self.free.size
         self.mass: Mass = given.free_mass(masses, self.free)
+        self.lumped = not sp.issparse(masses)
         self.damping = given.as_damping(damping)
         self._prepare(given.as_parts(parts), masses)
         loads = self.assembly.loads
@@ -156,6 +157,14 @@ class System:
                 raise InputError("supports have no positions yet: use system.bind(x0, v0)")
             full[led] = support.place(t, self._frame[led])[1]
         return full
+
+    @property
+    def free_bodies(self) -> Array | None:
+        """(N,) each particle's body, where nothing holds, turns or damps any; None elsewhere."""
+        if not (self.lumped and self.conservative and self.assembly.internal) or self.fixed.size:
+            return None
+        bodies = self.pattern.bodies
+        return np.zeros(self.particles, dtype=np.int64) if bodies is None else bodies.labels
 
     # ------------------------------------------------------------------ forces
 

@@ -87,6 +87,7 @@ class PreparedTetrahedra:
 
     linear = False
     pairwise = False
+    internal = True
 
     def __init__(
         self,

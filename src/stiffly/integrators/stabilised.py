@@ -38,6 +38,7 @@ from .euler import ForwardEuler
 from .halving import exchange, halved
 from .midpoint import Midpoint
 from .restart import resumed
+from .spin import Spin
 
 HALVINGS = 10
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
@@ -47,6 +48,7 @@ LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterward
 class StabilisedMemory(NamedTuple):
     """Memories of the three methods, the target, and the least energy each part has stored.
 
+    spin: of bodies that nothing holds; None elsewhere.
     energies: of the state the last step ended in; None where it has changed since.
     """
 
@@ -56,6 +58,7 @@ class StabilisedMemory(NamedTuple):
     target: Target
     lowest: Mapping[str, float]
     energies: Mapping[str, float] | None
+    spin: Spin | None
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Stabilised:
     """base: an integrator or its name; dissipate: lowers the energy; inject: raises it.
 
     tolerance: of the energy free to move (see above); smaller follows the target more closely.
+    spin: bodies that nothing holds keep their angular momentum (spin.py), not so in the paper.
     Without `dissipate`, backward Euler with the solver of the base: Newton, or one local/global
     iteration.
     """
@@ -71,6 +75,7 @@ class Stabilised:
     dissipate: Any = None
     inject: Any = field(default_factory=ForwardEuler)
     tolerance: float = 0.01
+    spin: bool = True
 
     adaptive: ClassVar[bool] = False
 
@@ -108,7 +113,8 @@ class Stabilised:
         target = Target.start(system, state, self.name)
         base, dissipate, inject = (method.start(system, state) for method in methods)
         energies = system.energy(state)
-        return StabilisedMemory(base, dissipate, inject, target, energies, energies)
+        spin = Spin.of(system, state) if self.spin else None
+        return StabilisedMemory(base, dissipate, inject, target, energies, energies, spin)
 
     def resume(
         self, system: System, state: State, memory: StabilisedMemory, settled: Settled
@@ -120,6 +126,7 @@ class Stabilised:
             inject=resumed(self.inject, system, state, memory.inject, settled),
             target=memory.target.moved(settled),
             energies=None,
+            spin=Spin.of(system, state) if self.spin else None,
         )
 
     def step(self, system: System, state: State, h: float, memory: StabilisedMemory) -> Step:
@@ -139,6 +146,7 @@ class _Correction:
         self.memory, self.work = memory, Work()
         self.evaluations, self.band = 0, 0.0
         self.target, self.moved, self.measure = memory.target, Power(), work
+        self.lowest = state  # where backward Euler went, before its spin was restored
 
     def run(self, give_up: bool) -> Step:
         """give_up: the base may be left out where it does not converge."""
@@ -187,6 +195,7 @@ class _Correction:
         taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
         self.work += taken.work
         self.memory = self.memory._replace(dissipate=taken.memory)
+        self.lowest = taken.state
         return self._candidate(taken.state)
 
     def _lower(self, first: Candidate, band: float) -> tuple[Candidate, float]:
@@ -198,6 +207,11 @@ class _Correction:
             if last.error <= band:
                 break
             last = self._backward(last.state)
+        if last.error > band and last.state is not self.lowest:  # the spin has to wait
+            slower = self._candidate(self.lowest, spin=False)
+            if slower.error <= band:
+                return self._blend(last, slower, band, spin=False)[0], 1.0
+            last = slower
         if last.error > band:  # both overshoot: later steps take the rest
             return (last, 1.0) if not last.error > first.error else (first, 0.0)
         if not np.isfinite(first.error):
@@ -217,8 +231,10 @@ class _Correction:
 
     # ------------------------------------------------------------------ energies
 
-    def _candidate(self, s: State) -> Candidate:
+    def _candidate(self, s: State, spin: bool = True) -> Candidate:
         self.evaluations += 1
+        if spin and self.memory.spin is not None:
+            s = self.memory.spin.restored(s)
         energies = self.system.energy(s)
         return Candidate(s, energies, float(sum(energies.values())) - self.target.value)
 
@@ -236,13 +252,15 @@ class _Correction:
                                      _finite(first.energies[name], value))  # fmt: skip
         return max(total, 0.0)
 
-    def _blend(self, first: Candidate, last: Candidate, band: float) -> tuple[Candidate, float]:
+    def _blend(
+        self, first: Candidate, last: Candidate, band: float, spin: bool = True
+    ) -> tuple[Candidate, float]:
         """The share of `last` at which the error is within the band."""
         a, b = first.state, last.state
 
         def at(share: float) -> Candidate:
             x = (1.0 - share) * a.x + share * b.x
-            return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v))
+            return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v), spin)
 
         return search(at, first, last, band)
 
