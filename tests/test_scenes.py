@@ -13,11 +13,11 @@ from stiffly.scenes.oscillator_pair import OscillatorPair
 
 def test_every_scene_loads_and_knows_its_source():
     for name in scenes.NAMES:
-        small = {"coil-spring": {"vertices": 320}, "cactus": {"vertices": 1500}}.get(name, {})
-        scene = scenes.load(name, **small)
+        scene = scenes.load(name, small=True)
         assert scene.name == name
         assert scene.summary and any(year in scene.source for year in ("2014", "2018", "2021"))
         assert scene.step > 0.0 and scene.duration > 0.0
+        assert set(scene.parameters) == set(scenes.entry(name).parameters)
 
 
 def test_unknown_names_and_parameters_suggest():

@@ -204,7 +204,8 @@ def lab(
 @app.command()
 def scenes() -> None:
     """List the built-in scenes."""
-    rows = [(name, entry.summary, entry.source) for name, entry in catalogue.CATALOGUE.items()]
+    entries = ((name, catalogue.entry(name)) for name in catalogue.NAMES)
+    rows = [(name, entry.summary, entry.source) for name, entry in entries]
     terminal.out.print(terminal.listing(("scene", "what", "paper"), rows))
 
 

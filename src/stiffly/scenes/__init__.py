@@ -1,14 +1,66 @@
-"""Built-in scenes: `load(name)` builds one with the paper's parameters, or with your own."""
+"""Built-in scenes: `load(name)` builds one with the paper's parameters, or with your own.
+
+A scene is one file: a function of the file's own name that builds a Scene, and beside it
+
+    SUMMARY      what is simulated, one line
+    SOURCE       paper, section, figure
+    SHOWS        what a run must show, one line
+    PARAMETERS   what each argument means, with its unit
+    SMALL        arguments (and duration, step, ...) of a variant that runs in seconds
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import InputError, unknown_name
-from . import cactus, coil_spring, fput, oscillator_pair, spinning_cube
 from .scene import Scene
+
+NAMES = (
+    # papers 000 to 003: exponential integrators
+    "oscillator-pair",
+    "fput",
+    "pylon",
+    "coil-spring",
+    "dome",
+    "squats",
+    "dragon",
+    "twisting-beam",
+    "tori",
+    "rope",
+    "textile",
+    "statue",
+    "foil",
+    "steel-sphere",
+    "tower",
+    "molecule",
+    "brush",
+    "crash",
+    "bunny",
+    "flag",
+    "hair",
+    "bacterium",
+    # paper 004: stabilised implicit midpoint
+    "single-spring",
+    "two-springs",
+    "spinning-cube",
+    "bar",
+    "swinging-bunny",
+    "dog",
+    "cactus",
+    "cloth",
+    "hippo",
+    "falling-cube",
+    "sliding-bunny",
+)
+NAMES = tuple(n for n in NAMES if find_spec(f"{__name__}.{n.replace('-', '_')}"))
+RUN_OPTIONS = ("step", "duration", "integrator", "every")  # of the Scene, not of its builder
 
 
 class Entry(NamedTuple):
@@ -17,36 +69,39 @@ class Entry(NamedTuple):
     build: Callable[..., Scene]
     summary: str
     source: str
+    shows: str
+    parameters: Mapping[str, str]
+    small: Mapping[str, Any]
 
 
-CATALOGUE: dict[str, Entry] = {
-    "fput": Entry(fput.fput, fput.SUMMARY, fput.SOURCE),
-    "oscillator-pair": Entry(
-        oscillator_pair.oscillator_pair, oscillator_pair.SUMMARY, oscillator_pair.SOURCE
-    ),
-    "coil-spring": Entry(coil_spring.coil_spring, coil_spring.SUMMARY, coil_spring.SOURCE),
-    "spinning-cube": Entry(
-        spinning_cube.spinning_cube, spinning_cube.SUMMARY, spinning_cube.SOURCE
-    ),
-    "cactus": Entry(cactus.cactus, cactus.SUMMARY, cactus.SOURCE),
-}
-
-NAMES = tuple(CATALOGUE)
-
-
-def load(name: str, **parameters: Any) -> Scene:
-    """The scene of that name; parameters are those of its builder, e.g. vertices=800."""
-    if name not in CATALOGUE:
+def entry(name: str) -> Entry:
+    """Imports the scene's file: only what is asked for is loaded."""
+    if name not in NAMES:
         raise unknown_name("scene", name, NAMES)
-    build = CATALOGUE[name].build
-    known = inspect.signature(build).parameters
-    for given in parameters:
-        if given not in known:
-            raise unknown_name(f"parameter of {name}:", given, known)
+    stem = name.replace("-", "_")
+    file = import_module(f".{stem}", __name__)
+    return Entry(
+        getattr(file, stem), file.SUMMARY, file.SOURCE, file.SHOWS, file.PARAMETERS, file.SMALL
+    )
+
+
+def load(name: str, *, small: bool = False, **parameters: Any) -> Scene:
+    """The scene of that name; parameters are those of its builder, e.g. vertices=800, and step,
+    duration, integrator, every.  small: the variant that runs in seconds."""
+    found = entry(name)
+    given = {**found.small, **parameters} if small else parameters
+    known = inspect.signature(found.build).parameters
+    for key in given:
+        if key not in known and key not in RUN_OPTIONS:
+            raise unknown_name(f"parameter of {name}:", key, [*known, *RUN_OPTIONS])
+    options = {key: value for key, value in given.items() if key not in known}
+    arguments = {key: value for key, value in given.items() if key in known}
     try:
-        return build(**parameters)
+        scene = found.build(**arguments)
     except TypeError as failure:  # a word where a number belongs
         raise InputError(f"{name}: {failure}") from None
+    defaults = {key: p.default for key, p in known.items()}
+    return replace(scene, parameters=MappingProxyType({**defaults, **arguments}), **options)
 
 
-__all__ = ["CATALOGUE", "NAMES", "Entry", "Scene", "load"]
+__all__ = ["NAMES", "Entry", "Scene", "entry", "load"]

@@ -22,6 +22,14 @@ from .scene import Scene
 
 SUMMARY = "a cactus recovers its shape from random positions, with a little damping"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 7"
+SHOWS = "the rest shape comes back from random positions; with midpoint it does not"
+PARAMETERS = {
+    "vertices": "about how many",
+    "young": "Young's modulus [Pa]",
+    "damping": "k_d: share of the non-rigid velocity taken after every step",
+    "seed": "of the random positions",
+}
+SMALL = {"vertices": 1500}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e4, 0.0, 1000.0, 0.5
 K_D = 0.08
 

@@ -23,6 +23,16 @@ from .scene import Scene
 
 SUMMARY = "2 masses, springs 1e2 and 1e10 N/m, driven at resonance less 1e-10 rad/s"
 SOURCE = "Michels, Sobottka & Weber 2014, Sec. 5.1, Fig. 11"
+SHOWS = "eti gives the analytic solution, V-IMEX falls out of phase"
+PARAMETERS = {
+    "ka": "stiffness to the walls [N/m]",
+    "kb": "stiffness between the masses [N/m]",
+    "mass": "of each [kg]",
+    "amplitude": "of the wall that moves [m]",
+    "detuning": "from resonance [rad/s]",
+    "start": "steady or rest",
+}
+SMALL = {"duration": 2.0}
 STARTS = ("steady", "rest")
 
 

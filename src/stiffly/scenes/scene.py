@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +14,12 @@ from ..meshes import Mesh
 class Scene:
     """A system with its start and the paper's way to run it; `simulate` takes it as it is.
 
-    x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration [s].
-    mesh: the shape to draw, where there is one.
+    x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration, every [s].
+    every: between recorded frames; None: about 200 frames in all.
+    mesh: the shape to draw, where there is one, with as many vertices as there are particles.
+    colliders: shapes (collisions.Plane, Sphere, TriangleMesh, ...) to draw beside it.
+    parameters: what it was built with.  note: what a user should know of this build, e.g. which
+    model stands in for a scanned one.
     """
 
     name: str
@@ -27,3 +32,7 @@ class Scene:
     duration: float
     integrator: str = "exprb42"
     mesh: Mesh | None = field(default=None, repr=False)
+    every: float | None = None
+    colliders: tuple[Any, ...] = field(default=(), repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
