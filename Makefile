@@ -1,4 +1,4 @@
-# make demo    sets everything up, simulates a stiff coil spring, prints its energy ledger
+# make demo    sets everything up, simulates a stiff body two ways: ledgers, plots, a film
 # make test    sets everything up, runs the tests
 # make test-slow   the long tests
 # make check   lint and types
@@ -12,7 +12,7 @@ QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .PHONY: demo test test-slow check bench clean
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
 
 test: $(VENV)/.installed-test
@@ -27,7 +27,7 @@ check: $(VENV)/.installed-check
 	$(BIN)/pyright
 
 bench: $(VENV)/.installed-bench
-	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global spinning_cube cactus rope realtime contact folded_cloth; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global spinning_cube cactus rope realtime contact folded_cloth recording; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

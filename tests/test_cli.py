@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import logging
+import tomllib
+import warnings
 
+import numpy as np
 import pytest
+from broken_input import BODY
 from typer.testing import CliRunner
 
-from stiffly import cli, terminal
+from stiffly import Recording, StiffWarning, cli, scenes, simulate, terminal
+from stiffly.cli import run as run_command
 from stiffly.errors import NotConverged
+from stiffly.recording.exports import FORMATS
 
-SMALL = ["--vertices", "320", "--duration", "1"]
+COMMANDS = ("demo", "scenes", "scene", "run", "resume", "plot", "render", "export", "lab", "doctor")
+SMALL = ["bar", "--set", "cells=1", "--duration", "0.33"]
 
 
 @pytest.fixture
-def wide(monkeypatch):
-    """Tables that are not folded to the width of a test's terminal."""
-    monkeypatch.setattr(terminal.out, "_width", 140)
+def here(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def stiffly(capfd, *arguments):
@@ -27,120 +34,223 @@ def stiffly(capfd, *arguments):
     return code, *capfd.readouterr()
 
 
-def test_version_help_and_tables(wide, capfd):
-    code, out, _ = stiffly(capfd, "--version")
-    assert code == 0 and out.strip() == "stiffly 0.1.0"
-    code, out, _ = stiffly(capfd)
-    assert code == 0 and all(word in out for word in ("demo", "lab", "scenes"))
-    code, out, _ = stiffly(capfd, "scenes")
-    assert code == 0 and all(n in out for n in ("fput", "oscillator-pair", "coil-spring", "2021"))
-    for arguments in (["lab"], ["lab", "list"]):
-        code, out, _ = stiffly(capfd, *arguments)
-        assert code == 0 and "fput-order" in out and "Fig. 11" in out
-
-
-@pytest.mark.parametrize("command", [[], ["demo"], ["lab"], ["scenes"]])
-def test_every_command_has_help(command):
-    result = CliRunner().invoke(cli.app, [*command, "--help"])
-    assert result.exit_code == 0 and "--help" in result.output
-
-
-@pytest.mark.parametrize("cold", [True, False])
-def test_compiling_is_announced_when_nothing_is_cached(monkeypatch, capfd, cold):
-    monkeypatch.setattr(terminal, "cold", lambda: cold)
-    with terminal.compiling():
-        pass
-    assert (terminal.COMPILING in capfd.readouterr().err) == cold
-
-
-def test_demo_prints_both_ledgers_and_writes_its_files(wide, capfd, tmp_path):
-    folder = tmp_path / "demo"
-    code, out, err = stiffly(capfd, "demo", "--out", folder, *SMALL)
-    assert code == 0
-    for word in ("exprb42", "bdf1", "kinetic", "elastic", "gravity", "numerical error", "factoriz"):
-        assert word in out
-    assert "exprb42" in err  # the progress bar
-    names = {path.name for path in folder.iterdir()}
-    assert names == {"energy.png", "comparison.png", "spring.png", "summary.json"}
-    summary = json.loads((folder / "summary.json").read_text())
-    assert summary["scene"] == "coil-spring" and summary["integrator"] == "exprb42"
-    assert summary["step"] == 0.05 and summary["steps"] == 20 and summary["duration"] == 1.0
-    keys = {"initial", "final", "added", "dissipated", "numerical", "max_abs_drift"}
-    assert keys <= set(summary["energy"])
-    assert summary["energy"]["max_abs_drift"] < 1e-3 * summary["energy"]["exchanged"]
-    assert summary["stats"]["operator_products"] > 0 and summary["versions"]["stiffly"]
-    rival = summary["compared"][0]
-    assert rival["integrator"] == "bdf1" and rival["stats"]["factorizations"] > 0
-    assert rival["energy"]["numerical"] < 10.0 * summary["energy"]["numerical"] < 0.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["demo", "--step", "-1"], "--step must be positive"),
-        (["demo", "--step", "nan"], "--step must be positive"),
-        (["demo", "--duration", "0"], "--duration must be positive"),
-        (["demo", "--step", "tiny"], "--step"),
-        (["demo", "--vertices", "100"], "multiple of 16"),
-        (["demo", "--integrator", "exprb43"], "did you mean pexprb43"),
-        (["lab", "fput-ordr"], "did you mean fput-order"),
-        (["lab", "fput-order", "nothing"], "unknown experiment nothing"),
-        (["demoo"], "demoo"),
-        (["demo", "--colour", "red"], "--colour"),
-    ],
-)
-def test_wrong_input_is_one_line_and_code_2(arguments, words, capfd, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def good(capfd, *arguments):
+    """stdout of a command that must succeed."""
     code, out, err = stiffly(capfd, *arguments)
-    assert code == 2 and out == ""
-    assert err.startswith("error: ") and err.count("\n") == 1 and words in err
-    assert list(tmp_path.iterdir()) == []
+    assert code == 0, err
+    return out
 
 
-def test_out_must_not_be_a_file(capfd, tmp_path):
-    (tmp_path / "taken").write_text("")
-    for arguments in (["demo"], ["lab", "fput-order"]):
-        code, _, err = stiffly(capfd, *arguments, "--out", tmp_path / "taken" / "deep")
-        assert code == 2 and "is a file" in err
+# ------------------------------------------------------------------ help and lists
 
 
-def test_failed_simulation_still_writes_what_it_has(capfd, tmp_path):
-    folder = tmp_path / "broken"
-    code, out, err = stiffly(capfd, "demo", "--integrator", "rk4", "--out", folder, *SMALL)
-    assert code == 1 and "numerical error" in out
-    assert "diverged" in err.splitlines()[-1] and err.splitlines()[-1].startswith("error: ")
-    assert (folder / "energy.png").exists() and (folder / "spring.png").exists()
-    assert "diverged" in json.loads((folder / "summary.json").read_text())["failure"]
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_every_command_has_help(command):
+    result = CliRunner().invoke(cli.app, [*filter(None, [command]), "--help"])
+    assert result.exit_code == 0 and "Usage:" in result.output and "--help" in result.output
 
 
-def test_other_ways_to_end(capfd, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    def stuck(*_, **__):
-        raise NotConverged("Newton stopped")
-
-    monkeypatch.setattr(cli, "simulate", interrupted)
-    code, _, err = stiffly(capfd, "demo", *SMALL)
-    assert code == 130 and err.splitlines()[-1] == "error: interrupted"
-    monkeypatch.setattr(cli, "simulate", stuck)
-    code, _, err = stiffly(capfd, "demo", *SMALL)
-    assert code == 1 and err.splitlines()[-1] == "error: Newton stopped"
+def test_version_and_help(capfd):
+    assert good(capfd, "--version").strip() == "stiffly 0.1.0"
+    assert all(f"  {name} " in good(capfd) for name in COMMANDS)
+    assert all(word in good(capfd, "scene") for word in ("show", "check", "schema"))
 
 
-def test_lab_runs_an_experiment(wide, capfd, tmp_path):
-    code, out, _ = stiffly(capfd, "lab", "fput-energy", "--quick", "--out", tmp_path / "lab")
-    assert code == 0 and "the paper says" in out
+def test_help_names_every_export_format(capfd):
+    out = " ".join(good(capfd, "export", "--help").split())
+    assert ", ".join(FORMATS) in out
+
+
+def test_scenes_as_table_and_as_json(capfd):
+    out = good(capfd, "scenes")
+    assert all(name in out and scenes.entry(name).source in out for name in scenes.NAMES)
+    found = json.loads(good(capfd, "scenes", "--json"))
+    assert [scene["name"] for scene in found] == list(scenes.NAMES)
+    assert all(scene["summary"] and scene["parameters"] for scene in found)
+
+
+def test_a_shown_scene_is_a_file_that_passes_the_check(capfd, here):
+    text = good(capfd, "scene", "show", "bar")
+    assert tomllib.loads(text)["scene"] == "bar"
+    (here / "mine.toml").write_text(text)
+    assert good(capfd, "scene", "check", "mine.toml").startswith("ok: bar, 272 particles")
+
+
+def test_schema_is_json(capfd):
+    assert "body" in json.loads(good(capfd, "scene", "schema"))["properties"]
+
+
+def test_lab_lists_and_runs(capfd, tmp_path):
+    for arguments in (["lab"], ["lab", "list"]):
+        assert "Fig. 11" in good(capfd, *arguments)
+    assert "the paper says" in good(
+        capfd, "lab", "fput-energy", "--quick", "--out", tmp_path / "lab"
+    )
     for ending in ("json", "png", "md"):
         assert (tmp_path / "lab" / f"fput-energy.{ending}").stat().st_size > 500
 
 
-def test_process_exit_codes(tmp_path):
-    def run(*arguments):
-        command = [sys.executable, "-m", "stiffly.cli", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+# ------------------------------------------------------------------ run
 
-    good, bad = run("--version"), run("demo", "--step", "0")
-    assert good.returncode == 0 and "stiffly" in good.stdout
-    assert bad.returncode == 2 and bad.stderr.count("\n") == 1
-    assert not (tmp_path / "stiffly-demo").exists()
+
+def test_run_records_and_says_what_to_do_next(capfd, here):
+    code, out, err = stiffly(capfd, "run", *SMALL)
+    assert code == 0
+    for words in ("realtime, end", "kinetic", "numerical error", "steps", "seconds"):
+        assert words in out
+    assert "frame 11/11" in err and "energy error" in err  # the progress bar
+    folder = here / "bar-run"
+    for line in (f"stiffly {name} bar-run" for name in ("plot", "render", "export")):
+        assert line in out
+    names = {"recording.vtkhdf", "summary.json", "scene.toml"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert all(f"wrote bar-run/{name} (" in out for name in names)
+    recording = Recording(folder)
+    assert recording.complete and recording.name == "bar" and len(recording) == 11
+
+
+def test_options_reach_the_simulation(capfd, here):
+    arguments = ["--integrator", "bdf2", "--step", "0.01", "--fps", "20", "--dtype", "float64"]
+    good(capfd, "run", *SMALL[:3], "--duration", "0.2", *arguments, "--no-velocities")
+    recording = Recording(here / "bar-run")
+    assert (recording.integrator, recording.step) == ("bdf2", 0.01)
+    assert recording.times == pytest.approx([0.0, 0.05, 0.1, 0.15, 0.2])
+    assert recording.positions.dtype == np.float64 and recording.velocities is None
+    scene = scenes.load("bar", cells=1)
+    run = simulate(scene, integrator="bdf2", step=0.01, duration=0.2, every=0.05)
+    assert np.array_equal(run.positions, recording.positions)
+
+
+def test_steps_by_tolerance(capfd, here):
+    options = ["--integrator", "pexprb43", "--rtol", "1e-3", "--every", "0.11"]
+    good(capfd, "run", *SMALL, *options)
+    recording = Recording(here / "bar-run")
+    assert recording.step is None and recording.provenance["rtol"] == 1e-3
+    assert len(recording) == 4
+
+
+def test_every_run_gets_a_folder_of_its_own(capfd, here):
+    for _ in range(3):
+        good(capfd, "run", *SMALL, "--quiet")
+    folders = sorted(path.name for path in here.iterdir())
+    assert folders == ["bar-run", "bar-run-2", "bar-run-3"]
+
+
+def test_force_replaces_a_run(capfd, here):
+    good(capfd, "run", *SMALL, "--out", "one")
+    code, _, err = stiffly(capfd, "run", *SMALL, "--out", "one")
+    assert code == 2 and "one" in err and err.count("\n") == 1
+    good(capfd, "run", *SMALL, "--out", "one", "--integrator", "bdf1", "--force")
+    assert Recording(here / "one").integrator == "bdf1"
+
+
+def test_quiet_prints_nothing_and_json_only_json(capfd, here):
+    assert stiffly(capfd, "run", *SMALL, "--quiet") == (0, "", "")
+    code, out, _ = stiffly(capfd, "run", *SMALL, "--json")
+    content = json.loads(out)
+    assert code == 0 and content["folder"] == "bar-run-2" and content["scene"] == "bar"
+    assert {"initial", "final", "numerical", "max_abs_drift"} <= set(content["energy"])
+    on_disk = json.loads((here / "bar-run-2" / "summary.json").read_text())
+    assert on_disk == {key: content[key] for key in on_disk}
+
+
+def test_the_kept_scene_file_runs_again_to_the_same_frames(capfd, here):
+    options = ["--integrator", "exprb32", "--rtol", "1e-3", "--set", "young=5e4", "--fps", "30"]
+    good(capfd, "run", *SMALL, *options, "--dtype", "float64", "--quiet")
+    kept = tomllib.loads((here / "bar-run" / "scene.toml").read_text())
+    assert kept["parameters"] == {"cells": 1, "young": 5e4, "length": 4.0}
+    good(capfd, "run", "bar-run/scene.toml", "--quiet")
+    first, again = (Recording(here / name) for name in ("bar-run", "bar-run-2"))
+    assert np.array_equal(first.positions, again.positions) and len(first) > 9
+    assert again.positions.dtype == np.float64
+
+
+def test_options_win_over_a_scene_file(capfd, here):
+    lines = ["scene = 'bar'", "integrator = 'bdf1'", "frames_per_second = 10", "duration = 9"]
+    (here / "mine.toml").write_text("\n".join(lines))
+    options = ["--integrator", "midpoint", "--duration", "0.2", "--fps", "20", "--set", "cells=1"]
+    good(capfd, "run", "mine.toml", *options, "--out", "x", "--checkpoint", "3")
+    recording = Recording(here / "x")
+    assert recording.integrator == "midpoint" and len(recording) == 5
+    assert recording.provenance["parameters"]["cells"] == 1
+    kept = tomllib.loads((here / "x" / "scene.toml").read_text())
+    assert kept["frames_per_second"] == 20 and kept["output"] == {"checkpoint": 3.0}
+
+
+def test_a_name_of_any_letters_becomes_a_folder(capfd, here):
+    (here / "a b; Ü?.toml").write_text(BODY)
+    good(capfd, "run", "a b; Ü?.toml", "--duration", "0.1", "--quiet")
+    assert {path.name for path in here.iterdir()} == {"a b; Ü?.toml", "a-b-Ü-run"}
+
+
+def test_small_is_the_small_variant(capfd, here):
+    good(capfd, "run", "bar", "--small", "--duration", "0.1", "--quiet")
+    assert Recording(here / "bar-run").provenance["parameters"]["cells"] == 2
+
+
+def test_whole_numbers_may_be_written_as_powers_of_ten(capfd, here):
+    good(capfd, "run", "squats", "--small", "--set", "vertices=3e2", "--duration", "0.1", "--quiet")
+    assert Recording(here / "squats-run").provenance["parameters"]["vertices"] == 300
+
+
+def test_warnings_are_lines(capfd, here):
+    scene, options = scenes.load("two-springs"), {"integrator": "symplectic-euler", "duration": 3}
+    with pytest.warns(StiffWarning) as expected:
+        simulate(scene, step=0.05, **options)
+    arguments = ["--integrator", "symplectic-euler", "--step", "0.05", "--duration", "3"]
+    code, out, err = stiffly(capfd, "run", "two-springs", *arguments)
+    lines = [line for line in err.splitlines() if "warn" in line.lower()]
+    assert code == 0 and lines == [f"warning: {expected[0].message}"]
+    assert "1 warning, above" in out
+    out = good(capfd, "run", "two-springs", *arguments, "--json")
+    assert json.loads(out)["warnings"] == [str(expected[0].message)]
+
+
+def test_the_library_speaks_between_the_bars(capfd):
+    log = logging.getLogger("stiffly")
+    with terminal.notices() as said:
+        log.warning("compiling %s [all]", "kernels")
+        warnings.warn("twice", StiffWarning, stacklevel=1)
+        warnings.warn("twice", StiffWarning, stacklevel=1)
+    assert capfd.readouterr().err == "compiling kernels [all]\nwarning: twice\n"
+    assert said == ["twice"] and log.handlers == [] and log.propagate
+
+
+def test_a_run_without_a_body_suggests_no_pictures_of_one(capfd, here):
+    out = good(capfd, "run", "fput", "--duration", "0.5")
+    assert "stiffly plot fput-run" in out and "render" not in out and "export" not in out
+
+
+def test_failed_simulation_keeps_what_it_has(capfd, here):
+    arguments = ["run", "single-spring", "--integrator", "midpoint", "--every", "0.1"]
+    code, out, err = stiffly(capfd, *arguments)
+    last = err.splitlines()[-1]
+    assert code == 1 and "numerical error" in out
+    assert last.startswith("error: ") and "diverged" in last and "try" in last
+    assert len(Recording(here / "single-spring-run")) > 1
+    code, out, err = stiffly(capfd, *arguments, "--json", "--quiet")
+    assert code == 1 and "diverged" in json.loads(out)["failure"] and err.count("\n") == 1
+
+
+def test_other_ways_to_end(capfd, here, monkeypatch):
+    def ends_with(problem):
+        def follow(*_, **__):
+            raise problem
+
+        monkeypatch.setattr(run_command, "follow", follow)
+        code, _, err = stiffly(capfd, "run", *SMALL)
+        return code, err
+
+    assert ends_with(KeyboardInterrupt()) == (130, "error: interrupted\n")
+    assert ends_with(NotConverged("Newton stopped")) == (1, "error: Newton stopped\n")
+    code, err = ends_with(MemoryError())
+    assert code == 1 and "memory" in err and err.count("\n") == 1
+    code, err = ends_with(OSError(28, "No space left on device", "bar-run/recording.vtkhdf"))
+    assert code == 2 and "No space left" in err and "recording.vtkhdf" in err
+
+
+def test_a_finished_run_can_be_resumed_without_harm(capfd, here):
+    good(capfd, "run", *SMALL, "--quiet")
+    before = (here / "bar-run" / "recording.vtkhdf").read_bytes()
+    assert json.loads(good(capfd, "resume", "bar-run", "--json"))["complete"]
+    assert (here / "bar-run" / "recording.vtkhdf").read_bytes() == before

@@ -9,13 +9,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [
-    ROOT / "README.md",
-    *(
-        ROOT / "docs" / f"{name}.md"
-        for name in ("bodies", "contact", "contact-pairs", "extending", "fibers", "stability")
-    ),
-]
+GUIDES = (
+    "bodies",
+    "contact",
+    "contact-pairs",
+    "extending",
+    "fibers",
+    "pictures",
+    "recordings",
+    "scene-files",
+    "stability",
+)
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in GUIDES)]
 
 
 def run(code: list[str], folder) -> None:

@@ -92,11 +92,17 @@ def test_frames_longer_than_the_run():
 
 def test_progress_is_reported_at_every_frame():
     seen = []
+
+    def note(report):
+        forces = report.work.force_evaluations
+        seen.append((report.t, report.end, report.frames, report.of_frames, forces))
+
     stiffly.simulate(
-        pendulum(), [1.0], integrator="rk4", step=0.05, duration=1.0, every=0.25,
-        progress=lambda t, duration, work: seen.append((t, duration, work.force_evaluations)),
-    )  # fmt: skip
-    assert seen == [(0.25, 1.0, 20), (0.5, 1.0, 40), (0.75, 1.0, 60), (1.0, 1.0, 80)]
+        pendulum(), [1.0], integrator="rk4", step=0.05, duration=1.0, every=0.25, progress=note
+    )
+    assert seen == [
+        (0.25, 1.0, 2, 5, 20), (0.5, 1.0, 3, 5, 40), (0.75, 1.0, 4, 5, 60), (1.0, 1.0, 5, 5, 80),
+    ]  # fmt: skip
 
 
 # ------------------------------------------------------------------ ledger

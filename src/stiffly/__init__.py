@@ -1,19 +1,32 @@
-"""stiffly: simulate stiff elastic things with large steps and an account of every joule."""
+"""stiffly: simulate stiff elastic things with large steps and an account of every joule.
 
-from . import bodies, collisions, integrators, matfun, meshes, scenes, scipy
-from .bodies import Gravity, SecondOrder, Springs, System, Tetrahedra
-from .contracts import Rayleigh, State
-from .errors import (
-    Diverged,
-    InputError,
-    NotConverged,
-    SimulationFailure,
-    StepTooSmall,
-    StiffError,
-    StiffWarning,
-)
-from .integrators import integrator
-from .simulate import Run, simulate
+Names are loaded when they are first used: `import stiffly` itself costs a millisecond, so that
+`stiffly --help` answers at once.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import bodies, collisions, integrators, matfun, meshes, scenes, scipy
+    from .bodies import Gravity, SecondOrder, Springs, System, Tetrahedra
+    from .contracts import Rayleigh, State
+    from .errors import (
+        Diverged,
+        InputError,
+        NotConverged,
+        NotRecorded,
+        SimulationFailure,
+        StepTooSmall,
+        StiffError,
+        StiffWarning,
+    )
+    from .integrators import integrator
+    from .recording.recording import Recording
+    from .recording.run import Run
+    from .simulate import resume, simulate
 
 __version__ = "0.1.0"
 
@@ -22,7 +35,9 @@ __all__ = [
     "Gravity",
     "InputError",
     "NotConverged",
+    "NotRecorded",
     "Rayleigh",
+    "Recording",
     "Run",
     "SecondOrder",
     "SimulationFailure",
@@ -39,7 +54,64 @@ __all__ = [
     "integrators",
     "matfun",
     "meshes",
+    "resume",
     "scenes",
     "scipy",
     "simulate",
 ]
+
+_HOMES = {  # the module that each name comes from; "": it is a module itself
+    "Diverged": "errors",
+    "Gravity": "bodies",
+    "InputError": "errors",
+    "NotConverged": "errors",
+    "NotRecorded": "errors",
+    "Rayleigh": "contracts",
+    "Recording": "recording.recording",
+    "Run": "recording.run",
+    "SecondOrder": "bodies",
+    "SimulationFailure": "errors",
+    "Springs": "bodies",
+    "State": "contracts",
+    "StepTooSmall": "errors",
+    "StiffError": "errors",
+    "StiffWarning": "errors",
+    "System": "bodies",
+    "Tetrahedra": "bodies",
+    "bodies": "",
+    "collisions": "",
+    "integrator": "integrators",
+    "integrators": "",
+    "matfun": "",
+    "meshes": "",
+    "resume": "simulate",
+    "scenes": "",
+    "scipy": "",
+    "simulate": "simulate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, loaded now and kept."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f".{home or name}", __name__)
+    value = getattr(module, name) if home else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Importing the file simulate.py must not put the module where the function belongs."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (_HOMES.get(name) and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

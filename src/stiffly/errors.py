@@ -36,6 +36,10 @@ class StepTooSmall(SimulationFailure):
     """The step-size controller was driven below the smallest step it may take."""
 
 
+class NotRecorded(SimulationFailure):
+    """The disk is full, or gone: frames recorded before are safe."""
+
+
 class StiffWarning(UserWarning):
     """Something worth knowing that does not stop the run."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from math import ceil, isfinite, nan
-from typing import Any
+from math import ceil, inf, isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,42 +24,31 @@ from .errors import (
 )
 from .integrators.restart import resumed
 from .kernels.cpu import column_dot
-from .ledger import Ledger
-from .recording.run import Run
+from .ledger import EnergyHistory, Ledger
+from .recording.notes import FrameLog, StepLog
+from .recording.progress import Progress, ProgressReport, Reporter
+from .recording.sinks import Frame, Sink
 
 DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
 BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threads
 WORTH_A_WARNING = 0.05  # numerical error of fixed steps against the energy exchanged
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 
-Progress = Callable[[float, float, Work], None]  # t, duration, work so far
+
+__all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
 
 
-class StepLog:
-    """Numbers that steps say about themselves: one value per step, NaN where there was none."""
+class Interval(NamedTuple):
+    """Fixed steps from one frame to the next: start [s], step h [s], how many."""
 
-    def __init__(self) -> None:
-        self.times: list[float] = []
-        self.series: dict[str, list[float]] = {}
-
-    def add(self, t: float, notes: Mapping[str, Any]) -> None:
-        count = len(self.times)
-        self.times.append(t)
-        for name, value in notes.items():
-            if isinstance(value, str):
-                continue
-            series = self.series.setdefault(name, [])
-            series.extend([nan] * (count - len(series)))
-            series.append(float(value))
-
-    def arrays(self) -> dict[str, Array]:
-        """t [s] at the end of each step, and every series in full length."""
-        count = len(self.times)
-        padded = {n: s + [nan] * (count - len(s)) for n, s in self.series.items()}
-        return {"t": np.array(self.times), **{n: np.array(s) for n, s in padded.items()}}
+    start: float
+    h: float
+    count: int
 
 
 class Loop:
+    """Everything that a run needs to go on from here: pickled as it is, it is a checkpoint."""
+
     def __init__(
         self,
         system: System,
@@ -69,19 +58,17 @@ class Loop:
         frames: Array,
         step: float | None,
         tolerance: Tolerance | None,
-        progress: Progress | None,
+        log: StepLog | FrameLog,
     ) -> None:
         self.system, self.method, self.name = system, method, name
         self.state, self.frames, self.step = state, frames, step
-        self.progress = progress
-        self.ledger = Ledger(system)
+        self.ledger, self.log = Ledger(system), log
         self.memory = method.start(system, state)
-        self.work, self.steps = Work(), 0
-        self.shortest, self.longest = np.inf, 0.0
+        self.work, self.steps, self.recorded = Work(), 0, 0
+        self.shortest, self.longest = inf, 0.0
         self.notes: Mapping[str, Any] = {}
-        self.log = StepLog()
-        self.positions: list[Array] = []
-        self.velocities: list[Array] = []
+        self.interval: Interval | None = None  # between two frames
+        self.done = 0  # steps of it
         self.controller: Controller | None = None
         self.began = time.perf_counter()
         if tolerance is not None:
@@ -90,53 +77,71 @@ class Loop:
             self.controller = Controller.begin(tolerance, order, shape, state.x, frames[-1])
             self.h = step if step is not None else 1e-3 * float(frames[-1])
 
-    def run(self) -> Run:
-        self._record()
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "began": -self.seconds}  # clocks differ between processes
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__dict__.update(saved)
+        self.began += time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Of computing so far, before and after a checkpoint."""
+        return time.perf_counter() - self.began
+
+    def run(self, sink: Sink, progress: Progress | None = None) -> Any:
+        """From here to the last frame; returns the sink's result."""
+        report = None if progress is None else Reporter(progress, self)
         advance = self._advance_fixed if self.controller is None else self._advance_adaptive
         try:
             with self._quiet():
-                for target in self.frames[1:]:
-                    advance(float(target))
-                    self._record()
-                    if self.progress is not None:
-                        self.progress(self.state.t, float(self.frames[-1]), self.work)
-        except SimulationFailure as failure:
-            failure.run = self._result()
+                if self.recorded == 0:
+                    self._record(sink)
+                    sink.between(self)
+                for target in self.frames[self.recorded :].tolist():
+                    landed = False
+                    while not landed:
+                        landed = advance(target)
+                        if landed:
+                            self._record(sink)
+                        if report is not None:
+                            report(landed)
+                        sink.between(self)
+        except BaseException as failure:
+            run = sink.result(self, failure)
+            if isinstance(failure, SimulationFailure):
+                failure.run = run
             raise
-        result = self._result()
-        self._warn(result)
+        result = sink.result(self)
+        self._warn_of_energy()
+        self._warn_of_solves()
         return result
 
-    def _warn(self, result: Run) -> None:
-        self._warn_of_energy(result)
-        self._warn_of_solves()
-
-    def _warn_of_energy(self, result: Run) -> None:
+    def _warn_of_energy(self) -> None:
         """Energy that a step of fixed size invented, or lost where the method should not."""
+        energy = self.history()
         # a body that only flies and spins exchanges nothing: then its motion is the yardstick
-        exchanged = max(result.energy.exchanged, float(result.energy.kinetic.max()))
-        numerical = result.energy.numerical
+        exchanged = max(energy.exchanged, float(energy.kinetic.max()))
         damps = getattr(self.method, "dissipative", False)  # bdf1, bdf2: losing is their nature
-        worst = float(numerical.max() if damps else np.abs(numerical).max())
+        worst = float(energy.numerical.max() if damps else np.abs(energy.numerical).max())
         if self.controller is None and worst > WORTH_A_WARNING * exchanged:
             warnings.warn(
                 f"{self.name}: numerical error up to {worst:.3g} J, {worst / exchanged:.0%} of the "
                 f"energy exchanged; {self._remedy(self.longest)}",
                 StiffWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _warn_of_solves(self) -> None:
         """Steps whose equations were left unsolved by more than the method thinks right."""
-        count = int(np.nansum(self.log.series.get("under_solved", [0.0])))
+        count, worst = self.log.unsolved()
         if count:
-            worst = np.nanmax(self.log.series.get("residual", [nan]))
             remedy = getattr(self.method, "remedy", "try a smaller step")
             warnings.warn(
                 f"{self.name}: {count} of {self.steps} steps were not solved well enough "
                 f"(relative residual up to {worst:.2g}); {remedy}",
                 StiffWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     @contextmanager
@@ -151,44 +156,54 @@ class Loop:
             warnings.filterwarnings("ignore", category=RuntimeWarning)
             yield
 
-    def _advance_fixed(self, target: float) -> None:
-        start = self.state.t
-        span, regular = target - start, float(self.frames[1] - self.frames[0])
+    # ------------------------------------------------------------------ steps
+
+    def _advance_fixed(self, target: float) -> bool:
+        """One step; True when it has reached the target."""
+        if self.interval is None:
+            self.interval, self.done = self._interval(target), 0
+        start, h, count = self.interval
+        taken = self._try(h)
+        self.done += 1
+        landed = self.done == count
+        self._accept(taken, target if landed else start + self.done * h)
+        if landed:
+            self.interval = None
+        return landed
+
+    def _interval(self, target: float) -> Interval:
+        span, regular = target - self.state.t, float(self.frames[1] - self.frames[0])
         if abs(span - regular) <= 1e-9 * regular:
             span = regular  # the same bits in every step: what is kept for a step size stays valid
         count = max(1, ceil(span / self.step * (1.0 - 1e-9)))  # type: ignore[operator]  # fixed
-        h = span / count
-        for i in range(count):
-            taken = self._try(h)
-            end = target if i == count - 1 else start + (i + 1) * h
-            self._accept(taken, end)
+        return Interval(self.state.t, span / count, count)
 
-    def _advance_adaptive(self, target: float) -> None:
-        controller = self.controller
-        assert controller is not None
-        while self.state.t < target:
-            left = target - self.state.t
-            # land on the frame without leaving a sliver behind
-            h = left if left <= 1.0001 * self.h else min(self.h, 0.5 * left)
-            try:
-                taken = self._try(h)
-                assert taken.error is not None
-                good, factor, controller = controller.judge(self.state, taken.state, taken.error)
-                extra = Work(rejected_steps=0 if good else 1)
-            except (Diverged, NotConverged):  # too far for the linearisation: undo, go shorter
-                good, factor, taken, extra = False, 0.25, None, Work(rejected_steps=1)
-            if good and taken is not None:
-                self._accept(taken, target if h == left else taken.state.t)
-                self.h = max(self.h, factor * h) if h < 0.9 * self.h else factor * h
-            else:
-                self.work += extra if taken is None else taken.work + extra
-                self.h = factor * h
-            if self.h < SMALLEST * self.frames[-1]:
-                raise StepTooSmall(
-                    f"the step fell below {self.h:.1e} s at t = {self.state.t:.4g} s: rtol cannot "
-                    "be met; try a larger rtol, or check the forces for jumps"
-                )
-        self.controller = controller
+    def _advance_adaptive(self, target: float) -> bool:
+        """One attempt, which may be undone; True when it has reached the target."""
+        assert self.controller is not None
+        left = target - self.state.t
+        # land on the frame without leaving a sliver behind
+        h = left if left <= 1.0001 * self.h else min(self.h, 0.5 * left)
+        try:
+            taken = self._try(h)
+            assert taken.error is not None
+            good, factor, self.controller = self.controller.judge(
+                self.state, taken.state, taken.error
+            )
+        except (Diverged, NotConverged):  # too far for the linearisation: undo, go shorter
+            good, factor, taken = False, 0.25, None
+        if good and taken is not None:
+            self._accept(taken, target if h == left else taken.state.t)
+            self.h = max(self.h, factor * h) if h < 0.9 * self.h else factor * h
+        else:
+            self.work += Work(rejected_steps=1) + (Work() if taken is None else taken.work)
+            self.h = factor * h
+        if self.h < SMALLEST * self.frames[-1]:
+            raise StepTooSmall(
+                f"the step fell below {self.h:.1e} s at t = {self.state.t:.4g} s: rtol cannot "
+                "be met; try a larger rtol, or check the forces for jumps"
+            )
+        return self.state.t >= target
 
     def _try(self, h: float) -> Step:
         try:
@@ -229,21 +244,37 @@ class Loop:
         self.state, self.memory, self.notes = new, memory, taken.notes
         self.work += taken.work
         self.steps += 1
-        self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)})
+        self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)}, h)
 
-    def _record(self) -> None:
+    # ------------------------------------------------------------------ frames
+
+    def _record(self, sink: Sink) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             growth = self.ledger.frame(self.state)
         if self.steps == 0 and not isfinite(growth):
             raise InputError(
                 "the energy at the start is not finite: check the size of x0 and v0, and potentials"
             )
-        self.positions.append(np.array(self.system.positions(self.state)))
-        self.velocities.append(np.array(self.system.velocities(self.state)))
+        state, ledger = self.state, self.ledger
+        frame = Frame(
+            self.recorded,
+            state.t,
+            self.system.positions(state),
+            self.system.velocities(state),
+            {name: series[-1] for name, series in ledger.parts.items()},
+            ledger.added_now,
+            ledger.dissipated_now,
+            self.steps,
+            self.work,
+            self.seconds,
+            self.log.frame(),
+        )
+        sink.frame(frame)
+        self.recorded += 1
         if growth > DIVERGENCE:
             h = self.longest
             raise Diverged(
-                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
+                f"step {h:.4g} s diverged at t = {state.t:.4g} s: the numerical error is "
                 f"{growth:.3g} times all honest energy before; {self._remedy(h)}"
             )
 
@@ -252,23 +283,16 @@ class Loop:
             return f"try rtol=1e-3 (adaptive steps) or step={h / 4:.2g}"
         return f"try energy-momentum, step={h / 4:.2g}, or pexprb43 with rtol=1e-3 (adaptive steps)"
 
-    def _result(self) -> Run:
-        stats: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
+    def history(self) -> EnergyHistory:
+        return self.ledger.history()
+
+    def stats(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
-            stats["smallest_step"], stats["largest_step"] = (
+            found["smallest_step"], found["largest_step"] = (
                 float(self.shortest),
                 float(self.longest),
             )
         if "method" in self.notes:
-            stats["matrix_functions"] = self.notes["method"]
-        return Run(
-            integrator=self.name,
-            step=self.step,
-            times=np.array(self.ledger.times),
-            positions=np.array(self.positions),
-            velocities=np.array(self.velocities),
-            energy=self.ledger.history(),
-            stats=stats,
-            diagnostics=self.log.arrays(),
-            wall_seconds=time.perf_counter() - self.began,
-        )
+            found["matrix_functions"] = self.notes["method"]
+        return found

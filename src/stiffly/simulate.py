@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil, isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .contracts import Array, Integrator
 from .control import Tolerance
-from .errors import InputError
+from .errors import InputError, StiffWarning
 from .integrators import integrator as find_integrator
 from .kernels.cpu.compiled import announce
 from .loop import Loop, Progress
+from .recording import checkpoint as checkpoints
+from .recording.folder import CHECKPOINT, SUMMARY
+from .recording.interrupt import Interrupt
+from .recording.notes import FrameLog, StepLog
+from .recording.provenance import versions
+from .recording.recording import Recording
 from .recording.run import Run
+from .recording.sinks import Memory
+from .recording.target import Options, target
+from .recording.writer import Writer
 
 FRAMES = 200  # recorded by default
-MOST_STEPS = 1e9
+MOST_STEPS, MOST_FRAMES = 1e9, 1e7
+
+__all__ = ["Recording", "Run", "resume", "simulate"]
 
 
 def _number(name: str, value: Any, remedy: str = "give a number") -> float:
@@ -34,7 +48,11 @@ def _positive(name: str, value: Any, remedy: str) -> float:
     return number
 
 
-def _frame_times(duration: float, every: float) -> Array:
+def _frame_times(duration: float, step: float | None, every: float | None) -> Array:
+    if every is None:
+        # whole steps between frames: the step that was asked for is the step that is taken
+        steps = FRAMES if step is None else max(1, ceil(duration / step * (1.0 - 1e-12)))
+        every = ceil(steps / FRAMES) * duration / steps
     count = max(1, int(duration / every * (1.0 + 1e-12)))
     times = np.arange(count + 1) * every
     if duration - times[-1] > 1e-9 * duration:
@@ -54,9 +72,15 @@ def simulate(
     every: float | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
+    out: str | Path | None = None,
+    force: bool = False,
+    dtype: str = "float32",
+    keep_velocities: bool = True,
+    checkpoint: float = 10.0,
+    provenance: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Move a system from x0, v0 through `duration` seconds.
+    """Move a system from x0, v0 through `duration` seconds; returns a Run.
 
     system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator).
     integrator: a name from `integrators.NAMES` or an integrator object; default exprb42.
@@ -64,32 +88,34 @@ def simulate(
     not above `step` that divides the time between frames.
     rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3);
     `step` is then the first one tried, and no step is longer than the time between frames.
-    every: seconds between recorded frames; default: about 200 frames.
-    Raises InputError before any work, Diverged / NotConverged / StepTooSmall with `.run` holding
-    the frames up to there.
+    every: seconds between recorded frames; default: the scene's, or about 200 frames.
+    progress: called with a ProgressReport after every frame, and twice a second in long ones.
+
+    out: a folder to stream frames to, where `resume` can go on; a Recording is returned then.
+    force: replace a run that is there.  dtype: of recorded positions, "float32" or "float64".
+    checkpoint: seconds of computing between two (0: after every frame).
+    provenance: more about the run's origin; a text under "toml" is written to scene.toml.
+
+    Raises InputError before any work, Diverged / NotConverged / StepTooSmall / NotRecorded with
+    `.run` holding the frames up to there.
     """
-    if hasattr(system, "system"):  # a scene
-        scene = system
+    scene = system if hasattr(system, "system") else None
+    if scene is not None:
         system = scene.system
         x0 = scene.x0 if x0 is None else x0
         v0 = scene.v0 if v0 is None else v0
-        step = scene.step if step is None and rtol is None else step
+        if step is None and rtol is None:
+            step, rtol = scene.step, getattr(scene, "rtol", None)
+            atol = getattr(scene, "atol", 0.0)
         duration = scene.duration if duration is None else duration
+        every = getattr(scene, "every", None) if every is None else every
         integrator = scene.integrator if integrator is None else integrator
-    name = integrator if isinstance(integrator, str) else None
     method = find_integrator("exprb42" if integrator is None else integrator)
-    name = name or ("exprb42" if integrator is None else _label(method))
-    if duration is None:
-        raise InputError("duration is missing: give the seconds to simulate, e.g. duration=10")
-    total = _positive("duration", duration, "give the seconds to simulate, e.g. duration=10")
-    h = None if step is None else _positive("step", step, "try step=0.01")
-    if h is not None and total / h > MOST_STEPS:
-        raise InputError(f"step {h:g} s means {total / h:.1e} steps: choose a larger one")
+    name = integrator if isinstance(integrator, str) else _label(method, integrator)
+    total, h, every = _checked_times(duration, step, every)
     tolerance = None
     if rtol is not None:
         tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", atol))
-    if every is not None:
-        every = min(total, _positive("every", every, "try every=1/30"))
     method = _configured(method, name, h, tolerance)
     if not hasattr(system, "bind"):
         raise InputError(
@@ -97,18 +123,74 @@ def simulate(
         )
     if x0 is None:
         raise InputError("x0 is missing: give the initial positions")
+    options = None
+    if out is not None:
+        options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
     announce()
     bound, state = system.bind(x0, v0)
-    if every is None:
-        # whole steps between frames: the step that was asked for is the step that is taken
-        steps = FRAMES if h is None else max(1, ceil(total / h * (1.0 - 1e-12)))
-        every = ceil(steps / FRAMES) * total / steps
-    frames = _frame_times(total, every)
-    loop = Loop(bound, method, name, state, frames, h, tolerance, progress)
-    return loop.run()
+    frames = _frame_times(total, h, every)
+    if options is None:
+        loop = Loop(bound, method, name, state, frames, h, tolerance, StepLog())
+        return loop.run(Memory(), progress)
+    asked = {"integrator": name, "method": repr(method), "step": h, "rtol": rtol, "atol": atol}
+    asked |= {"duration": total, "every": float(frames[1])}
+    shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
+    goal = target(options, shape, frames, scene, asked, mass)
+    with Interrupt() as interrupt:
+        loop = Loop(bound, method, name, state, frames, h, tolerance, FrameLog())
+        return loop.run(Writer.new(goal, interrupt), progress)
 
 
-def _label(method: Integrator) -> str:
+def resume(folder: str | Path, progress: Progress | None = None) -> Recording:
+    """Go on with a run that was stopped, to the very frames of a run that was not.
+
+    folder: what was given to `simulate(out=...)`.  Frames recorded after the last checkpoint are
+    computed again.  A run that is complete comes back as it is.
+    It runs code from the folder's checkpoint: resume only folders that you trust.
+    """
+    found = Recording(folder)
+    told, saved = ((found.folder / name).exists() for name in (SUMMARY, CHECKPOINT))
+    if found.complete and (told or not saved):  # else it was killed at the very end
+        return found
+    header, body = checkpoints.read(found.folder)
+    now = versions()
+    others = [f"{n} {v}" for n, v in header["versions"].items() if now.get(n) != v]
+    if others:
+        warnings.warn(
+            f"{found.folder} was begun with {', '.join(others)}: from here on it may differ in the "
+            "last digits",
+            StiffWarning,
+            stacklevel=2,
+        )
+    announce()
+    loop = checkpoints.restore(found.folder, body)
+    with Interrupt() as interrupt:
+        writer = Writer.again(found.folder, header["seconds"], loop.recorded, interrupt)
+        return loop.run(writer, progress)
+
+
+def _checked_times(
+    duration: Any, step: Any, every: Any
+) -> tuple[float, float | None, float | None]:
+    """Duration, step and time between frames [s], as numbers that make sense."""
+    if duration is None:
+        raise InputError("duration is missing: give the seconds to simulate, e.g. duration=10")
+    total = _positive("duration", duration, "give the seconds to simulate, e.g. duration=10")
+    h = None if step is None else _positive("step", step, "try step=0.01")
+    if h is not None and total / h > MOST_STEPS:
+        raise InputError(f"step {h:g} s means {total / h:.1e} steps: choose a larger one")
+    if every is not None:
+        every = min(total, _positive("every", every, "try every=1/30"))
+        if total / every > MOST_FRAMES:
+            raise InputError(
+                f"every {every:g} s means {total / every:.1e} frames: choose a longer one"
+            )
+    return total, h, every
+
+
+def _label(method: Integrator, given: Integrator | None) -> str:
+    if given is None:
+        return "exprb42"
     return str(getattr(method, "name", None) or type(method).__name__)
 
 

@@ -1,113 +1,233 @@
-"""What the command line shows: progress bars with the time left, tables, the compile message."""
+"""What the command line shows: progress bars with the time left, tables, warnings as lines."""
 
 from __future__ import annotations
 
 import logging
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
-
-from .kernels.cpu.compiled import cold
-from .recording.plots import percent
 
 if TYPE_CHECKING:
     from .lab import Claim
-    from .simulate import Run
+    from .loop import ProgressReport
+    from .recording.recording import Recording
+    from .recording.run import Run
 
-COMPILING = "compiling kernels (first run only) ..."
 VERDICTS = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
+COUNTS = ("steps", "rejected_steps", "force_evaluations", "operator_products", "factorizations")
+
+MANY = 12  # files that are still named one by one
+NATURAL = 1000  # columns: a table that goes into a file or a pipe is not folded
 
 # Results go to stdout, what passes by to stderr: `stiffly demo > ledger.txt` keeps its bars.
-out = Console(highlight=False)
-passing = Console(stderr=True, highlight=False)
+out = Console(highlight=False, width=None if sys.stdout.isatty() else NATURAL)
+passing = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else NATURAL)
+
+
+# ------------------------------------------------------------------ what passes by
+
+
+class _Lines(logging.Handler):
+    """The library's log, between the progress bars instead of across them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        passing.print(escape(record.getMessage()), soft_wrap=True)
 
 
 @contextmanager
-def compiling() -> Iterator[None]:
-    """A spinner while numba compiles; a plain line where nothing can spin; nothing when cached."""
-    logging.getLogger("stiffly").setLevel(logging.ERROR)  # the library would say it once more
-    if not cold():
-        yield
-        return
-    if not passing.is_terminal:
-        passing.print(COMPILING)
-        yield
-        return
-    with passing.status(COMPILING):
-        yield
+def notices() -> Iterator[list[str]]:
+    """Warnings as one line each on stderr, without Python's source lines; the list of them."""
+    said: list[str] = []
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in said:
+            said.append(text)
+            passing.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
+
+    log, lines = logging.getLogger("stiffly"), _Lines()
+    log.addHandler(lines)
+    before, log.propagate = log.propagate, False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)  # StiffWarning is one
+            warnings.showwarning = show
+            yield said
+    finally:
+        log.removeHandler(lines)
+        log.propagate = before
 
 
 @contextmanager
-def simulation_bar(label: str, duration: float) -> Iterator[Callable[[float, float, Any], None]]:
-    """Progress of `simulate`: simulated time, and seconds left."""
-    with _bar(TextColumn("{task.completed:.1f} of {task.total:.1f} s")) as bar:
-        task = bar.add_task(label, total=duration)
+def simulation_bar(
+    label: str, *, hidden: bool = False
+) -> Iterator[Callable[[ProgressReport], None]]:
+    """Progress of `simulate`: simulated time, seconds left, frames, energy error."""
+    with _bar(label, hidden=hidden) as update:
 
-        def progress(t: float, end: float, work: Any) -> None:
-            bar.update(task, completed=t, total=end)
+        def progress(report: ProgressReport) -> None:
+            text = (
+                f"{report.t:.3g}/{report.end:.4g} s, frame {report.frames}/{report.of_frames}, "
+                f"energy error {percent(report.numerical, report.exchanged)}"
+            )
+            update(report.t, report.end, text)
 
         yield progress
 
 
 @contextmanager
-def lab_bar(label: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Progress of an experiment: runs done, and what is running."""
-    with _bar(TextColumn("{task.fields[text]}")) as bar:
-        task = bar.add_task(label, total=None, text="")
-
-        def progress(done: int, total: int, text: str) -> None:
-            bar.update(task, completed=done, total=total, text=text)
-
-        yield progress
+def counting_bar(label: str) -> Iterator[Callable[..., None]]:
+    """Progress in counts: progress(done, in all, what is under way)."""
+    with _bar(label) as update:
+        yield update
 
 
-def _bar(last: TextColumn) -> Progress:
-    return Progress(
+@contextmanager
+def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
+    """A bar at once on a terminal; elsewhere one line at the end, if anything happened."""
+    bar = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description:<16}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=8),  # the rest of the line needs 80 columns
         TimeRemainingColumn(compact=True),
-        last,
+        TextColumn("{task.fields[text]}"),
         console=passing,
+        disable=hidden,
     )
+    task = bar.add_task(label, total=None, text="starting")
+
+    def update(done: float, total: float, text: str = "") -> None:
+        bar.start()
+        bar.update(task, completed=done, total=total, text=text or f"{done}/{total}")
+
+    if passing.is_terminal:
+        bar.start()
+    try:
+        yield update
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+# ------------------------------------------------------------------ results
+
+
+def percent(part: float, whole: float) -> str:
+    """As in recording.plots, which would load matplotlib before the first frame."""
+    if not (part == part and whole > 0.0):
+        return "-"
+    value = 100.0 * part / whole
+    return f"{value:.0f} %" if 10.0 <= abs(value) < 1e5 else f"{value:.2g} %"
+
+
+def show_run(recording: Recording, folder: Path, warned: Sequence[str], *, note: str = "") -> None:
+    """The closing page of a run: ledger, work, files, warnings, and what to do next."""
+    from .recording.folder import FILES
+
+    out.print(ledger_table([recording]))
+    show_note(note)
+    if warned:
+        count = f"{len(warned)} warning" + "s" * (len(warned) > 1)
+        out.print(f"[yellow]{count}[/], above", soft_wrap=True)
+    show_files([folder / name for name in FILES if (folder / name).exists()])
+    names = ["plot", "render"] if recording.mesh is not None else ["plot"]
+    lines = [f"stiffly {name} {folder}" for name in names]
+    if recording.mesh is not None:
+        lines.append(f"stiffly export {folder} --to usd")
+    show_next(lines)
+
+
+def show_note(text: str) -> None:
+    """What a scene says about itself, if anything."""
+    if text:
+        out.print(f"note: {escape(text)}", soft_wrap=True)
+
+
+def show_next(commands: Sequence[str]) -> None:
+    out.print("Next:", style="bold")
+    for command in commands:
+        out.print(f"  {escape(command)}", soft_wrap=True)
+
+
+def show_lines(rows: Sequence[tuple[str, str, str]]) -> None:
+    """Two aligned columns and a free one: paths stay whole, and grep finds a line."""
+    first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
+    for a, b, c in rows:
+        out.print(escape(f"{a:<{first}}  {b:<{second}}  {c}".rstrip()), soft_wrap=True)
+
+
+def show_files(paths: Sequence[Path]) -> None:
+    """One line each; long sequences of frames in one line."""
+    if len(paths) > MANY:
+        size = sum(path.stat().st_size for path in paths) / 1e6
+        first, last = (escape(str(path)) for path in (paths[0], paths[-1]))
+        out.print(f"wrote {len(paths)} files, {first} to {last} ({size:,.1f} MB)", soft_wrap=True)
+        return
+    for path in paths:
+        out.print(f"wrote {escape(str(path))} ({_size(path)})", soft_wrap=True)
+
+
+def _size(path: Path) -> str:
+    if path.is_dir():
+        return f"{len(list(path.iterdir()))} files"
+    size = path.stat().st_size
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):.1f} kB"
 
 
 def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> Table:
-    """Both ledgers in one table: energies at the start (shared) and at the end of every run."""
+    """Ledgers in one table: energies at the start (shared) and at the end of every run.
+
+    Losses have one yardstick: the largest energy that moved in any of the runs.
+    """
     table = Table(title="Energy ledger [J]", title_justify="left", title_style="bold")
     table.add_column("")
     table.add_column("start", justify="right")
     for run in runs:
         table.add_column(f"{run.integrator}, end", justify="right")
     ledgers = [list(run.energy.rows()) for run in runs]
-    zero = 1e-15 * max(run.energy.exchanged for run in runs)  # rounding of a body at rest
+    # rounding of a body at rest; a run that exploded is no yardstick for its start
+    zero = min(1e-9, 1e-15 * max(run.energy.exchanged for run in runs))
     for lines in zip(*ledgers, strict=True):
         name, start, _ = lines[0]
-        section = name in ("total", "numerical error")
-        style = "bold" if section else ""
+        style = "bold" if name in ("total", "numerical error") else ""
         ends = (_joules(end, zero) for _, _, end in lines)
         table.add_row(name, _joules(start, zero), *ends, style=style)
     table.add_section()
     for label, whole in (
-        ("energy lost / exchanged", lambda energy: energy.exchanged),
-        ("energy lost / peak kinetic", lambda energy: float(energy.kinetic.max())),
+        ("energy lost / exchanged", max(run.energy.exchanged for run in runs)),
+        ("energy lost / peak kinetic", max(float(run.energy.kinetic.max()) for run in runs)),
     ):
-        table.add_row(label, "", *(_loss(run, whole) for run in runs), style="bold")
+        lost = (percent(-float(run.energy.numerical[-1]), whole) for run in runs)
+        table.add_row(label, "", *lost, style="bold")
     for row in extra:
         table.add_row(row[0], "", *row[1:])
-    table.add_section()
-    for label, key in (("steps", "steps"), ("operator products", "operator_products")):
-        table.add_row(label, "", *(f"{run.stats.get(key, 0):,}" for run in runs))
-    counts = (f"{run.stats.get('factorizations', 0):,}" for run in runs)
-    table.add_row("factorizations", "", *counts)
-    table.add_row("seconds", "", *(f"{run.wall_seconds:.1f}" for run in runs))
+    _add_work(table, runs)
     return table
+
+
+def _add_work(table: Table, runs: Sequence[Run]) -> None:
+    """What the runs cost; counts that are zero for all of them are left out."""
+    table.add_section()
+    table.add_row("frames", "", *(f"{len(run.times):,}" for run in runs))
+    for key in COUNTS:
+        counts = [int(run.stats.get(key, 0)) for run in runs]
+        if any(counts):
+            table.add_row(key.replace("_", " "), "", *(f"{count:,}" for count in counts))
+    table.add_row("seconds", "", *(f"{run.wall_seconds:.1f}" for run in runs))
 
 
 def _joules(value: float, zero: float) -> str:
@@ -116,17 +236,13 @@ def _joules(value: float, zero: float) -> str:
     return f"{value:,.2f}" if 0.01 <= abs(value) < 1e7 else f"{value:.2e}"
 
 
-def _loss(run: Run, whole: Callable[[Any], float]) -> str:
-    return percent(-float(run.energy.numerical[-1]), whole(run.energy))
-
-
 def claims_table(claims: Sequence[Claim]) -> Table:
     table = Table(show_lines=True)
     for heading in ("the paper says", "measured here", "verdict"):
         table.add_column(heading, overflow="fold")
     for claim in claims:
         color = VERDICTS.get(claim.verdict, "white")
-        table.add_row(claim.paper, claim.measured, f"[{color}]{claim.verdict}[/]")
+        table.add_row(escape(claim.paper), escape(claim.measured), f"[{color}]{claim.verdict}[/]")
     return table
 
 
@@ -135,10 +251,5 @@ def listing(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for i, heading in enumerate(headings):
         table.add_column(heading, no_wrap=i == 0, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     return table
-
-
-def show_files(paths: Sequence[Path]) -> None:
-    for path in paths:
-        out.print(f"wrote {path}", soft_wrap=True)

@@ -73,6 +73,13 @@ class Attachments:
         self._count: int | None = None  # how many particles it has
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()  # one that no thread holds: a lock cannot be stored
+
     def couples(self, particles: Particles) -> np.ndarray:
         as_indices(self.name, self.first.particles, particles.count)
         return np.empty((0, 2), dtype=np.int64)

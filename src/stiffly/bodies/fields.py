@@ -7,6 +7,7 @@ changes is `Gravity`, whose work is stored.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,7 @@ class Field:
         return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedForcing:
-        mass = particles.mass[:, None]
-        return PreparedForcing(lambda t: mass * self._at(t))
+        return PreparedForcing(particles.mass[:, None], self._at)
 
 
 class Force:
@@ -49,18 +49,21 @@ class Force:
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedForcing:
         chosen = np.zeros((particles.count, 1))
         chosen[as_indices("force", self._particles, particles.count)] = 1.0
-        return PreparedForcing(lambda t: chosen * self._at(t))
+        return PreparedForcing(chosen, self._at)
 
 
 class PreparedForcing:
-    """forces(t) (N, 3) [N], the same wherever the particles are."""
+    """weights (N, 1) times at(t) (3,): forces [N], the same wherever the particles are."""
 
     time_dependent = True
     velocity_dependent = False
     symmetric = True
 
-    def __init__(self, forces: Callable[[float], Array]) -> None:
-        self._forces = forces
+    def __init__(self, weights: Array, at: Callable[[float], Array]) -> None:
+        self._weights, self._at = weights, at
+
+    def _forces(self, t: float) -> Array:
+        return self._weights * self._at(t)
 
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
         out += self._forces(t)
@@ -78,6 +81,16 @@ def vector_of_time(name: str, value: Any) -> Callable[[float], Array]:
         if not accepts(value, 1):
             raise InputError(f"{name} must be a function of t alone")
         as_numbers(f"{name} at t = 0", value(0.0), (3,))
-        return lambda t: as_numbers(f"{name} at t = {t:g}", value(t), (3,))
-    vector = as_numbers(name, value, (3,))
-    return lambda t: vector
+        return partial(_checked, name, value)
+    return partial(_constant, as_numbers(name, value, (3,)))
+
+
+# partials of these, since checkpoints pickle systems, and local functions cannot be pickled
+
+
+def _checked(name: str, function: Callable[[float], Any], t: float) -> Array:
+    return as_numbers(f"{name} at t = {t:g}", function(t), (3,))
+
+
+def _constant(vector: Array, t: float) -> Array:
+    return vector

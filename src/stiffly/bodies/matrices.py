@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def _as_rayleigh(
         return None, None
     if beta == 0.0:
         D: BaseOperator = MatvecOperator(
-            lambda v: alpha * mass.apply(v), mass.size, mass, constant=True
+            partial(_damped, alpha, 0.0, mass, None), mass.size, mass, constant=True
         )
     elif A is None:
         raise InputError("damping Rayleigh(beta=...) needs stiffness=: use alpha alone, or add A")
@@ -133,8 +134,15 @@ def _as_rayleigh(
     elif isinstance(A, SparseOperator):
         D = SparseOperator(alpha * mass.matrix() + beta * A.K, mass, constant=True)
     else:
-        Ab = product(A)
         D = MatvecOperator(
-            lambda v: alpha * mass.apply(v) + beta * Ab(v), mass.size, mass, constant=True
+            partial(_damped, alpha, beta, mass, product(A)), mass.size, mass, constant=True
         )
     return damping, D
+
+
+def _damped(
+    alpha: float, beta: float, mass: Any, stiff: Callable[[Array], Array] | None, v: Array
+) -> Array:
+    """(alpha M + beta K) v; a function of the module, so that checkpoints can pickle it."""
+    drag = alpha * mass.apply(v)
+    return drag if stiff is None else drag + beta * stiff(v)

@@ -8,6 +8,7 @@ were at `start` (k, 3) when the run began.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,7 +37,7 @@ class Keyframes:
 
     def __init__(self, particles: Any, times: Any, offsets: Any) -> None:
         self.particles = particles
-        self._offset = eased("keyframes", times, offsets, (3,))
+        self._offset = Eased("keyframes", times, offsets, (3,))
 
     def place(self, t: float, start: Array) -> tuple[Array, Array]:
         shift, velocity = self._offset(t)
@@ -70,9 +71,9 @@ class Rotation:
             raise InputError("rotation: give either rate=, or times= and angles=")
         if rate is not None:
             speed = float(as_numbers("rotation rate", rate, ()))
-            self._angle: Callable[[float], tuple[Any, Any]] = lambda t: (speed * t, speed)
+            self._angle: Callable[[float], tuple[Any, Any]] = Steady(speed)
         else:
-            self._angle = eased("rotation", times, angles, ())
+            self._angle = Eased("rotation", times, angles, ())
 
     def place(self, t: float, start: Array) -> tuple[Array, Array]:
         angle, rate = self._angle(t)
@@ -127,22 +128,34 @@ class Moving:
         return value
 
 
-def eased(
-    name: str, times: Any, values: Any, shape: tuple[int, ...]
-) -> Callable[[float], tuple[Any, Any]]:
+# classes, and no functions inside functions: checkpoints pickle supports
+
+
+class Eased:
     """t -> value, derivative: monotone cubic through (times, values), at rest outside."""
-    times = as_numbers(f"{name} times", times)
-    if times.ndim != 1 or times.size < 2 or np.any(np.diff(times) <= 0.0):
-        raise InputError(f"{name}: times must be at least two increasing numbers")
-    values = as_numbers(f"{name} values", values, (times.size, *shape))
-    slopes = np.array(PchipInterpolator(times, values).derivative()(times))
-    slopes[0] = slopes[-1] = 0.0
-    value = CubicHermiteSpline(times, values, slopes)
-    rate = value.derivative()
-    first, last = float(times[0]), float(times[-1])
 
-    def at(t: float) -> tuple[Any, Any]:
-        inside = min(max(t, first), last)
-        return value(inside), rate(inside) if first < t < last else 0.0 * rate(inside)
+    def __init__(self, name: str, times: Any, values: Any, shape: tuple[int, ...]) -> None:
+        times = as_numbers(f"{name} times", times)
+        if times.ndim != 1 or times.size < 2 or np.any(np.diff(times) <= 0.0):
+            raise InputError(f"{name}: times must be at least two increasing numbers")
+        values = as_numbers(f"{name} values", values, (times.size, *shape))
+        slopes = np.array(PchipInterpolator(times, values).derivative()(times))
+        slopes[0] = slopes[-1] = 0.0
+        self._value = CubicHermiteSpline(times, values, slopes)
+        self._rate = self._value.derivative()
+        self._first, self._last = float(times[0]), float(times[-1])
 
-    return at
+    def __call__(self, t: float) -> tuple[Any, Any]:
+        inside = min(max(t, self._first), self._last)
+        rate = self._rate(inside)
+        return self._value(inside), rate if self._first < t < self._last else 0.0 * rate
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """t -> rate t, rate."""
+
+    rate: float
+
+    def __call__(self, t: float) -> tuple[Any, Any]:
+        return self.rate * t, self.rate

@@ -159,6 +159,15 @@ class System:
         return full
 
     @property
+    def particle_mass(self) -> Array | None:
+        """(N,) [kg], zero where fixed; None for a consistent mass."""
+        if not self.lumped:
+            return None
+        mass = np.zeros(self.particles)
+        mass[self.free] = self.mass.apply(np.ones(self.size))[::3]
+        return mass
+
+    @property
     def free_bodies(self) -> Array | None:
         """(N,) each particle's body, where nothing holds, turns or damps any; None elsewhere."""
         if not (self.lumped and self.conservative and self.assembly.internal) or self.fixed.size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,11 @@ def takes_time(name: str, function: Any) -> bool:
 
 def of_time(name: str, function: Any) -> Callable[[float, Array], Any]:
     """f(t, x), whichever of f(x) and f(t, x) was given."""
-    return function if takes_time(name, function) else lambda t, x: function(x)
+    return function if takes_time(name, function) else partial(_timeless, function)
+
+
+def _timeless(function: Callable[[Array], Any], t: float, x: Array) -> Any:
+    return function(x)
 
 
 def step_for(x: Array) -> float:

@@ -6,22 +6,18 @@ A claim of the paper gets what was measured here and a verdict, whichever way it
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from ..recording.plots import save_figure
+from ..recording.provenance import as_json, versions
 from .harness import Record
 
 HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds in part", "does not hold", "not tested"
-PACKAGES = ("stiffly", "numpy", "scipy", "numba", "scikit-sundae")
 
 
 @dataclass(frozen=True)
@@ -71,36 +67,13 @@ def save(
         "name": name,
         **(data or {}),
         "records": [asdict(record) for record in records],
-        "versions": versions(),
+        "versions": versions("scikit-sundae"),
     }
     paths[0].write_text(json.dumps(as_json(content), indent=1) + "\n")
     save_figure(figure, paths[1])
     body = [heading or f"# {name}", f"![{name}]({name}.png)", notes, record_table(records)]
     paths[2].write_text("\n\n".join(part for part in body if part) + "\n")
     return paths
-
-
-def as_json(value: Any) -> Any:
-    """Plain lists and numbers; what is not finite becomes null, which JSON can hold."""
-    if isinstance(value, Mapping):
-        return {str(k): as_json(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [as_json(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return value
-
-
-def versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def claim_table(claims: Sequence[Claim]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from ..contracts import Array
@@ -29,12 +30,24 @@ class Run:
     wall_seconds: float = 0.0
 
     def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._facts()})"
+
+    def _facts(self) -> str:
         numerical = float(self.energy.numerical[-1]) if len(self.times) else 0.0
         return (
-            f"Run({self.integrator}, {len(self.times)} frames of shape {self.positions.shape[1:]}, "
+            f"{self.integrator}, {len(self.times)} frames of shape {self.positions.shape[1:]}, "
             f"{self.stats.get('steps', 0)} steps, {self.wall_seconds:.3g} s; "
-            f"numerical {numerical:.3g} of {self.energy.exchanged:.3g} J exchanged)"
+            f"numerical {numerical:.3g} of {self.energy.exchanged:.3g} J exchanged"
         )
+
+    def _repr_html_(self) -> str:
+        """The ledger as a small table, for notebooks."""
+        cells = "".join(
+            f"<tr><td>{escape(name)}</td><td>{start:.4g}</td><td>{end:.4g}</td></tr>"
+            for name, start, end in self.energy.rows()
+        )
+        head = "<tr><th>energy [J]</th><th>start</th><th>end</th></tr>"
+        return f"<div><p>{escape(self._facts())}</p><table>{head}{cells}</table></div>"
 
     def plot_energy(self, path: str | None = None) -> Any:
         """Figure of the ledger over time; written to `path` when given."""

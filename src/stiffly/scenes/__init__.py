@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError, unknown_name
@@ -85,9 +85,15 @@ def entry(name: str) -> Entry:
     )
 
 
-def load(name: str, *, small: bool = False, **parameters: Any) -> Scene:
+def load(name: str | Path, *, small: bool = False, **parameters: Any) -> Scene:
     """The scene of that name; parameters are those of its builder, e.g. vertices=800, and step,
-    duration, integrator, every.  small: the variant that runs in seconds."""
+    duration, integrator, every.  small: the variant that runs in seconds.  Or the scene file (TOML)
+    of that path; parameters are then its keys."""
+    if str(name).endswith(".toml"):
+        from .files import read  # pydantic takes its time
+
+        return read(name, **parameters)
+    name = str(name)
     found = entry(name)
     given = {**found.small, **parameters} if small else parameters
     known = inspect.signature(found.build).parameters
@@ -101,7 +107,7 @@ def load(name: str, *, small: bool = False, **parameters: Any) -> Scene:
     except TypeError as failure:  # a word where a number belongs
         raise InputError(f"{name}: {failure}") from None
     defaults = {key: p.default for key, p in known.items()}
-    return replace(scene, parameters=MappingProxyType({**defaults, **arguments}), **options)
+    return replace(scene, parameters={**defaults, **arguments}, **options)
 
 
 __all__ = ["NAMES", "Entry", "Scene", "entry", "load"]

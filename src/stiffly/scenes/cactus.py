@@ -18,6 +18,7 @@ import numpy as np
 from ..bodies import MomentumDamping, System, Tetrahedra, lumped_mass
 from ..contracts import Array
 from ..meshes import creature
+from ..meshes.checks import require_counts, require_positive
 from .scene import Scene
 
 SUMMARY = "a cactus recovers its shape from random positions, with a little damping"
@@ -29,7 +30,7 @@ PARAMETERS = {
     "damping": "k_d: share of the non-rigid velocity taken after every step",
     "seed": "of the random positions",
 }
-SMALL = {"vertices": 1500}
+SMALL = {"vertices": 1500, "duration": 30 * 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e4, 0.0, 1000.0, 0.5
 K_D = 0.08
 
@@ -38,6 +39,9 @@ def cactus(
     vertices: int = 5261, young: float = YOUNG, damping: float = K_D, seed: int = 0
 ) -> Scene:
     """damping: the paper's k_d, the share of non-rigid velocity taken after every step."""
+    require_counts("cactus", 50, vertices=vertices)
+    require_counts("cactus", 0, seed=seed)
+    require_positive("cactus", young=young)
     mesh = creature(vertices, shape="cactus", height=HEIGHT)
     rest = mesh.positions
     system = System(
@@ -58,6 +62,7 @@ def cactus(
         duration=400 * 0.033,
         integrator="stabilised:projective-midpoint",
         mesh=mesh,
+        note="a cactus made by formulas stands in for the paper's model",
     )
 
 

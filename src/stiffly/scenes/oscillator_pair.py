@@ -103,14 +103,13 @@ class OscillatorPair:
         return first, second
 
     def system(self) -> SecondOrder:
-        ka, kb, w = self.ka, self.kb, self.omega_ext
-        push = ka * self.amplitude
-
-        def force(t: float, x: Array) -> Array:
-            return np.array([push * cos(w * t), 0.0])
-
+        ka, kb = self.ka, self.kb
         K = np.array([[ka + kb, -kb], [-kb, ka + kb]])
-        return SecondOrder(stiffness=K, force=force, jacobian=0, mass=self.mass)
+        return SecondOrder(stiffness=K, force=self.force, jacobian=0, mass=self.mass)
+
+    def force(self, t: float, x: Array) -> Array:
+        """(2,) [N]: the wall that moves pulls at the first mass."""
+        return np.array([self.ka * self.amplitude * cos(self.omega_ext * t), 0.0])
 
 
 def oscillator_pair(

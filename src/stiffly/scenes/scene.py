@@ -16,6 +16,7 @@ class Scene:
 
     x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration, every [s].
     every: between recorded frames; None: about 200 frames in all.
+    rtol, atol: steps chosen by the error instead, `step` the first one tried.
     mesh: the shape to draw, where there is one, with as many vertices as there are particles.
     colliders: shapes (collisions.Plane, Sphere, TriangleMesh, ...) to draw beside it.
     parameters: what it was built with.  note: what a user should know of this build, e.g. which
@@ -33,6 +34,8 @@ class Scene:
     integrator: str = "exprb42"
     mesh: Mesh | None = field(default=None, repr=False)
     every: float | None = None
+    rtol: float | None = None
+    atol: float = 0.0
     colliders: tuple[Any, ...] = field(default=(), repr=False)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""

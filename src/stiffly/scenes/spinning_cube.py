@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import System, Tetrahedra, lumped_mass
-from ..errors import InputError
 from ..meshes import cube
+from ..meshes.checks import require_counts, require_positive
 from .scene import Scene
 
 SUMMARY = "a soft cube spins freely for 5000 steps: energy and angular momentum"
@@ -35,8 +35,8 @@ AXIS = np.array([0.3, 0.2, 1.0])
 
 def spinning_cube(cells: int = 6, young: float = YOUNG, rate: float = RATE) -> Scene:
     """cells along each side; young [Pa]; rate of the spin [rad/s]."""
-    if not (np.isfinite(rate) and rate > 0.0):
-        raise InputError(f"spinning-cube rate = {rate}: it must be positive")
+    require_counts("spinning-cube", 1, cells=cells)
+    require_positive("spinning-cube", young=young, rate=rate)
     mesh = cube(cells)
     x0 = mesh.positions
     mass = lumped_mass(x0, mesh.tets, DENSITY)

@@ -1,0 +1,115 @@
+"""The command line: arguments to function calls, one file per command.
+
+Exit codes: 0 good, 1 a simulation failed (what it recorded is still there), 2 the input is wrong
+(one line says why, nothing is written), 130 interrupted.
+
+Commands import what they need when they run: `stiffly --help` loads none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError, SimulationFailure
+from . import demo, doctor, export, lab, plot, render, resume, run, scene, scenes
+from .follow import Interrupted
+
+INTERRUPTED = 130  # what shells expect after Ctrl-C, and what some versions of typer return
+READER_LEFT = 141  # what shells show for a program whose reader closed the pipe, as in `| head`
+_UsageError: Any = typer.BadParameter.__base__  # click's, wherever this typer keeps click
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+for command in (
+    demo.demo,
+    scenes.scenes,
+    run.run,
+    resume.resume,
+    plot.plot,
+    render.render,
+    export.export,
+    lab.lab,
+    doctor.doctor,
+):
+    app.command()(command)
+app.add_typer(scene.app, name="scene")
+
+
+@app.callback(invoke_without_command=True)
+def stiffly(
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Simulate stiff elastic things with large steps and an account of every joule."""
+    if show_version:
+        from importlib.metadata import version
+
+        print(f"stiffly {version('stiffly')}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    try:
+        code = _code_of(arguments)
+        sys.stdout.flush()
+        return code
+    except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
+        _drop_output()
+        return READER_LEFT
+    except OSError as failure:  # the disk that stdout goes to is full
+        _drop_output()
+        return _stop(f"cannot print the results: {failure.strerror}; make room", 2)
+
+
+def _code_of(arguments: Sequence[str] | None) -> int:
+    try:
+        code = int(app(args=arguments, standalone_mode=False, prog_name="stiffly") or 0)
+        return code if code != INTERRUPTED else _stop("interrupted", code)
+    except _UsageError as failure:
+        return _stop(_with_remedy(failure), 2)
+    except InputError as failure:
+        return _stop(str(failure), 2)
+    except SimulationFailure as failure:
+        return _stop(str(failure), 1)
+    except Interrupted as stopped:
+        return _stop(str(stopped), INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort):
+        return _stop("interrupted", INTERRUPTED)
+    except MemoryError:
+        return _stop("not enough memory for this; take a smaller scene or fewer frames", 1)
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        where = f"{failure.filename}: " if failure.filename else ""
+        return _stop(f"{where}{failure.strerror or failure}; name another file or folder", 2)
+
+
+def _with_remedy(failure: Any) -> str:
+    """What click says of a wrong command line, and where to look it up."""
+    context = getattr(failure, "ctx", None)
+    command = context.command_path if context is not None else "stiffly"
+    text = failure.format_message()
+    return text if text.endswith("?") else f"{text.rstrip('.')}; see {command} --help"
+
+
+def _stop(text: str, code: int) -> int:
+    print(f"error: {' '.join(text.split())}", file=sys.stderr)
+    return code
+
+
+def _drop_output() -> None:
+    """Python would complain once more, when it exits, about what cannot be printed."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())

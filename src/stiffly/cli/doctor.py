@@ -1,0 +1,89 @@
+"""`stiffly doctor`: what this machine has, and how to get what it lacks."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+PACKAGES = ("stiffly", "numpy", "scipy", "numba", "h5py", "pydantic", "matplotlib", "cholespy")
+# extra of the package: (what it is for, modules that must load)
+EXTRAS = {
+    "contact": ("cloth, fibers and meshes against each other", ("ipctk",)),
+    "render": ("stills and films", ("pyvista", "imageio_ffmpeg")),
+    "usd": ("export --to usd", ("pxr.Usd",)),
+    "tets": ("filling surfaces with tetrahedra", ("pytetwild", "pyvista", "fast_simplification")),
+    "molecules": ("PDB and mmCIF files", ("gemmi",)),
+}
+SECONDS = 10  # for nvidia-smi to answer
+
+
+def doctor() -> None:
+    """Check this machine and optional parts.
+
+    Versions, threads, compiled kernels, GPU; what is missing comes with the command that adds it.
+    """
+    from .. import terminal
+
+    with terminal.passing.status("looking around ..."):
+        parts = [(f"stiffly[{extra}]", _state_of(extra), EXTRAS[extra][0]) for extra in EXTRAS]
+        rows = [("python", platform.python_version(), platform.platform()), *_versions()]
+        rows += [_threads(), _kernels(), _gpu()]
+    terminal.show_lines([*rows, *parts])
+
+
+def _versions() -> list[tuple[str, str, str]]:
+    rows = []
+    for package in PACKAGES:
+        try:
+            rows.append((package, version(package), ""))
+        except PackageNotFoundError:
+            rows.append((package, "missing", f"pip install {package}"))
+    return rows
+
+
+def _threads() -> tuple[str, str, str]:
+    from numba import get_num_threads
+
+    names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    given = ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ)
+    note = f"{os.cpu_count()} processors" + (f"; {given}" if given else "")
+    return "threads", f"{get_num_threads()}", note
+
+
+def _kernels() -> tuple[str, str, str]:
+    from ..kernels.cpu import compiled
+
+    folder = compiled._folder()
+    if compiled.cold():
+        return "kernel cache", "cold", f"{folder}: the first run compiles, up to half a minute"
+    return "kernel cache", f"warm, {len(list(folder.glob('*.nbi')))} kernels", str(folder)
+
+
+def _gpu() -> tuple[str, str, str]:
+    """A driver that answers; this version computes on the CPU in any case."""
+    note = "not used: this version computes on the CPU"
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return "GPU", "none", note
+    command = [tool, "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "GPU", "none", note
+    return "GPU", f"found: {', '.join(answer.splitlines())}" if answer else "none", note
+
+
+def _state_of(extra: str) -> str:
+    """'ok', or the command that adds what is missing: loading finds broken packages too."""
+    for module in EXTRAS[extra][1]:
+        try:
+            import_module(module)
+        except (ImportError, OSError):  # OSError: a library of the system is missing
+            return f'pip install "stiffly[{extra}]"'
+    return "ok"

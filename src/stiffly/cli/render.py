@@ -1,0 +1,49 @@
+"""`stiffly render DIR`: stills and films."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .folders import check_folder, file_name, open_run
+from .inputs import check_choice, check_positive, picture_size
+
+COLORS = ("speed", "strain", "none")
+
+
+def render(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]"),
+    ] = None,
+    color: Annotated[str, typer.Option(metavar="speed|strain|none", help="What shows.")] = "speed",
+    frame: Annotated[
+        int | None, typer.Option(metavar="N", help="One frame as PNG; -1 is the last.")
+    ] = None,
+    size: Annotated[str, typer.Option(metavar="WxH", help="In pixels.")] = "1280x720",
+    fps: Annotated[float, typer.Option(metavar="N", help="Pictures per second of film.")] = 30.0,
+) -> None:
+    """Draw a run as a film or a still.
+
+    An MP4 of all frames, or one frame as PNG.
+    """
+    from .. import terminal
+
+    check_choice("--color", color, COLORS)
+    pixels = picture_size(size)
+    check_positive("--fps", fps, "30")
+    recording = open_run(folder)
+    path = out or folder / (
+        f"{file_name(recording.name)}.mp4" if frame is None else f"frame-{frame}.png"
+    )
+    check_folder(path.parent)
+    from ..recording.render import render as draw
+
+    with terminal.notices(), terminal.counting_bar("render") as progress:
+        written = draw(
+            recording, path, color=color, frame=frame, size=pixels, fps=fps, progress=progress
+        )
+    terminal.show_files([written])

@@ -1,0 +1,182 @@
+"""What exports and pictures read of a recording: surface, lines, and every frame's positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...contracts import Array
+from ...errors import InputError
+from ...meshes.mesh import tet_surface
+from ...meshes.topology import components
+
+ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
+LARGEST = float(np.finfo(np.float32).max)  # what most formats can hold [m]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A body in motion.  Frames are read one at a time: a recording may not fit into memory.
+
+    times (frames,) [s]; positions, velocities: (frames, N, 3) arrays or HDF5 datasets, velocities
+    None where none were kept.  rest (N, 3).  triangles (s, 3): the surface, all N vertices kept;
+    lines (m, 2): edges that lie outside of it, such as those of ropes and hair.
+    """
+
+    name: str
+    times: Array
+    positions: Any
+    velocities: Any
+    rest: Array
+    triangles: np.ndarray
+    lines: np.ndarray
+    colliders: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def only_points(self) -> bool:
+        """Neither surface nor lines: particles are all there is to see."""
+        return not len(self.triangles) and not len(self.lines)
+
+    def frame(self, i: int) -> Array:
+        """Positions (N, 3) of frame i, in the precision they were recorded in."""
+        return np.ascontiguousarray(self.positions[i])
+
+    def velocity(self, i: int) -> Array | None:
+        return None if self.velocities is None else np.ascontiguousarray(self.velocities[i])
+
+    def frames(self, progress: Any = None) -> Iterator[tuple[int, Array, Array | None]]:
+        """(i, positions, velocities) as float32; InputError where a frame does not fit into it.
+
+        progress(done, total) is called after every frame.
+        """
+        for i in range(len(self)):
+            yield i, self._single(i, self.frame(i)), self._single(i, self.velocity(i))
+            if progress is not None:
+                progress(i + 1, len(self))
+
+    def _single(self, i: int, values: Any) -> Any:
+        if values is None:
+            return None
+        if not np.all(np.abs(values) <= LARGEST):  # also false for NaN
+            raise InputError(
+                f"frame {i} (t = {self.times[i]:.4g} s) holds numbers that are not finite or too "
+                "large: the motion exploded; export to npz, or simulate with a smaller step"
+            )
+        return values.astype(np.float32, copy=False)
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """Lowest and highest coordinates (3,) over all frames, as far as they are finite."""
+        low, high = np.full(3, np.inf), np.full(3, -np.inf)
+        for i in range(len(self)):
+            x = self.frame(i)
+            x = x[np.all(np.isfinite(x), axis=1)]
+            if len(x):
+                low, high = np.minimum(low, x.min(axis=0)), np.maximum(high, x.max(axis=0))
+        return (low, high) if np.all(np.isfinite(low)) else (np.zeros(3), np.ones(3))
+
+
+def motion(recording: Any) -> Motion:
+    """The motion in a recording, or in anything with its attributes (a run and a mesh)."""
+    positions = recording.positions
+    if len(positions.shape) != 3 or positions.shape[2] != 3:
+        raise InputError(
+            f"frames of shape {tuple(positions.shape[1:])} are not positions in space: export to "
+            "npz, or plot the energies"
+        )
+    count = min(len(recording.times), len(positions))
+    if count == 0:
+        raise InputError("the recording holds no frame yet: resume it, or run it again")
+    mesh = getattr(recording, "mesh", None)
+    if mesh is not None and len(mesh.positions) != positions.shape[1]:
+        raise InputError(
+            f"the mesh has {len(mesh.positions)} vertices and the frames {positions.shape[1]}: "
+            "they must be the same particles"
+        )
+    velocities = getattr(recording, "velocities", None)
+    kept = velocities is not None and velocities.shape == positions.shape
+    triangles, lines = _elements(mesh)
+    return Motion(
+        name=str(getattr(recording, "name", "") or "recording"),
+        times=np.asarray(recording.times)[:count],
+        positions=positions,
+        velocities=velocities if kept else None,
+        rest=np.asarray(positions[0] if mesh is None else mesh.positions, dtype=np.float64),
+        triangles=triangles,
+        lines=lines,
+        colliders=tuple(getattr(recording, "colliders", ())),
+    )
+
+
+def _elements(mesh: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Surface triangles, and the lines that stick out of it.
+
+    Most edges of a cloth or a solid are springs inside it, which nobody wants to see; nor the
+    diagonals of fibers, where the edges along them are named.
+    """
+    if mesh is None:
+        return np.empty((0, 3), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
+    triangles = mesh.triangles if len(mesh.triangles) else tet_surface(mesh.tets)
+    covered = np.zeros(len(mesh.positions), dtype=bool)
+    covered[triangles] = True
+    covered[mesh.tets] = True
+    edges = mesh.edges[mesh.edge_groups[ALONG]] if ALONG in mesh.edge_groups else mesh.edges
+    hidden = covered | _inside(covered, mesh.edges)
+    return np.asarray(triangles), edges[~hidden[edges].all(axis=1)]
+
+
+def _inside(covered: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Mask (N,): particles inside a surface, where springs fill it without tets.
+
+    A connected piece of particles without triangles is inside if it has more edges to the surface
+    than particles; a rope tied to a cloth has fewer.
+    """
+    loose = ~covered[edges].any(axis=1)
+    piece = components(len(covered), edges[loose])
+    crossing = edges[covered[edges].sum(axis=1) == 1]
+    inner = crossing[~covered[crossing]]
+    ties = np.bincount(piece[inner], minlength=piece.max() + 1)
+    return ~covered & (ties > np.bincount(piece))[piece]
+
+
+def chains(lines: np.ndarray) -> list[np.ndarray]:
+    """Lines (m, 2) as polylines, each an array of vertices: from one end or fork to the next.
+
+    Every line belongs to exactly one of them; a closed ring begins and ends at the same vertex.
+    """
+    neighbours: dict[int, list[int]] = {}
+    for a, b in lines.tolist():
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    left = {key: set(others) for key, others in neighbours.items()}
+    found = []
+    ends = [v for v, others in neighbours.items() if len(others) != 2]
+    for start in sorted(ends) + sorted(neighbours):  # then rings, which have no end
+        while left[start]:
+            found.append(_walk(start, left, neighbours))
+    return found
+
+
+def _walk(start: int, left: dict[int, set[int]], neighbours: dict[int, list[int]]) -> np.ndarray:
+    path: list[int] = [start]
+    while left[path[-1]]:
+        here = path[-1]
+        there = min(left[here])
+        left[here].discard(there)
+        left[there].discard(here)
+        path.append(there)
+        if len(neighbours[there]) != 2:
+            break
+    return np.array(path)
+
+
+def typical_interval(times: Sequence[float] | Array) -> float:
+    """Seconds between frames: the median, since the last interval may be shorter; 1 for one."""
+    return float(np.median(np.diff(times))) if len(times) > 1 else 1.0

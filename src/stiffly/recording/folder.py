@@ -1,0 +1,131 @@
+"""The folder of a run: what lies in it, what may be replaced, and who may write to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+
+RECORDING, SUMMARY = "recording.vtkhdf", "summary.json"
+CHECKPOINT, SCENE = "checkpoint.pickle", "scene.toml"
+FILES = (RECORDING, SUMMARY, CHECKPOINT, SCENE)
+UNFINISHED = tuple(f"{name}.part" for name in FILES)  # left behind by a kill at the wrong moment
+ELSEWHERE = "name another folder"
+
+
+def check(out: Any, force: bool) -> Path:
+    """A run may be written to `out`: an empty or missing folder, or, with force, an earlier run.
+
+    Nothing is written yet.
+    """
+    folder = Path(out)
+    nearest = next(p for p in (folder, *folder.absolute().parents) if os.path.lexists(p))
+    if not nearest.is_dir():
+        raise InputError(f"out {folder}: {nearest} is a file; name a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"out {folder}: {nearest} cannot be written to; {ELSEWHERE}")
+    if nearest == folder and any(folder.iterdir()):
+        if not force:
+            raise InputError(
+                f"out {folder} is not empty: {ELSEWHERE}, or replace its run: force=True, --force"
+            )
+        if not holds_run(folder):
+            raise InputError(f"out {folder} holds no run that force could replace: {ELSEWHERE}")
+    return folder
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """The disk has room for a file of that many bytes; what will be replaced counts as free."""
+    nearest = next(p for p in (folder, *folder.absolute().parents) if p.is_dir())
+    free = shutil.disk_usage(nearest).free
+    free += sum(p.stat().st_blocks * 512 for p in map(folder.joinpath, FILES) if p.is_file())
+    if needed > free:
+        raise InputError(
+            f"out {folder}: the recording needs {_size(needed)}, but only {_size(free)} are free: "
+            "record fewer frames (every), leave velocities out, or name another disk"
+        )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def holds_run(folder: Path) -> bool:
+    """An earlier run of ours, or what is left of one that never began."""
+    names = {path.name for path in folder.iterdir()}
+    if RECORDING in names:
+        from .layout import open_file
+
+        try:
+            open_file(folder / RECORDING).close()
+        except InputError:
+            return False
+        return True
+    return bool(names) and names <= {*FILES, *UNFINISHED}
+
+
+def clear(folder: Path) -> None:
+    """Removes what runs write, and nothing else."""
+    for name in (*FILES, *UNFINISHED):
+        (folder / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def unread(file: int, patience: float = 0.0) -> Iterator[bool]:
+    """True while nobody has the file open with HDF5's own lock; nobody can open it then either."""
+    try:
+        import fcntl
+    except ImportError:
+        yield True
+        return
+    alone, deadline = False, time.monotonic() + patience
+    while not alone:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except OSError:
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(0.01)
+    try:
+        yield alone
+    finally:
+        if alone:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+class Lock:
+    """Only one process writes to a folder; a killed one lets go by itself.
+
+    The folder is locked, not the file: readers of HDF5 files take locks of their own.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._handle: int | None = None
+        try:
+            import fcntl
+        except ImportError:  # no such locks on this system
+            return
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise InputError(
+                f"{folder} is being written by another process: wait for it, or stop it first"
+            ) from None
+        except OSError:  # file systems without locks
+            os.close(handle)
+            return
+        self._handle = handle
+
+    def release(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None

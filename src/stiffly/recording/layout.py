@@ -1,0 +1,259 @@
+"""The HDF5 file of a recording: laid out once at its full size, then only known bytes change.
+
+All frame times are known before a run, so every dataset gets its full length at once, contiguous
+and in HDF5's earliest format, which has no checksums and no marks of being open.  Afterwards the
+HDF5 library is not needed to write: frames are bytes at known places, and at the end of each the
+counter /stiffly/frames says that they are there.  A run that is killed leaves a valid file, and
+others can read it meanwhile.
+
+    /VTKHDF           what ParaView reads: Points (frames * N, 3), PointData/velocity, cells once,
+                      Steps (NSteps, Values = times [s], where each frame begins)
+    /stiffly          frames (the counter), times of all frames to come [s], table (frames, columns)
+                      of numbers, columns (their names), mesh, colliders, provenance (JSON)
+
+vtkHDFReader (9.7) copies all of Values into memory for NSteps numbers, so Values may never be
+longer than NSteps says.  There are two copies of Steps: the idle one is brought up to date, NSteps
+and the length of Values in its header, and then one byte of the soft link VTKHDF/Steps turns to it.
+The reader opens a file once for NSteps and a moment later once more for Values, about 50 us of
+which nobody can see.  So ParaView is told of new frames rarely, and never while it has the file
+open; one opening of a growing file in some 100,000 could still go wrong.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..contracts import Array, Work
+from ..errors import InputError
+from ..meshes import Mesh
+
+FORMAT = 1
+SPARE = 40  # columns for what steps say about themselves: their names are not known before
+NAME = 64  # bytes of a column's name
+METADATA = 1 << 18  # bytes at the beginning of the file that hold all of HDF5's own structures
+STEPS = b"/stiffly/steps-"  # and 0 or 1
+MARKS = (0x6D61726B00C0FFEE, 0x6D61726B01C0FFEE)  # put into NSteps, to find where it lies
+RANK_ONE = struct.pack("<BBBB4x", 1, 1, 1, 0)  # a dataspace in HDF5's earliest format
+VERTEX, LINE, TRIANGLE, TET = 1, 3, 5, 10  # VTK's numbers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a file has to hold: frames at times (F,) [s], of shape (N, 3), or (n,) for SecondOrder.
+
+    energies: names of the parts; contents: further datasets of /stiffly, by path.
+    """
+
+    times: Array
+    shape: tuple[int, ...]
+    dtype: str
+    velocities: bool
+    energies: tuple[str, ...]
+    mesh: Mesh | None
+    contents: dict[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the table's columns that are known before the run."""
+        sums = ("added", "dissipated", "wall_seconds", "largest_step", "smallest_step", "steps")
+        return [*sums, *Work._fields, *(f"energy {part}" for part in self.energies)]
+
+    @property
+    def bytes(self) -> int:
+        """About the size of the file."""
+        frame = 3 * self.shape[0] * np.dtype(self.dtype).itemsize * (2 if self.velocities else 1)
+        frame += 8 * (len(self.columns) + SPARE + 8)
+        mesh = self.mesh
+        rows = () if mesh is None else (mesh.positions, mesh.edges, mesh.tets, mesh.triangles)
+        return len(self.times) * frame + 2 * METADATA + 2 * sum(a.nbytes for a in rows)
+
+
+class Places(NamedTuple):
+    """Where the bytes are.  counts, lengths: of NSteps and of Values' length, in both copies."""
+
+    points: int
+    velocity: int | None
+    table: int
+    columns: int
+    frames: int
+    counts: tuple[int, int]
+    lengths: tuple[int, int]
+    link: int
+
+
+def create(path: Path, plan: Plan) -> None:
+    """The file with all frames still to come."""
+    import h5py
+
+    options = {"libver": "earliest", "locking": False, "meta_block_size": METADATA}
+    with h5py.File(path, "w", alignment_threshold=1, alignment_interval=8, **options) as file:
+        own, vtk = file.create_group("stiffly"), file.create_group("VTKHDF")
+        own.attrs["format"] = FORMAT
+        own.attrs["coordinates"] = len(plan.shape) == 1
+        own.attrs.create("places", np.zeros(5, dtype=np.int64))
+        vtk.attrs.create("Version", np.array([2, 0]))
+        kind = b"UnstructuredGrid"
+        vtk.attrs.create("Type", kind, dtype=h5py.string_dtype("ascii", len(kind)))
+        _add_steps(own, vtk, plan)
+        _add_cells(vtk, plan)
+        _add_frames(own, vtk, plan)
+        for name, value in plan.contents.items():
+            own[name] = value
+        if plan.mesh is not None:
+            _add_mesh(own.create_group("mesh"), plan.mesh)
+        file.flush()
+        own.attrs.modify("places", _find(path, own, len(plan.times)))
+
+
+def _add_steps(own: Any, vtk: Any, plan: Plan) -> None:
+    """Both copies of Steps share what never changes."""
+    from h5py import SoftLink
+
+    count = len(plan.times)
+    first = np.arange(count, dtype=np.int64) * plan.shape[0]
+    none = np.zeros(count, dtype=np.int64)
+    for copy, mark in zip("01", MARKS, strict=True):
+        steps = own.create_group(f"steps-{copy}")
+        steps.attrs.create("NSteps", np.int64(mark))
+        steps["Values"] = np.asarray(plan.times, dtype=np.float64)
+    other = steps
+    steps = own["steps-0"]
+    steps["PartOffsets"], steps["NumberOfParts"] = none, none + 1
+    steps["PointOffsets"] = first
+    steps["CellOffsets"], steps["ConnectivityIdOffsets"] = none[:, None], none[:, None]
+    if plan.velocities:
+        steps.create_group("PointDataOffsets")["velocity"] = first
+    for name in steps:
+        if name != "Values":
+            other[name] = steps[name]
+    vtk["Steps"] = SoftLink((STEPS + b"0").decode())
+
+
+def _add_cells(vtk: Any, plan: Plan) -> None:
+    kind, rows = _cells(plan)
+    count = len(rows)
+    vtk["NumberOfPoints"] = np.array([plan.shape[0]])
+    vtk["NumberOfCells"] = np.array([count])
+    vtk["NumberOfConnectivityIds"] = np.array([rows.size])
+    vtk["Types"] = np.full(count, kind, dtype=np.uint8)
+    vtk["Connectivity"] = np.ascontiguousarray(rows, dtype=np.int64).ravel()
+    vtk["Offsets"] = np.arange(count + 1) * rows.shape[1]
+
+
+def _cells(plan: Plan) -> tuple[int, np.ndarray]:
+    """VTK's cell type and the rows (cells, corners); particles where nothing is known of them."""
+    mesh, points = plan.mesh, np.arange(plan.shape[0])
+    if mesh is not None:
+        for kind, rows in ((TET, mesh.tets), (TRIANGLE, mesh.triangles), (LINE, mesh.edges)):
+            if len(rows):
+                return kind, rows
+    if len(plan.shape) == 1 and len(points) > 1:  # the graph of the coordinates
+        return LINE, np.stack([points[:-1], points[1:]], axis=1)
+    return VERTEX, points[:, None]
+
+
+def _add_frames(own: Any, vtk: Any, plan: Plan) -> None:
+    count, points = len(plan.times), plan.shape[0]
+    known = [name.encode() for name in plan.columns]
+    columns = np.zeros(len(known) + SPARE, dtype=f"S{NAME}")
+    columns[: len(known)] = known
+    own["frames"] = np.int64(0)
+    own["times"] = np.asarray(plan.times, dtype=np.float64)
+    own["columns"] = columns
+    _reserve(own, "table", (count, len(columns)), "float64")
+    fields = vtk.create_group("PointData")
+    _reserve(vtk, "Points", (count * points, 3), plan.dtype)
+    if plan.velocities:
+        _reserve(fields, "velocity", (count * points, 3), plan.dtype)
+
+
+def _reserve(group: Any, name: str, shape: tuple[int, ...], dtype: str) -> None:
+    """A dataset that has its place in the file, but nothing written into it."""
+    from h5py import h5d, h5p, h5s, h5t  # type: ignore[attr-defined]  # no stubs
+
+    how = h5p.create(h5p.DATASET_CREATE)
+    how.set_layout(h5d.CONTIGUOUS)
+    how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+    how.set_fill_time(h5d.FILL_TIME_NEVER)
+    kind = h5t.py_create(np.dtype(dtype).newbyteorder("<"))
+    h5d.create(group.id, name.encode(), kind, h5s.create_simple(shape), how)
+
+
+def _add_mesh(group: Any, mesh: Mesh) -> None:
+    for name in ("positions", "edges", "tets", "triangles"):
+        group[name] = getattr(mesh, name)
+    for name in ("edge_groups", "vertex_sets"):
+        rows = group.create_group(name)
+        for key, value in getattr(mesh, name).items():
+            rows[key] = value
+
+
+# ------------------------------------------------------------------ places
+
+
+def _find(path: Path, own: Any, count: int) -> np.ndarray:
+    """Offsets of both NSteps, of both lengths of Values, and of the link's last letter."""
+    from h5py import h5o  # type: ignore[attr-defined]  # no stubs
+
+    with open(path, "rb") as file:
+        head = file.read(2 * METADATA)
+    places = [_only(head, struct.pack("<q", mark)) for mark in MARKS]
+    for copy in "01":
+        begin = h5o.get_info(own[f"steps-{copy}"]["Values"].id).addr
+        space = RANK_ONE + struct.pack("<QQ", count, count)  # length, and most it can have
+        places.append(begin + _only(head[begin : begin + 256], space) + len(RANK_ONE))
+    places.append(_only(head, STEPS + b"0\0") + len(STEPS))
+    return np.array(places, dtype=np.int64)
+
+
+def _only(head: bytes, wanted: bytes) -> int:
+    if head.count(wanted) != 1:
+        raise RuntimeError("this version of HDF5 lays files out in a way that is not known here")
+    return head.index(wanted)
+
+
+def find(file: Any) -> Places:
+    """Places in an open h5py file of ours."""
+    own, vtk = file["stiffly"], file["VTKHDF"]
+    a, b, c, d, link = map(int, own.attrs["places"])
+    velocity = vtk["PointData"].get("velocity")
+    points, table, columns, frames = (
+        data.id.get_offset()
+        for data in (vtk["Points"], own["table"], own["columns"], own["frames"])
+    )
+    return Places(
+        points,
+        None if velocity is None else velocity.id.get_offset(),
+        table,
+        columns,
+        frames,
+        (a, b),
+        (c, d),
+        link,
+    )
+
+
+def open_file(path: Path) -> Any:
+    """An h5py file to read, also while another process writes it; InputError if not ours."""
+    import h5py
+
+    try:
+        file = h5py.File(path, "r", locking=False)
+    except FileNotFoundError:
+        raise InputError(
+            f"{path.parent} holds no recording: name the folder that a run was written to"
+        ) from None
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read: {problem}") from None
+    if "stiffly" not in file or "VTKHDF" not in file:
+        file.close()
+        raise InputError(f"{path} was not written by stiffly: name the folder of a run")
+    if file["stiffly"].attrs["format"] != FORMAT:
+        file.close()
+        raise InputError(f"{path} was written by a newer stiffly: update, then read it again")
+    return file

@@ -1,0 +1,295 @@
+"""Pictures and films of a run: shaded, with colliders, a floor, and a scale for the colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from .exports.colliders import solids
+from .exports.frames import Motion, motion, typical_interval
+from .exports.writing import replacing
+from .plots.style import describe
+from .render_colors import coloring
+from .render_labels import BAR, Words, draw_bar, join, letters, write_words
+from .render_stage import Stage, library
+from .render_view import look_at, points_of, sampled
+
+SHORTEST = 2.0  # seconds: a film of less is slowed down
+SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
+NARROWEST = 30  # pixels of a panel
+MOST_PIXELS = 7680 * 4320
+LARGER = 3.0  # colliders up to this many times the body's size are brought into the picture
+
+Progress = Callable[[int, int], None]  # pictures done, pictures in all
+
+
+def render(
+    recording: Any,
+    out: str | Path,
+    *,
+    color: str = "speed",
+    frame: int | None = None,
+    size: tuple[int, int] = (1280, 720),
+    fps: float = 30,
+    speed: float | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
+
+    color: "speed", "strain" (mean elongation of the edges at a vertex) or "none".
+    frame: number of the frame, counted from the end where negative; a .png without: the last.
+    size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
+    as often as needed.  speed: of the film against the motion; default 1, and slower where the
+    whole motion takes less than two seconds.  What exists is replaced.
+    """
+    return side_by_side(
+        [recording], out, color=color, frame=frame, size=size, fps=fps, speed=speed,
+        progress=progress,
+    )  # fmt: skip
+
+
+def side_by_side(
+    recordings: Sequence[Any],
+    out: str | Path,
+    *,
+    labels: Sequence[str] | None = None,
+    color: str = "speed",
+    frame: int | None = None,
+    size: tuple[int, int] = (1280, 720),
+    fps: float = 30,
+    speed: float | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Runs next to each other in one film or still: same time, same camera, same colour scale.
+
+    labels: one for each; default: the method and its step.  A run that stopped early stays at its
+    last frame, and its time says so.  frame: of the run with most frames.  The rest as in `render`.
+    """
+    path, still = _checked(out, frame, size, fps, speed)
+    studio = Studio(recordings, color, size, labels)
+    try:
+        longest = max(studio.motions, key=len)
+        with replacing(path, force=True) as partial:
+            if still:
+                number = _frame_number(longest, frame)
+                _save(studio.picture(float(longest.times[number])), partial)
+            else:
+                _film(studio, partial, schedule(longest.times, fps, speed), fps, progress)
+    finally:
+        studio.close()
+    return path
+
+
+def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 320)) -> Path:
+    """A small still without words, from where the body is deformed or has moved the most."""
+    target, _ = _checked(path, 0, size, 30, None)
+    shown = motion(recording)
+    number = _telling(shown)
+    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1])
+    stage = Stage(shown, None, view, size)
+    try:
+        with replacing(target, force=True) as partial:
+            _save(stage.picture(number), partial)
+    finally:
+        stage.close()
+    return target
+
+
+class Studio:
+    """The panels of a picture, one for each run."""
+
+    def __init__(
+        self, recordings: Sequence[Any], color: str, size: tuple[int, int], labels: Any
+    ) -> None:
+        library()
+        if not recordings:
+            raise InputError("there is nothing to draw: give at least one recording")
+        if labels is not None and len(labels) != len(recordings):
+            raise InputError(f"{len(labels)} labels for {len(recordings)} runs: give one for each")
+        self.motions = [motion(recording) for recording in recordings]
+        self.colorings = coloring(list(recordings), self.motions, color)
+        self._titles = [_title(r, len(recordings) > 1) for r in recordings]
+        if labels is not None:
+            self._titles = [(label, "") for label in labels]
+        # a single picture has room for the scale beside the body; several get a strip of their own
+        bar = round(BAR * letters(size)) if self.colorings[0] is not None else 0
+        self._size, self._strip = size, bar if len(recordings) > 1 else 0
+        edges = np.linspace(0, size[0] - self._strip, len(recordings) + 1).round().astype(int)
+        narrow = int(np.diff(edges).min())
+        if len(recordings) > 1 and narrow < NARROWEST:  # VTK aborts on a picture of no width
+            count = len(recordings)
+            raise InputError(
+                f"size {size[0]} x {size[1]} is too narrow for {count} runs: give {200 * count} "
+                "pixels or more"
+            )
+        points = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
+        free = (bar - self._strip) / narrow
+        view = look_at(points, narrow / size[1], words=True, bar=free)
+        self._stages = [
+            Stage(m, c, view, (int(width), size[1]))
+            for m, c, width in zip(self.motions, self.colorings, np.diff(edges), strict=True)
+        ]
+        self.note = ""
+
+    def picture(self, t: float) -> np.ndarray:
+        """All panels at time t [s], each at the frame nearest to it."""
+        panels = []
+        for stage, shown, title in zip(self._stages, self.motions, self._titles, strict=True):
+            number = int(np.abs(shown.times - t).argmin())
+            corner = _clock(float(shown.times[number]), float(shown.times[-1]))
+            stopped = t > shown.times[-1] + 1.5 * typical_interval(shown.times)
+            words = Words(*title, corner, "stopped here" if stopped else self.note)
+            panels.append(write_words(stage.picture(number), words, letters(self._size)))
+        joined, scale = join(panels, self._strip), self.colorings[0]
+        return joined if scale is None else draw_bar(joined, scale)
+
+    def close(self) -> None:
+        for stage in self._stages:
+            stage.close()
+
+
+# ------------------------------------------------------------------ time
+
+
+class Schedule(NamedTuple):
+    """times (k,) [s] of the pictures to take, `rate` of them per second of film; speed."""
+
+    times: Array
+    rate: float
+    speed: float
+
+
+def schedule(times: Array, fps: float, speed: float | None = None) -> Schedule:
+    """Every recorded frame once where they are sparse, else one for every picture of the film."""
+    duration = float(times[-1] - times[0])
+    if speed is None:
+        speed = 1.0 if duration >= SHORTEST or duration == 0.0 else _slow(duration / SLOWED_TO)
+    interval = typical_interval(times)
+    if interval >= speed / fps:
+        return Schedule(times, speed / interval, speed)
+    count = int(duration * fps / speed * (1.0 + 1e-9)) + 1
+    return Schedule(times[0] + np.arange(count) * speed / fps, float(fps), speed)
+
+
+def _slow(speed: float) -> float:
+    """The nearest of 1, 2 or 5 over a power of ten that is not faster."""
+    power = 10.0 ** np.floor(np.log10(speed))
+    return float(power * max(k for k in (1.0, 2.0, 5.0) if k * power <= speed * (1.0 + 1e-9)))
+
+
+def _clock(t: float, end: float) -> str:
+    """'t = 1.25 s', with as many digits as the run needs."""
+    if end < 0.1:
+        scale, name = (1e3, "ms") if end >= 1e-4 else (1e6, "µs")
+        t, end = t * scale, end * scale
+    else:
+        name = "s"
+    digits = 2 if end >= 1.0 else 3
+    return f"t = {t:.{digits}f} {name}"
+
+
+def _film(
+    studio: Studio, path: Path, plan: Schedule, fps: float, progress: Progress | None
+) -> None:
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise InputError('films need imageio-ffmpeg: pip install "stiffly[render]"') from None
+    if plan.speed != 1.0:
+        slower = plan.speed < 1.0
+        studio.note = f"{1.0 / plan.speed:g}x slowed down" if slower else f"{plan.speed:g}x speed"
+    shape = _even(studio.picture(float(plan.times[0]))).shape
+    options: dict[str, Any] = {
+        "fps": plan.rate,
+        "codec": "libx264",
+        "quality": None,  # given below
+        "macro_block_size": 2,
+        "output_params": ["-crf", "18", "-r", f"{fps:g}", "-movflags", "+faststart"],
+    }
+    writer = imageio_ffmpeg.write_frames(str(path), (shape[1], shape[0]), **options)
+    writer.send(None)
+    try:
+        for k, t in enumerate(plan.times):
+            writer.send(np.ascontiguousarray(_even(studio.picture(float(t)))))
+            if progress is not None:
+                progress(k + 1, len(plan.times))
+    finally:
+        writer.close()
+
+
+def _even(pixels: np.ndarray) -> np.ndarray:
+    """Players ask for even sides: the last row or column is left out if there is an odd one."""
+    return pixels[: pixels.shape[0] // 2 * 2, : pixels.shape[1] // 2 * 2]
+
+
+# ------------------------------------------------------------------ what is asked, what is shown
+
+
+def _checked(
+    out: str | Path, frame: int | None, size: Any, fps: float, speed: float | None
+) -> tuple[Path, bool]:
+    """The path, and whether a still is asked for."""
+    path = Path(out)
+    still = frame is not None or path.suffix.lower() == ".png"
+    wanted = ".png" if still else ".mp4"
+    if path.suffix.lower() != wanted:
+        kind = "a still" if still else "a film"
+        raise InputError(f"cannot draw {path}: {kind} is written to a file that ends in {wanted}")
+    width, height = size
+    if min(width, height) < 16 or width * height > MOST_PIXELS:
+        raise InputError(f"size {width} x {height}: give pixels, such as (1280, 720)")
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise InputError(f"fps must be positive, got {fps}: try 30")
+    if speed is not None and not (np.isfinite(speed) and speed > 0.0):
+        raise InputError(f"speed must be positive, got {speed}: 1 is real time")
+    return path, still
+
+
+def _frame_number(shown: Motion, frame: int | None) -> int:
+    count = len(shown)
+    number = count - 1 if frame is None else frame + count if frame < 0 else frame
+    if not 0 <= number < count:
+        raise InputError(f"frame {frame} is not there: the recording has frames 0 to {count - 1}")
+    return number
+
+
+def _save(pixels: np.ndarray, path: Path) -> None:
+    from PIL import Image
+
+    Image.fromarray(pixels).save(path, optimize=True)
+
+
+def _title(recording: Any, several: bool) -> tuple[str, str]:
+    name = str(getattr(recording, "name", "") or "")
+    method = describe(recording)
+    return (method, "") if several or not name else (name, method)
+
+
+def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
+    """Points of the body, and of colliders that are not much larger than its motion."""
+    points = points_of(shown, frames)
+    low, high = points.min(axis=0), points.max(axis=0)
+    extent = float(np.linalg.norm(high - low))
+    found = [points]
+    for solid in solids(shown.colliders, low, high):
+        if solid.flat:
+            continue
+        at = np.concatenate(
+            [solid.at(float(shown.times[i])) for i in frames[:: 1 + len(frames) // 8]]
+        )
+        if np.linalg.norm(np.ptp(at, axis=0)) <= LARGER * extent:
+            found.append(at)
+    return np.concatenate(found)
+
+
+def _telling(shown: Motion) -> int:
+    """The frame farthest from the start, each compared about its own centre."""
+    frames = sampled(shown)
+    start = shown.frame(0) - shown.frame(0).mean(axis=0)
+    moved = [np.abs(x - x.mean(axis=0) - start).max() for x in map(shown.frame, map(int, frames))]
+    return int(frames[int(np.argmax(moved))])

@@ -1,0 +1,162 @@
+"""The body as VTK draws it: surface, lines and particles that follow the frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ..contracts import Array
+from ..meshes.topology import components
+from .exports.frames import Motion
+from .render_colors import CLAY
+
+SHARP = 40.0  # degrees between triangles of the rest shape: from there on an edge stays an edge
+FEW = 12  # particles: then they are drawn as balls, like the weights of a pendulum
+ROUND = 4000  # lines: more are too thin to look round, and round ones cost seven times as much
+SHADE = (0.80, 0.81, 0.83)  # of the shadow: opaque, since what overlaps must not darken twice
+MATERIAL = {"ambient": 0.32, "diffuse": 0.8, "specular": 0.18, "specular_power": 25.0}
+
+
+class Body:
+    """What moves; flat: its shadow, in one colour and without light."""
+
+    def __init__(
+        self, pv: Any, plotter: Any, motion: Motion, height: int, flat: bool = False
+    ) -> None:
+        """height: of the picture [pixels], for the thickness of lines."""
+        self._parts = []
+        look: dict[str, Any] = {"color": SHADE, "lighting": False} if flat else dict(MATERIAL)
+        if len(motion.triangles):
+            self._parts.append(_Surface(pv, plotter, motion, look, flat))
+        if len(motion.lines):
+            self._parts.append(_Lines(pv, plotter, motion, look, flat, height))
+        if motion.only_points or (not len(motion.triangles) and len(motion.rest) <= FEW):
+            self._parts.append(_Particles(pv, plotter, motion, look, flat, height))
+
+    def place(self, x: Array, colors: Array | None) -> None:
+        """Positions (N, 3) and colours (N, 3) uint8 of all vertices."""
+        for part in self._parts:
+            part.place(x, colors)
+
+
+class _Part:
+    """A piece of geometry whose points are the particles `which`."""
+
+    def __init__(self, mesh: Any, which: np.ndarray, flat: bool) -> None:
+        self.mesh, self.which, self.flat = mesh, which, flat
+        if not flat:
+            mesh.point_data["rgb"] = np.tile(CLAY, (len(which), 1))
+
+    def look(self, look: dict[str, Any]) -> dict[str, Any]:
+        return look if self.flat else {**look, "scalars": "rgb", "rgb": True}
+
+    def place(self, x: Array, colors: Array | None) -> None:
+        self.mesh.points = np.asarray(x[self.which], dtype=np.float32)
+        if colors is not None and not self.flat:
+            self.mesh.point_data["rgb"][:] = colors[self.which]
+            self.mesh.GetPointData().GetScalars().Modified()
+        self.mesh.Modified()
+
+
+class _Surface(_Part):
+    def __init__(self, pv: Any, plotter: Any, motion: Motion, look: Any, flat: bool) -> None:
+        rest = pv.PolyData.from_regular_faces(motion.rest, motion.triangles)
+        rest.point_data["particle"] = np.arange(len(motion.rest))
+        if not flat:  # vertices at sharp edges are repeated, one for each side
+            rest = rest.compute_normals(
+                cell_normals=False, split_vertices=True, feature_angle=SHARP,
+                consistent_normals=False, auto_orient_normals=False,
+            )  # fmt: skip
+        which = np.array(rest.point_data["particle"])
+        self.faces = rest.regular_faces.copy()
+        mesh = pv.PolyData.from_regular_faces(motion.rest[which], self.faces)
+        super().__init__(mesh, which, flat)
+        self._around = _around(self.faces, len(which))
+        if not flat:
+            mesh.point_data["Normals"] = np.zeros((len(which), 3), dtype=np.float32)
+            mesh.point_data.active_normals_name = "Normals"
+        actor = plotter.add_mesh(mesh, **self.look(look))
+        actor.prop.interpolation = "Phong"
+
+    def place(self, x: Array, colors: Array | None) -> None:
+        super().place(x, colors)
+        if self.flat:
+            return
+        normals = vertex_normals(x[self.which], self.faces, self._around)
+        self.mesh.point_data["Normals"][:] = normals
+        self.mesh.GetPointData().GetNormals().Modified()
+
+
+class _Lines(_Part):
+    def __init__(
+        self, pv: Any, plotter: Any, motion: Motion, look: Any, flat: bool, height: int
+    ) -> None:
+        which = np.unique(motion.lines)
+        self.cells = np.searchsorted(which, motion.lines)
+        mesh = pv.PolyData(motion.rest[which])
+        mesh.lines = np.column_stack([np.full(len(self.cells), 2), self.cells]).ravel()
+        super().__init__(mesh, which, flat)
+        width = line_width(len(self.cells), height)
+        few = len(self.cells) <= ROUND
+        self._tints = None
+        if not few and not flat:
+            look = {**look, "lighting": False}
+            self._tints = _tints(len(which), self.cells)
+        look = self.look(look)
+        plotter.add_mesh(mesh, line_width=width, render_lines_as_tubes=few and not flat, **look)
+        if few:  # balls of the same thickness fill the gaps where lines bend
+            ball = {"style": "points", "render_points_as_spheres": True, "point_size": width}
+            plotter.add_mesh(mesh, **ball, **look)
+
+    def place(self, x: Array, colors: Array | None) -> None:
+        super().place(x, colors)
+        if self._tints is None:
+            return
+        ends = x[self.which][self.cells]
+        along = ends[:, 1] - ends[:, 0]
+        steep = np.abs(along[:, 2]) / np.maximum(np.linalg.norm(along, axis=1), 1e-300)
+        light = np.bincount(self.cells.ravel(), np.repeat(1.0 - steep**2, 2), len(self.which))
+        light /= np.maximum(np.bincount(self.cells.ravel(), minlength=len(self.which)), 1)
+        shade = self._tints * (0.8 + 0.2 * np.sqrt(light))
+        base = np.tile(CLAY, (len(self.which), 1)) if colors is None else colors[self.which]
+        self.mesh.point_data["rgb"][:] = np.clip(base * shade[:, None], 0, 255).astype(np.uint8)
+        self.mesh.GetPointData().GetScalars().Modified()
+
+
+def _tints(count: int, cells: np.ndarray) -> Array:
+    """Brightness (count,) of each connected piece: neighbouring hairs can be told apart."""
+    piece = components(count, cells)
+    return np.random.default_rng(0).uniform(0.65, 1.2, piece.max() + 1)[piece]
+
+
+class _Particles(_Part):
+    def __init__(
+        self, pv: Any, plotter: Any, motion: Motion, look: Any, flat: bool, height: int
+    ) -> None:
+        super().__init__(pv.PolyData(motion.rest), np.arange(len(motion.rest)), flat)
+        size = height * (0.035 if len(motion.rest) <= FEW else 0.012)
+        plotter.add_mesh(
+            self.mesh, style="points", point_size=size, render_points_as_spheres=True,
+            **self.look(look),
+        )  # fmt: skip
+
+
+def vertex_normals(x: Array, faces: np.ndarray, around: Any = None) -> Array:
+    """Unit normals (N, 3) of vertices x (N, 3): means over their triangles, weighted with areas."""
+    a, b, c = (x[faces[:, k]] for k in range(3))
+    around = _around(faces, len(x)) if around is None else around
+    normals = around @ np.cross(b - a, c - a)
+    return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+
+
+def _around(faces: np.ndarray, count: int) -> csr_array:
+    """(count, faces): ones where a vertex belongs to a triangle."""
+    rows = faces.ravel(), np.repeat(np.arange(len(faces)), 3)
+    return csr_array((np.ones(faces.size), rows), (count, len(faces)))
+
+
+def line_width(count: int, height: int) -> float:
+    """Thinner where there are many: a rope is thick, a hair is not."""
+    return height * float(np.clip(0.015 * (100.0 / max(count, 1)) ** 0.35, 0.0016, 0.015))

@@ -1,0 +1,104 @@
+"""Where the camera stands: as near as the whole motion allows, seen from three quarters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from .exports.frames import Motion
+
+ELEVATION = 20.0  # degrees above the horizon
+OPENING = 26.0  # degrees of the picture's height: long enough a lens to keep upright lines upright
+MARGIN = 0.05  # of the picture, at every side
+WORDS = 0.13, 0.09  # of the height, above and below, where words are written
+MOST = 60  # frames looked at
+SPREAD = 10.0  # a body this many times its first size has exploded, and is not followed
+POINTS = 2000  # of a frame looked at
+
+
+class View(NamedTuple):
+    """A camera: eye (3,), forward, right, up (3,) unit vectors; low, high (3,): what it frames."""
+
+    eye: Array
+    forward: Array
+    right: Array
+    up: Array
+    low: Array
+    high: Array
+
+    @property
+    def size(self) -> float:
+        return max(float(np.linalg.norm(self.high - self.low)), 1e-12)
+
+
+def sampled(motion: Motion, most: int = MOST) -> np.ndarray:
+    """Numbers of at most that many frames, evenly spread, of those that did not explode."""
+    count = len(motion)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
+    first = max(_extent(motion.frame(0)), _extent(motion.rest))
+    good = [i for i in chosen if _extent(motion.frame(i)) <= (SPREAD * first or np.inf)]
+    return np.array(good or [0])
+
+
+def _extent(x: Array) -> float:
+    """Diagonal of the box around points; NaN, which is never small enough, where one is lost."""
+    return float(np.linalg.norm(np.ptp(x, axis=0).astype(np.float64)))
+
+
+def points_of(motion: Motion, frames: Sequence[int] | np.ndarray) -> Array:
+    """Points (k, 3) that must be in the picture."""
+    stride = max(1, len(motion.rest) // POINTS)
+    points = np.concatenate([motion.frame(int(i))[::stride] for i in frames]).astype(np.float64)
+    points = points[np.all(np.isfinite(points), axis=1)]
+    if not len(points):
+        raise InputError("no frame holds finite positions: there is nothing to look at")
+    return points
+
+
+def look_at(points: Array, aspect: float, *, words: bool = False, bar: float = 0.0) -> View:
+    """The view on points (k, 3) in a picture `aspect` times as wide as high.
+
+    words: leave room for them above and below; bar: share of the width left free at the right.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    forward, right, up = _axes(high - low)
+    a, b, c = points @ right, points @ up, points @ forward
+    half = np.tan(0.5 * np.radians(OPENING))
+    above, below = WORDS if words else (MARGIN, MARGIN)
+    left, right_side = (half * aspect * (1.0 - 2.0 * m) for m in (MARGIN, max(MARGIN, bar)))
+    top, bottom = (half * (1.0 - 2.0 * m) for m in (above, below))
+    # seen from a0, b0, c0, a point is in the picture if -left <= (a - a0) / (c - c0) <= right_side
+    # and -bottom <= (b - b0) / (c - c0) <= top
+    c0 = min(_depth(a, c, left, right_side), _depth(b, c, bottom, top))
+    c0 -= 1e-3 * float(np.linalg.norm(high - low)) + 1e-9
+    a0 = _between(a, c - c0, left, right_side)
+    b0 = _between(b, c - c0, bottom, top)
+    return View(a0 * right + b0 * up + c0 * forward, forward, right, up, low, high)
+
+
+def _axes(size: Array) -> tuple[Array, Array, Array]:
+    """forward, right, up; the longer side of what is seen lies across the picture."""
+    around = np.radians(-60.0 if size[0] >= size[1] else -30.0)
+    lift = np.radians(ELEVATION)
+    forward = -np.array(
+        [np.cos(lift) * np.cos(around), np.cos(lift) * np.sin(around), np.sin(lift)]
+    )
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    return forward, right, np.cross(right, forward)
+
+
+def _depth(a: Array, c: Array, negative: float, positive: float) -> float:
+    """c0 at which points just fill the picture, -negative <= (a - a0) / (c - c0) <= positive."""
+    over, under = float(np.max(a - positive * c)), float(np.max(-a - negative * c))
+    return -(over + under) / (positive + negative)
+
+
+def _between(a: Array, depth: Array, negative: float, positive: float) -> float:
+    """a0 in the middle of all that show every point: what is left over goes to both sides."""
+    least, most = np.max(a - positive * depth), np.min(a + negative * depth)
+    return float(0.5 * (least + most))

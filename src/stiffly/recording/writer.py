@@ -1,0 +1,250 @@
+"""Streams a run into its folder: frames as bytes at known places, checkpoints, the summary."""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError, NotRecorded, StiffWarning
+from . import checkpoint, folder
+from .interrupt import Interrupt
+from .layout import NAME, Places, create, find, open_file
+from .provenance import write_json
+from .recording import Recording
+from .sinks import Frame, Progressing
+from .target import Target
+
+SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
+PUBLISH = 10.0  # seconds between two updates for ParaView, see layout.py
+
+
+class Writer:
+    """A sink (see sinks.py) that writes; made by `new` or `again`."""
+
+    def __init__(self, where: Path, seconds: float, interrupt: Interrupt) -> None:
+        self.folder, self._every, self._interrupt = where, seconds, interrupt
+        self._target: Target | None = None
+        self._file: int | None = None
+        self._lock: folder.Lock | None = None
+        self._saving = True
+        self._framed = False
+        self._due = self._published = 0.0
+        self._visible, self._side = 0, 0
+
+    @classmethod
+    def new(cls, target: Target, interrupt: Interrupt) -> Writer:
+        """For a run that begins; nothing is written before its first frame."""
+        writer = cls(target.folder, target.checkpoint, interrupt)
+        writer._target = target
+        return writer
+
+    @classmethod
+    def again(cls, where: Path, seconds: float, frames: int, interrupt: Interrupt) -> Writer:
+        """For a run that goes on after so many frames; later ones are forgotten."""
+        writer = cls(where, seconds, interrupt)
+        writer._lock = folder.Lock(where)
+        (where / folder.SUMMARY).unlink(missing_ok=True)
+        writer._open(where / folder.RECORDING)
+        writer._count(frames)
+        writer._publish(frames)
+        writer._due = time.perf_counter() + writer._every
+        return writer
+
+    # ------------------------------------------------------------------ the sink
+
+    def frame(self, frame: Frame) -> None:
+        target, self._framed = self._target, True
+        if target is not None:
+            self._begin(target, frame)
+            return
+        try:
+            self._write_frame(frame)
+        except OSError as problem:
+            raise self._failure(problem, frame.t) from problem
+
+    def between(self, loop: Progressing) -> None:
+        assert self._file is not None
+        now, stop = time.perf_counter(), self._interrupt.seen
+        due = self._framed if self._every == 0.0 else now >= self._due
+        try:
+            if self._visible != loop.recorded and now - self._published > PUBLISH:
+                with folder.unread(self._file) as alone:
+                    if alone:
+                        self._publish(loop.recorded)
+            if self._saving and (stop or due):
+                self._save(loop)
+        except OSError as problem:
+            raise self._failure(problem, loop.state.t) from problem
+        self._framed = False
+        if stop:
+            raise KeyboardInterrupt
+
+    def result(self, loop: Progressing, failure: BaseException | None = None) -> Recording | None:
+        """Closes the file and writes the summary; None where no frame was ever recorded."""
+        try:
+            return None if self._target is not None else self._end(loop, failure)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def _end(self, loop: Progressing, failure: BaseException | None) -> Recording:
+        assert self._file is not None
+        problem = None
+        try:
+            with folder.unread(self._file, patience=1.0):
+                self._publish(loop.recorded)
+            os.fsync(self._file)
+        except OSError as found:  # the frames that were counted are there all the same
+            problem = found
+        os.close(self._file)
+        recording = Recording(self.folder)
+        recording.failure = None if failure is None else _told(failure)
+        recording.stats = {**loop.stats(), **recording.stats}  # and what is no number
+        try:
+            write_json(self.folder / folder.SUMMARY, recording.summary())
+            if recording.complete:
+                (self.folder / folder.CHECKPOINT).unlink(missing_ok=True)
+        except OSError as found:
+            problem = found
+        if problem is not None and failure is None:
+            stopped = self._failure(problem, loop.state.t)
+            stopped.run = recording
+            raise stopped from problem
+        return recording
+
+    # ------------------------------------------------------------------ bytes
+
+    def _begin(self, target: Target, frame: Frame) -> None:
+        """The folder and everything in it, before the first frame is written."""
+        where = target.folder
+        plan = replace(target.plan, energies=tuple(frame.energies))
+        unfinished = where / f"{folder.RECORDING}.part"
+        try:
+            where.mkdir(parents=True, exist_ok=True)
+            self._lock = folder.Lock(where)
+            folder.check(where, target.force)  # others may have been here since
+            folder.clear(where)
+            create(unfinished, plan)
+            self._open(unfinished)
+            self._write_frame(frame)
+            self._publish(1)
+            if target.scene is not None:
+                (where / folder.SCENE).write_text(target.scene)
+            os.replace(unfinished, where / folder.RECORDING)
+        except OSError as problem:
+            if self._file is not None:
+                os.close(self._file)
+            unfinished.unlink(missing_ok=True)
+            reason = problem.strerror or str(problem)
+            raise InputError(f"out {where}: {reason}; name another folder") from None
+        self._target = None
+
+    def _open(self, path: Path) -> None:
+        with open_file(path) as file:
+            self._places: Places = find(file)
+            points = file["VTKHDF/Points"]
+            self._dtype = points.dtype
+            self._flat = bool(file["stiffly"].attrs["coordinates"])
+            self._columns = [name.decode() for name in file["stiffly/columns"][()] if name]
+            self._width = file["stiffly/columns"].shape[0]
+            self._side = int(file["VTKHDF"].get("Steps", getlink=True).path[-1])
+        self._file = os.open(path, os.O_RDWR)
+
+    def _write_frame(self, frame: Frame) -> None:
+        places = self._places
+        data = self._points(frame.positions, np.arange(len(frame.positions)))
+        self._write(data, places.points + frame.index * len(data))
+        if places.velocity is not None:
+            data = self._points(frame.velocities, 0.0)
+            self._write(data, places.velocity + frame.index * len(data))
+        row = self._row(frame)
+        self._write(row.tobytes(), places.table + frame.index * row.nbytes)
+        self._count(frame.index + 1)
+
+    def _points(self, values: Array, across: Array | float) -> memoryview:
+        """(N, 3) as bytes; coordinate i of a SecondOrder is the point (i, x_i, 0)."""
+        if self._flat:
+            points = np.zeros((len(values), 3))
+            points[:, 0], points[:, 1] = across, values
+            values = points
+        return np.ascontiguousarray(values, dtype=self._dtype).data.cast("B")
+
+    def _row(self, frame: Frame) -> Array:
+        known = {
+            "added": frame.added,
+            "dissipated": frame.dissipated,
+            "wall_seconds": frame.seconds,
+            "steps": frame.steps,
+            **frame.work._asdict(),
+            **{f"energy {name}": value for name, value in frame.energies.items()},
+            **frame.notes,
+        }
+        for name in known:
+            if name not in self._columns and len(self._columns) < self._width:
+                place = self._places.columns + len(self._columns) * NAME
+                self._write(name.encode()[:NAME].ljust(NAME, b"\0"), place)
+                self._columns.append(name)
+        row = np.full(self._width, np.nan)
+        row[: len(self._columns)] = [known.get(name, np.nan) for name in self._columns]
+        return row
+
+    def _count(self, frames: int) -> None:
+        """From here on, that many frames are there."""
+        self._write(struct.pack("<q", frames), self._places.frames)
+
+    def _publish(self, frames: int) -> None:
+        """Show them to ParaView: the idle copy of Steps is prepared, then the link turns to it."""
+        if self._visible == frames:
+            return
+        idle = 1 - self._side
+        self._write(struct.pack("<q", frames), self._places.counts[idle])
+        self._write(struct.pack("<qq", frames, frames), self._places.lengths[idle])
+        self._write(b"01"[idle : idle + 1], self._places.link)
+        self._side, self._visible, self._published = idle, frames, time.perf_counter()
+
+    def _write(self, data: bytes | memoryview, place: int) -> None:
+        assert self._file is not None
+        while len(data):  # a disk that is nearly full takes a part first
+            written = os.pwrite(self._file, data, place)
+            data, place = data[written:], place + written
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def _save(self, loop: Any) -> None:
+        """At most a share of the time goes into this: slow checkpoints are written less often."""
+        began = time.perf_counter()
+        try:
+            assert self._file is not None
+            os.fsync(self._file)  # a checkpoint must not know of frames that the disk does not
+            checkpoint.write(self.folder, loop, seconds=self._every, frames=loop.recorded)
+        except checkpoint.NotPicklable as problem:
+            self._saving = False
+            warnings.warn(
+                f"no checkpoints, so this run cannot be resumed: {problem}; use functions of a "
+                "module instead of lambdas and functions inside functions",
+                StiffWarning,
+                stacklevel=4,
+            )
+        now = time.perf_counter()
+        self._due = now + max(self._every, (now - began) / SHARE)
+
+    def _failure(self, problem: OSError, t: float) -> NotRecorded:
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        cause = "the disk is full" if full else problem.strerror or str(problem)
+        return NotRecorded(
+            f"recording stopped at t = {t:.4g} s: {cause}; frames before are safe in "
+            f"{self.folder}: make room, then resume it"
+        )
+
+
+def _told(failure: BaseException) -> str:
+    return "interrupted" if isinstance(failure, KeyboardInterrupt) else str(failure)

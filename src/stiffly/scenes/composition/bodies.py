@@ -1,0 +1,197 @@
+"""One [[body]]: its particles, their masses, and the parts that make it elastic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...bodies import (
+    Dashpots,
+    Springs,
+    Tetrahedra,
+    cloth_springs,
+    lumped_mass,
+    shell_springs,
+    tet_springs,
+)
+from ...contracts import Array
+from ...errors import InputError, unknown_name
+from ...meshes import Mesh
+from ..schema import bodies as table_of
+from ..schema.types import Region
+from .geometry import placed_fibers, placed_mesh, stretched
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A body by itself: particles are numbered from 0.
+
+    mesh: at rest, in its place; mass (n,) [kg]; stiffness (m,) [N/m] of the edges of fibers;
+    lines (e, 2): what stands for it in contact where it has no triangles.
+    """
+
+    table: table_of.BodyTable
+    mesh: Mesh
+    mass: Array
+    lines: np.ndarray
+    stiffness: Array | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.mesh.positions)
+
+    def start(self) -> Array:
+        return stretched(self.table, self.mesh.positions)
+
+    def velocities(self) -> Array:
+        """(n, 3) [m/s] at the start."""
+        x = self.start()
+        arm = x - self.mass @ x / self.mass.sum()
+        return np.array(self.table.velocity) + np.cross(np.array(self.table.spin), arm)
+
+
+def built(table: Any, folder: Path) -> Built:
+    if isinstance(table, table_of.Fibers):
+        return _built_fibers(table)
+    mesh = placed_mesh(table, folder)
+    return Built(table, mesh, _masses(table, mesh), mesh.edges)
+
+
+def _built_fibers(table: table_of.Fibers) -> Built:
+    body = placed_fibers(table)
+    corners = np.arange(4)
+    tips = (4 * (body.start[1:, None] - 1) + corners).ravel()
+    sets = {"root": body.root, "tip": tips}
+    last = np.zeros(len(body.positions), dtype=bool)
+    last[tips] = True
+    first = np.flatnonzero(~last)
+    along = np.stack([first, first + 4], axis=1)  # point p is particles 4p to 4p + 3
+    mesh = Mesh(body.positions, body.edges, vertex_sets=sets)
+    return Built(table, mesh, body.mass, along, body.stiffness)
+
+
+def _masses(table: table_of.Weighed, mesh: Mesh) -> Array:
+    count = len(mesh.positions)
+    if table.mass is not None:
+        return np.full(count, table.mass / count)
+    if table.density is not None:
+        if len(mesh.tets) == 0:
+            raise InputError(
+                "density is that of tets, and the shape has none: give mass or area_density, or "
+                "fill it with tetrahedralise = 2000"
+            )
+        return lumped_mass(mesh.positions, mesh.tets, table.density)
+    if len(mesh.triangles) == 0:
+        raise InputError("area_density is that of triangles, and the shape has none: give mass")
+    a, b, c = (mesh.positions[mesh.triangles[:, k]] for k in range(3))
+    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    shares = np.repeat(areas * float(table.area_density or 0.0) / 3.0, 3)
+    return np.bincount(mesh.triangles.ravel(), shares, count)
+
+
+# ------------------------------------------------------------------ elasticity
+
+
+def elastic_parts(body: Built, view: Mesh) -> list[Any]:
+    """view: the body's mesh with the numbers that its particles have among all bodies."""
+    table: Any = body.table
+    parts = _elastic(body, table, view)
+    if table.dashpots is not None:
+        parts.append(Dashpots(view.edges, table.dashpots))
+    return parts
+
+
+def _elastic(body: Built, table: Any, view: Mesh) -> list[Any]:
+    match table:
+        case table_of.Fibers():
+            return [Springs(view.edges, body.stiffness)]
+        case table_of.Springs():
+            return [_springs(table, view)]
+        case table_of.Cloth():
+            return list(
+                cloth_springs(view, table.structural, table.shear, table.bending, **_options(table))
+            )
+        case table_of.Shell():
+            return list(shell_springs(view, table.stiffness, table.bending, **_options(table)))
+        case table_of.TetSprings():
+            return list(tet_springs(view, table.stiffness, table.face, **_options(table)))
+        case table_of.Tetrahedra():
+            _require(view.tets, "tets", "take a solid shape, or fill it with tetrahedralise = 2000")
+            return [
+                Tetrahedra(
+                    view.tets, table.young, table.poisson, table.material, project=table.project
+                )
+            ]
+    return []
+
+
+def _options(table: Any) -> dict[str, Any]:
+    return {"law": table.law, "yield_strain": table.yield_strain}
+
+
+def _springs(table: table_of.Springs, view: Mesh) -> Springs:
+    """Along all edges, or along the groups that have a stiffness."""
+    _require(view.edges, "edges", "take another shape, or elasticity = 'none'")
+    edges, stiffness = view.edges, table.stiffness
+    if isinstance(stiffness, dict):
+        known = list(view.edge_groups)
+        for name in stiffness:
+            if name not in known:
+                if not known:
+                    raise InputError("stiffness: the shape has no groups of edges: give one number")
+                raise InputError(f"stiffness: {unknown_name('group of edges', name, known)}")
+        rows = [view.edge_groups[name] for name in stiffness]
+        edges = view.edges[np.concatenate(rows)]
+        stiffness = np.repeat(list(stiffness.values()), [len(group) for group in rows])
+    return Springs(edges, stiffness, **_options(table))
+
+
+def _require(elements: np.ndarray, name: str, remedy: str) -> None:
+    if len(elements) == 0:
+        raise InputError(f"the shape has no {name}: {remedy}")
+
+
+# ------------------------------------------------------------------ choices of particles
+
+
+def selected(body: Built, selectors: Sequence[Any]) -> np.ndarray:
+    """Sorted numbers (k,) of the particles that any of the selectors names."""
+    chosen = [_chosen(body, selector) for selector in selectors]
+    return np.unique(np.concatenate(chosen))
+
+
+def _chosen(body: Built, selector: Any) -> np.ndarray:
+    if isinstance(selector, Region):
+        return _inside(body.mesh.positions, selector)
+    if isinstance(selector, int):
+        if not -body.count <= selector < body.count:
+            raise InputError(
+                f"there is no particle {selector}: they are numbered 0 to {body.count - 1}"
+            )
+        return np.array([selector % body.count])
+    if selector == "all":
+        return np.arange(body.count)
+    if selector not in body.mesh.vertex_sets:
+        raise unknown_name("set of particles", selector, [*body.mesh.vertex_sets, "all"])
+    return np.asarray(body.mesh.vertex_sets[selector])
+
+
+def _inside(x: Array, region: Region) -> np.ndarray:
+    size = max(float(np.ptp(x, axis=0).max()), 1e-300)
+    close = 1e-9 * size  # particles on the border belong to it, whatever rounding did
+    if region.box is not None:
+        low, high = np.array(region.box)
+        inside = np.all((x >= low - close) & (x <= high + close), axis=1)
+    else:
+        assert region.plane is not None
+        normal = np.array(region.plane.normal) / np.linalg.norm(region.plane.normal)
+        inside = (x - np.array(region.plane.point)) @ normal >= -close
+    if not inside.any():
+        low, high = (np.array2string(corner, precision=4) for corner in (x.min(0), x.max(0)))
+        name = "box" if region.box is not None else "plane"
+        raise InputError(f"{name} selects no particle: the body reaches from {low} to {high}")
+    return np.flatnonzero(inside)

@@ -1,0 +1,201 @@
+"""Scene files: TOML texts that name a built-in scene, or compose one from bodies and forces.
+
+    scene = read("cloth.toml")                          # a Scene, ready for `simulate`
+    scene = read("cloth.toml", **{"body.0.shear": 50})  # with other values than the file's
+    check("cloth.toml")                                 # everything but the run
+    text = show("coil-spring")                          # a built-in scene as a file to start from
+
+What is wrong with a file is said in one line: file, line, key, cause, remedy.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError, create_model
+
+from ..errors import InputError, unknown_name
+from ..integrators import integrator as find_integrator
+from . import NAMES, RUN_OPTIONS, entry, load
+from .composition import compose
+from .scene import Scene
+from .schema import SceneFile
+from .schema.errors import translated
+from .schema.overrides import applied, as_value
+from .schema.parameters import parameters_table
+from .schema.show import catalogue_text
+from .schema.source import Source, read_source
+from .schema.write import toml_text, toml_value
+
+AnyPath = str | PathLike[str]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FileScene(Scene):
+    """A Scene that came from a file.
+
+    file: all that it says; output has no place in a Scene.  text: the file's own
+    text, or the same with what was overridden, to be kept beside a run.
+    """
+
+    file: SceneFile = field(repr=False)
+    text: str = field(repr=False)
+
+
+def parse(path: AnyPath, /, **overrides: Any) -> SceneFile:
+    """What the file says, checked key by key; no body is built and no mesh is read."""
+    return _validated(_source(path, overrides))
+
+
+def read(path: AnyPath, /, **overrides: Any) -> FileScene:
+    """The scene of a file.
+
+    overrides: values instead of the file's, by dotted key: 'body.0.young', 'step',
+    'parameters.vertices', or 'vertices' alone for a built-in scene; texts are read as TOML values,
+    bare words as texts.
+    """
+    source = _source(path, overrides)
+    file = _validated(source)
+    text = _kept_text(source, file)
+    if file.scene is not None:
+        return _built_in(source, file, text)
+    return _composed(source, file, text)
+
+
+def check(path: AnyPath, /, **overrides: Any) -> FileScene:
+    """`read`, and everything that a run does before its first step."""
+    scene = read(path, **overrides)
+    try:
+        scene.system.bind(scene.x0, scene.v0)
+    except InputError as problem:
+        raise InputError(f"{Path(path).name}: {problem}") from None
+    return scene
+
+
+def show(name: str) -> str:
+    """A built-in scene as a file to start from: every option, its default, meaning and unit."""
+    found = entry(name)
+    arguments = inspect.signature(found.build).parameters
+    # how a scene is run does not hang on its size, and the full size may take long to build
+    scene = load(name, **{key: value for key, value in found.small.items() if key in arguments})
+    text = catalogue_text(replace(scene, parameters={}, note=""))
+    assert text is not None  # built-in scenes have defaults that TOML can hold: a test sees to it
+    return text
+
+
+def to_toml(scene: Scene) -> str | None:
+    """The file that gives this scene again; None where there is none."""
+    if isinstance(scene, FileScene):
+        return scene.text
+    return catalogue_text(scene) if scene.name in NAMES else None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of scene files, for editors."""
+    return {"title": "stiffly scene file", **SceneFile.model_json_schema()}
+
+
+# ------------------------------------------------------------------ from text to model
+
+
+def _source(path: AnyPath, overrides: Mapping[str, Any]) -> Source:
+    source = read_source(path)
+    return applied(source, SceneFile.model_fields, overrides) if overrides else source
+
+
+def _validated(source: Source) -> SceneFile:
+    try:
+        file = SceneFile.model_validate(source.data)
+    except ValidationError as problem:
+        raise translated(source, SceneFile, problem) from None
+    if file.scene is not None:
+        _require_parameters(source, file.scene)
+    return file
+
+
+def _require_parameters(source: Source, name: str) -> None:
+    if name not in NAMES:
+        raise source.error(("scene",), str(unknown_name("scene", name, NAMES)))
+    table: Any = create_model("Parameters", parameters=(parameters_table(name), ...))
+    try:
+        table.model_validate({"parameters": source.data.get("parameters", {})})
+    except ValidationError as problem:
+        raise translated(source, table, problem) from None
+
+
+# ------------------------------------------------------------------ from model to scene
+
+
+def _built_in(source: Source, file: SceneFile, text: str) -> FileScene:
+    assert file.scene is not None
+    given = {"every": file.seconds_per_frame, **{k: getattr(file, k) for k in RUN_OPTIONS[:3]}}
+    options = {key: value for key, value in given.items() if value is not None}
+    with source.at("parameters"):
+        scene = load(file.scene, **(file.parameters or {}), **options)
+    if file.rtol is not None and not find_integrator(scene.integrator).adaptive:
+        cause = f"{scene.integrator}, the scene's integrator, has no error estimate"
+        raise source.error(("rtol",), f"rtol: {cause}; give integrator = 'pexprb43', too")
+    own = {f.name: getattr(scene, f.name) for f in fields(Scene)}
+    own["summary"] = file.summary or scene.summary
+    own["rtol"], own["atol"] = file.rtol, file.atol or 0.0
+    return FileScene(**own, file=file, text=text)
+
+
+def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
+    parts = compose(file, source, _folder(source, file))
+    assert file.duration is not None  # the schema asks for it
+    return FileScene(
+        name=source.path.stem,
+        summary=file.summary or f"{len(parts.x0)} particles, from {source.path.name}",
+        source=source.path.name,
+        system=parts.system,
+        x0=parts.x0,
+        v0=parts.v0,
+        step=file.step or 1e-3 * file.duration,  # with rtol: the first one tried
+        duration=file.duration,
+        integrator=file.method,
+        mesh=parts.mesh,
+        every=file.seconds_per_frame,
+        rtol=file.rtol,
+        atol=file.atol or 0.0,
+        colliders=parts.colliders,
+        parameters={"file": str(source.path), **_overridden(source)},
+        file=file,
+        text=text,
+    )
+
+
+def _overridden(source: Source) -> dict[str, Any]:
+    return {".".join(map(str, path)): source.value(path) for path in source.overridden}
+
+
+def _folder(source: Source, file: SceneFile) -> Path:
+    return source.path.parent / (file.folder or "")
+
+
+def _kept_text(source: Source, file: SceneFile) -> str:
+    """The file's text, such that it still finds its meshes from another folder."""
+    tables = [*(file.body or ()), *file.collider]
+    moved = any(getattr(table, "mesh", None) for table in tables)
+    folder = str(_folder(source, file).resolve())
+    if not source.overridden and not (moved and file.folder):
+        return f"folder = {toml_value(folder)}\n{source.text}" if moved else source.text
+    data = {"folder": folder} if moved else {}
+    return toml_text({**data, **{k: v for k, v in source.data.items() if k not in data}})
+
+
+__all__ = [
+    "FileScene",
+    "as_value",
+    "check",
+    "json_schema",
+    "parse",
+    "read",
+    "show",
+    "to_toml",
+]

@@ -1,0 +1,82 @@
+"""A soft hippo falls on four balls, bounces between them and falls through.
+
+Dinev, Liu, Kavan 2018, Fig. 13: 2387 vertices, 8406 tets, corotated, h = 0.01 s, undamped, four
+balls.  Without mesh= a hippo made by formulas stands in, 2406 vertices and 10,604 tets.  Not
+printed, chosen here:
+
+    0.5 m high, 1.1 m long, 1000 kg/m^3, Young's modulus 1e5 Pa, Poisson's ratio 0.3
+    0.2 m above balls of 0.25 m, whose centres are 0.27 m before and behind, 0.2 m beside its middle
+    5e3 N/m at every vertex that touches, 204 of them at most
+
+In 0.7 s `realtime` stays within 0.9 % of the energy exchanged; the same iterations of the midpoint
+rule alone (`projective-midpoint`) invent 137 %.  Unlike in the paper, where 100 substeps did not
+help, five do here: 1.8 % at 2 ms.  Vertices enter the balls by 22 mm at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ..bodies import Gravity, System, Tetrahedra, lumped_mass
+from ..collisions import Contact, Sphere
+from ..meshes import creature
+from ..meshes.checks import require_counts, require_positive
+from . import models
+from .scene import Scene
+
+SUMMARY = "a soft hippo falls on four balls and bounces between them"
+SOURCE = "Dinev, Liu, Kavan 2018, Fig. 13"
+SHOWS = "stable contact at h = 0.01 s: energy within 1 %, no vertex deep inside a ball"
+PARAMETERS = {
+    "vertices": "about how many",
+    "young": "Young's modulus [Pa]",
+    "drop": "height above the balls [m]",
+    "contact": "stiffness of the balls at a vertex [N/m]",
+    "mesh": "a mesh file to use instead of the stand-in, x forwards, z upwards",
+}
+SMALL = {"vertices": 300, "contact": 3e4, "duration": 1.0}
+YOUNG, POISSON, DENSITY, HEIGHT = 1e5, 0.3, 1000.0, 0.5
+DROP, CONTACT, RADIUS = 0.2, 5e3, 0.25
+ALONG, ACROSS = 0.27, 0.2  # of the balls' centres from the middle [m]
+
+
+def hippo(
+    vertices: int = 2387,
+    young: float = YOUNG,
+    drop: float = DROP,
+    contact: float = CONTACT,
+    mesh: str = "",
+) -> Scene:
+    """young [Pa]; drop: height above the balls [m]; contact [N/m] at every vertex that touches."""
+    require_counts("hippo", 4, vertices=vertices)
+    require_positive("hippo", young=young, drop=drop, contact=contact)
+    stand_in = partial(creature, vertices, shape="hippo", height=HEIGHT)
+    standing, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT)
+    x0 = standing.positions + np.array([0.0, 0.0, drop])  # the balls end at z = 0
+    body = replace(standing, positions=x0)
+    balls = tuple(
+        Sphere((x, y, -RADIUS), RADIUS) for x in (-ALONG, ALONG) for y in (-ACROSS, ACROSS)
+    )
+    system = System(
+        lumped_mass(x0, body.tets, DENSITY),
+        [Tetrahedra(body.tets, young, POISSON), Gravity(), Contact(balls, contact)],
+        rest=x0,
+    )
+    return Scene(
+        "hippo",
+        SUMMARY,
+        SOURCE,
+        system,
+        x0,
+        np.zeros_like(x0),
+        step=0.01,
+        duration=1.0,
+        integrator="realtime",
+        mesh=body,
+        every=0.01,
+        colliders=balls,
+        note=note,
+    )

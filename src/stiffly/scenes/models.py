@@ -1,0 +1,78 @@
+"""Scanned models of the papers: a mesh file of the user's, or what stands in for it.
+
+Nothing is fetched: a scene takes `mesh="bunny.obj"`, any file that `meshes.read_mesh` reads, with z
+upwards and x forwards, and scales it to the scene's size; without one, a shape made by formulas
+stands in.  The note that comes with the mesh says which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from ..meshes import Mesh, decimate, read_mesh, shell, tetrahedralise
+from ..meshes.topology import require_closed
+
+X, Z = 0, 2
+
+
+def solid(
+    mesh: str, stand_in: Callable[[], Mesh], *, vertices: int, size: float, axis: int = Z
+) -> tuple[Mesh, str]:
+    """A mesh of tets, and the note: from a file with tets as it is, or filled with about `vertices`
+    of them.  size [m]: along axis, X (length) or Z (height); it stands on z = 0."""
+    if not mesh:
+        return stand_in(), "a shape made by formulas stands in for the scanned model; or give mesh="
+    found = read_mesh(mesh, repair=True)
+    if len(found.tets) == 0:
+        found = tetrahedralise(found, vertices, name=Path(mesh).name)
+    return _scaled(found, size, axis), _note(mesh, found)
+
+
+def surface(
+    mesh: str,
+    stand_in: Callable[[], Mesh],
+    *,
+    vertices: int | None,
+    size: float,
+    axis: int = Z,
+    closed: bool = False,
+) -> tuple[Mesh, str]:
+    """A triangle mesh with groups 'structural' and 'bending', and the note; as `solid`.
+
+    vertices: a file that has more is decimated to about so many; None: all are kept.
+    closed: refuse a file whose surface has a border.
+    """
+    if not mesh:
+        return stand_in(), "a shape made by formulas stands in for the scanned model; or give mesh="
+    name = Path(mesh).name
+    found = read_mesh(mesh, repair=True)
+    if len(found.triangles) == 0:
+        raise InputError(f"{name} has no triangles: a surface is needed")
+    used, corners = np.unique(found.triangles, return_inverse=True)
+    found = shell(found.positions[used], corners.reshape(-1, 3))
+    if closed:
+        require_closed(name, found.triangles)
+    if vertices is not None and len(found.positions) > vertices:
+        found = decimate(found, vertices, name=name)
+    return _scaled(found, size, axis), _note(mesh, found)
+
+
+def _scaled(mesh: Mesh, size: float, axis: int) -> Mesh:
+    """As long (X) or high (Z) as wanted [m], above the origin, on z = 0."""
+    extent = np.ptp(mesh.positions[:, axis])
+    if not extent > 0.0:
+        raise InputError(f"the mesh has no extent along {'xyz'[axis]}: turn it, z is upwards")
+    x: Array = mesh.positions * (size / extent)
+    low, high = x.min(axis=0), x.max(axis=0)
+    foot = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), low[2]])
+    return replace(mesh, positions=x - foot)
+
+
+def _note(mesh: str, found: Mesh) -> str:
+    return f"the model is {Path(mesh).name}, {len(found.positions)} vertices"

@@ -1,0 +1,170 @@
+"""What pydantic finds wrong with a scene file, said in one line: file, line, key, cause, remedy."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ...errors import InputError
+from .lines import Path
+from .source import REPEATED, Source, shown, shown_value
+from .tables import DISCRIMINATORS, Model, chosen, siblings, tag
+
+EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "tuple_type": "an array of numbers, such as [0, 0, 1]",
+    "list_type": "an array",
+    "dict_type": "a table, such as { name = 1 }",
+    "finite_number": "finite",
+}
+NO_TABLE = ("model_type", "model_attributes_type")
+LIMITS = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
+
+class Finding(NamedTuple):
+    """One error: where, what; near: the key that was probably meant."""
+
+    path: Path
+    cause: str
+    near: str | None = None
+
+
+def translated(source: Source, root: Model, problem: ValidationError) -> InputError:
+    """The error that explains most, and how many more there are."""
+    findings = [_finding(source, root, error) for error in problem.errors()]
+    # a misspelled key is missing, too: one cause
+    meant = {(*f.path[:-1], f.near) for f in findings if f.near is not None}
+    findings = [f for f in findings if f.path not in meant or f.near is not None]
+    findings.sort(key=lambda f: (f.near is None, source.line(f.path) or 0))
+    first = findings[0]
+    more = len({f.path for f in findings}) - 1
+    rest = f" (and {more} more)" if more else ""
+    return source.error(first.path, first.cause + rest)
+
+
+def _finding(source: Source, root: Model, error: Mapping[str, Any]) -> Finding:
+    kind, context = error["type"], error.get("ctx", {})
+    path = _without_tags(source, error["loc"], kind)
+    value = error["input"]
+    if kind == "extra_forbidden":
+        return _unknown_key(source, root, path)
+    if kind == "missing":
+        return _missing(source, root, path)
+    if kind == "several_keys":
+        where = (*path, context["key"]) if context["key"] else path
+        name = shown(path)
+        return Finding(where, f"{name}: {context['cause']}" if name else context["cause"])
+    if kind == "said":
+        return Finding(path, context["cause"])
+    if kind.startswith("union_tag") or (kind in NO_TABLE and len(siblings(root, path)) > 1):
+        return _wrong_kind(source, root, path, value)
+    if kind == "literal_error":
+        return _wrong_choice(path, value, re.findall(r"'([^']*)'|(\d+)", context["expected"]))
+    if kind == "list_type" and path[-1] in REPEATED and len(path) == 1:
+        return Finding(path, f"{path[0]} is an array of tables: write [[{path[0]}]]")
+    return Finding(path, f"{shown(path)} {_must(kind, context, value, error['msg'])}")
+
+
+def _must(kind: str, context: Mapping[str, Any], value: Any, message: str) -> str:
+    got = f"got {shown_value(value)}"
+    if kind in LIMITS:
+        word, key = LIMITS[kind]
+        return f"must be {word} {context[key]:g}, {got}"
+    if kind in EXPECTED:
+        return f"must be {EXPECTED[kind]}, {got}"
+    if kind in NO_TABLE:
+        return f"must be a table, such as {{ key = value }}, {got}"
+    if kind == "string_too_short":
+        return "is an empty text: give a name"
+    if kind == "too_short":
+        return f"has {context['actual_length']} elements: give at least {context['min_length']}"
+    if kind == "too_long":
+        return f"has too many elements: give {context['max_length']}, {got}"
+    return f"is wrong ({message[:1].lower()}{message[1:]}), {got}"
+
+
+def _without_tags(source: Source, loc: Sequence[str | int], kind: str) -> Path:
+    """pydantic names the chosen member of a union in the path: ('body', 0, 'springs', 'mass')."""
+    path: Path = ()
+    value: Any = source.data
+    arrived = True  # at a table: the next name may be its tag
+    for place, key in enumerate(loc):
+        last = place == len(loc) - 1
+        if isinstance(value, dict):
+            tags = [value.get(name) for name in DISCRIMINATORS]
+            if arrived and key in tags and not (last and kind == "missing"):
+                arrived = False
+                continue
+            if key not in value and not (last and kind == "missing"):
+                continue
+        elif not isinstance(value, list) or not isinstance(key, int):
+            continue
+        path, arrived = (*path, key), True
+        value = source.value(path)
+    return path
+
+
+def _unknown_key(source: Source, root: Model, path: Path) -> Finding:
+    key, around = str(path[-1]), path[:-1]
+    every = siblings(root, around)
+    table = source.value(around)
+    fitting = chosen(every, table)
+    known = list(dict.fromkeys(name for model in fitting for name in model.model_fields))
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    if near:
+        return Finding(path, f"{shown(path)} is not known: did you mean {near[0]}?", near[0])
+    owners = [t for m in every if key in m.model_fields and (t := tag(m)) is not None]
+    if owners:
+        choice = " or ".join(f"'{value}'" for _, value in owners[:4])
+        mine = shown_value(table.get(owners[0][0]) if isinstance(table, dict) else None)
+        cause = f"is not known with {owners[0][0]} = {mine}: it belongs to {choice}"
+        return Finding(path, f"{shown(path)} {cause}", key)
+    options = ", ".join(name for name in known if name not in (table or {}))
+    return Finding(path, f"{shown(path)} is not known: choose from {options}", "")
+
+
+def _missing(source: Source, root: Model, path: Path) -> Finding:
+    key, around = path[-1], path[:-1]
+    if isinstance(key, int):  # of an array with a fixed length
+        value = source.value(around)
+        return Finding(around, f"{shown(around)} has too few numbers, got {shown_value(value)}")
+    models = chosen(siblings(root, around), source.value(around))
+    field = next((m.model_fields[key] for m in models if key in m.model_fields), None)
+    meaning = f": {field.description}" if field is not None and field.description else ""
+    return Finding(path, f"{shown(path)} is missing{meaning}")
+
+
+def _wrong_kind(source: Source, root: Model, path: Path, value: Any) -> Finding:
+    tags = [t for model in siblings(root, path) if (t := tag(model)) is not None]
+    key, known = tags[0][0], [value for _, value in tags]
+    if not isinstance(value, dict):
+        example = f"{{ {key} = '{value if value in known else known[0]}', ... }}"
+        return Finding(path, f"{shown(path)} must be a table, such as {example}")
+    where = (*path, key)
+    if key not in value:
+        near = difflib.get_close_matches(key, list(value), n=1, cutoff=0.6)
+        if near:
+            wrong = (*path, near[0])
+            return Finding(wrong, f"{shown(wrong)} is not known: did you mean {key}?", key)
+        return Finding(path, f"{shown(where)} is missing: choose one of {', '.join(known)}")
+    return _wrong_choice(where, value[key], [(name, "") for name in known])
+
+
+def _wrong_choice(path: Path, value: Any, options: Sequence[tuple[str, str]]) -> Finding:
+    known = [name or number for name, number in options]
+    near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+    return Finding(path, f"{shown(path)} = {shown_value(value)} is not known: {hint}")

@@ -1,0 +1,86 @@
+"""A built-in scene as the text of a scene file, with what every line means."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from textwrap import wrap
+from typing import Any
+
+from .. import entry
+from ..scene import Scene
+from .scene_file import Output, SceneFile
+from .write import toml_value
+
+WIDTH = 96
+# options that a scene does not set: shown as comments, with a value to start from
+UNSET = {"frames_per_second": 30, "rtol": 1e-3, "atol": 1e-9, "summary": "my own variant"}
+Row = tuple[str, str]  # code, and what it means
+
+
+def catalogue_text(scene: Scene) -> str | None:
+    """TOML that gives the scene again; None where a parameter is nothing that TOML can hold."""
+    found = entry(scene.name)
+    head = [("", scene.summary), ("source: ", scene.source), ("shows: ", found.shows)]
+    head += [("note: ", scene.note)] if scene.note else []
+    try:
+        parameters = _parameter_rows(scene)
+    except TypeError:
+        return None
+    blocks = [
+        [line for label, text in head for line in _comment(label, text)],
+        [f"scene = {toml_value(scene.name)}"],
+        _aligned(_run_rows(scene)),
+        ["[parameters]", *_aligned(parameters)],
+        ["[output]", *_aligned(_output_rows())],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _parameter_rows(scene: Scene) -> list[Row]:
+    """TOML has no None: what is None by default is left out, as a comment."""
+    found = entry(scene.name)
+    defaults = inspect.signature(found.build).parameters
+    rows: list[Row] = []
+    for key, meaning in found.parameters.items():
+        default = defaults[key].default
+        value = scene.parameters.get(key, default)
+        if value is None and default is None:
+            rows.append((f"# {key} =", f"{meaning}; left out by default"))
+        else:
+            rows.append((f"{key} = {toml_value(value)}", meaning))
+    return rows
+
+
+def _run_rows(scene: Scene) -> list[Row]:
+    chosen = {
+        "integrator": scene.integrator,
+        "step": scene.step,
+        "duration": scene.duration,
+        "every": scene.every,
+    }
+    unset = {"every": 0.1, **UNSET} if scene.every is None else UNSET
+    rows = [(f"{k} = {toml_value(v)}", _meaning(k)) for k, v in chosen.items() if v is not None]
+    return [*rows, *((f"# {k} = {toml_value(v)}", _meaning(k)) for k, v in unset.items())]
+
+
+def _output_rows() -> list[Row]:
+    kept: dict[str, Any] = Output().model_dump()
+    return [
+        (f"{key} = {toml_value(value)}", Output.model_fields[key].description or "")
+        for key, value in kept.items()
+    ]
+
+
+def _meaning(key: str) -> str:
+    return SceneFile.model_fields[key].description or ""
+
+
+def _aligned(rows: Iterable[Row]) -> list[str]:
+    rows = list(rows)
+    width = max((len(code) for code, _ in rows), default=0)
+    return [f"{code:<{width}}  # {' '.join(meaning.split())}" for code, meaning in rows]
+
+
+def _comment(label: str, text: str) -> list[str]:
+    return [f"# {line}" for line in wrap(label + " ".join(text.split()), WIDTH)]

@@ -1,0 +1,97 @@
+"""Three tori of one mass and different stiffness fall from one height and bounce.
+
+Michels, Sobottka, Weber 2014, Sec. 5.3, Figs. 7, 23b: 689 particles and 2500 cubic springs each,
+k = 1e6, 1e5 and 5e4 N/m; a particle that comes close to the floor is held there until the body
+pulls it off.  Ours have 689 and 2597 (no torus of equal sections has 2500).  Open in the paper:
+
+    radius 45 cm, tube 15 cm, 300 kg each (a little denser than water), 1 m above the floor
+    ties of 1e7 N/m hold what touches (collisions.Held); step 0.5 ms, 2 s
+
+The stiffer the torus, the less it is flattened and the sooner it is back.  How high each one flies
+then is not ordered: the rest of the energy is in its vibration.  In 2 s the energy is off by 0.07 %
+of what is exchanged (7 % at 1 ms), and 5 % are dissipated where ties that have been pulled sideways
+let go; the paper holds particles fixed, and says nothing of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..bodies import Gravity, Springs, System
+from ..bodies.checks import as_numbers
+from ..collisions import Held, Plane
+from ..contracts import Array
+from ..errors import InputError
+from ..meshes import Mesh, torus
+from ..meshes.checks import require_positive
+from .scene import Scene
+
+SUMMARY = "three bouncing tori of cubic springs: the stiffer, the less flattened, the sooner back"
+SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.3, Figs. 7, 23b"
+SHOWS = "lowest heights and times of return ordered by stiffness; energy flat through the bounces"
+PARAMETERS = {
+    "sections": "discs of each torus",
+    "around": "particles on the skin of a disc",
+    "stiffness": "of the springs of each torus [N/m], a list",
+    "drop": "height above the floor [m]",
+    "mass": "of each torus [kg]",
+}
+SMALL = {"sections": 16, "around": 6, "drop": 0.3, "duration": 0.4, "step": 1e-3}
+RADIUS, TUBE, APART, TIE = 0.45, 0.15, 1.4, 1e7
+STIFFNESS = (1e6, 1e5, 5e4)
+
+
+def tori(
+    sections: int = 53,
+    around: int = 12,
+    stiffness: Sequence[float] = STIFFNESS,
+    drop: float = 1.0,
+    mass: float = 300.0,
+) -> Scene:
+    """stiffness [N/m]: one for each torus; drop: height above the floor [m]; mass of each [kg]."""
+    require_positive("tori", drop=drop, mass=mass)
+    k = as_numbers("tori stiffness", stiffness)
+    if k.ndim != 1 or k.size == 0 or not np.all(k > 0.0):
+        raise InputError(f"tori stiffness = {stiffness}: give a list of positive numbers [N/m]")
+    one = torus(sections, around, radius=RADIUS, tube=TUBE)
+    mesh = _row(one, k.size, drop)
+    floor = Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    springs = Springs(mesh.edges, np.repeat(k, len(one.edges)), law="cubic")
+    x0 = mesh.positions
+    system = System(
+        mass=np.full(len(x0), mass / len(one.positions)),
+        parts=[springs, Gravity(), Held(floor, TIE)],
+        rest=x0,
+    )
+    return Scene(
+        "tori",
+        SUMMARY,
+        SOURCE,
+        system,
+        x0,
+        np.zeros_like(x0),
+        step=5e-4,
+        duration=2.0,
+        mesh=mesh,
+        every=5e-3,
+        colliders=(floor,),
+    )
+
+
+def _row(one: Mesh, count: int, drop: float) -> Mesh:
+    """Copies side by side along x, their lowest particles at z = drop."""
+    shifts = [np.array([APART * i, 0.0, TUBE + drop]) for i in range(count)]
+    first = len(one.positions) * np.arange(count)
+    return Mesh(
+        np.concatenate([one.positions + shift for shift in shifts]),
+        np.concatenate([one.edges + n for n in first]),
+        triangles=np.concatenate([one.triangles + n for n in first]),
+    )
+
+
+def centre_heights(positions: Array, count: int) -> Array:
+    """(..., count) [m] of each torus above where it first touches, from positions (..., N, 3)."""
+    each = positions[..., 2].reshape(*positions.shape[:-2], count, -1)
+    return each.mean(axis=-1) - TUBE

@@ -1,0 +1,184 @@
+"""Runs to record, interrupt and kill: small ones with a name, the same in every process.
+
+Functions are those of this module, so that checkpoints can name them.  `in_process` runs one in a
+process of its own, which can be killed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import stiffly
+from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, Tetrahedra, meshes
+from stiffly.bodies import cloth_springs, lumped_mass
+from stiffly.collisions import Contact, Plane, ProjectedContact, Repulsion, Sphere, keyframes
+
+Case = tuple[Any, Any, Any, dict[str, Any]]  # system, x0, v0, options of simulate
+HERE = Path(__file__).parent
+
+
+def pendulum_force(x):
+    return -9.0 * np.sin(x)
+
+
+def pendulum_jacobian(x):
+    return np.diag(-9.0 * np.cos(x))
+
+
+def pendulum_potential(x):
+    return float(np.sum(9.0 * (1.0 - np.cos(x))))
+
+
+def pendulums(**options: Any) -> Case:
+    """Two pendulums that a weak spring couples: a SecondOrder."""
+    system = SecondOrder(
+        stiffness=[[1.0, -1.0], [-1.0, 1.0]],
+        force=pendulum_force,
+        jacobian=pendulum_jacobian,
+        potential=pendulum_potential,
+    )
+    return system, [1.0, -0.3], [0.0, 0.5], {"step": 0.02, "duration": 1.0, "every": 0.1, **options}
+
+
+def block(side: int = 4, **options: Any) -> Case:
+    """A lattice of springs that hangs on one side, damped."""
+    mesh = meshes.lattice(side, side, side, spacing=0.1)
+    x = mesh.positions
+    system = System(
+        np.full(len(x), 0.01),
+        [Springs(mesh.edges, 1e4), Gravity()],
+        fixed=x[:, 0] == 0.0,
+        rest=x,
+        damping=Rayleigh(0.1, 1e-4),
+    )
+    usual = {"integrator": "midpoint", "step": 0.005, "duration": 0.2, "every": 0.02}
+    return system, x, None, {**usual, **options}
+
+
+def jelly(cells: int = 3, **options: Any) -> Case:
+    """A cube of tetrahedra that slides over the floor with friction."""
+    mesh = meshes.cube(cells)
+    x = mesh.positions
+    floor = Plane((0, 0, x[:, 2].min() - 0.005), (0, 0, 1))
+    parts = [Tetrahedra(mesh.tets, 1e5, 0.3), Gravity(), Contact(floor, 1e5, friction=0.3)]
+    system = System(lumped_mass(x, mesh.tets, 1000.0), parts, rest=x)
+    v = np.tile([0.5, 0.0, -1.0], (len(x), 1))
+    return system, x, v, {"step": 0.005, "duration": 0.2, "every": 0.02, **options}
+
+
+def spinner(cells: int = 2, **options: Any) -> Case:
+    """A free cube that turns: no damping, no gravity."""
+    mesh = meshes.cube(cells)
+    x = mesh.positions
+    system = System(lumped_mass(x, mesh.tets, 1000.0), [Tetrahedra(mesh.tets, 1e5, 0.3)], rest=x)
+    v = np.cross([1.0, 2.0, 10.0], x)
+    return system, x, v, {"step": 0.02, "duration": 0.8, "every": 0.08, **options}
+
+
+def wreck(**options: Any) -> Case:
+    """Springs that yield when they hit the floor, which pushes particles out."""
+    mesh = meshes.lattice(3, 3, 3, spacing=0.1)
+    x = mesh.positions
+    floor = ProjectedContact(Plane((0, 0, x[:, 2].min() - 0.02), (0, 0, 1)))
+    parts = [Springs(mesh.edges, 1e4, yield_strain=0.01), Gravity(), floor]
+    system = System(np.full(len(x), 0.01), parts, rest=x)
+    v = np.tile([0.3, 0.0, -2.0], (len(x), 1))
+    return system, x, v, {"step": 0.005, "duration": 0.2, "every": 0.02, **options}
+
+
+def cloth(side: int = 9, **options: Any) -> Case:
+    """Cloth that falls on a ball which moves under it, and touches itself."""
+    mesh = meshes.cloth(side, side, spacing=0.02)
+    x = mesh.positions
+    centre = (*x.mean(axis=0)[:2], -0.035)
+    ball = Sphere(centre, 0.03, motion=keyframes([0.0, 0.3], [[0, 0, 0], [0.03, 0, 0]]))
+    parts = [
+        *cloth_springs(mesh, 50.0, 20.0, 1.0),
+        Gravity(),
+        Contact(ball, 50.0, friction=0.3),
+        Repulsion(mesh.triangles, thickness=0.005, stiffness=100.0),
+    ]
+    system = System(np.full(len(x), 1e-4), parts, rest=x)
+    return system, x, None, {"step": 0.004, "duration": 0.16, "every": 0.016, **options}
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "exprb42": lambda: block(integrator="exprb42"),
+    "pexprb43 adaptive": lambda: block(integrator="pexprb43", rtol=1e-3, step=None, every=0.04),
+    "eti two-step": lambda: block(integrator="eti"),
+    "neti two-step": lambda: pendulums(integrator="neti"),
+    "verlet": lambda: block(integrator="verlet", step=4e-4, every=1.6e-3, duration=0.016),
+    "bdf2 contact friction": lambda: jelly(integrator="bdf2"),
+    "midpoint kept factors": lambda: block(6, integrator="midpoint"),
+    "stabilised": lambda: spinner(integrator="stabilised"),
+    "realtime contact": lambda: cloth(integrator="realtime"),
+    "projective": lambda: jelly(integrator="projective"),
+    "energy-momentum yielding": lambda: wreck(integrator="energy-momentum"),
+    "energy-momentum": lambda: spinner(integrator="energy-momentum"),
+    "second order": lambda: pendulums(integrator="exprb42"),
+}
+
+# long enough to be killed in the middle: some seconds each
+LONG: dict[str, Callable[[], Case]] = {
+    "exprb42": lambda: block(integrator="exprb42", step=1e-3, every=4e-3, duration=0.8),
+    "pexprb43 adaptive": lambda: block(integrator="pexprb43", rtol=1e-4, step=None, duration=0.6),
+    "eti two-step": lambda: block(integrator="eti", step=5e-4, duration=3.0),
+    "bdf2 contact friction": lambda: jelly(integrator="bdf2", step=1e-3, duration=1.5),
+    "midpoint kept factors": lambda: block(6, integrator="midpoint", step=1e-3, duration=2.0),
+    "stabilised": lambda: spinner(integrator="stabilised", duration=24.0),
+    "realtime contact": lambda: cloth(integrator="realtime", duration=1.2),
+    "energy-momentum yielding": lambda: wreck(integrator="energy-momentum", duration=4.0),
+}
+
+
+def simulate(case: Case, **options: Any) -> Any:
+    system, x0, v0, own = case
+    return stiffly.simulate(system, x0, v0, **{**own, **options})
+
+
+def begin(name: str, folder: str, checkpoint: float = 0.2) -> None:
+    """What a child process does first."""
+    simulate(LONG[name](), out=folder, dtype="float64", checkpoint=checkpoint)
+
+
+def in_process(code: str) -> subprocess.Popen:
+    """A child process that has this module as `runs_to_record`."""
+    start = f"import sys; sys.path.insert(0, {str(HERE)!r}); import runs_to_record, stiffly"
+    return subprocess.Popen([sys.executable, "-W", "ignore", "-c", f"{start}\n{code}"])
+
+
+def kill_after(child: subprocess.Popen, seconds: float) -> bool:
+    """SIGKILL after a while; False where the child had ended before."""
+    deadline = time.monotonic() + seconds
+    while child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    if child.poll() is not None:
+        return False
+    child.kill()
+    child.wait()
+    return True
+
+
+def wait_for(path: Path, child: subprocess.Popen, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert child.poll() is None, "the child ended before it wrote anything"
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.005)
+
+
+def assert_same(run: Any, reference: Any) -> None:
+    """Every digit of every frame, every energy, and the work that it took."""
+    for name in ("times", "positions", "velocities"):
+        assert np.array_equal(getattr(run, name), getattr(reference, name)), name
+    assert list(run.energy.parts) == list(reference.energy.parts)
+    for name in (*reference.energy.parts, "added", "dissipated"):
+        assert np.array_equal(getattr(run.energy, name), getattr(reference.energy, name)), name
+    assert run.stats == reference.stats

@@ -1,0 +1,95 @@
+"""What the command line makes of a run: plots, pictures, films, files for other programs."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from stiffly import Recording, cli, scenes, simulate, terminal
+
+
+def stiffly(capfd, *arguments):
+    """Exit code, stdout, stderr."""
+    code = cli.main([str(a) for a in arguments])
+    return code, *capfd.readouterr()
+
+
+def good(capfd, *arguments):
+    """stdout of a command that must succeed."""
+    code, out, err = stiffly(capfd, *arguments)
+    assert code == 0, err
+    return out
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "bar"
+    simulate(scenes.load("bar", cells=1), duration=0.33, out=folder)
+    return folder
+
+
+def test_plot(capfd, recorded, tmp_path):
+    out = good(capfd, "plot", recorded, "--out", tmp_path / "new" / "plots")
+    energy = tmp_path / "new" / "plots" / "energy.png"
+    assert energy.stat().st_size > 5000 and f"wrote {energy} (" in out
+
+
+def test_render_a_still_and_a_film(capfd, recorded, tmp_path):
+    still, film = tmp_path / "still.png", tmp_path / "film.mp4"
+    options = ["--size", "64x48", "--color", "strain"]
+    out = good(capfd, "render", recorded, "--out", still, "--frame", "-1", *options)
+    assert still.read_bytes().startswith(b"\x89PNG") and f"wrote {still} (" in out
+    good(capfd, "render", recorded, "--out", film, "--fps", "5", *options)
+    assert film.read_bytes()[4:8] == b"ftyp"
+
+
+def test_render_goes_into_the_folder_of_the_run(capfd, recorded):
+    out = good(capfd, "render", recorded, "--frame", "0", "--size", "64x48")
+    assert f"wrote {recorded / 'frame-0.png'} (" in out
+    (recorded / "frame-0.png").unlink()
+
+
+def test_export(capfd, recorded, tmp_path):
+    out = good(capfd, "export", recorded, "--to", "npz", "--out", tmp_path / "x.npz")
+    assert f"wrote {tmp_path / 'x.npz'} (" in out
+    with np.load(tmp_path / "x.npz") as file:
+        assert file["positions"].shape == (11, *Recording(recorded).positions.shape[1:])
+    code, _, err = stiffly(capfd, "export", recorded, "--to", "npz", "--out", tmp_path / "x.npz")
+    assert code == 2 and err.count("\n") == 1
+    good(capfd, "export", recorded, "--to", "npz", "--out", tmp_path / "x.npz", "--force")
+
+
+def test_long_sequences_of_files_are_named_in_one_line(capfd, tmp_path):
+    paths = [tmp_path / f"frame_{i:04d}.ply" for i in range(30)]
+    for path in paths:
+        path.write_bytes(b"x" * 100_000)
+    terminal.show_files(paths)
+    out = capfd.readouterr().out
+    assert out.count("\n") == 1 and "30 files" in out and "(3.0 MB)" in out
+    assert str(paths[0]) in out and str(paths[-1]) in out
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "extra"),
+    [
+        ("pyvista", ["render"], "render"),
+        ("imageio_ffmpeg", ["render"], "render"),
+        ("pxr", ["export", "--to", "usd"], "usd"),
+    ],
+)
+def test_missing_parts_are_named(module, arguments, extra, recorded, capfd, monkeypatch):
+    for name in [n for n in sys.modules if n == module or n.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
+    files = set(recorded.iterdir())
+    code, _, err = stiffly(capfd, arguments[0], recorded, *arguments[1:])
+    assert code == 2 and f'pip install "stiffly[{extra}]"' in err.splitlines()[-1]
+    assert set(recorded.iterdir()) == files
+
+
+def test_terminal_formats():
+    assert terminal.percent(1.0, 300.0) == "0.33 %" and terminal.percent(-1.0, 2.0) == "-50 %"
+    assert terminal.percent(1.0, 0.0) == "-" and terminal.percent(float("nan"), 1.0) == "-"
+    assert len(terminal.percent(1e271, 1.0)) < 12

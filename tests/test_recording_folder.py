@@ -1,0 +1,204 @@
+"""Where a run may be written, and what happens when the disk does not take it."""
+
+import errno
+import os
+import resource
+import shutil
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from runs_to_record import assert_same, block, pendulums, simulate
+
+import stiffly
+from stiffly.errors import InputError, NotRecorded, SimulationFailure
+from stiffly.recording.layout import find, open_file
+
+pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough steps
+
+
+def refusal(out, **options):
+    """The one line that says why; nothing was simulated."""
+    calls = []
+    with pytest.raises(InputError) as caught:
+        simulate(pendulums(), out=out, progress=calls.append, **options)
+    assert "\n" not in str(caught.value) and not calls
+    return str(caught.value)
+
+
+def listing(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# ------------------------------------------------------------------ refused before any work
+
+
+def test_a_folder_that_is_not_empty(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "is not empty: name another folder" in refusal(tmp_path)
+    assert listing(tmp_path) == {"notes.txt": b"mine"}
+
+
+def test_force_does_not_replace_what_is_no_run(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "holds no run that force could replace" in refusal(tmp_path, force=True)
+    (tmp_path / "recording.vtkhdf").write_text("not one of ours")
+    assert "holds no run that force could replace" in refusal(tmp_path, force=True)
+    assert listing(tmp_path) == {"notes.txt": b"mine", "recording.vtkhdf": b"not one of ours"}
+
+
+def test_force_replaces_a_run_and_leaves_other_files_alone(tmp_path):
+    simulate(pendulums(duration=0.5), out=tmp_path / "run")
+    (tmp_path / "run" / "energy.png").write_text("a picture")
+    assert "or replace its run: force=True" in refusal(tmp_path / "run")
+    run = simulate(pendulums(), out=tmp_path / "run", force=True)
+    assert len(run) == 11
+    assert (tmp_path / "run" / "energy.png").read_text() == "a picture"
+
+
+def test_force_replaces_what_a_kill_at_the_beginning_has_left(tmp_path):
+    (tmp_path / "recording.vtkhdf.part").write_text("half a file")
+    assert simulate(pendulums(), out=tmp_path, force=True).complete
+    assert not (tmp_path / "recording.vtkhdf.part").exists()
+
+
+def test_an_empty_folder_and_missing_parents_are_fine(tmp_path):
+    assert simulate(pendulums(), out=tmp_path).complete
+    assert simulate(pendulums(), out=str(tmp_path / "a" / "b")).complete
+
+
+def test_a_file_in_the_way(tmp_path):
+    (tmp_path / "file").write_text("here")
+    assert "file is a file; name a folder" in refusal(tmp_path / "file")
+    assert "file is a file; name a folder" in refusal(tmp_path / "file" / "below")
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    """Permissions do not bind every user who runs tests, so the question is answered here."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "cannot be written to; name another folder" in refusal(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
+    """A disk that is read-only says so only when it is asked to write."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    assert "Read-only file system; name another folder" in refusal(tmp_path / "run")
+
+
+def test_too_little_space(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**5, 10**5))
+    assert "needs 0.5 MB, but only 0.1 MB are free: record fewer" in refusal(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("frames, velocities", [(50, True), (50, False), (2, True)])
+def test_the_space_that_is_asked_for_is_what_the_file_takes(
+    tmp_path, monkeypatch, frames, velocities
+):
+    asked = []
+    monkeypatch.setattr(
+        "stiffly.recording.target.check_space", lambda folder, needed: asked.append(needed)
+    )
+    case = block(8, integrator="verlet", step=1e-5, duration=1e-4, every=1e-4 / (frames - 1))
+    simulate(case, out=tmp_path / "run", keep_velocities=velocities)
+    size = (tmp_path / "run" / "recording.vtkhdf").stat().st_size
+    assert size <= asked[0] <= size + 400_000
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"dtype": "float16"}, "recorded as float32 or float64"),
+        ({"dtype": float}, "recorded as float32 or float64"),
+        ({"checkpoint": -1.0}, "seconds between two"),
+        ({"checkpoint": float("nan")}, "seconds between two"),
+        ({"checkpoint": "often"}, "seconds between two"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path, wrong, words):
+    assert words in refusal(tmp_path / "run", **wrong)
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_runs_cannot_write_to_one_folder(tmp_path):
+    refused = []
+
+    def intrude(report):
+        if report.frames == 3:
+            with pytest.raises(InputError, match="being written by another process") as caught:
+                stiffly.resume(tmp_path / "run")
+            refused.append(caught.value)
+            with pytest.raises(InputError, match="being written by another process"):
+                simulate(pendulums(), out=tmp_path / "run", force=True)
+
+    run = simulate(block(), out=tmp_path / "run", dtype="float64", progress=intrude)
+    assert len(refused) == 1
+    assert_same(run, simulate(block()))
+
+
+# ------------------------------------------------------------------ the disk fills up
+
+
+@pytest.fixture
+def file_size_limit():
+    """Lets files grow no further than so many bytes, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_fills_up_keeps_the_frames_before(tmp_path, file_size_limit):
+    """The sixth frame's velocities end beyond the limit: a part of them is written."""
+    reference = simulate(block())
+    folder = tmp_path / "run"
+
+    def fill(report):
+        if report.frames == 3:
+            with open_file(folder / "recording.vtkhdf") as file:
+                frame = reference.velocities[0].nbytes
+                file_size_limit(find(file).velocity + 5 * frame + frame // 2)
+
+    with pytest.raises(NotRecorded, match="the disk is full; frames before are safe in") as caught:
+        simulate(block(), out=folder, dtype="float64", progress=fill)
+    file_size_limit(resource.RLIM_INFINITY)
+    assert isinstance(caught.value, SimulationFailure) and "\n" not in str(caught.value)
+    for kept in (caught.value.run, stiffly.Recording(folder)):
+        assert len(kept) == 5 and not kept.complete
+        assert "the disk is full" in kept.failure
+        np.testing.assert_array_equal(kept.positions, reference.positions[:5])
+        np.testing.assert_array_equal(kept.velocities, reference.velocities[:5])
+    assert_same(stiffly.resume(folder), reference)
+
+
+@pytest.mark.parametrize("what", ["fsync", "replace"])
+def test_a_checkpoint_that_cannot_be_written_stops_by_name(tmp_path, monkeypatch, what):
+    folder, plain = tmp_path / "run", getattr(os, what)
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill(report):
+        if report.frames == 4:
+            monkeypatch.setattr(os, what, full)
+
+    with pytest.raises(NotRecorded, match="the disk is full"):
+        simulate(block(), out=folder, dtype="float64", checkpoint=0, progress=fill)
+    monkeypatch.setattr(os, what, plain)
+    assert len(stiffly.Recording(folder)) == 4
+    assert_same(stiffly.resume(folder), simulate(block()))
+
+
+def test_a_summary_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("stiffly.recording.writer.write_json", full)
+    with pytest.raises(NotRecorded, match="the disk is full") as caught:
+        simulate(pendulums(), out=tmp_path / "run")
+    assert len(caught.value.run) == 11

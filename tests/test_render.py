@@ -1,0 +1,258 @@
+"""Pictures and films: what is in them, where the camera stands, how fast films play."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from recorded import Recorded, dust, sheet, solid, string, wobbling
+
+from stiffly import InputError, scenes, simulate
+from stiffly.collisions import Plane, Sphere, keyframes
+from stiffly.meshes import cube
+from stiffly.recording.exports.frames import motion
+from stiffly.recording.render import render, side_by_side, thumbnail
+from stiffly.recording.render_colors import coloring
+from stiffly.recording.render_view import sampled
+
+pytest.importorskip("pyvista")
+Image = pytest.importorskip("PIL.Image")
+
+SMALL = (200, 120)
+
+
+def pixels(path):
+    return np.asarray(Image.open(path).convert("RGB")).astype(int)
+
+
+def coloured(picture):
+    """Mask of what is neither grey nor white: the body and the scale."""
+    return np.ptp(picture, axis=2) > 30
+
+
+# ------------------------------------------------------------------ stills
+
+
+@pytest.mark.parametrize("make", [solid, sheet, string, dust])
+@pytest.mark.parametrize("color", ["speed", "none"])
+def test_every_kind_of_body_is_seen(make, color, tmp_path):
+    path = render(make(), tmp_path / "new" / "body.png", color=color, frame=1, size=SMALL)
+    picture = pixels(path)
+    assert picture.shape == (120, 200, 3)
+    body = coloured(picture)[:, :118]  # without the scale
+    assert 20 < body.sum() < 0.6 * body.size
+    rows, columns = np.nonzero(body)
+    assert rows.min() > 5 and rows.max() < 115 and columns.min() > 5
+
+
+def test_still_shows_the_frame_asked_for(tmp_path):
+    recorded = solid()
+    first, last, named = (
+        pixels(render(recorded, tmp_path / f"{k}.png", frame=frame, size=SMALL))
+        for k, frame in enumerate((0, -1, 5))
+    )
+    plain = pixels(render(recorded, tmp_path / "plain.png", size=SMALL))
+    assert np.array_equal(last, named) and np.array_equal(last, plain)
+    assert np.abs(first - last).max() > 50
+
+
+def test_the_scale_is_drawn_with_its_colours(tmp_path):
+    recorded = solid()
+    size = (400, 160)
+    strip = pixels(render(recorded, tmp_path / "a.png", frame=2, size=size))[:, 330:]
+    bare = pixels(render(recorded, tmp_path / "b.png", frame=2, size=size, color="none"))[:, 330:]
+    assert coloured(strip).sum() > 300 and coloured(bare).sum() == 0
+    (colors,) = coloring([recorded], [motion(recorded)], "speed")
+    for end in (colors.table[0], colors.table[-1]):
+        assert np.abs(strip - end).max(axis=2).min() < 12
+
+
+def test_a_body_at_rest_has_no_scale(tmp_path):
+    x = np.repeat(cube(1).positions[None], 3, axis=0)
+    still = Recorded(x, np.zeros_like(x), np.arange(3.0), mesh=cube(1))
+    assert coloring([still], [motion(still)], "speed") == [None]
+    assert coloured(pixels(render(still, tmp_path / "a.png", size=SMALL))).sum() > 50
+
+
+def test_exploded_run_still_gives_a_picture(tmp_path):
+    recorded = solid()
+    recorded.positions = recorded.positions.astype(np.float64)
+    recorded.positions[4] *= 1e60
+    recorded.positions[5] = np.nan
+    shown = motion(recorded)
+    assert list(sampled(shown)) == [0, 1, 2, 3]
+    assert coloured(pixels(render(recorded, tmp_path / "a.png", frame=2, size=SMALL))).sum() > 50
+    for frame in (4, 5):
+        render(recorded, tmp_path / f"{frame}.png", frame=frame, size=SMALL)
+
+
+def test_a_run_without_a_finite_frame(tmp_path):
+    recorded = solid()
+    recorded.positions[:] = np.nan
+    with pytest.raises(InputError, match="no frame holds finite positions"):
+        render(recorded, tmp_path / "a.png", size=SMALL)
+
+
+def test_colliders_are_in_the_picture(tmp_path):
+    recorded = sheet()
+    bare = pixels(render(recorded, tmp_path / "a.png", frame=0, size=SMALL, color="none"))
+    recorded.colliders = (Sphere((0.2, 0.15, -0.2), 0.15), Plane((0, 0, -0.4), (0, 0, 1)))
+    more = pixels(render(recorded, tmp_path / "b.png", frame=0, size=SMALL, color="none"))
+    grey = [(np.ptp(p, axis=2) < 8) & (p.mean(axis=2) < 190) for p in (bare, more)]
+    before, after = (mask[30:100, 70:].sum() for mask in grey)  # where no words are
+    assert before < 20 and after > 150
+
+
+def test_moving_colliders_move(tmp_path):
+    recorded = sheet()
+    recorded.positions[:] = recorded.positions[0]
+    up = keyframes([0.0, 0.5], [[0.0, 0.0, 0.0], [0.0, 0.0, -0.3]])
+    recorded.colliders = (Sphere((0.2, 0.15, -0.2), 0.1, motion=up),)
+    first, last = (
+        pixels(render(recorded, tmp_path / f"{i}.png", frame=i, size=SMALL, color="none"))
+        for i in (0, 5)
+    )
+    assert np.abs(first - last).max() > 50
+
+
+def test_thumbnail_is_small_and_without_words(tmp_path):
+    path = thumbnail(solid(), tmp_path / "small.png")
+    picture = pixels(path)
+    assert picture.shape == (320, 480, 3) and path.stat().st_size < 150_000
+    body = coloured(picture)
+    assert body.sum() > 0.05 * body.size
+    ink = (picture < 80).all(axis=2)
+    assert not ink[:60, :100].any() and not ink[-60:, :100].any()
+
+
+# ------------------------------------------------------------------ films
+
+
+def film_facts(path):
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    reader = ffmpeg.read_frames(str(path))
+    facts = next(reader)
+    frames = [np.frombuffer(f, np.uint8).reshape(*facts["size"][::-1], 3) for f in reader]
+    return facts, frames
+
+
+def test_film_plays_in_real_time(tmp_path):
+    recorded = wobbling(cube(1), frames=7, interval=0.5)
+    done = []
+    path = render(
+        recorded, tmp_path / "run.mp4", size=SMALL, fps=20, progress=lambda *n: done.append(n)
+    )
+    facts, frames = film_facts(path)
+    assert facts["codec"] == "h264" and facts["pix_fmt"].startswith("yuv420p")
+    assert facts["size"] == SMALL and facts["fps"] == 20.0
+    assert facts["duration"] == pytest.approx(3.5, abs=0.11)  # six intervals, and the last frame
+    assert len(frames) == pytest.approx(70, abs=2)
+    assert done == [(k, 7) for k in range(1, 8)]
+    stills = [pixels(render(recorded, tmp_path / "s.png", size=SMALL, frame=k)) for k in (1, 4)]
+    for still, frame in zip(stills, (frames[15], frames[45]), strict=True):
+        assert np.abs(still - frame.astype(int)).mean() < 4.0  # what compression changes
+    assert np.abs(stills[0] - frames[45].astype(int)).mean() > 6.0
+
+
+def test_odd_sizes_become_even(tmp_path):
+    recorded = wobbling(cube(1), frames=2)
+    facts, _ = film_facts(render(recorded, tmp_path / "run.mp4", size=(101, 75)))
+    assert facts["size"] == (100, 74)
+
+
+def test_film_of_one_frame(tmp_path):
+    recorded = wobbling(cube(1), frames=1)
+    _, frames = film_facts(render(recorded, tmp_path / "run.mp4", size=SMALL))
+    assert len(frames) >= 1
+
+
+def test_interrupted_film_leaves_nothing(tmp_path):
+    def progress(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        render(solid(), tmp_path / "run.mp4", size=SMALL, progress=progress)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_side_by_side(tmp_path):
+    whole, short = solid(), solid()
+    short.positions, short.velocities = short.positions[:3], short.velocities[:3]
+    short.times = short.times[:3]
+    path = side_by_side([whole, short], tmp_path / "both.png", size=(400, 120), frame=5)
+    picture = pixels(path)
+    assert picture.shape == (120, 400, 3)
+    left, right = coloured(picture[:, :174]), coloured(picture[:, 176:340])
+    assert left.sum() > 200 and right.sum() > 200
+    alone = pixels(side_by_side([whole, whole], tmp_path / "same.png", size=(400, 120), frame=5))
+    assert np.array_equal(alone[:, :170], picture[:, :170])
+    assert not np.array_equal(alone[:, 176:340], picture[:, 176:340])  # it stopped before
+
+
+def test_panels_of_no_width_are_refused(tmp_path):
+    with pytest.raises(InputError, match="too narrow for 2 runs"):
+        side_by_side([sheet(), sheet()], tmp_path / "a.png", frame=0, size=(64, 36))
+
+
+def test_side_by_side_film(tmp_path):
+    runs = [wobbling(cube(1), frames=3), wobbling(cube(1), frames=3), wobbling(cube(1), frames=3)]
+    path = side_by_side(runs, tmp_path / "three.mp4", labels=["a", "b", "c"], size=(300, 100))
+    facts, _ = film_facts(path)
+    assert facts["size"] == (300, 100)
+
+
+# ------------------------------------------------------------------ input
+
+
+def test_strain_needs_edges(tmp_path):
+    with pytest.raises(InputError, match='needs the edges of a mesh: take color="speed"'):
+        render(dust(), tmp_path / "a.png", color="strain")
+
+
+def test_wrong_input_is_named(tmp_path):
+    run = solid()
+    for options, words in (
+        ({"color": "sped"}, "unknown color sped: did you mean speed"),
+        ({"frame": 6}, "frame 6 is not there: the recording has frames 0 to 5"),
+        ({"frame": -7}, "frame -7 is not there"),
+        ({"size": (0, 100)}, "size 0 x 100"),
+        ({"fps": 0.0}, "fps must be positive"),
+        ({"speed": -1.0}, "speed must be positive"),
+    ):
+        with pytest.raises(InputError, match=words):
+            render(run, tmp_path / "run.png", **options)
+    with pytest.raises(InputError, match=r"a film is written to a file that ends in \.mp4"):
+        render(run, tmp_path / "run.avi")
+    with pytest.raises(InputError, match=r"a still is written to a file that ends in \.png"):
+        render(run, tmp_path / "run.mp4", frame=1)
+    with pytest.raises(InputError, match="1 labels for 2 runs"):
+        side_by_side([run, run], tmp_path / "run.png", labels=["a"])
+    with pytest.raises(InputError, match="nothing to draw"):
+        side_by_side([], tmp_path / "run.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_libraries_are_named(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "imageio_ffmpeg", None)
+        with pytest.raises(InputError, match=r'films need.*pip install "stiffly\[render\]"'):
+            render(solid(), tmp_path / "run.mp4", size=SMALL)
+    monkeypatch.setitem(sys.modules, "pyvista", None)
+    with pytest.raises(InputError, match=r'pictures.*pip install "stiffly\[render\]"'):
+        render(solid(), tmp_path / "run.png", size=SMALL)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recording_on_disk(tmp_path):
+    scene = scenes.load("spinning-cube", small=True)
+    recording = simulate(scene, duration=0.2, every=0.033, out=tmp_path / "run")
+    picture = pixels(render(recording, tmp_path / "run.png", color="strain", size=SMALL))
+    assert coloured(picture).sum() > 100
+    thumbnail(recording, tmp_path / "small.png", size=(96, 64))
+    assert pixels(tmp_path / "small.png").shape == (64, 96, 3)
+
+
+def test_nothing_is_printed(tmp_path, capfd):
+    render(solid(), tmp_path / "run.mp4", size=SMALL)
+    assert capfd.readouterr() == ("", "")

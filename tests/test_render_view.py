@@ -1,0 +1,142 @@
+"""Where the camera stands, what colours mean, how fast films play: without drawing anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from recorded import Recorded, solid, wobbling
+
+from stiffly.collisions import Plane
+from stiffly.meshes import cloth, cube
+from stiffly.recording.exports.colliders import solids
+from stiffly.recording.exports.frames import motion
+from stiffly.recording.render import schedule
+from stiffly.recording.render_colors import coloring
+from stiffly.recording.render_floor import find_floor, round_number
+from stiffly.recording.render_view import OPENING, look_at, points_of, sampled
+
+# ------------------------------------------------------------------ camera, light, floor
+
+
+def project(view, points, aspect):
+    """Where points are in the picture: (-1, 1) across and up, as a pinhole camera sees them."""
+    away = points - view.eye
+    depth = away @ view.forward
+    half = np.tan(np.radians(0.5 * OPENING))
+    assert (depth > 0.0).all()
+    return away @ view.right / depth / (half * aspect), away @ view.up / depth / half
+
+
+@pytest.mark.parametrize("aspect", [0.5, 16 / 9, 3.0])
+@pytest.mark.parametrize("scale", [(1, 1, 1), (10, 1, 0.1), (0.01, 5, 1), (0, 0, 3)])
+def test_camera_sees_everything_from_as_near_as_it_can(aspect, scale):
+    points = np.random.default_rng(0).normal(size=(200, 3)) * scale + [100.0, -5.0, 20.0]
+    view = look_at(points, aspect)
+    a, b = project(view, points, aspect)
+    reach = max(np.abs(a).max(), np.abs(b).max())
+    assert 0.85 < reach < 0.9001  # within the margin of 5 %, and not smaller than need be
+    assert view.up[2] > 0.8 and abs(view.right[2]) < 1e-12  # upright
+
+
+def test_camera_leaves_room_for_the_scale():
+    points = np.random.default_rng(0).normal(size=(200, 3)) * [5, 1, 1]
+    a, _ = project(look_at(points, 1.5, bar=0.2), points, 1.5)
+    assert a.max() < 0.6001 and a.min() < -0.85
+
+
+def test_camera_follows_the_whole_motion():
+    recorded = wobbling(cube(1))
+    recorded.positions = recorded.positions + 4.0 * np.arange(6)[:, None, None]
+    shown = motion(recorded)
+    view = look_at(points_of(shown, sampled(shown)), 1.5)
+    for i in range(6):
+        a, b = project(view, recorded.positions[i], 1.5)
+        assert np.abs(a).max() < 1.0 and np.abs(b).max() < 1.0
+
+
+def test_shadow_lies_where_light_meets_the_floor():
+    shown = motion(solid())
+    view = look_at(points_of(shown, [0]), 1.5)
+    light = np.array([0.3, 0.1, -1.0]) / np.linalg.norm([0.3, 0.1, -1.0])
+    floor = find_floor([], view, light)
+    x = shown.frame(0)
+    shadow = floor.shadow(x)
+    heights = shadow[:, 2] - floor.point[2]
+    np.testing.assert_allclose(heights, heights[0], atol=1e-7)
+    assert 0.0 < heights[0] < 0.01 and shadow[:, 2].max() < x[:, 2].min()
+    way = shadow - x - heights[0] * np.array([0.0, 0.0, 1.0])
+    np.testing.assert_allclose(np.cross(way, light), 0.0, atol=1e-6)
+
+
+def test_floor_is_the_plane_that_is_touched():
+    shown = motion(solid())
+    view = look_at(points_of(shown, [0]), 1.5)
+    light = np.array([0.0, 0.0, -1.0])
+    wall, slope = Plane((5, 0, 0), (-1, 0, 0)), Plane((0, 0, -2), (0.1, 0, 1))
+    floor = find_floor(solids([wall, slope], view.low, view.high), view, light)
+    np.testing.assert_allclose(floor.normal, slope.normal)
+    below = (floor.point - slope.point) @ slope.normal
+    assert -0.02 * view.size < below < 0.0  # just below, so that what lies on it is seen
+    assert find_floor(solids([wall], view.low, view.high), view, light) is None
+
+
+def test_grid_spacings_are_round():
+    assert [round_number(s) for s in (0.9, 1.6, 4.0, 80.0)] == [1.0, 2.0, 5.0, 100.0]
+    assert round_number(0.0023) == pytest.approx(0.002)
+
+
+# ------------------------------------------------------------------ colours
+
+
+def test_strain_of_a_stretched_cloth():
+    mesh = cloth(4, 4, spacing=0.1)
+    stretched = np.stack([mesh.positions, 1.1 * mesh.positions, 0.95 * mesh.positions])
+    recorded = Recorded(stretched, None, np.arange(3.0), mesh=mesh)
+    (colors,) = coloring([recorded], [motion(recorded)], "strain")
+    np.testing.assert_allclose(colors.values(1), 10.0, rtol=1e-6)
+    np.testing.assert_allclose(colors.values(2), -5.0, rtol=1e-6)
+    assert colors.label == "mean strain [%]"
+    assert colors.low == pytest.approx(-10.0) and colors.high == pytest.approx(10.0)
+    red, _, blue = colors.colors(1)[0].astype(int)
+    assert red > blue + 50  # stretched is red, compressed blue
+    red, _, blue = colors.colors(2)[0].astype(int)
+    assert blue > red + 30
+
+
+def test_speed_is_read_or_found_from_the_frames():
+    recorded = wobbling(cube(1), frames=101, interval=0.001)
+    (colors,) = coloring([recorded], [motion(recorded)], "speed")
+    factor = 1.0 if colors.label == "speed [m/s]" else 1000.0
+    speed = factor * np.linalg.norm(recorded.velocities[50], axis=1)
+    np.testing.assert_allclose(colors.values(50), speed, rtol=1e-6)
+    recorded.velocities = None
+    (found,) = coloring([recorded], [motion(recorded)], "speed")
+    np.testing.assert_allclose(found.values(50), speed, rtol=1e-3)
+
+
+def test_runs_side_by_side_share_one_scale():
+    slow, fast = solid(), solid()
+    slow.velocities = 0.1 * fast.velocities
+    a, b = coloring([slow, fast], [motion(slow), motion(fast)], "speed")
+    assert a.high == b.high and a.values(1).max() < 0.2 * a.high
+
+
+# ------------------------------------------------------------------ time
+
+
+def test_sparse_frames_are_all_shown():
+    plan = schedule(0.1 * np.arange(51), fps=30)
+    assert plan.rate == pytest.approx(10.0) and len(plan.times) == 51 and plan.speed == 1.0
+
+
+def test_dense_frames_are_picked_in_real_time():
+    plan = schedule(0.001 * np.arange(5001), fps=30)
+    assert plan.rate == 30.0 and len(plan.times) == 151
+    np.testing.assert_allclose(plan.times, np.arange(151) / 30.0)
+
+
+def test_short_motions_are_slowed_down():
+    plan = schedule(1e-5 * np.arange(701), fps=30)
+    assert plan.speed == pytest.approx(1e-3) and len(plan.times) == 211  # 7 ms take 7 s
+    plan = schedule(0.1 * np.arange(51), fps=30, speed=0.5)
+    assert plan.rate == pytest.approx(5.0)

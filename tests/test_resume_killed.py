@@ -1,0 +1,70 @@
+"""kill -9 at random moments: every run goes on to the digits of one that was never stopped."""
+
+import shutil
+from functools import cache
+
+import numpy as np
+import pytest
+from runs_to_record import LONG, assert_same, in_process, kill_after, simulate, wait_for
+
+import stiffly
+
+pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough steps
+
+
+@cache
+def reference(name):
+    return simulate(LONG[name]())
+
+
+def kill_run(name, folder, seconds):
+    """Start it, and kill it that long after its first checkpoint; later ones sooner if it ended."""
+    for attempt in range(5):
+        child = in_process(f"runs_to_record.begin({name!r}, {str(folder)!r})")
+        try:
+            wait_for(folder / "checkpoint.pickle", child)
+        finally:
+            killed = kill_after(child, seconds * 0.3**attempt)
+        if killed:
+            return
+        shutil.rmtree(folder)
+    pytest.fail(f"{name} always ended before it could be killed")
+
+
+def kill_resumed(folder, seconds):
+    """Go on in another process, and kill that one too; False where it had ended before."""
+    child = in_process(f"stiffly.resume({str(folder)!r})")
+    return kill_after(child, seconds)
+
+
+def assert_left_in_order(folder, name):
+    """What is there is right, even before anybody goes on."""
+    left = stiffly.Recording(folder)
+    np.testing.assert_array_equal(left.positions, reference(name).positions[: len(left)])
+    np.testing.assert_array_equal(left.energy.total, reference(name).energy.total[: len(left)])
+
+
+def test_killed_twice(tmp_path):
+    folder = tmp_path / "run"
+    kill_run("stabilised", folder, 0.5)
+    assert_left_in_order(folder, "stabilised")
+    assert kill_resumed(folder, 2.0)
+    assert_left_in_order(folder, "stabilised")
+    assert_same(stiffly.resume(folder), reference("stabilised"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", range(20))
+def test_killed_at_random(trial, tmp_path):
+    """20 of 20: each run is killed once or twice, and finished by a third process."""
+    rng = np.random.default_rng(trial)
+    name, folder = list(LONG)[trial % len(LONG)], tmp_path / "run"
+    kill_run(name, folder, rng.uniform(0.0, 3.0))
+    assert_left_in_order(folder, name)
+    if trial % 2:
+        kill_resumed(folder, rng.uniform(1.0, 4.0))
+        assert_left_in_order(folder, name)
+    assert in_process(f"stiffly.resume({str(folder)!r})").wait() == 0
+    run = stiffly.Recording(folder)
+    assert run.complete
+    assert_same(run, reference(name))

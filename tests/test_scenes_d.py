@@ -1,0 +1,172 @@
+"""Crash, brush, bacterium: each small variant shows what its scene is for."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from stiffly import InputError, scenes, simulate
+from stiffly.collisions import Plane
+from stiffly.meshes import write_mesh
+from stiffly.scenes import bacterium
+from stiffly.scenes.brush import AIR, LENGTH, RADIUS, SWING, bends
+
+NAMES = ("crash", "brush", "bacterium")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_variants_can_be_drawn_and_saved(name):
+    scene = scenes.load(name, small=True)
+    assert scene.mesh is not None and np.array_equal(scene.mesh.positions, scene.x0)
+    assert len(scene.x0) < 400
+    bound, start = scene.system.bind(scene.x0, scene.v0)
+    for system in (scene.system, bound):
+        copy = pickle.loads(pickle.dumps(system))
+        again, at = copy.bind(scene.x0, scene.v0) if system is scene.system else (copy, start)
+        assert again.energy(at) == bound.energy(start)
+
+
+def test_colliders():
+    (wall,) = scenes.load("crash", small=True).colliders
+    assert isinstance(wall, Plane)
+    assert len(scenes.load("brush", small=True).colliders) == 1
+    assert scenes.load("bacterium", small=True).colliders == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("crash", {"speed": -1.0}, "speed = -1.0"),
+        ("crash", {"vertices": 10}, "vertices = 10"),
+        ("crash", {"vertices": 300, "mesh": "no.obj"}, "no.obj"),
+        ("crash", {"speed": "fast"}, "crash"),
+        ("brush", {"bristles": 0}, "bristles = 0"),
+        ("brush", {"strokes": 0.0}, "strokes = 0.0"),
+        ("brush", {"press": 0.1}, "press = 0.1"),
+        ("bacterium", {"torque": 0.0}, "torque = 0"),
+        ("bacterium", {"points": 2}, "points = 2"),
+        ("bacterium", {"young": float("nan")}, "young = nan"),
+    ],
+)
+def test_wrong_parameters(name, wrong, words):
+    with pytest.raises(InputError, match=words) as caught:
+        scenes.load(name, **wrong)
+    assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------ crash
+
+
+def lengths(positions, edges):
+    return np.linalg.norm(positions[..., edges[:, 1], :] - positions[..., edges[:, 0], :], axis=-1)
+
+
+def dent(positions, shape):
+    """Largest distance [m] of a particle from where a rigid car would have it (best fit)."""
+    moved, shape = positions - positions.mean(axis=0), shape - shape.mean(axis=0)
+    U, _, Vt = np.linalg.svd(shape.T @ moved)
+    rotation = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+    return np.linalg.norm(moved - shape @ rotation, axis=1).max()
+
+
+def test_the_car_keeps_its_dents():
+    dents = {}
+    for speed in (2.0, 4.0):
+        scene = scenes.load("crash", small=True, speed=speed)
+        run = simulate(scene)
+        assert scene.mesh is not None
+        edges = scene.mesh.edges
+        strain = lengths(run.positions[-1], edges) / lengths(scene.x0, edges) - 1.0
+        # a spring past twice the yield strain has a new rest length: it cannot return
+        assert np.mean(np.abs(strain) > 2 * 0.02) > 0.01
+        assert run.energy.contact.max() > 0.0
+        assert 0.3 * run.energy.kinetic[0] < run.energy.dissipated[-1] < run.energy.kinetic[0]
+        assert np.abs(run.energy.numerical).max() < 0.01 * run.energy.exchanged
+        dents[speed] = dent(run.positions[-1], scene.x0)
+    assert dents[4.0] > 1.3 * dents[2.0]
+    elastic = simulate(scenes.load("crash", small=True, speed=4.0, yield_strain=100.0))
+    assert elastic.energy.dissipated[-1] == 0.0
+
+
+def test_the_car_may_come_from_a_file(tmp_path):
+    scene = scenes.load("crash", vertices=300)
+    assert scene.mesh is not None and "stands in" in scene.note
+    write_mesh(tmp_path / "mine.obj", scene.mesh)
+    mine = scenes.load("crash", vertices=300, mesh=str(tmp_path / "mine.obj"))
+    assert "mine.obj" in mine.note and mine.x0.shape == scene.x0.shape
+    assert np.ptp(mine.x0[:, 0]) == pytest.approx(4.3)
+
+
+@pytest.mark.slow
+def test_the_full_car():
+    scene = scenes.load("crash")
+    assert len(scene.x0) == pytest.approx(120_000, rel=0.05)
+    assert scene.duration == 2.0
+
+
+# ------------------------------------------------------------------ brush
+
+
+def test_bristles_touch_and_spring_back():
+    scene = scenes.load("brush", small=True)
+    run = simulate(scene)
+    bend = bends(run.positions, scene)
+    assert run.energy.contact.max() > 0.0
+    # a tip that goes over the top must give way by how far it would pass below it
+    assert bend.max() > 0.9 * 0.002
+    # then it is out of reach, and AIR damps free vibrations by exp(-AIR t / 2)
+    above = RADIUS - 0.002 + LENGTH  # of the roots
+    reach = np.sqrt((RADIUS + LENGTH) ** 2 - above**2)
+    object_x = SWING * np.cos(2.0 * np.pi * 4.0 * run.times)
+    beyond = object_x < scene.x0[:, 0].min() - reach
+    assert np.exp(-0.5 * AIR * np.ptp(run.times[beyond])) < 0.01
+    assert bend[-1].max() < 0.05 * bend.max()
+    assert np.abs(run.energy.numerical).max() < 1e-6 * run.energy.exchanged
+
+
+def test_the_brush_has_the_papers_size():
+    scene = scenes.load("brush")
+    assert scene.x0.size == 90_000 and scene.duration == 15.0
+    assert scene.system.size == 90_000 - 3 * 4 * 1500
+
+
+# ------------------------------------------------------------------ bacterium
+
+
+def rigid_swimmer(scene):
+    """Of a rigid tail that turns against a rigid head: the way along x for each radian of the
+    motor, and radians per second; regularised Stokeslets (Cortez, Fauci, Medovikov 2005)."""
+    x, e = scene.x0, bacterium.BLOB
+    tail = 4 * scene.parameters["points"]
+    d = x[:, None] - x
+    r2 = np.sum(d * d, axis=-1)
+    R3 = (r2 + e * e) ** 1.5
+    S = ((r2 + 2 * e * e) / R3)[..., None, None] * np.eye(3)
+    S += d[..., :, None] * d[..., None, :] / R3[..., None, None]
+    S = S.transpose(0, 2, 1, 3).reshape(x.size, x.size) / (8 * np.pi)
+    turns = [np.cross(axis, x).ravel() for axis in np.eye(3)]
+    motor = np.cross([-1.0, 0.0, 0.0], x)
+    motor[tail:] = 0.0
+    rigid = np.column_stack([np.tile(np.eye(3), (len(x), 1)), *turns])
+    drag = np.linalg.solve(S, np.column_stack([rigid, motor.ravel()]))
+    body = np.linalg.solve(rigid.T @ drag[:, :6], -rigid.T @ drag[:, 6])  # no force, no torque
+    torque = motor.ravel() @ (drag[:, :6] @ body + drag[:, 6])
+    return body[0], 3.0 / torque
+
+
+def test_it_swims_and_the_motor_decides_where():
+    forwards = scenes.load("bacterium", small=True)
+    way, rate = rigid_swimmer(forwards)
+    expected = way * rate * forwards.duration
+    for torque, sign in ((3.0, 1.0), (-3.0, -1.0)):
+        run = simulate(scenes.load("bacterium", small=True, torque=torque))
+        swum = (run.positions[-1] - run.positions[0]).mean(axis=0)[0]
+        assert 0.5 * expected < sign * swum < 2.0 * expected
+        assert run.energy.added[-1] > 0.0 and run.energy.dissipated[-1] > 0.0
+
+
+def test_the_bacterium_has_the_papers_size():
+    scene = scenes.load("bacterium")
+    assert scene.x0.size == 360 and scene.duration == 2.0
