@@ -21,6 +21,8 @@ def refused(capfd, *arguments: str) -> str:
     out, err = capfd.readouterr()
     assert code == 2, (code, out, err)
     assert out == ""
+    # on a machine that has never run stiffly, building a scene may say that it compiles
+    err = "".join(line for line in err.splitlines(True) if not line.startswith("compiling kernels"))
     assert err.startswith("error: ") and err.endswith("\n") and err.count("\n") == 1
     assert "Traceback" not in err and len(err) < 600
     return err

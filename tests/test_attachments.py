@@ -119,11 +119,14 @@ def dragged(attachments, orders, method="midpoint", count=2, **options):
     edges = [[i, i + 1] for i in range(count - 1)]
     parts = [Springs(edges, 100.0), attachments]
     x0 = np.column_stack([np.arange(float(count)), np.zeros((count, 2))])
-    frame = iter(range(1, 1000))
-    system = System(np.ones(count), parts, rest=x0)
+    system, to_do = System(np.ones(count), parts, rest=x0), dict(orders)
+
+    def follow(report):  # may come more than once for a frame
+        to_do.pop(report.frames - 1, lambda: None)()
+
     return simulate(
         system, x0, integrator=method, step=0.01, duration=1.0, every=0.1,
-        progress=lambda *_: orders.get(next(frame), lambda: None)(), **options,
+        progress=follow, **options,
     )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ def started(folder: Path, arguments: list[str]) -> subprocess.Popen:
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
     )
     deadline = time.monotonic() + 120.0
     while time.monotonic() < deadline and process.poll() is None:

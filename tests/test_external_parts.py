@@ -122,8 +122,8 @@ def test_a_move_that_stores_nothing_is_felt_at_once(method):
     options = {"integrator": method, "step": 0.05, "every": 0.05}
     hand, system = between((-1.0, 0, 0))
 
-    def order(t, duration, work):
-        if t < 0.07:
+    def order(report):
+        if report.t < 0.07:
             hand.move([[1.0, 0, 0]])
 
     run = simulate(system, np.zeros((1, 3)), duration=0.25, progress=order, **options)

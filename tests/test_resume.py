@@ -14,8 +14,16 @@ from stiffly.loop import Loop
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough steps
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Python's own handler, also where the tests run in the background, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
-def interrupt_at(monkeypatch):
+def interrupt_at(monkeypatch, ctrl_c):
     """Ctrl-C during the n-th accepted step, counted over all runs."""
     accept = Loop._accept
 

@@ -15,7 +15,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +58,6 @@ NAMES = (
     "falling-cube",
     "sliding-bunny",
 )
-NAMES = tuple(n for n in NAMES if find_spec(f"{__name__}.{n.replace('-', '_')}"))
 RUN_OPTIONS = ("step", "duration", "integrator", "every")  # of the Scene, not of its builder
 
 

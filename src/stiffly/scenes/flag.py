@@ -1,8 +1,8 @@
 """A flag flutters in the wind for 6 s.
 
 Michels, Luan, Tokman 2017, Sec. 4.2: 50 x 70 particles, cubic springs of 1e4 (structural), 1e3
-(diagonal) and 1e2 N/m (bending); its area changes by less than 2.5 % (reference) or 3 % (tolerated),
-and the flag of backward Euler is dead.  Not printed, chosen here:
+(diagonal) and 1e2 N/m (bending); its area changes by less than 2.5 % (reference) or 3 %
+(tolerated), and the flag of backward Euler is dead.  Not printed, chosen here:
 
     1.38 m x 0.98 m, 2 kg (1.5 kg/m^2, heavy canvas), gravity, pole along the left side
     steady wind of 10 m/s along the flag, quadratic pressure along the normals (bodies.Wind); the
@@ -53,7 +53,8 @@ def flag(
     mass: float = 2.0,
     wind: float = 10.0,
 ) -> Scene:
-    """resolution: particles along the pole; stiffnesses [N/m]; mass of the flag [kg]; wind [m/s]."""
+    """resolution: particles along the pole; stiffnesses [N/m]; mass of the flag [kg]; wind
+    [m/s]."""
     require_counts("flag", 4, resolution=resolution)
     require_positive("flag", structural=structural, shear=shear, bending=bending, mass=mass)
     if not 0.0 <= wind < np.inf:
@@ -64,7 +65,7 @@ def flag(
     system = System(
         mass=mass / len(rest),
         parts=[
-            cloth_springs(mesh, structural, shear, bending, law="cubic"),
+            *cloth_springs(mesh, structural, shear, bending, law="cubic"),
             Gravity(),
             Wind(mesh.triangles, (wind, 0.0, 0.0)),
         ],

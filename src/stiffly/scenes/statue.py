@@ -1,8 +1,8 @@
 """A cloth falls over a spinning statue, swirls with it, flies off and settles on the ground.
 
-Michels, Sobottka, Weber 2014, Sec. 5.4, Fig. 1: the cloth of the scene `textile` (100 x 100 particles,
-1e4 and 1e3 N/m) with nonlinear springs, over a rotating statue of 1.7 million triangles; cloth
-touches statue and itself.  Not printed, chosen here:
+Michels, Sobottka, Weber 2014, Sec. 5.4, Fig. 1: the cloth of the scene `textile` (100 x 100
+particles, 1e4 and 1e3 N/m) with nonlinear springs, over a rotating statue of 1.7 million
+triangles; cloth touches statue and itself.  Not printed, chosen here:
 
     the cubic law of bodies.Springs; 1.6 m x 1.6 m, 6.4 kg (2.5 kg/m^2), air drag of 2 /s
     statue 1 m high, 6 rad/s about the vertical; the cloth's middle is 0.3 m off its axis
@@ -75,11 +75,11 @@ def statue(
     width = SIZE / max(1, resolution - 1)
     sheet = textile_mesh(resolution, resolution, spacing=width)
     above = body[:, 2].max() + MARGIN * width + ABOVE
-    x0 = sheet.positions + [OFFSET - 0.5 * SIZE, -0.5 * SIZE, above]
+    x0 = sheet.positions + np.array([OFFSET - 0.5 * SIZE, -0.5 * SIZE, above])
     system = System(
         mass=mass / len(x0),
         parts=[
-            cloth_springs(sheet, tensile, shear, law="cubic"),
+            *cloth_springs(sheet, tensile, shear, law="cubic"),
             Gravity(),
             Contact([turning, ground], PUSH, margin=MARGIN * width, friction=friction),
             Repulsion(

@@ -8,9 +8,9 @@ loses 40 % of its velocity along the surface; the air damps.  Not printed, chose
     half ball of 0.4 m, flat side down, the textile's middle 0.6 m off its axis, so that it slides
     5 cm of free fall; air drag of 4 /s (terminal velocity 2.5 m/s)
 
-The 40 % are per step, so the step belongs to the scene: with 4 ms the textile is off after 2 s, with
-2 ms after 2.5 s, with 1 ms it creeps for longer than that.  Particles enter by up to their speed
-times the step before they are put back; at 4 ms that is more than springs of 2 cm bear (they
+The 40 % are per step, so the step belongs to the scene: with 4 ms the textile is off after 2 s,
+with 2 ms after 2.5 s, with 1 ms it creeps for longer than that.  Particles enter by up to their
+speed times the step before they are put back; at 4 ms that is more than springs of 2 cm bear (they
 stretched to twice their length, and putting back did as much work as gravity).  Only particles meet
 the ball, so the rim of its flat side can come between two of them for a while.
 
@@ -59,11 +59,11 @@ def textile(
     if not 0.0 <= drag < np.inf:
         raise InputError(f"textile drag = {drag}: it must not be negative")
     mesh = textile_mesh(resolution, resolution, spacing=SIZE / max(1, resolution - 1))
-    x0 = mesh.positions + [OFFSET - 0.5 * SIZE, -0.5 * SIZE, RADIUS + ABOVE]
+    x0 = mesh.positions + np.array([OFFSET - 0.5 * SIZE, -0.5 * SIZE, RADIUS + ABOVE])
     ball = Hemisphere((0.0, 0.0, 0.0), RADIUS)
     system = System(
         mass=mass / len(x0),
-        parts=[cloth_springs(mesh, tensile, shear), Gravity(), ProjectedContact(ball, friction)],
+        parts=[*cloth_springs(mesh, tensile, shear), Gravity(), ProjectedContact(ball, friction)],
         rest=x0,
         damping=Rayleigh(alpha=drag),
     )

@@ -1,0 +1,114 @@
+"""textile, statue, bunny, flag, hair: their small variants show what the papers say."""
+
+import numpy as np
+import pytest
+
+from stiffly import InputError, scenes, simulate
+from stiffly.collisions import TriangleMesh
+from stiffly.scenes.bunny import ear_height
+from stiffly.scenes.flag import area
+from stiffly.scenes.textile import RADIUS
+
+ANYWAY = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")
+
+
+def test_textile_drapes_and_slides_off():
+    scene = scenes.load("textile", small=True)
+    run = simulate(scene, every=0.05)
+    distance = np.linalg.norm(run.positions, axis=2)
+    inside = (distance < RADIUS) & (run.positions[:, :, 2] > 0.0)
+    depth = RADIUS - distance[inside].min() if inside.any() else 0.0
+    assert depth < 1e-6, "a particle is inside the half ball"
+    draped = run.positions[:, :, 2].min(axis=1) < 0.0
+    on_top = ((distance < 1.2 * RADIUS) & (run.positions[:, :, 2] > 0.0)).any(axis=1)
+    assert (draped & on_top).any(), "never hangs over the half ball"
+    assert run.positions[-1, :, 2].max() < 0.0, "has not slid off"
+    # air and friction take energy, and the ledger knows it
+    assert run.energy.dissipated[-1] > 0.3 * run.energy.exchanged
+    assert abs(run.energy.numerical[-1]) < 0.02 * run.energy.exchanged
+
+
+@ANYWAY
+def test_statue_and_cloth_do_not_go_through_each_other():
+    scene = scenes.load("statue", small=True)
+    run = simulate(scene, every=0.1)
+    figure = next(shape for shape in scene.colliders if isinstance(shape, TriangleMesh))
+    for t, x in zip(run.times, run.positions, strict=True):
+        distances = figure.surface(float(t), x).distances(x)
+        assert distances.min() > 0.0, "a particle is in the statue"
+    below = run.positions[-1, :, 2].min(axis=0)
+    assert below < 0.8, "the cloth has not fallen over the statue"
+    # it swirls: the statue's turning, and nothing else, moves it about the vertical
+    x, v = run.positions[-1], run.velocities[-1]
+    assert np.sum(x[:, 0] * v[:, 1] - x[:, 1] * v[:, 0]) > 0.0
+
+
+def test_bunny_keeps_its_energy_where_backward_euler_does_not():
+    scene = scenes.load("bunny", small=True)
+    run = simulate(scene, every=scene.step)
+    assert np.abs(run.energy.numerical).max() < 1e-2 * run.energy.exchanged
+    dead = simulate(scene, integrator="bdf1", every=scene.step)
+    assert -dead.energy.numerical[-1] > 0.2 * dead.energy.exchanged
+    swing = [np.ptp(ear_height(r.positions, scene.x0)[-30:]) for r in (run, dead)]
+    first = np.ptp(ear_height(run.positions, scene.x0)[:30])
+    assert swing[0] > 0.5 * first > swing[1], "the ears go on swinging, but not with bdf1"
+
+
+@ANYWAY
+def test_flag_keeps_its_area_and_flutters():
+    scene = scenes.load("flag", small=True)
+    moving = {}
+    for name in (scene.integrator, "bdf1"):
+        run = simulate(scene, integrator=name, every=0.05)
+        size = area(run.positions, scene.mesh.triangles)
+        assert np.abs(size / area(scene.mesh.positions, scene.mesh.triangles) - 1.0).max() < 0.03
+        moving[name] = run.energy.kinetic[run.times > 1.0].mean()
+    assert moving["bdf1"] < 0.6 * moving[scene.integrator]
+
+
+def turned(points):
+    """Mean angle (frames,) [rad] about the vertical since the first frame, of (frames, n, 3)."""
+    angle = np.unwrap(np.arctan2(points[..., 1], points[..., 0]), axis=0)
+    return (angle - angle[0]).mean(axis=1)
+
+
+def test_hair_follows_the_head_and_calms_down():
+    scene = scenes.load("hair", small=True)
+    run = simulate(scene)
+    first = scene.system.supports[0][1].reshape(-1, 4)  # the four particles of every root
+    last = np.append(first[1:, 0], len(scene.x0))[:, None] - np.arange(1, 5)
+    head, tips = (turned(run.positions[:, ends].mean(axis=2)) for ends in (first, last))
+    assert tips[head > 0.3][0] < 0.1, "tips lag behind when the head begins to turn"
+    assert tips.max() > 0.5 * head.max() and tips.min() < 0.5 * head.min(), "they do not follow"
+    # a second after the head has stopped damping alone leaves exp(-5) of the energy
+    assert run.energy.kinetic[-1] < 0.05 * run.energy.kinetic.max()
+    assert np.abs(run.energy.numerical).max() < 0.01 * run.energy.exchanged
+
+
+def test_hair_has_the_particles_of_the_paper():
+    scene = scenes.load("hair", fibers=100)
+    assert len(scene.x0) * 600 == 2_160_000
+
+
+@pytest.mark.parametrize(
+    "name, wrong",
+    [
+        ("textile", {"drag": -1.0}),
+        ("textile", {"mass": 0.0}),
+        ("textile", {"friction": 2.0}),
+        ("statue", {"drag": -1.0}),
+        ("statue", {"mesh": "missing.obj"}),
+        ("bunny", {"vertices": 3}),
+        ("bunny", {"diagonal": np.nan}),
+        ("flag", {"resolution": 1}),
+        ("flag", {"wind": -1.0}),
+        ("hair", {"fibers": 0}),
+        ("hair", {"length": -0.1}),
+        ("hair", {"damping": -1.0}),
+        ("hair", {"young": 0.0}),
+    ],
+)
+def test_wrong_parameters_are_one_line(name, wrong):
+    with pytest.raises(InputError) as caught:
+        scenes.load(name, **{**scenes.entry(name).small, **wrong})
+    assert "\n" not in str(caught.value)
