@@ -1,0 +1,73 @@
+"""Cloth, bunny, hair: what the small variants must show beyond running through, and full sizes.
+
+Thresholds are geometry (nothing goes through anything), physics (terminal velocity, spectra) or the
+papers' claims (area, flat energy); none was fitted to a run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stiffly import scenes, simulate
+from stiffly.meshes import triangle_edges
+
+G = 9.81
+
+
+def test_textile_falls_no_faster_than_the_air_allows_and_friction_holds_it_back():
+    scene = scenes.load("textile", small=True)
+    run = simulate(scene, duration=2.0, every=0.1)
+    # gravity against drag: the centre of mass cannot pass g / drag, and the ball only pushes up
+    fall = -run.velocities[:, :, 2].mean(axis=1)
+    assert 0.0 < fall.max() <= G / scene.parameters["drag"]
+    free = simulate(scenes.load("textile", small=True, friction=0.0), duration=2.0, every=0.1)
+    assert free.positions[-1, :, 2].mean() < run.positions[-1, :, 2].mean()
+
+
+@pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")
+def test_statue_cloth_does_not_cut_through_itself():
+    ipctk = pytest.importorskip("ipctk")
+    scene = scenes.load("statue", small=True)
+    run = simulate(scene, every=0.05)
+    mesh = scene.mesh
+    assert mesh is not None
+    cloth = ipctk.CollisionMesh(mesh.positions, triangle_edges(mesh.triangles), mesh.triangles)
+    assert not any(ipctk.has_intersections(cloth, x) for x in run.positions)
+    # nor do the middles of its triangles, which the contact does not look at, enter the statue
+    figure = scene.colliders[0]
+    for t, x in zip(run.times, run.positions, strict=True):
+        middles = x[mesh.triangles].mean(axis=1)
+        assert figure.distances(figure.frame(float(t)).home(middles)).min() > 0.0
+
+
+@pytest.mark.parametrize("diagonal, duration", [(1e10, 2.85), (1e12, 0.285)])
+def test_bunny_keeps_its_energy_at_every_stiffness(diagonal, duration):
+    scene = scenes.load("bunny", small=True, diagonal=diagonal)
+    run = simulate(scene, duration=duration, every=scene.step)
+    assert np.abs(run.energy.numerical).max() < 1e-2 * run.energy.exchanged
+
+
+def test_bunny_follows_the_strong_springs_alone():
+    """16 of them for each vertex: without the weak ones nothing moves any differently."""
+    both = scenes.load("bunny", small=True)
+    weak = scenes.load("bunny", small=True, structural=1e-6)
+    runs = [simulate(s, duration=1.14, every=s.step) for s in (both, weak)]
+    moved = np.abs(runs[0].positions - both.x0).max()
+    assert np.abs(runs[0].positions - runs[1].positions).max() < 1e-3 * moved
+
+
+@pytest.mark.parametrize(
+    "name, particles, tolerance",
+    [("textile", 10_000, 0), ("statue", 10_000, 0), ("flag", 3500, 0), ("bunny", 8000, 0.03)],
+)
+def test_full_sizes_are_the_papers(name, particles, tolerance):
+    scene = scenes.load(name)
+    assert abs(len(scene.x0) - particles) <= tolerance * particles
+    assert scene.mesh is not None and scene.mesh.positions.shape == scene.x0.shape
+
+
+@pytest.mark.slow  # 25 s, 3.6 GB
+def test_hair_at_full_size():
+    scene = scenes.load("hair")
+    assert len(scene.x0) == 2_160_000
