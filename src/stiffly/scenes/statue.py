@@ -12,6 +12,11 @@ triangles; cloth touches statue and itself.  Not printed, chosen here:
 A creature with two legs, of 20,000 vertices, stands in for the scan.  The step is that of the full
 size: particles must not move by more than the thickness in a step, 8 mm; the small cloth, which is
 coarser and so thicker, takes four times longer ones.
+
+Cloth of 14 x 14, 20 x 20 and 50 x 50 particles never cut through itself (50 x 50: 1 s, 2 ms).  At
+full size no particle entered the statue, but from 0.7 s on, crumpled between statue and ground, the
+cloth did cut through itself at 1 ms; at 2 ms it did so at 0.4 s, and the run stopped at 0.5 s.  A
+step of 1 ms takes 0.2 to 0.5 s on one core.
 """
 
 from __future__ import annotations
