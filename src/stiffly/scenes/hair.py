@@ -167,14 +167,3 @@ def grown(roots: Roots, segments: np.ndarray, half_axes: Array) -> list[Array]:
 def _segments(fibers: int) -> np.ndarray:
     """Cuboids (fibers,) of each hair: 6 to 10, 8 on average."""
     return 6 + np.arange(fibers) % 5
-
-
-def tip_angles(positions: Array) -> Array:
-    """Median angle (frames,) [rad] by which tips have turned about the vertical since the first
-    frame, from positions (frames, N, 3)."""
-    points = positions.shape[-2] // 4
-    ends = np.cumsum(_segments(points) + 1)
-    tips = ends[ends <= points] - 1
-    x, y = positions.reshape(len(positions), points, 4, 3)[:, tips].mean(axis=2)[..., :2].T
-    turned = np.arctan2(x[:, :1] * y - y[:, :1] * x, x[:, :1] * x + y[:, :1] * y)
-    return np.median(turned, axis=0)
