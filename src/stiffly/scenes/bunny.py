@@ -45,7 +45,8 @@ PARAMETERS = {
     "structural": "k_s: stiffness along the edges [N/m]",
     "mass": "of the bunny [kg]",
     "field": "downwards [m/s^2]",
-    "mesh": "file of a closed surface or of tets, z upwards; without one a rabbit made by formulas",
+    "mesh": "file of a closed surface or of tets; without one a rabbit made by formulas",
+    "up": models.UP,
 }
 SMALL = {"vertices": 400, "duration": 5.7}
 HEIGHT = 40.0  # [m]
@@ -58,12 +59,13 @@ def bunny(
     mass: float = 8e6,
     field: float = 1.0,
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """vertices: about how many; diagonal, structural [N/m]; mass in all [kg]; field [m/s^2]."""
     require_positive("bunny", diagonal=diagonal, structural=structural, mass=mass, field=field)
     require_counts("bunny", 50, vertices=vertices)
     stand_in = partial(creature, vertices, shape="rabbit", height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT)
+    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=mass / len(x0),

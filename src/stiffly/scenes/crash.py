@@ -17,8 +17,8 @@ exprb42 (examples/crash.py compares the two).  The papers' 44 s for 2 s with exp
 out of reach.  Measured at full size on two server cores: exprb42 at 0.5 ms blows up at 0.15 s; at
 0.1 ms it agrees with verlet (the car is 4.080 and 4.076 m long at 0.12 s) and needs 3.6 s per
 simulated millisecond, realtime at 0.5 ms 4.5 s, verlet 0.8 s, losing 0.004 of 9.7 J in 0.66 s.  At
-4 m/s verlet misplaces 0.06 of 51 J.  The small car is coarse enough for exprb42.  Bending springs of
-one stiffness make a finer shell softer, so dents depend on the mesh.
+4 m/s verlet misplaces 0.06 of 51 J.  The small car is coarse enough for exprb42.  Bending springs
+of one stiffness make a finer shell softer, so dents depend on the mesh.
 """
 
 from __future__ import annotations

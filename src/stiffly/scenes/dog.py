@@ -34,7 +34,8 @@ PARAMETERS = {
     "height": "[m]",
     "pull": "of the tip of the nose, in heights",
     "held": "share of the height, from below, that is held",
-    "mesh": "a mesh file to use instead, z upwards, x forwards",
+    "mesh": "a mesh file to use instead, x forwards",
+    "up": models.UP,
 }
 SMALL = {"vertices": 500, "duration": 160 * 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT, PULL, HELD = 1e4, 0.0, 1000.0, 0.8, 0.2, 0.4
@@ -48,6 +49,7 @@ def dog(
     pull: float = PULL,
     held: float = HELD,
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """young [Pa]; height [m]; pull, held: as shares of the height; mesh: a file."""
     require_counts("dog", 50, vertices=vertices)
@@ -55,7 +57,7 @@ def dog(
     if not 0.0 <= held < 1.0:
         raise InputError(f"dog held = {held}: give a share of the height, 0 to below 1")
     stand_in = partial(creature, vertices, shape="dog", height=height)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height)
+    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height, up=up)
     rest = body.positions
     system = System(
         lumped_mass(rest, body.tets, DENSITY),

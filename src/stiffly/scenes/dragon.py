@@ -35,7 +35,8 @@ PARAMETERS = {
     "law": "of the springs: linear or cubic",
     "mass": "of every vertex [kg]",
     "field": "downwards [m/s^2]",
-    "mesh": "a mesh file to use instead, z upwards",
+    "mesh": "a mesh file to use instead",
+    "up": models.UP,
 }
 SMALL = {"vertices": 1500, "stiffness": 5e4, "duration": 2.0}
 HEIGHT, BASE = 10.0, 0.05
@@ -48,13 +49,14 @@ def dragon(
     mass: float = 1.0,
     field: float = 1.62,
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """stiffness [N/m] and law of every spring; mass of every vertex [kg]; field [m/s^2], downwards;
     mesh: a file."""
     require_counts("dragon", 4, vertices=vertices)
     require_positive("dragon", stiffness=stiffness, mass=mass, field=field)
     stand_in = partial(creature, vertices, shape="dragon", height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT)
+    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=np.full(len(x0), float(mass)),

@@ -46,7 +46,8 @@ PARAMETERS = {
     "torsional": "torsional modulus [Pa]",
     "damping": "[1/s], proportional to mass",
     "angle": "of the shake to either side [degrees]",
-    "mesh": "file of a head's closed surface, z upwards; without one a ball",
+    "mesh": "file of a head's closed surface; without one a ball",
+    "up": models.UP,
 }
 SMALL = {"fibers": 8, "integrator": "exprb42", "step": 2e-3, "duration": 2.6}
 THICKNESS, WIDTH, DENSITY = (0.09e-3, 0.04e-3), 4e-3, 1300.0  # [m], [m], [kg/m^3]
@@ -64,6 +65,7 @@ def hair(
     damping: float = 5.0,
     angle: float = 40.0,
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """fibers: how many hairs; length [m]; young, torsional [Pa]; damping [1/s]; angle [degrees]."""
     require_counts("hair", 1, fibers=fibers)
@@ -72,7 +74,7 @@ def hair(
         raise InputError(f"hair damping = {damping}: it must not be negative")
     angles = np.radians(angle) * np.array(TURNS)
     shake: dict[str, Any] = {"axis": (0.0, 0.0, 1.0), "times": TIMES, "angles": angles}
-    head, roots, half_axes, note = _head(mesh, fibers, length, rotation(**shake))
+    head, roots, half_axes, note = _head(mesh, up, fibers, length, rotation(**shake))
     lines = grown(roots, _segments(fibers), half_axes)
     body = fiber_body(
         lines,
@@ -109,14 +111,17 @@ def hair(
     )
 
 
-def _head(mesh: str, fibers: int, length: float, turning: Any) -> tuple[Any, Roots, Array, str]:
+def _head(
+    mesh: str, up: str, fibers: int, length: float, turning: Any
+) -> tuple[Any, Roots, Array, str]:
     """The shape to touch, the roots, half axes (3,) [m] of the ellipsoid that hair goes round."""
+    models.check_up(mesh, up)
     if not mesh:
         half_axes = np.full(3, RADIUS)
         roots = hair_cap(fibers, half_axes=(RADIUS, RADIUS, RADIUS), length=length)
         ball = Sphere((0.0, 0.0, 0.0), RADIUS - BELOW, motion=turning)
         return ball, roots, half_axes, "a ball stands in for the scanned head; or give mesh="
-    head, note = models.surface(mesh, sphere, vertices=None, size=2.0 * RADIUS, closed=True)
+    head, note = models.surface(mesh, sphere, vertices=None, size=2.0 * RADIUS, up=up, closed=True)
     x = head.positions - [0.0, 0.0, RADIUS]
     roots = _roots_on(x, head.triangles, fibers, length)
     shape = TriangleMesh(x * (1.0 - BELOW / RADIUS), head.triangles, turning)

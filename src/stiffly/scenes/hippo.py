@@ -35,7 +35,8 @@ PARAMETERS = {
     "young": "Young's modulus [Pa]",
     "drop": "height above the balls [m]",
     "contact": "stiffness of the balls at a vertex [N/m]",
-    "mesh": "a mesh file to use instead of the stand-in, x forwards, z upwards",
+    "mesh": "a mesh file to use instead of the stand-in, x forwards",
+    "up": models.UP,
 }
 SMALL = {"vertices": 300, "contact": 3e4, "duration": 1.0}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e5, 0.3, 1000.0, 0.5
@@ -49,12 +50,13 @@ def hippo(
     drop: float = DROP,
     contact: float = CONTACT,
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """young [Pa]; drop: height above the balls [m]; contact [N/m] at every vertex that touches."""
     require_counts("hippo", 4, vertices=vertices)
     require_positive("hippo", young=young, drop=drop, contact=contact)
     stand_in = partial(creature, vertices, shape="hippo", height=HEIGHT)
-    standing, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT)
+    standing, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
     x0 = standing.positions + np.array([0.0, 0.0, drop])  # the balls end at z = 0
     body = replace(standing, positions=x0)
     balls = tuple(

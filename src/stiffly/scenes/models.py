@@ -1,8 +1,10 @@
 """Scanned models of the papers: a mesh file of the user's, or what stands in for it.
 
-Nothing is fetched: a scene takes `mesh="bunny.obj"`, any file that `meshes.read_mesh` reads, with z
-upwards and x forwards, and scales it to the scene's size; without one, a shape made by formulas
-stands in.  The note that comes with the mesh says which it is.
+Nothing is fetched: a scene takes `mesh="bunny.obj"`, any file that `meshes.read_mesh` reads, and
+scales it to the scene's size; without one, a shape made by formulas stands in.  The note that comes
+with the mesh says which it is.  Scenes have z upwards and x forwards; a file that has another axis
+upwards is turned with `up`: "y", as most scans have it, leaves x where it is, and "x" turns y
+forwards.
 """
 
 from __future__ import annotations
@@ -19,16 +21,31 @@ from ..meshes import Mesh, decimate, read_mesh, shell, tetrahedralise
 from ..meshes.topology import require_closed
 
 X, Z = 0, 2
+UP = "the axis of the mesh file that points upwards, x, y or z"  # a scene's parameter `up`
+STAND_IN = "a shape made by formulas stands in for the scanned model; or give mesh="
+# turns, not mirrors: the file's axes that become x, y, z, and their signs
+UPWARDS = {
+    "x": ((1, 2, 0), (1.0, 1.0, 1.0)),
+    "y": ((0, 2, 1), (1.0, -1.0, 1.0)),
+    "z": ((0, 1, 2), (1.0, 1.0, 1.0)),
+}
 
 
 def solid(
-    mesh: str, stand_in: Callable[[], Mesh], *, vertices: int, size: float, axis: int = Z
+    mesh: str,
+    stand_in: Callable[[], Mesh],
+    *,
+    vertices: int,
+    size: float,
+    axis: int = Z,
+    up: str = "z",
 ) -> tuple[Mesh, str]:
     """A mesh of tets, and the note: from a file with tets as it is, or filled with about `vertices`
-    of them.  size [m]: along axis, X (length) or Z (height); it stands on z = 0."""
-    if not mesh:
-        return stand_in(), "a shape made by formulas stands in for the scanned model; or give mesh="
-    found = read_mesh(mesh, repair=True)
+    of them.  size [m]: along axis, X (length) or Z (height) as they are in the end; it stands on
+    z = 0.  up: the file's own axis that points upwards."""
+    found = _read(mesh, up)
+    if found is None:
+        return stand_in(), STAND_IN
     if len(found.tets) == 0:
         found = tetrahedralise(found, vertices, name=Path(mesh).name)
     return _scaled(found, size, axis), _note(mesh, found)
@@ -41,6 +58,7 @@ def surface(
     vertices: int | None,
     size: float,
     axis: int = Z,
+    up: str = "z",
     closed: bool = False,
 ) -> tuple[Mesh, str]:
     """A triangle mesh with groups 'structural' and 'bending', and the note; as `solid`.
@@ -48,10 +66,10 @@ def surface(
     vertices: a file that has more is decimated to about so many; None: all are kept.
     closed: refuse a file whose surface has a border.
     """
-    if not mesh:
-        return stand_in(), "a shape made by formulas stands in for the scanned model; or give mesh="
+    found = _read(mesh, up)
+    if found is None:
+        return stand_in(), STAND_IN
     name = Path(mesh).name
-    found = read_mesh(mesh, repair=True)
     if len(found.triangles) == 0:
         raise InputError(f"{name} has no triangles: a surface is needed")
     used, corners = np.unique(found.triangles, return_inverse=True)
@@ -63,11 +81,31 @@ def surface(
     return _scaled(found, size, axis), _note(mesh, found)
 
 
+def check_up(mesh: str, up: str) -> None:
+    """up is an axis, and there is a file to turn."""
+    if up not in UPWARDS:
+        raise InputError(f"up = {up!r}: give {UP}")
+    if not mesh and up != "z":
+        raise InputError(f"up = {up!r} is for a mesh file, and there is none: give mesh=")
+
+
+def _read(mesh: str, up: str) -> Mesh | None:
+    """The file with z upwards; None where there is none."""
+    check_up(mesh, up)
+    if not mesh:
+        return None
+    found = read_mesh(mesh, repair=True)
+    axes, signs = UPWARDS[up]
+    return replace(found, positions=found.positions[:, axes] * signs)
+
+
 def _scaled(mesh: Mesh, size: float, axis: int) -> Mesh:
     """As long (X) or high (Z) as wanted [m], above the origin, on z = 0."""
     extent = np.ptp(mesh.positions[:, axis])
     if not extent > 0.0:
-        raise InputError(f"the mesh has no extent along {'xyz'[axis]}: turn it, z is upwards")
+        raise InputError(
+            f"the mesh has no extent along {'xyz'[axis]}: turn it with up=, z is upwards"
+        )
     x: Array = mesh.positions * (size / extent)
     low, high = x.min(axis=0), x.max(axis=0)
     foot = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), low[2]])

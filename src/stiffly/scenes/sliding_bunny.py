@@ -46,7 +46,8 @@ PARAMETERS = {
     "heading": "angle from where it looks to where it slides [degrees]",
     "young": "Young's modulus [Pa]",
     "contact": "stiffness of the plane at a vertex [N/m]",
-    "mesh": "a mesh file to use instead of the stand-in, x forwards, z upwards",
+    "mesh": "a mesh file to use instead of the stand-in, x forwards",
+    "up": models.UP,
 }
 SMALL = {"vertices": 1000, "contact": 300.0, "step": 0.01, "duration": 0.66}
 YOUNG, POISSON, DENSITY, HEIGHT = 3e4, 0.3, 1000.0, 0.2
@@ -62,13 +63,16 @@ def sliding_bunny(
     young: float = YOUNG,
     contact: float = CONTACT,
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """friction: k_f; speed [m/s]; heading [degrees]; young [Pa]; contact [N/m] at every vertex."""
     require_counts("sliding-bunny", 4, vertices=vertices)
     require_positive("sliding-bunny", speed=speed, young=young, contact=contact)
     if not np.isfinite(heading):
         raise InputError(f"sliding-bunny heading = {heading}: give an angle in degrees")
-    body, note = models.solid(mesh, partial(_crouching, vertices), vertices=vertices, size=HEIGHT)
+    body, note = models.solid(
+        mesh, partial(_crouching, vertices), vertices=vertices, size=HEIGHT, up=up
+    )
     x0, floor = body.positions, Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     system = System(
         lumped_mass(x0, body.tets, DENSITY),

@@ -37,7 +37,8 @@ PARAMETERS = {
     "stiffness": "of every spring [N/m]; 1e6, the bunny 1e5",
     "mass": "of every particle [kg]",
     "shape": "what stands in for the scan: biped, rabbit, or another creature",
-    "mesh": "a mesh file to use instead, z upwards",
+    "mesh": "a mesh file to use instead",
+    "up": models.UP,
 }
 SMALL = {"vertices": 300, "stiffness": 1e5, "shape": "rabbit", "duration": 3.0}
 HEIGHT, BASE = 20.0, 0.05
@@ -49,13 +50,14 @@ def squats(
     mass: float = 200.0,
     shape: str = "biped",
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """stiffness of every spring [N/m]; mass of every particle [kg]; shape of the stand-in, or a
     mesh file."""
     require_counts("squats", 4, vertices=vertices)
     require_positive("squats", stiffness=stiffness, mass=mass)
     stand_in = partial(creature, vertices, shape=shape, height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT)
+    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=np.full(len(x0), float(mass)),

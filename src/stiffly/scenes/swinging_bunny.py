@@ -36,7 +36,8 @@ PARAMETERS = {
     "young": "Young's modulus [Pa]",
     "height": "[m]",
     "angle": "from hanging straight, at the start [degrees]",
-    "mesh": "a mesh file to use instead, z upwards, x forwards",
+    "mesh": "a mesh file to use instead, x forwards",
+    "up": models.UP,
 }
 SMALL = {"vertices": 600, "duration": 145 * 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT, ANGLE = 2e5, 0.0, 1000.0, 0.7, 60.0
@@ -49,6 +50,7 @@ def swinging_bunny(
     height: float = HEIGHT,
     angle: float = ANGLE,
     mesh: str = "",
+    up: str = "z",
 ) -> Scene:
     """young [Pa]; height [m]; angle [degrees] from hanging straight; mesh: a file."""
     require_counts("swinging-bunny", 50, vertices=vertices)
@@ -56,7 +58,7 @@ def swinging_bunny(
     if not -180.0 < angle < 180.0:
         raise InputError(f"swinging-bunny angle = {angle}: give degrees between -180 and 180")
     stand_in = partial(creature, vertices, shape="rabbit", height=height)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height)
+    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height, up=up)
     rest = body.positions
     top = rest[:, 2].max()
     held = np.flatnonzero(rest[:, 2] > top - HELD * height)
