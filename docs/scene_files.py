@@ -20,7 +20,8 @@ from stiffly.scenes.schema.write import toml_value
 FOLDER = Path(__file__).parent
 PAGE, SCHEMA = FOLDER / "scene-files.md", FOLDER / "scene.schema.json"
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
-TABLES = ("output", "body", "load", "collider", "contact", "support", "attachment", "damping")
+TABLES = ("output", "adjust", "method", "body", "load", "collider", "contact", "support",
+          "attachment", "damping")  # fmt: skip
 
 
 def row(model: Any, key: str) -> str:
@@ -88,6 +89,10 @@ def reference() -> str:
         table(scene_file.SceneFile, top),
         "### `[output]`",
         table(scene_file.Output, scene_file.Output.model_fields),
+        "### `[adjust]`",
+        table(scene_file.Adjust, scene_file.Adjust.model_fields),
+        "### `[method]`",
+        table(scene_file.Method, scene_file.Method.model_fields),
         "### `[[body]]`",
         "Every body:",
         table(bodies.BodyTable, bodies.BodyTable.model_fields),

@@ -17,7 +17,19 @@ from stiffly.cli import run as run_command
 from stiffly.errors import NotConverged
 from stiffly.recording.exports import FORMATS
 
-COMMANDS = ("demo", "scenes", "scene", "run", "resume", "plot", "render", "export", "lab", "doctor")
+COMMANDS = (
+    "demo",
+    "scenes",
+    "scene",
+    "run",
+    "resume",
+    "plot",
+    "render",
+    "export",
+    "view",
+    "lab",
+    "doctor",
+)
 SMALL = ["bar", "--set", "cells=1", "--duration", "0.33"]
 
 
@@ -186,6 +198,14 @@ def test_a_name_of_any_letters_becomes_a_folder(capfd, here):
 def test_small_is_the_small_variant(capfd, here):
     good(capfd, "run", "bar", "--small", "--duration", "0.1", "--quiet")
     assert Recording(here / "bar-run").provenance["parameters"]["cells"] == 2
+
+
+def test_a_file_has_no_small_variant(capfd, here):
+    (here / "mine.toml").write_text(BODY)
+    code, out, err = stiffly(capfd, "run", "mine.toml", "--small")
+    assert code == 2 and not out and err.count("\n") == 1
+    assert "mine.toml has no small variant" in err and "--set" in err
+    assert [path.name for path in here.iterdir()] == ["mine.toml"]
 
 
 def test_whole_numbers_may_be_written_as_powers_of_ten(capfd, here):

@@ -161,6 +161,8 @@ def slopes(name, problem):
 
 def cases():
     for name in METHODS:
+        if name == "fast-projection":  # needs rods: see test_fast_projection.test_declared_order
+            continue
         if name == "ceti":  # needs a rest shape
             yield from ((name, "soft body"), (name, "stiff body"))
             continue

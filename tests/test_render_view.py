@@ -7,12 +7,13 @@ import pytest
 from recorded import Recorded, solid, wobbling
 
 from stiffly.collisions import Plane
+from stiffly.errors import InputError
 from stiffly.meshes import cloth, cube
 from stiffly.recording.exports.colliders import solids
 from stiffly.recording.exports.frames import motion
-from stiffly.recording.render import schedule
 from stiffly.recording.render_colors import coloring
 from stiffly.recording.render_floor import find_floor, round_number
+from stiffly.recording.render_time import schedule
 from stiffly.recording.render_view import OPENING, look_at, points_of, sampled
 
 # ------------------------------------------------------------------ camera, light, floor
@@ -140,3 +141,29 @@ def test_short_motions_are_slowed_down():
     assert plan.speed == pytest.approx(1e-3) and len(plan.times) == 211  # 7 ms take 7 s
     plan = schedule(0.1 * np.arange(51), fps=30, speed=0.5)
     assert plan.rate == pytest.approx(5.0)
+
+
+def test_films_are_sped_up_and_slowed_down():
+    times = 0.01 * np.arange(1001)  # 10 s
+    fast, slow = schedule(times, fps=30, speed=10.0), schedule(times, fps=30, speed=0.1)
+    assert len(fast.times) == 31 and fast.rate == 30.0  # 1 s of film
+    np.testing.assert_allclose(fast.times, np.arange(31) / 3.0)
+    assert len(slow.times) == 1001 and slow.rate == pytest.approx(10.0)  # 100 s
+
+
+@pytest.mark.parametrize(
+    ("duration", "speed", "cause", "better"),
+    [
+        (10.0, 1e-4, "a film of 27.8 hours", 1.0),
+        (1e6, None, "a film of 278 hours", 1e5),
+        (10.0, 1e3, "leaves one picture", 1.0),
+    ],
+)
+def test_speeds_that_make_no_film_are_refused(duration, speed, cause, better):
+    times = np.linspace(0.0, duration, 101)
+    with pytest.raises(InputError, match=cause) as caught:
+        schedule(times, 30, speed)
+    assert "\n" not in str(caught.value)
+    assert float(str(caught.value).split()[-1]) == better  # and that one makes a film
+    plan = schedule(times, 30, better)
+    assert 1.0 < len(plan.times) / plan.rate < 20.0

@@ -14,6 +14,7 @@ import pytest
 
 from stiffly import InputError, simulate
 from stiffly.scenes import files
+from stiffly.scenes.adjust import own_gravity
 from stiffly.scenes.schema import SceneFile
 from stiffly.scenes.schema.tables import members, tag
 
@@ -112,7 +113,7 @@ def test_every_key_has_a_meaning_and_every_table_is_in_the_manual():
 def test_keys_with_units_say_them():
     """Lengths, masses, moduli, ...: every meaning of a physical quantity ends in its unit."""
     plain = "scale stretch poisson friction coefficient rtol axis normal yield_strain per_step "
-    plain += "fiber_stretch direction amplitude turns"
+    plain += "fiber_stretch direction amplitude turns tolerance"
     for model in every_table():
         for key, field in model.model_fields.items():
             number = re.search(r"\bfloat\b", str(field.annotation))  # and not the text float32
@@ -125,7 +126,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_files_of_the_manual_work(tmp_path):
-    first, built_in, comment = blocks("toml")
+    first, built_in, changed, comment = blocks("toml")
     path = tmp_path / "jelly.toml"
     path.write_text(first)
     scene = files.check(path)
@@ -134,6 +135,9 @@ def test_the_files_of_the_manual_work(tmp_path):
     assert run.positions[:, :, 2].min() < 0.0 < run.positions[-1, :, 2].max()  # it has landed
     path.write_text(comment + built_in)
     assert len(files.check(path).x0) == 1600
+    path.write_text(changed)
+    cloth = files.read(path, resolution=11)
+    assert own_gravity(cloth) == 1.62 and cloth.method["iterations"] == 20
 
 
 def test_the_error_of_the_manual_is_the_real_one(tmp_path):
@@ -144,8 +148,8 @@ def test_the_error_of_the_manual_is_the_real_one(tmp_path):
     assert f"    {caught.value}\n" in PAGE.read_text(encoding="utf-8")
 
 
-def test_the_python_of_the_manual_runs(tmp_path):
-    (code,) = blocks("python")
+@pytest.mark.parametrize("code", blocks("python"))
+def test_the_python_of_the_manual_runs(code, tmp_path):
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=300
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stiffly import Diverged, scenes, simulate
+from stiffly.integrators import FastProjection
 from stiffly.scenes.foil import largest_strain
 from stiffly.scenes.molecule import bond_lengths
 from stiffly.scenes.rope import strains
@@ -105,6 +106,23 @@ def test_rope_stretches_no_more_than_permitted_at_a_price_that_hardly_depends_on
         explicit.append(fastest(scene))
     assert price[1] < 2.0 * price[0]
     assert explicit[1] > 9.0 * explicit[0]  # steps of an explicit method: the root of 100
+
+
+def test_rope_against_fast_projection():
+    """Figs. 23c, d in counts: at equal strain, a step of the baseline takes as many projections at
+    any strain and any resolution, fewer than Newton takes iterations; and it pays in energy."""
+    per_step = []
+    for particles, permitted in ((20, 1e-2), (20, 1e-4), (10, 1e-2), (40, 1e-2)):
+        scene = scenes.load("rope", small=True, particles=particles, strain=permitted)
+        run = simulate(scene, integrator=FastProjection(strain=permitted), every=scene.step)
+        exact = simulate(scene, every=scene.step)
+        for each in (run, exact):
+            assert strains(each.positions).max() <= permitted
+        assert run.stats["newton_iterations"] < exact.stats["newton_iterations"]
+        assert run.energy.numerical[-1] < -0.05 * run.energy.exchanged
+        assert abs(exact.energy.numerical).max() < 1e-8 * exact.energy.exchanged
+        per_step.append(run.stats["newton_iterations"] / run.stats["steps"])
+    assert max(per_step) < 1.5 * min(per_step)
 
 
 # ------------------------------------------------------------------ foil

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from math import ceil, inf, isfinite
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from .contracts import Array, Integrator, State, Step, System, Work
+from .contracts import Array, Integrator, State, System, Work
 from .control import Controller, Tolerance
-from .errors import (
-    Diverged,
-    InputError,
-    NotConverged,
-    SimulationFailure,
-    StepTooSmall,
-    StiffWarning,
-)
-from .integrators.restart import resumed
-from .kernels.cpu import column_dot
+from .errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
 from .ledger import EnergyHistory, Ledger
 from .recording.notes import FrameLog, StepLog
 from .recording.progress import Progress, ProgressReport, Reporter
 from .recording.sinks import Frame, Sink
+from .stepper import Stepper, quiet
 
-DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
-BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threads
 WORTH_A_WARNING = 0.05  # numerical error of fixed steps against the energy exchanged
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 
@@ -46,8 +33,10 @@ class Interval(NamedTuple):
     count: int
 
 
-class Loop:
+class Loop(Stepper):
     """Everything that a run needs to go on from here: pickled as it is, it is a checkpoint."""
+
+    ledger: Ledger
 
     def __init__(
         self,
@@ -60,13 +49,8 @@ class Loop:
         tolerance: Tolerance | None,
         log: StepLog | FrameLog,
     ) -> None:
-        self.system, self.method, self.name = system, method, name
-        self.state, self.frames, self.step = state, frames, step
-        self.ledger, self.log = Ledger(system), log
-        self.memory = method.start(system, state)
-        self.work, self.steps, self.recorded = Work(), 0, 0
-        self.shortest, self.longest = inf, 0.0
-        self.notes: Mapping[str, Any] = {}
+        super().__init__(system, method, name, state, Ledger(system), log)
+        self.frames, self.step, self.recorded = frames, step, 0
         self.interval: Interval | None = None  # between two frames
         self.done = 0  # steps of it
         self.controller: Controller | None = None
@@ -94,7 +78,7 @@ class Loop:
         report = None if progress is None else Reporter(progress, self)
         advance = self._advance_fixed if self.controller is None else self._advance_adaptive
         try:
-            with self._quiet():
+            with quiet(self.system.size):
                 if self.recorded == 0:
                     self._record(sink)
                     sink.between(self)
@@ -124,7 +108,7 @@ class Loop:
         exchanged = max(energy.exchanged, float(energy.kinetic.max()))
         damps = getattr(self.method, "dissipative", False)  # bdf1, bdf2: losing is their nature
         worst = float(energy.numerical.max() if damps else np.abs(energy.numerical).max())
-        if self.controller is None and worst > WORTH_A_WARNING * exchanged:
+        if self.controller is None and worst > max(WORTH_A_WARNING * exchanged, self.ledger.floor):
             warnings.warn(
                 f"{self.name}: numerical error up to {worst:.3g} J, {worst / exchanged:.0%} of the "
                 f"energy exchanged; {self._remedy(self.longest)}",
@@ -143,18 +127,6 @@ class Loop:
                 StiffWarning,
                 stacklevel=4,
             )
-
-    @contextmanager
-    def _quiet(self) -> Iterator[None]:
-        """Overflow is judged by the loop itself; small dense algebra is faster on one thread."""
-        threads = 1 if self.system.size < BLAS_THREADS else None
-        with (
-            warnings.catch_warnings(),
-            np.errstate(over="ignore", invalid="ignore"),
-            threadpool_limits(limits=threads, user_api="blas"),
-        ):
-            warnings.filterwarnings("ignore", category=RuntimeWarning)
-            yield
 
     # ------------------------------------------------------------------ steps
 
@@ -205,56 +177,10 @@ class Loop:
             )
         return self.state.t >= target
 
-    def _try(self, h: float) -> Step:
-        try:
-            taken = self.method.step(self.system, self.state, h, self.memory)
-        except (ValueError, np.linalg.LinAlgError) as problem:
-            # matrix functions refuse NaN as wrong input; inside a run it means the motion is lost
-            if np.all(np.isfinite(self.system.force(self.state))):
-                raise
-            raise Diverged(
-                f"the forces are no longer finite at t = {self.state.t:.4g} s; {self._remedy(h)}"
-            ) from problem
-        # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
-        if not isfinite(column_dot(taken.state.x, taken.state.v)):
-            raise Diverged(
-                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
-                f"finite; {self._remedy(h)}"
-            )
-        return taken
-
-    def _accept(self, taken: Step, end: float) -> None:
-        new = taken.state
-        if new.t != end:  # sums of h drift away from the frame times
-            new = State(end, new.x, new.v)
-        if not self.system.conservative:
-            self.ledger.step(self.state, new, taken.exchanged)
-        h = end - self.state.t
-        memory = taken.memory
-        if self.system.settles:
-            settled = self.system.settle(new, h)
-            self.ledger.settle(settled)
-            if settled.changed:
-                memory = resumed(self.method, self.system, settled.state, memory, settled)
-            new = settled.state
-        if h < self.shortest:
-            self.shortest = h
-        if h > self.longest:
-            self.longest = h
-        self.state, self.memory, self.notes = new, memory, taken.notes
-        self.work += taken.work
-        self.steps += 1
-        self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)}, h)
-
     # ------------------------------------------------------------------ frames
 
     def _record(self, sink: Sink) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            growth = self.ledger.frame(self.state)
-        if self.steps == 0 and not isfinite(growth):
-            raise InputError(
-                "the energy at the start is not finite: check the size of x0 and v0, and potentials"
-            )
+        growth = self.book()
         state, ledger = self.state, self.ledger
         frame = Frame(
             self.recorded,
@@ -271,17 +197,11 @@ class Loop:
         )
         sink.frame(frame)
         self.recorded += 1
-        if growth > DIVERGENCE:
-            h = self.longest
-            raise Diverged(
-                f"step {h:.4g} s diverged at t = {state.t:.4g} s: the numerical error is "
-                f"{growth:.3g} times all honest energy before; {self._remedy(h)}"
-            )
+        self.judge(growth)
 
-    def _remedy(self, h: float) -> str:
-        if self.controller is None and self.method.adaptive:
-            return f"try rtol=1e-3 (adaptive steps) or step={h / 4:.2g}"
-        return f"try energy-momentum, step={h / 4:.2g}, or pexprb43 with rtol=1e-3 (adaptive steps)"
+    @property
+    def fixed(self) -> bool:
+        return self.controller is None
 
     def history(self) -> EnergyHistory:
         return self.ledger.history()

@@ -110,7 +110,8 @@ def simulate(
         duration = scene.duration if duration is None else duration
         every = getattr(scene, "every", None) if every is None else every
         integrator = scene.integrator if integrator is None else integrator
-    method = find_integrator("exprb42" if integrator is None else integrator)
+    tuned = getattr(scene, "method", {}) if isinstance(integrator, str) else {}
+    method = find_integrator("exprb42" if integrator is None else integrator, **tuned)
     name = integrator if isinstance(integrator, str) else _label(method, integrator)
     total, h, every = _checked_times(duration, step, every)
     tolerance = None

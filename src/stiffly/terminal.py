@@ -21,6 +21,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from .recording.words import percent
+
 if TYPE_CHECKING:
     from .lab import Claim
     from .loop import ProgressReport
@@ -124,14 +126,6 @@ def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
 
 
 # ------------------------------------------------------------------ results
-
-
-def percent(part: float, whole: float) -> str:
-    """As in recording.plots, which would load matplotlib before the first frame."""
-    if not (part == part and whole > 0.0):
-        return "-"
-    value = 100.0 * part / whole
-    return f"{value:.0f} %" if 10.0 <= abs(value) < 1e5 else f"{value:.2g} %"
 
 
 def show_run(recording: Recording, folder: Path, warned: Sequence[str], *, note: str = "") -> None:

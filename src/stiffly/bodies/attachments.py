@@ -16,6 +16,7 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.cpu import NO_SLOT
+from .assembly import Assembly
 from .checks import as_array, as_indices, as_number, as_numbers
 from .part import Particles
 from .pattern import BlockPattern
@@ -172,6 +173,7 @@ class PointTies:
     bounded = True
     pairwise = True
     external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
+    soft = False
 
     def __init__(self, stiffness: float, pattern: BlockPattern, linear: bool) -> None:
         """linear: the set of ties never changes, so the tangent is constant."""
@@ -212,6 +214,22 @@ class PointTies:
         return self.particles, self.particles, np.full(self.particles.size, self._stiffness)
 
 
+def gripped(system: Any, ties: PointTies, name: str) -> Any:
+    """A bound System with these ties beside its parts, which it goes on sharing.
+
+    Cheap, and without a trace once it is forgotten: a hand that takes hold while a run goes on.
+    The ties may move between two steps; who moves them counts the energy.  They should be soft
+    beside the body: the matrix of local/global solvers stays without them, and so does the linear
+    part (see System.linear_part), unless they say that they are `linear`.
+    """
+    ties.soft = True
+    held = copy.copy(system)
+    held.assembly = Assembly([*system.assembly.parts, (name, ties)])
+    if ties.linear:
+        held._linear = None  # what was linearised knows nothing of them
+    return held
+
+
 class MovingAttachments(PointTies):
     """Ties whose points start where the particles do, follow a motion, or obey a user."""
 
@@ -245,6 +263,11 @@ class MovingAttachments(PointTies):
         self.points = self._placed(t + 0.5 * h)
         self.changed = not np.array_equal(old, self.points)
         return Power(added=self.energy(x) - before)
+
+    def take_over(self, old: MovingAttachments) -> None:
+        """The ties of the same attachments in an earlier system, as they are now."""
+        self._start, self._serial = old._start, old._serial
+        self.tie(old.particles, old.points)
 
     def _placed(self, t: float) -> Array:
         motion = self._config.motion

@@ -103,7 +103,7 @@ def laplacian(assembly: Assembly, count: int) -> sp.csr_matrix:
     """The constant L (N, N) [N/m], symmetric and positive semidefinite: all parts' tangents are
     about L (x) I_3 (see part.Optional.laplacian)."""
     rows, columns, values = ([np.empty(0, dtype=kind)] for kind in (np.int64, np.int64, float))
-    for name, part in assembly.potentials:
+    for name, part in _stiff(assembly):
         if hasattr(part, "laplacian"):
             entries: Triplets = part.laplacian()  # type: ignore[attr-defined]  # just asked
             rows.append(entries[0])
@@ -127,4 +127,9 @@ def _pulls_alike_everywhere(part: Any, count: int) -> bool:
 
 def laplacian_version(assembly: Assembly) -> tuple[int, ...]:
     """Changes whenever `laplacian` would come out different."""
-    return tuple(getattr(part, "laplacian_version", 0) for _, part in assembly.potentials)
+    return tuple(getattr(part, "laplacian_version", 0) for _, part in _stiff(assembly))
+
+
+def _stiff(assembly: Assembly) -> list[tuple[str, Any]]:
+    """Without what says `soft`: it comes and goes, and A need not be factorised anew for it."""
+    return [(name, part) for name, part in assembly.potentials if not getattr(part, "soft", False)]

@@ -11,7 +11,7 @@ from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
 from ..kernels.cpu import CONVEX, SECANT
-from .checks import as_array, as_numbers, per_element
+from .checks import as_array, as_numbers, per_element, with_scaled
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -40,6 +40,10 @@ class FaceSprings:
         self.rest = None
         if rest_positions is not None:
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
+
+    def scaled(self, factor: float) -> FaceSprings:
+        """The same springs, this much stiffer."""
+        return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
         self._require(

@@ -43,6 +43,15 @@ class Part(Protocol):
     ) -> PreparedPart | MatrixFreePart | PreparedLoad | SettlingPart: ...
 
 
+@runtime_checkable
+class Elastic(Protocol):
+    """A part that is the body's own elasticity, and can be had stiffer or softer."""
+
+    def scaled(self, factor: float) -> Part:
+        """A new part with `factor` times the stiffness, everything else alike."""
+        ...
+
+
 class Energetic(Protocol):
     """What the two kinds of potential share."""
 
@@ -86,6 +95,7 @@ class Optional(Protocol):
     external = True: not the body's own elasticity (contact, attachments): no part of Rayleigh's K0.
     internal = True: turns no body about its centre of mass; else `stabilised` leaves spins alone.
     passing = True: comes and goes (contact): no part of the linear part of eti and vimex either.
+    soft = True: little beside the others (a hand): no share in the matrix of local/global solvers.
     """
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
@@ -179,6 +189,8 @@ class SettlingPart(Protocol):
     so that every run starts alike.  Optional:
     moves = True: `settle` may also displace particles, x in place; the System counts the energy.
     begin(t, x, v): called once with the first state of a run, e.g. to see what touches.
+    take_over(old): its memory becomes that of the same part in an earlier system, which goes on
+    with other stiffness or gravity; without it, `begin` is called with the state at that time.
     changed: after `settle`, True where its forces are others than before at no change of energy.
 
     What moves by itself (a collider, an attachment point) stands still during a step: `settle`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels import cpu
 from ..kernels.cpu import CONVEX, SECANT
-from .checks import as_array, as_numbers, per_element
+from .checks import as_array, as_numbers, per_element, with_scaled
+from .detours import with_detours
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -61,6 +63,10 @@ class Springs:
         self.rest = None if rest is None else self._checked_rest(per_element("rest", rest, m))
         if rest is None and rest_positions is not None:
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
+
+    def scaled(self, factor: float) -> Springs:
+        """The same springs, this much stiffer."""
+        return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
         inside = (self.edges < particles.count).all(axis=1)
@@ -150,6 +156,7 @@ class PreparedSprings:
         neighbour = np.concatenate([edges[:, 1], edges[:, 0]])
         order = np.lexsort((neighbour, owner))
         self._spring = order % max(len(edges), 1)
+        self._count = pattern.count
         start = np.searchsorted(owner[order], np.arange(pattern.count + 1)).astype(np.uint32)
         neighbour = neighbour[order]
         self._half = (
@@ -159,6 +166,11 @@ class PreparedSprings:
             rest[self._spring],
         )
         self._slots = (pattern.diagonal, pattern.slots(owner[order], neighbour))
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(m, 2)."""
+        return self._edges.astype(np.int64)
 
     def energy(self, x: Array) -> float:
         return cpu.spring_energy(x, self._edges, self._stiffness, self.rest, self.cubic)
@@ -193,11 +205,15 @@ class PreparedSprings:
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """k on each spring: K <= L (x) I_3 at any strain s for the linear law, whose stiffness is
         k along a spring and less across; for the cubic law near rest only, since it has
-        k (1 + 3 s^2) along (1.75 k at 50 % strain)."""
-        i, j = self._edges.astype(np.int64).T
-        k = self._stiffness
+        k (1 + 3 s^2) along (1.75 k at 50 % strain).  Weak springs are led over strong ones."""
+        edges, k = self._detoured
+        i, j = edges.T
         rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
         return rows, columns, np.concatenate([k, k, -k, -k])
+
+    @cached_property
+    def _detoured(self) -> tuple[np.ndarray, Array]:
+        return with_detours(self.edges, self._stiffness, self._count)
 
 
 class YieldingSprings(PreparedSprings):
@@ -221,6 +237,11 @@ class YieldingSprings(PreparedSprings):
         new.rest = self._original.copy()
         new._half = (*self._half[:3], new.rest[self._spring])
         return new
+
+    def take_over(self, old: YieldingSprings) -> None:
+        """The rest lengths that the same springs have in an earlier system."""
+        self.rest = old.rest.copy()
+        self._half = (*self._half[:3], self.rest[self._spring])
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         lost = cpu.spring_yield(x, self._edges, self._stiffness, self.rest, self._limit, self.cubic)

@@ -28,6 +28,7 @@ from .assembly import Assembly
 from .checks import as_indices, as_numbers
 from .part import Part, Particles
 from .pattern import BlockPattern, unique_pairs
+from .rods import as_rods
 from .rotations import Stars
 from .supports import Support
 from .tangent import LinearTangent
@@ -72,7 +73,9 @@ class System:
         self.mass: Mass = given.free_mass(masses, self.free)
         self.lumped = not sp.issparse(masses)
         self.damping = given.as_damping(damping)
-        self._prepare(given.as_parts(parts), masses)
+        flat = tuple(given.as_parts(parts))
+        self.given = given.Given(masses, flat, held, self.rest, self.damping, supports)
+        self._prepare(flat, masses)
         loads = self.assembly.loads
         self.time_dependent = bool(self.supports) or any(p.time_dependent for p in loads)
         self.velocity_dependent = self.damping is not None or any(
@@ -286,6 +289,8 @@ class System:
         return settling.diagnostics(self, s)
 
     # ------------------------------------------------------------------ for implicit methods
+
+    rods = as_rods  # for methods that keep lengths instead of following forces
 
     def mean_force(self, s0: State, s1: State) -> Array:
         """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""

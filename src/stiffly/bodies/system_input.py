@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,17 @@ from .part import Part
 
 # what the ledger itself calls its lines and columns
 RESERVED = {"kinetic", "total", "added", "dissipated", "numerical", "exchanged", "times", "parts"}
+
+
+class Given(NamedTuple):
+    """The arguments of a System, in their order: `System(*given._replace(damping=None))`."""
+
+    mass: Any
+    parts: tuple[Part, ...]
+    fixed: Any
+    rest: Any
+    damping: Rayleigh | None
+    supports: Any
 
 
 def as_parts(parts: Any) -> list[Part]:

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..kernels import cpu
 from ..kernels.cpu.compiled import announce
 from ..kernels.cpu.materials import NEO_HOOKEAN
-from .checks import as_elements, as_numbers, per_element
+from .checks import as_elements, as_numbers, per_element, with_scaled
 from .materials import material_code, moduli
 from .part import Particles
 from .pattern import BlockPattern
@@ -65,6 +65,10 @@ class Tetrahedra:
         if rest_positions is not None:
             self.rest_positions = as_numbers("rest_positions", rest_positions)
             rest_shape(self.rest_positions, self.tets)
+
+    def scaled(self, factor: float) -> Tetrahedra:
+        """The same solid with this many times Young's modulus; Poisson's ratio stays."""
+        return with_scaled(self, "young", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
         require_inside(self.tets, particles.count)

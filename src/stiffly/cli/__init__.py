@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, SimulationFailure
-from . import demo, doctor, export, lab, plot, render, resume, run, scene, scenes
+from . import demo, doctor, export, lab, plot, render, resume, run, scene, scenes, view
 from .follow import Interrupted
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C, and what some versions of typer return
@@ -32,6 +32,7 @@ for command in (
     plot.plot,
     render.render,
     export.export,
+    view.view,
     lab.lab,
     doctor.doctor,
 ):

@@ -138,3 +138,7 @@ def _conclude(runs: Sequence[Any], out: Path, given: dict[str, Any]) -> None:
             "stiffly lab list",
         ]
     )
+    terminal.out.print(
+        "Live, in your browser, to pull at and to change: stiffly view cloth --small",
+        soft_wrap=True,
+    )

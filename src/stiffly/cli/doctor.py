@@ -14,6 +14,7 @@ PACKAGES = ("stiffly", "numpy", "scipy", "numba", "h5py", "pydantic", "matplotli
 EXTRAS = {
     "contact": ("cloth, fibers and meshes against each other", ("ipctk",)),
     "render": ("stills and films", ("pyvista", "imageio_ffmpeg")),
+    "view": ("the live page: stiffly view", ("viser",)),
     "usd": ("export --to usd", ("pxr.Usd",)),
     "tets": ("filling surfaces with tetrahedra", ("pytetwild", "pyvista", "fast_simplification")),
     "molecules": ("PDB and mmCIF files", ("gemmi",)),

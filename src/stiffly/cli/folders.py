@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,18 +28,6 @@ def check_folder(out: Path, option: str = "--out") -> None:
         raise InputError(f"{option} {out}: {nearest} is a file; name a folder")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"{option} {out}: {nearest} cannot be written to; name another folder")
-
-
-def file_name(title: str) -> str:
-    """The name of a scene as part of a file name: titles of scene files may hold anything."""
-    return re.sub(r"[^\w.-]+", "-", title).strip(".-") or "scene"
-
-
-def new_folder(name: str) -> Path:
-    """NAME-run, or the first of NAME-run-2, NAME-run-3, ... that does not exist yet."""
-    stem = f"{file_name(name)}-run"
-    names = (stem if i == 1 else f"{stem}-{i}" for i in count(1))
-    return next(path for path in map(Path, names) if not path.exists())
 
 
 def open_run(folder: Path) -> Recording:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from .folders import check_folder, file_name, open_run
+from ..errors import InputError
+from ..recording.folder import file_name
+from .folders import check_folder, open_run
 from .inputs import check_choice, check_positive, picture_size
 
 COLORS = ("speed", "strain", "none")
@@ -25,6 +27,13 @@ def render(
     ] = None,
     size: Annotated[str, typer.Option(metavar="WxH", help="In pixels.")] = "1280x720",
     fps: Annotated[float, typer.Option(metavar="N", help="Pictures per second of film.")] = 30.0,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Of the film: 0.1 is slow motion, 10 fast forward. [default: 1, slower if short]",
+        ),
+    ] = None,
 ) -> None:
     """Draw a run as a film or a still.
 
@@ -35,6 +44,9 @@ def render(
     check_choice("--color", color, COLORS)
     pixels = picture_size(size)
     check_positive("--fps", fps, "30")
+    check_positive("--speed", speed, "0.1")
+    if speed is not None and (frame is not None or (out and out.suffix.lower() == ".png")):
+        raise InputError("a still has no speed: leave --speed out, or ask for an .mp4")
     recording = open_run(folder)
     path = out or folder / (
         f"{file_name(recording.name)}.mp4" if frame is None else f"frame-{frame}.png"
@@ -44,6 +56,13 @@ def render(
 
     with terminal.notices(), terminal.counting_bar("render") as progress:
         written = draw(
-            recording, path, color=color, frame=frame, size=pixels, fps=fps, progress=progress
+            recording,
+            path,
+            color=color,
+            frame=frame,
+            size=pixels,
+            fps=fps,
+            speed=speed,
+            progress=progress,
         )
     terminal.show_files([written])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,10 @@ def request(
     path = Path(text)
     if path.suffix == ".toml":
         if small:
-            raise InputError("--small is for built-in scenes; make a smaller file instead")
+            raise InputError(
+                f"{path.name} has no small variant, only built-in scenes have: leave --small out, "
+                "and ask for less with --duration or --set"
+            )
         return _from_file(path, given, options)
     if text not in scenes.NAMES and path.exists():
         kind = "a folder" if path.is_dir() else "no scene file"
@@ -77,15 +80,21 @@ def _built_in(
 ) -> Request:
     from .. import scenes
     from ..integrators import integrator
+    from ..scenes import files
+    from ..scenes.adjust import adjusted
 
     entry = scenes.entry(name)
     if "integrator" in options:
         integrator(options["integrator"])  # before the scene is built, which may take a while
     known = inspect.signature(entry.build).parameters
-    values = fitting({key: p.default for key, p in known.items()}, name, given)
+    whole = {key: given[key] for key in given if key.startswith(("adjust.", "method."))}
+    adjust, method = files.tables(name, whole) if whole else ({}, {})
+    own = {key: given[key] for key in given if key not in whole}
+    values = fitting({key: p.default for key, p in known.items()}, name, own)
     of_scene = {key: options[key] for key in OF_SCENE if key in options}
     try:
         scene = scenes.load(name, small=small, **values, **of_scene)
+        scene = replace(adjusted(scene, **adjust), method=method)
     except InputError:
         raise
     except (ArithmeticError, IndexError, MemoryError, OSError, ValueError) as failure:
@@ -119,7 +128,8 @@ def as_file(scene: Scene, options: Mapping[str, Any]) -> str | None:
     top = {**{key: getattr(scene, key) for key in OF_SCENE}, **top}
     if "rtol" in options and "step" not in options:
         del top["step"]
-    tables = {"parameters": scene.parameters, **({"output": output} if output else {})}
+    others = {"output": output, "adjust": scene.adjust, "method": scene.method}
+    tables = {"parameters": scene.parameters, **{n: t for n, t in others.items() if t}}
     tables = {n: {k: v for k, v in t.items() if v is not None} for n, t in tables.items()}
     plain = {key: value for key, value in top.items() if value is not None}
     try:

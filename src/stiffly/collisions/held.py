@@ -68,6 +68,12 @@ class PreparedHeld(PointTies):
         new._forget()
         return new
 
+    def take_over(self, old: PreparedHeld) -> None:
+        """What the same contact of an earlier system holds, and where."""
+        self._holder, self._home = old._holder.copy(), old._home.copy()
+        self._surfaces = old._surfaces
+        self.tie(old.particles, old.points)
+
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._catch(self._see(t, x), x, v, np.ones(self._own.size, dtype=bool))
         self._tie_held([surface.frame for surface in self._surfaces])

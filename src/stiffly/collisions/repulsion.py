@@ -98,6 +98,10 @@ class PreparedRepulsion:
 
     # ------------------------------------------------------------------ between the steps
 
+    def take_over(self, old: PreparedRepulsion) -> None:
+        """The contacts of an earlier system, which know who is on which side."""
+        self.contacts, self._rest, self._broad = old.contacts, old._rest, old._broad
+
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:
             self._rest, self._broad = x.copy(), self._look(x)

@@ -15,6 +15,7 @@ from .energy_lagrange import EnergyLagrange
 from .energy_momentum import EnergyMomentum
 from .euler import ForwardEuler, SymplecticEuler
 from .exponential_rosenbrock import ExponentialRosenbrock
+from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi
 from .midpoint import Midpoint
@@ -23,6 +24,7 @@ from .newmark import Newmark
 from .runge_kutta import RungeKutta4
 from .stabilised import Stabilised
 from .substeps import Substeps
+from .tuning import configured, offered
 from .verlet import Verlet
 from .vimex import VImex
 
@@ -49,18 +51,41 @@ _TABLE: dict[str, Callable[[], Any]] = {
     "projective-midpoint": lambda: Midpoint(solver=LocalGlobal()),
     "projective-energy-momentum": lambda: EnergyMomentum(solver=LocalGlobal()),
     "stabilised": Stabilised,
-    # the best of those with a fixed cost per frame: docs/stability.md
-    "realtime": lambda: Stabilised(Midpoint(solver=LocalGlobal(accelerate=True))),
+    # the best of those with a fixed cost per frame, for springs and for tets: docs/stability.md
+    "realtime": lambda: Stabilised(EnergyMomentum(solver=LocalGlobal(accelerate=True))),
+    "realtime-midpoint": lambda: Stabilised(Midpoint(solver=LocalGlobal(accelerate=True))),
     "energy-budget": EnergyBudget,
     "energy-lagrange": EnergyLagrange,
+    "fast-projection": FastProjection,
 }
 
 NAMES = tuple(_TABLE)
 STABILISED = "stabilised:"  # in front of any other name
 
 
-def integrator(name: str | Integrator) -> Integrator:
-    """The integrator of that name with its default configuration; objects pass through."""
+def integrator(
+    name: str | Integrator,
+    *,
+    iterations: int | None = None,
+    tolerance: float | None = None,
+    budget: float | None = None,
+) -> Integrator:
+    """The integrator of that name; objects pass through.
+
+    Where the method has them (see `options`), these are other than its defaults: iterations of
+    local/global solves, tolerance of stabilised methods, and the budget, the seconds that a step
+    may take to compute.
+    """
+    given = {"iterations": iterations, "tolerance": tolerance, "budget": budget}
+    return configured(_found(name), **given)
+
+
+def options(name: str | Integrator) -> frozenset[str]:
+    """Which of 'iterations', 'tolerance' and 'budget' mean something to this method."""
+    return offered(_found(name))
+
+
+def _found(name: str | Integrator) -> Integrator:
     if not isinstance(name, str):
         if not (hasattr(name, "step") and hasattr(name, "start")):
             raise InputError(
@@ -85,6 +110,7 @@ __all__ = [
     "EnergyLagrange",
     "EnergyMomentum",
     "ExponentialRosenbrock",
+    "FastProjection",
     "ForwardEuler",
     "Gautschi",
     "LocalGlobal",
@@ -99,4 +125,5 @@ __all__ = [
     "VImex",
     "Verlet",
     "integrator",
+    "options",
 ]

@@ -20,14 +20,14 @@ elastodynamic problems (2017), Eq. 20, which is pexprb43(1/8, 1/9).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from ..contracts import Array, ErrorEstimate, Rayleigh, State, Step, System, Work
+from ..contracts import Array, ErrorEstimate, Rayleigh, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..kernels.cpu import column_dot, stumpff_apply, stumpff_eigh_apply
 from ..matfun.action import PhiRequest, half_size_map, phi_pairs
@@ -35,6 +35,9 @@ from ..matfun.auto import SMALL, check_settings, evaluate
 from ..matfun.dense import COMPILED
 from ..matfun.first_order import FirstOrderFlow
 from ..matfun.tolerance import require_finite
+from ..solvers.pace import CLOCK, Clock, check_budget
+from .rations import Ration, Spaces, smoother
+from .reduced_flow import ReducedFlow
 
 _SUPERCONVERGENT = 0.75
 _apply: Any = stumpff_apply  # compiled: their signatures are numba's business
@@ -107,8 +110,10 @@ class ExponentialRosenbrock:
     """nodes () exprb2, (1,) exprb32, (3/4,) exprb42, (c2, c3) pexprb43, (1/8, 1/9) epirk4s3.
 
     tol: relative accuracy of the matrix functions; method: evaluator name (see matfun.EVALUATORS,
-    and 'skew' with basis=m for a fixed budget that conserves the linear energy);
+    and 'skew' with basis=m for a fixed number of vectors that conserves the linear energy);
     estimate: also compute the embedded error.
+    budget: seconds that a step may take; matrix functions are then taken in a small space of
+    vectors (rations.py), which conserves the linearised energy, and no two runs are alike.
     """
 
     nodes: tuple[float, ...] = (1 / 3, 3 / 4)
@@ -116,10 +121,13 @@ class ExponentialRosenbrock:
     method: str = "auto"
     basis: int | None = None
     estimate: bool = False
+    budget: float | None = None
+    clock: Clock = field(default=CLOCK, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_nodes(self.nodes)
         check_settings(self.tol, self.method, also=("skew",))
+        check_budget("exponential Rosenbrock", self.budget)
 
     @property
     def order(self) -> int:
@@ -132,16 +140,33 @@ class ExponentialRosenbrock:
     def start(self, system: System, state: State) -> Any:
         return None
 
+    def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
+        return memory  # how long things take, nothing of the state
+
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
-        tangent = system.tangent(state)
+        if self.budget is not None:
+            return self._rationed(system, state, h, memory)
+        return self._step(system, state, h, self._flow(system.tangent(state)))
+
+    def _flow(self, tangent: Any) -> Any:
         damping = tangent.damping
-        if tangent.symmetric and (damping is None or isinstance(damping, Rayleigh)):
-            A = tangent.stiffness
-            small = A.size <= COMPILED and damping is None and self.method == "auto" and A.unit_mass
-            flow = (_Small if small else _HalfSize)(self, A, damping)
-        else:
-            flow = FirstOrderFlow(tangent, self.tol)
-        return self._step(system, state, h, flow)
+        if not (tangent.symmetric and isinstance(damping, Rayleigh | None)):
+            return FirstOrderFlow(tangent, self.tol)
+        A = tangent.stiffness
+        small = A.size <= COMPILED and damping is None and self.method == "auto" and A.unit_mass
+        return (_Small if small else _HalfSize)(self, A, damping)
+
+    def _rationed(self, system: System, state: State, h: float, memory: Any) -> Step:
+        """memory: seconds that the last step needed besides its spaces (Ration.gaps)."""
+        count = 1 if not self.nodes else 2
+        ration = Ration(self.budget or 0.0, self.clock, memory or (0.0,) * count)
+        smooth, factorised = smoother(system.linear_part().tangent, h)
+        spaces = Spaces(ration, smooth)
+        exact = replace(self, budget=None, method="dense")
+        flow = ReducedFlow(system.tangent(state), spaces, exact._flow)
+        taken = self._step(system, state, h, flow)
+        work = taken.work + Work(factorizations=factorised)
+        return replace(taken, memory=ration.gaps(), notes=spaces.notes(), work=work)
 
     def _step(self, system: System, state: State, h: float, flow: Any) -> Step:
         x, v, t = state.x, state.v, state.t

@@ -21,55 +21,23 @@ v+ = v- + 2 h sinc (g - A y), Hochbruck & Lubich, A Gautschi-type method (1999).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..contracts import Array, LinearPart, State, Step, System, Work
+from ..contracts import Array, LinearPart, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..matfun.auto import check_settings, evaluate
-from ..matfun.stumpff import StumpffMap, Term
-from .filters import COS, SINC, Filter, Sum, filter_pair
+from ..matfun.stumpff import StumpffMap
+from ..solvers.pace import CLOCK, Clock, check_budget
+from .filters import SINC, Filter, filter_pair
+from .gautschi_maps import argument_map, cos_map, free_map, sum_map
+from .rationed_gautschi import rationed
+from .rations import Ration, Spaces, smoother
 from .restart import continues
 
 _LINEAR = ("constant", "corotated")
-
-
-def _terms(row: int, column: int, sum_: Sum, h: float, factor: float = 1.0, power: int = 0):
-    return [Term(row, column, k, m * h, factor * f, power) for f, k, m in sum_]
-
-
-@lru_cache(maxsize=64)
-def _free_map(h: float) -> StumpffMap:
-    """(y, v) -> cos y + h sinc v,  -h A sinc y + cos v: the motion without g."""
-    terms = (
-        _terms(0, 0, COS, h)
-        + _terms(0, 1, SINC, h, h)
-        + _terms(1, 0, SINC, h, -h, 1)
-        + _terms(1, 1, COS, h)
-    )
-    return StumpffMap(2, 2, tuple(terms))
-
-
-@lru_cache(maxsize=64)
-def argument_map(filter_name: str, h: float) -> StumpffMap:
-    """y -> phi y, A phi y: where g is taken."""
-    phi = filter_pair(filter_name).phi
-    return StumpffMap(2, 1, tuple(_terms(0, 0, phi, h) + _terms(1, 0, phi, h, 1.0, 1)))
-
-
-@lru_cache(maxsize=256)
-def sum_map(sums: tuple[tuple[Sum, float], ...], h: float) -> StumpffMap:
-    """g -> factor * sum(g) for each (sum, factor)."""
-    terms = [t for row, (s, factor) in enumerate(sums) for t in _terms(row, 0, s, h, factor)]
-    return StumpffMap(len(sums), 1, tuple(terms))
-
-
-@lru_cache(maxsize=64)
-def _cos_map(h: float) -> StumpffMap:
-    return StumpffMap(1, 1, tuple(_terms(0, 0, COS, h)))
 
 
 class _Frame:
@@ -99,29 +67,35 @@ class _Frame:
 class GautschiMemory:
     """linear: constant stiffness. state: the one that the rest belongs to.
     before: x, v and step size one step earlier.
-    g: local remainder at the end of the last step, reusable while A and h stay the same."""
+    g: local remainder at the end of the last step, reusable while A and h stay the same.
+    gaps: of a budget (Ration.gaps)."""
 
     linear: LinearPart
     state: State | None = None
     before: tuple[Array, Array, float] | None = None
     g: Array | None = None
+    gaps: tuple[float, ...] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Gautschi:
     """linear: 'constant' (eti) or 'corotated' (ceti); form: 'one-step' or 'two-step';
-    filter: see `filters.FILTERS`; tol, method: as in ExponentialRosenbrock."""
+    filter: see `filters.FILTERS`; tol, method, budget: as in ExponentialRosenbrock; with a budget
+    the one-step form is that of rationed_gautschi.py."""
 
     linear: str = "constant"
     filter: str = "garcia-archilla"
     form: str = "one-step"
     tol: float = 1e-9
     method: str = "auto"
+    budget: float | None = None
+    clock: Clock = field(default=CLOCK, repr=False, compare=False)
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self.tol, self.method)
+        check_budget("Gautschi", self.budget)
         pair = filter_pair(self.filter)
         if self.linear not in _LINEAR:
             raise InputError(f"linear part {self.linear!r} is unknown: choose one of {_LINEAR}")
@@ -132,15 +106,24 @@ class Gautschi:
                 f"filter {self.filter} has poles in one-step form: use form='two-step', "
                 "or the default filter garcia-archilla"
             )
+        if self.form == "two-step" and self.budget is not None:
+            raise InputError("a budget goes with form='one-step': leave one of them out")
 
     def start(self, system: System, state: State) -> GautschiMemory:
         if self.linear == "corotated":
             system.rotations(state)  # a system without a rest shape says so before the first step
         return GautschiMemory(system.linear_part())
 
+    def resume(
+        self, system: System, state: State, memory: GautschiMemory, settled: Settled
+    ) -> GautschiMemory:
+        return GautschiMemory(system.linear_part(), gaps=memory.gaps)
+
     def step(self, system: System, state: State, h: float, memory: GautschiMemory) -> Step:
         if not continues(memory.state, memory.before, state, h):
-            memory = GautschiMemory(memory.linear)
+            memory = GautschiMemory(memory.linear, gaps=memory.gaps)
+        if self.budget is not None:
+            return self._rationed(system, state, h, memory)
         move = _Move(self, system, state, h, memory)
         if self.form == "two-step" and memory.before is not None:
             x, v = move.two_step()
@@ -149,6 +132,19 @@ class Gautschi:
         new = State(state.t + h, x, v)
         kept = GautschiMemory(memory.linear, new, (state.x, state.v, h), move.g_end)
         return Step(new, kept, move.work, None, {"method": move.used})
+
+    def _rationed(self, system: System, state: State, h: float, memory: GautschiMemory) -> Step:
+        ration = Ration(self.budget or 0.0, self.clock, memory.gaps)
+        smooth, factorised = smoother(memory.linear.tangent, h)
+        spaces = Spaces(ration, smooth)
+        move = _Move(self, system, state, h, memory)
+        a = system.acceleration(State(state.t, state.x, move.velocity_for_damping()))
+        frame = (move.frame.turn, move.frame.back)
+        new, spent = rationed(
+            system, state, h, a, spaces, A=move.frame.A, filter=self.filter, frame=frame
+        )
+        kept = replace(memory, state=new, before=(state.x, state.v, h), gaps=ration.gaps())
+        return Step(new, kept, spent + Work(factorizations=factorised), None, spaces.notes())
 
 
 class _Move:
@@ -187,7 +183,7 @@ class _Move:
         self.work += Work(force_evaluations=1)
         return self.frame.back(a) + linear
 
-    def _velocity_for_damping(self) -> Array:
+    def velocity_for_damping(self) -> Array:
         """The filtered velocity (x_n - x_(n-1))/h; at the first step the velocity itself."""
         if self.before is None:
             return self.state.v
@@ -196,7 +192,7 @@ class _Move:
     def _start_remainder(self, y: Array) -> Array:
         if self.g_start is not None:
             return self.g_start
-        return self._remainder(self.state.t, y, self._velocity_for_damping())
+        return self._remainder(self.state.t, y, self.velocity_for_damping())
 
     def _finish_velocity(self, vh: Array, y_end: Array, x_end: Array) -> Array:
         """h/2 psi_1 g at the end of the step, added to vh; both in the frame."""
@@ -212,7 +208,7 @@ class _Move:
     def one_step(self) -> tuple[Array, Array]:
         h, frame, pair = self.h, self.frame, self.filter
         y, w = frame.local(self.state.x), frame.back(self.state.v)
-        xh, vh = self._apply(_free_map(h), y, w)
+        xh, vh = self._apply(free_map(h), y, w)
         g = self._start_remainder(y)
         if pair.psi0 is None:  # first step of a filter that exists in two-step form only
             sums = ((pair.psi, 0.5 * h * h), (SINC, h))
@@ -231,7 +227,7 @@ class _Move:
         assert self.before is not None
         y, y_before = frame.local(self.state.x), frame.local(self.before[0])
         g = self._start_remainder(y)
-        (cos_y,) = self._apply(_cos_map(h), y)
+        (cos_y,) = self._apply(cos_map(h), y)
         (kick,) = self._apply(sum_map(((pair.psi, h * h),), h), g)
         y_end = 2.0 * cos_y - y_before + kick
         x_end = frame.world(y_end)
@@ -241,6 +237,6 @@ class _Move:
             self.work += Work(operator_products=1)
             (dv,) = self._apply(sum_map(((SINC, 2.0 * h),), h), force)
             return x_end, self.before[1] + frame.turn(dv)
-        _, vh = self._apply(_free_map(h), y, frame.back(self.state.v))
+        _, vh = self._apply(free_map(h), y, frame.back(self.state.v))
         (dv,) = self._apply(sum_map(((pair.psi0, 0.5 * h),), h), g)
         return x_end, frame.turn(self._finish_velocity(vh + dv, y_end, x_end))

@@ -40,15 +40,16 @@ def exchange(system: System, before: State, taken: Step) -> Power:
 
 
 def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """Of two steps that make one: the worse residual, the larger alpha, all halvings; of the rest
-    the last word."""
+    """Of two steps that make one: the worse residual, the larger alpha, all halvings and
+    iterations; of the rest the last word."""
     notes = {**before, **now}
     for name in ("residual", "under_solved", "rounding", "base_failed"):
         if name in before and name in now:
             notes[name] = max(before[name], now[name])
     if "alpha" in before and "alpha" in now:
         notes["alpha"] = max(before["alpha"], now["alpha"], key=abs)
-    counts = [step["halvings"] for step in (before, now) if "halvings" in step]
-    if counts:
-        notes["halvings"] = sum(counts)
+    for name in ("halvings", "iterations", "vectors"):
+        counts = [step[name] for step in (before, now) if name in step]
+        if counts:
+            notes[name] = sum(counts)
     return notes

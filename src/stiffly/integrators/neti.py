@@ -14,53 +14,44 @@ out of A, see docs/decisions/0003.  Source: Michels, Sobottka & Weber (2014), Al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..contracts import Array, State, Step, System, Work
+from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..matfun.auto import check_settings, evaluate
-from ..matfun.stumpff import StumpffMap, Term
+from ..solvers.pace import CLOCK, Clock, check_budget
 from .filters import filter_pair
-from .gautschi import argument_map, sum_map
+from .gautschi_maps import argument_map, flow_map, sum_map, two_step_map
+from .rationed_gautschi import rationed
+from .rations import Ration, Spaces, smoother
 from .restart import continues
 
 
-@lru_cache(maxsize=64)
-def _flow_map(h: float) -> StumpffMap:
-    """(v, a) -> h c_1 v + h^2 c_2 a,  (c_0 - 1) v + h c_1 a = -h^2 A c_2 v + h c_1 a."""
-    terms = (
-        Term(0, 0, 1, h, h),
-        Term(0, 1, 2, h, h * h),
-        Term(1, 0, 2, h, -h * h, 1),
-        Term(1, 1, 1, h, h),
-    )
-    return StumpffMap(2, 2, terms)
-
-
-@lru_cache(maxsize=64)
-def _two_step_map(h: float) -> StumpffMap:
-    """a -> 2 h^2 c_2 a,  2 h c_1 a."""
-    return StumpffMap(2, 1, (Term(0, 0, 2, h, 2 * h * h), Term(1, 0, 1, h, 2 * h)))
+def _same(w: Array) -> Array:
+    return w
 
 
 @dataclass(frozen=True)
 class Neti:
     """filter: one with a psi_1 (see `filters.FILTERS`); form: 'one-step' or 'two-step';
-    linearisation: 'tangent', or the paper's 'secant' (systems of springs)."""
+    linearisation: 'tangent', or the paper's 'secant' (systems of springs); budget: as in
+    ExponentialRosenbrock."""
 
     filter: str = "garcia-archilla"
     form: str = "one-step"
     linearisation: str = "tangent"
     tol: float = 1e-9
     method: str = "auto"
+    budget: float | None = None
+    clock: Clock = field(default=CLOCK, repr=False, compare=False)
     name: ClassVar[str] = "neti"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self.tol, self.method)
+        check_budget("neti", self.budget)
         if self.form not in ("one-step", "two-step"):
             raise InputError(f"form {self.form!r} is unknown: choose 'one-step' or 'two-step'")
         if self.linearisation not in ("tangent", "secant"):
@@ -73,26 +64,47 @@ class Neti:
                 f"filter {self.filter} has poles in one-step form: use form='two-step', "
                 "or the default filter garcia-archilla"
             )
+        if self.form == "two-step" and self.budget is not None:
+            raise InputError("a budget goes with form='one-step': leave one of them out")
 
     def start(self, system: System, state: State) -> None:
         return None
 
+    def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
+        return None if memory is None else (None, None, memory[2])
+
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
-        """memory: the state it belongs to, then x, v one step earlier and the step size between."""
-        end, before = memory or (None, None)
+        """memory: the state it belongs to; x, v one step earlier and the step size between; gaps of
+        a budget (Ration.gaps)."""
+        end, before, gaps = memory or (None, None, (0.0, 0.0))
+        ration = None if self.budget is None else Ration(self.budget, self.clock, gaps)
         memory = before if continues(end, before, state, h) else None
         A = self._linearised(system, state)
         # damping enters through the filtered velocity (x_n - x_(n-1))/h, as in the paper
         v_damped = state.v if memory is None else (state.x - memory[0]) / h
         a = system.acceleration(State(state.t, state.x, v_damped))
+        if ration is not None:
+            return self._rationed(system, state, h, A, a, ration)
         if self.form == "two-step" and memory is not None:
-            action = evaluate(A, _two_step_map(h), (a,), tol=self.tol, method=self.method)
+            action = evaluate(A, two_step_map(h), (a,), tol=self.tol, method=self.method)
             dx, dv = action.value
             new = State(state.t + h, 2.0 * state.x - memory[0] + dx, memory[1] + dv)
             work = Work(1, 1, action.products)
         else:
             new, work, action = self._one_step(system, state, h, A, a)
-        return Step(new, (new, (state.x, state.v, h)), work, None, {"method": action.method})
+        kept = (new, (state.x, state.v, h), gaps)
+        return Step(new, kept, work, None, {"method": action.method})
+
+    def _rationed(
+        self, system: System, state: State, h: float, A: Any, a: Array, ration: Ration
+    ) -> Step:
+        smooth, factorised = smoother(system.linear_part().tangent, h)
+        spaces = Spaces(ration, smooth)
+        frame = (_same, _same)
+        new, spent = rationed(system, state, h, a, spaces, A=A, filter=self.filter, frame=frame)
+        work = spent + Work(tangents=1, factorizations=factorised)
+        kept = (new, (state.x, state.v, h), ration.gaps())
+        return Step(new, kept, work, None, spaces.notes())
 
     def _linearised(self, system: Any, state: State) -> Any:
         """A symmetric A: what loads add to the tangent stays in the filtered remainder."""
@@ -109,7 +121,7 @@ class Neti:
 
     def _one_step(self, system: System, state: State, h: float, A: Any, a: Array):
         options = {"tol": self.tol, "method": self.method}
-        action = evaluate(A, _flow_map(h), (state.v, a), **options)
+        action = evaluate(A, flow_map(h), (state.v, a), **options)
         dx, dv = action.value
         psi1 = filter_pair(self.filter).psi1
         work = Work(2, 1, action.products)

@@ -27,11 +27,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..accounting import Target, middle_work, work
-from ..contracts import Integrator, Power, Settled, State, Step, System, Work
+from ..contracts import Power, Settled, State, Step, System, Work
 from ..errors import Diverged, InputError, NotConverged
 from ..kernels.cpu import column_dot
-from ..solvers.local_global import LocalGlobal
-from ..solvers.newton import Newton
+from ..solvers.pace import CLOCK, Clock, check_budget
 from .bdf import Bdf1
 from .blend import Candidate, search
 from .euler import ForwardEuler
@@ -39,10 +38,10 @@ from .halving import exchange, halved
 from .midpoint import Midpoint
 from .restart import resumed
 from .spin import Spin
+from .wrapped import Timing, as_integrator, backward_euler, iterates
 
 HALVINGS = 10
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
-LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterwards
 
 
 class StabilisedMemory(NamedTuple):
@@ -50,6 +49,7 @@ class StabilisedMemory(NamedTuple):
 
     spin: of bodies that nothing holds; None elsewhere.
     energies: of the state the last step ended in; None where it has changed since.
+    reserve: of a budget, the seconds to keep for what comes after the base; None: not yet known.
     """
 
     base: Any
@@ -59,6 +59,7 @@ class StabilisedMemory(NamedTuple):
     lowest: Mapping[str, float]
     energies: Mapping[str, float] | None
     spin: Spin | None
+    reserve: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Stabilised:
     spin: bodies that nothing holds keep their angular momentum (spin.py), not so in the paper.
     Without `dissipate`, backward Euler with the solver of the base: Newton, or one local/global
     iteration.
+    budget: seconds that a step may take, where the base is solved by local/global iterations: they
+    get what the corrections of the steps before have left over.
     """
 
     base: Any = field(default_factory=Midpoint)
@@ -76,20 +79,23 @@ class Stabilised:
     inject: Any = field(default_factory=ForwardEuler)
     tolerance: float = 0.01
     spin: bool = True
+    budget: float | None = None
+    clock: Clock = field(default=CLOCK, repr=False, compare=False)
 
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("base", "dissipate", "inject"):
-            object.__setattr__(self, name, _as_integrator(name, getattr(self, name)))
+            object.__setattr__(self, name, as_integrator(name, getattr(self, name)))
         if isinstance(self.base, Stabilised):
             raise InputError("the base is stabilised already: give the method inside it")
         if self.dissipate is None:
-            object.__setattr__(self, "dissipate", _backward_euler(self.base))
+            object.__setattr__(self, "dissipate", backward_euler(self.base))
         if not 0.0 < self.tolerance <= 1.0:
             raise InputError(
                 f"stabiliser tolerance {self.tolerance} is outside (0, 1]: try 0.01 (one percent)"
             )
+        check_budget("stabiliser", self.budget)
 
     @property
     def name(self) -> str:
@@ -102,7 +108,7 @@ class Stabilised:
     @property
     def passes(self) -> int:
         """One iteration of backward Euler is enough for most steps; where not, there are more."""
-        return PASSES if _iterates(self.dissipate) else 1
+        return PASSES if iterates(self.dissipate) else 1
 
     @property
     def remedy(self) -> str:
@@ -130,8 +136,9 @@ class Stabilised:
         )
 
     def step(self, system: System, state: State, h: float, memory: StabilisedMemory) -> Step:
-        def take(state: State, h: float, memory: StabilisedMemory, last: bool) -> Step:
-            return _Correction(self, system, state, h, memory).run(give_up=last)
+        def take(state: State, part: float, memory: StabilisedMemory, last: bool) -> Step:
+            seconds = None if self.budget is None else self.budget * part / h
+            return _Correction(self, system, state, part, memory, seconds).run(give_up=last)
 
         return halved(take, system, state, h, memory, HALVINGS)
 
@@ -140,10 +147,17 @@ class _Correction:
     """One step: the base, its energy, and the blend that mends it."""
 
     def __init__(
-        self, method: Stabilised, system: System, state: State, h: float, memory: StabilisedMemory
+        self,
+        method: Stabilised,
+        system: System,
+        state: State,
+        h: float,
+        memory: StabilisedMemory,
+        seconds: float | None,
     ) -> None:
         self.method, self.system, self.state, self.h = method, system, state, h
         self.memory, self.work = memory, Work()
+        self.timing = Timing(seconds, method.clock, memory.reserve)
         self.evaluations, self.band = 0, 0.0
         self.target, self.moved, self.measure = memory.target, Power(), work
         self.lowest = state  # where backward Euler went, before its spin was restored
@@ -171,8 +185,9 @@ class _Correction:
 
     def _base(self, give_up: bool) -> Step | None:
         """None where the base cannot take this step at all."""
+        base = self.timing.base(self.method.base)
         try:
-            taken = self.method.base.step(self.system, self.state, self.h, self.memory.base)
+            taken = base.step(self.system, self.state, self.h, self.memory.base)
         except NotConverged:
             if give_up:
                 return None
@@ -183,6 +198,7 @@ class _Correction:
             if np.all(np.isfinite(self.system.force(self.state))):
                 raise
             return None
+        self.timing.base_done()
         self.work += taken.work
         if not np.isfinite(column_dot(taken.state.x, taken.state.v)):
             return None
@@ -190,7 +206,7 @@ class _Correction:
         return taken
 
     def _backward(self, guess: State | None) -> Candidate:
-        dissipate, memory = self.method.dissipate, self.memory.dissipate
+        dissipate, memory = self.timing.correction(self.method.dissipate), self.memory.dissipate
         extra = {"guess": guess} if isinstance(dissipate, Bdf1) else {}
         taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
         self.work += taken.work
@@ -204,7 +220,7 @@ class _Correction:
         near = first.error * self.method.tolerance <= band
         last = self._backward(first.state if near else None)
         for _ in range(self.method.passes - 1):
-            if last.error <= band:
+            if last.error <= band or not self.timing.more():
                 break
             last = self._backward(last.state)
         if last.error > band and last.state is not self.lowest:  # the spin has to wait
@@ -262,7 +278,7 @@ class _Correction:
             x = (1.0 - share) * a.x + share * b.x
             return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v), spin)
 
-        return search(at, first, last, band)
+        return search(at, first, last, band, self.timing.more)
 
     def _finish(self, best: Candidate, alpha: float, notes: dict[str, Any]) -> Step:
         lowest = {
@@ -272,7 +288,9 @@ class _Correction:
         if alpha != 0.0:  # the work of forces along the accepted step, not the base's
             self.moved = self.measure(self.system, self.state, best.state)
         target = self.memory.target.moved(self.moved)
-        memory = self.memory._replace(target=target, lowest=lowest, energies=best.energies)
+        memory = self.memory._replace(
+            target=target, lowest=lowest, energies=best.energies, reserve=self.timing.reserve()
+        )
         notes = {
             **notes,
             "alpha": alpha,
@@ -285,32 +303,3 @@ class _Correction:
 
 def _finite(value: float, otherwise: float) -> float:
     return value if np.isfinite(value) else otherwise
-
-
-def _backward_euler(base: Integrator) -> Bdf1:
-    """With the base's solver; from a good start one local/global iteration is enough (Sec. 4.2)."""
-    if _iterates(base):
-        quick = base.solver.accelerate  # type: ignore[attr-defined]  # just asked
-        # an accelerated base can overshoot by more than one plain iteration takes back
-        return Bdf1(solver=LocalGlobal(3, accelerate=True) if quick else LocalGlobal(1))
-    return Bdf1(solver=Newton(tolerance=LOOSE))
-
-
-def _iterates(method: Any) -> bool:
-    """Solved by a fixed number of local/global iterations."""
-    return isinstance(getattr(method, "solver", None), LocalGlobal)
-
-
-def _as_integrator(role: str, given: Any) -> Any:
-    if isinstance(given, str):
-        from . import integrator  # names are known one floor up
-
-        return integrator(given)
-    if given is None and role == "dissipate":
-        return None
-    if not (hasattr(given, "step") and hasattr(given, "start")):
-        raise InputError(
-            f"stabiliser: {role} {given!r} is no integrator: give a name such as 'midpoint', or "
-            "an integrator"
-        )
-    return given

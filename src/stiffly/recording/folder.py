@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,18 @@ CHECKPOINT, SCENE = "checkpoint.pickle", "scene.toml"
 FILES = (RECORDING, SUMMARY, CHECKPOINT, SCENE)
 UNFINISHED = tuple(f"{name}.part" for name in FILES)  # left behind by a kill at the wrong moment
 ELSEWHERE = "name another folder"
+
+
+def file_name(title: str) -> str:
+    """The name of a scene as part of a file name: titles of scene files may hold anything."""
+    return re.sub(r"[^\w.-]+", "-", title).strip(".-") or "scene"
+
+
+def new_path(folder: Path, title: str, ending: str = "") -> Path:
+    """folder/TITLE.png, or the first of folder/TITLE-2.png, ... that does not exist yet."""
+    stem = file_name(title)
+    names = (f"{stem}{ending}" if i == 1 else f"{stem}-{i}{ending}" for i in count(1))
+    return next(path for path in (folder / name for name in names) if not path.exists())
 
 
 def check(out: Any, force: bool) -> Path:

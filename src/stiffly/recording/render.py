@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,9 @@ from .plots.style import describe
 from .render_colors import coloring
 from .render_labels import BAR, Words, draw_bar, join, letters, write_words
 from .render_stage import Stage, library
+from .render_time import Schedule, clock, schedule
 from .render_view import look_at, points_of, sampled
 
-SHORTEST = 2.0  # seconds: a film of less is slowed down
-SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
 LARGER = 3.0  # colliders up to this many times the body's size are brought into the picture
@@ -141,7 +140,7 @@ class Studio:
         panels = []
         for stage, shown, title in zip(self._stages, self.motions, self._titles, strict=True):
             number = int(np.abs(shown.times - t).argmin())
-            corner = _clock(float(shown.times[number]), float(shown.times[-1]))
+            corner = clock(float(shown.times[number]), float(shown.times[-1]))
             stopped = t > shown.times[-1] + 1.5 * typical_interval(shown.times)
             words = Words(*title, corner, "stopped here" if stopped else self.note)
             panels.append(write_words(stage.picture(number), words, letters(self._size)))
@@ -153,44 +152,7 @@ class Studio:
             stage.close()
 
 
-# ------------------------------------------------------------------ time
-
-
-class Schedule(NamedTuple):
-    """times (k,) [s] of the pictures to take, `rate` of them per second of film; speed."""
-
-    times: Array
-    rate: float
-    speed: float
-
-
-def schedule(times: Array, fps: float, speed: float | None = None) -> Schedule:
-    """Every recorded frame once where they are sparse, else one for every picture of the film."""
-    duration = float(times[-1] - times[0])
-    if speed is None:
-        speed = 1.0 if duration >= SHORTEST or duration == 0.0 else _slow(duration / SLOWED_TO)
-    interval = typical_interval(times)
-    if interval >= speed / fps:
-        return Schedule(times, speed / interval, speed)
-    count = int(duration * fps / speed * (1.0 + 1e-9)) + 1
-    return Schedule(times[0] + np.arange(count) * speed / fps, float(fps), speed)
-
-
-def _slow(speed: float) -> float:
-    """The nearest of 1, 2 or 5 over a power of ten that is not faster."""
-    power = 10.0 ** np.floor(np.log10(speed))
-    return float(power * max(k for k in (1.0, 2.0, 5.0) if k * power <= speed * (1.0 + 1e-9)))
-
-
-def _clock(t: float, end: float) -> str:
-    """'t = 1.25 s', with as many digits as the run needs."""
-    if end < 0.1:
-        scale, name = (1e3, "ms") if end >= 1e-4 else (1e6, "µs")
-        t, end = t * scale, end * scale
-    else:
-        name = "s"
-    digits = 2 if end >= 1.0 else 3
-    return f"t = {t:.{digits}f} {name}"
+# ------------------------------------------------------------------ films
 
 
 def _film(

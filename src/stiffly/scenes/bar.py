@@ -56,7 +56,7 @@ def bar(cells: int = 3, young: float = YOUNG, length: float = LENGTH) -> Scene:
         np.zeros_like(x0),
         step=0.033,
         duration=250 * 0.033,
-        integrator="realtime",
+        integrator="realtime-midpoint",
         mesh=mesh,
     )
 

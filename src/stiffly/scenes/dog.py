@@ -76,7 +76,7 @@ def dog(
         np.zeros_like(x0),
         step=0.033,
         duration=300 * 0.033,
-        integrator="realtime",
+        integrator="realtime-midpoint",
         mesh=body,
         note=note,
     )

@@ -11,6 +11,7 @@ What is wrong with a file is said in one line: file, line, key, cause, remedy.
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
@@ -22,6 +23,7 @@ from pydantic import ValidationError, create_model
 from ..errors import InputError, unknown_name
 from ..integrators import integrator as find_integrator
 from . import NAMES, RUN_OPTIONS, entry, load
+from .adjust import adjusted
 from .composition import compose
 from .scene import Scene
 from .schema import SceneFile
@@ -41,10 +43,12 @@ class FileScene(Scene):
 
     file: all that it says; output has no place in a Scene.  text: the file's own
     text, or the same with what was overridden, to be kept beside a run.
+    said: how it is run and adjusted according to that text.
     """
 
     file: SceneFile = field(repr=False)
     text: str = field(repr=False)
+    said: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def parse(path: AnyPath, /, **overrides: Any) -> SceneFile:
@@ -62,9 +66,19 @@ def read(path: AnyPath, /, **overrides: Any) -> FileScene:
     source = _source(path, overrides)
     file = _validated(source)
     text = _kept_text(source, file)
-    if file.scene is not None:
-        return _built_in(source, file, text)
-    return _composed(source, file, text)
+    scene = (_composed if file.scene is None else _built_in)(source, file, text)
+    with source.at("adjust"):
+        scene = adjusted(scene, **file.adjust.model_dump(exclude_none=True))
+    scene = replace(scene, method=file.method.model_dump(exclude_none=True))
+    return replace(scene, said=_settings(scene))
+
+
+def tables(name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """[adjust] and [method] for a built-in scene, from keys such as 'adjust.stiffness'; checked
+    as those of a file are."""
+    nothing = Source(Path(name), "", {"scene": name})
+    file = _validated(applied(nothing, SceneFile.model_fields, given))
+    return file.adjust.model_dump(exclude_none=True), file.method.model_dump(exclude_none=True)
 
 
 def check(path: AnyPath, /, **overrides: Any) -> FileScene:
@@ -89,10 +103,24 @@ def show(name: str) -> str:
 
 
 def to_toml(scene: Scene) -> str | None:
-    """The file that gives this scene again; None where there is none."""
-    if isinstance(scene, FileScene):
+    """The file that gives this scene again; None where there is none.
+
+    Also one that was changed: `to_toml(replace(adjusted(scene, gravity=1.62), step=0.01))`.
+    """
+    if not isinstance(scene, FileScene):
+        return catalogue_text(scene) if scene.name in NAMES else None
+    changed = {k: v for k, v in _settings(scene).items() if v != scene.said.get(k)}
+    if not changed:
         return scene.text
-    return catalogue_text(scene) if scene.name in NAMES else None
+    data = {**tomllib.loads(scene.text), **changed}
+    if "every" in changed:
+        data.pop("frames_per_second", None)
+    return toml_text({key: value for key, value in data.items() if value not in (None, {})})
+
+
+def _settings(scene: Scene) -> dict[str, Any]:
+    """Keys of a file that say how a scene is run and adjusted."""
+    return {key: getattr(scene, key) for key in (*RUN_OPTIONS, "adjust", "method")}
 
 
 def json_schema() -> dict[str, Any]:
@@ -158,7 +186,7 @@ def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
         v0=parts.v0,
         step=file.step or 1e-3 * file.duration,  # with rtol: the first one tried
         duration=file.duration,
-        integrator=file.method,
+        integrator=file.integrator_name,
         mesh=parts.mesh,
         every=file.seconds_per_frame,
         rtol=file.rtol,
@@ -197,5 +225,6 @@ __all__ = [
     "parse",
     "read",
     "show",
+    "tables",
     "to_toml",
 ]

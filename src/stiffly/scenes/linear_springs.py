@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..bodies.checks import as_elements, as_number, per_element
+from ..bodies.checks import as_elements, as_number, per_element, with_scaled
 from ..bodies.part import Particles
 from ..bodies.pattern import BlockPattern
 from ..contracts import Array
@@ -35,6 +35,10 @@ class LinearSprings:
         self.edges = as_elements("spring", edges, 2)
         self.stiffness = per_element("stiffness", stiffness, len(self.edges))
         self.across = as_number("across", across, least=0.0)
+
+    def scaled(self, factor: float) -> LinearSprings:
+        """The same springs, this much stiffer."""
+        return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
         if self.edges.size and self.edges.max() >= particles.count:

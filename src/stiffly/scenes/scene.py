@@ -21,6 +21,8 @@ class Scene:
     colliders: shapes (collisions.Plane, Sphere, TriangleMesh, ...) to draw beside it.
     parameters: what it was built with.  note: what a user should know of this build, e.g. which
     model stands in for a scanned one.
+    adjust: what of it was changed afterwards (see adjust.py).
+    method: options of the integrator, iterations, tolerance, budget (see `integrator`).
     """
 
     name: str
@@ -39,3 +41,5 @@ class Scene:
     colliders: tuple[Any, ...] = field(default=(), repr=False)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    adjust: Mapping[str, float] = field(default_factory=dict)
+    method: Mapping[str, Any] = field(default_factory=dict)

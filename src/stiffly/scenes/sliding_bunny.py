@@ -93,7 +93,7 @@ def sliding_bunny(
         np.tile(speed * np.array([np.cos(angle), np.sin(angle), 0.0]), (len(x0), 1)),
         step=0.033,
         duration=230 * 0.033,
-        integrator="realtime",
+        integrator="realtime-midpoint",
         mesh=body,
         every=0.033,
         colliders=(floor,),

@@ -78,7 +78,7 @@ def swinging_bunny(
         np.zeros_like(x0),
         step=0.033,
         duration=300 * 0.033,
-        integrator="realtime",
+        integrator="realtime-midpoint",
         mesh=replace(body, positions=x0),
         note=note,
     )

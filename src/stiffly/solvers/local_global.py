@@ -22,13 +22,15 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
 - `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1.
 - The last update is not evaluated, unless something went wrong before: n iterations take n forces.
   The residual reported is that of the last point whose force was evaluated, one iteration earlier.
+- With a budget it also ends when the time left is shorter than the last iteration was.  At least
+  one is made, and where A has to be factorised, that is done first and in full.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from ..contracts import Array, Work
@@ -37,6 +39,7 @@ from .equation import Equation, dot, norm, same_weights
 from .failures import FactorisationError
 from .linear import Factor, factorise
 from .newton import ARMIJO
+from .pace import CLOCK, Clock, Pace, check_budget
 from .rounding import ROUNDING, relative
 from .secants import Secants
 from .settings import check_count
@@ -88,7 +91,11 @@ class LocalGlobalResult:
     @property
     def notes(self) -> dict[str, Any]:
         poor = not self.residual <= UNDER_SOLVED
-        return {"residual": self.residual, "under_solved": poor and not self.rounding}
+        return {
+            "residual": self.residual,
+            "under_solved": poor and not self.rounding,
+            "iterations": self.work.linear_solves,
+        }
 
 
 @dataclass(frozen=True)
@@ -99,10 +106,14 @@ class LocalGlobal:
     Plain iterations stop short of the solution of stiff steps, which damps; these get closer, and
     so to the instabilities of undamped methods: for backward Euler, or inside a stabiliser.
     A residual above UNDER_SOLVED is reported as `under_solved`.
+    budget: seconds that a solve may take; fewer iterations are made where they would take longer.
+    Results then depend on the clock, and no two runs are alike.
     """
 
     iterations: int = ITERATIONS
     accelerate: bool = False
+    budget: float | None = None
+    clock: Clock = field(default=CLOCK, repr=False, compare=False)
 
     prefix: ClassVar[str] = "projective-"  # to the name of the method it solves
     remedy: ClassVar[str] = (
@@ -117,10 +128,11 @@ class LocalGlobal:
         check_count("LocalGlobal", "iterations", self.iterations)
         if not isinstance(self.accelerate, bool):
             raise InputError(f"LocalGlobal: accelerate = {self.accelerate!r}: give True or False")
+        check_budget("LocalGlobal", self.budget)
 
     def solve(self, equation: Equation, guess: Array, kept: Global | None) -> LocalGlobalResult:
         """Improve on guess (n,); kept: of an earlier solve of this system."""
-        run = _Run(equation, kept, self.accelerate)
+        run = _Run(equation, kept, self.accelerate, Pace(self.budget, self.clock))
         point = run.iterate(guess, self.iterations)
         return LocalGlobalResult(
             x=run.end,
@@ -161,8 +173,10 @@ class _Point(NamedTuple):
 class _Run:
     """One solve: A, the step s, whether anything went wrong, the end, and the counts."""
 
-    def __init__(self, equation: Equation, kept: Global | None, accelerate: bool) -> None:
-        self.equation = equation
+    def __init__(
+        self, equation: Equation, kept: Global | None, accelerate: bool, pace: Pace
+    ) -> None:
+        self.equation, self._pace = equation, pace
         self._secants = Secants() if accelerate else None
         self.evaluations = self.solves = self.factorizations = 0
         self._kept = kept
@@ -184,6 +198,7 @@ class _Run:
         if self._kept is None or self._stale():
             self._kept, self.step = factorised(self.equation), 1.0
             self.factorizations += 1
+            self._pace.once()
             self._forget()
         return self._kept
 
@@ -212,7 +227,8 @@ class _Run:
             dx = self.direction(point)
             self.faint = norm(dx) <= digits
             self.end = point.d + self.step * dx
-            if left == 0 and (self.faint or not self.trouble):
+            last = left == 0 or not self._pace.more()
+            if last and (self.faint or not self.trouble):
                 break
             if self.faint:
                 self._forget()
@@ -220,7 +236,7 @@ class _Run:
                 continue
             point, progress = self.advance(point, dx)
             self.end = point.d
-            if not progress:
+            if last or not progress:
                 break
         return point
 

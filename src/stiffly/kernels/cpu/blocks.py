@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from .indices import unsigned
+from .jit import njit
 from .threads import PARALLEL_ROWS
 
 __all__ = [

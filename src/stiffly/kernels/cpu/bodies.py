@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from .eigen import SUMS, eigenbasis
 from .indices import unsigned
+from .jit import njit
 from .spectral import stumpff_terms
 
 __all__ = ["body_apply", "body_eigenbases", "body_stumpff_apply"]

@@ -10,7 +10,7 @@ beyond that, and triangles or edges without extent need no care of their own.
 
 from __future__ import annotations
 
-from numba import njit
+from .jit import njit
 
 __all__ = ["edge_edge_weights", "vertex_edge_weights", "vertex_face_weights"]
 

@@ -9,8 +9,8 @@ normal.  Serial: few particles touch at a time, and the rest cost one distance e
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .jit import njit
 from .springs import CONVEX, NO_SLOT, TANGENT
 from .surfaces import curvature, distance, mean_normal, mean_slope, normal
 

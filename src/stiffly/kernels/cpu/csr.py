@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from .indices import unsigned
+from .jit import njit
 
 __all__ = ["csr_apply", "csr_chebyshev_step"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from .jit import njit
 from .springs import NO_SLOT
 
 __all__ = ["dashpot_force", "dashpot_tangents"]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from .jit import njit
 
 _EPS = float(np.finfo(float).eps)
 _SWEEPS = 60  # per eigenvalue: two are typical

@@ -9,7 +9,9 @@ the positions alone, not on when the list was built.  Mixing rules as in pairs.p
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from .jit import njit
 
 __all__ = ["lj_blocks", "lj_list_energy", "lj_list_gradient", "lj_list_product"]
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from .jit import njit
 
 COROTATED, STVK, NEO_HOOKEAN = 0, 1, 2
 

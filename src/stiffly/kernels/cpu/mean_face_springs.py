@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from .face_springs import THIRD, _offset
+from .jit import njit
 from .mean_springs import mean_scale, mean_tangent
 from .springs import NO_SLOT
 from .tets import gather

@@ -16,8 +16,9 @@ and [S] is a polynomial in both t times [t], which is the slope where t is not c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .listed_pairs import PARALLEL_LISTED
 
 __all__ = ["lj_mean_blocks", "lj_mean_gradient"]

@@ -33,8 +33,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from .jit import njit
 from .materials import COROTATED, STVK
 from .small import (
     IDENTITY,

@@ -13,8 +13,9 @@ mean_stress.py), save for sums sigma_i + sigma_j below SMALLEST_SUM.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .materials import COROTATED, SMALLEST_SUM, STVK
 from .mean_stress import (
     LARGEST,

@@ -8,8 +8,9 @@ many mean gradients that start from one state, so states are computed apart and 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .materials import NEO_HOOKEAN, STVK
 from .mean_stress import mean_stress, stretch, vertex_forces
 from .polar import signed_svd

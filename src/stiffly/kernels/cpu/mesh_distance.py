@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from .closest import difference, dot3, on_triangle
+from .jit import njit
 
 __all__ = ["LEAF", "nearest_points", "tree_boxes"]
 

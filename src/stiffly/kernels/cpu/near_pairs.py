@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from .closest import along_segment, between_ends, difference, dot3, on_triangle
+from .jit import njit
 
 __all__ = ["near_edges", "near_strands", "near_triangles"]
 

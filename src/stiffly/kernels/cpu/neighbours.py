@@ -7,7 +7,8 @@ particle lie in its own cube and the 26 around it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .jit import njit
 
 __all__ = ["neighbour_list"]
 

@@ -9,7 +9,9 @@ the number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from .jit import njit
 
 __all__ = ["edge_edge_pairs", "element_boxes", "patch_pairs", "run_boxes", "vertex_element_pairs"]
 

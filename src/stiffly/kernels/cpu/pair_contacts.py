@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from .jit import njit
 
 __all__ = ["pair_friction", "pair_gaps", "pair_scatter", "pair_squares"]
 

@@ -12,7 +12,9 @@ Derivatives are by r^2, which needs no root: with psi(r^2) the energy of a pair,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from .jit import njit
 
 __all__ = ["lj_energy", "lj_gradient", "lj_product"]
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .threads import PARALLEL_ROWS
 
 __all__ = ["signed_svd"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from .jit import njit
 
 _options = {"cache": True, "error_model": "numpy", "forceinline": True}
 

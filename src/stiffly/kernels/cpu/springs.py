@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .threads import PARALLEL_ROWS
 
 __all__ = [

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from .jit import njit
 
 __all__ = [
     "stokeslet_matrix",

@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from .jit import njit
 
 __all__ = ["HEMISPHERE", "PLANE", "SPHERE", "surface_distances", "surface_normals"]
 

@@ -8,8 +8,9 @@ every pair of particles sums its own.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .polar import LANES, dot
 from .tet_tangents import H_ROW, HALF_ROW, MEAN_ROW, PSI_ROW, U_ROW, tile_frames
 from .tets import set_triple, triple

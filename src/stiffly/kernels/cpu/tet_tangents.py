@@ -13,8 +13,9 @@ frame is 30 numbers: h, U, psi_ij, mean, half.  Vertex 0 follows from sum_l K_kl
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .materials import COROTATED, NEO_HOOKEAN, STVK, clamp_negative, second_derivatives
 from .polar import LANES, SIGMA_ROW, V_ROW, column, dot
 from .tets import (

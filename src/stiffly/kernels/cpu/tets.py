@@ -9,8 +9,9 @@ Elements go through polar.py's tiles of LANES lanes into a buffer per element, a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from .jit import njit
 from .materials import (
     COROTATED,
     NEO_HOOKEAN,

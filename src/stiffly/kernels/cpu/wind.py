@@ -5,8 +5,8 @@ that sums have one order; it takes a small share of any step."""
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .jit import njit
 from .springs import NO_SLOT
 
 __all__ = ["wind_forces", "wind_tangents"]

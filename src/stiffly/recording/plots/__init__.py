@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ..words import percent
 from .body import picture
 from .energy import plot_energies, plot_energy
 from .momentum import plot_momentum
@@ -20,7 +21,6 @@ from .style import (
     PURPLE,
     RED,
     joules,
-    percent,
     plain,
     save_figure,
 )

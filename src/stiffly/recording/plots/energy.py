@@ -11,6 +11,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...ledger import EnergyHistory
+from ..words import percent
 from .style import (
     BLUE,
     BROWN,
@@ -26,7 +27,6 @@ from .style import (
     joules,
     new_figure,
     outside_legend,
-    percent,
     plain,
     save_figure,
     time_axis,

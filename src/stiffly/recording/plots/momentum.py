@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...contracts import Array
+from ..words import percent
 from .energy import before_explosion
 from .style import (
     BLUE,
@@ -16,7 +17,6 @@ from .style import (
     ORANGE,
     new_figure,
     outside_legend,
-    percent,
     plain,
     save_figure,
     time_axis,

@@ -106,16 +106,6 @@ def unit(base: str, *series: Any) -> Unit:
     return Unit(10.0**-power, f"{PREFIXES[power]}{base}")
 
 
-def percent(part: float, whole: float) -> str:
-    """'0.0041 %', two digits; a dash where there is nothing to compare with."""
-    if not (np.isfinite(part) and whole > 0.0):
-        return "-"
-    value = 100.0 * part / whole
-    if abs(value) >= 1e4:
-        return f"{part / whole:.2g} times"
-    return f"{value:.0f} %" if abs(value) >= 10.0 else f"{value:.2g} %"
-
-
 def joules(energy: float) -> str:
     """'2,081 J', '0.25 J', '30.5 µJ', '1e+40 J': as people write it."""
     size = abs(energy)

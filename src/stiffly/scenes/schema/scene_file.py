@@ -51,6 +51,34 @@ class Damping(Table):
         return self
 
 
+class Adjust(Table):
+    """The whole scene stiffer or softer, with other damping, under other gravity."""
+
+    stiffness: Positive | None = Field(default=None, description="times the scene's own [1]")
+    damping: NotNegative | None = Field(
+        default=None, description="Rayleigh: beta K0, instead of the scene's own [s]"
+    )
+    gravity: NotNegative | None = Field(
+        default=None,
+        description="instead of the scene's own, same direction; down where it has none [m/s^2]",
+    )
+
+
+class Method(Table):
+    """Options of the integrator; methods that have no such option do without."""
+
+    iterations: int | None = Field(default=None, ge=1, description="of local/global solves")
+    tolerance: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=1.0,
+        description="of stabilised methods: share of the energy that is free to move",
+    )
+    budget: Positive | None = Field(
+        default=None, description="seconds to compute a step; no two runs are then alike [s]"
+    )
+
+
 class SceneFile(Table):
     """Either `scene` with `parameters`, or bodies with what acts on them."""
 
@@ -65,6 +93,7 @@ class SceneFile(Table):
         f"{ADAPTIVE_DEFAULT})",
         json_schema_extra={"examples": [*NAMES, f"{STABILISED}projective-midpoint"]},
     )
+    method: Method = Field(Method(), description="options of the integrator")
     step: Positive | None = Field(None, description="size of a fixed step; with rtol the first [s]")
     rtol: Positive | None = Field(
         None, lt=1.0, description="relative tolerance: steps are chosen by their estimated error"
@@ -76,6 +105,7 @@ class SceneFile(Table):
     )
     frames_per_second: Positive | None = Field(None, description="instead of every [1/s]")
     output: Output = Field(Output(), description="what is kept of a run")
+    adjust: Adjust = Field(Adjust(), description="changes to the scene as a whole")
 
     scene: Name | None = Field(None, description="a built-in scene: `stiffly scenes` lists them")
     parameters: dict[str, Any] | None = Field(
@@ -161,7 +191,7 @@ class SceneFile(Table):
         return self.every
 
     @property
-    def method(self) -> str:
+    def integrator_name(self) -> str:
         """The integrator of a composed scene."""
         if self.integrator is not None:
             return self.integrator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -33,6 +33,7 @@ def catalogue_text(scene: Scene) -> str | None:
         _aligned(_run_rows(scene)),
         ["[parameters]", *_aligned(parameters)],
         ["[output]", *_aligned(_output_rows())],
+        *_tables(adjust=scene.adjust, method=scene.method),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
@@ -62,6 +63,18 @@ def _run_rows(scene: Scene) -> list[Row]:
     unset = {"every": 0.1, **UNSET} if scene.every is None else UNSET
     rows = [(f"{k} = {toml_value(v)}", _meaning(k)) for k, v in chosen.items() if v is not None]
     return [*rows, *((f"# {k} = {toml_value(v)}", _meaning(k)) for k, v in unset.items())]
+
+
+def _tables(**tables: Mapping[str, Any]) -> Iterable[list[str]]:
+    """Those that say something."""
+    for name, table in tables.items():
+        if table:
+            model: Any = SceneFile.model_fields[name].annotation
+            fields = model.model_fields
+            rows = [
+                (f"{k} = {toml_value(v)}", fields[k].description or "") for k, v in table.items()
+            ]
+            yield [f"[{name}]", *_aligned(rows)]
 
 
 def _output_rows() -> list[Row]:

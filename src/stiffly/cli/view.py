@@ -1,0 +1,172 @@
+"""`stiffly view SCENE_OR_DIR`: the live page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from . import inputs
+from .folders import check_folder, open_run
+from .request import request
+from .run import Set, Small, Step
+
+MOST_LANES = 3
+What = Annotated[
+    str,
+    typer.Argument(metavar="SCENE|DIR", help="A scene to simulate, or the folder of a run."),
+]
+Integrators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--integrator", metavar="NAME", help="Method; up to three, side by side. [default: scene's]"
+    ),
+]
+Host = Annotated[
+    str, typer.Option(metavar="H", help="Who may come; 0.0.0.0: everybody who reaches you.")
+]
+Port = Annotated[
+    int | None, typer.Option(metavar="P", help="Port. [default: the first free one from 8080 on]")
+]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Open no browser.")]
+Budget = Annotated[
+    float | None, typer.Option(metavar="MS", help="Milliseconds of physics per frame, at most.")
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for what is saved from the page.")]
+
+
+def view(
+    what: What,
+    integrators: Integrators = None,
+    step: Step = None,
+    small: Small = False,
+    assignments: Set = None,
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    no_open: NoOpen = False,
+    budget: Budget = None,
+    out: Out = Path("."),
+) -> None:
+    """Simulate in the browser, or play a recording.
+
+    Drag the body, change the method while it runs, watch the energy; Ctrl-C ends it.
+
+    For example: stiffly view cloth --small --integrator realtime --integrator bdf1
+    """
+    names = _methods(integrators)
+    for option, value in (("--step", step), ("--budget", budget)):
+        inputs.check_positive(option, value, "10")
+    check_folder(out)
+    from .. import terminal
+    from ..view.page.server import check_address, library
+
+    library()
+    check_address(host, port)
+    given = {"--integrator": names, "--step": step, "--small": small}
+    given |= {"--set": assignments, "--budget": budget}
+    shown, settings = _shown(what, given)
+    from ..view import serve
+
+    with terminal.notices():
+        with terminal.passing.status(f"preparing {shown.name} ..."):
+            served = serve(shown, settings=settings, host=host, port=port, out=out, small=small)
+        _watch(served, host, not no_open)
+
+
+def _shown(what: str, given: dict[str, Any]) -> tuple[Any, Any]:
+    """A recording and None, or a scene and how it is to be run; given: options that say so."""
+    from ..scenes import NAMES
+
+    if what not in NAMES and Path(what).is_dir():
+        return _recording(Path(what), given), None
+    return _scene(what, given)
+
+
+def _methods(given: list[str] | None) -> tuple[str, ...]:
+    from ..integrators import integrator
+
+    if given and len(given) > MOST_LANES:
+        raise InputError(f"{len(given)} integrators are too many to see: give at most {MOST_LANES}")
+    for name in given or ():
+        integrator(name)
+    return tuple(given or ())
+
+
+def _recording(folder: Path, given: dict[str, Any]) -> Any:
+    """Options of a simulation mean nothing to what is played."""
+    for option, value in given.items():
+        if value:
+            raise InputError(f"{option} is for scenes; {folder} is played as it was recorded")
+    recording = open_run(folder)
+    if recording.positions.ndim != 3:
+        raise InputError(f"{folder} holds no body in space to show; use: stiffly plot {folder}")
+    if not recording.complete:
+        from .. import terminal
+
+        there = f"{len(recording)} of {recording.of_frames} frames"
+        terminal.passing.print(f"{folder} is not complete: {there} are played", markup=False)
+    return recording
+
+
+def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
+    from dataclasses import replace
+
+    from .. import terminal
+    from ..view.settings import Settings
+
+    sets, names, budget = inputs.pairs(given["--set"]), given["--integrator"], given["--budget"]
+    options = {"step": given["--step"]} if given["--step"] is not None else {}
+    options |= {"integrator": names[0]} if names else {}
+    with terminal.notices(), terminal.passing.status(f"building {text} ..."):
+        scene = request(text, small=given["--small"], given=sets, options=options).scene
+        if scene.x0.ndim != 2:
+            raise InputError(
+                f"{scene.name} has no body in space to show; use: stiffly run {text}, then "
+                "stiffly plot"
+            )
+        settings = replace(Settings.of(scene), **({"integrators": names} if names else {}))
+        if budget is not None:
+            settings = replace(settings, budget=1e-3 * budget)
+    return scene, settings
+
+
+def _watch(served: Any, host: str, open_browser: bool) -> None:
+    """Until Ctrl-C, which is how a page ends: no failure."""
+    import signal
+
+    from .. import terminal
+
+    with served:
+        # also for who was started in the background, where shells have Ctrl-C ignored
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: served.end())
+        terminal.out.print(f"live page: {served.url}", soft_wrap=True)
+        sys.stdout.flush()
+        if not _is_local(host):
+            terminal.passing.print(
+                "[yellow]warning:[/] everybody who reaches this machine can drive this page",
+                soft_wrap=True,
+            )
+        if open_browser and _has_display():
+            import webbrowser
+
+            webbrowser.open(served.url)
+        terminal.passing.print("Ctrl-C ends it.")
+        served.wait()
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _has_display() -> bool:
+    on_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(on_screen) or sys.platform in ("darwin", "win32")

@@ -1,0 +1,35 @@
+"""What a user may turn at a method without building it: iterations, tolerance, budget."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass, replace
+from typing import Any
+
+from .stabilised import Stabilised
+from .wrapped import iterates
+
+
+def offered(method: Any) -> frozenset[str]:
+    """Which of 'iterations', 'tolerance' and 'budget' the method has."""
+    if isinstance(method, Stabilised):
+        # a correction by Newton's method takes as long as it takes
+        timed = iterates(method.base) and iterates(method.dissipate)
+        inner = {name for name in offered(method.base) if name != "budget"}
+        return frozenset(["tolerance", *inner, *["budget"] * timed])
+    if iterates(method):
+        return frozenset(["iterations", "budget"])
+    timed = is_dataclass(method) and hasattr(method, "budget")
+    return frozenset(["budget"] * timed)
+
+
+def configured(method: Any, **given: Any) -> Any:
+    """The method with these options, where it has them; None leaves one as it is."""
+    wanted = {k: v for k, v in given.items() if v is not None and k in offered(method)}
+    if not wanted:
+        return method
+    if isinstance(method, Stabilised):
+        inner = {name: wanted.pop(name) for name in ("iterations",) if name in wanted}
+        return replace(method, base=configured(method.base, **inner), **wanted)
+    if iterates(method):
+        return replace(method, solver=replace(method.solver, **wanted))
+    return replace(method, **wanted)

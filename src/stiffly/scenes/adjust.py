@@ -1,0 +1,117 @@
+"""The same scene stiffer or softer, with other damping, under other gravity.
+
+    softer = adjusted(scene, stiffness=0.5)             # of all that is elastic in the bodies
+    moon = adjusted(scene, damping=1e-3, gravity=1.62)  # Rayleigh's beta [s]; [m/s^2]
+
+What bodies touch, hang on or are driven by stays as it is: contact, attachments, supports, loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..bodies import Gravity, LennardJones, RigidFrame, System
+from ..bodies.checks import as_number
+from ..bodies.part import Elastic, Part
+from ..contracts import Array, Rayleigh
+from ..errors import InputError
+from .scene import Scene
+
+DOWN = np.array([0.0, 0.0, -1.0])
+# a frame that moves has gravity in its motion; atoms have no weight to speak of, and other units
+WEIGHTLESS = (RigidFrame, LennardJones)
+REASONS = {
+    "stiffness": "none of its parts can be scaled",
+    "damping": "its equations are given as they are",
+    "gravity": "its frame has gravity in its motion, its units are others, or it has no particles",
+}
+
+AnyScene = TypeVar("AnyScene", bound=Scene)
+
+
+def adjustable(scene: Scene) -> frozenset[str]:
+    """What can be changed in this scene: 'stiffness', 'damping', 'gravity'; in a user's own
+    equations nothing."""
+    if not isinstance(scene.system, System):
+        return frozenset()
+    parts = scene.system.given.parts
+    elastic = any(isinstance(part, Elastic) for part in parts)
+    heavy = not any(isinstance(part, WEIGHTLESS) for part in parts)
+    return frozenset(["damping", *["stiffness"] * elastic, *["gravity"] * heavy])
+
+
+def own_damping(scene: Scene) -> float:
+    """Rayleigh's beta [s]."""
+    given = scene.system.damping
+    return given.beta if isinstance(given, Rayleigh) else 0.0
+
+
+def own_gravity(scene: Scene) -> float:
+    """[m/s^2]; 0 where the scene has none."""
+    return float(np.linalg.norm(_field(scene)))
+
+
+def adjusted(
+    scene: AnyScene,
+    stiffness: float = 1.0,
+    damping: float | None = None,
+    gravity: float | None = None,
+) -> AnyScene:
+    """The scene with `stiffness` times its own, and with Rayleigh's beta [s] and gravity [m/s^2]
+    instead of its own (None: unchanged).
+
+    Gravity keeps its direction; where there is none, or zero, it points down, along -z.
+    InputError where something is to change that cannot (see `adjustable`); nothing changes where
+    the values are the scene's own.
+    """
+    wanted = _changes(scene, stiffness, damping, gravity)
+    if not wanted:
+        return scene
+    for name in wanted:
+        if name not in adjustable(scene):
+            raise InputError(f"{name} of {scene.name} cannot be changed ({REASONS[name]}): leave "
+                             "it as it is")  # fmt: skip
+    given = scene.system.given
+    factor = wanted.get("stiffness", 1.0)
+    parts = [part.scaled(factor) if isinstance(part, Elastic) else part for part in given.parts]
+    if "gravity" in wanted:
+        parts = _heavier(parts, _field(scene), wanted["gravity"])
+    rayleigh = given.damping
+    if "damping" in wanted:
+        rayleigh = Rayleigh(0.0 if rayleigh is None else rayleigh.alpha, wanted["damping"])
+    system = System(*given._replace(parts=tuple(parts), damping=rayleigh))
+    total = factor * scene.adjust.get("stiffness", 1.0)
+    noted = {**scene.adjust, **wanted, **({"stiffness": total} if factor != 1.0 else {})}
+    return replace(scene, system=system, adjust=noted)
+
+
+def _changes(scene: Scene, stiffness: Any, damping: Any, gravity: Any) -> dict[str, float]:
+    """What is to be other than it is."""
+    wanted = {"stiffness": as_number("stiffness factor", stiffness, above=0.0)}
+    if damping is not None:
+        wanted["damping"] = as_number("damping", damping, least=0.0)
+    if gravity is not None:
+        wanted["gravity"] = as_number("gravity", gravity, least=0.0)
+    own = {"stiffness": 1.0, "damping": own_damping(scene), "gravity": own_gravity(scene)}
+    return {name: value for name, value in wanted.items() if value != own[name]}
+
+
+def _field(scene: Scene) -> Array:
+    """The sum (3,) of the scene's gravities."""
+    given = getattr(scene.system, "given", None)
+    parts: Sequence[Part] = () if given is None else given.parts
+    return sum((part.g for part in parts if isinstance(part, Gravity)), np.zeros(3))
+
+
+def _heavier(parts: Sequence[Part], field: Array, size: float) -> list[Part]:
+    """Gravity of that size in place of all that there was."""
+    before = float(np.linalg.norm(field))
+    new: Part = Gravity(size * (field / before if before > 0.0 else DOWN))
+    places = [i for i, part in enumerate(parts) if isinstance(part, Gravity)]
+    kept = [part for i, part in enumerate(parts) if i not in places]
+    kept.insert(places[0] if places else len(kept), new)
+    return kept

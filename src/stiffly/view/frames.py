@@ -1,0 +1,49 @@
+"""What there is to see of a running simulation: plain records that never change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..contracts import Array
+
+
+@dataclass(frozen=True)
+class LaneFrame:
+    """A lane at one frame.
+
+    positions (N, 3) float32; energies, added, dissipated, numerical [J]; angular_momentum: its
+    norm about the centre of mass [kg m^2/s]; alpha (mean), residual (largest), under_solved: what
+    the steps of the frame said, None where they had nothing to say; failure: why the lane stands
+    still; seconds: of physics; spent: what they were spent on; hand (k, 3) [m]: where it pulls to.
+    """
+
+    name: str
+    positions: Array = field(repr=False)
+    energies: Mapping[str, float]
+    added: float
+    dissipated: float
+    numerical: float
+    angular_momentum: float
+    alpha: float | None
+    residual: float | None
+    under_solved: bool
+    failure: str | None
+    seconds: float
+    spent: str
+    hand: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All lanes at time t [s]; frame_time: simulated seconds since the snapshot before.
+
+    serial grows with every snapshot.  held: vertices (k,) and points (k, 3) [m] of the hand in the
+    first lane, empty where nothing is held.
+    """
+
+    serial: int
+    t: float
+    frame_time: float
+    lanes: tuple[LaneFrame, ...]
+    held: tuple[Array, Array] = field(repr=False)

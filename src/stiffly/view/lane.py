@@ -1,0 +1,280 @@
+"""One method on one copy of the body: it steps, is dragged, and is changed while it goes on."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from ..accounting import total_energy
+from ..bodies.attachments import PointTies, gripped
+from ..contracts import Array, Integrator, Power, Settled, State
+from ..errors import InputError, StiffError
+from ..integrators.restart import resumed
+from ..ledger import Balance
+from ..recording.notes import FrameLog
+from ..recording.sinks import Frame
+from ..scenes import Scene
+from ..stepper import Stepper
+from .body import continued, remember
+from .frames import LaneFrame
+from .hand import Grip
+
+SOUND = 1.0  # numerical error against all honest energy: up to here one can go back to a frame
+NOWHERE = np.empty((0, 3))
+HAND = "hand"  # the name of its energy
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Where a lane that fails can go on: its state, books, and what its parts remembered."""
+
+    state: State
+    books: Balance
+    memory: Any
+
+
+class LiveStepper(Stepper):
+    def _remedy(self, h: float) -> str:
+        return f"try realtime, energy-momentum, or a step of {h / 4:.2g} s"
+
+
+class Lane:
+    """A lane that fails stands still and says why, until it is changed or reset.
+
+    kept: the last frames, each with the name of its method.
+    """
+
+    shown: LaneFrame
+
+    def __init__(self, body: Any, state: State, method: Integrator, name: str) -> None:
+        self.body = body
+        self.failure: str | None = None
+        self.stepper = LiveStepper(body, method, name, state, Balance(body), FrameLog())
+        self.kept: deque[tuple[str, Frame]] = deque()
+        self._grip: Grip | None = None
+        self._ties: PointTies | None = None
+        self._origin = NOWHERE
+        self._seconds = self._elapsed = 0.0  # of physics: since the last frame, and in all
+        self._memory: Any = None
+        self.stepper.book()
+        self._keep_sound()
+        self.frame()
+
+    @property
+    def name(self) -> str:
+        return self.stepper.name
+
+    # ------------------------------------------------------------------ steps and frames
+
+    def step(self, h: float, end: float) -> None:
+        """One step of h seconds, which ends at `end`."""
+        if self.failure is None:
+            began = time.perf_counter()
+            with self._failing():
+                self.stepper.take(h, end)
+            self._seconds += time.perf_counter() - began
+
+    def frame(self) -> LaneFrame:
+        """What the steps since the last frame have led to; it joins the last frames."""
+        growth = self._book()
+        if self.failure is not None:
+            return self._stuck()
+        notes, self._elapsed = self.stepper.log.frame(), self._elapsed + self._seconds
+        self.shown = LaneFrame(
+            **self._looks(),
+            alpha=notes.get("alpha"),
+            residual=notes.get("residual"),
+            under_solved=bool(notes.get("under_solved", False)),
+            seconds=self._seconds,
+            spent=_spent(notes),
+        )
+        self._seconds = 0.0
+        self.kept.append((self.name, self._recorded(notes)))
+        if growth <= SOUND:
+            self._keep_sound()
+        return self.shown
+
+    def look(self) -> LaneFrame:
+        """The same frame again, after something else than a step: a drag, a change."""
+        self._book()
+        if self.failure is not None:
+            return self._stuck()
+        self.shown = replace(self.shown, **self._looks())
+        return self.shown
+
+    def _stuck(self) -> LaneFrame:
+        self._seconds = 0.0
+        self.shown = replace(self.shown, failure=self.failure, seconds=0.0)
+        return self.shown
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Whatever goes wrong is this lane's failure: the other lanes go on."""
+        try:
+            yield
+        except Exception as problem:
+            said = " ".join(str(problem).split())
+            if not isinstance(problem, StiffError):
+                said = f"{type(problem).__name__}: {said}"
+            self.failure = self.failure or said
+
+    def _book(self) -> float:
+        growth = inf
+        if self.failure is None:
+            with self._failing():
+                growth = self.stepper.book()
+                self.stepper.judge(growth)
+        return growth
+
+    def _looks(self) -> dict[str, Any]:
+        system, state, books = self.stepper.system, self.stepper.state, self.stepper.ledger
+        return {
+            "name": self.name,
+            "positions": _single(system.positions(state)),
+            "energies": {**books.now, HAND: books.now.get(HAND, 0.0)},
+            "added": books.added_now,
+            "dissipated": books.dissipated_now,
+            "numerical": books.numerical,
+            "angular_momentum": angular_momentum(system, state),
+            "failure": None,
+            "hand": NOWHERE if self._ties is None else self._ties.points,
+        }
+
+    def _recorded(self, notes: dict[str, float]) -> Frame:
+        stepper, shown = self.stepper, self.shown
+        return Frame(
+            index=0,  # of the recording that it may become part of
+            t=stepper.state.t,
+            positions=shown.positions,
+            velocities=_single(stepper.system.velocities(stepper.state)),
+            energies=stepper.ledger.now,
+            added=shown.added,
+            dissipated=shown.dissipated,
+            steps=stepper.steps,
+            work=stepper.work,
+            seconds=self._elapsed,
+            notes=notes,
+        )
+
+    # ------------------------------------------------------------------ changes
+
+    def continued(
+        self, t: float, method: Integrator, name: str, scene: Scene | None = None
+    ) -> Lane:
+        """This lane with that method, and another system where a scene is given, at time t.
+
+        Positions, velocities and books go on; what the system stores more than before is added.
+        A lane that has failed goes on from its last sound frame.
+        """
+        state, books, energy = self._now(t)
+        new, stepper = copy.copy(self), copy.copy(self.stepper)
+        if scene is not None:
+            new.body, new._memory = continued(scene, self.body, state), None
+        new.stepper, new.failure = stepper, None
+        if self._grip is not None and self._ties is not None:
+            new._ties = self._grip.ties(new.body, self._ties.points)
+        system = new._tied()
+        now = total_energy(system, state)
+        if not isfinite(now):
+            raise InputError("the energy would not be finite then: choose other values, or reset")
+        books.settle(Power(added=now - energy))
+        books.system = stepper.system = system
+        stepper.state, stepper.ledger, stepper.method, stepper.name = state, books, method, name
+        stepper.memory = method.start(system, state)
+        stepper.shortest, stepper.longest = inf, 0.0
+        return new
+
+    def branched(self, t: float, method: Integrator, name: str, scene: Scene) -> Lane:
+        """Another lane, which begins in this one's state, with books of its own."""
+        state, _, _ = self._now(t)
+        new = Lane(continued(scene, self.body, state), state, method, name)
+        if self._grip is not None and self._ties is not None:
+            new.grab(self._grip, self._origin)
+            new._pull(self._ties.points)
+        return new
+
+    def _now(self, t: float) -> tuple[State, Balance, float]:
+        """State and books to go on from, and the energy [J] in them."""
+        stepper, sound = self.stepper, self._sound
+        if self.failure is None:
+            energy = total_energy(stepper.system, stepper.state)
+            return stepper.state, copy.copy(stepper.ledger), energy
+        if sound.memory is not None:
+            remember(self.body.assembly, sound.memory)
+        state = State(t, sound.state.x, sound.state.v)
+        return state, copy.copy(sound.books), float(sum(sound.books.now.values()))
+
+    def _keep_sound(self) -> None:
+        self._memory = remember(self._memory, self.body.assembly)
+        self._sound = Sound(self.stepper.state, copy.copy(self.stepper.ledger), self._memory)
+
+    # ------------------------------------------------------------------ the hand
+
+    def grab(self, grip: Grip, origin: Array | None = None) -> None:
+        """Hold on to these particles; origin (k, 3) [m]: where the hand is, default where they
+        are."""
+        x = self.body.positions(self.stepper.state)
+        self._grip, self._origin = grip, x[grip.particles] if origin is None else origin
+        self._ties = grip.ties(self.body, self._origin)
+        self._resume(self._tied(), Power(added=self._ties.energy(x)))
+
+    def drag(self, offset: Array) -> None:
+        """The hand is that far (3,) [m] from where it took hold; the work it does is added."""
+        self._pull(self._origin + offset)
+
+    def _pull(self, points: Array) -> None:
+        if self._ties is not None:
+            x = self.body.positions(self.stepper.state)
+            before, self._ties.points = self._ties.energy(x), points
+            self._resume(self.stepper.system, Power(added=self._ties.energy(x) - before))
+
+    def drop(self) -> None:
+        """Let go; what the springs of the hand had stored is dissipated."""
+        if self._ties is not None:
+            stored = self._ties.energy(self.body.positions(self.stepper.state))
+            self._grip, self._ties, self._origin = None, None, NOWHERE
+            self._resume(self._tied(), Power(dissipated=stored))
+
+    def _tied(self) -> Any:
+        """The body in this hand, or alone."""
+        return self.body if self._ties is None else gripped(self.body, self._ties, HAND)
+
+    def _resume(self, system: Any, moved: Power) -> None:
+        """Go on with this system after energy has moved between two steps."""
+        stepper = self.stepper
+        settled = Settled(stepper.state, moved.added, moved.dissipated, changed=True)
+        with self._failing():
+            stepper.memory = resumed(stepper.method, system, stepper.state, stepper.memory, settled)
+        stepper.ledger.settle(settled)
+        stepper.system = stepper.ledger.system = system
+
+
+def _single(full: Array) -> Array:
+    """(N, 3) as float32, for good."""
+    single = full.astype(np.float32)
+    single.flags.writeable = False
+    return single
+
+
+def angular_momentum(system: Any, state: State) -> float:
+    """Its norm about the centre of mass of what is free [kg m^2/s]."""
+    mass = system.mass.apply(np.ones(system.size))[::3]
+    x, p = state.x.reshape(-1, 3), system.mass.apply(state.v).reshape(-1, 3)
+    T = (x - mass @ x / mass.sum()).T @ p
+    return float(np.linalg.norm((T[1, 2] - T[2, 1], T[2, 0] - T[0, 2], T[0, 1] - T[1, 0])))
+
+
+def _spent(notes: dict[str, float]) -> str:
+    """What the work of a frame was spent on, in words."""
+    said = [f"{notes[name]:.0f} {name}" for name in ("iterations", "vectors") if name in notes]
+    errors = {"residual": "residual", "action_error": "error"}
+    said += [f"{word} {notes[name]:.2g}" for name, word in errors.items() if name in notes]
+    return ", ".join(said)

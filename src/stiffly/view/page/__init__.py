@@ -1,0 +1,1 @@
+"""What the browser shows: everything that knows viser."""

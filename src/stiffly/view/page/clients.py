@@ -1,0 +1,113 @@
+"""Who drives: one browser at a time turns the controls, the others watch."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+NOTE = 4.0  # seconds that a note stays, and between two of the same kind
+
+
+@dataclass
+class Seat:
+    """What one browser shows about itself."""
+
+    client: Any
+    line: Any
+    button: Any
+    told: float = 0.0
+
+
+class Clients:
+    """The first comer drives, and whoever takes the wheel; who leaves hands it to the next.
+
+    on_leave: called with the number of a browser that went away, on viser's thread.
+    """
+
+    def __init__(self, viser: Any, on_leave: Callable[[int], None]) -> None:
+        self._on_leave = on_leave
+        self._seats: dict[int, Seat] = {}
+        self._lock = threading.RLock()
+        self.driver: int | None = None
+        viser.on_client_connect(self._joins)
+        viser.on_client_disconnect(self._leaves)
+
+    def drives(self, client_id: int) -> bool:
+        return client_id == self.driver
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    async def _joins(self, client: Any) -> None:
+        line = client.gui.add_html("", order=-2.0)
+        button = client.gui.add_button("Take the wheel", order=-1.0, visible=False)
+
+        @button.on_click
+        async def take(event: Any) -> None:
+            self.give(event.client_id)
+
+        with self._lock:
+            self._seats[client.client_id] = Seat(client, line, button)
+            if self.driver is None:
+                self.driver = client.client_id
+        self._show()
+
+    async def _leaves(self, client: Any) -> None:
+        with self._lock:
+            self._seats.pop(client.client_id, None)
+            if self.driver == client.client_id:
+                self.driver = next(iter(self._seats), None)
+        self._show()
+        self._on_leave(client.client_id)
+
+    def give(self, client_id: int) -> None:
+        """This browser drives from now on."""
+        with self._lock:
+            if client_id in self._seats:
+                self.driver = client_id
+        self._show()
+
+    def _show(self) -> None:
+        with self._lock:
+            for number, seat in self._seats.items():
+                drives = number == self.driver
+                text = "You drive." if drives else "You watch: another browser drives."
+                others = len(self._seats) - 1
+                seen = f" {others} more {'watch' if others > 1 else 'watches'}." if others else ""
+                with _perhaps_gone(seat.client):
+                    seat.line.content = _small(text + (seen if drives else ""))
+                    seat.button.visible = not drives
+
+    # ------------------------------------------------------------------ notes
+
+    def refuse(self, client_id: int) -> None:
+        """A watcher has turned a control: nothing happened, and a note says why."""
+        seat = self._seats.get(client_id)
+        now = time.monotonic()
+        if seat is not None and now - seat.told > NOTE:
+            seat.told = now
+            self.tell("Another browser drives", "Press 'Take the wheel' first.", to=client_id)
+
+    def tell(self, title: str, text: str, *, to: int | None = None, bad: bool = False) -> None:
+        """A note that goes away by itself, for one browser or for all."""
+        with self._lock:
+            seats = [s for n, s in self._seats.items() if to is None or n == to]
+        for seat in seats:
+            with _perhaps_gone(seat.client):
+                seat.client.add_notification(
+                    title, text, auto_close_seconds=2.0 * NOTE if bad else NOTE,
+                    color="red" if bad else None,
+                )  # fmt: skip
+
+
+def _perhaps_gone(client: Any) -> Any:
+    """What is sent to a browser that has just left is nothing to warn of."""
+    return client._websock_connection.get_message_buffer().sanctioned_dead_writes()
+
+
+def _small(text: str) -> str:
+    return f'<div style="font-size:0.85em;opacity:0.75;padding:0 0.6em">{escape(text)}</div>'

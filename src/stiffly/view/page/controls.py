@@ -1,0 +1,166 @@
+"""The controls of a live simulation: from what is turned to orders, and back from what holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from math import log10
+from typing import Any
+
+from ...recording.plots.style import unit
+
+NONE = "none"
+PLAY, PAUSE, STEP, RESET = "Play", "Pause", "Step", "Reset"
+DECADES = {"stiffness": (-3.0, 3.0), "speed": (-3.0, 1.0), "tolerance": (-5.0, 0.0)}
+SETTLED = 0.6  # seconds after the last turn
+MOST_BUDGET = 200.0  # [ms]
+
+
+class Controls:
+    """Turned by whoever drives.
+
+    on_time(word): PLAY, PAUSE, STEP or RESET; on_change(**settings), values as in Settings;
+    on_scene(name, small): build another.
+    """
+
+    def __init__(
+        self,
+        gui: Any,
+        scenes: Sequence[str],
+        methods: Sequence[str],
+        on_time: Callable[[str], None],
+        on_change: Callable[..., None],
+        on_scene: Callable[[str, bool], None],
+    ) -> None:
+        self._gui, self._order, self._turned = gui, on_change, 0.0
+        self._speed = self._second = 1.0
+        self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, RESET))
+        listen(self.time, lambda value: on_time(value))
+        with gui.add_folder("Scene"):
+            self.scene = gui.add_dropdown("Scene", tuple(scenes))
+            self.small = gui.add_checkbox("Small variant", True, hint="Fewer particles: faster.")
+        chosen = lambda _: on_scene(self.scene.value, self.small.value)  # noqa: E731
+        listen(self.scene, chosen)
+        listen(self.small, chosen)
+        with gui.add_folder("Method"):
+            self._add_methods(methods)
+        with gui.add_folder("Physics"):
+            self._add_physics()
+        with gui.add_folder("Solver"):
+            self._add_solver()
+
+    # ------------------------------------------------------------------ what there is
+
+    def _add_methods(self, names: Sequence[str]) -> None:
+        first = self._gui.add_dropdown("Integrator", tuple(names))
+        others = [
+            self._gui.add_dropdown(f"Beside it ({k})", (NONE, *names), initial_value=NONE)
+            for k in (2, 3)
+        ]
+        self.methods = [first, *others]
+        for handle in self.methods:
+            listen(handle, lambda _: self._on_change(integrators=self._chosen()))
+
+    def _on_change(self, **settings: Any) -> None:
+        self._turned = time.monotonic()
+        self._order(**settings)
+
+    @property
+    def in_hand(self) -> bool:
+        """Something is being turned right now: what holds would jump under the hand."""
+        return time.monotonic() - self._turned < SETTLED
+
+    def _chosen(self) -> tuple[str, ...]:
+        return tuple(handle.value for handle in self.methods if handle.value != NONE)
+
+    def _add_physics(self) -> None:
+        gui = self._gui
+        self.step = gui.add_number("Step [ms]", 10.0, min=1e-6, max=1e6, step=1e-6)
+        listen(self.step, lambda value: self._on_change(step=value / self._second))
+        self.speed = self._decades("Speed, 10^", "speed", "Simulated seconds per real second.")
+        listen(self.speed, lambda value: self._on_change(speed=self._speed * 10.0**value))
+        self.stiffness = self._decades("Stiffness, 10^", "stiffness", "Times the scene's own.")
+        listen(self.stiffness, lambda value: self._on_change(stiffness=10.0**value))
+        self.damping = gui.add_number(
+            "Damping [ms]", 0.0, min=0.0, max=1e5, step=0.01, hint="Rayleigh's beta."
+        )
+        listen(self.damping, lambda value: self._on_change(damping=1e-3 * value))
+        self.gravity = gui.add_slider("Gravity [m/s²]", 0.0, 30.0, 0.01, 9.81)
+        listen(self.gravity, lambda value: self._on_change(gravity=value))
+
+    def _add_solver(self) -> None:
+        gui = self._gui
+        self.tolerance = self._decades("Tolerance, 10^", "tolerance", "Of stabilised methods.")
+        listen(self.tolerance, lambda value: self._on_change(tolerance=10.0**value))
+        self.iterations = gui.add_slider("Iterations", 1, 100, 1, 10, hint="Local/global solves.")
+        listen(self.iterations, lambda value: self._on_change(iterations=int(value)))
+        self.budgeted = gui.add_checkbox("Limit the time", False, hint="Of physics per frame.")
+        self.budget = gui.add_slider("Budget [ms]", 1.0, MOST_BUDGET, 0.5, 25.0, disabled=True)
+        for handle in (self.budgeted, self.budget):
+            listen(handle, lambda _: self._on_change(budget=self._budget()))
+
+    def _budget(self) -> float | None:
+        return 1e-3 * self.budget.value if self.budgeted.value else None
+
+    def _decades(self, label: str, key: str, hint: str) -> Any:
+        low, high = DECADES[key]
+        return self._gui.add_slider(label, low, high, 0.05, 0.0, hint=hint)
+
+    # ------------------------------------------------------------------ what holds
+
+    def adopt(self, settings: Any, known: Collection[str], own_speed: float) -> None:
+        """Show these settings; known: those that mean something to the scene and its methods."""
+        self._speed = own_speed
+        scale = unit("s", settings.step)
+        self._second = scale.factor
+        self.step.label = f"Step [{scale.name}]"
+        _set(self.step, settings.step * scale.factor)
+        _set(self.speed, log10(settings.speed / own_speed))
+        _set(self.stiffness, log10(settings.stiffness))
+        _set(self.damping, 1e3 * settings.damping)
+        _set(self.gravity, settings.gravity)
+        _set(self.tolerance, log10(settings.tolerance))
+        _set(self.iterations, settings.iterations)
+        _set(self.budgeted, settings.budget is not None)
+        if settings.budget is not None:
+            _set(self.budget, 1e3 * settings.budget)
+        for i, handle in enumerate(self.methods):
+            name = settings.integrators[i] if i < len(settings.integrators) else NONE
+            if name not in handle.options:
+                handle.options = (*handle.options, name)
+            _set(handle, name)
+        for name in ("tolerance", "iterations", "damping", "gravity", "stiffness"):
+            getattr(self, name).disabled = name not in known
+        self.budgeted.disabled = "budget" not in known
+        self.budget.disabled = settings.budget is None or "budget" not in known
+
+    def named(self, scene: str, small: bool) -> None:
+        """Show which scene runs."""
+        if scene not in self.scene.options:
+            self.scene.options = (scene, *self.scene.options)
+        _set(self.scene, scene)
+        _set(self.small, small)
+
+
+def listen(handle: Any, act: Callable[[Any], None]) -> None:
+    """Call act(value) when a browser turns this; not when it is set here."""
+
+    async def turned(event: Any) -> None:
+        if event.client is not None:
+            act(event.target.value)
+
+    on = handle.on_click if hasattr(handle, "on_click") else handle.on_update
+    on(turned)
+
+
+def _set(handle: Any, value: Any) -> None:
+    """Rounding must not move what a hand is turning; nor may a value leave its slider."""
+    now = handle.value
+    if isinstance(value, float) and not isinstance(now, bool):
+        low, high = getattr(handle, "min", None), getattr(handle, "max", None)
+        value = max(value, low) if low is not None else value
+        value = min(value, high) if high is not None else value
+        if abs(now - value) <= 1e-6 * max(abs(value), 1e-3):
+            return
+    if now != value:
+        handle.value = value

@@ -1,0 +1,177 @@
+"""What stands on the page: bodies, what holds and touches them, the user's hand, names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...bodies.attachments import PointTies
+from ...contracts import Array
+from ...recording.exports.colliders import solids
+from ...recording.exports.frames import Motion, motion
+from .meshes import Beads, parts_of
+from .place import LENS, SIZE, Camera, Place, camera, place_lanes, to_be_seen
+
+# of Okabe and Ito, which colour-blind readers can tell apart
+COLORS = ((86, 140, 200), (230, 159, 0), (0, 158, 115))
+PIN, HAND, STONE = (60, 60, 66), (213, 94, 0), (176, 178, 184)
+FAILED = (150, 150, 150)
+PIN_SIZE, HAND_SIZE = 0.035, 0.06  # units of the page
+
+
+def still(name: str, x0: Array, mesh: Any, colliders: tuple[Any, ...]) -> Motion:
+    """A scene that has not moved yet, as what pictures are made of."""
+    frame = np.asarray(x0, dtype=np.float64)[None]
+    return motion(
+        SimpleNamespace(name=name, positions=frame, times=[0.0], mesh=mesh, colliders=colliders)
+    )
+
+
+class Body:
+    """One lane: its shapes, pins, name and hand."""
+
+    def __init__(
+        self, scene: Any, lane: int, shown: Motion, pins: np.ndarray, place: Place, name: str
+    ) -> None:
+        self._place, self._lane, self._pins = place, lane, pins
+        self._scene, self._path = scene, f"/lane-{lane}"
+        self._color: Any = None
+        scene.add_frame(self._path, show_axes=False, position=place.offsets[lane])
+        x = place.on_page(shown.rest)
+        parts = parts_of(replace(shown, rest=x), SIZE)
+        self._lines = parts.lines
+        self._shapes = [
+            (shape, self._mesh(f"body-{i}", shape, x)) for i, shape in enumerate(parts.shapes)
+        ]
+        self._segments = None if not len(parts.lines) else self._draw_lines(x)
+        if len(pins):
+            beads = Beads(pins, PIN_SIZE)
+            self._shapes.append((beads, self._mesh("pins", beads, x, PIN)))
+        top = (0.0, 0.0, place.top + 0.12 * SIZE)
+        self._label = scene.add_label(
+            f"{self._path}/name", name, position=top, anchor="bottom-center"
+        )
+        self._hand: Any = None
+
+    @property
+    def nodes(self) -> list[Any]:
+        """What can be grabbed."""
+        return [node for _, node in self._shapes]
+
+    def show(self, positions: Array, name: str, failed: bool) -> None:
+        x = self._place.on_page(positions)
+        if not np.isfinite(x).all():  # a browser draws nothing at all then
+            x = np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
+        for shape, node in self._shapes:
+            node.vertices = shape.vertices(x)
+        if self._segments is not None:
+            self._segments.points = x[self._lines]
+        self._label.text = name
+        self._paint(FAILED if failed else COLORS[self._lane])
+
+    def hold(self, points: Array) -> None:
+        """Where the hand pulls to (k, 3) [m]; no points where it is not there."""
+        if not len(points):
+            if self._hand is not None:
+                self._hand.visible = False
+            return
+        at = tuple(self._place.on_page(np.mean(points, axis=0)))
+        if self._hand is None:
+            self._hand = self._scene.add_icosphere(
+                f"{self._path}/hand", HAND_SIZE, color=HAND, position=at, subdivisions=2
+            )
+        self._hand.position, self._hand.visible = at, True
+
+    def _paint(self, color: tuple[int, int, int]) -> None:
+        if color != self._color:
+            self._color = color
+            for shape, node in self._shapes:
+                if not (isinstance(shape, Beads) and node.name.endswith("pins")):
+                    node.color = color
+
+    def _mesh(self, name: str, shape: Any, x: Array, color: Any = None) -> Any:
+        return self._scene.add_mesh_simple(
+            f"{self._path}/{name}", shape.vertices(x), shape.faces,
+            color=color or COLORS[self._lane], flat_shading=shape.flat, side="double",
+            receive_shadow=False,  # its own would lie on it in stripes
+        )  # fmt: skip
+
+    def _draw_lines(self, x: Array) -> Any:
+        return self._scene.add_line_segments(
+            f"{self._path}/lines", x[self._lines], COLORS[self._lane],
+            thickness=1.5, thickness_units="screen",
+        )  # fmt: skip
+
+
+class Colliders:
+    """What bodies touch, once in every lane."""
+
+    def __init__(self, scene: Any, shown: Motion, place: Place, lanes: int) -> None:
+        low, high = shown.rest.min(axis=0), shown.rest.max(axis=0)
+        self.solids = list(solids(shown.colliders, low, high))
+        self._place, self._nodes = place, []
+        for lane in range(lanes):
+            for i, solid in enumerate(self.solids):
+                node = scene.add_mesh_simple(
+                    f"/lane-{lane}/collider-{i}", place.on_page(solid.at(0.0)), solid.triangles,
+                    color=STONE, opacity=0.35 if solid.hollow else None,
+                    side="front" if solid.flat else "double",  # walls are seen through from behind
+                )  # fmt: skip
+                self._nodes.append((solid, node))
+
+    def show(self, t: float) -> None:
+        for solid, node in self._nodes:
+            if solid.moving:
+                node.vertices = self._place.on_page(solid.at(t))
+
+
+class Figures:
+    """All of it, for a scene and so many lanes."""
+
+    def __init__(self, viser: Any, shown: Motion, pins: np.ndarray, names: Sequence[str]) -> None:
+        self._viser, self.count = viser, len(shown.rest)
+        self.place = place_lanes(shown.rest, len(names))
+        viser.scene.reset()
+        # shadows cost weak machines a third of their frames, and fall on colliders only
+        viser.scene.configure_default_lights(cast_shadow=bool(shown.colliders))
+        self.bodies = [
+            Body(viser.scene, lane, shown, pins, self.place, name)
+            for lane, name in enumerate(names)
+        ]
+        self._colliders = Colliders(viser.scene, shown, self.place, len(names))
+        self._seen = to_be_seen(shown.rest, pins, self._colliders.solids)
+
+    def show(self, snapshot: Any) -> None:
+        for lane, body in zip(snapshot.lanes, self.bodies, strict=True):
+            name = f"{lane.name}: stopped" if lane.failure else lane.name
+            body.show(lane.positions, name, lane.failure is not None)
+            body.hold(lane.hand)
+        self._colliders.show(snapshot.t)
+
+    def look(self) -> None:
+        """Points the camera at it, for who comes later and for who is here."""
+        view = camera(self.place, self._seen)
+        first = self._viser.initial_camera
+        first.position, first.look_at, first.fov = view.position, view.target, LENS
+        for client in self._viser.get_clients().values():
+            _aim(client, view)
+
+    def find(self, positions: Array, client: Any) -> None:
+        """Points one browser's camera at the body where it is now."""
+        _aim(client, camera(self.place, positions[np.isfinite(positions).all(axis=1)]))
+
+
+def _aim(client: Any, view: Camera) -> None:
+    with client.atomic():
+        client.camera.position, client.camera.look_at = view.position, view.target
+        client.camera.fov = LENS
+
+
+def pins(system: Any) -> np.ndarray:
+    """Particles that are held, led, or tied to points in space."""
+    tied = [p.particles for _, p in system.assembly.parts if isinstance(p, PointTies)]
+    return np.unique(np.concatenate([system.fixed, *tied]).astype(np.int64))

@@ -1,0 +1,208 @@
+"""A simulation on the page: what is turned becomes orders to its worker, what it computes is
+shown."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...contracts import Array
+from ...errors import InputError
+from ...integrators import NAMES, options
+from ...scenes.adjust import adjustable
+from ..settings import Settings
+from ..stage import Stage
+from ..worker import Worker
+from .base import Page
+from .controls import PAUSE, PLAY, RESET, STEP, Controls
+from .drag import Drag
+from .figures import Figures, pins, still
+from .plots import Plots
+from .save import Saver
+from .server import Server, log
+from .words import Notice, banner, clock, ledger
+
+TAKEN = 0.08  # seconds between two points of a curve
+PATIENCE = 5.0  # seconds for the step that a worker is in when the page is closed
+LATE = 0.93  # of real time: below, the page says so
+
+Build = Callable[[str, bool, Settings], Stage]
+
+
+class LivePage(Page):
+    """scenes: names to choose from; build(name, small, like): the stage of one.
+
+    small: what runs is the small variant; out: folder for what is saved.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        host: str,
+        worker: Worker,
+        *,
+        scenes: Sequence[str],
+        build: Build,
+        small: bool,
+        out: Any,
+    ) -> None:
+        super().__init__(server, host)
+        self._worker, self._build, self._small = worker, build, small
+        self._building: str | None = None
+        self._serial, self._taken = -1, 0.0
+        self._drag = Drag(self.clients.drives, self.clients.refuse, worker)
+        self.controls = Controls(self._gui, scenes, NAMES, self._time, worker.change, self._another)
+        self.saver = Saver(self._viser, self.clients, worker, out)
+        self._plots = Plots(self._gui, self._numbers)
+        self._key("Play or pause", "space", lambda _: self._time(PAUSE if worker.playing else PLAY))
+        self._key("Single step", "S", lambda _: self._time(STEP))
+        self._key("Reset", "R", lambda _: self._time(RESET))
+        self._stage: Stage = None  # type: ignore[assignment]  # adopted below
+        self._settings: Any = None
+        self._adopt_stage()
+
+    def close(self) -> None:
+        super().close()
+        self._worker.close(PATIENCE)
+
+    def _leaves(self, client_id: int) -> None:
+        self._drag.leaves(client_id)
+
+    # ------------------------------------------------------------------ orders
+
+    def _time(self, word: str) -> None:
+        worker = self._worker
+        if word == RESET:
+            self._drag.drop()
+            worker.reset()
+        else:
+            {PLAY: worker.play, PAUSE: worker.pause, STEP: worker.single}[word]()
+
+    def _another(self, name: str, small: bool) -> None:
+        """Build it aside: what runs goes on until then."""
+        if self._building is not None:
+            self.clients.tell("One at a time", f"{self._building} is still being built.")
+            self.controls.named(self._stage.scene.name, self._small)
+            return
+        self._building = name
+        threading.Thread(target=self._replace, args=(name, small), daemon=True).start()
+
+    def _replace(self, name: str, small: bool) -> None:
+        try:
+            stage = self._build(name, small, self._stage.settings)
+            self._drag.drop()
+            self._small = small
+            self._worker.replace(stage)
+        except InputError as problem:
+            self._not_built(name, str(problem))
+        except Exception as problem:  # a page that dies with a scene would be worse
+            log.exception("building %s", name)
+            self._not_built(name, f"{type(problem).__name__}: {problem}")
+        finally:
+            self._building = None
+
+    def _not_built(self, name: str, why: str) -> None:
+        self.clients.tell(f"{name} cannot be shown", why, bad=True)
+        self.controls.named(self._stage.scene.name, self._small)
+
+    # ------------------------------------------------------------------ frames
+
+    def _frame(self, timeout: float) -> None:
+        if self._worker.wait(self._serial, timeout) is None or not self._flow.ready(timeout):
+            return
+        snapshot = self._worker.latest
+        self._serial = snapshot.serial
+        if not self._fits(snapshot):
+            self._adopt_stage()
+            if not self._fits(snapshot):
+                return  # of the scene before
+        now = time.monotonic()
+        if now - self._taken > TAKEN:
+            self._taken = now
+            self._plots.add(snapshot, self._flow.seconds)
+        with self._viser.atomic():
+            self._figures.show(snapshot)
+            self._shown = snapshot
+        self._viser.flush()
+
+    def _fits(self, snapshot: Any) -> bool:
+        lanes = snapshot.lanes
+        return (
+            self._worker.stage is self._stage
+            and len(lanes) == len(self._figures.bodies)
+            and len(lanes[0].positions) == self._figures.count
+        )
+
+    def _adopt_stage(self) -> None:
+        """Draw another scene, or another number of lanes."""
+        stage = self._worker.stage
+        scene = stage.scene
+        shown = still(scene.name, scene.x0, scene.mesh, scene.colliders)
+        names = [lane.name for lane in stage.lanes]
+        self._figures = Figures(self._viser, shown, pins(scene.system), names)
+        for lane, body in enumerate(self._figures.bodies):
+            for node in body.nodes:
+                self._drag.listen(node, lane, self._figures.place, self._positions)
+        if self._stage is not stage:
+            self._stage, self._own_speed = stage, stage.settings.speed
+            self.controls.named(scene.name, self._small)
+            self._plots.clear()
+        self._figures.look()
+        self._settings = None
+
+    def _positions(self, lane: int) -> Array:
+        return self._shown.lanes[lane].positions
+
+    # ------------------------------------------------------------------ words
+
+    def _words(self) -> None:
+        snapshot, worker = self._worker.latest, self._worker
+        if not self._fits(snapshot):
+            return
+        complaint, worker.complaint = worker.complaint, None
+        if complaint:
+            self.clients.tell("That did not work", complaint, bad=True)
+            self._settings = None  # the controls go back to what holds
+        settings = self._stage.settings
+        if settings is not self._settings and not self.controls.in_hand:
+            self._settings = settings
+            self.controls.adopt(settings, self._known(), self._own_speed)
+        self._banner.content = banner(self._notices(snapshot))
+        self._clock.content = clock(self._readings(snapshot))
+        self._ledger.content = ledger(snapshot.lanes)
+        self._plots.show()
+
+    def _known(self) -> set[str]:
+        """Settings that mean something to this scene and these methods."""
+        of_methods = [options(name) for name in self._stage.settings.integrators]
+        return set(adjustable(self._stage.scene)).union(*of_methods)
+
+    def _notices(self, snapshot: Any) -> list[Notice]:
+        found = []
+        if self._building is not None:
+            found.append(Notice("note", f"building {self._building} ..."))
+        for lane in snapshot.lanes:
+            if lane.failure is not None:
+                found.append(Notice("bad", f"{lane.name} stopped: {lane.failure}"))
+            elif lane.under_solved:
+                left = "" if lane.residual is None else f" (residual {lane.residual:.2g})"
+                found.append(Notice("warn", f"{lane.name} is not solved well enough{left}"))
+            if self._stage.settings.budget is not None and lane.failure is None and lane.spent:
+                found.append(Notice("note", f"{lane.name}, within its time: {lane.spent}"))
+        factor = self._worker.rates.factor
+        if self._worker.playing and factor is not None and factor < LATE:
+            found.append(Notice("warn", f"slower than real time: {factor:.2g} of its speed"))
+        return found
+
+    def _readings(self, snapshot: Any) -> list[tuple[str, str]]:
+        state = "playing" if self._worker.playing else "paused"
+        physics = 1e3 * sum(lane.seconds for lane in snapshot.lanes)
+        found = [("t", f"{snapshot.t:.3g} s"), ("", state)]
+        if self._worker.playing:
+            found.append(("", f"{self._worker.rates.fps:.0f} frames/s"))
+        found.append(("physics", f"{physics:.1f} ms"))
+        if self._flow.seconds is not None:
+            found.append(("transport", f"{1e3 * self._flow.seconds:.0f} ms"))
+        return found

@@ -1,0 +1,133 @@
+"""A recording on the page: a time slider, play and pause, its energies."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from ..playback import Playback
+from .base import Page
+from .controls import PAUSE, PLAY, STEP, listen
+from .figures import Figures
+from .plots import FIRST, RED, Chart, energy_curves, from_start
+from .server import Server
+from .words import Notice, banner, clock, ledger
+
+FRAMES = 30.0  # per second, at most
+BACK = "To the start"
+FOLLOW = 0.6  # seconds after which the slider follows again, when a hand has moved it
+MOST = 600  # points of a curve
+SPEEDS = -3.0, 2.0  # powers of ten
+
+
+class PlayPage(Page):
+    """Only watching: nothing is computed, nothing can be pulled."""
+
+    def __init__(self, server: Server, host: str, playback: Playback) -> None:
+        super().__init__(server, host)
+        self._playback, self._lock = playback, threading.RLock()
+        self._own_speed, self._touched, self._drawn = playback.speed, 0.0, -1
+        recording = playback.recording
+        held = np.empty(0, int) if recording.mass is None else np.flatnonzero(recording.mass == 0.0)
+        self._figures = Figures(self._viser, playback.shown, held, [recording.integrator])
+        self._figures.look()
+        self._add_controls()
+        self._add_charts()
+        self._key("Play or pause", "space", lambda _: self._toggle())
+        self._key("Single step", "S", lambda _: playback.single())
+        self._key("To the start", "R", lambda _: playback.seek(0))
+
+    def close(self) -> None:
+        super().close()
+        self._playback.close()
+
+    def _add_controls(self) -> None:
+        gui, last = self._gui, max(len(self._playback) - 1, 1)
+        self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, BACK))
+        listen(self.time, self._pressed)
+        self.slider = gui.add_slider("Frame", 0, last, 1, 0)
+        listen(self.slider, self._moved)
+        self.speed = gui.add_slider("Speed, 10^", *SPEEDS, 0.05, 0.0)
+        listen(self.speed, lambda value: self._playback.set_speed(self._own_speed * 10.0**value))
+
+    def _pressed(self, word: str) -> None:
+        playback = self._playback
+        acts = {PLAY: playback.play, PAUSE: playback.pause, STEP: playback.single}
+        acts.get(word, lambda: playback.seek(0))()
+
+    def _toggle(self) -> None:
+        self._pressed(PAUSE if self._playback.playing else PLAY)
+
+    def _moved(self, value: Any) -> None:
+        self._touched = time.monotonic()
+        self._playback.seek(int(value))
+
+    # ------------------------------------------------------------------ curves
+
+    def _add_charts(self) -> None:
+        parts = list(self._playback.recording.energy.parts)
+        where = self._gui, self._numbers
+        self._energy = Chart(*where, "energy", "J", energy_curves(parts), FIRST)
+        self._error = Chart(*where, "numerical error", "J", [("numerical", RED)], FIRST + 1)
+        self._draw_charts()
+
+    def _draw_charts(self) -> None:
+        energy = self._playback.recording.energy
+        stride = slice(None, None, 1 + len(energy.times) // MOST)
+        columns = [from_start(name, part) for name, part in energy.parts.items()]
+        columns += [energy.added, energy.dissipated]
+        self._energy.show(energy.times[stride], [c[stride] for c in columns])
+        self._error.show(energy.times[stride], [energy.numerical[stride]])
+
+    # ------------------------------------------------------------------ frames and words
+
+    def _frame(self, timeout: float) -> None:
+        index = self._playback.index()
+        if index == self._drawn or not self._flow.ready(timeout):
+            self._closing.wait(1.0 / FRAMES)
+            return
+        self._drawn = index
+        snapshot = self._playback.snapshot(index)
+        if snapshot is None:
+            self._playback.pause()
+            return
+        self._shown = snapshot
+        with self._viser.atomic():
+            self._figures.show(snapshot)
+        self._viser.flush()
+        self._closing.wait(1.0 / FRAMES)
+
+    def _words(self) -> None:
+        if self._playback.look_again():
+            self.slider.max = max(len(self._playback) - 1, 1)
+            self._draw_charts()
+        if time.monotonic() - self._touched > FOLLOW:
+            self.slider.value = max(self._drawn, 0)
+        self._banner.content = banner(self._notices())
+        if self._shown is not None:
+            self._clock.content = clock(self._readings())
+            self._ledger.content = ledger(self._shown.lanes)
+
+    def _notices(self) -> list[Notice]:
+        playback = self._playback
+        recording, found = playback.recording, []
+        if playback.trouble is not None:
+            found.append(Notice("bad", playback.trouble))
+        elif recording.failure is not None:
+            found.append(Notice("warn", f"it stopped early: {recording.failure}"))
+        elif playback.grows:
+            there = f"{len(playback)} of {recording.of_frames} frames are there"
+            found.append(Notice("note", f"not complete: {there}; more are shown as they come"))
+        return found
+
+    def _readings(self) -> list[tuple[str, str]]:
+        playback = self._playback
+        state = "playing" if playback.playing else "paused"
+        end = float(playback.times[-1])
+        found = [("t", f"{self._shown.t:.3g} of {end:.3g} s"), ("", state)]
+        if playback.speed != 1.0:
+            found.append(("speed", f"{playback.speed:.2g}"))
+        return [("", playback.recording.name), *found]

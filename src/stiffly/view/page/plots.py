@@ -1,0 +1,193 @@
+"""Curves that run along: energies, angular momentum, alpha, frame times."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...contracts import Array
+from ...recording.plots.style import BLUE, BROWN, GREEN, ORANGE, PINK, PURPLE, RED, Unit, unit
+from .figures import COLORS
+from .words import css
+
+MOST = 240  # points of a curve
+PARTS = {"kinetic": ORANGE, "elastic": BLUE, "stiffness": BLUE, "gravity": GREEN, "contact": PURPLE}
+SUMS = {"added": PINK, "dissipated": BROWN}
+OTHERS = ("#56b4e9", RED, "#999999", "#000000")
+GRAVITY, PART = "gravity", "part "
+HEIGHT = 165  # pixels
+FIRST = 1e6  # places of plots: below everything else
+
+
+class History:
+    """The last MOST rows of numbers by name; time that runs back begins anew."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._rows: deque[tuple[float, dict[str, float]]] = deque(maxlen=most)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, t: float, row: dict[str, float]) -> None:
+        if self._rows and t <= self._rows[-1][0]:
+            if t == self._rows[-1][0]:
+                self._rows.pop()
+            else:
+                self._rows.clear()
+        self._rows.append((t, row))
+
+    def clear(self) -> None:
+        self._rows.clear()
+
+    @property
+    def times(self) -> Array:
+        return np.array([t for t, _ in self._rows])
+
+    def column(self, name: str) -> Array:
+        """NaN where there was nothing to say."""
+        return np.array([row.get(name, np.nan) for _, row in self._rows], dtype=np.float64)
+
+
+class Chart:
+    """One plot: curves (name, colour), in a unit that fits their size.
+
+    order: its place among the others.  For another unit it is made anew: where a title changes
+    together with the data, viser's plots keep showing the old stretch of time.
+    """
+
+    def __init__(
+        self, gui: Any, place: Any, title: str, base: str, curves: Sequence[tuple[str, str]],
+        order: float,
+    ) -> None:  # fmt: skip
+        self._gui, self._place, self._title, self._base = gui, place, title, base
+        self._curves, self._order = curves, order
+        self._unit, self._handle = base, None
+
+    def show(self, times: Array, columns: Sequence[Array]) -> None:
+        """columns (k,) each, in the order of the curves."""
+        if len(times) < 2:
+            return
+        finite = [np.where(np.isfinite(c), c, 0.0) for c in columns]
+        scaled = unit(self._base, *finite) if self._base else Unit(1.0, "")
+        data = (times, *(scaled.factor * c for c in finite))
+        if self._handle is None or scaled.name != self._unit:
+            self.remove()
+            self._unit, self._handle = scaled.name, self._made(data, scaled.name)
+        else:
+            self._handle.data = data
+
+    def _made(self, data: tuple[Array, ...], name: str) -> Any:
+        series = [{"label": "t [s]"}] + [
+            {"label": name, "stroke": color, "width": 1.6, "points": {"show": False}}
+            for name, color in self._curves
+        ]
+        with self._place:
+            return self._gui.add_uplot(
+                data, tuple(series), order=self._order,
+                title=f"{self._title} [{name}]" if name else self._title,
+                scales={"x": {"time": False}}, height=HEIGHT, padding=(12, 12, 0, 0),
+                legend={"show": len(series) > 2, "live": False},
+            )  # fmt: skip
+
+    def remove(self) -> None:
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+
+
+def energy_curves(parts: Sequence[str]) -> list[tuple[str, str]]:
+    others = iter(OTHERS)
+    known = [(name, PARTS.get(name) or next(others, "#666666")) for name in parts]
+    return [*known, *SUMS.items()]
+
+
+def from_start(name: str, energy: Array) -> Array:
+    """The zero of gravity's energy is arbitrary: it begins at zero, that others can be seen."""
+    return energy - energy[0] if name == GRAVITY and len(energy) else energy
+
+
+class Wish(NamedTuple):
+    """A chart that is wanted: its curves (name, colour), and the columns they are drawn from."""
+
+    title: str
+    base: str
+    curves: list[tuple[str, str]]
+    columns: list[str]
+
+
+class Plots:
+    """The curves of a live simulation, in a container of the page."""
+
+    def __init__(self, gui: Any, place: Any) -> None:
+        self._gui, self._place = gui, place
+        self._charts: list[tuple[Chart, list[str]]] = []
+        self._layout: Any = None
+        self._parts: list[str] = []
+        self._steered: set[int] = set()
+        self._history = History()
+
+    def clear(self) -> None:
+        """Another scene: nothing of the old one is left."""
+        self._history.clear()
+        self._parts, self._steered = [], set()
+
+    def add(self, snapshot: Any, transport: float | None) -> None:
+        """One point of every curve."""
+        lanes = snapshot.lanes
+        row = {f"{PART}{name}": value for name, value in lanes[0].energies.items()}
+        row |= {f"{PART}added": lanes[0].added, f"{PART}dissipated": lanes[0].dissipated}
+        for i, lane in enumerate(lanes):
+            row[f"numerical {i}"] = lane.numerical
+            row[f"momentum {i}"] = lane.angular_momentum
+            row[f"seconds {i}"] = lane.seconds
+            if lane.alpha is not None:
+                row[f"alpha {i}"] = lane.alpha
+        if transport is not None:
+            row["transport"] = transport
+        self._history.add(snapshot.t, row)
+        self._arrange(lanes)
+
+    def show(self) -> None:
+        times = self._history.times
+        for chart, columns in self._charts:
+            values = [from_start(c.removeprefix(PART), self._history.column(c)) for c in columns]
+            chart.show(times, values)
+
+    def _arrange(self, lanes: Sequence[Any]) -> None:
+        """Charts for these lanes, made anew only when lanes or their energies are others.
+
+        Energies and alphas that come and go (a hand, a stabiliser at rest) stay once seen.
+        """
+        self._parts += [name for name in lanes[0].energies if name not in self._parts]
+        self._steered |= {i for i, lane in enumerate(lanes) if lane.alpha is not None}
+        steered = sorted(i for i in self._steered if i < len(lanes))
+        layout = ([lane.name for lane in lanes], list(self._parts), steered)
+        if layout == self._layout:
+            return
+        self._layout = layout
+        for chart, _ in self._charts:
+            chart.remove()
+        wishes = [wish for wish in self._wishes(lanes, steered) if wish.curves]
+        self._charts = [
+            (Chart(self._gui, self._place, w.title, w.base, w.curves, FIRST + i), w.columns)
+            for i, w in enumerate(wishes)
+        ]
+
+    def _wishes(self, lanes: Sequence[Any], steered: list[int]) -> list[Wish]:
+        each = [(lane.name, css(COLORS[i])) for i, lane in enumerate(lanes)]
+        numbers = range(len(lanes))
+        title = f"energy of {lanes[0].name}" if len(lanes) > 1 else "energy"
+        columns = [f"{PART}{name}" for name in (*self._parts, "added", "dissipated")]
+        return [
+            Wish(title, "J", energy_curves(self._parts), columns),
+            Wish("numerical error", "J", each, [f"numerical {i}" for i in numbers]),
+            Wish("angular momentum", "J s", each, [f"momentum {i}" for i in numbers]),
+            Wish("alpha", "", [each[i] for i in steered], [f"alpha {i}" for i in steered]),
+            Wish(
+                "time per frame", "s", [*each, ("transport", "#999999")],
+                [*(f"seconds {i}" for i in numbers), "transport"],
+            ),
+        ]  # fmt: skip

@@ -1,0 +1,129 @@
+"""What can be kept: the last seconds as recordings, a picture, the scene with its settings.
+
+Files go to one folder, under names made here; what exists is never replaced.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...integrators import options
+from ...recording.folder import new_path
+from ..recent import Recent
+from ..worker import Worker
+from .clients import Clients
+from .server import log
+
+SECONDS, PICTURE, SCENE = "Last seconds", "Picture", "Scene file"
+MOST = 3  # presses that may wait
+PATIENCE = 20.0  # seconds for a worker's answer or a browser's picture
+LARGEST = 1920, 1080  # pixels: what a browser says of its size is not believed beyond
+
+
+class Saver:
+    """Buttons of the page; what they do is done aside: nothing waits for a disk or a browser."""
+
+    def __init__(self, viser: Any, clients: Clients, worker: Worker, out: Any) -> None:
+        self._clients, self._worker, self._out = clients, worker, Path(out)
+        self._waiting, self._busy = threading.Semaphore(MOST), threading.Lock()
+        works = {SECONDS: self._recording, PICTURE: self._picture, SCENE: self._scene}
+
+        async def pressed(event: Any) -> None:
+            args = works[event.target.value], event.client
+            threading.Thread(target=self._aside, args=args, daemon=True).start()
+
+        hint = "The last seconds as a recording of each lane; a PNG; a scene file with settings."
+        viser.gui.add_button_group("Save", tuple(works), hint=hint).on_click(pressed)
+
+    def _aside(self, work: Callable[[Any], None], client: Any) -> None:
+        if not self._waiting.acquire(blocking=False):
+            self._clients.tell("Still saving", "One after the other.", to=client.client_id)
+            return
+        try:
+            with self._busy:
+                work(client)
+        except InputError as problem:
+            self._clients.tell("Not saved", str(problem), to=client.client_id, bad=True)
+        except OSError as problem:
+            why = f"{self._out}: {problem.strerror or problem}"
+            self._clients.tell("Not saved", why, to=client.client_id, bad=True)
+        except Exception as problem:
+            log.debug("saving", exc_info=True)
+            self._clients.tell("Not saved", str(problem), to=client.client_id, bad=True)
+        finally:
+            self._waiting.release()
+
+    # ------------------------------------------------------------------ what is kept
+
+    def _recording(self, client: Any) -> None:
+        recent = self.recent()
+        folders = []
+        for lane, name in enumerate(recent.settings.integrators):
+            folder = new_path(self._out, f"{recent.scene.name}-{name}", "")
+            recent.write(folder, lane)
+            folders.append(str(folder))
+        where = ", ".join(folders)
+        self._clients.tell(f"{recent.seconds():.3g} s recorded", where, to=client.client_id)
+
+    def _picture(self, client: Any) -> None:
+        width = min(int(client.camera.image_width), LARGEST[0])
+        height = min(int(client.camera.image_height), LARGEST[1])
+        seen = client.get_render(height, width, transport_format="png", timeout=PATIENCE)
+        name = self._worker.stage.scene.name
+        self._write(client, new_path(self._out, name, ".png"), as_png(seen))
+
+    def _scene(self, client: Any) -> None:
+        recent = self.recent()
+        text = scene_text(recent)
+        path = new_path(self._out, recent.scene.name, ".toml")
+        self._write(client, path, text.encode())
+
+    def recent(self) -> Recent:
+        """Asked of the worker's own thread, between two frames."""
+        answer: Queue[Recent] = Queue(1)
+        self._worker.post(lambda stage: answer.put(stage.recent()))
+        try:
+            return answer.get(timeout=PATIENCE)
+        except Empty:
+            raise InputError("the simulation is too busy to be saved: pause it first") from None
+
+    def _write(self, client: Any, path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "xb") as file:
+            file.write(content)
+        self._clients.tell("Saved", str(path), to=client.client_id)
+        client.send_file_download(path.name, content)
+
+
+def scene_text(recent: Recent) -> str:
+    """The scene file that gives the simulation as it is set now."""
+    from ...scenes.files import to_toml  # pydantic takes its time
+
+    settings = recent.settings
+    name = settings.integrators[0]
+    given = {key: getattr(settings, key) for key in sorted(options(name))}
+    method = {key: value for key, value in given.items() if value is not None}
+    text = to_toml(replace(recent.scene, integrator=name, step=settings.step, method=method))
+    if text is None:
+        raise InputError(f"{recent.scene.name} was made by a program: it has no scene file")
+    return text
+
+
+def as_png(pixels: np.ndarray) -> bytes:
+    """(h, w, 4) uint8 on white."""
+    from PIL import Image
+
+    alpha = pixels[..., 3:].astype(np.float64) / 255.0
+    flat = (alpha * pixels[..., :3] + 255.0 * (1.0 - alpha)).round().astype(np.uint8)
+    content = io.BytesIO()
+    Image.fromarray(flat).save(content, "PNG")
+    return content.getvalue()

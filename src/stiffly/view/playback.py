@@ -1,0 +1,175 @@
+"""A recording that is played: its clock, and frames that are read when they are shown.
+
+Frames are read with plain reads of an open file, not through the recording's memory map: a file
+that is cut short while it is looked at would end the whole program with a bus error.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from ..recording.exports.frames import Motion, motion
+from ..recording.folder import RECORDING
+from ..recording.recording import Recording
+from .frames import LaneFrame, Snapshot
+
+AGAIN = 2.0  # seconds between two looks at a recording that grows
+SHORTEST, SLOWED_TO = 1.0, 10.0  # seconds: what lasts less is slowed down to last about so long
+NOWHERE = np.empty((0, 3))
+
+
+class Playback:
+    """Frames of the recording in a folder, and which of them is due.
+
+    trouble: what is wrong with the file by now, or None; speed: recorded seconds per second.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.folder: Path = recording.folder
+        self.trouble: str | None = None
+        self.playing, self._index, self._serial = True, 0, 0
+        self._file = os.open(self.folder / RECORDING, os.O_RDONLY)
+        self._take(recording)
+        lasts = float(self.times[-1] - self.times[0])
+        self.speed = 1.0 if lasts >= SHORTEST or lasts == 0.0 else lasts / SLOWED_TO
+        self._since = self._looked = time.monotonic()
+        self._from = float(self.times[0])
+
+    def _take(self, recording: Recording) -> None:
+        self.recording = recording
+        self.shown: Motion = motion(recording)
+        self.times: Array = self.shown.times
+        self._numerical = recording.energy.numerical
+        points: Any = recording.positions
+        self._begin, self._kind = int(points.offset), points.dtype
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def grows(self) -> bool:
+        """More frames may come."""
+        return not self.recording.complete and self.recording.failure is None
+
+    # ------------------------------------------------------------------ time
+
+    def play(self) -> None:
+        if self._index >= len(self) - 1 and not self.grows:
+            self._index = 0
+        self.playing = True
+        self._start()
+
+    def pause(self) -> None:
+        self.playing = False
+
+    def seek(self, index: int) -> None:
+        self._index = min(max(int(index), 0), len(self) - 1)
+        self._start()
+
+    def single(self) -> None:
+        """The next frame, and no more."""
+        self.pause()
+        self.seek(self._index + 1)
+
+    def set_speed(self, speed: float) -> None:
+        self.speed = speed
+        self._start()
+
+    def _start(self) -> None:
+        self._since, self._from = time.monotonic(), float(self.times[self._index])
+
+    def index(self) -> int:
+        """Of the frame that is due now."""
+        if self.playing:
+            t = self._from + self.speed * (time.monotonic() - self._since)
+            due = int(np.searchsorted(self.times, t * (1.0 + 1e-12), side="right")) - 1
+            self._index = max(self._index, min(due, len(self) - 1))
+            if self._index == len(self) - 1:
+                self._start()  # what is written from now on is played as it comes
+                self.playing = self.grows
+        return self._index
+
+    # ------------------------------------------------------------------ frames
+
+    def look_again(self) -> bool:
+        """Whether a recording that grows has more frames now; looks at it now and then."""
+        now = time.monotonic()
+        if not self.grows or now - self._looked < AGAIN:
+            return False
+        self._looked, before = now, len(self)
+        try:
+            again = Recording(self.folder)
+            if (
+                not self._is_same()
+                or again.positions.shape[1:] != self.recording.positions.shape[1:]
+            ):
+                raise InputError("another one lies there now")
+            self._take(again)
+        except Exception as problem:  # HDF5 has every kind of error for a file that is going away
+            self.trouble = (
+                f"{self.folder} cannot be read any more: {' '.join(str(problem).split())}"
+            )
+        return len(self) != before
+
+    def _is_same(self) -> bool:
+        return os.path.samestat(os.fstat(self._file), os.stat(self.folder / RECORDING))
+
+    def positions(self, index: int) -> Array | None:
+        """(N, 3) float32; None where the file does not hold that frame any more."""
+        shape = self.shown.rest.shape
+        size = shape[0] * shape[1] * self._kind.itemsize
+        try:
+            data = os.pread(self._file, size, self._begin + index * size)
+        except OSError as problem:
+            self.trouble = f"{self.folder}: {problem.strerror}"
+            return None
+        if len(data) < size:
+            self.trouble = f"{self.folder} has been cut short: frame {index} is not there any more"
+            return None
+        return np.frombuffer(data, self._kind).reshape(shape).astype(np.float32)
+
+    def snapshot(self, index: int) -> Snapshot | None:
+        """That frame with its line of the ledger."""
+        positions = self.positions(index)
+        if positions is None:
+            return None
+        self._serial += 1
+        energy, said = self.recording.energy, self.recording.diagnostics
+        alpha, residual = (_number(said, name, index) for name in ("alpha", "residual"))
+        lane = LaneFrame(
+            name=self.recording.integrator,
+            positions=positions,
+            energies={name: float(part[index]) for name, part in energy.parts.items()},
+            added=float(energy.added[index]),
+            dissipated=float(energy.dissipated[index]),
+            numerical=float(self._numerical[index]),
+            angular_momentum=0.0,
+            alpha=alpha,
+            residual=residual,
+            under_solved=bool(_number(said, "under_solved", index) or 0.0),
+            failure=None,
+            seconds=0.0,
+            spent="",
+            hand=NOWHERE,
+        )
+        t = float(self.times[index])
+        return Snapshot(self._serial, t, 0.0, (lane,), (np.empty(0, dtype=np.int64), NOWHERE))
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _number(table: dict[str, Array], name: str, index: int) -> float | None:
+    column = table.get(name)
+    if column is None or not np.isfinite(column[index]):
+        return None
+    return float(column[index])

@@ -1,0 +1,115 @@
+"""What the user of a live page can change while a simulation runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import Any
+
+from ..contracts import Integrator
+from ..errors import InputError
+from ..integrators import integrator
+from ..scenes import Scene
+from ..scenes.adjust import adjusted, own_damping, own_gravity
+
+FRAMES = 30  # per second of real time
+MOST_LANES = 3
+MOST_STEPS = 100_000  # of one frame
+LASTS = 10.0  # [s] of real time, for scenes that are over in less than a second
+
+
+@dataclass(frozen=True)
+class Settings:
+    """integrators: 1 to 3 names, one lane each; step [s].
+
+    speed: simulated seconds per real second.  stiffness: times the scene's own.  damping:
+    Rayleigh's beta [s].  gravity [m/s^2], along the scene's own direction, 0 where it has none.
+    tolerance: of stabilised methods.  iterations: of local/global solves.  budget [s]: of physics
+    for one frame; None: as long as it takes.
+    """
+
+    integrators: tuple[str, ...]
+    step: float
+    speed: float = 1.0
+    stiffness: float = 1.0
+    damping: float = 0.0
+    gravity: float = 9.81
+    tolerance: float = 0.01
+    iterations: int = 10
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        names = self.integrators
+        if not isinstance(names, (tuple, list)) or not 1 <= len(names) <= MOST_LANES:
+            raise InputError(f"give 1 to {MOST_LANES} integrators, one for each lane")
+        object.__setattr__(self, "integrators", tuple(map(str, names)))
+        for name in ("step", "speed", "stiffness"):
+            _require(name, getattr(self, name), above=0.0)
+        for name in ("damping", "gravity"):
+            _require(name, getattr(self, name))
+        _require("tolerance", self.tolerance, above=0.0, most=1.0)
+        _require("iterations", self.iterations, above=0.0, most=1e6)
+        if self.iterations != int(self.iterations):
+            raise InputError(f"iterations = {self.iterations}: give a whole number, such as 10")
+        object.__setattr__(self, "iterations", int(self.iterations))
+        if self.budget is not None:
+            _require("budget", self.budget, above=0.0)
+        if self.speed / FRAMES / self.step > MOST_STEPS:
+            raise InputError(
+                f"step {self.step:g} s at speed {self.speed:g} means more than {MOST_STEPS:,} "
+                "steps in a frame: choose a larger step, or a lower speed"
+            )
+
+    @classmethod
+    def of(cls, scene: Scene) -> Settings:
+        """What the scene itself says."""
+        method = dict(scene.method)
+        budget = method.pop("budget", None)  # of a step
+        own = cls(
+            integrators=(scene.integrator,),
+            step=scene.step,
+            speed=1.0 if scene.duration >= 1.0 else scene.duration / LASTS,
+            damping=own_damping(scene),
+            gravity=own_gravity(scene),
+            **method,
+        )
+        return own if budget is None else replace(own, budget=budget * own.steps)
+
+    @property
+    def steps(self) -> int:
+        """Of one frame, at full speed."""
+        return max(1, round(self.speed / FRAMES / self.step))
+
+    @property
+    def frame_time(self) -> float:
+        """Simulated seconds of one frame."""
+        return self.step * self.steps
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of any method: iterations, tolerance, and the budget [s] of one step in one lane."""
+        share = None if self.budget is None else self.budget / self.steps / len(self.integrators)
+        return {"iterations": self.iterations, "tolerance": self.tolerance, "budget": share}
+
+    def adjusted(self, scene: Scene) -> Scene:
+        """The scene with this stiffness, damping and gravity; itself where they are its own."""
+        return adjusted(scene, self.stiffness, self.damping, self.gravity)
+
+    def method(self, name: str) -> Integrator:
+        """The integrator of that name, as these settings want it."""
+        return integrator(name, **self.options)
+
+
+def _require(name: str, value: Any, above: float | None = None, most: float = inf) -> None:
+    limit = "0 or more" if above is None else f"more than {above:g}"
+    limit += "" if most == inf else f", at most {most:g}"
+    wrong = InputError(f"{name} = {value}: give a number, {limit}")
+    if isinstance(value, (str, bool)):
+        raise wrong
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong from None
+    low = number < 0.0 if above is None else number <= above
+    if not isfinite(number) or low or number > most:
+        raise wrong

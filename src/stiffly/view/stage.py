@@ -1,0 +1,170 @@
+"""The stage of a live simulation: its lanes go on in step, are dragged and changed together."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import fields, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ..errors import unknown_name
+from ..integrators import options
+from ..kernels.cpu.compiled import announce
+from ..scenes import Scene
+from ..stepper import quiet
+from .body import begun
+from .frames import LaneFrame, Snapshot
+from .hand import Grip, Hand
+from .lane import Lane
+from .recent import Recent, frames_kept
+from .settings import Settings
+
+NOBODY = np.empty(0, dtype=np.int64)
+KEYS = [field.name for field in fields(Settings)]
+OF_THE_BODY = ("stiffness", "damping", "gravity")
+
+__all__ = ["LaneFrame", "Settings", "Snapshot", "Stage"]
+
+
+class Stage:
+    """No threads and no browser: whoever owns it calls one method after the other.
+
+    scene: as it was given.  settings: as they are now.  t [s].
+    """
+
+    def __init__(self, scene: Scene, settings: Settings | None = None) -> None:
+        announce()
+        self.scene = scene
+        self.settings = Settings.of(scene) if settings is None else settings
+        self.serial = 0
+        self._pools = ThreadpoolController()
+        self._grip: Grip | None = None
+        self.reset()
+        self._hand = Hand(scene, self.lanes[0].body)
+
+    def reset(self) -> None:
+        """Back to the scene's start, with the settings as they are; nothing is held any more."""
+        adjusted = self.settings.adjusted(self.scene)
+        lanes = []
+        for name in self.settings.integrators:
+            body, state = begun(adjusted)
+            lanes.append(Lane(body, state, self.settings.method(name), name))
+        self._adjusted, self.t, self._grip = adjusted, lanes[0].stepper.state.t, None
+        self._take(lanes)
+
+    def _take(self, lanes: list[Lane]) -> None:
+        """From here on these, none of which keeps more frames than there is memory for."""
+        count = frames_kept(len(lanes[0].shown.positions), len(lanes))
+        for lane in lanes:
+            lane.kept = deque(lane.kept, maxlen=count)
+        self.lanes = lanes
+
+    # ------------------------------------------------------------------ time
+
+    def advance(self, patience: float = inf) -> Snapshot:
+        """One frame: whole steps, all lanes.
+
+        patience: seconds of computing after which the frame ends with the step it is in.
+        """
+        start, h = self.t, self.settings.step
+        deadline = time.perf_counter() + patience
+        with quiet(self.lanes[0].body.size, self._pools):
+            for i in range(1, self.settings.steps + 1):
+                self.t = start + i * h
+                for lane in self.lanes:
+                    lane.step(h, self.t)
+                if time.perf_counter() >= deadline:
+                    break
+            return self._snapshot([lane.frame() for lane in self.lanes], self.t - start)
+
+    def look(self) -> Snapshot:
+        """What there is to see now, without a step."""
+        with quiet(self.lanes[0].body.size, self._pools):
+            return self._snapshot([lane.look() for lane in self.lanes], 0.0)
+
+    def _snapshot(self, frames: list[LaneFrame], frame_time: float) -> Snapshot:
+        self.serial += 1
+        held = NOBODY if self._grip is None else self._grip.particles
+        return Snapshot(self.serial, self.t, frame_time, tuple(frames), (held, frames[0].hand))
+
+    def recent(self) -> Recent:
+        """The last seconds of every lane."""
+        return Recent(self.now(), self.settings, tuple(tuple(lane.kept) for lane in self.lanes))
+
+    def now(self, lane: int = 0) -> Scene:
+        """The scene as it is with these settings, from its start, with the method of a lane."""
+        name, given = self.settings.integrators[lane], self.settings.options
+        method = {key: given[key] for key in sorted(options(name)) if given[key] is not None}
+        return replace(self._adjusted, integrator=name, step=self.settings.step, method=method)
+
+    # ------------------------------------------------------------------ changes
+
+    def change(self, **settings: Any) -> None:
+        """Other settings; the state is kept.  InputError: nothing has changed then."""
+        for key in settings:
+            if key not in KEYS:
+                raise unknown_name("setting", key, KEYS)
+        new = replace(self.settings, **settings)
+        if new == self.settings:
+            return
+        scene = None
+        if any(getattr(new, key) != getattr(self.settings, key) for key in OF_THE_BODY):
+            scene = new.adjusted(self.scene)
+        with quiet(self.lanes[0].body.size, self._pools):
+            lanes = self._changed(new, scene)
+        self._adjusted, self.settings = scene or self._adjusted, new
+        self._take(lanes)
+
+    def _changed(self, new: Settings, scene: Scene | None) -> list[Lane]:
+        """A lane keeps its method where that is still wanted; the others get what is left over."""
+        left, sources = list(self.lanes), []
+        for name in new.integrators:
+            same = next((lane for lane in left if lane.name == name), None)
+            sources.append(same)
+            if same is not None:
+                left.remove(same)
+        for i, source in enumerate(sources):
+            if source is None and left:
+                sources[i] = left.pop(0)
+        pairs = zip(sources, new.integrators, strict=True)
+        return [self._changed_lane(lane, name, new, scene) for lane, name in pairs]
+
+    def _changed_lane(
+        self, lane: Lane | None, name: str, new: Settings, scene: Scene | None
+    ) -> Lane:
+        method = new.method(name)
+        if lane is None:
+            healthy = next((one for one in self.lanes if one.failure is None), self.lanes[0])
+            return healthy.branched(self.t, method, name, scene or self._adjusted)
+        only_faster = replace(new, speed=self.settings.speed) == self.settings
+        same = scene is None and name == lane.name and method == lane.stepper.method
+        if only_faster or (same and lane.failure is None):
+            return lane
+        return lane.continued(self.t, method, name, scene)
+
+    # ------------------------------------------------------------------ the hand
+
+    def grab(self, vertex: int) -> None:
+        """Take hold of what is near that vertex, in all lanes."""
+        grip = self._hand.grip(self.lanes[0].body, vertex, self.settings)
+        self.drop()
+        self._grip = grip
+        for lane in self.lanes:
+            lane.grab(grip)
+
+    def drag(self, offset: Any) -> None:
+        """The hand is that far (3,) [m] from where it took hold: the same in every lane."""
+        if self._grip is not None:  # a reset may have come between
+            offset = self._grip.moved(offset)
+            for lane in self.lanes:
+                lane.drag(offset)
+
+    def drop(self) -> None:
+        """Let go."""
+        self._grip = None
+        for lane in self.lanes:
+            lane.drop()

@@ -1,0 +1,69 @@
+"""The books of a run: what they add up, and when they say that a motion is lost."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from stiffly.contracts import Power, State
+from stiffly.ledger import Balance, Ledger
+
+
+def booked(rows, kind=Balance):
+    """The books after frames with these energies; and the growth at each."""
+    now = iter(rows)
+    books = kind(SimpleNamespace(energy=lambda state: next(now)))
+    state = State(0.0, np.zeros(1), np.zeros(1))
+    return books, [books.frame(state) for _ in rows]
+
+
+def test_numerical_is_what_nothing_else_explains():
+    books, _ = booked([{"kinetic": 1.0, "elastic": 2.0}, {"kinetic": 4.0, "elastic": 1.0}])
+    books.settle(Power(added=2.5, dissipated=1.0))
+    assert books.numerical == 5.0 - 3.0 - 2.5 + 1.0
+
+
+def test_parts_may_come_and_go():
+    rows = [
+        {"kinetic": 1.0, "elastic": 2.0},
+        {"kinetic": 1.0, "elastic": 2.0, "hand": 3.0},
+        {"kinetic": 3.0, "elastic": 1.0},
+    ]
+    books, _ = booked(rows[:2])
+    books.settle(Power(added=3.0))
+    assert books.numerical == 0.0
+    books, _ = booked(rows)
+    books.settle(Power(added=3.0, dissipated=2.0))
+    assert books.numerical == 0.0 and books.scale == 3.0
+
+
+def test_a_balance_does_not_grow_and_a_ledger_keeps_its_frames():
+    rows = [{"kinetic": 1.0 + k, "elastic": 2.0 - k} for k in range(5)]
+    books, _ = booked(rows)
+    assert books.now == rows[-1] and books.start == rows[0]
+    ledger, _ = booked(rows, Ledger)
+    assert ledger.history().kinetic.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert ledger.history().numerical.tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize("size", [1e3, 1e12, 1e25, 1e200])
+def test_energy_out_of_nothing_is_noticed_however_much_it_is(size):
+    """In one frame, or in two: by then it must not have become the yardstick."""
+    rows = [{"kinetic": 0.0, "elastic": 5.0}, {"kinetic": 3.0, "elastic": 2.0}]
+    _, growth = booked([*rows, {"kinetic": size, "elastic": size}])
+    assert growth[1] == 0.0 and growth[2] == pytest.approx(2.0 * size / 5.0, rel=0.02)
+
+
+def test_rounding_of_a_body_at_rest_is_not_taken_for_a_motion():
+    """A megajoule of height, whose last digits flicker."""
+    high = {"kinetic": 0.0, "gravity": 1e6, "elastic": 0.0}
+    rows = [high, *({**high, "gravity": 1e6 + e} for e in (1e-10, 3e-9, 2e-8, 1e-7))]
+    _, growth = booked(rows)
+    assert max(growth) == 0.0
+
+
+def test_what_is_not_finite_is_lost():
+    _, growth = booked([{"kinetic": 1.0}, {"kinetic": np.nan}])
+    assert growth[1] == np.inf
+    _, growth = booked([{"kinetic": 1.0}, {"kinetic": np.inf}])
+    assert growth[1] == np.inf

@@ -1,0 +1,277 @@
+"""A whole page, simulation and server, with a client that is no browser."""
+
+import shutil
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from browser.raw_client import RawClient
+from live_scenes import little_cloth
+
+import stiffly.view
+from stiffly import Recording, scenes, simulate
+from stiffly.errors import InputError
+from stiffly.integrators import NAMES, options
+from stiffly.scenes.adjust import adjustable
+from stiffly.view import FLAT, serve
+from stiffly.view.page.controls import Controls
+from stiffly.view.page.server import free_port
+from stiffly.view.settings import Settings
+
+BODY = "/lane-0/body-0"
+
+
+def opened(view):
+    return RawClient(view.url, close_timeout=0.2).until_loaded()
+
+
+def wait_for(client, look, what="it"):
+    """Read on, as a browser does, until it is so."""
+    return client.until(look, what, 60.0)
+
+
+def worker(view):
+    return view._page._worker
+
+
+def test_a_page_shows_the_body_where_the_simulation_has_it(capfd):
+    before = set(threading.enumerate())
+    with serve(little_cloth()) as view, opened(view) as client:
+        first = client.vertices[BODY]
+        wait_for(client, lambda: not np.array_equal(client.vertices[BODY], first), "a motion")
+        worker(view).pause()
+        wait_for(client, lambda: "paused" in client.clock(), "the pause")
+        place, now = view._page._figures.place, worker(view).latest.lanes[0].positions
+        expected = place.on_page(now)  # every particle of this cloth is on its surface
+        wait_for(client, lambda: np.allclose(client.vertices[BODY], expected, atol=1e-6), "rest")
+        port = view._page.server.port
+    assert free_port("127.0.0.1", port) == port
+    deadline = time.monotonic() + 10.0
+    while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left and capfd.readouterr() == ("", "")
+
+
+def test_controls_change_the_running_simulation():
+    with serve(little_cloth()) as view, opened(view) as client:
+        stage = worker(view).stage
+        client.turn("Gravity [m/s²]", 3.0)
+        wait_for(client, lambda: stage.settings.gravity == 3.0)
+        client.turn("Stiffness, 10^", 1.0)
+        wait_for(client, lambda: stage.settings.stiffness == pytest.approx(10.0))
+        client.turn("Step [ms]", 5.0)
+        wait_for(client, lambda: stage.settings.step == pytest.approx(0.005))
+        client.turn("Beside it (2)", "bdf1")
+        wait_for(client, lambda: stage.settings.integrators == ("realtime", "bdf1"))
+        wait_for(client, lambda: "/lane-1/body-0" in client.vertices, "the second body")
+        client.turn("Integrator", "verlet")
+        wait_for(client, lambda: stage.settings.integrators == ("verlet", "bdf1"))
+        assert stage.settings.gravity == 3.0 and worker(view).stage is stage
+        client.turn("Time", "Pause")
+        wait_for(client, lambda: not worker(view).playing)
+        serial = worker(view).latest.serial
+        client.turn("Time", "Step")
+        wait_for(client, lambda: worker(view).latest.serial > serial)
+        client.turn("Time", "Reset")
+        wait_for(client, lambda: worker(view).latest.t == 0.0)
+
+
+def test_what_cannot_be_is_refused_with_a_note_and_the_control_goes_back():
+    with serve(little_cloth()) as view, opened(view) as client:
+        stage = worker(view).stage
+        client.turn("Step [ms]", 1e-6)  # millions of steps in a frame
+        notes, back = [], []
+
+        def told():
+            for message in client.read():
+                if message["type"] == "NotificationShowMessage":
+                    notes.append(message["props"])
+                if message.get("updates") == {"value": 33.0}:
+                    back.append(message)
+            return notes and back
+
+        deadline = time.monotonic() + 60.0
+        while not told():
+            assert time.monotonic() < deadline
+        assert "steps in a frame" in notes[0]["body"] and stage.settings.step == 0.033
+
+
+def test_pulling_puts_energy_in_and_letting_go_ends_it():
+    with serve(little_cloth()) as view, opened(view) as client:
+        start = client.vertices[BODY][40] + view._page._figures.place.offsets[0]
+        client.pull("start", BODY, start, start)
+        wait_for(client, lambda: len(worker(view).latest.lanes[0].hand))
+        client.pull("update", BODY, start, start + np.array([0.0, 1.0, 0.0]))
+        wait_for(client, lambda: worker(view).latest.lanes[0].energies.get("hand", 0.0) > 0.0)
+        client.pull("end", BODY, start, start)
+        wait_for(client, lambda: not len(worker(view).latest.lanes[0].hand))
+
+
+def test_who_goes_away_in_the_middle_of_a_pull_lets_go():
+    with serve(little_cloth()) as view, opened(view) as watcher:
+        with opened(view) as client:
+            wait_for(watcher, lambda: len(view._page.clients) == 2)
+            view._page.clients.give(1)
+            start = client.vertices[BODY][40]
+            client.pull("start", BODY, start, start)
+            wait_for(watcher, lambda: len(worker(view).latest.lanes[0].hand))
+        wait_for(watcher, lambda: not len(worker(view).latest.lanes[0].hand))
+        wait_for(watcher, lambda: view._page.clients.drives(0))
+
+
+def test_another_scene_is_built_aside_and_takes_over():
+    with serve(little_cloth(), small=True) as view, opened(view) as client:
+        client.turn("Beside it (2)", "bdf1")
+        wait_for(client, lambda: len(worker(view).stage.lanes) == 2)
+        client.turn("Scene", "rope")
+        wait_for(client, lambda: worker(view).stage.scene.name == "rope", "the rope")
+        names = worker(view).stage.settings.integrators
+        assert names == (scenes.load("rope", small=True).integrator, "bdf1")
+        wait_for(client, lambda: len(client.vertices[BODY]) == 19 * 2 * 8, "its tubes")
+
+
+def test_a_scene_that_cannot_be_built_leaves_the_old_one_running(monkeypatch):
+    def failing(first):
+        def build(name, small, like):
+            raise InputError(f"{name} is too heavy today: take a smaller one")
+
+        return build
+
+    monkeypatch.setattr(stiffly.view, "_builder", failing)
+    with serve(little_cloth()) as view, opened(view) as client:
+        client.turn("Scene", "rope")
+        notes = []
+        deadline = time.monotonic() + 60.0
+        while not notes:
+            assert time.monotonic() < deadline
+            notes += [m for m in client.read() if m["type"] == "NotificationShowMessage"]
+        assert "too heavy today" in notes[0]["props"]["body"]
+        serial = worker(view).latest.serial
+        wait_for(client, lambda: worker(view).latest.serial > serial + 3)
+        assert worker(view).stage.scene.name == "cloth"
+        wait_for(client, lambda: view._page.controls.scene.value == "cloth")
+
+
+def test_saving_writes_to_the_folder_that_was_named(tmp_path):
+    with serve(little_cloth(), out=tmp_path / "kept") as view, opened(view) as client:
+        wait_for(client, lambda: worker(view).latest.serial > 5)
+        client.turn("Save", "Scene file")
+        file = tmp_path / "kept" / "cloth.toml"
+        wait_for(client, file.exists, "the scene file")
+        client.turn("Save", "Last seconds")
+        folder = tmp_path / "kept" / "cloth-realtime"
+        wait_for(client, (folder / "summary.json").exists, "the recording")
+    assert len(Recording(folder)) > 2 and Recording(folder).complete
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.parent == tmp_path) == ["kept"]
+
+
+# ------------------------------------------------------------------ recordings
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded") / "cloth"
+    scene = scenes.load("cloth", resolution=7, duration=1.32, integrator="bdf1")
+    simulate(scene, out=folder)
+    return folder
+
+
+def shown_frame(recording, client, view):
+    """Which frame the client sees."""
+    page = view._page._figures.place.on_page
+    seen = client.vertices[BODY]
+    fits = [np.allclose(page(np.asarray(x)), seen, atol=1e-6) for x in recording.positions]
+    return fits.index(True) if True in fits else None
+
+
+def test_a_recording_is_played_and_its_slider_leads_anywhere(recorded):
+    recording = Recording(recorded)
+    with serve(recording) as view, RawClient(view.url, close_timeout=0.2) as client:
+        wait_for(client, lambda: "Frame" in client.controls and BODY in client.vertices)
+        client.turn("Time", "Pause")
+        for frame in (30, 3, len(recording) - 1):
+            client.turn("Frame", frame)
+            wait_for(client, lambda n=frame: shown_frame(recording, client, view) == n, "a frame")
+        client.turn("Time", "To the start")
+        wait_for(client, lambda: shown_frame(recording, client, view) == 0)
+        client.turn("Time", "Play")
+        wait_for(client, lambda: (shown_frame(recording, client, view) or 0) > 5)
+
+
+def test_what_happens_to_the_file_is_said_on_the_page(recorded, tmp_path):
+    folder = shutil.copytree(recorded, tmp_path / "cut")
+    with serve(Recording(folder)) as view, RawClient(view.url, close_timeout=0.2) as client:
+        wait_for(client, lambda: "Frame" in client.controls and client.clock())
+        client.turn("Time", "Pause")
+        with open(folder / "recording.vtkhdf", "r+b") as file:
+            file.truncate(int(Recording(folder).positions.offset))
+        client.turn("Frame", 20)
+        wait_for(client, lambda: any("cut short" in t for t in client.texts.values()), "a word")
+
+
+# ------------------------------------------------------------------ what there is to choose
+
+
+def test_every_scene_of_the_list_has_a_body_in_space_and_the_others_have_none():
+    for name in scenes.NAMES:
+        small = scenes.entry(name).small
+        if name in FLAT:
+            assert scenes.load(name, small=True).x0.ndim == 1
+        elif name in ("rope", "molecule", "bacterium", "single-spring", "pylon"):
+            assert scenes.load(name, small=True).x0.ndim == 2 and small is not None
+
+
+class Handle(SimpleNamespace):
+    def on_update(self, callback):
+        self.callback = callback
+
+
+class ButtonGroup(SimpleNamespace):
+    def on_click(self, callback):
+        self.callback = callback
+
+
+class Gui:
+    def add_folder(self, _):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def add_button_group(self, label, options):
+        return ButtonGroup(label=label, options=options, value=options[0])
+
+    def add_dropdown(self, label, options, initial_value=None):
+        return Handle(label=label, options=options, value=initial_value or options[0])
+
+    def add_checkbox(self, label, value, **_):
+        return Handle(label=label, value=value, disabled=False)
+
+    def add_slider(self, label, low, high, step, value, **given):
+        return Handle(label=label, min=low, max=high, value=value, disabled=False)
+
+    def add_number(self, label, value, **given):
+        return Handle(label=label, value=value, disabled=False, min=given.get("min"),
+                      max=given.get("max"))  # fmt: skip
+
+
+def test_only_controls_that_mean_something_can_be_turned():
+    controls = Controls(Gui(), ["cloth"], NAMES, print, print, print)
+    scene = little_cloth()
+    for names in (("realtime",), ("bdf1",), ("projective", "stabilised")):
+        known = set(adjustable(scene)).union(*map(options, names))
+        settings = Settings(integrators=names, step=2e-5, gravity=100.0)
+        controls.adopt(settings, known, 1.0)
+        assert controls.tolerance.disabled == ("tolerance" not in known)
+        assert controls.iterations.disabled == ("iterations" not in known)
+        assert controls.budget.disabled  # no limit is set
+    assert controls.step.label == "Step [µs]" and controls.step.value == pytest.approx(20.0)
+    assert controls.gravity.value == controls.gravity.max  # the slider ends there
+    assert [handle.value for handle in controls.methods] == ["projective", "stabilised", "none"]
+    controls.adopt(Settings(("stabilised:bdf1",), 0.1), set(), 1.0)
+    assert controls.methods[0].value == "stabilised:bdf1"  # a name that is not in the list
