@@ -102,8 +102,8 @@ def main() -> None:
     side, vertices, frames = (31, 1600, 20) if quick else (101, 8000, 60)
     rows = cloth_rows(side, frames)
     rows += cloth_rows(side, frames, budget=0.015)
-    rows.append(coil_row("eti", vertices, min(frames, 30)))
-    rows.append(coil_row("exprb42", vertices, min(frames, 30)))
+    for method in ("eti", "exprb42"):
+        rows.append(coil_row(method, vertices, min(frames, 30)))
     for method, budget in (("exprb2", 0.02), ("exprb42", 0.025), ("ceti", 0.025)):
         rows.append(coil_row(method, vertices, frames, budget))
     header = ("body", "method", "", "median ms", "95 % ms", "CPU ms", "frames/s", "spent on", "")

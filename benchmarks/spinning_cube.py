@@ -21,6 +21,7 @@ import stiffly
 METHODS = (
     "stabilised",
     "realtime",
+    "realtime-midpoint",
     "stabilised:projective-midpoint",
     "stabilised:projective-energy-momentum",
     "energy-momentum",

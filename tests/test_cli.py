@@ -108,7 +108,7 @@ def test_lab_lists_and_runs(capfd, tmp_path):
 def test_run_records_and_says_what_to_do_next(capfd, here):
     code, out, err = stiffly(capfd, "run", *SMALL)
     assert code == 0
-    for words in ("realtime, end", "kinetic", "numerical error", "steps", "seconds"):
+    for words in ("realtime-midpoint, end", "kinetic", "numerical error", "steps", "seconds"):
         assert words in out
     assert "frame 11/11" in err and "energy error" in err  # the progress bar
     folder = here / "bar-run"

@@ -11,10 +11,9 @@ from stiffly.ledger import Balance, Ledger
 
 def booked(rows, kind=Balance):
     """The books after frames with these energies; and the growth at each."""
-    now = iter(rows)
-    books = kind(SimpleNamespace(energy=lambda state: next(now)))
-    state = State(0.0, np.zeros(1), np.zeros(1))
-    return books, [books.frame(state) for _ in rows]
+    books = kind(SimpleNamespace(energy=lambda state: rows[int(state.t)]))
+    at = [State(float(k), np.zeros(1), np.zeros(1)) for k in range(len(rows))]
+    return books, [books.frame(state) for state in at]
 
 
 def test_numerical_is_what_nothing_else_explains():

@@ -98,13 +98,13 @@ def run(
     options = {key: value for key, value in given.items() if value is not None}
     sets = inputs.pairs(assignments)
     from .. import terminal
-    from ..recording.folder import check, new_path
+    from ..recording.folder import check, file_name, new_path
 
     if out is not None:
         check(out, force)  # before the scene is built, which may take a while
     with terminal.notices() as said:
         asked = request(scene, small=small, given=sets, options=options)
-        folder = out or new_path(Path(), f"{asked.scene.name}-run")
+        folder = out or new_path(Path(), f"{file_name(asked.scene.name)}-run")
         from ..simulate import simulate
 
         def begin(progress: Any) -> Any:

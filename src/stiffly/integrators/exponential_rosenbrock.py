@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -128,6 +128,8 @@ class ExponentialRosenbrock:
         _check_nodes(self.nodes)
         check_settings(self.tol, self.method, also=("skew",))
         check_budget("exponential Rosenbrock", self.budget)
+
+    timed: ClassVar[bool] = True  # can have a budget
 
     @property
     def order(self) -> int:

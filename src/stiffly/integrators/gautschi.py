@@ -80,8 +80,8 @@ class GautschiMemory:
 @dataclass(frozen=True)
 class Gautschi:
     """linear: 'constant' (eti) or 'corotated' (ceti); form: 'one-step' or 'two-step';
-    filter: see `filters.FILTERS`; tol, method, budget: as in ExponentialRosenbrock; with a budget
-    the one-step form is that of rationed_gautschi.py."""
+    filter: see `filters.FILTERS`; tol, method, budget: as in ExponentialRosenbrock; ceti with a
+    budget has the form of rationed_gautschi.py."""
 
     linear: str = "constant"
     filter: str = "garcia-archilla"
@@ -106,8 +106,13 @@ class Gautschi:
                 f"filter {self.filter} has poles in one-step form: use form='two-step', "
                 "or the default filter garcia-archilla"
             )
-        if self.form == "two-step" and self.budget is not None:
-            raise InputError("a budget goes with form='one-step': leave one of them out")
+        if self.budget is not None and not self.timed:
+            raise InputError("a budget goes with ceti in form='one-step', or take exprb2")
+
+    @property
+    def timed(self) -> bool:
+        """Can have a budget: with a constant A and few vectors, bodies that turn would explode."""
+        return self.linear == "corotated" and self.form == "one-step"
 
     def start(self, system: System, state: State) -> GautschiMemory:
         if self.linear == "corotated":

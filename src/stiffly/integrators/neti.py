@@ -64,8 +64,13 @@ class Neti:
                 f"filter {self.filter} has poles in one-step form: use form='two-step', "
                 "or the default filter garcia-archilla"
             )
-        if self.form == "two-step" and self.budget is not None:
-            raise InputError("a budget goes with form='one-step': leave one of them out")
+        if self.budget is not None and not self.timed:
+            raise InputError("neti: a budget goes with form='one-step': leave one of them out")
+
+    @property
+    def timed(self) -> bool:
+        """Can have a budget."""
+        return self.form == "one-step"
 
     def start(self, system: System, state: State) -> None:
         return None

@@ -1,13 +1,14 @@
-"""eti, ceti and neti with a budget: one step in two small spaces of vectors (see rations.py).
+"""ceti and neti with a budget: one step in two small spaces of vectors (see rations.py).
 
     x+ = x + h c_1 v + h^2 c_2 a                                          (c at h^2 A)
     v+ = c_0 v + h c_1 a + h/2 psi_1 [a(x*) - a + A (x* - x)],   x* = x + phi (x+ - x)
 
-the form of neti.py for any A: constant (eti), turned with the body (ceti), or the tangent (neti).
-The first line happens in the space of v and a, where it conserves the linearised energy; x+ - x
-lies in it, and is filtered in it.  The bracket has a space of its own.  The form of gautschi.py
-would not do: it splits a, which is small, into two large parts, A y and g, which no small space can
-hold well enough for their difference.
+the form of neti.py, with the tangent or with a constant A that turns with the body (ceti).  The
+first line happens in the space of v and a, where it conserves the linearised energy; x+ - x lies in
+it, and is filtered in it.  The bracket has a space of its own.  The form of gautschi.py would not
+do: it splits a, which is small, into two large parts, A y and g, which no small space can hold well
+enough for their difference.  eti has no budget: without the filter of that form, bodies that turn
+away from their constant A explode.
 """
 
 from __future__ import annotations

@@ -70,8 +70,7 @@ class Stabilised:
     spin: bodies that nothing holds keep their angular momentum (spin.py), not so in the paper.
     Without `dissipate`, backward Euler with the solver of the base: Newton, or one local/global
     iteration.
-    budget: seconds that a step may take, where the base is solved by local/global iterations: they
-    get what the corrections of the steps before have left over.
+    budget: seconds that a step may take, where the base iterates (local/global): see wrapped.py.
     """
 
     base: Any = field(default_factory=Midpoint)
@@ -181,8 +180,6 @@ class _Correction:
             return self._finish(first, 0.0, notes)
         return self._finish(*self._raise(first, band), notes)
 
-    # ------------------------------------------------------------------ the three methods
-
     def _base(self, give_up: bool) -> Step | None:
         """None where the base cannot take this step at all."""
         base = self.timing.base(self.method.base)
@@ -244,8 +241,6 @@ class _Correction:
         else:
             best, share = self._blend(first, last, band)
         return best, -share
-
-    # ------------------------------------------------------------------ energies
 
     def _candidate(self, s: State, spin: bool = True) -> Candidate:
         self.evaluations += 1

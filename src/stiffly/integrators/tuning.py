@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from .stabilised import Stabilised
@@ -18,8 +18,7 @@ def offered(method: Any) -> frozenset[str]:
         return frozenset(["tolerance", *inner, *["budget"] * timed])
     if iterates(method):
         return frozenset(["iterations", "budget"])
-    timed = is_dataclass(method) and hasattr(method, "budget")
-    return frozenset(["budget"] * timed)
+    return frozenset(["budget"] * getattr(method, "timed", False))
 
 
 def configured(method: Any, **given: Any) -> Any:

@@ -13,8 +13,9 @@ shaking are not printed; chosen here:
     the waves out of the plane)
 
 Without any damping nothing ever leaves the cloth, and it crumples into trembling springs, with
-accurate small steps (Verlet) too; realtime then keeps the energy, but puts most of it into
-stretching.  A cloth of four times the stiffness is more than ten iterations can solve, and warns.
+accurate small steps (Verlet) too.  Kinetic energy in the sixth second, 31 x 31 particles: 15.6 J
+with Verlet, 15.7 J with realtime (11.5 J with realtime-midpoint); with the damping above 1.53, 1.52
+(0.81) J.  A cloth of four times the stiffness is more than ten iterations can solve, and warns.
 
 start='flat', shake=0 is Fig. 1, where energy-lagrange gets stuck: at 11 x 11 particles and 1e4 N/m
 it keeps the energy exactly, but after a second only trembles, while the others swing through.

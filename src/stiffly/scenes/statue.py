@@ -109,7 +109,7 @@ def statue(
         np.zeros_like(x0),
         step=2e-3,
         duration=4.0,
-        integrator="realtime",
+        integrator="realtime-midpoint",
         mesh=sheet,
         colliders=(turning, ground),
         note=note,
