@@ -1,13 +1,13 @@
 # make demo    sets everything up, simulates a stiff body two ways: ledgers, plots, a film
 # make test    sets everything up, runs the tests
-# make test-slow   the long tests
+# make test-slow   the long tests; STIFFLY_MINUTES=10 lets the live page run for so long
 # make check   lint and types
 # make bench   every benchmark (minutes; close other programs first)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# one BLAS thread per process: the tests run side by side
+# one BLAS thread per process: the tests run side by side (those of the live page in one process)
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .PHONY: demo test test-slow check bench clean
@@ -16,10 +16,10 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
 
 test: $(VENV)/.installed-test
-	$(QUIET) $(BIN)/python -m pytest -n auto -m "not slow"
+	$(QUIET) $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
 test-slow: $(VENV)/.installed-test
-	$(QUIET) $(BIN)/python -m pytest -n auto -m slow
+	$(QUIET) $(BIN)/python -m pytest -n auto --dist loadgroup -m slow
 
 check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images
@@ -27,7 +27,7 @@ check: $(VENV)/.installed-check
 	$(BIN)/pyright
 
 bench: $(VENV)/.installed-bench
-	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global spinning_cube cactus rope realtime contact folded_cloth recording; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global spinning_cube cactus rope realtime contact folded_cloth recording live live_page; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

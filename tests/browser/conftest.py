@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from pytest import FixtureRequest as Request
+from served import ARTEFACTS, Served
 
 HERE = Path(__file__).parent
-ARTEFACTS = HERE / "artefacts"  # the last picture of every test
 Visit = Callable[[str], Any]
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (  # nothing goes out, nothing is asked
@@ -140,7 +140,12 @@ def jelly_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def jelly(jelly_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The jelly on a page that all tests of a module use, one after the other."""
-    from served import Served
-
     with Served(str(jelly_file), folder=tmp_path_factory.mktemp("jelly")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def swing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A bar that bounces for ever: time and energies change all the while."""
+    with Served("bar", "--small", folder=tmp_path_factory.mktemp("swing")) as served:
         yield served

@@ -131,20 +131,13 @@ class RawClient:
         )
 
     def pull(self, phase: str, node: str, start: Any, end: Any) -> None:
-        self.socket.send(
-            encoded(
-                "SceneNodeDragMessage",
-                phase=phase,
-                name=node,
-                instance_index=None,
-                start_position=list(map(float, start)),
-                start_screen_pos=(0.5, 0.5),
-                end_position=list(map(float, end)),
-                end_screen_pos=(0.5, 0.5),
-                button="left",
-                modifier=None,
-            )  # fmt: skip
-        )
+        message = encoded(
+            "SceneNodeDragMessage", phase=phase, name=node, instance_index=None,
+            start_position=list(map(float, start)), start_screen_pos=(0.5, 0.5),
+            end_position=list(map(float, end)), end_screen_pos=(0.5, 0.5), button="left",
+            modifier=None,
+        )  # fmt: skip
+        self.socket.send(message)
 
     def close(self) -> None:
         self.socket.close()
@@ -154,3 +147,12 @@ class RawClient:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def goes_on(url: str) -> float:
+    """Wait until a newcomer has seen the time go on by five frames; the time then [s]."""
+    with RawClient(url) as client:
+        client.until_loaded()
+        begin = client.seconds()
+        client.until(lambda: client.seconds() > begin + 0.15, "time to go on")
+        return client.seconds()

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+ARTEFACTS = Path(__file__).parent / "artefacts"  # what a test saw last; nobody else gets it
 PATIENCE = 120.0  # seconds: two busy cores that draw in software are slow, not wrong
 Found = TypeVar("Found")
 
 
-def wait_for(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Found:
+def wait_for(look: Callable[[], Found | None], what: str, seconds: float = PATIENCE) -> Found:
     """The first answer of `look` that is true; AssertionError when there is none in time."""
     deadline = time.monotonic() + seconds
     while True:

@@ -1,4 +1,4 @@
-"""The page as its user has it: reads what is written there, looks at the picture, uses the mouse."""
+"""The page as its user has it: what is written there, the picture, the mouse."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ PREFIXES = {p: 10.0 ** (3 * i) for i, p in enumerate("fpnµm", -5)} | {"": 1.0}
 PREFIXES |= {p: 10.0 ** (3 * i) for i, p in enumerate("kMGT", 1)}
 BLUE = 25  # how much bluer than red a pixel of the first body is, in any light
 WINDOW = {"width": 1000, "height": 320}  # pixels; the panels take 680 of the width
+STILL = 500.0  # milliseconds, in which a page that runs brings its words up to date twice
 DIFFERS = 30  # of 255, in a colour: beyond what smoothing of edges does
 
 
@@ -124,8 +125,14 @@ class SitePage:
         self.page.get_by_role("button", name=button, exact=True).click(force=True)
 
     def pause(self) -> None:
+        """Until nothing changes any more: a frame that is being computed still comes."""
         self.press("Pause")
-        wait_for(lambda: "paused" in self.clock(), "the pause")
+        wait_for(lambda: "paused" in self.clock() and self._is_still(), "the pause")
+
+    def _is_still(self) -> bool:
+        before = self.clock(), self.text_of_ledger()
+        self.page.wait_for_timeout(STILL)
+        return before == (self.clock(), self.text_of_ledger())
 
     def play(self) -> None:
         self.press("Play")
