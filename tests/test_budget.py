@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from systems import chain, rope
 
-from stiffly import InputError, integrators, scenes, simulate
+from stiffly import InputError, StiffWarning, integrators, scenes, simulate
 from stiffly.bodies import Gravity, Rayleigh, SecondOrder, Springs, System
 from stiffly.integrators import Bdf1, LocalGlobal, integrator, options
 from stiffly.integrators.rations import FIRST, Ration, smoother
@@ -170,6 +171,19 @@ def test_a_stabilised_step_keeps_to_its_budget(name, budget):
     assert np.median(spent) <= budget
     assert spent.max() <= budget + 2.0 + 4 * 0.5
     assert min(note["iterations"] for note in notes) >= 1
+
+
+@pytest.mark.parametrize("looks", [3, 8, 12])
+@pytest.mark.parametrize("name", ["realtime", "realtime-midpoint"])
+def test_however_little_time_there_is_no_energy_is_invented(name, looks):
+    """A heap of contacts; the time is up after so many looks at the clock.  Allowed are the 1 % of
+    tolerance and as much again."""
+    scene = scenes.load("hippo", small=True, step=0.01, duration=1.5)
+    method = replace(integrator(name), budget=1.0, clock=Ticking(1.0 / looks))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StiffWarning)  # steps are not solved well: that is the price
+        energy = simulate(scene, integrator=method).energy
+    assert energy.numerical.max() <= 0.02 * energy.exchanged
 
 
 def test_more_time_is_spent_on_more_iterations():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from ..errors import InputError
 from ..kernels import cpu
 from ..kernels.cpu import CONVEX, SECANT
 from .checks import as_array, as_numbers, per_element, with_scaled
-from .detours import with_detours
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -156,7 +154,6 @@ class PreparedSprings:
         neighbour = np.concatenate([edges[:, 1], edges[:, 0]])
         order = np.lexsort((neighbour, owner))
         self._spring = order % max(len(edges), 1)
-        self._count = pattern.count
         start = np.searchsorted(owner[order], np.arange(pattern.count + 1)).astype(np.uint32)
         neighbour = neighbour[order]
         self._half = (
@@ -205,15 +202,11 @@ class PreparedSprings:
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """k on each spring: K <= L (x) I_3 at any strain s for the linear law, whose stiffness is
         k along a spring and less across; for the cubic law near rest only, since it has
-        k (1 + 3 s^2) along (1.75 k at 50 % strain).  Weak springs are led over strong ones."""
-        edges, k = self._detoured
-        i, j = edges.T
+        k (1 + 3 s^2) along (1.75 k at 50 % strain)."""
+        i, j = self.edges.T
+        k = self._stiffness
         rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
         return rows, columns, np.concatenate([k, k, -k, -k])
-
-    @cached_property
-    def _detoured(self) -> tuple[np.ndarray, Array]:
-        return with_detours(self.edges, self._stiffness, self._count)
 
 
 class YieldingSprings(PreparedSprings):

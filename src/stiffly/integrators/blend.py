@@ -30,11 +30,8 @@ def search(
     first: Candidate,
     last: Candidate,
     band: float,
-    more: Callable[[], bool] = lambda: True,
 ) -> tuple[Candidate, float]:
     """A share in (0, 1] whose error is at most `band`; errors at the two ends differ in sign.
-
-    more: asked before every further try; where the answer is no, the best so far is taken.
 
     Where the paper bisects, this puts a parabola through the last three points: one to three
     energies instead of seven.  Bisection takes over where the bracket does not shrink by half.
@@ -56,8 +53,7 @@ def search(
         guess = _parabola_root(points, low, high)
         stuck = high - low > 0.5 * width
         share = 0.5 * (low + high) if guess is None or stuck else guess
-        # nothing lies between them in double precision, or the time is up
-        if not (low < share < high and more()):
+        if not low < share < high:  # nothing lies between them in double precision
             break
         middle = at(share)
     return min(((good, low), (bad, high)), key=lambda end: abs(end[0].error))

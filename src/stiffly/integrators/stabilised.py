@@ -203,7 +203,7 @@ class _Correction:
         return taken
 
     def _backward(self, guess: State | None) -> Candidate:
-        dissipate, memory = self.timing.correction(self.method.dissipate), self.memory.dissipate
+        dissipate, memory = self.method.dissipate, self.memory.dissipate
         extra = {"guess": guess} if isinstance(dissipate, Bdf1) else {}
         taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
         self.work += taken.work
@@ -217,7 +217,7 @@ class _Correction:
         near = first.error * self.method.tolerance <= band
         last = self._backward(first.state if near else None)
         for _ in range(self.method.passes - 1):
-            if last.error <= band or not self.timing.more():
+            if last.error <= band:
                 break
             last = self._backward(last.state)
         if last.error > band and last.state is not self.lowest:  # the spin has to wait
@@ -273,7 +273,7 @@ class _Correction:
             x = (1.0 - share) * a.x + share * b.x
             return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v), spin)
 
-        return search(at, first, last, band, self.timing.more)
+        return search(at, first, last, band)
 
     def _finish(self, best: Candidate, alpha: float, notes: dict[str, Any]) -> Step:
         lowest = {

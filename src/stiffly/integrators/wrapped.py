@@ -16,7 +16,7 @@ LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterward
 LEAST = 1e-9  # [s]: no time at all, which is enough for one iteration
 UNKNOWN = 1.0 / 3.0  # share of a budget kept for corrections before any has been timed
 FORGET = 0.9  # of what was kept in the step before is kept in any case: corrections come and go
-MOST = 0.5  # share of a budget that is ever kept: one slow step must not starve the base
+MOST = 0.75  # share of a budget that is ever kept: one slow step must not starve the base
 
 
 def iterates(method: Any) -> bool:
@@ -35,7 +35,9 @@ def backward_euler(base: Integrator) -> Bdf1:
 
 class Timing:
     """How a stabiliser divides its time: what corrections have needed is kept for them, the base
-    has the rest.  Without a budget (seconds = None) nothing is limited and no clock looked at."""
+    has the rest.  Only the base is ever cut short: starved corrections let the energy grow, and with
+    it what they have to correct.  Without a budget (seconds = None) nothing is limited and no clock
+    looked at."""
 
     def __init__(self, seconds: float | None, clock: Clock, reserve: float | None) -> None:
         """reserve [s]: of the step before; None: not yet known."""
@@ -52,13 +54,6 @@ class Timing:
         before, self._after = self._after, self._pace.left()
         self._late = max(before - self._after - max(self._given, 0.0), 0.0)
         self._pace.once()
-
-    def correction(self, method: Any) -> Any:
-        """Half of the time left: energies and blends come after it."""
-        return self._limited(method, 0.5 * self._pace.left())
-
-    def more(self) -> bool:
-        return self._pace.more()
 
     def reserve(self) -> float | None:
         """For the next step: what came after the base this time, or nearly as much as before."""

@@ -12,8 +12,10 @@ triangles; cloth touches statue and itself.  Not printed, chosen here:
 
 A creature with two legs, of 20,000 vertices, stands in for the scan.  Cloth of 14 x 14, 20 x 20
 and 50 x 50 particles never cut through itself (50 x 50: 1 s).  At full size it is the damping that
-keeps it whole: without, particles crumpled between statue and ground tremble at up to 50 m/s, and the
-cloth cuts through itself at 0.4 to 0.6 s with steps of 1 ms and at 1.6 s with 0.5 ms.  FULL_RUN
+keeps it whole: without, particles crumpled between statue and ground tremble at up to 50 m/s, and
+the cloth cuts through itself at 0.4 to 0.6 s with steps of 1 ms and at 1.6 s with 0.5 ms.  With it,
+201 frames of the whole 4 s show no cut and no particle inside the statue, nothing is faster than
+3.6 m/s, and 2.2 % of the energy exchanged is numerical error.
 """
 
 from __future__ import annotations

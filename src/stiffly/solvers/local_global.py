@@ -19,7 +19,8 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
   kept from one solve to the next.
 - L may change with the point (something touches): whenever it has, A is factorised anew before
   the next update, also the last one.
-- `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1.
+- `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1,
+  and A is made sparser where that costs little (detours.py).
 - The last update is not evaluated, unless something went wrong before: n iterations take n forces.
   The residual reported is that of the last point whose force was evaluated, one iteration earlier.
 - With a budget it also ends when the time left is shorter than the last iteration was.  At least
@@ -35,6 +36,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..contracts import Array, Work
 from ..errors import InputError, NotConverged
+from .detours import sparser
 from .equation import Equation, dot, norm, same_weights
 from .failures import FactorisationError
 from .linear import Factor, factorise
@@ -148,12 +150,15 @@ class LocalGlobal:
         )
 
 
-def factorised(equation: Equation) -> Global:
+def factorised(equation: Equation, accelerate: bool = False) -> Global:
+    """accelerate: the iteration corrects A by itself, so that a sparser one serves as well."""
     weights, version = equation.weights, equation.global_version
     matrix = equation.global_matrix()
     rows = matrix.shape[0]
     # the Laplacian of a body is definite by construction; a user's own matrix has to prove it
     own = rows == equation.origin.size
+    if accelerate and not own:
+        matrix = sparser(matrix)
     try:
         factor = factorise(matrix, cautious=own)
     except FactorisationError as failure:
@@ -196,7 +201,8 @@ class _Run:
     def _used(self) -> Global:
         """A as it has to be after the last evaluation."""
         if self._kept is None or self._stale():
-            self._kept, self.step = factorised(self.equation), 1.0
+            accelerate = self._secants is not None
+            self._kept, self.step = factorised(self.equation, accelerate), 1.0
             self.factorizations += 1
             self._pace.once()
             self._forget()
