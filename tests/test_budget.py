@@ -181,7 +181,7 @@ def test_however_little_time_there_is_no_energy_is_invented(name, looks):
     scene = scenes.load("hippo", small=True, step=0.01, duration=1.5)
     method = replace(integrator(name), budget=1.0, clock=Ticking(1.0 / looks))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StiffWarning)  # steps are not solved well: that is the price
+        warnings.simplefilter("ignore", StiffWarning)  # little time, poor solves
         energy = simulate(scene, integrator=method).energy
     assert energy.numerical.max() <= 0.02 * energy.exchanged
 

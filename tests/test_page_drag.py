@@ -38,7 +38,8 @@ class Hand:
 class Pull:
     def __init__(self, driver=1):
         self.hand, self.node, self.refused = Hand(), Node(), []
-        self.drag = Drag(lambda client: client == driver, self.refused.append, self.hand)
+        self.driver = driver
+        self.drag = Drag(lambda client: client == self.driver, self.refused.append, self.hand)
         self.drag.listen(self.node, 1, PLACE, lambda lane: X.astype(np.float32))
 
     def event(self, phase, start, end, client=1):
@@ -75,10 +76,19 @@ def test_another_browser_cannot_end_a_pull_and_who_leaves_lets_go():
     pull, start = Pull(), on_page([0.0, 0.0, 0.0])
     pull.event("start", start, start)
     pull.event("end", start, start, client=2)
-    pull.drag.leaves(2)
+    pull.drag.lets_go(2)
     assert pull.hand.orders == [("grab", 0)]
-    pull.drag.leaves(1)
-    pull.drag.leaves(1)
+    pull.drag.lets_go(1)
+    pull.drag.lets_go(1)
+    assert pull.hand.orders == [("grab", 0), ("drop",)]
+
+
+def test_who_has_lost_the_wheel_pulls_no_longer():
+    pull, start = Pull(), on_page([0.0, 0.0, 0.0])
+    pull.event("start", start, start)
+    pull.driver = 2
+    for phase in ("update", "update", "end"):
+        pull.event(phase, start, on_page([0.0, 0.0, 1.0]))
     assert pull.hand.orders == [("grab", 0), ("drop",)]
 
 

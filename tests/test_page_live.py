@@ -121,6 +121,18 @@ def test_who_goes_away_in_the_middle_of_a_pull_lets_go():
         wait_for(watcher, lambda: view._page.clients.drives(0))
 
 
+def test_who_loses_the_wheel_lets_go():
+    with serve(little_cloth()) as view, opened(view) as first, opened(view) as second:
+        wait_for(first, lambda: len(view._page.clients) == 2)
+        start = first.vertices[BODY][40]
+        first.pull("start", BODY, start, start)
+        wait_for(first, lambda: len(worker(view).latest.lanes[0].hand))
+        wait_for(second, lambda: "Take the wheel" in second.controls)
+        second.turn("Take the wheel", True)
+        wait_for(second, lambda: not len(worker(view).latest.lanes[0].hand))
+        assert view._page.clients.drives(1)
+
+
 def test_another_scene_is_built_aside_and_takes_over():
     with serve(little_cloth(), small=True) as view, opened(view) as client:
         client.turn("Beside it (2)", "bdf1")

@@ -157,3 +157,15 @@ def test_a_growing_recording_that_goes_away_is_told_of(tmp_path, monkeypatch, cl
     assert not playback.look_again() and "cannot be read any more" in playback.trouble
     assert playback.snapshot(5) is not None  # what is open stays readable
     playback.close()
+
+
+def test_a_recording_that_cannot_be_played_leaves_no_file_open(folder, monkeypatch):
+    opened = []
+    real = os.open
+    monkeypatch.setattr(module.os, "open", lambda *a, **k: opened.append(a) or real(*a, **k))
+    monkeypatch.setattr(module, "motion", lambda recording: 1 / 0)
+    recording = Recording(folder)
+    opened.clear()
+    with pytest.raises(ZeroDivisionError):
+        Playback(recording)
+    assert opened == []

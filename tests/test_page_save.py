@@ -12,7 +12,7 @@ from stiffly.bodies import Gravity
 from stiffly.errors import InputError
 from stiffly.recording.folder import new_path
 from stiffly.scenes.files import read
-from stiffly.view.page.save import as_png, scene_text
+from stiffly.view.page.save import as_png, scene_text, written
 from stiffly.view.settings import Settings
 from stiffly.view.stage import Stage
 
@@ -55,6 +55,16 @@ def test_the_scene_file_gives_the_simulation_as_it_was_set(tmp_path):
     assert elastic(again, stretched) == pytest.approx(2.5 * soft, rel=1e-9)
 
 
+def test_the_budget_of_a_scene_file_is_one_of_steps(tmp_path):
+    """12 ms for a frame of three steps in two lanes: 2 ms each."""
+    stage = Stage(little_cloth())
+    stage.change(step=0.011, integrators=("realtime", "projective"), budget=0.012)
+    file = tmp_path / "mine.toml"
+    file.write_text(scene_text(stage.recent()))
+    assert tomllib.loads(file.read_text())["method"]["budget"] == pytest.approx(0.002)
+    assert Settings.of(read(file)).options["budget"] == pytest.approx(0.002)
+
+
 def elastic(scene, x):
     system, state = scene.system.bind(scene.x0)
     return system.energy(replace(state, x=x[system.free].ravel()))["elastic"]
@@ -85,6 +95,25 @@ def test_the_last_seconds_are_a_recording_of_each_lane(tmp_path):
         recording = Recording(folder)
         np.testing.assert_array_equal(recording.positions[-1], last.lanes[lane].positions)
         assert recording.name == "cloth"
+        said = tomllib.loads((folder / "scene.toml").read_text())
+        assert said["integrator"] == name  # so that it can be run again
+
+
+def test_a_lane_that_has_not_moved_is_left_out_and_the_others_are_written(tmp_path):
+    stage = Stage(little_cloth())
+    for _ in range(5):
+        stage.advance()
+    stage.change(integrators=("bdf1", "realtime"))  # the first one is new
+    title, text = written(stage.recent(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["cloth-realtime"]
+    assert title == "0.165 s recorded" and str(tmp_path / "cloth-realtime") in text  # 5 x 33 ms
+    assert "not bdf1" in text
+
+
+def test_where_no_lane_has_moved_nothing_is_written(tmp_path):
+    with pytest.raises(InputError, match="nothing to record"):
+        written(Stage(little_cloth()).recent(), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pictures_stand_on_white():

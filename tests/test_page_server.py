@@ -84,3 +84,21 @@ def test_without_viser_a_line_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(InputError, match=r"pip install 'stiffly\[view\]'"):
         library()
+
+
+def test_a_page_that_cannot_be_made_leaves_nothing_behind(monkeypatch):
+    from live_scenes import little_cloth
+
+    from stiffly.view import serve
+    from stiffly.view.page import live
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("no controls today")
+
+    before = set(threading.enumerate())
+    port = free_port(HERE, None)
+    monkeypatch.setattr(live, "Controls", broken)
+    with pytest.raises(ZeroDivisionError):
+        serve(little_cloth(), port=port)
+    assert free_port(HERE, port) == port
+    assert [t.name for t in set(threading.enumerate()) - before if t.name == "stiffly-view"] == []

@@ -6,6 +6,7 @@ import pytest
 from live_scenes import drifting, little_cloth
 
 from stiffly import InputError, scenes
+from stiffly.view.page.controls import DECADES
 from stiffly.view.settings import Settings
 
 PLAIN = Settings(integrators=("realtime",), step=0.01)
@@ -60,6 +61,8 @@ def test_the_budget_of_a_scene_is_one_of_steps():
         ({"step": "0.1"}, "step = 0.1"),
         ({"step": None}, "step = None"),
         ({"step": 1e-9}, "more than 100,000 steps"),
+        ({"step": 1e30}, "stays for more than an hour"),
+        ({"speed": 1e-6}, "stays for more than an hour"),
         ({"speed": float("inf")}, "speed = inf"),
         ({"stiffness": 0.0}, "stiffness = 0"),
         ({"damping": -1e-3}, "damping = -0.001"),
@@ -70,6 +73,8 @@ def test_the_budget_of_a_scene_is_one_of_steps():
         ({"iterations": "many"}, "iterations = many"),
         ({"iterations": None}, "iterations = None"),
         ({"budget": 0.0}, "budget = 0"),
+        ({"budget": 1e-7}, "1e-06 or more"),
+        ({"budget": 2e3}, "at most 1000"),
         ({"budget": [1]}, "budget = [1]"),
     ],
 )
@@ -77,3 +82,13 @@ def test_nonsense_is_refused_in_one_line(wrong, said):
     with pytest.raises(InputError) as refused:
         replace(PLAIN, **wrong)
     assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", scenes.NAMES)
+def test_the_whole_range_of_the_speed_control_is_allowed(name):
+    """Down to a thousandth of what the scene itself asks for."""
+    scene = scenes.load(name, small=True)
+    if scene.x0.ndim == 2:
+        own = Settings.of(scene)
+        for power in DECADES["speed"]:
+            assert replace(own, speed=own.speed * 10.0**power).steps >= 1

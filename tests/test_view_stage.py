@@ -183,6 +183,14 @@ def test_a_lane_that_fails_says_why_and_the_others_go_on():
     assert np.array_equal(stage.advance().lanes[0].positions, broken.positions)  # it stands still
 
 
+def test_a_lane_that_fails_at_once_is_shown_under_its_own_name():
+    stage = staged(little_cloth(), "midpoint")
+    frames(stage, 1)
+    stage.change(integrators=("forward-euler",), step=1.0)
+    broken = stage.advance().lanes[0]
+    assert broken.failure is not None and broken.name == "forward-euler"
+
+
 def test_another_method_restarts_a_lane_from_its_last_sound_state():
     stage = staged(pendulum(stiffness=1e5, step=0.033), "verlet", "energy-momentum")
     seen = frames(stage, 30)[-1]

@@ -59,10 +59,9 @@ class RawClient:
     """
 
     def __init__(self, url: str, *, greet: bool = True, **options: Any) -> None:
-        options = {"subprotocols": [PROTOCOL], "max_queue": None, "close_timeout": 1.0, **options}
-        self.socket: ClientConnection = connect(
-            url.replace("http", "ws", 1), compression=None, max_size=None, **options
-        )
+        usual = {"subprotocols": [PROTOCOL], "max_queue": None, "close_timeout": 1.0}
+        usual |= {"ping_interval": None, "compression": None, "max_size": None}
+        self.socket: ClientConnection = connect(url.replace("http", "ws", 1), **(usual | options))
         self.controls: dict[str, str] = {}
         self.values: dict[str, Any] = {}
         self.texts: dict[str, str] = {}
@@ -110,6 +109,12 @@ class RawClient:
         self.until(
             lambda: "Integrator" in self.controls and self.clock() and self.vertices, "the page"
         )
+        return self
+
+    def until_driving(self) -> RawClient:
+        """The one before us may still be on its way out."""
+        self.until_loaded()
+        self.until(lambda: "You drive." in "".join(self.texts.values()), "the wheel")
         return self
 
     def clock(self) -> str | None:

@@ -19,7 +19,7 @@ WATCHED = 5.0  # seconds
 
 def test_a_watcher_cannot_drive(swing):
     with RawClient(swing.url) as driver, RawClient(swing.url) as watcher:
-        driver.until_loaded()
+        driver.until_driving()
         watcher.until_loaded()
         watcher.turn("Time", "Pause")
         watcher.until(lambda: "Another browser drives" in watcher.notes, "a note")
@@ -83,7 +83,7 @@ def _is_open(client: RawClient) -> bool:
 
 def test_one_who_pulls_and_vanishes_lets_go(swing):
     with RawClient(swing.url) as client:
-        client.until_loaded()
+        client.until_driving()
         start = client.vertices[BODY].mean(axis=0)
         client.pull("start", BODY, start, start)
         client.pull("update", BODY, start, start + 1.0)

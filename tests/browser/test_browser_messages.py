@@ -38,7 +38,7 @@ def test_nonsense_costs_its_sender_the_connection_at_most(swing, name):
 )
 def test_a_pull_that_cannot_be_leaves_the_body_whole(swing, fields):
     with RawClient(swing.url) as client:
-        client.until_loaded()
+        client.until_driving()
         client.socket.send(pull())
         client.socket.send(pull(**fields))
         begin = client.seconds()
@@ -66,7 +66,7 @@ def test_a_pull_that_cannot_be_leaves_the_body_whole(swing, fields):
 )
 def test_a_value_that_cannot_be_is_sent_back(swing, label, value):
     with RawClient(swing.url) as client:
-        client.until_loaded()
+        client.until_driving()
         good = client.value(label)
         client.values.clear()
         client.turn(label, value)
@@ -79,14 +79,14 @@ def test_a_value_that_cannot_be_is_sent_back(swing, label, value):
 @pytest.mark.parametrize("attribute", ["props", "removed", "update_cb", "disabled", "label"])
 def test_nothing_but_values_can_be_set(swing, attribute):
     with RawClient(swing.url) as client:
-        client.until_loaded()
+        client.until_driving()
         uuid = client.controls["Iterations"]
         client.values.clear()
         changes = {attribute: ["boom"]}
         client.socket.send(encoded("GuiUpdateMessage", uuid=uuid, updates=changes))
         client.until(lambda: uuid in client.values, "the value that holds")
     with RawClient(swing.url) as later:
-        later.until_loaded()
+        later.until_driving()
         wanted = 11 if later.value("Iterations") != 11 else 12
         later.turn("Iterations", wanted)  # it is still a control, for whoever comes next
         with RawClient(swing.url) as watcher:

@@ -1,8 +1,9 @@
 """A page that runs for minutes while clients of every kind come and go.
 
-STIFFLY_MINUTES sets how long, 1 by default.  Memory is judged after the first quarter, in which
-caches fill: the median of the last quarter may be larger than that of the second by GROWTH, which
-is a fifth of what one frame left behind per second and client would take in ten minutes.
+STIFFLY_MINUTES sets how long, 1 by default, after WARM seconds of the same in which caches and the
+allocator's pools fill.  Memory is judged by medians: that of the last quarter may be larger than
+that of the first by GROWTH.  One frame kept per second and client would take 25 MB in
+ten minutes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from site_page import SitePage
 from websockets.exceptions import WebSocketException
 
 SECONDS = 60.0 * float(os.environ.get("STIFFLY_MINUTES", "1"))
-GROWTH = 15e3  # kB
+WARM = 45.0
+GROWTH = 10e3  # kB
+KEPT = 50  # messages that newcomers get later and not at first: controls that were turned, the hand
 GONE = (WebSocketException, OSError, TimeoutError, AssertionError)  # what a client may meet
 SMALL = [message for message in NONSENSE.values() if len(message) < 1_000_000]
 
@@ -155,15 +158,16 @@ def test_for_minutes_memory_and_threads_stay_and_time_goes_on(chromium, tmp_path
         wait_for(lambda: watch.rows, "the first reading")
         before = replayed(served.url)
         crowd = Crowd(served.url)
-        browse(chromium, served.url, SECONDS)
+        browse(chromium, served.url, WARM + SECONDS)
         crowd.leave()
         after = replayed(served.url)
         rows = watch.end()
-        quarter = len(rows) // 4
-        memory, threads, simulated = ([row[i] for row in rows] for i in (1, 2, 3))
-        assert crowd.visits > SECONDS / 5.0  # the parts were played
-        assert median(memory[-quarter:]) - median(memory[quarter : 2 * quarter]) < GROWTH
-        assert threads[-1] <= max(threads[:quarter])
-        assert after <= 1.2 * before
-        ten = [simulated[i + 10] - simulated[i] for i in range(len(simulated) - 10)]
-        assert min(ten) > 0.0  # it never stood still for ten seconds
+    assert crowd.visits > SECONDS / 5.0  # the parts were played
+    rows = [row for row in rows if row[0] > WARM]
+    quarter = len(rows) // 4
+    memory, threads, simulated = ([row[i] for row in rows] for i in (1, 2, 3))
+    assert median(memory[-quarter:]) - median(memory[:quarter]) < GROWTH
+    assert threads[-1] <= max(threads[:quarter])
+    assert after <= before + KEPT
+    tens = zip(simulated, simulated[10:], strict=False)
+    assert all(later > sooner for sooner, later in tens)  # it never stood still for ten seconds

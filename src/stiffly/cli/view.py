@@ -16,7 +16,6 @@ from .folders import check_folder, open_run
 from .request import request
 from .run import Set, Small, Step
 
-MOST_LANES = 3
 What = Annotated[
     str,
     typer.Argument(metavar="SCENE|DIR", help="A scene to simulate, or the folder of a run."),
@@ -58,9 +57,11 @@ def view(
 
     For example: stiffly view cloth --small --integrator realtime --integrator bdf1
     """
+    if not what:
+        raise InputError("SCENE|DIR is empty: name a scene, such as cloth, or the folder of a run")
     names = _methods(integrators)
-    for option, value in (("--step", step), ("--budget", budget)):
-        inputs.check_positive(option, value, "10")
+    inputs.check_positive("--step", step, "0.01")
+    _check_budget(budget)
     check_folder(out)
     from .. import terminal
     from ..view.page.server import check_address, library
@@ -89,12 +90,24 @@ def _shown(what: str, given: dict[str, Any]) -> tuple[Any, Any]:
 
 def _methods(given: list[str] | None) -> tuple[str, ...]:
     from ..integrators import integrator
+    from ..view.settings import MOST_LANES
 
     if given and len(given) > MOST_LANES:
         raise InputError(f"{len(given)} integrators are too many to see: give at most {MOST_LANES}")
     for name in given or ():
         integrator(name)
     return tuple(given or ())
+
+
+def _check_budget(milliseconds: float | None) -> None:
+    from ..view.settings import BUDGETS
+
+    inputs.check_positive("--budget", milliseconds, "20")
+    least, most = (1e3 * limit for limit in BUDGETS)
+    if milliseconds is not None and not least <= milliseconds <= most:
+        raise InputError(
+            f"--budget {milliseconds:g}: give {least:g} to {most:g} milliseconds, such as 20"
+        )
 
 
 def _recording(folder: Path, given: dict[str, Any]) -> Any:

@@ -10,12 +10,15 @@ with serve(stiffly.scenes.load("cloth", small=True)) as view:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..recording.recording import Recording
     from ..scenes import Scene
+    from .page.server import Server
     from .settings import Settings
 
 HOST = "127.0.0.1"  # nobody but this machine
@@ -77,16 +80,23 @@ def serve(
 
 def _played(recording: Recording, host: str, port: int | None) -> View:
     from .page.play import PlayPage
-    from .page.server import Server
     from .playback import Playback
 
     playback = Playback(recording)
-    try:
-        page = PlayPage(Server(host, port), host, playback)
-    except BaseException:
-        playback.close()
-        raise
-    page.start()
+    return _opened(playback, host, port, lambda server: PlayPage(server, host, playback))
+
+
+def _opened(content: Any, host: str, port: int | None, page_on: Callable[[Server], Any]) -> View:
+    """page_on(server) started, or nothing left open."""
+    from .page.server import Server
+
+    with ExitStack() as cleanup:
+        cleanup.callback(content.close)
+        server = Server(host, port)
+        cleanup.callback(server.close)
+        page = page_on(server)
+        page.start()
+        cleanup.pop_all()
     return View(page)
 
 
@@ -95,23 +105,18 @@ def _running(
 ) -> View:
     from ..scenes import NAMES
     from .page.live import LivePage
-    from .page.server import Server, library
+    from .page.server import library
     from .stage import Stage
     from .worker import Worker
 
     library()
     worker = Worker(Stage(scene, settings))
-    try:
-        names = [name for name in NAMES if name not in FLAT]
-        page = LivePage(
-            Server(host, port), host, worker,
-            scenes=names, build=_builder(scene), small=small, out=out,
-        )  # fmt: skip
-    except BaseException:
-        worker.close()
-        raise
-    page.start()
-    return View(page)
+    names, build = [name for name in NAMES if name not in FLAT], _builder(scene)
+
+    def page_on(server: Server) -> LivePage:
+        return LivePage(server, host, worker, scenes=names, build=build, small=small, out=out)
+
+    return _opened(worker, host, port, page_on)
 
 
 def _builder(first: Scene) -> Any:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..contracts import Array
+
+NOWHERE = np.empty((0, 3))  # the points of a hand that holds nothing,
+NOBODY = np.empty(0, dtype=np.int64)  # and its vertices
 
 
 @dataclass(frozen=True)

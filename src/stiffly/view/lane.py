@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting import total_energy
+from ..accounting import Target, total_energy
 from ..bodies.attachments import PointTies, gripped
 from ..contracts import Array, Integrator, Power, Settled, State
 from ..errors import InputError, StiffError
@@ -24,11 +24,10 @@ from ..recording.sinks import Frame
 from ..scenes import Scene
 from ..stepper import Stepper
 from .body import continued, remember
-from .frames import LaneFrame
+from .frames import NOWHERE, LaneFrame
 from .hand import Grip
 
 SOUND = 1.0  # numerical error against all honest energy: up to here one can go back to a frame
-NOWHERE = np.empty((0, 3))
 HAND = "hand"  # the name of its energy
 
 
@@ -112,7 +111,7 @@ class Lane:
 
     def _stuck(self) -> LaneFrame:
         self._seconds = 0.0
-        self.shown = replace(self.shown, failure=self.failure, seconds=0.0)
+        self.shown = replace(self.shown, name=self.name, failure=self.failure, seconds=0.0)
         return self.shown
 
     @contextmanager
@@ -185,10 +184,13 @@ class Lane:
         now = total_energy(system, state)
         if not isfinite(now):
             raise InputError("the energy would not be finite then: choose other values, or reset")
-        books.settle(Power(added=now - energy))
+        moved = Power(added=now - energy)
+        books.settle(moved)
         books.system = stepper.system = system
         stepper.state, stepper.ledger, stepper.method, stepper.name = state, books, method, name
         stepper.memory = method.start(system, state)
+        if self.failure is None and name == self.name:
+            stepper.memory = _aiming(stepper.memory, self.stepper.memory, moved)
         stepper.shortest, stepper.longest = inf, 0.0
         return new
 
@@ -255,6 +257,19 @@ class Lane:
             stepper.memory = resumed(stepper.method, system, stepper.state, stepper.memory, settled)
         stepper.ledger.settle(settled)
         stepper.system = stepper.ledger.system = system
+
+
+def _aiming(memory: Any, before: Any, moved: Power) -> Any:
+    """Memory of a method that has started anew, with the target of energy that it had before.
+
+    Else every touch of a slider would make its error the new target.  The rest must be new: what
+    solvers have factorised belongs to the old body.
+    """
+    if isinstance(memory, Target):
+        return before.moved(moved)
+    if hasattr(memory, "target"):
+        return memory._replace(target=before.target.moved(moved))
+    return memory
 
 
 def _single(full: Array) -> Array:

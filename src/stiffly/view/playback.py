@@ -18,11 +18,10 @@ from ..errors import InputError
 from ..recording.exports.frames import Motion, motion
 from ..recording.folder import RECORDING
 from ..recording.recording import Recording
-from .frames import LaneFrame, Snapshot
+from .frames import NOBODY, NOWHERE, LaneFrame, Snapshot
 
 AGAIN = 2.0  # seconds between two looks at a recording that grows
 SHORTEST, SLOWED_TO = 1.0, 10.0  # seconds: what lasts less is slowed down to last about so long
-NOWHERE = np.empty((0, 3))
 
 
 class Playback:
@@ -35,12 +34,12 @@ class Playback:
         self.folder: Path = recording.folder
         self.trouble: str | None = None
         self.playing, self._index, self._serial = True, 0, 0
-        self._file = os.open(self.folder / RECORDING, os.O_RDONLY)
         self._take(recording)
         lasts = float(self.times[-1] - self.times[0])
         self.speed = 1.0 if lasts >= SHORTEST or lasts == 0.0 else lasts / SLOWED_TO
         self._since = self._looked = time.monotonic()
         self._from = float(self.times[0])
+        self._file = os.open(self.folder / RECORDING, os.O_RDONLY)  # when nothing can fail any more
 
     def _take(self, recording: Recording) -> None:
         self.recording = recording
@@ -160,7 +159,7 @@ class Playback:
             hand=NOWHERE,
         )
         t = float(self.times[index])
-        return Snapshot(self._serial, t, 0.0, (lane,), (np.empty(0, dtype=np.int64), NOWHERE))
+        return Snapshot(self._serial, t, 0.0, (lane,), (NOBODY, NOWHERE))
 
     def close(self) -> None:
         if self._file >= 0:

@@ -22,6 +22,8 @@ from .settings import FRAMES, Settings
 SECONDS = 10.0  # of real time at full speed
 MEMORY = 200e6  # bytes for the frames of all lanes
 
+NOTHING_YET = "there is nothing to record yet: let the simulation run for a moment"
+
 Kept = tuple[str, Frame]  # the method's name, and what it led to
 
 
@@ -32,16 +34,27 @@ def frames_kept(particles: int, lanes: int) -> int:
 
 @dataclass(frozen=True)
 class Recent:
-    """The last frames of every lane, of a scene with these settings; safe to hand to any thread."""
+    """The last frames of every lane; scenes: as they are set now, with each lane's method.
 
-    scene: Scene
+    Safe to hand to any thread.
+    """
+
+    scenes: tuple[Scene, ...]
     settings: Settings
     lanes: tuple[tuple[Kept, ...], ...] = field(repr=False)
+
+    @property
+    def scene(self) -> Scene:
+        """Of the first lane."""
+        return self.scenes[0]
 
     def seconds(self, lane: int = 0) -> float:
         """Simulated seconds from the first of them to the last."""
         kept = self.lanes[lane]
         return kept[-1][1].t - kept[0][1].t if kept else 0.0
+
+    def writable(self, lane: int = 0) -> bool:
+        return len(self.lanes[lane]) > 1
 
     def write(self, folder: str | Path, lane: int = 0, force: bool = False) -> Recording:
         """The frames of one lane as a recording; the ledger begins with the first of them.
@@ -49,23 +62,26 @@ class Recent:
         InputError where nothing can be written; force: replace a run that is there.
         """
         kept = self.lanes[lane]
-        if len(kept) < 2:
-            raise InputError("there is nothing to record yet: let the simulation run for a moment")
+        if not self.writable(lane):
+            raise InputError(NOTHING_YET)
         frames = as_recorded([frame for _, frame in kept])
-        given = {"settings": asdict(self.settings), "toml": self._toml()}
+        given = {"settings": asdict(self.settings), "toml": self.toml(lane)}
         options = Options.checked(folder, force, "float32", True, 0.0, given)
         times = np.array([frame.t for frame in frames])
         name = " > ".join(dict.fromkeys(name for name, _ in kept))  # in the order of their use
         asked = {"integrator": name, "step": self.settings.step, "rtol": None, "atol": 0.0}
         asked |= {"duration": float(times[-1]), "every": float(times[1] - times[0])}
         shape, mass = frames[0].positions.shape, self.scene.system.particle_mass
-        writer = Writer.new(target(options, shape, times, self.scene, asked, mass), Interrupt())
+        writer = Writer.new(
+            target(options, shape, times, self.scenes[lane], asked, mass), Interrupt()
+        )
         return _written(writer, frames, name, self.settings.step)
 
-    def _toml(self) -> str | None:
+    def toml(self, lane: int = 0) -> str | None:
+        """The scene file that gives a lane as it is set now; None: a program made the scene."""
         from ..scenes.files import to_toml  # pydantic takes its time
 
-        return to_toml(self.scene)
+        return to_toml(self.scenes[lane])
 
 
 class Finished(NamedTuple):

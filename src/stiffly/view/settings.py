@@ -15,6 +15,8 @@ from ..scenes.adjust import adjusted, own_damping, own_gravity
 FRAMES = 30  # per second of real time
 MOST_LANES = 3
 MOST_STEPS = 100_000  # of one frame
+LONGEST = 3600.0  # [s] of real time until the next frame
+BUDGETS = 1e-6, 1e3  # [s]
 LASTS = 10.0  # [s] of real time, for scenes that are over in less than a second
 
 
@@ -44,20 +46,29 @@ class Settings:
             raise InputError(f"give 1 to {MOST_LANES} integrators, one for each lane")
         object.__setattr__(self, "integrators", tuple(map(str, names)))
         for name in ("step", "speed", "stiffness"):
-            _require(name, getattr(self, name), above=0.0)
+            _require(name, getattr(self, name), strictly=True)
         for name in ("damping", "gravity"):
             _require(name, getattr(self, name))
-        _require("tolerance", self.tolerance, above=0.0, most=1.0)
-        _require("iterations", self.iterations, above=0.0, most=1e6)
+        _require("tolerance", self.tolerance, strictly=True, most=1.0)
+        _require("iterations", self.iterations, strictly=True, most=1e6)
         if self.iterations != int(self.iterations):
             raise InputError(f"iterations = {self.iterations}: give a whole number, such as 10")
         object.__setattr__(self, "iterations", int(self.iterations))
         if self.budget is not None:
-            _require("budget", self.budget, above=0.0)
+            _require("budget", self.budget, *BUDGETS)
+        self._check_frames()
+
+    def _check_frames(self) -> None:
+        """Neither too many steps in a frame, nor a step that nobody would wait for."""
         if self.speed / FRAMES / self.step > MOST_STEPS:
             raise InputError(
                 f"step {self.step:g} s at speed {self.speed:g} means more than {MOST_STEPS:,} "
                 "steps in a frame: choose a larger step, or a lower speed"
+            )
+        if self.step / self.speed > LONGEST:
+            raise InputError(
+                f"step {self.step:g} s at speed {self.speed:g} means that a frame stays for more "
+                "than an hour: choose a smaller step, or a higher speed"
             )
 
     @classmethod
@@ -100,8 +111,10 @@ class Settings:
         return integrator(name, **self.options)
 
 
-def _require(name: str, value: Any, above: float | None = None, most: float = inf) -> None:
-    limit = "0 or more" if above is None else f"more than {above:g}"
+def _require(
+    name: str, value: Any, least: float = 0.0, most: float = inf, *, strictly: bool = False
+) -> None:
+    limit = f"more than {least:g}" if strictly else f"{least:g} or more"
     limit += "" if most == inf else f", at most {most:g}"
     wrong = InputError(f"{name} = {value}: give a number, {limit}")
     if isinstance(value, (str, bool)):
@@ -110,6 +123,6 @@ def _require(name: str, value: Any, above: float | None = None, most: float = in
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise wrong from None
-    low = number < 0.0 if above is None else number <= above
+    low = number <= least if strictly else number < least
     if not isfinite(number) or low or number > most:
         raise wrong

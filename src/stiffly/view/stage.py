@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ..errors import unknown_name
@@ -17,13 +16,12 @@ from ..kernels.cpu.compiled import announce
 from ..scenes import Scene
 from ..stepper import quiet
 from .body import begun
-from .frames import LaneFrame, Snapshot
+from .frames import NOBODY, LaneFrame, Snapshot
 from .hand import Grip, Hand
 from .lane import Lane
 from .recent import Recent, frames_kept
 from .settings import Settings
 
-NOBODY = np.empty(0, dtype=np.int64)
 KEYS = [field.name for field in fields(Settings)]
 OF_THE_BODY = ("stiffness", "damping", "gravity")
 
@@ -93,11 +91,12 @@ class Stage:
 
     def recent(self) -> Recent:
         """The last seconds of every lane."""
-        return Recent(self.now(), self.settings, tuple(tuple(lane.kept) for lane in self.lanes))
+        scenes = tuple(map(self._now, self.settings.integrators))
+        return Recent(scenes, self.settings, tuple(tuple(lane.kept) for lane in self.lanes))
 
-    def now(self, lane: int = 0) -> Scene:
-        """The scene as it is with these settings, from its start, with the method of a lane."""
-        name, given = self.settings.integrators[lane], self.settings.options
+    def _now(self, name: str) -> Scene:
+        """The scene as it is with these settings, from its start, with that method."""
+        given = self.settings.options
         method = {key: given[key] for key in sorted(options(name)) if given[key] is not None}
         return replace(self._adjusted, integrator=name, step=self.settings.step, method=method)
 

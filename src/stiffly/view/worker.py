@@ -24,6 +24,8 @@ MOST_ORDERS = 100
 MOST_SINGLES = 10  # frames asked for one by one
 PATIENCE = 0.1  # seconds of computing until a frame ends early: orders wait no longer than that
 MEANS = 30  # frames that rates are averaged over
+OF_TIME = frozenset(["step", "speed", "integrators"])  # settings that frames last by
+RECENT = "recent"
 
 Order = Callable[[Stage], None]
 
@@ -41,7 +43,7 @@ class Worker:
     """Carries out what is asked of a stage; every method may be called from any thread.
 
     stage: to be read (scene, settings); whatever changes it is an order.  latest: the newest
-    snapshot.  complaint: what was wrong with the last order that failed; set it to None when read.
+    snapshot.  complaint: what was wrong with the last order that failed, until it is `heard`.
     """
 
     def __init__(self, stage: Stage, playing: bool = True) -> None:
@@ -67,15 +69,20 @@ class Worker:
             if gone:
                 self._orders = deque(o for o in self._orders if o[0] not in gone)
             if not kind and len(self._orders) >= MOST_ORDERS:
-                self.complaint = f"more than {MOST_ORDERS} orders wait: this one is left out"
-                return
+                return self._complain(f"more than {MOST_ORDERS} orders wait: this one is left out")
             self._orders.append((kind, order))
             self._news.notify_all()
 
     def change(self, **settings: Any) -> None:
         """Other settings, see `Stage.change`; of several changes of the same ones the last."""
         kind = f"change {' '.join(sorted(settings))}"
-        self.post(lambda stage: stage.change(**settings), kind)
+
+        def order(stage: Stage) -> None:
+            stage.change(**settings)
+            if settings.keys() & OF_TIME:
+                self._pace_anew()
+
+        self.post(order, kind)
 
     def grab(self, vertex: int) -> None:
         self.post(lambda stage: stage.grab(vertex), "grip", ("drag",))
@@ -87,23 +94,30 @@ class Worker:
         self.post(lambda stage: stage.drop(), "grip", ("drag",))
 
     def reset(self) -> None:
-        self.post(lambda stage: stage.reset(), "reset")
+        def order(stage: Stage) -> None:
+            stage.reset()
+            self._pace_anew()
+
+        self.post(order, "reset")
 
     def replace(self, stage: Stage) -> None:
-        """Go on with another one; what was asked of the old one is forgotten."""
+        """Go on with another one; what was asked of the old one is forgotten, but for its last
+        seconds."""
 
         def switch(old: Stage) -> None:
             stage.serial = old.serial
             self.stage = stage
+            self._pace_anew()
 
         with self._news:
-            self._orders.clear()
+            self._orders = deque(o for o in self._orders if o[0].startswith(RECENT))
             self.post(switch, "replace")
 
     def recent(self, timeout: float = 10.0) -> Recent:
         """The last seconds, see `Stage.recent`; InputError where the frame in hand takes longer."""
         found: queue.Queue[Recent] = queue.Queue(1)
-        self.post(lambda stage: found.put(stage.recent()), "recent")
+        # a kind of its own: another one who asks must not take its place
+        self.post(lambda stage: found.put(stage.recent()), f"{RECENT} {id(found)}")
         try:
             return found.get(timeout=timeout)
         except queue.Empty:
@@ -128,6 +142,12 @@ class Worker:
             self._singles = min(self._singles + singles, MOST_SINGLES) if not playing else 0
             self._news.notify_all()
 
+    def heard(self) -> str | None:
+        """The complaint, which is gone then."""
+        with self._news:
+            complaint, self.complaint = self.complaint, None
+            return complaint
+
     def wait(self, after: int, timeout: float) -> Snapshot | None:
         """The newest snapshot, once there is one after that serial; None where it takes longer."""
         with self._news:
@@ -145,25 +165,43 @@ class Worker:
     # ------------------------------------------------------------------ in the thread
 
     def _run(self) -> None:
-        while True:
-            with self._news:
-                self._news.wait_for(self._something_to_do, self._due_in())
-                if self._closing:
-                    return
-                orders, self._orders = self._orders, deque()
-            for _, order in orders:
-                self._guarded(order)
-            if self._time_for_a_frame():
-                self._guarded(self._frame)
-            elif orders and (self._due_in() or inf) > PATIENCE:  # else the frame will show it
-                self._guarded(lambda stage: self._publish(stage.look()))
+        while not self._closing:
+            try:
+                self._turn()
+            except Exception as problem:  # a page whose thread is gone would stand still for good
+                self._complain(_said(problem))
+                self._wish(playing=False)
+                time.sleep(PATIENCE)  # it may come again at once
+
+    def _turn(self) -> None:
+        with self._news:
+            self._news.wait_for(self._something_to_do, self._due_in())
+            if self._closing:
+                return
+            orders, self._orders = self._orders, deque()
+        for _, order in orders:
+            self._guarded(order)
+        if self._time_for_a_frame():
+            self._guarded(self._frame)
+        elif orders and (self._due_in() or inf) > PATIENCE:  # else the frame will show it
+            self._guarded(lambda stage: self._publish(stage.look()))
 
     def _something_to_do(self) -> bool:
         return self._closing or bool(self._orders) or self._time_for_a_frame()
 
     def _due_in(self) -> float | None:
-        """Seconds until the next frame; None while paused."""
-        return max(0.0, self._due - time.perf_counter()) if self.playing else None
+        """Seconds until the next frame, as far as a lock can wait; None while paused."""
+        left = self._due - time.perf_counter()
+        return min(max(0.0, left), threading.TIMEOUT_MAX) if self.playing else None
+
+    def _pace_anew(self) -> None:
+        """Frames may last another time from now on: the next must not wait as long as one of the
+        old ones, nor come at once, or turning a slider would hurry the simulation."""
+        settings = self.stage.settings
+        share = settings.frame_time / settings.speed
+        with self._news:
+            self._due = min(self._due, time.perf_counter() + share)
+            self._past.clear()
 
     def _time_for_a_frame(self) -> bool:
         return self._singles > 0 or (self.playing and time.perf_counter() >= self._due)
@@ -172,12 +210,14 @@ class Worker:
         """Nothing that an order or a frame does may end the thread."""
         try:
             order(self.stage)
-        except InputError as problem:
-            self.complaint = str(problem)
         except Exception as problem:
-            self.complaint = f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+            self._complain(_said(problem))
             if order == self._frame:  # it would fail again and again
                 self._wish(playing=False)
+
+    def _complain(self, text: str) -> None:
+        with self._news:
+            self.complaint = text
 
     def _frame(self, stage: Stage) -> None:
         with self._news:
@@ -187,8 +227,9 @@ class Worker:
         now, share = time.perf_counter(), snapshot.frame_time / stage.settings.speed
         self._due = max(self._due + share, now)
         seconds = sum(lane.seconds for lane in snapshot.lanes)
-        self._past.append((now, snapshot.frame_time, seconds))
-        self.rates = self._means(stage.settings.speed)
+        with self._news:  # whoever plays or pauses clears what is past
+            self._past.append((now, snapshot.frame_time, seconds))
+            self.rates = self._means(stage.settings.speed)
         self._publish(snapshot)
 
     def _publish(self, snapshot: Snapshot) -> None:
@@ -204,3 +245,10 @@ class Worker:
             return Rates(seconds=seconds)
         simulated = sum(dt for _, dt, _ in past[1:])
         return Rates((len(past) - 1) / elapsed, simulated / elapsed / speed, seconds)
+
+
+def _said(problem: Exception) -> str:
+    """In one line."""
+    if isinstance(problem, InputError):
+        return str(problem)
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"

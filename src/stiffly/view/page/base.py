@@ -31,7 +31,7 @@ class Page:
         self.server, self._viser = server, server.viser
         self._closing = threading.Event()
         self._flow = Flow()
-        self.clients = Clients(self._viser, self._leaves)
+        self.clients = Clients(self._viser, self._lets_go)
         Guard(server, host, self._flow, self.clients.drives, self.clients.refuse)
         gui = self._gui = self._viser.gui
         gui.configure_theme(show_logo=False, show_share_button=False)
@@ -58,8 +58,8 @@ class Page:
         if self._thread.is_alive():
             self._thread.join(2.0)
 
-    def _leaves(self, client_id: int) -> None:
-        """A browser went away."""
+    def _lets_go(self, client_id: int) -> None:
+        """A browser went away, or lost the wheel."""
 
     def _key(
         self, label: str, key: Any, act: Callable[[Any], None], *, everybody: bool = False

@@ -25,11 +25,11 @@ class Seat:
 class Clients:
     """The first comer drives, and whoever takes the wheel; who leaves hands it to the next.
 
-    on_leave: called with the number of a browser that went away, on viser's thread.
+    on_loss: called with the number of a browser that went away, or lost the wheel.
     """
 
-    def __init__(self, viser: Any, on_leave: Callable[[int], None]) -> None:
-        self._on_leave = on_leave
+    def __init__(self, viser: Any, on_loss: Callable[[int], None]) -> None:
+        self._on_loss = on_loss
         self._seats: dict[int, Seat] = {}
         self._lock = threading.RLock()
         self.driver: int | None = None
@@ -62,14 +62,17 @@ class Clients:
             if self.driver == client.client_id:
                 self.driver = next(iter(self._seats), None)
         self._show()
-        self._on_leave(client.client_id)
+        self._on_loss(client.client_id)
 
     def give(self, client_id: int) -> None:
         """This browser drives from now on."""
         with self._lock:
-            if client_id in self._seats:
-                self.driver = client_id
+            if client_id not in self._seats or client_id == self.driver:
+                return
+            before, self.driver = self.driver, client_id
         self._show()
+        if before is not None:
+            self._on_loss(before)
 
     def _show(self) -> None:
         with self._lock:

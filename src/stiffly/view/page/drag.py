@@ -31,9 +31,7 @@ class Drag:
             if event.phase == "start":
                 self._begin(event, lane, place, seen)
             elif self._by == event.client_id and event.phase == "update":
-                shift = np.asarray(event.end_position, dtype=np.float64) - self._start
-                if np.isfinite(shift).all():
-                    self._hand.drag(place.vector(shift))
+                self._go_on(event, place)
             elif self._by == event.client_id and event.phase == "end":
                 self.drop()
 
@@ -48,13 +46,20 @@ class Drag:
         far = seen(lane).astype(np.float64) - place.in_scene(start, lane)
         self._hand.grab(int(np.einsum("ij,ij->i", far, far).argmin()))
 
+    def _go_on(self, event: Any, place: Place) -> None:
+        if not self._drives(event.client_id):
+            return self.drop()
+        shift = np.asarray(event.end_position, dtype=np.float64) - self._start
+        if np.isfinite(shift).all():
+            self._hand.drag(place.vector(shift))
+
     def drop(self) -> None:
         """Let go, whoever pulls."""
         if self._by is not None:
             self._by = None
             self._hand.drop()
 
-    def leaves(self, client_id: int) -> None:
-        """A browser that went away holds nothing."""
+    def lets_go(self, client_id: int) -> None:
+        """A browser that went away, or drives no longer, holds nothing."""
         if self._by == client_id:
             self.drop()

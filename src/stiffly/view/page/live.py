@@ -67,8 +67,8 @@ class LivePage(Page):
         super().close()
         self._worker.close(PATIENCE)
 
-    def _leaves(self, client_id: int) -> None:
-        self._drag.leaves(client_id)
+    def _lets_go(self, client_id: int) -> None:
+        self._drag.lets_go(client_id)
 
     # ------------------------------------------------------------------ orders
 
@@ -161,8 +161,8 @@ class LivePage(Page):
         snapshot, worker = self._worker.latest, self._worker
         if not self._fits(snapshot):
             return
-        complaint, worker.complaint = worker.complaint, None
-        if complaint:
+        complaint = worker.heard()
+        if complaint is not None:
             self.clients.tell("That did not work", complaint, bad=True)
             self._settings = None  # the controls go back to what holds
         settings = self._stage.settings

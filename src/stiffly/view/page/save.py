@@ -8,17 +8,14 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from queue import Empty, Queue
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
-from ...integrators import options
 from ...recording.folder import new_path
-from ..recent import Recent
+from ..recent import NOTHING_YET, Recent
 from ..worker import Worker
 from .clients import Clients
 from .server import log
@@ -65,14 +62,9 @@ class Saver:
     # ------------------------------------------------------------------ what is kept
 
     def _recording(self, client: Any) -> None:
-        recent = self.recent()
-        folders = []
-        for lane, name in enumerate(recent.settings.integrators):
-            folder = new_path(self._out, f"{recent.scene.name}-{name}", "")
-            recent.write(folder, lane)
-            folders.append(str(folder))
-        where = ", ".join(folders)
-        self._clients.tell(f"{recent.seconds():.3g} s recorded", where, to=client.client_id)
+        recent = self._worker.recent(PATIENCE)
+        title, text = written(recent, self._out)
+        self._clients.tell(title, text, to=client.client_id)
 
     def _picture(self, client: Any) -> None:
         width = min(int(client.camera.image_width), LARGEST[0])
@@ -82,19 +74,10 @@ class Saver:
         self._write(client, new_path(self._out, name, ".png"), as_png(seen))
 
     def _scene(self, client: Any) -> None:
-        recent = self.recent()
+        recent = self._worker.recent(PATIENCE)
         text = scene_text(recent)
         path = new_path(self._out, recent.scene.name, ".toml")
         self._write(client, path, text.encode())
-
-    def recent(self) -> Recent:
-        """Asked of the worker's own thread, between two frames."""
-        answer: Queue[Recent] = Queue(1)
-        self._worker.post(lambda stage: answer.put(stage.recent()))
-        try:
-            return answer.get(timeout=PATIENCE)
-        except Empty:
-            raise InputError("the simulation is too busy to be saved: pause it first") from None
 
     def _write(self, client: Any, path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,15 +87,28 @@ class Saver:
         client.send_file_download(path.name, content)
 
 
+def written(recent: Recent, out: Path) -> tuple[str, str]:
+    """A recording of each lane that has moved; how long they are, and where they and others are."""
+    folders, skipped, seconds = [], [], 0.0
+    for lane, name in enumerate(recent.settings.integrators):
+        if not recent.writable(lane):
+            skipped.append(name)
+            continue
+        folder = new_path(out, f"{recent.scene.name}-{name}", "")
+        recent.write(folder, lane)
+        folders.append(str(folder))
+        seconds = max(seconds, recent.seconds(lane))
+    if not folders:
+        raise InputError(NOTHING_YET)
+    text = ", ".join(folders)
+    if skipped:
+        text += f"; not {', '.join(skipped)}: nothing to record yet"
+    return f"{seconds:.3g} s recorded", text
+
+
 def scene_text(recent: Recent) -> str:
     """The scene file that gives the simulation as it is set now."""
-    from ...scenes.files import to_toml  # pydantic takes its time
-
-    settings = recent.settings
-    name = settings.integrators[0]
-    given = {key: getattr(settings, key) for key in sorted(options(name))}
-    method = {key: value for key, value in given.items() if value is not None}
-    text = to_toml(replace(recent.scene, integrator=name, step=settings.step, method=method))
+    text = recent.toml()
     if text is None:
         raise InputError(f"{recent.scene.name} was made by a program: it has no scene file")
     return text
