@@ -14,6 +14,7 @@ QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
+	@echo "(stiffly is in $(VENV)/bin: '. $(VENV)/bin/activate' makes it known to your shell)"
 
 test: $(VENV)/.installed-test
 	$(QUIET) $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"

@@ -52,7 +52,7 @@ def counted(client):
 
 
 def test_who_does_not_read_for_a_while_gets_the_newest_frame_then():
-    with Counter() as page, RawClient(page.server.url, close_timeout=0.2) as client:
+    with Counter() as page, RawClient(page.server.url, max_queue=1, close_timeout=0.2) as client:
         counted(client)
         before = page.count
         while page.count < before + 200:  # a hundred megabytes that nobody reads
@@ -65,7 +65,7 @@ def test_who_does_not_read_for_a_while_gets_the_newest_frame_then():
 
 
 def test_nothing_is_kept_for_who_reads_slowly():
-    with Counter() as page, RawClient(page.server.url, close_timeout=0.2) as client:
+    with Counter() as page, RawClient(page.server.url, max_queue=1, close_timeout=0.2) as client:
         counted(client)
         kept = page.server.viser._websock_server._broadcast_buffer.message_from_id
         before, size = page.count, len(kept)
@@ -82,7 +82,7 @@ def test_nothing_is_kept_for_who_reads_slowly():
 def test_who_reads_fast_is_not_held_back_by_who_does_not():
     with (
         Counter() as page,
-        RawClient(page.server.url, close_timeout=0.2) as slow,
+        RawClient(page.server.url, max_queue=1, close_timeout=0.2) as slow,
         RawClient(page.server.url, close_timeout=0.2) as fast,
     ):
         counted(slow)

@@ -7,7 +7,9 @@ import threading
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from stiffly import scenes
 from stiffly.errors import InputError
+from stiffly.view import serve
 from stiffly.view.page.server import FIRST, TRIED, Server, check_address, free_port, library
 
 HERE = "127.0.0.1"
@@ -102,3 +104,9 @@ def test_a_page_that_cannot_be_made_leaves_nothing_behind(monkeypatch):
         serve(little_cloth(), port=port)
     assert free_port(HERE, port) == port
     assert [t.name for t in set(threading.enumerate()) - before if t.name == "stiffly-view"] == []
+
+
+def test_a_bare_system_is_told_how_to_become_a_scene():
+    scene = scenes.load("rope", small=True)
+    with pytest.raises(InputError, match="serve takes a Scene or a Recording, not System"):
+        serve(scene.system)

@@ -35,9 +35,9 @@ def backward_euler(base: Integrator) -> Bdf1:
 
 class Timing:
     """How a stabiliser divides its time: what corrections have needed is kept for them, the base
-    has the rest.  Only the base is ever cut short: starved corrections let the energy grow, and with
-    it what they have to correct.  Without a budget (seconds = None) nothing is limited and no clock
-    looked at."""
+    has the rest.  Only the base is ever cut short: starved corrections let the energy grow, and
+    with it what they have to correct.  Without a budget (seconds = None) nothing is limited and no
+    clock looked at."""
 
     def __init__(self, seconds: float | None, clock: Clock, reserve: float | None) -> None:
         """reserve [s]: of the step before; None: not yet known."""

@@ -244,7 +244,7 @@ def open_file(path: Path) -> Any:
 
     try:
         file = h5py.File(path, "r", locking=False)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"{path.parent} holds no recording: name the folder that a run was written to"
         ) from None

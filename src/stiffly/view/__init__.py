@@ -71,10 +71,17 @@ def serve(
     alone; whoever reaches the page can drive it.  port: default the first free one from 8080 on.
     out: folder for what is saved from the page.  small: the scene is its small variant.
     """
+    from ..errors import InputError
     from ..recording.recording import Recording
+    from ..scenes import Scene
 
     if isinstance(what, Recording):
         return _played(what, host, port)
+    if not isinstance(what, Scene):
+        raise InputError(
+            f"serve takes a Scene or a Recording, not {type(what).__name__}: put a system of your "
+            "own into stiffly.scenes.Scene(name, summary, source, system, x0, v0, step, duration)"
+        )
     return _running(what, settings, host, port, Path(out), small)
 
 
