@@ -38,6 +38,8 @@ TANGENT, SECANT, CONVEX = 0, 1, 2
 NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a fixed end)
 
 _CHUNK = 256  # springs summed in order before the chunks are: keeps rounding off the ledger
+# energies of fewer springs are summed before a second thread has woken up
+_THREADED = 16 * PARALLEL_ROWS
 _ROUNDING = 1.0 + 1e-12  # a spring that sits at its limit does not yield again
 
 
@@ -110,7 +112,7 @@ def _energy_parallel(x, edges, stiffness, rest, cubic, chunks):
 def spring_energy(x, edges, stiffness, rest, cubic=False):
     """Energy [J]. x (N, 3) [m], edges (m, 2), stiffness (m,) [N/m], rest (m,) [m]."""
     chunks = np.empty(-(-len(edges) // _CHUNK))
-    add = _energy_serial if len(edges) < PARALLEL_ROWS else _energy_parallel
+    add = _energy_serial if len(edges) < _THREADED else _energy_parallel
     add(x, edges, stiffness, rest, cubic, chunks)
     return float(chunks.sum())
 
