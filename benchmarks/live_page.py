@@ -33,8 +33,8 @@ SHIFT = 0.4  # of a pull; a body is four units of the page large
 PAGES = {
     "cloth, 101 x 101": ("cloth", "--integrator", "realtime", "--step", "0.033333"),
     "coil spring, 24,000 dof": ("coil-spring", "--integrator", "eti", "--step", "0.033333"),
-    "the same, 20 ms at most": (
-        *("coil-spring", "--integrator", "exprb42", "--step", "0.033333", "--budget", "20"),
+    "the same within 20 ms": (
+        *("coil-spring", "--integrator", "exprb2", "--step", "0.033333", "--budget", "20"),
     ),
 }
 
@@ -124,8 +124,8 @@ class Page:
             way = (target - before)[1]
             while abs(client.vertices[BODY][vertex][1] - before[1]) < 0.1 * abs(way):
                 self.read()
-                if time.monotonic() > began + 10.0:
-                    raise RuntimeError("the pull is not seen")
+                if self.failure() or time.monotonic() > began + 10.0:
+                    return np.array([*found, np.nan])
             found.append(1e3 * (time.monotonic() - began))
         client.pull("end", BODY, start, start)
         return np.array(found)
@@ -152,7 +152,7 @@ def measure(arguments: tuple[str, ...], seconds: float, pulls: int) -> list[str]
     shutil.rmtree(folder)
     if stopped:
         print(f"{' '.join(arguments)}: {stopped}")
-    low, high = np.quantile(seen, (0.5, 0.95))
+    low, high = np.nanquantile(seen, (0.5, 0.95))
     return [
         f"{got.simulated:.0f}", f"{got.real_time:.2f}", f"{got.delivered:.1f}",
         f"{1e-3 * got.size:.0f} kB", f"{got.physics:.1f}", f"{got.transport:.1f}",
@@ -162,9 +162,9 @@ def measure(arguments: tuple[str, ...], seconds: float, pulls: int) -> list[str]
 
 def main(quick: bool) -> None:
     seconds, pulls = (4.0, 5) if quick else (20.0, 40)
-    rows = [[name, *measure(arguments, seconds, pulls)] for name, arguments in PAGES.items()]
     header = ("page", "frames/s", "of real time", "delivered/s", "a frame", "physics [ms]",
               "transport [ms]", "CPU [ms]", "nobody there", "seen [ms]", "95 %")  # fmt: skip
+    rows = [[name, *measure(arguments, seconds, pulls)] for name, arguments in PAGES.items()]
     print(f"{seconds:.0f} s each, {pulls} pulls\n")
     print(table(header, rows))
 

@@ -1,9 +1,9 @@
 """Pulling at the body: which vertex, how far, and who may."""
 
-import asyncio
 from types import SimpleNamespace
 
 import numpy as np
+import own_loop
 import pytest
 
 from stiffly.view.page.drag import Drag
@@ -46,7 +46,7 @@ class Pull:
         event = SimpleNamespace(
             phase=phase, start_position=start, end_position=end, client_id=client
         )
-        asyncio.run(self.node.callback(event))
+        own_loop.run(self.node.callback(event))
 
 
 def on_page(point):

@@ -6,6 +6,7 @@ import threading
 import time
 
 import numpy as np
+import own_loop
 from browser.raw_client import RawClient
 
 from stiffly.view.page.flow import Flow
@@ -119,7 +120,7 @@ def test_a_connection_waits_for_its_pong():
         flow.forget(connection)
         assert flow.ready(0.0) and not flow.ready(0.0)  # nobody: one now, and none for a while
 
-    asyncio.run(story())
+    own_loop.run(story())
 
 
 def test_a_connection_that_breaks_is_not_waited_for():
@@ -133,4 +134,4 @@ def test_a_connection_that_breaks_is_not_waited_for():
             await task
         assert flow.ready(0.0)
 
-    asyncio.run(story())
+    own_loop.run(story())

@@ -130,17 +130,12 @@ def another(chromium: Any, request: Request) -> Iterator[Visit]:
         page.close()
 
 
-@pytest.fixture(scope="session")
-def jelly_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("scenes") / "jelly.toml"
-    path.write_text(JELLY)
-    return path
-
-
 @pytest.fixture(scope="module")
-def jelly(jelly_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def jelly(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The jelly on a page that all tests of a module use, one after the other."""
-    with Served(str(jelly_file), folder=tmp_path_factory.mktemp("jelly")) as served:
+    folder = tmp_path_factory.mktemp("jelly")
+    (folder / "jelly.toml").write_text(JELLY)
+    with Served("jelly.toml", "--out", "kept", folder=folder) as served:
         yield served
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
-from served import Served, wait_for
+from PIL import Image
+from served import wait_for
 from site_page import body_pixels, share_that_differs
+
+from stiffly import Recording
 
 
 def at_rest(page) -> None:
@@ -126,16 +133,43 @@ def test_one_browser_drives_and_the_other_watches(jelly, window, another):
     wait_for(lambda: "paused" in first.clock(), "the pause of the other")
 
 
-def test_two_integrators_side_by_side_are_pulled_together(jelly_file, tmp_path, another):
-    lanes = ("--integrator", "realtime", "--integrator", "bdf1")
-    with Served(str(jelly_file), *lanes, folder=tmp_path) as served:
-        page = another(served.url)
-        assert page.ledger().lanes == ("realtime", "bdf1")
-        page.pull(right=40.0, up=0.0)
-        both = wait_for(
-            lambda: min((found := page.ledger()).rows["hand"]) > 0.0 and found, "both hands"
-        )
-        assert min(both.rows["added"]) > 0.0
-        page.let_go()
-        wait_for(lambda: max(page.ledger().rows["hand"]) == 0.0, "both to be free")
-        page.pause()
+def test_two_integrators_side_by_side_are_pulled_together(jelly, window):
+    page = window(jelly.url)
+    at_rest(page)
+    page.choose("Beside it (2)", "bdf1")
+    wait_for(lambda: page.ledger().lanes == ("realtime", "bdf1"), "two lanes")
+    page.play()
+    page.pull(right=30.0, up=0.0)
+    both = wait_for(
+        lambda: min((found := page.ledger()).rows["hand"]) > 0.0 and found, "both hands"
+    )
+    assert min(both.rows["added"]) > 0.0
+    page.let_go()
+    wait_for(lambda: max(page.ledger().rows["hand"]) == 0.0, "both to be free")
+    page.choose("Beside it (2)", "none")
+    wait_for(lambda: page.ledger().lanes == ("realtime",), "one lane")
+    page.pause()
+
+
+def test_the_page_saves_a_picture_a_scene_and_the_last_seconds(jelly, window):
+    page, out = window(jelly.url), jelly.folder / "kept"
+    swinging(page)
+    page.enter("Damping [ms]", "2")
+    page.pause()
+    kinetic = page.ledger()["kinetic"]
+    page.press("Last seconds")
+    page.until_says("recorded")
+    kept = Recording(next(path for path in out.iterdir() if path.is_dir()))
+    assert len(kept) > 5
+    assert kept.energy.kinetic[-1] == pytest.approx(kinetic, rel=0.01)  # three digits
+    assert np.ptp(kept.positions[:, :, 0], axis=0).max() > 1e-4  # somebody pulled
+    page.press("Picture")
+    path = wait_for(lambda: next(out.glob("*.png"), None), "a picture")
+    page.until_says(path.name)  # all of it is there
+    assert 0.02 < body_pixels(np.asarray(Image.open(path).convert("RGB"))).mean() < 0.95
+    page.press("Scene file")
+    path = wait_for(lambda: next(out.glob("*.toml"), None), "a scene file")
+    page.until_says(path.name)
+    assert "damping = 0.002" in path.read_text()
+    check = [sys.executable, "-m", "stiffly.cli", "scene", "check", str(path)]
+    assert subprocess.run(check).returncode == 0
