@@ -73,7 +73,7 @@ def chromium() -> Iterator[Any]:
 
 def _program() -> str | None:
     named = os.environ.get("STIFFLY_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, PROGRAMS)), None)
+    return next(filter(None, map(shutil.which, (named,) if named else PROGRAMS)), None)
 
 
 def _missing() -> str | None:
