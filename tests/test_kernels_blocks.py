@@ -202,6 +202,16 @@ def test_block_gershgorin_of_one_block_is_its_spectrum(eigenvalues):
 
 
 @quick
+@given(seeds, st.integers(0, 20), st.floats(-1e3, 1e3))
+def test_add_scaled(seed, n, factor):
+    a, out = np.random.default_rng(seed).standard_normal((2, n))
+    expected = out.copy()
+    reference.add_scaled(expected, factor, a)
+    cpu.add_scaled(out, factor, a)
+    assert_close(out, expected, np.abs(expected) + np.abs(factor * a))
+
+
+@quick
 @given(seeds, st.integers(0, 20), st.integers(0, 5))
 def test_column_dot(seed, n, p):
     a, b = np.random.default_rng(seed).standard_normal((2, n, p))

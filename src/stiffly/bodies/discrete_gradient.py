@@ -38,13 +38,12 @@ ROUNDING = 8 * 2.0**-52
 def mean_gradient(assembly: Assembly, x0: Array, x1: Array) -> Array:
     """g (N, 3) [N] of all potentials between positions x0 and x1 (N, 3)."""
     out = np.zeros(x0.shape)
-    middle = 0.5 * (x0 + x1)
     for _, part in assembly.potentials:
         potential: Any = part
-        if getattr(part, "linear", False):
-            potential.add_gradient(middle, out)
-        elif hasattr(part, "add_mean_gradient"):
+        if hasattr(part, "add_mean_gradient"):
             potential.add_mean_gradient(x0, x1, out)
+        elif getattr(part, "linear", False):
+            potential.add_gradient(0.5 * (x0 + x1), out)
         else:
             out += corrected_gradient(potential, x0, x1)
     return out

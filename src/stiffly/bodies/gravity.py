@@ -43,5 +43,8 @@ class PreparedGravity:
     def add_gradient(self, x: Array, out: Array) -> None:
         out += self._weight
 
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        out += self._weight
+
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         """A constant force has no tangent."""

@@ -67,7 +67,10 @@ def global_matrix(system: System, laplacian: Any, alpha: float, beta: float) -> 
 
 def middle(s0: State, s1: State) -> State:
     """Half-way between two states."""
-    return State(0.5 * (s0.t + s1.t), 0.5 * (s0.x + s1.x), 0.5 * (s0.v + s1.v))
+    x, v = s0.x + s1.x, s0.v + s1.v
+    x *= 0.5  # in place: every iteration of every step comes here
+    v *= 0.5
+    return State(0.5 * (s0.t + s1.t), x, v)
 
 
 class MeanTangent(LinearTangent):

@@ -105,7 +105,9 @@ class StageEquation:
         self._covered = norm(system.mass.apply(travel))
 
     def state(self, d: Array) -> State:
-        return State(self.time, self.origin + d, self._q + self._ratio * d)
+        v = self._ratio * d
+        v += self._q
+        return State(self.time, self.origin + d, v)
 
     def residual(self, d: Array) -> Array:
         return self._system.mass.apply(d) - self.weights[0] * self._system.force(self.state(d))

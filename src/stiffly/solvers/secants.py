@@ -12,9 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from ..contracts import Array
+from ..kernels.cpu import add_scaled
 from .equation import dot, norm
 
 PAIRS = 5
@@ -46,11 +45,11 @@ class Secants:
                 self._pairs.append(_Pair(s, y, sy))
         self._last = d, r
         shares = []
-        r, part = r.copy(), np.empty_like(r)  # in place: half the time
+        r = r.copy()
         for s, y, sy in reversed(self._pairs):
             shares.append(dot(s, r) / sy)
-            r -= np.multiply(y, shares[-1], out=part)
+            add_scaled(r, -shares[-1], y)
         z = inverse(r)
         for (s, y, sy), share in zip(self._pairs, reversed(shares), strict=True):
-            z += np.multiply(s, share - dot(y, z) / sy, out=part)
+            add_scaled(z, share - dot(y, z) / sy, s)
         return z

@@ -17,6 +17,7 @@ from .jit import njit
 from .threads import PARALLEL_ROWS
 
 __all__ = [
+    "add_scaled",
     "block_apply",
     "block_chebyshev_step",
     "block_gershgorin",
@@ -31,6 +32,13 @@ def _dot(a, b):
     for i in range(a.size):
         total += a[i] * b[i]
     return total
+
+
+@njit(cache=True)
+def add_scaled(out, factor, a):
+    """out += factor a, (n,), in place and without a temporary array."""
+    for i in range(a.size):
+        out[i] += factor * a[i]
 
 
 @njit(cache=True, fastmath=True)

@@ -22,7 +22,7 @@ import numpy as np
 from numba import prange
 
 from .jit import njit
-from .springs import NO_SLOT
+from .springs import NO_SLOT, add_row
 from .threads import PARALLEL_ROWS
 
 __all__ = ["spring_mean_blocks", "spring_mean_gradient"]
@@ -53,30 +53,43 @@ def mean_tangent(L0, L1, stiffness, rest, cubic):
 
 
 @njit(cache=True, inline="always")
-def _row_gradient(i, x0, x1, start, neighbour, stiffness, rest, cubic, out):
-    r, s = x0[i], x1[i]
-    g0, g1, g2 = 0.0, 0.0, 0.0
-    for p in range(start[i], start[i + np.uint64(1)]):
-        q, w = x0[neighbour[p]], x1[neighbour[p]]
-        a0, a1, a2 = r[0] - q[0], r[1] - q[1], r[2] - q[2]
-        b0, b1, b2 = s[0] - w[0], s[1] - w[1], s[2] - w[2]
-        L0 = math.sqrt(a0 * a0 + a1 * a1 + a2 * a2)
-        L1 = math.sqrt(b0 * b0 + b1 * b1 + b2 * b2)
-        total = L0 + L1 if L0 + L1 > 0.0 else 1.0
-        scale, _ = mean_scale(total, L0 - rest[p], L1 - rest[p], stiffness[p], rest[p], cubic)
-        g0 += scale * (a0 + b0)
-        g1 += scale * (a1 + b1)
-        g2 += scale * (a2 + b2)
-    row = out[i]
-    row[0] += g0
-    row[1] += g1
-    row[2] += g2
+def _pull(r, s, q, w, stiffness, rest, cubic):
+    """g of one spring between particles that move from r to s and from q to w."""
+    a0, a1, a2 = r[0] - q[0], r[1] - q[1], r[2] - q[2]
+    b0, b1, b2 = s[0] - w[0], s[1] - w[1], s[2] - w[2]
+    L0 = math.sqrt(a0 * a0 + a1 * a1 + a2 * a2)
+    L1 = math.sqrt(b0 * b0 + b1 * b1 + b2 * b2)
+    total = L0 + L1 if L0 + L1 > 0.0 else 1.0
+    scale, _ = mean_scale(total, L0 - rest, L1 - rest, stiffness, rest, cubic)
+    return scale * (a0 + b0), scale * (a1 + b1), scale * (a2 + b2)
 
 
 @njit(cache=True)
 def _gradient_serial(x0, x1, start, neighbour, stiffness, rest, cubic, out):
-    for i in range(len(x0)):
-        _row_gradient(np.uint64(i), x0, x1, start, neighbour, stiffness, rest, cubic, out)
+    """Every spring once: a lone thread may write to both ends, and roots are what takes time."""
+    for i in range(np.uint64(len(x0))):
+        r, s = x0[i], x1[i]
+        t0, t1, t2 = 0.0, 0.0, 0.0
+        for p in range(start[i], start[i + np.uint64(1)]):
+            j = neighbour[p]
+            if j > i:
+                g = _pull(r, s, x0[j], x1[j], stiffness[p], rest[p], cubic)
+                t0, t1, t2 = t0 + g[0], t1 + g[1], t2 + g[2]
+                row = out[j]
+                row[0] -= g[0]
+                row[1] -= g[1]
+                row[2] -= g[2]
+        add_row(out[i], (t0, t1, t2))
+
+
+@njit(cache=True, inline="always")
+def _row_gradient(i, x0, x1, start, neighbour, stiffness, rest, cubic, out):
+    t0, t1, t2 = 0.0, 0.0, 0.0
+    for p in range(start[i], start[i + np.uint64(1)]):
+        j = neighbour[p]
+        g = _pull(x0[i], x1[i], x0[j], x1[j], stiffness[p], rest[p], cubic)
+        t0, t1, t2 = t0 + g[0], t1 + g[1], t2 + g[2]
+    add_row(out[i], (t0, t1, t2))
 
 
 @njit(cache=True, parallel=True)

@@ -145,7 +145,7 @@ def spring_yield(x, edges, stiffness, rest, limit, cubic=False):
 
 
 @njit(cache=True, inline="always")
-def _add(row, g):
+def add_row(row, g):
     row[0] += g[0]
     row[1] += g[1]
     row[2] += g[2]
@@ -173,14 +173,14 @@ def _row_gradient(i, x, start, neighbour, stiffness, rest, cubic):
 def _gradient_serial(x, start, neighbour, stiffness, rest, cubic, out):
     for i in range(x.shape[0]):
         g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest, cubic)
-        _add(out[i], g)
+        add_row(out[i], g)
 
 
 @njit(cache=True, parallel=True)
 def _gradient_parallel(x, start, neighbour, stiffness, rest, cubic, out):
     for i in prange(x.shape[0]):
         g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest, cubic)
-        _add(out[i], g)
+        add_row(out[i], g)
 
 
 def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
@@ -221,14 +221,14 @@ def _row_product(i, x, start, neighbour, stiffness, rest, cubic, b):
 def _product_serial(x, start, neighbour, stiffness, rest, cubic, b, out):
     for i in range(x.shape[0]):
         g = _row_product(np.uint64(i), x, start, neighbour, stiffness, rest, cubic, b)
-        _add(out[i], g)
+        add_row(out[i], g)
 
 
 @njit(cache=True, parallel=True)
 def _product_parallel(x, start, neighbour, stiffness, rest, cubic, b, out):
     for i in prange(x.shape[0]):
         g = _row_product(np.uint64(i), x, start, neighbour, stiffness, rest, cubic, b)
-        _add(out[i], g)
+        add_row(out[i], g)
 
 
 def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
