@@ -64,10 +64,12 @@ class Stage:
     # ------------------------------------------------------------------ time
 
     def advance(self, patience: float = inf) -> Snapshot:
-        """One frame: whole steps, all lanes.
+        """One frame: whole steps, all lanes.  Where all have failed, time stands still with them.
 
         patience: seconds of computing after which the frame ends with the step it is in.
         """
+        if all(lane.failure is not None for lane in self.lanes):
+            return self.look()
         start, h = self.t, self.settings.step
         deadline = time.perf_counter() + patience
         with quiet(self.lanes[0].body.size, self._pools):
@@ -135,13 +137,16 @@ class Stage:
     def _changed_lane(
         self, lane: Lane | None, name: str, new: Settings, scene: Scene | None
     ) -> Lane:
+        """A lane that stopped joins one that went on: its own shape is of another time."""
+        if lane is not None and replace(new, speed=self.settings.speed) == self.settings:
+            return lane
         method = new.method(name)
-        if lane is None:
-            healthy = next((one for one in self.lanes if one.failure is None), self.lanes[0])
-            return healthy.branched(self.t, method, name, scene or self._adjusted)
-        only_faster = replace(new, speed=self.settings.speed) == self.settings
+        healthy = next((one for one in self.lanes if one.failure is None), None)
+        if lane is None or (lane.failure is not None and healthy is not None):
+            source = healthy or self.lanes[0]
+            return source.branched(self.t, method, name, scene or self._adjusted)
         same = scene is None and name == lane.name and method == lane.stepper.method
-        if only_faster or (same and lane.failure is None):
+        if same and lane.failure is None:
             return lane
         return lane.continued(self.t, method, name, scene)
 
