@@ -26,12 +26,13 @@ class Page:
 
     _figures: Figures
     _shown: Any = None
+    _hint = ""
 
     def __init__(self, server: Server, host: str) -> None:
         self.server, self._viser = server, server.viser
         self._closing = threading.Event()
         self._flow = Flow()
-        self.clients = Clients(self._viser, self._lets_go)
+        self.clients = Clients(self._viser, self._lets_go, self._hint)
         Guard(server, host, self._flow, self.clients.drives, self.clients.refuse)
         gui = self._gui = self._viser.gui
         gui.configure_theme(show_logo=False, show_share_button=False)

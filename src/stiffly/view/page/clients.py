@@ -26,10 +26,11 @@ class Clients:
     """The first comer drives, and whoever takes the wheel; who leaves hands it to the next.
 
     on_loss: called with the number of a browser that went away, or lost the wheel.
+    hint: what the driver can do.
     """
 
-    def __init__(self, viser: Any, on_loss: Callable[[int], None]) -> None:
-        self._on_loss = on_loss
+    def __init__(self, viser: Any, on_loss: Callable[[int], None], hint: str = "") -> None:
+        self._on_loss, self._hint = on_loss, hint
         self._seats: dict[int, Seat] = {}
         self._lock = threading.RLock()
         self.driver: int | None = None
@@ -78,7 +79,7 @@ class Clients:
         with self._lock:
             for number, seat in self._seats.items():
                 drives = number == self.driver
-                text = "You drive." if drives else "You watch: another browser drives."
+                text = f"You drive. {self._hint}" if drives else "You watch: another browser drives."
                 others = len(self._seats) - 1
                 seen = f" {others} more {'watch' if others > 1 else 'watches'}." if others else ""
                 with _perhaps_gone(seat.client):

@@ -37,6 +37,8 @@ class LivePage(Page):
     small: what runs is the small variant; out: folder for what is saved.
     """
 
+    _hint = "Pull the body with the left mouse button, turn the view beside it."
+
     def __init__(
         self,
         server: Server,
