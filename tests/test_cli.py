@@ -98,8 +98,20 @@ def test_lab_lists_and_runs(capfd, tmp_path):
     assert "the paper says" in good(
         capfd, "lab", "fput-energy", "--quick", "--out", tmp_path / "lab"
     )
-    for ending in ("json", "png", "md"):
-        assert (tmp_path / "lab" / f"fput-energy.{ending}").stat().st_size > 500
+    for name in ("result.json", "figure.png", "result.md"):
+        assert (tmp_path / "lab" / "fput-energy" / name).stat().st_size > 500
+    assert not list(tmp_path.rglob("*.jsonl"))  # the journal of a finished experiment
+    assert "index.html" in good(capfd, "lab", "report", "--out", tmp_path / "lab")
+
+
+def test_lab_refuses_what_it_does_not_know(capfd, here):
+    for arguments, hint in (
+        (["lab", "fput-enery"], "did you mean fput-energy?"),
+        (["lab", "report", "--out", "nowhere"], "stiffly lab all --quick"),
+    ):
+        code, _, err = stiffly(capfd, *arguments)
+        assert code == 2 and hint in err and len(err.splitlines()) == 1
+    assert not list(here.iterdir())
 
 
 # ------------------------------------------------------------------ run

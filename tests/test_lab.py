@@ -11,8 +11,10 @@ from matplotlib.figure import Figure
 
 from stiffly import Diverged, InputError, SecondOrder, lab
 from stiffly.contracts import Work
+from stiffly.lab.bench import JOURNAL, Bench
 from stiffly.lab.harness import Outcome, cost_at
-from stiffly.lab.report import as_json
+from stiffly.lab.report import FILES, Claim, Report, verdict
+from stiffly.recording.provenance import as_json
 from stiffly.scenes import Scene
 
 ONCE = np.ones(1)
@@ -51,7 +53,7 @@ def test_harness_measures_errors_orders_and_failures(oscillator):
         steps,
         reference=(ONCE, ONCE),
         repeats=3,
-        progress=lambda done, total, text: seen.append((done, total)),
+        bench=Bench(progress=lambda done, total, text: seen.append((done, total))),
     )
     assert len(records) == 9 and seen[-1] == (9, 9)
     found = lab.slopes(records)
@@ -62,7 +64,7 @@ def test_harness_measures_errors_orders_and_failures(oscillator):
     assert first.energy_drift is None and first.seconds is not None
     failed = [r for r in records if r.failure]
     assert [(r.method, r.step) for r in failed] == [("weak", 0.025)]
-    assert failed[0].error is None and "too small" in failed[0].failure
+    assert failed[0].error is None and "too small" in (failed[0].failure or "")
 
 
 def test_cost_is_interpolated_between_points_and_never_beyond():
@@ -88,7 +90,8 @@ def test_integrators_and_outside_solvers_are_methods(oscillator):
         methods.append(lab.CvodeMethod("Adams", (1e-8,)))
     records = lab.work_precision(oscillator, methods, [0.01], reference=lab.reference(oscillator))
     for record in records:
-        assert record.error < 1e-5 and record.energy_drift < 1e-5
+        assert record.error is not None and record.error < 1e-5
+        assert record.energy_drift is not None and record.energy_drift < 1e-5
         assert record.force_evaluations > 10
     assert records[0].steps == 100 and records[0].force_evaluations == 400
 
@@ -100,14 +103,102 @@ def test_wrong_names_are_found_before_any_run():
         lab.experiment("fput-ordr")
 
 
-def test_save_writes_three_files(tmp_path):
+def test_report_is_three_files_in_a_folder_of_its_own(tmp_path):
+    claim = Claim("it flies", "it does not", verdict(False), "too heavy", "Luan 2021, Fig. 1")
     records = [lab.Record("m", 0.1, error=np.nan, failure="stopped")]
-    paths = lab.save("trial", records, Figure(), "some notes", tmp_path / "deep")
-    assert [p.name for p in paths] == ["trial.json", "trial.png", "trial.md"]
+    found = Report("trial", "A trial", "nowhere", records, Figure(), [claim], "some notes", "less")
+    paths = found.save(tmp_path / "deep", quick=True, seconds=1.5)
+    assert paths == [tmp_path / "deep" / "trial" / name for name in FILES]
     content = json.loads(paths[0].read_text())
     assert content["records"][0]["error"] is None  # JSON knows no NaN
-    assert "some notes" in paths[2].read_text() and "stopped" in paths[2].read_text()
+    assert content["quick"] and content["command"] == "stiffly lab trial --quick"
+    page = paths[2].read_text()
+    row = "| Luan 2021, Fig. 1 | it flies | it does not | **not reproduced** | too heavy |"
+    assert row in page and "some notes" in page and "stopped" in page and "Reduced: less" in page
     assert as_json({"a": np.arange(2), "b": np.float64(1.5)}) == {"a": [0, 1], "b": 1.5}
+
+
+def test_verdict_counts_the_checks():
+    assert verdict(True, True) == "reproduced"
+    assert verdict(True, False) == "partly"
+    assert verdict(False, False) == "not reproduced"
+
+
+# ------------------------------------------------------------------ the bench and its journal
+
+
+class Interrupted(Exception):
+    pass
+
+
+def count_to(bench: Bench, rows: int, stop_at: int | None = None) -> tuple[list[dict], list[int]]:
+    """An experiment of so many rows that may be interrupted: its rows, and which it measured."""
+    measured: list[int] = []
+
+    def job(i: int) -> dict:
+        if i == stop_at:
+            raise Interrupted
+        measured.append(i)
+        return {"value": np.float64(i) / 3.0, "series": np.arange(i), "missing": np.nan}
+
+    bench.plan(rows)
+    found = []
+    for i in range(rows):
+        try:
+            found.append(bench.row(f"row {i}", lambda i=i: job(i)))
+        except Interrupted:
+            break
+    return found, measured
+
+
+def test_interrupted_experiments_measure_nothing_twice(tmp_path):
+    whole, _ = count_to(Bench(), 4)
+    first, measured = count_to(Bench(folder=tmp_path), 4, stop_at=2)
+    assert first == whole[:2] and measured == [0, 1]
+    seen = []
+    bench = Bench(folder=tmp_path, progress=lambda done, total, text: seen.append((done, total)))
+    assert bench.resumed == 2
+    rows, measured = count_to(bench, 4)
+    assert measured == [2, 3] and seen[-1] == (4, 4)
+    assert rows == whole  # the same digits whether measured or read
+    assert whole[3] == {"value": 1.0, "series": [0, 1, 2], "missing": None}
+    assert count_to(Bench(folder=tmp_path), 4)[1] == []
+
+
+def test_half_a_line_is_measured_again(tmp_path):
+    whole, _ = count_to(Bench(folder=tmp_path), 3)
+    path = tmp_path / JOURNAL
+    path.write_text(path.read_text()[:-20])  # the power went while row 2 was written
+    bench = Bench(folder=tmp_path)
+    assert bench.resumed == 2
+    rows, measured = count_to(bench, 4)
+    assert measured == [2, 3] and rows[:3] == whole
+    assert Bench(folder=tmp_path).resumed == 4  # nothing of the half line is left in the way
+
+
+@pytest.mark.parametrize("spoil", ["quick", "versions", "rubbish"])
+def test_journals_of_another_kind_are_not_used(tmp_path, spoil):
+    count_to(Bench(folder=tmp_path), 2)
+    path = tmp_path / JOURNAL
+    head, *lines = path.read_text().splitlines()
+    kind = json.loads(head)
+    kind["versions"]["numpy"] = "0.1"
+    if spoil != "quick":
+        path.write_text("\n".join([json.dumps(kind) if spoil == "versions" else "{", *lines]))
+    bench = Bench(quick=spoil == "quick", folder=tmp_path)
+    assert bench.resumed == 0
+    assert count_to(bench, 2)[1] == [0, 1]
+    assert Bench(quick=spoil == "quick", folder=tmp_path).resumed == 2  # it is overwritten
+
+
+def test_finished_experiments_leave_no_journal(tmp_path):
+    bench = Bench(folder=tmp_path)
+    count_to(bench, 2)
+    assert (tmp_path / JOURNAL).exists()
+    bench.finished()
+    assert not (tmp_path / JOURNAL).exists() and Bench(folder=tmp_path).resumed == 0
+    bench.finished()  # as often as one likes
+    Bench().finished()
 
 
 # ------------------------------------------------------------------ the experiments, quick
@@ -115,23 +206,29 @@ def test_save_writes_three_files(tmp_path):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """name -> what NAME.json holds; every experiment runs once, when first asked for."""
+    """name -> what result.json holds; every experiment runs once, when first asked for."""
     folder, known = tmp_path_factory.mktemp("lab"), {}
 
     def result(name: str) -> dict:
         if name not in known:
-            paths = lab.EXPERIMENTS[name].run(quick=True).save(folder)
+            experiment = lab.EXPERIMENTS[name]
+            paths = experiment.run(Bench(quick=True)).save(folder, quick=True)
             assert all(path.stat().st_size > 500 for path in paths)
-            known[name] = json.loads(paths[0].read_text())
-            assert "Reduced (--quick)" in paths[2].read_text()
-            assert known[name]["claims"] and known[name]["versions"]["stiffly"]
+            found = json.loads(paths[0].read_text())
+            assert found["name"] == name and found["reduced"].startswith("--quick: ")
+            assert {c["item"] for c in found["claims"]} >= set(experiment.items)
+            assert all(c["why"] for c in found["claims"]) and found["versions"]["stiffly"]
+            known[name] = {**found, **found["data"]}
         return known[name]
 
     return result
 
 
-def test_registry_has_the_papers_experiments():
-    assert set(lab.EXPERIMENTS) >= {"fput-order", "fput-energy", "fput-work", "oscillator-pair"}
+def test_experiments_answer_for_items_of_the_papers():
+    for name, experiment in lab.EXPERIMENTS.items():
+        assert set(experiment.items) <= set(lab.ITEMS), name
+    assert len(lab.ITEMS) == len(set(lab.ITEMS))
+    assert all(item.split(",")[0] in lab.PAPERS for item in lab.ITEMS)
 
 
 def test_fput_orders(results):

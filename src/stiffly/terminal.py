@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .recording.recording import Recording
     from .recording.run import Run
 
-VERDICTS = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
+VERDICTS = {"reproduced": "green", "partly": "yellow", "not reproduced": "red"}
 COUNTS = ("steps", "rejected_steps", "force_evaluations", "operator_products", "factorizations")
 
 MANY = 12  # files that are still named one by one
@@ -232,11 +232,13 @@ def _joules(value: float, zero: float) -> str:
 
 def claims_table(claims: Sequence[Claim]) -> Table:
     table = Table(show_lines=True)
-    for heading in ("the paper says", "measured here", "verdict"):
+    for heading in ("the paper says", "measured here", "verdict", "why"):
         table.add_column(heading, overflow="fold")
     for claim in claims:
         color = VERDICTS.get(claim.verdict, "white")
-        table.add_row(escape(claim.paper), escape(claim.measured), f"[{color}]{claim.verdict}[/]")
+        said = f"{claim.item}: {claim.paper}" if claim.item else claim.paper
+        verdict = f"[{color}]{claim.verdict}[/]"
+        table.add_row(escape(said), escape(claim.measured), verdict, escape(claim.why))
     return table
 
 

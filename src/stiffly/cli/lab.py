@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,28 +13,54 @@ from .folders import require_folder
 
 def lab(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[list | NAME...]", help="Experiments to run.")
+        list[str] | None,
+        typer.Argument(metavar="[list | all | report | NAME...]", help="Experiments to run."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("stiffly-lab"),
-    quick: Annotated[bool, typer.Option("--quick", help="Reduced variants, seconds each.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Reduced, under a minute each.")] = False,
 ) -> None:
-    """Run experiments of the papers.
+    """Run experiments of the papers, or build the page over their results.
 
-    Writes numbers (JSON), a figure (PNG) and a page (MD) for each.
+    Each writes result.json (numbers), figure.png and result.md into a folder of its name. One that
+    was cut short goes on where it stopped. `report` makes index.html of all results in the folder.
     """
     from .. import lab as laboratory
     from .. import terminal
+    from ..lab import page
 
     if not names or names == ["list"]:
-        rows = [(name, e.description, e.figure) for name, e in laboratory.EXPERIMENTS.items()]
+        rows = [(n, e.description, papers(e)) for n, e in laboratory.EXPERIMENTS.items()]
         terminal.out.print(terminal.listing(("experiment", "shows", "paper"), rows))
         return
-    chosen = [(name, laboratory.experiment(name)) for name in names]
+    if names == ["report"]:
+        terminal.show_files(page.build(out))
+        return
+    wanted = list(laboratory.EXPERIMENTS) if names == ["all"] else names
+    chosen = [(name, laboratory.experiment(name)) for name in wanted]
     require_folder(out)
     with terminal.notices():
         for name, experiment in chosen:
-            with terminal.counting_bar(name) as progress:
-                report = experiment.run(quick=quick, progress=progress)
-            terminal.out.print(f"[bold]{report.title}[/] ({report.source})")
-            terminal.out.print(terminal.claims_table(report.claims))
-            terminal.show_files(report.save(out))
+            _run(name, experiment, out, quick)
+
+
+def papers(experiment: Any) -> str:
+    return "; ".join(experiment.items) or "beyond them"
+
+
+def _run(name: str, experiment: Any, out: Path, quick: bool) -> None:
+    from .. import terminal
+    from ..lab import Bench
+
+    began = time.perf_counter()
+    with terminal.counting_bar(name) as progress:
+        bench = Bench(quick, progress, out / name)
+        if bench.resumed:
+            terminal.show_note(f"{name}: {bench.resumed} rows were measured before it was stopped")
+        report = experiment.run(bench)
+    paths = report.save(out, quick=quick, seconds=time.perf_counter() - began)
+    bench.finished()
+    terminal.out.print(f"[bold]{report.title}[/] ({report.source})")
+    terminal.out.print(terminal.claims_table(report.claims))
+    if report.reduced:
+        terminal.show_note(f"reduced: {report.reduced}")
+    terminal.show_files(paths)

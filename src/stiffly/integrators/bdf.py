@@ -121,7 +121,9 @@ class Bdf2(_Bdf):
     def resume(
         self, system: System, state: State, memory: Bdf2Memory, settled: Settled
     ) -> Bdf2Memory:
-        return Bdf2Memory(state, None, memory.stage.resumed())
+        """Where only forces or supports have changed, the step before is still the step before."""
+        before = memory.before if same_state(memory.state, state) else None
+        return Bdf2Memory(state, before, memory.stage.resumed())
 
     def step(self, system: System, state: State, h: float, memory: Bdf2Memory) -> Step:
         before = memory.before

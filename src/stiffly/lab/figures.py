@@ -68,3 +68,38 @@ def draw_slope(axis: Any, records: Sequence[Record], method: str, order: int) ->
     line = 0.4 * (own[0].error or 1.0) * (h / h[0]) ** order
     axis.plot(h, line, "--", color="#999999", linewidth=1.0)
     axis.annotate(f"slope {order}", (h[1], line[1]), (4, -10), textcoords="offset points", size=8)
+
+
+# Where several exponential methods stand beside their rivals, no two may look alike.
+APART = {
+    "eti": (BLUE, "o"),
+    "neti": (BLUE, "o"),
+    "exprb42": (GREEN, "^"),
+    "bdf1": (RED, "s"),
+    "midpoint": (BROWN, "X"),
+    "rk4": (ORANGE, "D"),
+    "verlet": (PURPLE, "v"),
+}
+
+
+def apart(method: str) -> tuple[str, str]:
+    return APART.get(method) or look(method)
+
+
+# The methods of the three papers on exponential Rosenbrock schemes, side by side.
+ROSENBROCK = {
+    "epirk4s3": (BLUE, "o"),
+    "exprb42": (GREEN, "^"),
+    "pexprb43": (ORANGE, "s"),
+    "neti": (PINK, "P"),
+    "eti": (RED, "D"),
+    "bdf1": (INK, "x"),
+    "realtime": (BROWN, "X"),
+    "vimex": (RED, "<"),
+    "rk4": (INK, "D"),
+    "verlet": (PURPLE, "v"),
+}
+
+
+def rosenbrock(method: str) -> tuple[str, str]:
+    return ROSENBROCK.get(method) or look(method)

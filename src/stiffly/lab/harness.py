@@ -10,26 +10,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import isfinite
 from statistics import median
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from ..contracts import Array, State, Work
-from ..errors import NotConverged, SimulationFailure
+from ..errors import InputError, SimulationFailure
 from ..scenes import Scene
+from .bench import Bench
 
-REFERENCE_TOLERANCE = 1e-13
+REFUSED = "refused"  # variant of a record: the method is not for this system
 SLOW = 5.0  # a run of this many seconds is timed once: repeating it would tell nothing new
-
-Progress = Callable[[int, int, str], None]  # runs done, runs in all, what is running
-
-
-def silent(done: int, total: int, text: str) -> None:
-    """Progress for nobody."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +32,7 @@ class Outcome:
     """The end of one run: x, v as users see positions, what it took, and its energy error.
 
     drift: largest |numerical energy error| [J] at the frames looked at; nan where unknown.
+    exchanged: the yardstick of `drift` [J], nan where only the ends of the run were seen.
     """
 
     x: Array
@@ -44,6 +40,7 @@ class Outcome:
     steps: int
     work: Work
     drift: float = float("nan")
+    exchanged: float = float("nan")
 
 
 class Method(Protocol):
@@ -61,7 +58,13 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Record:
-    """One run in numbers. Errors are maximum norms at the end; None where the run failed."""
+    """One run in numbers. Errors are maximum norms at the end; None where the run failed.
+
+    relative: the error at the end by which methods are compared (see equal_error.py);
+    energy_relative: energy_drift over the energy exchanged; spin: error of the angular momentum,
+    relative; memory: peak of a few steps [bytes]; variant: which of several solvers, or in words
+    what a reader should know of the setting.
+    """
 
     method: str
     step: float  # the setting: a step size [s], or a tolerance
@@ -76,17 +79,11 @@ class Record:
     steps: int = 0
     energy_drift: float | None = None
     failure: str | None = None
-
-
-@dataclass
-class _Cache:
-    """References of this process. Systems are kept alive, so that an id names one of them."""
-
-    solutions: dict[tuple, tuple[Array, Array]] = field(default_factory=dict)
-    systems: list = field(default_factory=list)
-
-
-_CACHE = _Cache()
+    relative: float | None = None
+    energy_relative: float | None = None
+    spin: float | None = None
+    memory: int | None = None
+    variant: str = ""
 
 
 def first_order(problem: Scene) -> tuple[Callable[[float, Array], Array], Array]:
@@ -102,18 +99,11 @@ def first_order(problem: Scene) -> tuple[Callable[[float, Array], Array], Array]
 
 
 def reference(problem: Scene) -> tuple[Array, Array]:
-    """x, v at the end, by DOP853 at 1e-13; computed once per process."""
-    key = (id(problem.system), problem.x0.tobytes(), problem.v0.tobytes(), problem.duration)
-    if key not in _CACHE.solutions:
-        f, u0 = first_order(problem)
-        tol = REFERENCE_TOLERANCE
-        scale = float(np.abs(u0).max())
-        solution = solve_ivp(f, (0.0, problem.duration), u0, "DOP853", rtol=tol, atol=tol * scale)
-        if not solution.success:
-            raise NotConverged(f"no reference for {problem.name}: {solution.message}")
-        _CACHE.solutions[key] = users_view(problem, solution.y[:, -1])
-        _CACHE.systems.append(problem.system)
-    return _CACHE.solutions[key]
+    """x, v at the end, by an independent method; cached (see references.py)."""
+    from .references import solution  # which needs this module
+
+    found = solution(problem, Bench())
+    return found.x, found.v
 
 
 def users_view(problem: Scene, u: Array) -> tuple[Array, Array]:
@@ -131,33 +121,41 @@ def work_precision(
     *,
     reference: tuple[Array, Array],
     repeats: int = 1,
-    progress: Progress = silent,
+    bench: Bench | None = None,
+    label: str = "",
 ) -> list[Record]:
     """Run every method at each of its settings (default: `steps`) and compare with `reference`.
 
     A method first runs for a moment that nobody times, so that compilation is not counted.
+    label: sets these rows apart from others of the same experiment.
     """
+    bench = bench or Bench()
     plan = [(m, s) for m in methods for s in (steps if m.settings is None else m.settings)]
+    bench.plan(len(plan))
     records, warm = [], set()
-    for done, (method, setting) in enumerate(plan):
-        progress(done, len(plan), f"{method.name}, {method.kind} {setting:.3g}")
+
+    def measured(method: Method, setting: float) -> dict[str, Any]:
         if method.name not in warm:
-            _warm_up(problem, method, setting)
+            warm_up(problem, method, setting)
             warm.add(method.name)
-        records.append(_measure(problem, method, setting, reference, repeats))
-    progress(len(plan), len(plan), "done")
+        return asdict(measure(problem, method, setting, reference, repeats)[0])
+
+    for method, setting in plan:
+        name = f"{label or problem.name}: {method.name}, {method.kind} {setting:.12g}"
+        records.append(Record(**bench.row(name, partial(measured, method, setting))))
     return records
 
 
-def _warm_up(problem: Scene, method: Method, setting: float) -> None:
+def warm_up(problem: Scene, method: Method, setting: float) -> None:
     moment = 2.0 * setting if method.kind == "step" else 1e-3 * problem.duration
-    with suppress(SimulationFailure):  # the run proper will say so
+    with suppress(SimulationFailure, InputError):  # the run proper will say so
         method(replace(problem, duration=min(problem.duration, moment)), setting)
 
 
-def _measure(
+def measure(
     problem: Scene, method: Method, setting: float, exact: tuple[Array, Array], repeats: int
-) -> Record:
+) -> tuple[Record, Outcome | None]:
+    """Median time of `repeats` runs, errors and counts; no outcome where the method fails."""
     times: list[float] = []
     blank = Record(method.name, setting, method.kind)
     while True:
@@ -165,14 +163,16 @@ def _measure(
         try:
             outcome = method(problem, setting)
         except SimulationFailure as failure:
-            return replace(blank, failure=str(failure))
+            return replace(blank, failure=str(failure)), None
+        except InputError as refusal:
+            return replace(blank, failure=str(refusal), variant=REFUSED), None
         times.append(time.perf_counter() - began)
         if len(times) >= repeats or times[0] > SLOW:
             break
     error_x, error_v = (
         float(np.abs(a - b).max()) for a, b in zip((outcome.x, outcome.v), exact, strict=True)
     )
-    return replace(
+    record = replace(
         blank,
         error_x=error_x,
         error_v=error_v,
@@ -184,6 +184,7 @@ def _measure(
         steps=outcome.steps,
         energy_drift=outcome.drift if isfinite(outcome.drift) else None,
     )
+    return record, outcome
 
 
 # ------------------------------------------------------------------ reading the records

@@ -1,11 +1,12 @@
-"""What an experiment leaves behind: NAME.json (numbers), NAME.png (figure), NAME.md (for reading).
+"""What an experiment leaves behind, in a folder of its own: result.json, figure.png, result.md.
 
-A claim of the paper gets what was measured here and a verdict, whichever way it turns out.
+A claim of the paper gets what was measured here, a verdict, and why, whichever way it turns out.
 """
 
 from __future__ import annotations
 
-import json
+import os
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,24 +15,35 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ..recording.plots import save_figure
-from ..recording.provenance import as_json, versions
+from ..recording.provenance import versions, write_atomic, write_json
 from .harness import Record
 
-HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds in part", "does not hold", "not tested"
+REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
+UNTESTED = "not tested"  # the reduced variant is too small to tell
+FILES = ("result.json", "figure.png", "result.md")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what came out here, and whether it holds."""
+    """What the paper says, what came out here, whether that agrees, and a sentence of why.
+
+    item: the table or figure, as in items.py; none where the paper does not claim it.
+    """
 
     paper: str
     measured: str
     verdict: str
+    why: str = ""
+    item: str = ""
 
 
 @dataclass(frozen=True)
 class Report:
-    """An experiment's result, not yet written. notes: Markdown; data: further numbers."""
+    """An experiment's result, not yet written.
+
+    reduced: what was cut from the paper's set-up, a sentence; notes: Markdown; data: further
+    numbers for result.json.
+    """
 
     name: str
     title: str
@@ -40,47 +52,68 @@ class Report:
     figure: Figure = field(repr=False)
     claims: Sequence[Claim]
     notes: str = ""
+    reduced: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
 
-    def save(self, out: str | Path) -> list[Path]:
-        notes = "\n\n".join(part for part in (claim_table(self.claims), self.notes) if part)
-        data = {"claims": [asdict(claim) for claim in self.claims], **self.data}
-        heading = f"# {self.title}\n\nSource: {self.source}."
-        return save(self.name, self.records, self.figure, notes, out, heading=heading, data=data)
+    def save(
+        self, out: str | Path, *, quick: bool = False, seconds: float | None = None
+    ) -> list[Path]:
+        """Into the folder NAME of `out`; the paths of its FILES."""
+        folder = Path(out) / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / name for name in FILES]
+        save_figure(self.figure, paths[1])
+        write_atomic(paths[2], self.markdown(quick).encode())
+        write_json(paths[0], self._content(quick, seconds))  # last: it says that all is there
+        return paths
+
+    def command(self, quick: bool) -> str:
+        return f"stiffly lab {self.name}" + (" --quick" if quick else "")
+
+    def markdown(self, quick: bool) -> str:
+        parts = [
+            f"# {self.title}\n\nSource: {self.source}. Command: `{self.command(quick)}`.",
+            f"![{self.title}]({FILES[1]})",
+            claim_table(self.claims),
+            self.notes.strip(),
+            f"Reduced: {self.reduced}" if self.reduced else "",
+            record_table(self.records),
+        ]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def _content(self, quick: bool, seconds: float | None) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "source": self.source,
+            "command": self.command(quick),
+            "quick": quick,
+            "reduced": self.reduced,
+            "claims": [asdict(claim) for claim in self.claims],
+            "notes": self.notes,
+            "records": [asdict(record) for record in self.records],
+            "data": self.data,
+            "seconds": seconds,
+            "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
+            "versions": versions("scikit-sundae"),
+        }
 
 
-def save(
-    name: str,
-    records: Sequence[Record],
-    figure: Figure,
-    notes: str,
-    out: str | Path,
-    *,
-    heading: str = "",
-    data: Mapping[str, Any] | None = None,
-) -> list[Path]:
-    """Write NAME.json, NAME.png and NAME.md into the folder `out`; their paths."""
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{name}.{ending}" for ending in ("json", "png", "md")]
-    content = {
-        "name": name,
-        **(data or {}),
-        "records": [asdict(record) for record in records],
-        "versions": versions("scikit-sundae"),
-    }
-    paths[0].write_text(json.dumps(as_json(content), indent=1) + "\n")
-    save_figure(figure, paths[1])
-    body = [heading or f"# {name}", f"![{name}]({name}.png)", notes, record_table(records)]
-    paths[2].write_text("\n\n".join(part for part in body if part) + "\n")
-    return paths
+def verdict(*checks: bool) -> str:
+    """Reproduced where all checks hold, not reproduced where none does."""
+    return REPRODUCED if all(checks) else PARTLY if any(checks) else NOT_REPRODUCED
 
 
 def claim_table(claims: Sequence[Claim]) -> str:
     if not claims:
         return ""
-    rows = [f"| {c.paper} | {c.measured} | **{c.verdict}** |" for c in claims]
-    return "\n".join(["| the paper says | measured here | verdict |", "| --- | --- | --- |", *rows])
+    rows = [_cells(c.item, c.paper, c.measured, f"**{c.verdict}**", c.why) for c in claims]
+    head = "| item | the paper says | measured here | verdict | why |"
+    return "\n".join([head, "|" + " --- |" * 5, *rows])
+
+
+def _cells(*texts: str) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
 def record_table(records: Sequence[Record]) -> str:

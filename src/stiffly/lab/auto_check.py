@@ -1,0 +1,261 @@
+"""Does integrator="auto" find what the best method and step would cost? Over scenes and accuracies.
+
+Auto is asked for an accuracy and its whole time counts, pilot included.  The best is the fastest of
+METHODS at the largest step of a ladder that meets the same error against the same reference: a
+judge who knows the answer beforehand.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from .. import scenes
+from ..errors import SimulationFailure
+from ..recording.plots import BLUE, GREEN, ORANGE
+from ..scenes import Scene
+from ..simulate import Run, simulate
+from . import figures, references, rivals
+from .bench import Bench
+from .equal_error import cheapest
+from .equal_error_all import LEVELS, problem_of
+from .harness import Record
+from .methods import FRAMES, IntegratorMethod
+from .references import Reference
+from .report import Claim, Report, verdict
+from .time_limit import in_time, time_limit
+
+METHODS = (
+    "verlet", "symplectic-euler", "rk4", "exprb2", "exprb42", "pexprb43", "eti", "energy-momentum",
+    "midpoint", "newmark",
+)  # fmt: skip
+CLOSE, FAR, MOST = 1.2, 3.0, 0.8  # wanted: so close in this share of the cases, never so far
+LIMIT = 20.0  # seconds of one run
+BEHIND = 3.0  # a method that takes so many times the best so far need not be followed
+SHORT = 0.05  # [s]: below, most of a run is Python's, and what is fixed about a pilot shows
+QUICK_SCENES = {"rope": 0.3, "foil": 0.1, "bar": 0.8, "squats": 0.5}
+QUICK_METHODS = ("verlet", "rk4", "exprb42", "energy-momentum")
+QUICK_LEVELS = (0.01,)
+
+
+def run(bench: Bench) -> Report:
+    names = list(QUICK_SCENES) if bench.quick else list(scenes.NAMES)
+    found = {name: rows_of(bench, name) for name in names}
+    return report_of(found, bench.quick)
+
+
+def rows_of(bench: Bench, name: str) -> dict[str, Any]:
+    """One scene: for every level what the best method costs, and what auto does."""
+    problem = _problem(name, bench.quick)
+    levels = QUICK_LEVELS if bench.quick else LEVELS
+    try:
+        reference = references.solution(problem, bench, limit_s=20.0 if bench.quick else 120.0)
+    except SimulationFailure as failure:
+        return {"why": str(failure)}
+    best = _best(bench, problem, reference, levels)
+    rows = {}
+    for level in levels:
+        if best[level] is None:
+            continue
+
+        def job(level: float = level) -> dict[str, Any]:
+            return _auto(problem, reference, level, 1 if bench.quick else 3)
+
+        own = bench.row(f"{name}: auto, rtol {level:g}", job)
+        rows[f"{level:g}"] = {"best": best[level], "auto": own}
+    return {"rows": rows}
+
+
+def _problem(name: str, quick: bool) -> Scene:
+    if quick:
+        return scenes.load(name, small=True, duration=QUICK_SCENES[name])
+    return problem_of(name, quick)
+
+
+def _best(
+    bench: Bench, problem: Scene, reference: Reference, levels: Sequence[float]
+) -> dict[float, dict[str, Any] | None]:
+    """The fastest record by level, as JSON can hold it; None where nobody meets it."""
+    best: dict[float, Record | None] = dict.fromkeys(levels)
+    refused = rivals.refused(problem)
+    for name in QUICK_METHODS if bench.quick else METHODS:
+        if name in refused:
+            continue
+        known = [r.seconds for r in best.values() if r is not None and r.seconds]
+        limit = BEHIND * max(known) + 0.2 if len(known) == len(levels) else LIMIT
+        method = rivals.verlet(problem) if name == rivals.VERLET else IntegratorMethod(name)
+        repeats = 1 if bench.quick else 3
+        options = {"repeats": repeats, "limit_s": min(limit, LIMIT)}
+        for level, r in cheapest(bench, problem, method, reference, levels, **options).items():
+            old = best[level]
+            if r.seconds and (old is None or r.seconds < (old.seconds or np.inf)):
+                best[level] = r
+    return {level: None if r is None else asdict(r) for level, r in best.items()}
+
+
+def _auto(problem: Scene, reference: Reference, level: float, repeats: int) -> dict[str, Any]:
+    """A run of auto; its seconds are the median of some, after one that nobody times."""
+    options = {"rtol": level, "every": problem.duration / FRAMES, "progress": in_time}
+    times, said, result = [], [], None
+    try:
+        with time_limit(LIMIT * (repeats + 1)):
+            _quietly(replace(problem, duration=0.02 * problem.duration), rtol=level)
+            for _ in range(repeats):
+                began = time.perf_counter()
+                result, said = _quietly(problem, **options)
+                times.append(time.perf_counter() - began)
+    except SimulationFailure as failure:
+        return {"failure": str(failure), "warned": True}
+    assert result is not None
+    off_x = np.linalg.norm(result.positions[-1] - reference.x) / reference.scale_x
+    off_v = np.linalg.norm(result.velocities[-1] - reference.v) / reference.scale_v
+    stats = result.stats
+    return {
+        "seconds": median(times),
+        "pilot": stats["pilot_seconds"],
+        "relative": float(max(off_x, off_v)),
+        "estimated": stats["estimated_error"],
+        "warned": bool(said),
+        "force_evaluations": stats["force_evaluations"],
+        "operator_products": stats["operator_products"],
+        "steps": stats["steps"],
+        "line": stats["auto"][0],
+        "changes": len(stats["auto"]) - 1,
+    }
+
+
+def _quietly(problem: Scene, **options: Any) -> tuple[Run, list[str]]:
+    """The run, and what it warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = simulate(problem, integrator="auto", **options)
+    return result, [str(w.message) for w in caught]
+
+
+# ------------------------------------------------------------------ the page
+
+
+def ratios(found: Mapping[str, Any]) -> list[tuple[str, float, float, dict[str, Any]]]:
+    """(scene, level, auto's seconds over the best's, both records) where auto met the level."""
+    cases = []
+    for name, scene in found.items():
+        for level, row in scene.get("rows", {}).items():
+            if row["auto"].get("relative") is not None and _met(row["auto"], float(level)):
+                ratio = row["auto"]["seconds"] / row["best"]["seconds"]
+                cases.append((name, float(level), ratio, row))
+    return cases
+
+
+def _met(auto: Mapping[str, Any], level: float) -> bool:
+    return auto["relative"] is not None and auto["relative"] <= level
+
+
+def report_of(found: Mapping[str, Any], quick: bool) -> Report:
+    levels = QUICK_LEVELS if quick else LEVELS
+    return Report(
+        name="auto",
+        title="auto against the best method and step that a judge finds afterwards",
+        source="not a figure of the papers",
+        records=[],
+        figure=_figure(found, levels),
+        claims=_claims(found),
+        notes=_table(found),
+        reduced=_reduced(quick),
+        data={"levels": levels, "scenes": dict(found)},
+    )
+
+
+def _reduced(quick: bool) -> str:
+    if not quick:
+        return "every scene in its small variant, some shortened as in equal-error."
+    return (
+        f"--quick: {len(QUICK_SCENES)} short scenes, {len(QUICK_METHODS)} methods to beat, errors "
+        "of 1 % only, every run timed once."
+    )
+
+
+def _claims(found: Mapping[str, Any]) -> list[Claim]:
+    all_rows = [
+        (name, float(level), row)
+        for name, scene in found.items()
+        for level, row in scene.get("rows", {}).items()
+    ]
+    cases = ratios(found)
+    longer = [c for c in cases if c[3]["best"]["seconds"] >= SHORT]
+    missed = [(n, e, r["auto"]) for n, e, r in all_rows if not _met_row(r, e)]
+    silent = [f"{n} at {e:g}" for n, e, auto in missed if not auto.get("warned")]
+    return [
+        _closeness("all cases", cases, len(all_rows)),
+        _closeness(f"runs of {SHORT:g} s or more", longer, len(longer)),
+        Claim(
+            "auto never fails in silence.",
+            f"{len(missed)} of {len(all_rows)} missed their accuracy, {len(silent)} of them "
+            f"without a word{': ' + ', '.join(silent) if silent else ''}",
+            verdict(not silent),
+            "what a run cannot see, such as a sensitive motion, it cannot warn of"
+            if silent
+            else "",
+        ),
+    ]
+
+
+def _met_row(row: Mapping[str, Any], level: float) -> bool:
+    return "relative" in row["auto"] and _met(row["auto"], level)
+
+
+def _closeness(which: str, cases: Sequence[Any], count: int) -> Claim:
+    values = [ratio for _, _, ratio, _ in cases]
+    close = sum(ratio <= CLOSE for ratio in values)
+    share, worst = close / max(count, 1), max(values, default=float("nan"))
+    return Claim(
+        f"{which}: within {CLOSE:g}x of the best in {MOST:.0%} of the cases, never {FAR:g}x.",
+        f"{close} of {count} ({share:.0%}), worst {worst:.2g}x",
+        verdict(share >= MOST, worst <= FAR),
+        "seconds, pilot included; a case that missed its accuracy is not within",
+    )
+
+
+def _table(found: Mapping[str, Any]) -> str:
+    lines = [
+        "| scene | error | best | auto | ratio | error met | forces | why |",
+        "|" + " --- |" * 8,
+    ]
+    for name, scene in found.items():
+        if "why" in scene:
+            lines.append(f"| {name} | | {scene['why']} | | | | | |")
+        for level, row in scene.get("rows", {}).items():
+            best, auto = row["best"], row["auto"]
+            own = f"{best['method']} at {best['step']:.3g} s, {best['seconds']:.3g} s"
+            if "failure" in auto:
+                lines.append(f"| {name} | {level} | {own} | {auto['failure']} | | | | |")
+                continue
+            ratio = auto["seconds"] / best["seconds"]
+            error = f"{auto['relative']:.2g}" + (" (warned)" if auto["warned"] else "")
+            forces = f"{auto['force_evaluations']:,} / {best['force_evaluations']:,}"
+            cells = f"{auto['seconds']:.3g} s | {ratio:.2f} | {error} | {forces} | {auto['line']}"
+            lines.append(f"| {name} | {level} | {own} | {cells} |")
+    return "\n".join(lines)
+
+
+def _figure(found: Mapping[str, Any], levels: Sequence[float]) -> Any:
+    figure, axes = figures.panels(1, "auto against the best: seconds, pilot included", size=9.0)
+    axis = axes[0, 0]
+    names = [name for name, scene in found.items() if scene.get("rows")]
+    cases = ratios(found)
+    for level, color, marker in zip(levels, (BLUE, ORANGE, GREEN), "os^", strict=False):
+        own = [(names.index(n), ratio) for n, e, ratio, _ in cases if e == level]
+        if own:
+            axis.semilogy(*zip(*own, strict=True), marker, color=color, label=f"error {level:g}")
+    for line in (1.0, CLOSE, FAR):
+        axis.axhline(line, color="#999999", linewidth=0.8, linestyle="-" if line == 1.0 else "--")
+    axis.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+    axis.set_ylabel("seconds of auto over seconds of the best")
+    if cases:
+        axis.legend(frameon=False, fontsize=9)
+    return figure

@@ -1,0 +1,156 @@
+"""Every scene, every method, every rival: what 10 %, 1 % and 0.01 % of error cost.
+
+`run` goes scene by scene; `rows_of` measures one of them, and `report_of` writes up what several
+machines have measured:
+
+    found = {name: rows_of(Bench(folder=...), name) for name in some}
+    report_of(found, quick=False).save("stiffly-lab")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import ceil, inf
+from typing import Any
+
+from .. import scenes
+from ..errors import SimulationFailure
+from ..scenes import Scene
+from . import equal_error_page as page
+from . import references, rivals
+from .bench import Bench
+from .equal_error import TOLERANCES, cheapest, ladder
+from .harness import Method, Record
+from .methods import IntegratorMethod
+from .report import Report
+from .tight import stable_step
+
+LEVELS = (0.1, 0.01, 1e-4)
+LIMIT = 3.0  # seconds of one run
+REFERENCE_LIMIT = 120.0  # seconds of one tight solution
+QUICK_LEVELS = (0.1, 0.01)
+QUICK_STEPS, QUICK_RTOL = 1024, 1e-7  # no more steps and no smaller tolerance
+QUICK_METHODS = ("exprb42", "pexprb43", "eti", "energy-momentum", "midpoint", "bdf1")
+QUICK_SCENES: dict[str, dict[str, Any]] = {
+    "fput": {"duration": 1.0},
+    "pylon": {"duration": 2.0},
+    "two-springs": {"duration": 1.0},
+}
+# [s] of the small variants that are too long: the reference would take hours, or the motion is so
+# sensitive that two tight solutions part
+SHORTER: dict[str, float] = {
+    "oscillator-pair": 0.5,
+    "twisting-beam": 0.1,
+    "tori": 0.3,
+    "textile": 0.2,
+    "statue": 0.2,
+    "steel-sphere": 0.08,
+    "tower": 0.5,
+    "brush": 0.07,
+    "crash": 0.1,
+    "flag": 1.0,
+    "hair": 0.4,
+    "swinging-bunny": 1.0,
+    "dog": 2.0,
+    "cactus": 0.1,
+    "cloth": 1.0,
+    "hippo": 0.3,
+    "sliding-bunny": 0.2,
+    "bacterium": 0.1,
+}
+
+
+def run(bench: Bench) -> Report:
+    names = list(QUICK_SCENES) if bench.quick else list(scenes.NAMES)
+    return report_of({name: rows_of(bench, name) for name in names}, bench.quick)
+
+
+def problem_of(name: str, quick: bool) -> Scene:
+    """The small variant of a scene, as long as a reference can follow it."""
+    options = dict(QUICK_SCENES[name]) if quick else {}
+    if name in SHORTER and not quick:
+        options["duration"] = SHORTER[name]
+    return scenes.load(name, small=True, **options)
+
+
+def rows_of(bench: Bench, name: str) -> dict[str, Any]:
+    """One scene: what it is, its reference, and rows[method][level], as JSON can hold them."""
+    problem = problem_of(name, bench.quick)
+    _, start = problem.system.bind(problem.x0, problem.v0)
+    levels = QUICK_LEVELS if bench.quick else LEVELS
+    facts: dict[str, Any] = {
+        "scene": name,
+        "coordinates": start.x.size,
+        "duration": problem.duration,
+        "shortened": name in SHORTER and not bench.quick,
+        "stable_step": stable_step(problem),
+        "reference": None,
+        "rows": {},
+    }
+    try:
+        reference = references.solution(problem, bench, limit_s=REFERENCE_LIMIT)
+    except SimulationFailure as failure:
+        return facts | {"why": str(failure)}
+    facts["reference"] = {"how": reference.how, "error": reference.error}
+    facts["at_limit"] = asdict(_at_limit(bench, problem, reference))
+    for method in _methods(problem, reference, bench.quick):
+        few = _few_settings(problem, method) if bench.quick else None
+        found = cheapest(bench, problem, method, reference, levels, settings=few, limit_s=LIMIT)
+        facts["rows"][method.name] = {f"{e:g}": asdict(r) for e, r in found.items()}
+    for who, why in (rivals.refused(problem) | rivals.missing(problem)).items():
+        if not bench.quick or who in QUICK_METHODS:
+            none = asdict(Record(who, 0.0, failure=f"not for this scene: {why}"))
+            facts["rows"][who] = {f"{e:g}": none for e in levels}
+    return facts
+
+
+def _methods(problem: Scene, reference: references.Reference, quick: bool) -> list[Method]:
+    ours = [m for m in rivals.ours(problem) if not quick or m.name in QUICK_METHODS]
+    return [*ours, *rivals.outside(problem, reference)]
+
+
+def _few_settings(problem: Scene, method: Method) -> list[float]:
+    """What the reduced variant tries: cut by counts, so that it finds the same everywhere."""
+    if method.kind == "rtol":
+        return [tol for tol in TOLERANCES if tol > 0.9 * QUICK_RTOL]
+    steps = method.settings or ladder(problem)
+    return [h for h in steps if problem.duration / h < QUICK_STEPS + 0.5]
+
+
+def _at_limit(bench: Bench, problem: Scene, reference: references.Reference) -> Record:
+    """Verlet at the largest step that is stable at the start: what does that give?"""
+    h = problem.duration / ceil(problem.duration / stable_step(problem))
+    method, anything = IntegratorMethod(rivals.VERLET), inf
+    return cheapest(
+        bench, problem, method, reference, [anything], settings=[h], repeats=1, limit_s=LIMIT
+    )[anything]
+
+
+def report_of(found: Mapping[str, Mapping[str, Any]], quick: bool) -> Report:
+    """The write-up of what `rows_of` has measured, scene by scene."""
+    levels = QUICK_LEVELS if quick else LEVELS
+    return Report(
+        name="equal-error",
+        title="What the same error costs: every scene, every method, every rival",
+        source="all five papers; not a figure of theirs",
+        records=[],
+        figure=page.heat_map(found, 0.01),
+        claims=page.claims(found, levels),
+        notes=page.notes(found, levels, LIMIT),
+        reduced=_reduced(quick),
+        data={"levels": levels, "scenes": dict(found)},
+    )
+
+
+def _reduced(quick: bool) -> str:
+    if quick:
+        return (
+            f"--quick: {len(QUICK_SCENES)} short scenes, {len(QUICK_METHODS)} of our methods, no "
+            f"0.01 % level, at most {QUICK_STEPS} steps and no rtol below {QUICK_RTOL:g}."
+        )
+    text = "every scene in its small variant"
+    if SHORTER:
+        cut = ", ".join(f"{name} {duration:g} s" for name, duration in SHORTER.items())
+        text += f"; shortened so that a reference can follow: {cut}"
+    return text + "."

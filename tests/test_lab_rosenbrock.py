@@ -1,0 +1,140 @@
+"""Experiments of the papers on exponential Rosenbrock methods, in their quick variants."""
+
+from __future__ import annotations
+
+import json
+from math import inf, isnan
+
+import numpy as np
+import pytest
+
+from stiffly import lab
+from stiffly.lab.attempt import attempt
+from stiffly.lab.bench import Bench
+from stiffly.lab.harness import Record
+from stiffly.lab.own_reference import own_reference
+from stiffly.lab.rosenbrock_cases import CASES, TABLE_2017, TABLE_2018, TABLE_2021
+from stiffly.lab.rosenbrock_table import _evaluations, _judged, _ratio
+from stiffly.scenes import load
+
+NAMES = ("flag-area", "bunny-precision", "bunny-energy", "bunny-size", "rosenbrock-table")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """name -> what result.json holds; every experiment runs once, when first asked for."""
+    folder, known = tmp_path_factory.mktemp("rosenbrock"), {}
+
+    def result(name: str) -> dict:
+        if name not in known:
+            paths = lab.EXPERIMENTS[name].run(Bench(quick=True)).save(folder, quick=True)
+            known[name] = json.loads(paths[0].read_text())
+        return known[name]
+
+    return result
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_item_has_claims_with_reasons(results, name):
+    found = results(name)
+    assert found["name"] == name and found["reduced"].startswith("--quick: ")
+    assert {c["item"] for c in found["claims"]} == set(lab.EXPERIMENTS[name].items)
+    assert all(c["why"] and c["measured"] for c in found["claims"])
+
+
+def test_flag(results):
+    rows = {(r["method"], r["step"]): r for r in results("flag-area")["data"]["rows"]}
+    truth, dead = rows["rk4", 4e-4], rows["bdf1", 6.6e-3]
+    fine = rows["epirk4s3", 1.25e-3]
+    assert truth["largest"] < 0.025  # the paper's number for its ground truth
+    assert fine["failure"] is None and fine["largest"] < 0.03
+    assert dead["kinetic"] < truth["kinetic"]  # backward Euler damps
+    assert rows["epirk4s3", 0.2]["failure"]
+    width = np.array(truth["lines"])[:, 0]  # the pole does not move
+    assert np.ptp(width, axis=0) == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_bunny_precision_orders_and_costs(results):
+    data = results("bunny-precision")["data"]
+    soft = [Record(**r) for r in data["1e+08"]]
+    for method in ("exprb42", "epirk4s3"):  # order four, where steps resolve the wobble
+        coarse, fine = [r.error for r in soft if r.method == method][-2:]
+        assert coarse and fine and np.log2(coarse / fine) == pytest.approx(4.0, abs=0.8), method
+    products = [
+        next(r["operator_products"] for r in own if r["method"] == "epirk4s3")
+        for own in data.values()
+    ]
+    # polynomials of h^2 A need a degree of h omega_max: 10 times for 100 times the stiffness
+    assert 4.0 < products[1] / products[0] < 11.0
+    assert 7.0 < products[2] / products[1] < 11.0
+
+
+def test_bunny_energy(results):
+    rows = results("bunny-energy")["data"]["rows"]
+    assert len(rows) == 6 and all(r["failure"] is None for r in rows)
+    for row in rows:
+        error = np.abs(row["error"]) / row["exchanged"]
+        assert max(row["thirds"]) == pytest.approx(error.max())
+    # the field does the same work per excursion, which falls like 1/k_d
+    exchanged = [r["exchanged"] for r in rows[:3]]
+    assert exchanged[0] / exchanged[1] == pytest.approx(100.0, rel=0.3)
+    assert exchanged[1] / exchanged[2] == pytest.approx(100.0, rel=0.3)
+
+
+def test_bunny_size(results):
+    exponents = results("bunny-size")["data"]["exponents"]
+    # equal weight on N vertices: omega_max ~ sqrt(N), and as many products for a step
+    assert exponents["products"] == pytest.approx(0.5, abs=0.1)
+    assert exponents["work"] == pytest.approx(1.0 + exponents["products"], abs=1e-6)
+    paper = results("bunny-size")["data"]["paper"]
+    slopes = [np.log(58 / 8) / np.log(4), np.log(127 / 58) / np.log(2)]
+    assert min(slopes) < paper < max(slopes)
+
+
+def test_tables_have_the_rows_of_the_papers():
+    rows = {item: [c for c in CASES if item in c.items] for item in (TABLE_2017, TABLE_2018)}
+    assert len(rows[TABLE_2017]) == 12 and len(rows[TABLE_2018]) == 4
+    assert len([c for c in CASES if TABLE_2021 in c.items]) == 5
+    shake = next(c for c in CASES if c.scene == "hair")
+    assert shake.methods["eti"] == 31 * 3600.0 and "6 h in the text" in shake.remark
+    for case in CASES:  # the paper's own method is the fastest in every row, or as good as that
+        assert case.methods[case.leader] <= 1.2 * min(case.methods.values())
+
+
+def test_tables_name_the_printed_factor_of_every_row(results):
+    claims = [c["paper"] for c in results("rosenbrock-table")["claims"]]
+    assert len(claims) == 12 + 4 + 5
+    assert any("bdf1 28.6 times" in text for text in claims)  # 1 h over 126 s
+    records = results("rosenbrock-table")["data"]["1 coil spring"]
+    assert records["exprb42"]["relative"] <= 0.02 and records["verlet"]["relative"] <= 0.02
+
+
+def test_ratios_say_who_does_not_meet_the_error():
+    found = {
+        "exprb42": Record("exprb42", 0.1, seconds=2.0, force_evaluations=2, operator_products=8),
+        "rk4": Record("rk4", 0.1, seconds=10.0, force_evaluations=40),
+        "bdf1": Record("bdf1", 0.1, failure="too slow"),
+    }
+    assert _ratio(found, "rk4", "exprb42") == 5.0 and _evaluations(found, "rk4", "exprb42") == 4.0
+    assert _ratio(found, "bdf1", "exprb42") == inf and isnan(_ratio(found, "rk4", "bdf1"))
+    case = next(c for c in CASES if c.name == "1 coil spring")
+    _, verdict, why = _judged(case, found, {"rk4": 12.0, "bdf1": 70.0})
+    assert verdict == "reproduced" and "third" in why
+    _, verdict, why = _judged(case, found, {"rk4": 50.0, "bdf1": 70.0})
+    assert verdict == "partly" and "rk4" in why
+    text, verdict, _ = _judged(case, {**found, "exprb42": found["bdf1"]}, {"rk4": 1.0})
+    assert verdict == "not reproduced" and "too slow" in text
+
+
+def test_own_reference_agrees_with_an_independent_one():
+    scene = load("bunny", vertices=60, duration=0.114)
+    found = own_reference(scene, Bench(), 0.057 / 16, check=True)
+    assert "DOP853" in found.how and found.error < 1e-6
+
+
+def test_attempts_keep_what_there_is_of_a_failed_run():
+    scene = load("flag", resolution=6)
+    run, failure = attempt(scene, "epirk4s3", step=0.2, duration=1.0, every=0.2)
+    assert failure and run is not None and run.times[-1] < 1.0
+    run, failure = attempt(scene, "verlet", step=1e-3, duration=1.0, every=0.01, limit_s=0.0)
+    assert failure == "stopped: it took longer than 0 s"
