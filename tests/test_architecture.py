@@ -21,7 +21,7 @@ RANKS = [
     {"integrators"},
     {"bodies", "meshes"},
     {"collisions"},
-    {"simulate", "loop", "stepper", "control", "ledger", "recording", "scipy"},
+    {"simulate", "auto_loop", "loop", "stepper", "control", "ledger", "recording", "scipy"},
     {"scenes"},
     {"lab"},
     {"cli", "terminal", "view"},
@@ -120,7 +120,7 @@ def test_algebra_knows_nothing_of_physics(room, never):
         ("rich", {"cli", "terminal", "view"}),  # what viser prints with
         ("click", {"cli", "terminal"}),
         ("matplotlib", {"recording", "lab"}),
-        ("numba", {"kernels", "scenes", "cli"}),  # a scene's own force; what the doctor reports
+        ("numba", {"kernels", "scenes", "cli", "lab"}),  # own forces; what the doctor reports
         ("h5py", {"recording", "cli"}),
         ("pydantic", {"scenes"}),
         ("pyvista", {"recording", "meshes", "cli"}),

@@ -1,4 +1,4 @@
-"""Equal error: references against known motions, the search on known errors, the experiment."""
+"""Equal error: the search on known errors, who competes, and the experiment."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
-from scipy.special import ellipj
+from lab_problems import ONE, cache, quartic, single
 
-from stiffly import Diverged, InputError, NotConverged, SecondOrder, StiffWarning, scenes
+from stiffly import Diverged, InputError, SecondOrder, scenes
 from stiffly.contracts import Work
 from stiffly.lab import (
     Bench,
@@ -29,135 +29,7 @@ from stiffly.lab.methods import AdaptiveMethod, Forces
 from stiffly.lab.time_limit import OutOfTime, in_time, time_limit
 from stiffly.scenes import Scene
 
-ONE = np.ones(1)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """Every test with a cache of its own, on the disk and in the process."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(references, "_KNOWN", {})
-    return tmp_path / "stiffly" / "references"
-
-
-def single(system, x=1.0, v=0.0, duration=3.0) -> Scene:
-    return Scene("single", "", "", system, x * ONE, v * ONE, step=0.1, duration=duration)
-
-
-def quartic(duration: float = 3.0) -> Scene:
-    """x'' = -x^3 from x = 1: x = cn(t, 1/2), Jacobi's elliptic function."""
-    system = SecondOrder(
-        size=1,
-        force=lambda x: -(x**3),
-        jacobian=lambda x: np.array([[-3.0 * x[0] ** 2]]),
-        potential=lambda x: 0.25 * float(x[0] ** 4),
-    )
-    return single(system, duration=duration)
-
-
-# ------------------------------------------------------------------ references
-
-
-def test_a_linear_body_is_solved_exactly():
-    found = references.solution(single(SecondOrder(stiffness=np.array([[4.0]])), v=0.5), Bench())
-    assert found.how.startswith("exact") and found.error < 1e-12
-    exact = np.cos(6.0) + 0.25 * np.sin(6.0), 0.5 * np.cos(6.0) - 2.0 * np.sin(6.0)
-    assert found.x[0] == pytest.approx(exact[0], abs=1e-13)
-    assert found.v[0] == pytest.approx(exact[1], abs=1e-13)
-
-
-@pytest.mark.parametrize("stiffness", [0.0, -1.0])
-def test_modes_without_stiffness_and_unstable_ones(stiffness):
-    """x'' = 1 - k x from rest: t^2/2 for k = 0, cosh t - 1 for k = -1."""
-    system = SecondOrder(stiffness=np.array([[stiffness]]), force=lambda t, x: ONE, jacobian=0)
-    found = references.solution(single(system, x=0.0, duration=2.0), Bench())
-    assert found.x[0] == pytest.approx(2.0 if stiffness == 0.0 else np.cosh(2.0) - 1.0, rel=1e-12)
-
-
-def test_a_driven_linear_body_is_integrated_as_fast_as_it_swings():
-    """x'' + 1e6 x = cos 3t from rest: (cos 3t - cos 1000 t)/(1e6 - 9)."""
-    system = SecondOrder(
-        stiffness=np.array([[1e6]]), force=lambda t, x: np.cos(3.0 * t) * ONE, jacobian=0
-    )
-    found = references.solution(single(system, x=0.0, duration=0.4), Bench())
-    exact = (np.cos(1.2) - np.cos(400.0)) / (1e6 - 9.0)
-    assert found.how.startswith("exact")
-    assert found.x[0] == pytest.approx(exact, rel=1e-9)
-
-
-def test_error_estimate_covers_the_true_error_of_a_nonlinear_motion():
-    problem = quartic()
-    found = references.solution(problem, Bench())
-    sn, cn, dn, _ = ellipj(problem.duration, 0.5)
-    off = max(abs(found.x[0] - cn) / found.scale_x, abs(found.v[0] + sn * dn) / found.scale_v)
-    assert "DOP853" in found.how
-    assert off <= found.error < 1e-8
-    assert found.scale_v == pytest.approx(sqrt(0.5), rel=1e-3)  # v^2/2 = 1/4 where x = 0
-    assert found.energy == pytest.approx(0.25, rel=2e-3)
-
-
-def test_references_are_kept_and_checked(cache, monkeypatch):
-    problem = quartic()
-    first = references.solution(problem, Bench())
-    (file,) = cache.iterdir()
-    computed = tight.motion
-
-    def forbidden(*_):
-        raise AssertionError("computed although it is on the disk")
-
-    monkeypatch.setattr(references, "_KNOWN", {})
-    monkeypatch.setattr(tight, "motion", forbidden)
-    again = references.solution(problem, Bench())
-    assert again.x == first.x and again.error == first.error and again.how == first.how
-    monkeypatch.setattr(tight, "motion", computed)
-    good = file.read_bytes()
-    for bad in (good[:-40], good[:200] + b"?" + good[201:], b""):
-        file.write_bytes(bad)
-        monkeypatch.setattr(references, "_KNOWN", {})
-        with pytest.warns(StiffWarning, match="fails its checksum"):
-            mended = references.solution(problem, Bench())
-        assert mended.x == first.x and file.read_bytes()[:64] == good[:64]
-
-
-def test_fingerprint_sees_what_decides_about_the_motion():
-    problem = quartic()
-    stiffer = SecondOrder(stiffness=np.array([[1e-3]]), force=lambda x: -(x**3), jacobian=0)
-    later = SecondOrder(force=lambda t, x: -(x**3) + t * ONE, jacobian=0, size=1)
-    others = [
-        problem,
-        replace(problem, duration=3.5),
-        replace(problem, v0=1e-12 * ONE),
-        replace(problem, x0=ONE + 1e-15),
-        replace(problem, system=stiffer),
-        replace(problem, system=later),  # the same forces at the start
-        replace(problem, parameters={"stiffness": 1.0}),
-    ]
-    assert len({references.fingerprint(p) for p in others}) == len(others)
-    assert references.fingerprint(quartic()) == references.fingerprint(problem)
-
-
-def test_solutions_that_part_are_no_reference():
-    times = np.array([0.0, 1.0])
-    one = times, np.array([[0.0], [1.0]]), np.array([[1.0], [1.0]])
-    other = times, one[1], np.array([[1.0], [1.05]])
-    with pytest.raises(NotConverged, match="too sensitive"):
-        tight._compared(quartic(), one, other, "two solutions")
-    still = times, one[1][[0, 0]], 0.0 * one[2]
-    with pytest.raises(NotConverged, match="nothing moves"):
-        tight._compared(quartic(), still, still, "two solutions")
-    close = times, one[1], np.array([[1.0], [1.01]])
-    assert tight._compared(quartic(), one, close, "two").error == pytest.approx(0.01)
-
-
-def test_what_settles_is_left_to_verlet():
-    """A spring that yields between the steps has no right-hand side for outside solvers."""
-    problem = scenes.load("crash", small=True, duration=1e-3)
-    assert [m.name for m in rivals.outside(problem)] == ["verlet"]
-    assert all("no right-hand side" in why for why in rivals.missing(problem).values())
-    with pytest.raises(InputError, match="between the steps"):
-        Forces(problem)
-    found = references.solution(problem, Bench())
-    assert "not independent" in found.how and found.error < 1e-4
+__all__ = ["cache"]  # a fixture of every test here
 
 
 # ------------------------------------------------------------------ the search
@@ -231,6 +103,16 @@ class HardAtLongSteps(Pretender):
         return super().__call__(problem, setting)
 
 
+class SlowOnOneRung(Pretender):
+    """Out of time on one rung: what was met above it counts, and the search ends there."""
+
+    def __call__(self, problem: Scene, setting: float) -> Outcome:
+        if setting == 0.1:
+            while problem.duration == 1.0:
+                in_time()
+        return super().__call__(problem, setting)
+
+
 class Refusing(Endless):
     def __call__(self, problem: Scene, setting: float) -> Outcome:
         raise InputError("this needs springs: give some")
@@ -243,6 +125,12 @@ def test_runs_are_stopped_and_refusals_told(line):
     hard = HardAtLongSteps()
     found = equal_error.cheapest(Bench(), problem, hard, reference, (0.1,), limit_s=0.3)
     assert found[0.1].step == 1 / 6  # the largest rung with 3 h^2 <= 0.1
+    slow = SlowOnOneRung(settings=(0.3, 0.2, 0.1, 0.05), lucky=(0.05,))
+    slow.kind = "rtol"  # every rung
+    found = equal_error.cheapest(
+        Bench(), problem, slow, reference, (0.15, 0.1), limit_s=0.3, settings=slow.settings
+    )
+    assert found[0.15].step == 0.2 and "not within" in found[0.1].failure
     found = equal_error.cheapest(Bench(), problem, Refusing(), reference, (0.1,))
     assert found[0.1].failure == "this needs springs: give some"
 

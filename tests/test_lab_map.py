@@ -1,16 +1,19 @@
 """The family has the spectrum, energy and rotation it promises; the map names honest winners."""
 
+import time
+
 import numpy as np
 import pytest
 
 from stiffly.contracts import State
 from stiffly.errors import InputError
-from stiffly.lab import map_cells, map_sweep
+from stiffly.lab import map_cells, map_sweep, step_search
 from stiffly.lab.bench import Bench
 from stiffly.lab.family import OUTLIER, PERIOD, Member, build, network, velocities
 from stiffly.lab.family_reference import SEGMENTS, composed, reference
 from stiffly.lab.harness import Record, first_order
 from stiffly.lab.map_reading import Found, Win, read, stump
+from stiffly.lab.methods import IntegratorMethod
 from stiffly.lab.registry import experiment
 
 
@@ -166,6 +169,27 @@ def test_full_cells_are_addressable():
     assert {c.member.dof for c in cells} >= {24, 98_304}
 
 
+def test_a_level_that_was_met_counts_though_no_time_was_left_to_repeat_it(monkeypatch):
+    """The clock stands still until the first timing with repeats, and then the time is over."""
+    member = Member(shape=(2, 2, 2), ratio=1.0)
+    problem = build(member)
+    exact = reference(member, problem)
+    real = step_search.measure
+    clock = [0.0]
+
+    def measure(problem, method, setting, known, repeats):
+        if repeats > 1:
+            clock[0] = 1e3
+        return real(problem, method, setting, known, repeats)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(map_cells, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(step_search, "measure", measure)
+    own = map_cells._costs(problem, IntegratorMethod("exprb42"), exact, False, 10.0, 10.0)
+    assert own[0.1].failure is None
+    assert own[0.1].relative <= 0.1
+
+
 def test_a_stump_finds_the_threshold():
     def found(ratio, method):
         record = Record(method, 0.1, seconds=1.0, relative=0.0)
@@ -175,7 +199,9 @@ def test_a_stump_finds_the_threshold():
     best = stump(cells, lambda f: f.win.kind == "explicit")
     assert best.right == best.of == 3
     assert "below" in best.text
-    assert stump(cells[:2], lambda f: f.win.kind == "explicit") is None
+    assert stump(cells[:2], lambda f: f.win.kind == "explicit") is None  # always true
+    mixed = [*cells, found(1e4, "verlet")]  # no threshold beats 'always explicit'
+    assert stump(mixed, lambda f: f.win.kind == "explicit") is None
 
 
 def test_processes_give_the_same_errors_and_counts(monkeypatch, report):

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from .auto_loop import AutoLoop, decided
 from .contracts import Array, Integrator
 from .control import Tolerance
 from .errors import InputError, StiffWarning
+from .integrators import Auto
 from .integrators import integrator as find_integrator
 from .kernels.cpu.compiled import announce
 from .loop import Loop, Progress
@@ -83,7 +85,9 @@ def simulate(
     """Move a system from x0, v0 through `duration` seconds; returns a Run.
 
     system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator).
-    integrator: a name from `integrators.NAMES` or an integrator object; default exprb42.
+    integrator: a name from `integrators.NAMES` or an integrator object; default exprb42; or
+    "auto", which finds method and step for the accuracy rtol (at the end of the run, relative;
+    default 1e-2; docs/auto.md), or the method for a `step` that is given.
     step: size of a fixed step [s]; frames are met exactly, so the step taken is the largest one
     not above `step` that divides the time between frames.
     rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3);
@@ -104,20 +108,24 @@ def simulate(
         system = scene.system
         x0 = scene.x0 if x0 is None else x0
         v0 = scene.v0 if v0 is None else v0
+        integrator = scene.integrator if integrator is None else integrator
         if step is None and rtol is None:
-            step, rtol = scene.step, getattr(scene, "rtol", None)
-            atol = getattr(scene, "atol", 0.0)
+            # auto finds its own step: a scene's was made for another method
+            step = None if _is_auto(integrator) else scene.step
+            rtol, atol = getattr(scene, "rtol", None), getattr(scene, "atol", 0.0)
         duration = scene.duration if duration is None else duration
         every = getattr(scene, "every", None) if every is None else every
-        integrator = scene.integrator if integrator is None else integrator
     tuned = getattr(scene, "method", {}) if isinstance(integrator, str) else {}
-    method = find_integrator("exprb42" if integrator is None else integrator, **tuned)
+    method: Any = find_integrator("exprb42" if integrator is None else integrator, **tuned)
     name = integrator if isinstance(integrator, str) else _label(method, integrator)
     total, h, every = _checked_times(duration, step, every)
     tolerance = None
-    if rtol is not None:
+    if isinstance(method, Auto):
+        wanted: Any = Auto(_number("rtol", method.rtol if rtol is None else rtol, "try 1e-2"))
+        method = wanted
+    elif rtol is not None:
         tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", atol))
-    method = _configured(method, name, h, tolerance)
+    plain: Any = _configured(method, name, h, tolerance)
     if not hasattr(system, "bind"):
         raise InputError(
             f"{type(system).__name__} is no system: give a stiffly.System, a SecondOrder or a scene"
@@ -129,17 +137,25 @@ def simulate(
         options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
     announce()
     bound, state = system.bind(x0, v0)
-    frames = _frame_times(total, h, every)
+    asked = {"integrator": name, "method": repr(plain), "step": h, "rtol": rtol, "atol": atol}
+    decision = None
+    if isinstance(method, Auto):
+        decision = decided(bound, state, total, method.rtol, h)
+        asked |= {"rtol": method.rtol, "auto": decision.line}
+    frames = _frame_times(total, h if decision is None else decision.offer.step, every)
+
+    def begin(log: StepLog | FrameLog) -> Loop:
+        if decision is not None:
+            return AutoLoop(bound, decision, state, frames, log, watched=h is None)
+        return Loop(bound, plain, name, state, frames, h, tolerance, log)
+
     if options is None:
-        loop = Loop(bound, method, name, state, frames, h, tolerance, StepLog())
-        return loop.run(Memory(), progress)
-    asked = {"integrator": name, "method": repr(method), "step": h, "rtol": rtol, "atol": atol}
+        return begin(StepLog()).run(Memory(), progress)
     asked |= {"duration": total, "every": float(frames[1])}
     shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
     goal = target(options, shape, frames, scene, asked, mass)
     with Interrupt() as interrupt:
-        loop = Loop(bound, method, name, state, frames, h, tolerance, FrameLog())
-        return loop.run(Writer.new(goal, interrupt), progress)
+        return begin(FrameLog()).run(Writer.new(goal, interrupt), progress)
 
 
 def resume(folder: str | Path, progress: Progress | None = None) -> Recording:
@@ -189,6 +205,10 @@ def _checked_times(
     return total, h, every
 
 
+def _is_auto(integrator: str | Integrator | None) -> bool:
+    return integrator == Auto.name or isinstance(integrator, Auto)
+
+
 def _label(method: Integrator, given: Integrator | None) -> str:
     if given is None:
         return "exprb42"
@@ -198,6 +218,8 @@ def _label(method: Integrator, given: Integrator | None) -> str:
 def _configured(
     method: Integrator, name: str, step: float | None, tolerance: Tolerance | None
 ) -> Integrator:
+    if isinstance(method, Auto):
+        return method
     if tolerance is None:
         if step is None:
             raise InputError("step is missing: give step=0.01 (fixed) or rtol=1e-3 (adaptive)")

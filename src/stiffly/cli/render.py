@@ -49,7 +49,9 @@ def render(
         raise InputError("a still has no speed: leave --speed out, or ask for an .mp4")
     recording = open_run(folder)
     path = out or folder / (
-        f"{file_name(recording.name)}.mp4" if frame is None else f"frame-{frame if frame >= 0 else len(recording.times) + frame}.png"
+        f"{file_name(recording.name)}.mp4"
+        if frame is None
+        else f"frame-{frame if frame >= 0 else len(recording.times) + frame}.png"
     )
     check_folder(path.parent)
     from ..recording.render import render as draw

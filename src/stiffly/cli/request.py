@@ -79,7 +79,8 @@ def _built_in(
     name: str, small: bool, given: Mapping[str, str], options: Mapping[str, Any]
 ) -> Request:
     from .. import scenes
-    from ..integrators import integrator
+    from ..integrators import AUTO, integrator
+    from ..integrators.auto import RTOL
     from ..scenes import files
     from ..scenes.adjust import adjusted
 
@@ -103,6 +104,8 @@ def _built_in(
         raise InputError(f"{name} cannot be built with {words}: {said}; try others") from None
     _check_frames(scene)
     others = {key: value for key, value in options.items() if key not in OF_SCENE}
+    if scene.integrator == AUTO and not {"step", "rtol"} & options.keys():
+        others["rtol"] = RTOL  # said in the file, too: the scene's own step is not meant
     if "step" in options:
         others["step"] = options["step"]  # with rtol it is the first one tried, the scene's is not
     return Request(scene, others, as_file(scene, others))

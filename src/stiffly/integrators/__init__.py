@@ -9,6 +9,7 @@ from ..contracts import Integrator
 from ..errors import InputError, unknown_name
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
+from .auto import Auto
 from .bdf import Bdf1, Bdf2
 from .energy_budget import EnergyBudget
 from .energy_lagrange import EnergyLagrange
@@ -61,6 +62,7 @@ _TABLE: dict[str, Callable[[], Any]] = {
 
 NAMES = tuple(_TABLE)
 STABILISED = "stabilised:"  # in front of any other name
+AUTO = Auto.name  # not one of them: it chooses among them
 
 
 def integrator(
@@ -96,14 +98,19 @@ def _found(name: str | Integrator) -> Integrator:
     if name.startswith(STABILISED) and name != STABILISED:
         around: Any = Stabilised(name.removeprefix(STABILISED))
         return around
+    if name == AUTO:
+        chooser: Any = Auto()
+        return chooser
     if name not in _TABLE:
-        raise unknown_name("integrator", name, NAMES)
+        raise unknown_name("integrator", name, (*NAMES, AUTO))
     return _TABLE[name]()
 
 
 __all__ = [
+    "AUTO",
     "FILTERS",
     "NAMES",
+    "Auto",
     "Bdf1",
     "Bdf2",
     "EnergyBudget",

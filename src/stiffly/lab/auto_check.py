@@ -28,7 +28,7 @@ from .equal_error_all import LEVELS, problem_of
 from .harness import Record
 from .methods import FRAMES, IntegratorMethod
 from .references import Reference
-from .report import Claim, Report, verdict
+from .report import UNTESTED, Claim, Report, verdict
 from .time_limit import in_time, time_limit
 
 METHODS = (
@@ -188,11 +188,12 @@ def _claims(found: Mapping[str, Any]) -> list[Claim]:
     ]
     cases = ratios(found)
     longer = [c for c in cases if c[3]["best"]["seconds"] >= SHORT]
+    long_rows = sum(r["best"]["seconds"] >= SHORT for _, _, r in all_rows if r.get("best"))
     missed = [(n, e, r["auto"]) for n, e, r in all_rows if not _met_row(r, e)]
     silent = [f"{n} at {e:g}" for n, e, auto in missed if not auto.get("warned")]
     return [
         _closeness("all cases", cases, len(all_rows)),
-        _closeness(f"runs of {SHORT:g} s or more", longer, len(longer)),
+        _closeness(f"runs of {SHORT:g} s or more", longer, max(long_rows, len(longer))),
         Claim(
             "auto never fails in silence.",
             f"{len(missed)} of {len(all_rows)} missed their accuracy, {len(silent)} of them "
@@ -212,9 +213,12 @@ def _met_row(row: Mapping[str, Any], level: float) -> bool:
 def _closeness(which: str, cases: Sequence[Any], count: int) -> Claim:
     values = [ratio for _, _, ratio, _ in cases]
     close = sum(ratio <= CLOSE for ratio in values)
-    share, worst = close / max(count, 1), max(values, default=float("nan"))
+    said = f"{which}: within {CLOSE:g}x of the best in {MOST:.0%} of the cases, never {FAR:g}x."
+    if not values:
+        return Claim(said, "no such case", UNTESTED)
+    share, worst = close / count, max(values)
     return Claim(
-        f"{which}: within {CLOSE:g}x of the best in {MOST:.0%} of the cases, never {FAR:g}x.",
+        said,
         f"{close} of {count} ({share:.0%}), worst {worst:.2g}x",
         verdict(share >= MOST, worst <= FAR),
         "seconds, pilot included; a case that missed its accuracy is not within",
@@ -255,7 +259,9 @@ def _figure(found: Mapping[str, Any], levels: Sequence[float]) -> Any:
     for line in (1.0, CLOSE, FAR):
         axis.axhline(line, color="#999999", linewidth=0.8, linestyle="-" if line == 1.0 else "--")
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_minor_formatter("{x:g}")
     axis.set_ylabel("seconds of auto over seconds of the best")
     if cases:
-        axis.legend(frameon=False, fontsize=9)
+        axis.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

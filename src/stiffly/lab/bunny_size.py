@@ -20,7 +20,7 @@ ITEM = "Michels 2017, Fig. 3c"
 STIFFNESS = 1e11  # k_d [N/m]: kappa_3
 PAPER = ((3_000, 8.0, 0.0729), (12_000, 58.0, 0.0691), (24_000, 127.0, 0.0566))  # N, s, h
 SIMULATED = 180.0
-SIZES = (250, 500, 1000, 2000, 4000, 8000)
+SIZES = (250, 600, 1000, 2000, 4000, 8000)
 LINEAR = 1.2  # the largest exponent that passes for linear
 COUNT = 4  # steps that are measured
 

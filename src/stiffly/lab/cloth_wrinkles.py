@@ -43,8 +43,9 @@ Fig. 10: the scene `cloth`, {side} x {side} particles. Wrinkles: root mean squar
 which threads turn from one particle to the next, while the corner is shaken. Waves: mean kinetic
 energy in the second after that. Verlet with {substeps} times shorter steps tells what is right.
 Decided before the runs: the wrinkles must be more than with bdf1 and bdf2, the kinetic energy more
-than {more:g} times theirs; that each rival is judged for itself was decided after the first runs (of
-both together the claim would not hold). The cloth has a little damping of its own, the same for all.
+than {more:g} times theirs; that each rival is judged for itself was decided after the first runs
+(of both together the claim would not hold). The cloth has a little damping of its own, the same for
+all.
 
 Fig. 1: the cloth starts flat and falls, undamped, {dropped} x {dropped} particles of 1e4 N/m.
 Stuck: in the last {last:g} s its mean height moves by less than {still:.0%} of what Verlet's does.

@@ -102,19 +102,22 @@ FEATURES: dict[str, Callable[[Found], float]] = {
 
 @dataclass(frozen=True)
 class Stump:
-    """One threshold on one feature: what it says, and in how many cells it is right."""
+    """One threshold on one feature: what it says, and in how many cells it is right.
+
+    guess: cells in which the commoner answer is right, without any threshold."""
 
     text: str
     right: int
     of: int
+    guess: int
 
 
 def stump(cells: Sequence[Found], wanted: Callable[[Found], bool]) -> Stump | None:
-    """The single threshold that tells best where `wanted` is true; None where it is constant."""
+    """The single threshold that tells best where `wanted` is true; None where no threshold is
+    right more often than always saying yes, or always no."""
     truth = [wanted(f) for f in cells]
-    if not cells or len(set(truth)) < 2:
-        return None
-    best = Stump("", -1, len(cells))
+    guess = max(sum(truth), len(truth) - sum(truth))
+    best = Stump("", guess, len(cells), guess)
     for words, feature in FEATURES.items():
         values = [feature(f) for f in cells]
         steps = sorted(set(values))
@@ -123,8 +126,8 @@ def stump(cells: Sequence[Found], wanted: Callable[[Found], bool]) -> Stump | No
             right = sum((v > cut) == t for v, t in zip(values, truth, strict=True))
             for count, side in ((right, "above"), (len(cells) - right, "below")):
                 if count > best.right:
-                    best = Stump(words.format(f"{side} {cut:.2g}"), count, len(cells))
-    return best
+                    best = Stump(words.format(f"{side} {cut:.2g}"), count, len(cells), guess)
+    return best if best.text else None
 
 
 def rules(cells: Sequence[Found]) -> list[str]:
@@ -138,14 +141,15 @@ def rules(cells: Sequence[Found]) -> list[str]:
     if first is not None:
         text.append(
             f"An explicit method wins where {first.text}: right in {first.right} of {first.of} "
-            "cells (the best single threshold)"
+            f"cells (the best single threshold; the commoner answer alone: {first.guess})"
         )
     rest = [f for f in won if not _of(f, "explicit")]
     second = stump(rest, lambda f: _of(f, "exponential"))
     if second is not None:
         text.append(
             f"Where no explicit method wins, an exponential one does (before an implicit one) "
-            f"where {second.text}: right in {second.right} of {second.of}"
+            f"where {second.text}: right in {second.right} of {second.of} (commoner answer: "
+            f"{second.guess})"
         )
     text += [line for name in KINDS if (line := _steps_of(won, name))]
     return [f"{line}." for line in text]

@@ -98,6 +98,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         "what the same error costs: every scene, every method, Verlet, SciPy and SUNDIALS",
         (),
     ),
+    "auto": Experiment(
+        "auto_check",
+        "auto against the best method and step: seconds over scenes and accuracies",
+        (),
+    ),
     "oscillator-pair": Experiment(
         "oscillator_pair",
         "V-IMEX and eti near resonance against the exact motion",

@@ -266,7 +266,7 @@ def _compared(problem: Scene, best: Samples, other: Samples, how: str) -> Refere
     scale_x, scale_v = _largest(x - x[0]), _largest(v)
     if scale_x == 0.0 or scale_v == 0.0:
         raise NotConverged(
-            f"no reference for {problem.name}: nothing moves in {problem.duration:g} s; go on longer"
+            f"no reference for {problem.name}: nothing moves in {problem.duration:g} s; go on"
         )
     gaps = [np.linalg.norm(a[-1] - b[-1]) for a, b in zip(best[1:], other[1:], strict=True)]
     error = max(float(gaps[0]) / scale_x, float(gaps[1]) / scale_v)

@@ -24,9 +24,9 @@ keeps the strain, and the energy within 5 %:
     0.01 %                       0.99       2.5     34              0.23
 
 At 1 % with 20, 40, 80, 160 particles fast-projection takes 1.5, 0.7, 0.5, 0.3 times as long as the
-better exponential method (`stiffly lab rope-cost`; a busy machine, ratios are good to a third).  So the
-paper's speedups over it, at least 10 in Fig. 23c and at least 50 in Fig. 23d, which are against
-times published in 2007, do not hold against the method itself.
+better exponential method (`stiffly lab rope-cost`; a busy machine, ratios are good to a third).
+So the paper's speedups over it, at least 10 in Fig. 23c and at least 50 in Fig. 23d, which are
+against times published in 2007, do not hold against the method itself.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ An impact lasts 1e-8 s.  energy-momentum steps over it and returns the energy wh
 within the step: the ledger is exact, the place of an impact is known to 3 mm.  The paper lets its
 exponential integrator do the same; ours can where the contact is a spring set between two steps
 (`stiffly lab sphere-bounce`), and cannot with Contact (exprb42 diverges at 1e-4 and at 1e-5 s),
-since the force begins within a step that was linearised without it.  More than 200 particles in touch, as
-the paper has it, are not seen either: a sphere of 1e10 N/m is not flattened, one to a few touch.
+since the force begins within a step that was linearised without it.  More than 200 particles
+in touch, as the paper has it, are not seen either: a sphere of 1e10 N/m is not flattened, and one
+to a few touch.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ from ...errors import InputError
 def replacing(path: Path, force: bool) -> Iterator[Path]:
     """A path to write to; it becomes `path` when the block ends well, and is removed when not."""
     if path.exists() and not force:
-        raise InputError(f"{path} exists: name another file, or overwrite it with --force (force=True)")
+        raise InputError(
+            f"{path} exists: name another file, or overwrite it with --force (force=True)"
+        )
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file in it")
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
@@ -39,7 +41,8 @@ def replacing_frames(folder: Path, ending: str, force: bool) -> Iterator[Path]:
     pattern = f"frame_*{ending}"
     if not force and any(folder.glob(pattern)):
         raise InputError(
-            f"{folder} holds frames already: name another folder, or overwrite them with --force (force=True)"
+            f"{folder} holds frames already: name another folder, or overwrite them with --force "
+            "(force=True)"
         )
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     with _said_plainly(folder):

@@ -79,7 +79,9 @@ class Clients:
         with self._lock:
             for number, seat in self._seats.items():
                 drives = number == self.driver
-                text = f"You drive. {self._hint}" if drives else "You watch: another browser drives."
+                text = (
+                    f"You drive. {self._hint}" if drives else "You watch: another browser drives."
+                )
                 others = len(self._seats) - 1
                 seen = f" {others} more {'watch' if others > 1 else 'watches'}." if others else ""
                 with _perhaps_gone(seat.client):

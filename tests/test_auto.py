@@ -1,0 +1,363 @@
+"""integrator="auto": its theory, its choices, what it promises, and what it does when wrong.
+
+Expected values are exact motions (cosines, Jacobi's elliptic functions) or SciPy's DOP853.
+"""
+
+import logging
+import sys
+from math import asin, cos, pi, sin, sqrt
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import ellipj
+
+import stiffly
+from stiffly import InputError, SecondOrder, StiffWarning, scenes
+from stiffly.contracts import State
+from stiffly.integrators import NAMES, Auto, Verlet, integrator
+from stiffly.integrators.auto import Bunch, decide
+from stiffly.integrators.auto.content import Content, verlet_drift
+from stiffly.integrators.auto.look import look
+from stiffly.lab import Bench, references
+from stiffly.lab.registry import EXPERIMENTS
+
+ONE = np.ones(1)
+
+
+@pytest.fixture(autouse=True)
+def silence():
+    """The line that auto says goes to a logger that Python prints."""
+    log = logging.getLogger("stiffly")
+    before, log.level = log.level, logging.CRITICAL
+    yield
+    log.setLevel(before)
+
+
+def oscillator(omega):
+    return SecondOrder(stiffness=np.array([[omega**2]]))
+
+
+def quartic():
+    """x'' = -x^3 from x = 1 at rest: x = cn(t, 1/2)."""
+    return SecondOrder(
+        size=1,
+        force=lambda x: -(x**3),
+        jacobian=lambda x: np.array([[-3.0 * x[0] ** 2]]),
+        potential=lambda x: 0.25 * float(x[0] ** 4),
+    )
+
+
+def wall(stiffness):
+    """A ball of mass 1 that falls onto a spring, which begins at x = 0."""
+    return SecondOrder(
+        size=1,
+        force=lambda x: -9.81 + stiffness * np.maximum(-x, 0.0),
+        jacobian=lambda x: np.array([[-stiffness * float(x[0] < 0.0)]]),
+        potential=lambda x: 9.81 * float(x[0]) + 0.5 * stiffness * min(float(x[0]), 0.0) ** 2,
+    )
+
+
+# ------------------------------------------------------------------ theory
+
+
+def sampled(frequencies, amplitudes, span, count=4000):
+    """Content of coordinates that swing, one frequency each."""
+    w, a = np.array(frequencies), np.array(amplitudes)
+    content, apart = Content(np.zeros(len(w))), 1e-3 / w.max()
+    for t in np.linspace(0.0, span, count):
+        before, here, after = (-a * w**2 * np.sin(w * (t + k * apart)) for k in (-1, 0, 1))
+        v = a * w * np.cos(w * t)
+        content.add(a * np.sin(w * t), v, (before, here, after), apart, span / count)
+    return content
+
+
+def test_two_frequencies_are_found_with_their_shares():
+    content = sampled([2.0, 30.0], [1.0, 0.01], 200 * pi)
+    (slow, much), (fast, little) = content.modes()
+    assert slow == pytest.approx(2.0, rel=1e-2) and fast == pytest.approx(30.0, rel=1e-2)
+    assert much == pytest.approx(0.5 * 2.0**2, rel=1e-2)  # mean of (a w cos)^2
+    assert little == pytest.approx(0.5 * 0.3**2, rel=2e-2)
+
+
+def test_one_frequency_is_enough_for_one_mode():
+    *_, (w, square) = [mode for mode in sampled([7.0], [2.0], 20 * pi).modes() if mode[1] > 1e-3]
+    assert w == pytest.approx(7.0, rel=1e-2)
+    assert square == pytest.approx(0.5 * 14.0**2, rel=2e-2)
+
+
+def test_drift_is_that_of_verlets_recursion():
+    """x(n+1) - 2 x(n) + x(n-1) = -h^2 w^2 x(n) is solved by cos(n theta), 2 sin(theta/2) = h w."""
+    h, w = 0.1, 13.0
+    theta = 2.0 * asin(0.5 * h * w)
+    assert theta / h - w == pytest.approx(verlet_drift(w, h), rel=1e-12)
+    x = [1.0, cos(theta)]
+    for _ in range(50):
+        x.append(2.0 * x[-1] - x[-2] - (h * w) ** 2 * x[-1])
+    assert x[-1] == pytest.approx(cos(51 * theta), abs=1e-11)
+
+
+def test_verlets_error_is_predicted():
+    """Of the largest of the errors in a period around T, against the exact cosine."""
+    omega, h, T = 10.0, 0.01, 20.0
+    content = sampled([omega], [1.0], 20 * pi)
+    predicted = content.verlet_error(h, T, T, (1.0, omega))
+    run = stiffly.simulate(oscillator(omega), ONE, integrator="verlet", step=h, duration=T, every=h)
+    late = run.times > T - 2.0 * pi / omega
+    off_x = np.abs(run.positions[late, 0] - np.cos(omega * run.times[late])).max()
+    off_v = np.abs(run.velocities[late, 0] + omega * np.sin(omega * run.times[late])).max()
+    # the prediction is a root of the mean square over phases: sqrt 2 below the largest
+    assert predicted * sqrt(2.0) == pytest.approx(max(off_x, off_v / omega), rel=0.15)
+
+
+def test_the_largest_frequency_is_found():
+    system, state = SecondOrder(stiffness=np.diag([1.0, 50.0, 4e4])).bind(np.ones(3))
+    found = look(system, state)
+    assert found.omega == pytest.approx(200.0, rel=1e-6)
+    assert found.limit == pytest.approx(2.0 / 200.0, rel=1e-6)
+    assert found.constant
+
+
+# ------------------------------------------------------------------ steps in one go
+
+
+def test_a_bunch_is_verlets_steps():
+    scene = scenes.load("rope", small=True)
+    system, state = scene.system.bind(scene.x0, scene.v0)
+    h, count = 1e-4, 7
+    plain, memory, forces = state, None, 0
+    for _ in range(2 * count):
+        taken = Verlet().step(system, plain, h, memory)
+        plain, memory, forces = taken.state, taken.memory, forces + taken.work.force_evaluations
+    bunch = Bunch(Verlet(), count)
+    first = bunch.step(system, state, count * h, bunch.start(system, state))
+    second = bunch.step(system, first.state, count * h, first.memory)
+    assert np.allclose(second.state.x, plain.x, rtol=0, atol=1e-13)
+    assert np.allclose(second.state.v, plain.v, rtol=0, atol=1e-11)
+    assert first.work.force_evaluations + second.work.force_evaluations == forces
+    assert second.memory.middle.t == pytest.approx((2 * count - 1) * h)
+
+
+def test_accelerations_of_single_steps_follow_each_other():
+    """Also in bunches of one: three times h apart, the middle one at `middle`."""
+    system, state = oscillator(3.0).bind(ONE)
+    bunch, h = Bunch(Verlet(), 1), 0.01
+    memory = bunch.start(system, state)
+    for _ in range(4):
+        taken = bunch.step(system, state, h, memory)
+        state, memory = taken.state, taken.memory
+    expected = [-9.0 * cos(3.0 * (state.t + k * h)) for k in (-2, -1, 0)]
+    assert [float(a[0]) for a in memory.accelerations] == pytest.approx(expected, abs=1e-3)
+    assert memory.middle.t == pytest.approx(3 * h)
+
+
+# ------------------------------------------------------------------ choices
+
+
+def test_a_linear_system_far_beyond_verlets_limit_is_solved_exactly():
+    """Verlet would need 5e6 steps; linear motion costs an exponential method nothing."""
+    A = np.diag([1.0, 1e10])
+    run = stiffly.simulate(
+        SecondOrder(stiffness=A), [1.0, 1e-6], integrator="auto", rtol=1e-6, duration=100.0
+    )
+    assert run.stats["auto"][0].startswith("auto: exprb")
+    assert run.stats["steps"] < 1000
+    assert abs(run.positions[-1, 0] - cos(100.0)) < 1e-6
+
+
+def test_cheap_forces_at_low_accuracy_are_verlets():
+    scene = scenes.load("foil", small=True)
+    system, state = scene.system.bind(scene.x0, scene.v0)
+    decision = decide(system, state, scene.duration, 0.1)
+    assert decision.offer.name == "verlet"
+    assert 0.5 < decision.offer.step / decision.facts.limit < 1.0
+    assert "h omega = 1.8" in decision.line
+
+
+def test_the_line_says_which_and_why():
+    system, state = SecondOrder(stiffness=np.diag([1.0, 1e10])).bind(np.ones(2))
+    line = decide(system, state, 100.0, 1e-3).line
+    assert line.startswith("auto: ") and "\n" not in line
+    for word in ("h omega = ", "error about", "to compute", "x cheaper than verlet at"):
+        assert word in line
+
+
+# ------------------------------------------------------------------ the promise
+
+
+@pytest.mark.parametrize("rtol", [1e-1, 1e-2, 1e-4, 1e-6])
+def test_the_accuracy_is_met_on_an_exact_motion(rtol):
+    T = 30.0
+    run = stiffly.simulate(quartic(), ONE, integrator="auto", rtol=rtol, duration=T)
+    sn, cn, dn, _ = ellipj(T, 0.5)
+    off_x = abs(run.positions[-1, 0] - cn) / 2.0  # it moves from 1 to -1
+    off_v = abs(run.velocities[-1, 0] + sn * dn) / sqrt(0.5)  # 1/2 v^2 = 1/4
+    assert max(off_x, off_v) <= rtol
+
+
+@pytest.mark.parametrize("name, duration", [("rope", 0.5), ("bar", 1.0), ("fput", 2.0)])
+@pytest.mark.parametrize("rtol", [1e-1, 1e-3])
+def test_the_accuracy_is_met_on_scenes(name, duration, rtol):
+    scene = scenes.load(name, small=True)
+    system, start = scene.system.bind(scene.x0, scene.v0)
+    n = system.size
+
+    def f(t, u):
+        return np.concatenate((u[n:], system.acceleration(State(t, u[:n], u[n:]))))
+
+    u0 = np.concatenate((start.x, start.v))
+    times = np.linspace(0.0, duration, 65)
+    exact = solve_ivp(f, (0, duration), u0, "DOP853", rtol=1e-9, atol=1e-9, t_eval=times).y
+    x, v = exact[:n], exact[n:]
+    run = stiffly.simulate(scene, integrator="auto", rtol=rtol, duration=duration)
+    end = State(duration, x[:, -1], v[:, -1])
+    off_x = np.linalg.norm(run.positions[-1] - system.positions(end))
+    off_v = np.linalg.norm(run.velocities[-1] - system.velocities(end))
+    scale_x = np.linalg.norm(x - x[:, :1], axis=0).max()
+    scale_v = np.linalg.norm(v, axis=0).max()
+    assert max(off_x / scale_x, off_v / scale_v) <= rtol
+
+
+@pytest.mark.parametrize("rtol", [1e-1, 1e-2, 1e-3])
+def test_what_cannot_be_seen_at_the_start_is_noticed(rtol):
+    """The wall is 1e3 times stiffer than anything that is felt before, and met in mid-air."""
+    system, T = wall(1e6), 0.9
+    run = stiffly.simulate(system, ONE, integrator="auto", rtol=rtol, duration=T)
+    # free fall, half a swing in the wall (about its own equilibrium), and up again
+    speed, w = sqrt(2.0 * 9.81), 1e3
+    fall, sag = speed / 9.81, 9.81 / w**2
+    # x + sag = sag cos(w s) - speed/w sin(w s) is back at sag when tan(w s / 2) = -speed/(w sag)
+    contact = (2.0 * pi - 2.0 * np.arctan(speed / (w * sag))) / w
+    t = T - fall - contact
+    x, v = speed * t - 0.5 * 9.81 * t**2, speed - 9.81 * t
+    assert abs(sag * cos(w * contact) - speed / w * sin(w * contact) - sag) < 1e-12
+    off = max(abs(run.positions[-1, 0] - x) / 1.0, abs(run.velocities[-1, 0] - v) / speed)
+    assert off <= rtol
+    assert run.stats["smallest_step"] < 2.0 / w < 1e-2 < run.stats["largest_step"]
+    assert len(run.stats["auto"]) > 1
+
+
+@pytest.mark.filterwarnings("ignore:auto. numerical error")  # the ledger's own word on it
+def test_a_miss_is_not_silent(monkeypatch):
+    """Were the checks unable to shorten the step, the warning says what they have seen."""
+    watch, decide = (sys.modules[f"stiffly.integrators.auto.{n}"] for n in ("watch", "decide"))
+    monkeypatch.setattr(watch, "KEEP", (0.0, np.inf))
+    monkeypatch.setattr(watch, "JUMP", np.inf)
+    monkeypatch.setattr(decide, "SAFETY", 1e3)
+    with pytest.warns(StiffWarning, match="rtol = 0.001 was probably missed"):
+        stiffly.simulate(quartic(), ONE, integrator="auto", rtol=1e-3, duration=30.0)
+
+
+def test_forces_with_a_jump_that_never_ends_well_are_an_error():
+    """x'' = 1/(1 - x)^3 reaches infinity in finite time: no step is short enough."""
+    system = SecondOrder(
+        size=1,
+        force=lambda x: 1.0 / (1.0 - x) ** 3,
+        jacobian=lambda x: np.array([[3.0 / (1.0 - x[0]) ** 4]]),
+        potential=lambda x: -0.5 / (1.0 - float(x[0])) ** 2,
+    )
+    with pytest.raises(stiffly.SimulationFailure):
+        stiffly.simulate(system, 0.5 * ONE, integrator="auto", rtol=1e-2, duration=2.0)
+
+
+# ------------------------------------------------------------------ a step that is given
+
+
+def test_a_given_step_is_kept():
+    run = stiffly.simulate(oscillator(1.0), ONE, integrator="auto", step=0.05, duration=2.0)
+    assert run.stats["steps"] == 40
+    assert run.stats["smallest_step"] == pytest.approx(0.05)
+    assert abs(run.positions[-1, 0] - cos(2.0)) < 1e-2
+
+
+@pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # of what it lost before
+def test_a_given_step_beyond_the_limit_gets_a_method_that_bears_it():
+    scene = scenes.load("rope", small=True)
+    run = stiffly.simulate(scene, integrator="auto", step=0.01, duration=0.5)
+    assert run.stats["smallest_step"] == pytest.approx(0.01)
+    assert run.stats["largest_step"] == pytest.approx(0.01)
+    assert np.isfinite(run.positions).all()
+    assert not run.stats["auto"][0].startswith("auto: verlet")
+
+
+def test_in_a_loop_of_ones_own():
+    method = integrator("auto")
+    system, state = oscillator(1.0).bind(ONE)
+    memory = method.start(system, state)
+    for _ in range(100):
+        taken = method.step(system, state, 0.02, memory)
+        state, memory = taken.state, taken.memory
+    assert abs(state.x[0] - cos(2.0)) < 1e-2
+    assert memory.line.startswith("auto: ")
+
+
+# ------------------------------------------------------------------ input, recordings, command line
+
+
+@pytest.mark.parametrize("rtol", [0.0, 1.0, -1e-3, float("nan")])
+def test_an_accuracy_that_makes_no_sense_is_refused(rtol):
+    with pytest.raises(InputError, match="auto: rtol must lie between 0 and 1"):
+        stiffly.simulate(oscillator(1.0), ONE, integrator="auto", rtol=rtol, duration=1.0)
+
+
+def test_auto_is_a_name_but_none_of_the_methods():
+    assert isinstance(integrator("auto"), Auto)
+    assert "auto" not in NAMES
+    with pytest.raises(InputError, match="did you mean auto"):
+        integrator("autos")
+
+
+def test_the_scenes_own_step_is_not_meant():
+    scene = scenes.load("rope", small=True, duration=0.1)
+    run = stiffly.simulate(scene, integrator="auto")
+    assert run.step is None or run.step != scene.step
+    assert run.stats["largest_step"] < scene.step
+
+
+def test_a_resumed_run_keeps_its_decision(tmp_path):
+    """Stopped in the middle: the same frames in every digit as without."""
+    scene = scenes.load("foil", small=True)
+    options = {"integrator": "auto", "rtol": 0.1, "every": 0.02, "dtype": "float64"}
+    whole = stiffly.simulate(scene, out=tmp_path / "whole", **options)
+
+    def stop(report):
+        if report.frames == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stiffly.simulate(scene, out=tmp_path / "cut", checkpoint=0.0, progress=stop, **options)
+    run = stiffly.resume(tmp_path / "cut")
+    assert run.complete
+    assert run.provenance["auto"].startswith("auto: verlet at")
+    assert run.stats["auto"][0] == run.provenance["auto"]
+    assert np.array_equal(run.positions, whole.positions)
+
+
+def test_the_command_line(tmp_path, monkeypatch, capfd):
+    from stiffly import cli
+
+    logging.getLogger("stiffly").setLevel(logging.NOTSET)
+    monkeypatch.chdir(tmp_path)
+    command = ["run", "rope", "--small", "--duration", "0.1", "--integrator", "auto"]
+    assert cli.main([*command, "--out", "first"]) == 0
+    assert "auto: verlet at" in capfd.readouterr().err
+    assert "rtol = 0.01" in (tmp_path / "first" / "scene.toml").read_text()
+    assert cli.main(["run", "first/scene.toml", "--rtol", "1e-3"]) == 0
+    assert stiffly.Recording("rope-run").provenance["rtol"] == 1e-3
+
+
+# ------------------------------------------------------------------ the lab
+
+
+def test_the_lab_finds_the_accuracy_met(tmp_path, monkeypatch):
+    """The reduced variant: whoever is faster, no case may miss 1 % without a word."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(references, "_KNOWN", {})
+    report = EXPERIMENTS["auto"].run(Bench(quick=True))
+    rows = [row for scene in report.data["scenes"].values() for row in scene["rows"].values()]
+    assert len(rows) == 4
+    for row in rows:
+        assert row["best"]["relative"] <= 0.01
+        assert row["auto"]["relative"] <= 0.01 or row["auto"]["warned"]
+        assert row["auto"]["seconds"] > row["auto"]["pilot"] > 0.0
+    assert len(report.save(tmp_path, quick=True)) == 3
