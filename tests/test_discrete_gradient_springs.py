@@ -1,5 +1,6 @@
 """Discrete gradients of springs and face springs: energy, momenta, derivatives, kernels."""
 
+import numba
 import numpy as np
 import pytest
 from discrete_gradient_checks import (
@@ -192,11 +193,11 @@ def with_and_without_threads(monkeypatch, part, pattern, x0, x1, *modules):
         outs.append((g, blocks))
         for module in modules:
             monkeypatch.setattr(module, "PARALLEL_ROWS", 1 << 30)
-    for threaded, serial in zip(*outs, strict=True):
-        np.testing.assert_array_equal(threaded, serial)
+    return zip(*outs, strict=True)
 
 
-def test_threads_give_the_same_bits(monkeypatch):
+def test_springs_give_the_same_with_threads(monkeypatch):
+    """A lone thread adds both ends of a spring at once: another order of the same sums."""
     mesh = lattice(32, 32, 17)
     n = len(mesh.positions)
     assert n >= mean_springs.PARALLEL_ROWS
@@ -204,7 +205,10 @@ def test_threads_give_the_same_bits(monkeypatch):
     ones = np.ones(len(mesh.edges))
     part = PreparedSprings(mesh.edges, ones, 1.1 * ones, pattern, True)
     x0, x1 = mesh.positions + 0.1 * np.random.default_rng(0).standard_normal((2, n, 3))
-    with_and_without_threads(monkeypatch, part, pattern, x0, x1, mean_springs)
+    for threaded, serial in with_and_without_threads(
+        monkeypatch, part, pattern, x0, x1, mean_springs
+    ):
+        np.testing.assert_allclose(threaded, serial, rtol=0.0, atol=1e-13)
 
 
 def test_threads_give_the_same_bits_for_faces(monkeypatch):
@@ -213,7 +217,29 @@ def test_threads_give_the_same_bits_for_faces(monkeypatch):
     assert len(cells) >= mean_face_springs.PARALLEL_ROWS
     part, pattern, rng = face_springs(0, np.arange(20), rest, cells)
     x0, x1 = rest + 0.1 * rng.standard_normal((2, *rest.shape))
-    with_and_without_threads(monkeypatch, part, pattern, x0, x1, mean_face_springs, tets)
+    for threaded, serial in with_and_without_threads(
+        monkeypatch, part, pattern, x0, x1, mean_face_springs, tets
+    ):
+        np.testing.assert_array_equal(threaded, serial)
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread only")
+def test_the_number_of_threads_changes_no_bit():
+    mesh = lattice(32, 32, 17)
+    n = len(mesh.positions)
+    pattern = BlockPattern(mesh.edges, np.arange(5, n), n)
+    ones = np.ones(len(mesh.edges))
+    part = PreparedSprings(mesh.edges, ones, 1.1 * ones, pattern, True)
+    x0, x1 = mesh.positions + 0.1 * np.random.default_rng(0).standard_normal((2, n, 3))
+    found = []
+    for threads in (numba.get_num_threads(), 1):
+        before = numba.get_num_threads()
+        numba.set_num_threads(threads)
+        g = np.zeros_like(x0)
+        part.add_mean_gradient(x0, x1, g)
+        numba.set_num_threads(before)
+        found.append(g)
+    np.testing.assert_array_equal(*found)
 
 
 def test_every_name_has_its_twin():

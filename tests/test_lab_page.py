@@ -16,7 +16,7 @@ FIRST, SECOND = EXPERIMENTS[NAME].items
 
 
 def report(*verdicts: str) -> Report:
-    claims = [Claim("says | this", f"got <{v}>", v, "because", FIRST) for v in verdicts]
+    claims = [Claim("says | this", f"got |<{v}>|", v, "because", FIRST) for v in verdicts]
     return Report(NAME, "A title", "a paper", [], Figure(), claims, notes="| a |\n| --- |\n| b |")
 
 
@@ -62,10 +62,11 @@ def test_the_page_is_one_file(tmp_path):
     text = html.read_text()
     assert "data:image/png;base64," in text and 'src="figure.png"' not in text
     assert "<td>b</td>" in text  # notes are rendered, tables too
-    assert "got &lt;reproduced&gt;" in text and "<reproduced>" not in text
+    assert "got |&lt;reproduced&gt;|" in text and "<reproduced>" not in text
     assert f"stiffly lab {NAME} --quick" in text
     assert text.index(FIRST) < text.index("A title")  # verdicts first
-    assert f"| {FIRST} | [{NAME}]({NAME}/result.md) | **reproduced** |" in markdown.read_text()
+    row = f"| {FIRST} | [{NAME}]({NAME}/result.md) | **reproduced** | got \\|<reproduced>\\| |"
+    assert row in markdown.read_text()
 
 
 def test_damaged_or_missing_results_are_named(tmp_path):

@@ -94,7 +94,8 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             f"largest error {_list(first)} of the energy exchanged in the first third, "
             f"{_list(last)} in the last" + "".join(f"; {text}" for text in failed),
             report.verdict(*steady),
-            "What grows is a slow drift, not an oscillation: the method is not symplectic."
+            "Nothing bounds its energy, since the method is not symplectic: it drifts, and may "
+            "grow without end."
             if not all(steady)
             else f"Below {SEEN:.0%}, and within a factor of {GROWN:g} from the first third on.",
             ITEM,

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..recording.provenance import write_atomic
 from .items import ITEMS, PAPERS
 from .registry import EXPERIMENTS
-from .report import FILES, NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED
+from .report import FILES, NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, cells
 
 NOT_RUN = "not run yet"
 CLASSES = {REPRODUCED: "good", PARTLY: "partly", NOT_REPRODUCED: "bad"}
@@ -101,7 +101,7 @@ def _markdown(rows: Sequence[Row]) -> str:
     lines += ["| item | experiment | verdict | measured here |", "|" + " --- |" * 4]
     for row in rows:
         link = f"[{row.experiment}]({row.experiment}/{FILES[2]})" if row.measured else row.command
-        lines.append(f"| {row.item} | {link} | **{row.verdict}** | {row.measured} |")
+        lines.append(cells(row.item, link, f"**{row.verdict}**", row.measured))
     return "\n".join(lines) + "\n"
 
 

@@ -107,12 +107,12 @@ def verdict(*checks: bool) -> str:
 def claim_table(claims: Sequence[Claim]) -> str:
     if not claims:
         return ""
-    rows = [_cells(c.item, c.paper, c.measured, f"**{c.verdict}**", c.why) for c in claims]
+    rows = [cells(c.item, c.paper, c.measured, f"**{c.verdict}**", c.why) for c in claims]
     head = "| item | the paper says | measured here | verdict | why |"
     return "\n".join([head, "|" + " --- |" * 5, *rows])
 
 
-def _cells(*texts: str) -> str:
+def cells(*texts: str) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 

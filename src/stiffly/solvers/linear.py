@@ -11,10 +11,12 @@
 An indefinite matrix raises NotPositiveDefinite on every symmetric path.  CHOLMOD through cholespy
 needs care (measured with 2.2.0): a failed factorisation prints a line on stdout and leaks the
 factor, NaN entries go through silently, a matrix without entries corrupts memory, and CSC input is
-reallocated in place, which aborts the process for arrays that do not own their memory.  So it gets
-CSR input, entries and diagonal are checked first, and a matrix that may well be indefinite is
-factorised `cautious`: SuperLU without pivoting, whose pivots show their sign.  That takes about as
-long, but its solves are 2.5 times slower.  Where cholespy is missing, SuperLU does its work too.
+reallocated in place, which aborts the process for arrays that do not own their memory.  A factor
+that has solved never gives its workspace back, 8 bytes per row and column of the right-hand side:
+who factorises often and for long loses memory.  So it gets CSR input, entries and diagonal are
+checked first, and a matrix that may well be indefinite is factorised `cautious`: SuperLU without
+pivoting, whose pivots show their sign.  That takes about as long, but its solves are 2.5 times
+slower.  Where cholespy is missing, SuperLU does its work too.
 """
 
 from __future__ import annotations
