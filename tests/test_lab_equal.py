@@ -29,6 +29,9 @@ from stiffly.lab.methods import AdaptiveMethod, Forces
 from stiffly.lab.time_limit import OutOfTime, in_time, time_limit
 from stiffly.scenes import Scene
 
+# its experiments run once, in one process
+pytestmark = pytest.mark.xdist_group("lab-equal")
+
 __all__ = ["cache"]  # a fixture of every test here
 
 

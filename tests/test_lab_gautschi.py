@@ -14,6 +14,9 @@ from stiffly.lab.krylov_error import Projections, dome_matrix, krylov_basis
 from stiffly.lab.step_cost import step_cost
 from stiffly.lab.tower_energy import decay_rate
 
+# its experiments run once, in one process
+pytestmark = pytest.mark.xdist_group("lab-gautschi")
+
 
 @pytest.fixture(scope="module")
 def reports():

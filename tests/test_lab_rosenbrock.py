@@ -17,6 +17,9 @@ from stiffly.lab.rosenbrock_cases import CASES, TABLE_2017, TABLE_2018, TABLE_20
 from stiffly.lab.rosenbrock_table import _evaluations, _judged, _ratio
 from stiffly.scenes import load
 
+# its experiments run once, in one process
+pytestmark = pytest.mark.xdist_group("lab-rosenbrock")
+
 NAMES = ("flag-area", "bunny-precision", "bunny-energy", "bunny-size", "rosenbrock-table")
 
 

@@ -12,6 +12,9 @@ from stiffly.lab.registry import EXPERIMENTS
 from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
 from stiffly.lab.rope_runs import ANY, BAND, FAST, FINER, LADDER
 
+# its experiments run once, in one process
+pytestmark = pytest.mark.xdist_group("lab-scenes")
+
 NAMES = ("dragon-size", "tori-bounce", "rope-cost", "sphere-bounce", "molecule-energy")
 
 

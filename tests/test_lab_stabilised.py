@@ -12,6 +12,9 @@ from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
 from stiffly.lab.watch import spin, watched
 from stiffly.scenes.two_springs import bound, potential
 
+# its experiments run once, in one process
+pytestmark = pytest.mark.xdist_group("lab-stabilised")
+
 NAMES = ("single-spring", "spinning-cube", "cactus", "cloth", "two-springs", "stabiliser-table")
 
 
