@@ -65,7 +65,7 @@ def test_the_page_is_one_file(tmp_path):
     assert "got |&lt;reproduced&gt;|" in text and "<reproduced>" not in text
     assert f"stiffly lab {NAME} --quick" in text
     assert text.index(FIRST) < text.index("A title")  # verdicts first
-    row = f"| {FIRST} | [{NAME}]({NAME}/result.md) | **reproduced** | got \\|<reproduced>\\| |"
+    row = f"| {FIRST} | [{NAME}]({NAME}/result.md) | **reproduced** | got \\|<reproduced>\\| | `"
     assert row in markdown.read_text()
 
 

@@ -98,10 +98,11 @@ def overall(claims: Sequence[Mapping[str, str]]) -> str:
 
 def _markdown(rows: Sequence[Row]) -> str:
     lines = ["# Verdicts", "", summary(rows), ""]
-    lines += ["| item | experiment | verdict | measured here |", "|" + " --- |" * 4]
+    lines += ["| item | experiment | verdict | measured here | command |", "|" + " --- |" * 5]
     for row in rows:
-        link = f"[{row.experiment}]({row.experiment}/{FILES[2]})" if row.measured else row.command
-        lines.append(cells(row.item, link, f"**{row.verdict}**", row.measured))
+        link = f"[{row.experiment}]({row.experiment}/{FILES[2]})" if row.measured else "-"
+        command = f"`{row.command}`"
+        lines.append(cells(row.item, link, f"**{row.verdict}**", row.measured, command))
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +125,8 @@ def _html(folder: Path, rows: Sequence[Row], results: Mapping[str, Mapping[str, 
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{head}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
         f"<h1>{head}</h1><p>{summary(rows)} Every row names the command that repeats it.</p>"
-        f"<table><tr><th>item</th><th>experiment</th><th>verdict</th><th>measured here</th></tr>"
+        "<table><tr><th>item</th><th>experiment</th><th>verdict</th><th>measured here</th>"
+        "<th>command</th></tr>"
         f"{table}</table><ul class=quiet>{papers}</ul>{sections}</body></html>\n"
     )
 
@@ -132,12 +134,10 @@ def _html(folder: Path, rows: Sequence[Row], results: Mapping[str, Mapping[str, 
 def _row(row: Row) -> str:
     kind = CLASSES.get(row.verdict, "quiet")
     name = escape(row.experiment)
-    link = (
-        f'<a href="#{name}">{name}</a>' if row.measured else f"<code>{escape(row.command)}</code>"
-    )
+    link = f'<a href="#{name}">{name}</a>' if row.measured else name
     return (
         f"<tr><td>{escape(row.item)}</td><td>{link}</td><td class={kind}>{row.verdict}</td>"
-        f"<td>{escape(row.measured)}</td></tr>"
+        f"<td>{escape(row.measured)}</td><td><code>{escape(row.command)}</code></td></tr>"
     )
 
 

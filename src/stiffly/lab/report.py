@@ -94,7 +94,10 @@ class Report:
             "records": [asdict(record) for record in self.records],
             "data": self.data,
             "seconds": seconds,
-            "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
+            "machine": {
+                "platform": f"{platform.system()} {platform.machine()}",
+                "cores": os.cpu_count(),
+            },
             "versions": versions("scikit-sundae"),
         }
 
