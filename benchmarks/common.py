@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from stiffly.bodies import Springs, System
+from stiffly.lab.timing import timed
 from stiffly.meshes import lattice
 
 
 def median_seconds(job: Callable[[], object], repeats: int = 5) -> float:
     """Median of `repeats` runs, after one run that is not counted (compilation, caches)."""
     job()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        job()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
+    return timed(job, repeats, slow=math.inf)[1]
 
 
 def lattice_tangent(side: int, *, squeeze: float = 0.0, seed: int = 0):

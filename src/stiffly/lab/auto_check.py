@@ -7,11 +7,9 @@ judge who knows the answer beforehand.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -30,6 +28,7 @@ from .methods import FRAMES, IntegratorMethod
 from .references import Reference
 from .report import UNTESTED, Claim, Report, verdict
 from .time_limit import in_time, time_limit
+from .timing import timed
 
 METHODS = (
     "verlet", "symplectic-euler", "rk4", "exprb2", "exprb42", "pexprb43", "eti", "energy-momentum",
@@ -102,22 +101,17 @@ def _best(
 def _auto(problem: Scene, reference: Reference, level: float, repeats: int) -> dict[str, Any]:
     """A run of auto; its seconds are the median of some, after one that nobody times."""
     options = {"rtol": level, "every": problem.duration / FRAMES, "progress": in_time}
-    times, said, result = [], [], None
     try:
         with time_limit(LIMIT * (repeats + 1)):
             _quietly(replace(problem, duration=0.02 * problem.duration), rtol=level)
-            for _ in range(repeats):
-                began = time.perf_counter()
-                result, said = _quietly(problem, **options)
-                times.append(time.perf_counter() - began)
+            (result, said), seconds = timed(lambda: _quietly(problem, **options), repeats)
     except SimulationFailure as failure:
         return {"failure": str(failure), "warned": True}
-    assert result is not None
     off_x = np.linalg.norm(result.positions[-1] - reference.x) / reference.scale_x
     off_v = np.linalg.norm(result.velocities[-1] - reference.v) / reference.scale_v
     stats = result.stats
     return {
-        "seconds": median(times),
+        "seconds": seconds,
         "pilot": stats["pilot_seconds"],
         "relative": float(max(off_x, off_v)),
         "estimated": stats["estimated_error"],

@@ -7,13 +7,11 @@ in `methods`.  A setting is a step size or, for solvers that choose their own, a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import isfinite
-from statistics import median
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,9 +20,9 @@ from ..contracts import Array, State, Work
 from ..errors import InputError, SimulationFailure
 from ..scenes import Scene
 from .bench import Bench
+from .timing import timed
 
 REFUSED = "refused"  # variant of a record: the method is not for this system
-SLOW = 5.0  # a run of this many seconds is timed once: repeating it would tell nothing new
 
 
 @dataclass(frozen=True)
@@ -156,19 +154,13 @@ def measure(
     problem: Scene, method: Method, setting: float, exact: tuple[Array, Array], repeats: int
 ) -> tuple[Record, Outcome | None]:
     """Median time of `repeats` runs, errors and counts; no outcome where the method fails."""
-    times: list[float] = []
     blank = Record(method.name, setting, method.kind)
-    while True:
-        began = time.perf_counter()
-        try:
-            outcome = method(problem, setting)
-        except SimulationFailure as failure:
-            return replace(blank, failure=str(failure)), None
-        except InputError as refusal:
-            return replace(blank, failure=str(refusal), variant=REFUSED), None
-        times.append(time.perf_counter() - began)
-        if len(times) >= repeats or times[0] > SLOW:
-            break
+    try:
+        outcome, seconds = timed(lambda: method(problem, setting), repeats)
+    except SimulationFailure as failure:
+        return replace(blank, failure=str(failure)), None
+    except InputError as refusal:
+        return replace(blank, failure=str(refusal), variant=REFUSED), None
     error_x, error_v = (
         float(np.abs(a - b).max()) for a, b in zip((outcome.x, outcome.v), exact, strict=True)
     )
@@ -177,7 +169,7 @@ def measure(
         error_x=error_x,
         error_v=error_v,
         error=max(error_x, error_v),
-        seconds=median(times),
+        seconds=seconds,
         force_evaluations=outcome.work.force_evaluations,
         operator_products=outcome.work.operator_products,
         factorizations=outcome.work.factorizations,

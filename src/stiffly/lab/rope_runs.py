@@ -16,9 +16,10 @@ from ..errors import SimulationFailure
 from ..integrators import FastProjection
 from ..scenes.rope import strains
 from .energy_history import COUNTS
-from .harness import SLOW, Outcome
+from .harness import Outcome
 from .methods import CvodeMethod
 from .time_limit import OutOfTime, in_time, time_limit
+from .timing import SLOW
 from .trial import trial
 
 LADDER = [1 / n for n in (30, 60, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000)]

@@ -16,10 +16,11 @@ from ..errors import InputError, SimulationFailure
 from ..integrators import integrator as find_integrator
 from ..scenes import Scene
 from .bench import Bench
-from .harness import REFUSED, SLOW, Method, Outcome, Record, measure, warm_up
+from .harness import REFUSED, Method, Outcome, Record, measure, warm_up
 from .references import fingerprint
 from .tight import Reference
 from .time_limit import time_limit
+from .timing import SLOW
 
 Error = Callable[[Outcome, Reference], float]
 TRUST = 3.0  # a reference must be so many times better than the error that it judges
