@@ -241,6 +241,7 @@ def _figure(found: dict[float, list[Record]], duration: float):
                         marker=figures.rosenbrock(method)[1], markersize=4,
                         label=f"{method}, {stiffness:.0e}",
                     )  # fmt: skip
+        figures.few_ticks(axis)
         axis.set_xlabel("step h [s]")
         axis.set_ylabel(label)
     axes[0, 0].axhline(TOLERATED, color="#999999", linewidth=0.8)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 
 from ..recording.plots import BLUE, BROWN, GREEN, INK, ORANGE, PINK, PURPLE, RED, plain
 from .harness import Record, of_method
@@ -37,6 +38,12 @@ def panels(columns: int, title: str, *, rows: int = 1, size: float = 4.3) -> tup
     for axis in axes.ravel():
         plain(axis)
     return figure, axes
+
+
+def few_ticks(axis: Any) -> None:
+    """Powers of ten and their halves: on a short logarithmic axis more labels would overlap."""
+    axis.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+    axis.xaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(4, 4)))
 
 
 def legend_below(axis: Any) -> None:

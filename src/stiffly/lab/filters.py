@@ -228,6 +228,7 @@ def _figure(steps: Array, rows: dict):
     ):
         for name in names:
             axis.loglog(steps, _array(rows[name]), ".-", color=COLORS[name], label=name)
+        figures.few_ticks(axis)
         axis.set_title(words)
         axis.set_xlabel("step [s]")
         axis.set_ylabel("error of the positions [m]")

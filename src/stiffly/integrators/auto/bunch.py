@@ -68,7 +68,7 @@ class Bunch:
     def _leapfrog(self, system: System, state: State, h: float, memory: Recent) -> Step:
         kept: VerletMemory | None = memory.memory
         known = kept is not None and same_state(kept.state, state)
-        a = kept.acceleration if known else system.acceleration(state)  # type: ignore[union-attr]
+        a = kept.acceleration if known else system.acceleration(state)  # type: ignore[union-attr]  # known
         recent = memory.accelerations if known else [a]
         x, t, v = state.x, state.t, state.v + (0.5 * h) * a
         middle = state
