@@ -124,7 +124,6 @@ def test_algebra_knows_nothing_of_physics(room, never):
         ("h5py", {"recording", "cli"}),
         ("pydantic", {"scenes"}),
         ("pyvista", {"recording", "meshes", "cli"}),
-        ("cholespy", {"solvers"}),
         ("viser", {"view"}),
     ],
 )

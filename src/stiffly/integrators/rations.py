@@ -106,10 +106,8 @@ def smoother(tangent: Tangent, h: float) -> tuple[Smoother | None, int]:
     kept = A.cache.get("smoother")
     if kept is not None and abs(kept[0] - h) <= SAME * h:
         return kept[1], 0
-    bounds, weight = A.bounds(), SHIFT * h * h
-    definite = bounds is not None and bounds.certain and 1.0 + weight * bounds.low > 0.0
     try:
-        factor = factorise(tangent.matrix(1.0, weight, 0.0), cautious=not definite)
+        factor = factorise(tangent.matrix(1.0, SHIFT * h * h, 0.0))
     except (FactorisationError, InputError, np.linalg.LinAlgError):
         A.cache["smoother"] = (h, None)
         return None, 1

@@ -15,7 +15,7 @@ SAME = 1e-9  # steps that differ in their last digits share a factorisation
 class Linearisation(Protocol):
     """J at one d. `matrix(tau)` assembles J + tau M (dense, SciPy sparse or LinearOperator).
 
-    definite: J is positive definite beyond reasonable doubt (see factorise's `cautious`).
+    definite: J is positive definite beyond reasonable doubt.
     Optional `convex() -> Linearisation | None`: J less its negative stiffness, if there is one.
     """
 

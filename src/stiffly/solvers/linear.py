@@ -2,21 +2,15 @@
 
     factor = factorise(matrix);  x = factor.solve(b)
 
-| matrix            | symmetric                                     | unsymmetric     |
-| ----------------- | --------------------------------------------- | --------------- |
-| ndarray           | LAPACK Cholesky (potrf)                       | LAPACK LU       |
-| SciPy sparse      | CHOLMOD through cholespy; SuperLU if cautious | SuperLU         |
-| LinearOperator    | conjugate gradients (cg.py)                   | refused         |
+| matrix            | symmetric                                | unsymmetric     |
+| ----------------- | ---------------------------------------- | --------------- |
+| ndarray           | LAPACK Cholesky (potrf)                  | LAPACK LU       |
+| SciPy sparse      | L D L^T: SuperLU, solves of our own      | SuperLU         |
+| LinearOperator    | conjugate gradients (cg.py)              | refused         |
 
-An indefinite matrix raises NotPositiveDefinite on every symmetric path.  CHOLMOD through cholespy
-needs care (measured with 2.2.0): a failed factorisation prints a line on stdout and leaks the
-factor, NaN entries go through silently, a matrix without entries corrupts memory, and CSC input is
-reallocated in place, which aborts the process for arrays that do not own their memory.  A factor
-that has solved never gives its workspace back, 8 bytes per row and column of the right-hand side:
-who factorises often and for long loses memory.  So it gets CSR input, entries and diagonal are
-checked first, and a matrix that may well be indefinite is factorised `cautious`: SuperLU without
-pivoting, whose pivots show their sign.  That takes about as long, but its solves are 2.5 times
-slower.  Where cholespy is missing, SuperLU does its work too.
+An indefinite matrix raises NotPositiveDefinite on every symmetric path.  SuperLU without pivoting
+computes L U = L (D L^T), and its pivots show their sign; half of its fill is dropped then, and
+kernels/cpu/triangular.py solves with the other half (docs/decisions/0015).
 """
 
 from __future__ import annotations
@@ -33,19 +27,14 @@ from scipy.sparse.linalg import LinearOperator, splu
 
 from ..contracts import Array
 from ..errors import InputError
+from ..kernels.cpu import ldl_solve, supernodes
 from .cg import ConjugateGradients
 from .failures import FactorisationError, NotPositiveDefinite
-
-try:  # a compiled package: there may be none for this machine, or one that does not load
-    import cholespy
-except ImportError:
-    cholespy = None
-cholmod: Any = cholespy
 
 # Diagonal pivots down to this share of their column: ten times faster than partial pivoting on
 # tangents that are nearly symmetric, at a backward error of 1e-14 (a tangent of 2694 unknowns).
 PIVOT = 0.01
-CAUTIOUS = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+SYMMETRIC = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
 
 
 class Factor(Protocol):
@@ -88,68 +77,55 @@ class DenseLU:
         return dgetrs(self._lu, self._pivots, b)[0]
 
 
-class SparseCholesky:
-    """P A P^T = L L^T with CHOLMOD (nested dissection). Pickles by refactorising."""
+class SparseLDL:
+    """P A P^T = L D L^T, D > 0, with SuperLU. Pickles by its numbers."""
 
     products = 0
 
     def __init__(self, matrix: sp.csc_matrix) -> None:
-        self._matrix = _checked(matrix)
-        if not (matrix.diagonal() > 0.0).all():
-            raise NotPositiveDefinite("a diagonal entry is not positive")
-        # read-only arrays are refused
-        indptr = np.require(matrix.indptr, np.int32, ["C", "W"])
-        indices = np.require(matrix.indices, np.int32, ["C", "W"])
-        data = np.require(matrix.data, np.float64, ["C", "W"])
-        try:  # the columns of a symmetric matrix are its rows
-            csr = cholmod.MatrixType.CSR
-            self._solver = cholmod.CholeskySolverD(len(indptr) - 1, indptr, indices, data, csr)
-        except ValueError as failure:
-            raise NotPositiveDefinite(str(failure)) from None
+        lu = _superlu(matrix, NotPositiveDefinite, SYMMETRIC)
+        pivots = lu.U.diagonal()
+        # By Sylvester's law the signs of the diagonal pivots are the signs of the eigenvalues;
+        # an off-diagonal pivot is only ever taken where the diagonal one vanished.
+        if not (np.array_equal(lu.perm_r, lu.perm_c) and (pivots > 0.0).all()):
+            raise NotPositiveDefinite("a pivot is not positive")
+        self._lower, self._inverse, self._order = lu.L, 1.0 / pivots, lu.perm_r
+        self._starts = supernodes(self._lower.indptr, self._lower.indices)
 
     def solve(self, b: Array) -> Array:
-        if not (b.flags.carray and b.dtype == np.float64):  # contiguous and writeable
-            b = np.array(b, dtype=np.float64, order="C")
-        x = np.empty_like(b)
-        self._solver.solve(b, x)
-        return x
-
-    def __reduce__(self) -> tuple:
-        return SparseCholesky, (self._matrix,)
+        L = self._lower
+        return ldl_solve(L.indptr, L.indices, L.data, self._starts, self._inverse, self._order, b)
 
 
 class SparseLU:
-    """P A Q = L U with SuperLU; `definite` keeps the diagonal pivots and demands all positive."""
+    """P A Q = L U with SuperLU. Pickles by refactorising."""
 
     products = 0
 
-    def __init__(self, matrix: sp.csc_matrix, definite: bool = False) -> None:
-        self._matrix, self._definite = _checked(matrix), definite
-        options = CAUTIOUS if definite else {"diag_pivot_thresh": PIVOT}
-        try:
-            self._lu = splu(matrix, permc_spec="MMD_AT_PLUS_A", **options)
-        except RuntimeError as failure:  # an exactly singular pivot
-            kind = NotPositiveDefinite if definite else FactorisationError
-            raise kind(str(failure).lower()) from None
-        # By Sylvester's law the signs of the diagonal pivots are the signs of the eigenvalues;
-        # an off-diagonal pivot is only ever taken where the diagonal one vanished.
-        if definite and not (
-            np.array_equal(self._lu.perm_r, self._lu.perm_c) and (self._lu.U.diagonal() > 0.0).all()
-        ):
-            raise NotPositiveDefinite("a pivot is not positive")
+    def __init__(self, matrix: sp.csc_matrix) -> None:
+        self._matrix = matrix
+        self._lu = _superlu(matrix, FactorisationError, {"diag_pivot_thresh": PIVOT})
 
     def solve(self, b: Array) -> Array:
         return self._lu.solve(b)
 
     def __reduce__(self) -> tuple:
-        return SparseLU, (self._matrix, self._definite)
+        return SparseLU, (self._matrix,)
 
 
-def factorise(matrix: Any, *, symmetric: bool = True, cautious: bool = False) -> Factor:
+def _superlu(matrix: sp.csc_matrix, kind: type[FactorisationError], options: dict) -> Any:
+    if not np.isfinite(matrix.data).all():
+        raise FactorisationError("the matrix is not finite")
+    try:
+        return splu(matrix, permc_spec="MMD_AT_PLUS_A", **options)
+    except RuntimeError as failure:  # an exactly singular pivot
+        raise kind(str(failure).lower()) from None
+
+
+def factorise(matrix: Any, *, symmetric: bool = True) -> Factor:
     """Factorise an (n, n) array, sparse matrix or LinearOperator.
 
     symmetric: the matrix equals its transpose and has to be positive definite.
-    cautious: an indefinite sparse matrix is likely (see the module's notes).
     """
     if isinstance(matrix, LinearOperator):
         if not symmetric:
@@ -158,11 +134,7 @@ def factorise(matrix: Any, *, symmetric: bool = True, cautious: bool = False) ->
         return ConjugateGradients(matrix)
     if sp.issparse(matrix):
         csc = _as_csc(matrix)
-        if not symmetric:
-            return SparseLU(csc)
-        if cautious or cholmod is None:
-            return SparseLU(csc, definite=True)
-        return SparseCholesky(csc)
+        return SparseLDL(csc) if symmetric else SparseLU(csc)
     return DenseCholesky(matrix) if symmetric else DenseLU(matrix)
 
 
@@ -194,9 +166,3 @@ def _as_csc(matrix: Any) -> sp.csc_matrix:
         csc = csc.copy()
         csc.sum_duplicates()
     return csc
-
-
-def _checked(matrix: sp.csc_matrix) -> sp.csc_matrix:
-    if not np.isfinite(matrix.data).all():
-        raise FactorisationError("the matrix is not finite")
-    return matrix

@@ -155,12 +155,11 @@ def factorised(equation: Equation, accelerate: bool = False) -> Global:
     weights, version = equation.weights, equation.global_version
     matrix = equation.global_matrix()
     rows = matrix.shape[0]
-    # the Laplacian of a body is definite by construction; a user's own matrix has to prove it
-    own = rows == equation.origin.size
+    own = rows == equation.origin.size  # a user's matrix, whose pattern is no mesh's
     if accelerate and not own:
         matrix = sparser(matrix)
     try:
-        factor = factorise(matrix, cautious=own)
+        factor = factorise(matrix)
     except FactorisationError as failure:
         raise InputError(
             f"local/global needs M + alpha L positive definite, alpha = {weights[0]:.3g} "

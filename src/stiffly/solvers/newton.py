@@ -217,8 +217,7 @@ class _Run:
             self._tangent, self._is_convex = self._linearise(point.x), False
         tangent, matrix = self._tangent, self._tangent.matrix(shift)
         self._factorizations += 1
-        cautious = shift > 0.0 or not tangent.definite
-        solver = factorise(matrix, symmetric=tangent.symmetric, cautious=cautious)
+        solver = factorise(matrix, symmetric=tangent.symmetric)
         constant = tangent.constant and shift == 0.0
         self.kept = Kept(
             solver,

@@ -28,6 +28,7 @@ from .surfaces import *  # noqa: F403
 from .tet_assembly import *  # noqa: F403
 from .tet_tangents import *  # noqa: F403
 from .tets import *  # noqa: F403
+from .triangular import *  # noqa: F403
 from .wind import *  # noqa: F403
 
 discard_stale()  # before anything is compiled or loaded

@@ -24,4 +24,5 @@ from .springs import *  # noqa: F403
 from .stokes import *  # noqa: F403
 from .surfaces import *  # noqa: F403
 from .tets import *  # noqa: F403
+from .triangular import *  # noqa: F403
 from .wind import *  # noqa: F403
