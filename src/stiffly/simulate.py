@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,58 +104,101 @@ def simulate(
     `.run` holding the frames up to there.
     """
     scene = system if hasattr(system, "system") else None
+    given = _Given(x0, v0, integrator, step, duration, every, rtol, atol)
     if scene is not None:
-        system = scene.system
-        x0 = scene.x0 if x0 is None else x0
-        v0 = scene.v0 if v0 is None else v0
-        integrator = scene.integrator if integrator is None else integrator
-        if step is None and rtol is None:
-            # auto finds its own step: a scene's was made for another method
-            step = None if _is_auto(integrator) else scene.step
-            rtol, atol = getattr(scene, "rtol", None), getattr(scene, "atol", 0.0)
-        duration = scene.duration if duration is None else duration
-        every = getattr(scene, "every", None) if every is None else every
-    tuned = getattr(scene, "method", {}) if isinstance(integrator, str) else {}
-    method: Any = find_integrator("exprb42" if integrator is None else integrator, **tuned)
-    name = integrator if isinstance(integrator, str) else _label(method, integrator)
-    total, h, every = _checked_times(duration, step, every)
-    tolerance = None
-    if isinstance(method, Auto):
-        wanted: Any = Auto(_number("rtol", method.rtol if rtol is None else rtol, "try 1e-2"))
-        method = wanted
-    elif rtol is not None:
-        tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", atol))
-    plain: Any = _configured(method, name, h, tolerance)
+        system, given = scene.system, _completed(given, scene)
+    plan = _planned(given, getattr(scene, "method", {}))
     if not hasattr(system, "bind"):
         raise InputError(
             f"{type(system).__name__} is no system: give a stiffly.System, a SecondOrder or a scene"
         )
-    if x0 is None:
+    if given.x0 is None:
         raise InputError("x0 is missing: give the initial positions")
     options = None
     if out is not None:
         options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
     announce()
-    bound, state = system.bind(x0, v0)
-    asked = {"integrator": name, "method": repr(plain), "step": h, "rtol": rtol, "atol": atol}
-    decision = None
-    if isinstance(method, Auto):
-        decision = decided(bound, state, total, method.rtol, h)
-        asked |= {"rtol": method.rtol, "auto": decision.line}
-    frames = _frame_times(total, h if decision is None else decision.offer.step, every)
+    bound, state = system.bind(given.x0, given.v0)
+    asked, decision = plan.asked, None
+    if isinstance(plan.method, Auto):
+        decision = decided(bound, state, plan.duration, plan.method.rtol, plan.step)
+        asked = asked | {"rtol": plan.method.rtol, "auto": decision.line}
+    first = plan.step if decision is None else decision.offer.step
+    frames = _frame_times(plan.duration, first, plan.every)
 
     def begin(log: StepLog | FrameLog) -> Loop:
         if decision is not None:
-            return AutoLoop(bound, decision, state, frames, log, watched=h is None)
-        return Loop(bound, plain, name, state, frames, h, tolerance, log)
+            return AutoLoop(bound, decision, state, frames, log, watched=plan.step is None)
+        method: Any = plan.method
+        return Loop(bound, method, plan.name, state, frames, plan.step, plan.tolerance, log)
 
     if options is None:
         return begin(StepLog()).run(Memory(), progress)
-    asked |= {"duration": total, "every": float(frames[1])}
+    asked = asked | {"duration": plan.duration, "every": float(frames[1])}
     shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
     goal = target(options, shape, frames, scene, asked, mass)
     with Interrupt() as interrupt:
         return begin(FrameLog()).run(Writer.new(goal, interrupt), progress)
+
+
+class _Given(NamedTuple):
+    """What the user said, before it is checked."""
+
+    x0: Any
+    v0: Any
+    integrator: str | Integrator | None
+    step: Any
+    duration: Any
+    every: Any
+    rtol: Any
+    atol: Any
+
+
+class _Plan(NamedTuple):
+    """What is going to be done; asked: as the recording tells it."""
+
+    name: str
+    method: Integrator | Auto
+    duration: float
+    step: float | None
+    every: float | None
+    tolerance: Tolerance | None
+    asked: dict[str, Any]
+
+
+def _completed(given: _Given, scene: Any) -> _Given:
+    """Where the user is silent, the scene speaks."""
+    own = {
+        name: getattr(scene, name, None)
+        for name in ("x0", "v0", "integrator", "duration", "every")
+        if getattr(given, name) is None
+    }
+    given = given._replace(**own)
+    if given.step is None and given.rtol is None:
+        # auto finds its own step: a scene's was made for another method
+        step = None if _is_auto(given.integrator) else scene.step
+        rtol, atol = getattr(scene, "rtol", None), getattr(scene, "atol", 0.0)
+        given = given._replace(step=step, rtol=rtol, atol=atol)
+    return given
+
+
+def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
+    """tuned: a scene's own settings of the method that it names."""
+    integrator, rtol = given.integrator, given.rtol
+    options = tuned if isinstance(integrator, str) else {}
+    method: Any = find_integrator("exprb42" if integrator is None else integrator, **options)
+    name = integrator if isinstance(integrator, str) else _label(method, integrator)
+    duration, step, every = _checked_times(given.duration, given.step, given.every)
+    tolerance = None
+    if isinstance(method, Auto):
+        method = Auto(_number("rtol", method.rtol if rtol is None else rtol, "try 1e-2"))
+    else:
+        if rtol is not None:
+            tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", given.atol))
+        method = _configured(method, name, step, tolerance)
+    told = {"integrator": name, "method": repr(method), "step": step}
+    asked = told | {"rtol": rtol, "atol": given.atol}
+    return _Plan(name, method, duration, step, every, tolerance, asked)
 
 
 def resume(folder: str | Path, progress: Progress | None = None) -> Recording:
@@ -218,8 +261,6 @@ def _label(method: Integrator, given: Integrator | None) -> str:
 def _configured(
     method: Integrator, name: str, step: float | None, tolerance: Tolerance | None
 ) -> Integrator:
-    if isinstance(method, Auto):
-        return method
     if tolerance is None:
         if step is None:
             raise InputError("step is missing: give step=0.01 (fixed) or rtol=1e-3 (adaptive)")
