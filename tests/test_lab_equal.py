@@ -270,7 +270,7 @@ def test_a_scene_without_reference_has_a_row_that_says_so(monkeypatch):
         raise Diverged("two solutions part")
 
     monkeypatch.setattr(tight, "motion", hopeless)
-    row = rows_of(Bench(quick=True), "two-springs")
+    row = rows_of("two-springs", True)
     assert row["reference"] is None and row["why"] == "two solutions part"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from stiffly.contracts import State
 from stiffly.errors import InputError
-from stiffly.lab import map_cells, map_sweep, step_search
+from stiffly.lab import map_cells, parallel, step_search
 from stiffly.lab.bench import Bench
 from stiffly.lab.family import OUTLIER, PERIOD, Member, build, network, velocities
 from stiffly.lab.family_reference import SEGMENTS, composed, reference
@@ -209,8 +209,8 @@ def test_a_stump_finds_the_threshold():
 
 def test_processes_give_the_same_errors_and_counts(monkeypatch, report):
     cells = map_cells.cells(True)[-2:]  # the cheapest
-    monkeypatch.setenv(map_sweep.PROCESSES, "2")
-    rows = map_sweep._measured(Bench(quick=True), cells)
+    monkeypatch.setenv(parallel.PROCESSES, "2")
+    rows = parallel.rows(Bench(quick=True), {c.name: (map_cells.measure, (c,)) for c in cells})
     for cell in cells:
         alone, pooled = report.data["cells"][cell.name], rows[cell.name]
         assert alone["reference"]["error"] == pooled["reference"]["error"]
@@ -222,6 +222,6 @@ def test_processes_give_the_same_errors_and_counts(monkeypatch, report):
 
 
 def test_a_wrong_number_of_processes_is_refused(monkeypatch):
-    monkeypatch.setenv(map_sweep.PROCESSES, "many")
+    monkeypatch.setenv(parallel.PROCESSES, "many")
     with pytest.raises(InputError, match="STIFFLY_LAB_PROCESSES"):
-        map_sweep._measured(Bench(quick=True), [])
+        parallel.rows(Bench(quick=True), {})

@@ -1,10 +1,7 @@
 """Every scene, every method, every rival: what 10 %, 1 % and 0.01 % of error cost.
 
-`run` goes scene by scene; `rows_of` measures one of them, and `report_of` writes up what several
-machines have measured:
-
-    found = {name: rows_of(Bench(folder=...), name) for name in some}
-    report_of(found, quick=False).save("stiffly-lab")
+Scene by scene, several at once where parallel.py is told so.  Methods that fall far behind the best
+so far are not followed to the end: their cells say how long they had.
 """
 
 from __future__ import annotations
@@ -18,17 +15,19 @@ from .. import scenes
 from ..errors import SimulationFailure
 from ..scenes import Scene
 from . import equal_error_page as page
-from . import references, rivals
+from . import parallel, references, rivals
 from .bench import Bench
-from .equal_error import TOLERANCES, cheapest, ladder
+from .equal_error import TOLERANCES, cheapest, granted_time, ladder
 from .harness import Method, Record
 from .methods import IntegratorMethod
 from .report import Report
 from .tight import stable_step
 
 LEVELS = (0.1, 0.01, 1e-4)
-LIMIT = 3.0  # seconds of one run
-REFERENCE_LIMIT = 150.0  # seconds of one tight solution
+LIMIT, METHOD_LIMIT = 2.0, 6.0  # seconds of one run, and of all runs of a method
+BRIEF, LOST = 0.2, 10.0  # a run may take so long, or so many times as long as the best so far
+FIRST = ("exprb42", "verlet", "SciPy")  # likely winners, so that others know when they have lost
+REFERENCE_LIMIT = 60.0  # seconds of one tight solution
 QUICK_LEVELS = (0.1, 0.01)
 QUICK_STEPS, QUICK_RTOL = 1024, 1e-7  # no more steps and no smaller tolerance
 QUICK_METHODS = ("exprb42", "pexprb43", "eti", "energy-momentum", "midpoint", "bdf1")
@@ -63,7 +62,8 @@ SHORTER: dict[str, float] = {
 
 def run(bench: Bench) -> Report:
     names = list(QUICK_SCENES) if bench.quick else list(scenes.NAMES)
-    return report_of({name: rows_of(bench, name) for name in names}, bench.quick)
+    found = parallel.rows(bench, {name: (rows_of, (name, bench.quick)) for name in names})
+    return report_of(found, bench.quick)
 
 
 def problem_of(name: str, quick: bool) -> Scene:
@@ -74,32 +74,36 @@ def problem_of(name: str, quick: bool) -> Scene:
     return scenes.load(name, small=True, **options)
 
 
-def rows_of(bench: Bench, name: str) -> dict[str, Any]:
+def rows_of(name: str, quick: bool) -> dict[str, Any]:
     """One scene: what it is, its reference, and rows[method][level], as JSON can hold them."""
-    problem = problem_of(name, bench.quick)
+    problem = problem_of(name, quick)
     _, start = problem.system.bind(problem.x0, problem.v0)
-    levels = QUICK_LEVELS if bench.quick else LEVELS
+    levels = QUICK_LEVELS if quick else LEVELS
     facts: dict[str, Any] = {
         "scene": name,
         "coordinates": start.x.size,
         "duration": problem.duration,
-        "shortened": name in SHORTER and not bench.quick,
+        "shortened": name in SHORTER and not quick,
         "stable_step": stable_step(problem),
         "reference": None,
         "rows": {},
     }
     try:
-        reference = references.solution(problem, bench, limit_s=REFERENCE_LIMIT)
+        reference = references.solution(problem, Bench(quick=quick), limit_s=REFERENCE_LIMIT)
     except SimulationFailure as failure:
         return facts | {"why": str(failure)}
     facts["reference"] = {"how": reference.how, "error": reference.error}
-    facts["at_limit"] = asdict(_at_limit(bench, problem, reference))
-    for method in _methods(problem, reference, bench.quick):
-        few = _few_settings(problem, method) if bench.quick else None
-        found = cheapest(bench, problem, method, reference, levels, settings=few, limit_s=LIMIT)
+    facts["at_limit"] = asdict(_at_limit(problem, reference))
+    best = None
+    for method in _methods(problem, reference, quick):
+        few = _few_settings(problem, method) if quick else None
+        limit = LIMIT if quick or best is None else min(LIMIT, max(BRIEF, LOST * best))
+        time_s = inf if quick else METHOD_LIMIT
+        found = granted_time(time_s, problem, method, reference, levels, 3, limit, few)
         facts["rows"][method.name] = {f"{e:g}": asdict(r) for e, r in found.items()}
+        best = min([s for s in (best, found[min(levels)].seconds) if s], default=None)
     for who, why in (rivals.refused(problem) | rivals.missing(problem)).items():
-        if not bench.quick or who in QUICK_METHODS:
+        if not quick or who in QUICK_METHODS:
             none = asdict(Record(who, 0.0, failure=f"not for this scene: {why}"))
             facts["rows"][who] = {f"{e:g}": none for e in levels}
     return facts
@@ -107,7 +111,8 @@ def rows_of(bench: Bench, name: str) -> dict[str, Any]:
 
 def _methods(problem: Scene, reference: references.Reference, quick: bool) -> list[Method]:
     ours = [m for m in rivals.ours(problem) if not quick or m.name in QUICK_METHODS]
-    return [*ours, *rivals.outside(problem, reference)]
+    found = [*ours, *rivals.outside(problem, reference)]
+    return sorted(found, key=lambda m: not m.name.startswith(FIRST))
 
 
 def _few_settings(problem: Scene, method: Method) -> list[float]:
@@ -118,12 +123,13 @@ def _few_settings(problem: Scene, method: Method) -> list[float]:
     return [h for h in steps if problem.duration / h < QUICK_STEPS + 0.5]
 
 
-def _at_limit(bench: Bench, problem: Scene, reference: references.Reference) -> Record:
+def _at_limit(problem: Scene, reference: references.Reference) -> Record:
     """Verlet at the largest step that is stable at the start: what does that give?"""
     h = problem.duration / ceil(problem.duration / stable_step(problem))
     method, anything = IntegratorMethod(rivals.VERLET), inf
+    bench, limit = Bench(), 5.0 * LIMIT
     return cheapest(
-        bench, problem, method, reference, [anything], settings=[h], repeats=1, limit_s=LIMIT
+        bench, problem, method, reference, [anything], settings=[h], repeats=1, limit_s=limit
     )[anything]
 
 

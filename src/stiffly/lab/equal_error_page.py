@@ -26,8 +26,9 @@ the largest step or tolerance that meets the error (steps on a ladder of sqrt 2,
 the step; tolerances on powers of ten), force evaluations / operator products / factorisations, the
 peak memory of three steps (for tolerances: of a hundredth of the run) as Python sees it, and the
 relative errors of energy (E, of what was exchanged) and angular momentum (L). No run was granted
-more than {limit:g} s. The seconds of systems of a few hundred coordinates are mostly Python's:
-there the counts say more. SciPy's best is the fastest of RK45, DOP853, LSODA, Radau and BDF, the
+more than {limit:g} s, nor more than ten times what the best so far took at the finest error, and
+all runs of a method together no more than three times that limit. The seconds of systems of a few
+hundred coordinates are mostly Python's: there the counts say more. SciPy's best is the fastest of RK45, DOP853, LSODA, Radau and BDF, the
 last two with the exact sparse Jacobian of bodies; every outside solver calls our compiled forces
 through Python, as our own methods do.
 

@@ -2,30 +2,23 @@
 
 The family (family.py) has a knob for each thing that decides between integrators; slices through
 its base point turn two of them at a time.  In every cell every method looks for its largest step
-that meets the error.  STIFFLY_LAB_PROCESSES=16 measures so many cells at once, each on one thread.
+that meets the error; several cells at once where parallel.py is told so.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InputError
-from . import map_cells
+from . import map_cells, parallel
 from .bench import Bench
-from .map_cells import BASE, Cell
+from .map_cells import BASE
 from .map_figure import figure
 from .map_reading import NOISE, Found, by_count, read, rules
 from .methods import CvodeMethod
 from .report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, Claim, Report
 
 BEYOND = "(an expectation, no paper's claim)"
-PROCESSES = "STIFFLY_LAB_PROCESSES"
-ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 STIFF = 1e6  # the ratio from which on 'stiff' is said in the claims
 NOTES = """\
 A cell is a body of the family in `family.py`: a lattice of particles, each with one stiff spring,
@@ -45,14 +38,10 @@ an accuracy is also the second opinion that the reference is right to it.
 {missing}"""
 
 
-class _Missing(Exception):
-    """A cell that no earlier run has measured."""
-
-
 def run(bench: Bench) -> Report:
     """The map, its figure, and the rules that its numbers give."""
     cells = map_cells.cells(bench.quick)
-    rows = _measured(bench, cells)
+    rows = parallel.rows(bench, {c.name: (map_cells.measure, (c,)) for c in cells})
     levels = map_cells.levels(bench.quick)
     found = [read(rows[cell.name], level) for level in levels for cell in cells]
     winners = {(f.member, f.level): f for f in found}
@@ -91,61 +80,6 @@ def _reduced(quick: bool) -> str:
         "slices through one base point instead of the full grid of seven knobs; cells that would "
         "take longer than two minutes are left out ('not run')."
     )
-
-
-# ------------------------------------------------------------------ measuring
-
-
-def _measured(bench: Bench, cells: Sequence[Cell]) -> dict[str, dict[str, Any]]:
-    """Every cell's row, by name; in several processes where the environment says so."""
-    bench.plan(len(cells))
-    workers = _processes()
-    if workers == 1:
-        return {c.name: bench.row(c.name, lambda c=c: map_cells.measure(c, bench)) for c in cells}
-    rows, left = _known(bench, cells)
-    with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        jobs = {pool.submit(map_cells.measure, c, Bench(quick=bench.quick)): c for c in left}
-        for job in as_completed(jobs):  # journalled as they come
-            name = jobs[job].name
-            rows[name] = bench.row(name, job.result)
-    return {cell.name: rows[cell.name] for cell in cells}
-
-
-def _processes() -> int:
-    given = os.environ.get(PROCESSES, "1")
-    if not given.isdigit() or int(given) < 1:
-        raise InputError(f"{PROCESSES}={given}: give a whole number of processes, 1 or more")
-    return int(given)
-
-
-def _known(bench: Bench, cells: Sequence[Cell]) -> tuple[dict[str, dict[str, Any]], list[Cell]]:
-    """Rows that an interrupted run has left, and the cells that are still to be measured."""
-    rows, left = {}, []
-
-    def missing() -> dict[str, Any]:
-        raise _Missing
-
-    for cell in cells:
-        try:
-            rows[cell.name] = bench.row(cell.name, missing)
-        except _Missing:
-            left.append(cell)
-    return rows, left
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Processes started within compute on one thread each: cells must not disturb each other."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 # ------------------------------------------------------------------ words
