@@ -28,9 +28,9 @@ peak memory of three steps (for tolerances: of a hundredth of the run) as Python
 relative errors of energy (E, of what was exchanged) and angular momentum (L). No run was granted
 more than {limit:g} s, nor more than ten times what the best so far took at the finest error, and
 all runs of a method together no more than three times that limit. The seconds of systems of a few
-hundred coordinates are mostly Python's: there the counts say more. SciPy's best is the fastest of RK45, DOP853, LSODA, Radau and BDF, the
-last two with the exact sparse Jacobian of bodies; every outside solver calls our compiled forces
-through Python, as our own methods do.
+hundred coordinates are mostly Python's: there the counts say more. SciPy's best is the fastest of
+RK45, DOP853, LSODA, Radau and BDF, the last two with the exact sparse Jacobian of bodies; every
+outside solver calls our compiled forces through Python, as our own methods do.
 
 {scenes}"""
 
