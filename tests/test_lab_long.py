@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly.lab import Bench, experiment
+from stiffly.lab import Bench, coil_runs, experiment
+from stiffly.lab.coil_error import linear_model
 from stiffly.lab.dome_step import ACCURACY, PER_DECADE, SWINGS
 from stiffly.lab.modes import after, energies, exact, modes_of, step_maps
 from stiffly.lab.pylon_energy import drift, onset, waver
@@ -132,6 +133,30 @@ def test_coil_errors_have_the_orders_of_their_methods():
     assert max(curves["midpoint"]["amplitude"]) < 1e-9
     exprb42 = [r.relative or 1.0 for r in report.records if r.method == "exprb42"]
     assert sorted(exprb42, reverse=True) == exprb42 and exprb42[-1] < 1e-6
+
+
+def test_the_coils_reference_knows_its_error():
+    """Of a linear coil the end is known in closed form."""
+    scene = scenes.load("coil-spring", vertices=60, section="3x4", stiffness=1e8, duration=0.2)
+    scene = linear_model(scene)
+    assert scene.mesh is not None
+    modes = modes_of(scene)
+    y = exact(modes.omega, scene.duration)[:, 0]
+    moved = np.zeros(scene.x0.size)
+    movable = np.setdiff1d(np.arange(len(scene.x0)), scene.mesh.vertex_sets["bottom"])
+    moved.reshape(-1, 3)[movable] = (modes.shapes @ (modes.deflection * y)).reshape(-1, 3)
+    size = float(np.sqrt(np.mean(moved**2)))
+    found = coil_runs.truth(Bench(), scene, (size, size * 3.0))
+    gap = np.abs(found.x - scene.x0 - moved.reshape(-1, 3)).max()
+    assert gap <= found.error < 1e-5 * size
+
+
+def test_runs_that_take_too_long_say_so(monkeypatch):
+    scene = scenes.load("coil-spring", vertices=60, section="3x4", stiffness=1e8, duration=0.2)
+    monkeypatch.setattr(coil_runs, "LIMIT_S", 0.0)
+    end = coil_runs.Truth(scene.x0, scene.v0, 0.0, "")
+    (record,) = coil_runs.runs(Bench(), scene, end, {"bdf1": [0.01]}, 1.0)
+    assert record.relative is None and "time limit" in (record.failure or "")
 
 
 @pytest.mark.parametrize(("name", "level"), [("beam-step", 1e-4), ("dragon-step", 1e-2)])

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly.lab import EXPERIMENTS, Bench
+from stiffly.lab import EXPERIMENTS, Bench, cloth_wrinkles
 from stiffly.lab.cloth_wrinkles import wrinkles
-from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
+from stiffly.lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED
+from stiffly.lab.stabiliser_models import MODELS
+from stiffly.lab.stabiliser_page import FAST
+from stiffly.lab.stabiliser_page import report as stabiliser_report
+from stiffly.lab.time_limit import time_limit
 from stiffly.lab.watch import spin, watched
 from stiffly.scenes.two_springs import bound, potential
 
@@ -101,7 +107,24 @@ def test_the_tables_count_what_they_time(results):
         assert found["newton"]["bdf1"]["failure"] is None
         single, five = (found["substeps"][k]["forces"] for k in ("1", "5"))
         assert five <= 50.0 and single <= 10.0
+        assert found["newton"]["vertices"] == found["fast"]["vertices"]
+        assert found["newton"]["projective"]["frames"] == found["newton"]["bdf1"]["frames"]
     assert models["Cloth"]["fast"]["projective"]["work"]["force_evaluations"] == 10.0
+
+
+def test_newton_ratios_are_judged_at_the_papers_size_only(results):
+    rows = copy.deepcopy(results("stabiliser-table").data["models"])
+    models = [m for m in MODELS if m.name in rows]
+    for m in models:  # the paper's ratios on the models, nonsense on a stand-in
+        for method, ms in zip(("bdf1", "stabilised"), m.newton, strict=False):
+            rows[m.name]["newton"][method] |= {"ms": ms, "failure": None}
+        for method, ms in zip(("projective", FAST), m.fast, strict=False):
+            rows[m.name]["newton"][method] |= {"ms": ms, "failure": None}
+    rows["Cloth"]["newton"]["bdf1"]["ms"] = rows["Cloth"]["newton"]["stabilised"]["ms"] = 1e-3
+    assert stabiliser_report(models, rows, "", quick=False).claims[0].verdict == "partly"
+    rows["Cloth"]["newton"]["vertices"] -= 1
+    judged = stabiliser_report(models, rows, "", quick=False).claims[0]
+    assert judged.verdict == "reproduced" and "smaller model: Cloth" in judged.measured
 
 
 def test_no_claim_of_stability_fails(results):
@@ -121,6 +144,38 @@ def test_watch_sees_an_explosion_and_goes_on():
     assert left["step"][-1] == row["exploded"] == left["exploded"]
     calm = watched(scene, "midpoint", 20, step=1e-4, every=5)
     assert calm["exploded"] is None and calm["step"] == [0, 5, 10, 15, 20]
+
+
+def test_watch_stops_at_a_time_limit_and_calls_it_no_explosion():
+    with time_limit(0.0):
+        row = watched(scenes.load("single-spring"), "stabilised", 20)
+    assert row["step"] == [0] and row["exploded"] is None and "time limit" in row["failure"]
+
+
+def cloth_row(waves, end=6.0):
+    """As `watched` returns it: constant wrinkles and kinetic energy up to that time [s]."""
+    steps = np.arange(round(end / 0.03) + 1)
+    same = np.full(steps.size, waves)
+    return {
+        "time_step": 0.03,
+        "step": steps,
+        "kinetic": same,
+        "wrinkles": same,
+        "failure": None if end == 6.0 else "stopped: too late",
+    }
+
+
+def test_a_cloth_that_did_not_get_there_is_named_and_not_compared():
+    ours = dict.fromkeys(("stabilised", cloth_wrinkles.FAST, "realtime"), cloth_row(3.0))
+    rows = {**ours, "bdf1": cloth_row(1.0), "bdf2": cloth_row(2.0)}
+    judged = [claim.verdict for claim in cloth_wrinkles._wrinkles(rows)]
+    assert judged == [REPRODUCED, PARTLY]  # 3 > 2 * 1, not > 2 * 2
+    bent, waves = cloth_wrinkles._wrinkles({**rows, "bdf2": cloth_row(9.0, end=1.2)})
+    assert bent.verdict == waves.verdict == REPRODUCED
+    assert "bdf2 none (stopped: too late, 1.2 s)" in bent.measured
+    cut = {name: cloth_row(1.0, end=1.2) for name in ("bdf1", "bdf2")}
+    assert cloth_wrinkles._wrinkles({**rows, **cut})[0].verdict == UNTESTED
+    assert cloth_wrinkles._wrinkles({**rows, "realtime": cut["bdf1"]})[0].verdict == PARTLY
 
 
 def test_spin_of_a_dumbbell():

@@ -8,7 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from .folders import require_folder
+from ..errors import InputError
+from .folders import check_folder
+
+ALONE = ("list", "all", "report")  # no experiments, but what to do with all of them
 
 
 def lab(
@@ -28,6 +31,7 @@ def lab(
     from .. import terminal
     from ..lab import page
 
+    _require_alone(names or [])
     if not names or names == ["list"]:
         rows = [(n, e.description, papers(e)) for n, e in laboratory.EXPERIMENTS.items()]
         terminal.out.print(terminal.listing(("experiment", "shows", "paper"), rows))
@@ -37,10 +41,19 @@ def lab(
         return
     wanted = list(laboratory.EXPERIMENTS) if names == ["all"] else names
     chosen = [(name, laboratory.experiment(name)) for name in wanted]
-    require_folder(out)
+    check_folder(out)  # made with the first row: an experiment may refuse its settings
     with terminal.notices():
         for name, experiment in chosen:
             _run(name, experiment, out, quick)
+
+
+def _require_alone(names: list[str]) -> None:
+    for word in ALONE:
+        if word in names and len(names) > 1:
+            raise InputError(
+                f"`{word}` does not go with other names: give `stiffly lab {word}`, or experiments "
+                "alone to run them"
+            )
 
 
 def papers(experiment: Any) -> str:

@@ -12,7 +12,7 @@ from ..scenes.cactus import HEIGHT, distance_from_shape
 from . import figures, report
 from .bench import Bench
 from .report import Claim, Report
-from .watch import watched
+from .watch import a_step, watched
 
 ITEM = "Dinev 2018, Fig. 7"
 PAPER, MIDPOINT = "stabilised:projective-midpoint", "projective-midpoint"
@@ -135,15 +135,15 @@ def _table(rows: dict[str, Any]) -> str:
     lines = [f"{head} | energy left | mean abs alpha | ms a step |", "|" + " --- |" * 8]
     for name, row in rows.items():
         far = [_at(row, n) for n in frames]
-        cost, alpha = row["cost"], row["mean_alpha"]
+        alpha = row["mean_alpha"]
         cells = [
             name,
             *("stopped" if d is None else f"{d:.2g}" for d in far),
             f"{row['energy'][-1] / row['energy'][0]:.0e}",
             "" if alpha is None else f"{alpha:.3f}",
-            f"{1e3 * cost['seconds'] / max(cost['steps'], 1):.0f}",
+            f"{a_step(row)[1]:.0f}",
         ]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(report.cells(*cells))
     return "\n".join(lines)
 
 

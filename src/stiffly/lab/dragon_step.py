@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from .. import scenes
 from . import report
 from .bench import Bench
-from .largest_step import EXTRAPOLATED, Ladder, draw, largest_steps, words
+from .largest_step import Ladder, draw, ladder, words
 from .report import Claim, Report
 
 ITEM = "Michels 2014, Fig. 22f"
@@ -19,14 +21,7 @@ Accuracy: positions at t = {duration:g} s to {accuracy:g} of the largest excursi
 at 1e-11. A step counts if it and half of it meet that. The dragon of formulas stands in for the
 scan; its springs are cubic. Exponents d log h / d log k: {exponents}. Here everything swings faster
 as k grows, slow modes and fast ones alike: (k/m)^(1/2).
-Where BDF-1 would take too long, its step is {extrapolated} from a run of 400 steps: first order.
-RK4 and Verlet are then given their stability limits.
-
-Seconds of others over those of exprb42, at their largest steps: RK4 {to_rk4}; Verlet {to_verlet};
-midpoint {to_midpoint}; BDF-1 {to_bdf1}.
-
-{table}
-"""
+{ladder}"""
 
 
 def run(bench: Bench) -> Report:
@@ -34,13 +29,8 @@ def run(bench: Bench) -> Report:
     stiffness, duration, limit = [1e4, 1e5, 1e6, 1e7], 2.0, 20.0
     if bench.quick:
         stiffness, duration, limit = [5e4], 0.25, 4.0
-    rows = {}
-    for k in stiffness:
-        problem = scenes.load(
-            "dragon", vertices=VERTICES, law="cubic", stiffness=k, duration=duration
-        )
-        rows[k] = largest_steps(bench, problem, k, ACCURACY, limit_s=limit)
-    found = Ladder(rows)
+    load = partial(scenes.load, "dragon", vertices=VERTICES, law="cubic", duration=duration)
+    found = ladder(bench, lambda k: load(stiffness=k), stiffness, ACCURACY, limit_s=limit)
     return Report(
         name="dragon-step",
         title="Largest step over the stiffness of a dragon, at an error of 1e-2",
@@ -48,22 +38,15 @@ def run(bench: Bench) -> Report:
         records=found.records,
         figure=draw(found, f"Dragon, {VERTICES} vertices: largest step for 1e-2"),
         claims=_claims(found),
-        notes=_notes(found, duration),
+        notes=NOTES.format(
+            duration=duration,
+            accuracy=ACCURACY,
+            exponents=found.exponents(),
+            ladder=found.notes(),
+        ),
         reduced=("--quick: " if bench.quick else "")
-        + f"{VERTICES} vertices instead of 100,000, {duration:g} s, {len(rows)} value(s) of k; a "
-        f"method that takes more than {limit:g} s is not run further.",
-    )
-
-
-def _notes(found: Ladder, duration: float) -> str:
-    methods = ("bdf1", "midpoint", "rk4", "verlet")
-    return NOTES.format(
-        duration=duration,
-        accuracy=ACCURACY,
-        extrapolated=EXTRAPOLATED,
-        table=found.table(),
-        exponents=found.exponents(),
-        **{f"to_{name}": found.costs("exprb42", name) for name in methods},
+        + f"{VERTICES} vertices instead of 100,000, {duration:g} s, {len(stiffness)} value(s) of "
+        f"k; a method that takes more than {limit:g} s is not run further.",
     )
 
 

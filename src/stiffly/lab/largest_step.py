@@ -7,7 +7,7 @@ the results with an accuracy of 1e-4 compared to the ground truth'; positions ar
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from math import ceil
@@ -27,6 +27,15 @@ AFFORDABLE = 400  # steps of a run from which BDF-1's largest step is extrapolat
 EXTRAPOLATED, BOUND = "extrapolated", "stability limit"
 LIMITS = {"rk4": 2.0**0.5, "verlet": 1.0}  # of Verlet's largest stable step
 METHODS = ("neti", "exprb42", "bdf1", "midpoint", "rk4", "verlet")
+
+NOTES = """\
+Where BDF-1 would take too long, its step is {extrapolated} from a run of {affordable} steps: first
+order. RK4 and Verlet are then given their stability limits.
+
+Seconds of others over those of exprb42, at their largest steps: {costs}.
+
+{table}
+"""
 
 
 def position_error(outcome: Outcome, reference: Reference) -> float:
@@ -59,6 +68,18 @@ def largest_steps(
             met = Record(method.name, LIMITS[name] * stable_step(problem), variant=BOUND)
         found.append(met)
     return found
+
+
+def ladder(
+    bench: Bench,
+    load: Callable[[float], Scene],
+    stiffness: Sequence[float],
+    level: float,
+    *,
+    limit_s: float,
+) -> Ladder:
+    """The largest steps at every stiffness; load(k) is the scene with it."""
+    return Ladder({k: largest_steps(bench, load(k), k, level, limit_s=limit_s) for k in stiffness})
 
 
 def _by_order(
@@ -123,6 +144,17 @@ class Ladder:
             if a.seconds and b.seconds and not (a.failure or b.failure):
                 words.append(f"{b.seconds / a.seconds:.2g} at {k:.0e}")
         return ", ".join(words) or "none in common"
+
+    def notes(self) -> str:
+        """Costs and steps of all methods, and what was not run."""
+        rivals = {"RK4": "rk4", "Verlet": "verlet", "midpoint": "midpoint", "BDF-1": "bdf1"}
+        costs = [f"{title} {self.costs('exprb42', name)}" for title, name in rivals.items()]
+        return NOTES.format(
+            extrapolated=EXTRAPOLATED,
+            affordable=AFFORDABLE,
+            costs=";\n".join(costs),
+            table=self.table(),
+        )
 
     def table(self) -> str:
         lines = ["| k [N/m] | " + " | ".join(METHODS) + " |", "|" + " --- |" * (1 + len(METHODS))]

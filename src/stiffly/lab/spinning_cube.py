@@ -13,7 +13,7 @@ from ..integrators import Stabilised
 from . import figures, report
 from .bench import Bench
 from .report import Claim, Report
-from .watch import spin, watched
+from .watch import a_step, spin, watched
 
 FOURTH, FIFTH, SIXTH = (f"Dinev 2018, Fig. {k}" for k in (4, 5, 6))
 PAPER, PAPER_FAST = "stabilised, without spin", "local/global, without spin"
@@ -233,21 +233,20 @@ def _table(cube: str, rows: dict[str, Any]) -> str:
     )
     lines = [head, "|" + " --- |" * 8]
     for name, row in rows.items():
-        cost = row["cost"]
-        steps = max(cost["steps"], 1)
+        forces, milliseconds = a_step(row)
         alpha = "" if row["mean_alpha"] is None else f"{row['mean_alpha']:.1e}"
         invented = np.array(row["invented"]) / row["energy"][0]
         cells = [
             name,
-            str(cost["steps"]),
+            str(row["cost"]["steps"]),
             "no" if row["exploded"] is None else f"step {row['exploded']}",
             f"{invented.min():+.2%} to {invented.max():+.2%}",
             f"{max(row['spin_error']):.1e}",
             alpha,
-            f"{cost['force_evaluations'] / steps:.1f}",
-            f"{1e3 * cost['seconds'] / steps:.1f}",
+            f"{forces:.1f}",
+            f"{milliseconds:.1f}",
         ]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(report.cells(*cells))
     return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ from ..recording.notes import StepLog
 from ..scenes import Scene
 from ..stepper import Stepper, quiet
 from .harness import Record
+from .time_limit import OutOfTime, in_time
 
 EXPLODED = 1.0  # of the energy at the start: invented by the method, in one sum
 HOPELESS = 1e9  # times that energy
@@ -99,7 +100,7 @@ def watched(
     scale [J]: default the energy at the start, which with gravity is any number: give one there.
     until: times the scale that a method may invent or lose before it is left alone.
     exploded: the first step at which the method has invented as much as the scale, or could not go
-    on; None where it came through.
+    on; None where it came through, or was stopped by a time limit (see time_limit.py).
     """
     h = scene.step if step is None else step
     watch = Watch(scene, integrator, h)
@@ -118,7 +119,11 @@ def watched(
     note()
     for n in range(1, steps + 1):
         try:
+            in_time()
             seconds += watch.take()
+        except OutOfTime as late:
+            failure = str(late)
+            break
         except SimulationFailure as stopped:
             failure, exploded = str(stopped), exploded or n
             break
@@ -139,6 +144,13 @@ def watched(
         "mean_alpha": None if alphas is None else float(np.nanmean(np.abs(alphas))),
         "cost": cost,
     }
+
+
+def a_step(row: dict[str, Any]) -> tuple[float, float]:
+    """Forces and milliseconds of a step of a row of `watched`."""
+    cost = row["cost"]
+    steps = max(cost["steps"], 1)
+    return cost["force_evaluations"] / steps, 1e3 * cost["seconds"] / steps
 
 
 def record(method: str, row: dict[str, Any]) -> Record:
