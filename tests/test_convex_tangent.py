@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from stiffly.bodies import FaceSprings, Gravity, Springs, System, Tetrahedra
 from stiffly.contracts import State
+from stiffly.integrators.bdf import Bdf1
 from stiffly.meshes import lattice
 
 BLOCK = lattice(2, 2, 2)
@@ -76,3 +78,24 @@ def test_parts_without_one_bring_their_exact_tangent():
     np.testing.assert_array_equal(tangent.matrix(0.0, 1.0, 0.0).toarray(), -np.eye(n))
     bounds = tangent.stiffness.bounds()
     assert bounds is None or not (bounds.certain and bounds.low >= 0.0)
+
+
+@pytest.mark.parametrize("growth", [1.05, 1.1, 1.3])
+@pytest.mark.parametrize("off", [1e-8, 1e-6, 1e-4])
+def test_a_column_that_buckles_leaves_its_saddle_quickly(growth, off):
+    """Without the negative stiffness alone, an iteration leads `growth` times as far: hundreds."""
+    k, mass, half = 1e3, 1e-3, 0.45
+    column = np.array([[0.0, 0.0, 0.0], [half, off, 0.0], [2 * half, 0.0, 0.0]])
+    springs = Springs(np.array([[0, 1], [1, 2]]), k, np.array([0.5, 0.5]))
+    system = System(np.array([1.0, mass, 1.0]), [springs], fixed=[0, 2], rest=column)
+    bound, state = system.bind(column)
+    h = np.sqrt(growth * mass / (2.0 * k * (0.5 / half - 1.0)))
+    method = Bdf1()
+    taken = method.step(bound, state, h, method.start(bound, state))
+
+    def unbalanced(y):
+        return mass * (y - off) / h**2 - 2.0 * k * (0.5 / np.hypot(half, y) - 1.0) * y
+
+    exact = brentq(unbalanced, 1e-2, 0.3, xtol=1e-14)
+    assert np.allclose(taken.state.x, [half, exact, 0.0], atol=1e-8)
+    assert taken.work.newton_iterations <= 25

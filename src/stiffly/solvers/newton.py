@@ -13,6 +13,8 @@
   r(x + s dx).dx is its slope, so (s/2) (r(x).dx + r(x + s dx).dx) is its change by the trapezoidal
   rule: no energy has to be evaluated, and nothing is lost to rounding.  Where J had to be
   corrected, Phi alone decides: dx need not descend on |r|.
+- A step without its negative stiffness is short where that stiffness was most of it: near a saddle
+  (cloth about to buckle) it creeps, by a tenth an iteration.  There it is doubled while Phi falls.
 - It stops where |r| <= tolerance * scale.  A stiff force cannot be evaluated that well: rounding
   the coordinates alone leaves a residual (see rounding.py).  Where an update ends at that level it
   is taken, for what it does to the velocities, and is the last; the result says `rounding`.  So it
@@ -41,6 +43,7 @@ MAX_ITERATIONS = 100
 REUSE = 0.2  # keep the factorisation while an iteration cuts the residual to this
 ARMIJO = 1e-4
 BACKTRACKS = 30
+STEEP, LONGEST = 0.5, 64.0  # a convex step is doubled while the slope is this share of the first
 SHIFT_GROWTH = 4.0
 SHIFT_LIMIT = 1e18
 
@@ -253,10 +256,23 @@ class _Run:
             if not self.kept.corrected and trial.norm <= (1.0 - ARMIJO * step) * point.norm:
                 return trial
             if self.kept.symmetric and dot(trial.r, dx) <= highest:
-                return trial
+                return self.lengthened(point, dx, trial) if step == 1.0 else trial
             step *= 0.5
             trial = self.evaluate(point.x + step * dx)
         return None
+
+    def lengthened(self, point: _Point, dx: Array, trial: _Point) -> _Point:
+        """The last of x + dx, x + 2 dx, x + 4 dx, ... to which Phi has fallen all the way."""
+        step, steep = 1.0, STEEP * dot(point.r, dx)
+        if not self.kept.convex or trial.norm <= REUSE * point.norm:
+            return trial
+        while step < LONGEST and dot(trial.r, dx) <= steep:
+            step *= 2.0
+            longer = self.evaluate(point.x + step * dx)
+            if not dot(longer.r, dx) <= 0.0:
+                break
+            trial = longer
+        return trial
 
     def result(self, point: _Point, residual: float, rounding: bool) -> NewtonResult:
         return NewtonResult(
