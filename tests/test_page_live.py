@@ -1,5 +1,6 @@
 """A whole page, simulation and server, with a client that is no browser."""
 
+import asyncio
 import shutil
 import threading
 import time
@@ -59,7 +60,7 @@ def test_controls_change_the_running_simulation():
         stage = worker(view).stage
         client.turn("Gravity [m/s²]", 3.0)
         wait_for(client, lambda: stage.settings.gravity == 3.0)
-        client.turn("Stiffness, 10^", 1.0)
+        client.turn("Stiffness ×1", 1.0)
         wait_for(client, lambda: stage.settings.stiffness == pytest.approx(10.0))
         client.turn("Step [ms]", 5.0)
         wait_for(client, lambda: stage.settings.step == pytest.approx(0.005))
@@ -287,3 +288,46 @@ def test_only_controls_that_mean_something_can_be_turned():
     assert [handle.value for handle in controls.methods] == ["projective", "stabilised", "none"]
     controls.adopt(Settings(("stabilised:bdf1",), 0.1), set(), 1.0)
     assert controls.methods[0].value == "stabilised:bdf1"  # a name that is not in the list
+
+
+def test_sliders_over_powers_of_ten_say_the_number_itself():
+    turned = []
+    controls = Controls(Gui(), ["cloth"], NAMES, print, lambda **s: turned.append(s), print)
+    controls.adopt(Settings(("realtime",), 0.01, speed=0.02, stiffness=100.0), set(), 0.2)
+    assert controls.speed.handle.label == "Speed ×0.02"
+    assert controls.speed.handle.value == pytest.approx(-1.0)  # a tenth of the scene's own
+    assert controls.stiffness.handle.label == "Stiffness ×100"
+    handle = controls.speed.handle
+    handle.value = 1.0
+    asyncio.run(handle.callback(SimpleNamespace(client=1, target=handle)))
+    assert turned == [{"speed": pytest.approx(2.0)}] and handle.label == "Speed ×2"
+
+
+# ------------------------------------------------------------------ the beginning
+
+
+def test_time_begins_when_somebody_looks():
+    with serve(little_cloth()) as view:
+        page = worker(view)
+        time.sleep(0.3)  # nine frames
+        assert page.latest.t == 0.0 and not page.playing
+        with opened(view) as client:
+            wait_for(client, lambda: page.latest.t > 0.1, "time to begin")
+            client.turn("Time", "Pause")
+            wait_for(client, lambda: not page.playing)
+        with opened(view) as client:  # only the first of all begins it
+            wait_for(client, lambda: "paused" in client.clock(), "the pause")
+            assert not page.playing
+
+
+def test_who_pulls_in_a_pause_is_told_that_time_stands_still():
+    with serve(little_cloth()) as view, opened(view) as client:
+        client.turn("Time", "Pause")
+        wait_for(client, lambda: not worker(view).playing)
+        said = lambda: "time stands still" in "".join(client.texts.values())  # noqa: E731
+        assert not said()
+        start = client.vertices[BODY].mean(axis=0)
+        client.pull("start", BODY, start, start)
+        wait_for(client, said, "the note")
+        client.turn("Time", "Play")
+        wait_for(client, lambda: not said(), "the note to go")

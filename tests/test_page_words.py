@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stiffly.view.page.plots import MOST, History, Plots, energy_curves, from_start
-from stiffly.view.page.words import Notice, banner, clock, ledger
+from stiffly.view.page.words import Notice, banner, clock, ledger, seconds
 
 
 def lane(name="verlet", **given):
@@ -125,8 +125,9 @@ def test_plots_show_every_lane_and_stay_bounded():
     plots.show()
     error = gui.titled("numerical error")
     assert error.title == "numerical error [J]"
-    assert [s["label"] for s in error.series[1:]] == ["verlet", "bdf1"]
-    times, first, second = error.data
+    *named, _ = error.series[1:]
+    assert [s["label"] for s in named] == ["verlet", "bdf1"]
+    times, first, second, _ = error.data
     assert len(times) == MOST and first[-1] == pytest.approx(2e-3 * (3 * MOST - 1))
     assert (second == -1.0).all()
     assert "transport" in [s["label"] for s in gui.titled("time per frame").series]
@@ -149,4 +150,34 @@ def test_plots_follow_the_unit_and_what_comes_and_goes():
     assert gui.titled("numerical error").title == "numerical error [kJ]"
     labels = [s["label"] for s in gui.titled("energy").series]
     assert "hand" in labels and len(gui.plots) == count + 1  # alpha, and it stays
-    assert np.isfinite(np.concatenate(gui.titled("alpha").data)).all()
+    assert gui.titled("alpha").data[1][3] == 0.5
+
+
+def test_a_lane_that_joins_late_begins_there_and_the_axis_has_room_for_it():
+    gui = Gui()
+    plots = Plots(gui, gui)
+    for k in range(4):
+        plots.add(snapshot(0.1 * k, lane(numerical=1.0)), None)
+    for k in range(4, 7):
+        plots.add(snapshot(0.1 * k, lane(numerical=2.0), lane("bdf1", numerical=-9.0)), None)
+    plots.show()
+    error = gui.titled("numerical error")
+    _, first, second, room = error.data
+    assert np.isfinite(first).all()
+    assert np.isnan(second[:4]).all() and (second[4:] == -9.0).all()
+    # NaN has no range: the axis is made for a curve without one, which is not seen
+    *drawn, unseen = error.series[1:]
+    assert [s.get("auto", True) for s in drawn] == [False, False] and unseen.get("auto", True)
+    assert unseen["stroke"] == "transparent" and (room.min(), room.max()) == (-9.0, 2.0)
+
+
+def test_gravity_that_is_turned_on_late_begins_at_zero_too():
+    np.testing.assert_array_equal(
+        from_start("gravity", np.array([np.nan, 5.0, 7.0])), [np.nan, 0.0, 2.0]
+    )
+
+
+def test_the_clock_goes_on_counting_after_hours():
+    assert [seconds(t) for t in (0.0333333, 17.93, 7200.5, 7200.6)] == [
+        "0.0333", "17.9", "7200.5", "7200.6",
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from live_scenes import drifting, little_cloth
 
 from stiffly import InputError, scenes
-from stiffly.view.page.controls import DECADES
+from stiffly.view.page.controls import SPEEDS
 from stiffly.view.settings import Settings
 
 PLAIN = Settings(integrators=("realtime",), step=0.01)
@@ -21,6 +21,9 @@ def test_a_scene_brings_its_own_settings():
 
 def test_scenes_that_last_less_than_a_second_are_slowed_down_to_ten():
     assert Settings.of(drifting(duration=3e-6, step=1e-8)).speed == pytest.approx(3e-7)
+    # but not to a step every now and then: 15 frames per second at least
+    assert Settings.of(drifting(duration=0.5, step=0.01)).speed == pytest.approx(0.15)
+    assert Settings.of(drifting(duration=0.5, step=0.1)).speed == 1.0
     assert Settings.of(drifting(duration=1.0)).speed == 1.0
     assert Settings.of(drifting(duration=60.0)).speed == 1.0
 
@@ -90,5 +93,5 @@ def test_the_whole_range_of_the_speed_control_is_allowed(name):
     scene = scenes.load(name, small=True)
     if scene.x0.ndim == 2:
         own = Settings.of(scene)
-        for power in DECADES["speed"]:
+        for power in SPEEDS:
             assert replace(own, speed=own.speed * 10.0**power).steps >= 1

@@ -9,6 +9,7 @@ import pytest
 from live_scenes import drifting, frames, little_cloth, pendulum, staged, state
 
 from stiffly import InputError, scenes, simulate
+from stiffly.errors import NotConverged
 from stiffly.view import recent
 from stiffly.view.stage import Stage
 
@@ -222,6 +223,25 @@ def test_a_smaller_step_restarts_a_lane_too_and_another_speed_does_not():
     stage.change(step=0.002)
     seen = frames(stage, 10)[-1].lanes[0]
     assert seen.failure is None and abs(seen.numerical) < 1.0
+
+
+def test_a_failure_says_what_can_be_turned_on_the_page(monkeypatch):
+    """Whatever the library itself advises: the user of a page has no tol= and no method=."""
+    stage = staged(pendulum(), "bdf1", step=0.002)
+
+    def gives_up(*_):
+        raise NotConverged("Lanczos: residual 1e-3: try method='chebyshev' or a larger tolerance")
+
+    monkeypatch.setattr(type(stage.lanes[0].stepper.method), "step", gives_up)
+    assert stage.advance().lanes[0].failure == (
+        "Lanczos: residual 1e-3; choose energy-momentum or stabilised in its place, or a Step of "
+        "0.5 ms"
+    )
+    stage = staged(pendulum(), "energy-momentum", step=0.2)
+    monkeypatch.setattr(type(stage.lanes[0].stepper.method), "step", gives_up)
+    assert stage.advance().lanes[0].failure == (
+        "Lanczos: residual 1e-3; choose stabilised in its place, or a Step of 50 ms"
+    )
 
 
 def test_any_exception_in_a_step_is_a_failure_of_its_lane(monkeypatch):

@@ -65,7 +65,8 @@ def serve(
     out: str | Path = ".",
     small: bool = False,
 ) -> View:
-    """Serve a page with a running scene, or with a recording that is played.
+    """Serve a page with a running scene, or with a recording that is played, from the moment when
+    the first browser has come.
 
     settings: how the scene is run, see view.settings.  host: who may come, default this machine
     alone; whoever reaches the page can drive it.  port: default the first free one from 8080 on.
@@ -90,6 +91,7 @@ def _played(recording: Recording, host: str, port: int | None) -> View:
     from .playback import Playback
 
     playback = Playback(recording)
+    playback.pause()
     return _opened(playback, host, port, lambda server: PlayPage(server, host, playback))
 
 
@@ -117,7 +119,7 @@ def _running(
     from .worker import Worker
 
     library()
-    worker = Worker(Stage(scene, settings))
+    worker = Worker(Stage(scene, settings), playing=False)
     names, build = [name for name in NAMES if name not in FLAT], _builder(scene)
 
     def page_on(server: Server) -> LivePage:

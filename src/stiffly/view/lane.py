@@ -22,10 +22,10 @@ from ..ledger import Balance
 from ..recording.notes import FrameLog
 from ..recording.sinks import Frame
 from ..scenes import Scene
-from ..stepper import Stepper
 from .body import continued, remember
 from .frames import NOWHERE, LaneFrame
 from .hand import Grip
+from .live_stepper import LiveStepper
 
 SOUND = 1.0  # numerical error against all honest energy: up to here one can go back to a frame
 HAND = "hand"  # the name of its energy
@@ -38,11 +38,6 @@ class Sound:
     state: State
     books: Balance
     memory: Any
-
-
-class LiveStepper(Stepper):
-    def _remedy(self, h: float) -> str:
-        return f"try realtime, energy-momentum, or a step of {h / 4:.2g} s"
 
 
 class Lane:

@@ -17,7 +17,8 @@ MOST_LANES = 3
 MOST_STEPS = 100_000  # of one frame
 LONGEST = 3600.0  # [s] of real time until the next frame
 BUDGETS = 1e-6, 1e3  # [s]
-LASTS = 10.0  # [s] of real time, for scenes that are over in less than a second
+LASTS = 10.0  # [s] of real time, for scenes that are over in less than a second,
+SMOOTH = 15  # where that leaves so many frames per second: a frame is a step at least
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Settings:
         own = cls(
             integrators=(scene.integrator,),
             step=scene.step,
-            speed=1.0 if scene.duration >= 1.0 else scene.duration / LASTS,
+            speed=_own_speed(scene),
             damping=own_damping(scene),
             gravity=own_gravity(scene),
             **method,
@@ -109,6 +110,12 @@ class Settings:
     def method(self, name: str) -> Integrator:
         """The integrator of that name, as these settings want it."""
         return integrator(name, **self.options)
+
+
+def _own_speed(scene: Scene) -> float:
+    if scene.duration >= 1.0:
+        return 1.0
+    return min(1.0, max(scene.duration / LASTS, SMOOTH * scene.step))
 
 
 def _require(

@@ -20,7 +20,8 @@ WIDTH = 340  # pixels of the panels at both sides
 class Page:
     """Sends frames when browsers can take them, words every SLOW seconds.
 
-    A page has `_frame(timeout)`, which sends the next frame if there is one, and `_words()`;
+    A page has `_frame(timeout)`, which sends the next frame if there is one, `_words()`, and
+    `_begin()`, when the first browser has come: before, nobody would see time pass.
     _figures: what stands on it, _shown: the snapshot that was sent last.
     """
 
@@ -32,7 +33,7 @@ class Page:
         self.server, self._viser = server, server.viser
         self._closing = threading.Event()
         self._flow = Flow()
-        self.clients = Clients(self._viser, self._lets_go, self._hint)
+        self.clients = Clients(self._viser, self._lets_go, self._hint, self._begin)
         Guard(server, host, self._flow, self.clients.drives, self.clients.refuse)
         gui = self._gui = self._viser.gui
         gui.configure_theme(show_logo=False, show_share_button=False)
@@ -58,6 +59,9 @@ class Page:
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(2.0)
+
+    def _begin(self) -> None:
+        raise NotImplementedError
 
     def _lets_go(self, client_id: int) -> None:
         """A browser went away, or lost the wheel."""

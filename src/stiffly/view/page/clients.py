@@ -26,11 +26,17 @@ class Clients:
     """The first comer drives, and whoever takes the wheel; who leaves hands it to the next.
 
     on_loss: called with the number of a browser that went away, or lost the wheel.
-    hint: what the driver can do.
+    hint: what the driver can do.  on_first: called once, when the first of all has come.
     """
 
-    def __init__(self, viser: Any, on_loss: Callable[[int], None], hint: str = "") -> None:
-        self._on_loss, self._hint = on_loss, hint
+    def __init__(
+        self,
+        viser: Any,
+        on_loss: Callable[[int], None],
+        hint: str = "",
+        on_first: Callable[[], None] | None = None,
+    ) -> None:
+        self._on_loss, self._hint, self._on_first = on_loss, hint, on_first
         self._seats: dict[int, Seat] = {}
         self._lock = threading.RLock()
         self.driver: int | None = None
@@ -55,7 +61,10 @@ class Clients:
             self._seats[client.client_id] = Seat(client, line, button)
             if self.driver is None:
                 self.driver = client.client_id
+            begin, self._on_first = self._on_first, None
         self._show()
+        if begin is not None:
+            begin()
 
     async def _leaves(self, client: Any) -> None:
         with self._lock:

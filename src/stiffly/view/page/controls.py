@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from math import log10
 from typing import Any
 
 from ...recording.plots.style import unit
+from .decades import Decades
+from .handles import listen, set_value
 
 NONE = "none"
 PLAY, PAUSE, STEP, RESET = "Play", "Pause", "Step", "Reset"
-DECADES = {"stiffness": (-3.0, 3.0), "speed": (-3.0, 1.0), "tolerance": (-5.0, 0.0)}
+SPEEDS = {-3.0: "1/1000", 0.0: "own", 1.0: "10"}  # of the scene's own
+STIFFNESSES = {-3.0: "1/1000", 0.0: "own", 3.0: "1000"}
+TOLERANCES = {-5.0: "1e-5", -2.0: "0.01", 0.0: "1"}
 SETTLED = 0.6  # seconds after the last turn
 MOST_BUDGET = 200.0  # [ms]
 
@@ -33,7 +36,7 @@ class Controls:
         on_scene: Callable[[str, bool], None],
     ) -> None:
         self._gui, self._order, self._turned = gui, on_change, 0.0
-        self._speed = self._second = 1.0
+        self._second = 1.0
         self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, RESET))
         listen(self.time, lambda value: on_time(value))
         with gui.add_folder("Scene"):
@@ -77,10 +80,10 @@ class Controls:
         gui = self._gui
         self.step = gui.add_number("Step [ms]", 10.0, min=1e-6, max=1e6, step=1e-6)
         listen(self.step, lambda value: self._on_change(step=value / self._second))
-        self.speed = self._decades("Speed, 10^", "speed", "Simulated seconds per real second.")
-        listen(self.speed, lambda value: self._on_change(speed=self._speed * 10.0**value))
-        self.stiffness = self._decades("Stiffness, 10^", "stiffness", "Times the scene's own.")
-        listen(self.stiffness, lambda value: self._on_change(stiffness=10.0**value))
+        self.speed = self._decades("Speed ×", SPEEDS, "speed", "Of real time.")
+        self.stiffness = self._decades(
+            "Stiffness ×", STIFFNESSES, "stiffness", "Times the scene's own."
+        )
         self.damping = gui.add_number(
             "Damping [ms]", 0.0, min=0.0, max=1e5, step=0.01, hint="Rayleigh's beta."
         )
@@ -90,8 +93,9 @@ class Controls:
 
     def _add_solver(self) -> None:
         gui = self._gui
-        self.tolerance = self._decades("Tolerance, 10^", "tolerance", "Of stabilised methods.")
-        listen(self.tolerance, lambda value: self._on_change(tolerance=10.0**value))
+        self.tolerance = self._decades(
+            "Tolerance ", TOLERANCES, "tolerance", "Of stabilised methods."
+        )
         self.iterations = gui.add_slider("Iterations", 1, 100, 1, 10, hint="Local/global solves.")
         listen(self.iterations, lambda value: self._on_change(iterations=int(value)))
         self.budgeted = gui.add_checkbox("Limit the time", False, hint="Of physics per frame.")
@@ -102,33 +106,31 @@ class Controls:
     def _budget(self) -> float | None:
         return 1e-3 * self.budget.value if self.budgeted.value else None
 
-    def _decades(self, label: str, key: str, hint: str) -> Any:
-        low, high = DECADES[key]
-        return self._gui.add_slider(label, low, high, 0.05, 0.0, hint=hint)
+    def _decades(self, word: str, marks: dict[float, str], key: str, hint: str) -> Decades:
+        return Decades(self._gui, word, marks, hint, lambda x: self._on_change(**{key: x}))
 
     # ------------------------------------------------------------------ what holds
 
     def adopt(self, settings: Any, known: Collection[str], own_speed: float) -> None:
         """Show these settings; known: those that mean something to the scene and its methods."""
-        self._speed = own_speed
         scale = unit("s", settings.step)
         self._second = scale.factor
         self.step.label = f"Step [{scale.name}]"
-        _set(self.step, settings.step * scale.factor)
-        _set(self.speed, log10(settings.speed / own_speed))
-        _set(self.stiffness, log10(settings.stiffness))
-        _set(self.damping, 1e3 * settings.damping)
-        _set(self.gravity, settings.gravity)
-        _set(self.tolerance, log10(settings.tolerance))
-        _set(self.iterations, settings.iterations)
-        _set(self.budgeted, settings.budget is not None)
+        set_value(self.step, settings.step * scale.factor)
+        self.speed.show(settings.speed, own_speed)
+        self.stiffness.show(settings.stiffness)
+        set_value(self.damping, 1e3 * settings.damping)
+        set_value(self.gravity, settings.gravity)
+        self.tolerance.show(settings.tolerance)
+        set_value(self.iterations, settings.iterations)
+        set_value(self.budgeted, settings.budget is not None)
         if settings.budget is not None:
-            _set(self.budget, 1e3 * settings.budget)
+            set_value(self.budget, 1e3 * settings.budget)
         for i, handle in enumerate(self.methods):
             name = settings.integrators[i] if i < len(settings.integrators) else NONE
             if name not in handle.options:
                 handle.options = (*handle.options, name)
-            _set(handle, name)
+            set_value(handle, name)
         for name in ("tolerance", "iterations", "damping", "gravity", "stiffness"):
             getattr(self, name).disabled = name not in known
         self.budgeted.disabled = "budget" not in known
@@ -138,29 +140,5 @@ class Controls:
         """Show which scene runs."""
         if scene not in self.scene.options:
             self.scene.options = (scene, *self.scene.options)
-        _set(self.scene, scene)
-        _set(self.small, small)
-
-
-def listen(handle: Any, act: Callable[[Any], None]) -> None:
-    """Call act(value) when a browser turns this; not when it is set here."""
-
-    async def turned(event: Any) -> None:
-        if event.client is not None:
-            act(event.target.value)
-
-    on = handle.on_click if hasattr(handle, "on_click") else handle.on_update
-    on(turned)
-
-
-def _set(handle: Any, value: Any) -> None:
-    """Rounding must not move what a hand is turning; nor may a value leave its slider."""
-    now = handle.value
-    if isinstance(value, float) and not isinstance(now, bool):
-        low, high = getattr(handle, "min", None), getattr(handle, "max", None)
-        value = max(value, low) if low is not None else value
-        value = min(value, high) if high is not None else value
-        if abs(now - value) <= 1e-6 * max(abs(value), 1e-3):
-            return
-    if now != value:
-        handle.value = value
+        set_value(self.scene, scene)
+        set_value(self.small, small)

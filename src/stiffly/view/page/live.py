@@ -22,7 +22,7 @@ from .figures import Figures, pins, still
 from .plots import Plots
 from .save import Saver
 from .server import Server, log
-from .words import Notice, banner, clock, ledger
+from .words import Notice, banner, clock, ledger, seconds
 
 TAKEN = 0.08  # seconds between two points of a curve
 PATIENCE = 5.0  # seconds for the step that a worker is in when the page is closed
@@ -50,8 +50,8 @@ class LivePage(Page):
         small: bool,
         out: Any,
     ) -> None:
-        super().__init__(server, host)
         self._worker, self._build, self._small = worker, build, small
+        super().__init__(server, host)  # from here on browsers may come
         self._building: str | None = None
         self._serial, self._taken = -1, 0.0
         self._drag = Drag(self.clients.drives, self.clients.refuse, worker)
@@ -68,6 +68,9 @@ class LivePage(Page):
     def close(self) -> None:
         super().close()
         self._worker.close(PATIENCE)
+
+    def _begin(self) -> None:
+        self._worker.play()
 
     def _lets_go(self, client_id: int) -> None:
         self._drag.lets_go(client_id)
@@ -191,20 +194,30 @@ class LivePage(Page):
             elif lane.under_solved:
                 left = "" if lane.residual is None else f" (residual {lane.residual:.2g})"
                 found.append(Notice("warn", f"{lane.name} is not solved well enough{left}"))
-            if self._stage.settings.budget is not None and lane.failure is None and lane.spent:
-                found.append(Notice("note", f"{lane.name}, within its time: {lane.spent}"))
+            if self._stage.settings.budget is not None and lane.failure is None:
+                found += _kept_to_budget(lane)
+        if not self._worker.playing and len(snapshot.held[0]):
+            found.append(Notice("note", "time stands still: press Play, and the body follows"))
         factor = self._worker.rates.factor
         if self._worker.playing and factor is not None and factor < LATE:
-            found.append(Notice("warn", f"slower than real time: {factor:.2g} of its speed"))
+            asked = "real time" if self._stage.settings.speed == 1.0 else "asked"
+            found.append(Notice("warn", f"slower than {asked}: {factor:.2g} of its speed"))
         return found
 
     def _readings(self, snapshot: Any) -> list[tuple[str, str]]:
         state = "playing" if self._worker.playing else "paused"
         physics = 1e3 * sum(lane.seconds for lane in snapshot.lanes)
-        found = [("t", f"{snapshot.t:.3g} s"), ("", state)]
+        found = [("t", f"{seconds(snapshot.t)} s"), ("", state)]
         if self._worker.playing:
             found.append(("", f"{self._worker.rates.fps:.0f} frames/s"))
         found.append(("physics", f"{physics:.1f} ms"))
         if self._flow.seconds is not None:
             found.append(("transport", f"{1e3 * self._flow.seconds:.0f} ms"))
         return found
+
+
+def _kept_to_budget(lane: Any) -> list[Notice]:
+    """What a limit of the time costs this lane, or that it has none."""
+    if "budget" not in options(lane.name):
+        return [Notice("note", f"{lane.name} cannot be cut short: it takes the time it needs")]
+    return [Notice("note", f"{lane.name}, within its time: {lane.spent}")] if lane.spent else []

@@ -10,25 +10,27 @@ import numpy as np
 
 from ..playback import Playback
 from .base import Page
-from .controls import PAUSE, PLAY, STEP, listen
+from .controls import PAUSE, PLAY, STEP
+from .decades import Decades
 from .figures import Figures
+from .handles import listen
 from .plots import FIRST, RED, Chart, energy_curves, from_start
 from .server import Server
-from .words import Notice, banner, clock, ledger
+from .words import Notice, banner, clock, ledger, seconds
 
 FRAMES = 30.0  # per second, at most
 BACK = "To the start"
 FOLLOW = 0.6  # seconds after which the slider follows again, when a hand has moved it
 MOST = 600  # points of a curve
-SPEEDS = -3.0, 2.0  # powers of ten
+SPEEDS = {-3.0: "1/1000", 0.0: "own", 2.0: "100"}
 
 
 class PlayPage(Page):
     """Only watching: nothing is computed, nothing can be pulled."""
 
     def __init__(self, server: Server, host: str, playback: Playback) -> None:
-        super().__init__(server, host)
         self._playback, self._lock = playback, threading.RLock()
+        super().__init__(server, host)  # from here on browsers may come
         self._own_speed, self._touched, self._drawn = playback.speed, 0.0, -1
         recording = playback.recording
         held = np.empty(0, int) if recording.mass is None else np.flatnonzero(recording.mass == 0.0)
@@ -44,14 +46,17 @@ class PlayPage(Page):
         super().close()
         self._playback.close()
 
+    def _begin(self) -> None:
+        self._playback.play()
+
     def _add_controls(self) -> None:
         gui, last = self._gui, max(len(self._playback) - 1, 1)
         self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, BACK))
         listen(self.time, self._pressed)
         self.slider = gui.add_slider("Frame", 0, last, 1, 0)
         listen(self.slider, self._moved)
-        self.speed = gui.add_slider("Speed, 10^", *SPEEDS, 0.05, 0.0)
-        listen(self.speed, lambda value: self._playback.set_speed(self._own_speed * 10.0**value))
+        self.speed = Decades(gui, "Speed ×", SPEEDS, "Of real time.", self._playback.set_speed)
+        self.speed.show(self._own_speed, self._own_speed)
 
     def _pressed(self, word: str) -> None:
         playback = self._playback
@@ -127,7 +132,7 @@ class PlayPage(Page):
         playback = self._playback
         state = "playing" if playback.playing else "paused"
         end = float(playback.times[-1])
-        found = [("t", f"{self._shown.t:.3g} of {end:.3g} s"), ("", state)]
+        found = [("t", f"{seconds(self._shown.t)} of {seconds(end)} s"), ("", state)]
         if playback.speed != 1.0:
             found.append(("speed", f"{playback.speed:.2g}"))
         return [("", playback.recording.name), *found]

@@ -70,9 +70,11 @@ class Chart:
         """columns (k,) each, in the order of the curves."""
         if len(times) < 2:
             return
-        finite = [np.where(np.isfinite(c), c, 0.0) for c in columns]
+        finite = [c[np.isfinite(c)] for c in columns]
         scaled = unit(self._base, *finite) if self._base else Unit(1.0, "")
-        data = (times, *(scaled.factor * c for c in finite))
+        # NaN: nothing is drawn there, so that what joins late begins where it joined
+        shown = [np.where(np.isfinite(c), c, np.nan) for c in columns]
+        data = (times, *(scaled.factor * c for c in (*shown, bounds(finite, len(times)))))
         if self._handle is None or scaled.name != self._unit:
             self.remove()
             self._unit, self._handle = scaled.name, self._made(data, scaled.name)
@@ -81,21 +83,32 @@ class Chart:
 
     def _made(self, data: tuple[Array, ...], name: str) -> Any:
         series = [{"label": "t [s]"}] + [
-            {"label": name, "stroke": color, "width": 1.6, "points": {"show": False}}
+            {"label": name, "stroke": color, "width": 1.6, "points": {"show": False}, "auto": False}
             for name, color in self._curves
         ]
+        series.append(
+            {"label": "\u00a0", "stroke": "transparent", "points": {"show": False}}
+        )  # bounds
         with self._place:
             return self._gui.add_uplot(
                 data, tuple(series), order=self._order,
                 title=f"{self._title} [{name}]" if name else self._title,
                 scales={"x": {"time": False}}, height=HEIGHT, padding=(12, 12, 0, 0),
-                legend={"show": len(series) > 2, "live": False},
+                legend={"show": len(self._curves) > 1, "live": False},
             )  # fmt: skip
 
     def remove(self) -> None:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
+
+
+def bounds(finite: Sequence[Array], count: int) -> Array:
+    """A curve (count,) that nobody sees, from the least to the largest of all: the axis is made for
+    it, since a plot of viser finds no range for curves that begin with NaN."""
+    known = np.concatenate(finite)
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    return np.where(np.arange(count) == 0, low, high)
 
 
 def energy_curves(parts: Sequence[str]) -> list[tuple[str, str]]:
@@ -106,7 +119,8 @@ def energy_curves(parts: Sequence[str]) -> list[tuple[str, str]]:
 
 def from_start(name: str, energy: Array) -> Array:
     """The zero of gravity's energy is arbitrary: it begins at zero, that others can be seen."""
-    return energy - energy[0] if name == GRAVITY and len(energy) else energy
+    known = energy[np.isfinite(energy)]
+    return energy - known[0] if name == GRAVITY and len(known) else energy
 
 
 class Wish(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ...recording.plots.style import joules
 from .figures import COLORS
 
+ROOM = "0.2em 1.2em 0.2em 0.6em"  # at the right for the bar that scrolls
 TINTS = {"bad": "#c92a2a", "warn": "#b35c00", "note": "#1864ab"}
 
 
@@ -21,7 +22,7 @@ class Notice(NamedTuple):
 
 def banner(notices: Iterable[Notice]) -> str:
     """One coloured line each; nothing at all where there is nothing to say."""
-    style = "color:#fff;border-radius:4px;padding:0.35em 0.6em;margin:0.3em 0.6em;font-size:0.9em"
+    style = f"color:#fff;border-radius:4px;padding:0.35em 0.6em;margin:{ROOM};font-size:0.9em"
     return "".join(
         f'<div role="alert" style="background:{TINTS[n.tint]};{style}">{escape(n.text)}</div>'
         for n in notices
@@ -47,7 +48,7 @@ def ledger(lanes: Sequence[Any]) -> str:
     )
     style = "width:100%;font-size:0.85em;border-collapse:collapse"
     table = f'<table style="{style}"><tr><th></th>{heads}</tr>{body}</table>'
-    return f'<div style="padding:0.2em 0.6em">{table}</div>'
+    return f'<div style="padding:{ROOM}">{table}</div>'
 
 
 def _line(name: str) -> str:
@@ -59,7 +60,12 @@ def _line(name: str) -> str:
 def clock(entries: Iterable[tuple[str, str]]) -> str:
     """Words and values in one quiet line."""
     text = " · ".join(f"{escape(word)} <b>{escape(value)}</b>" for word, value in entries)
-    return f'<div style="font-size:0.85em;padding:0.1em 0.6em">{text}</div>'
+    return f'<div style="font-size:0.85em;padding:{ROOM}">{text}</div>'
+
+
+def seconds(t: float) -> str:
+    """'0.033', '17.9', '1234.5': a clock that runs for hours goes on counting."""
+    return f"{t:.1f}" if abs(t) >= 100.0 else f"{t:.3g}"
 
 
 def css(color: Sequence[int]) -> str:
