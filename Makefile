@@ -1,14 +1,16 @@
 # make demo    sets everything up, simulates a stiff body two ways: ledgers, plots, a film
 # make test    sets everything up, runs the tests
-# make test-slow   the long tests; STIFFLY_MINUTES=10 lets the live page run for so long
+# make test-slow   the long tests; STIFFLY_MINUTES=10 lets the live page run for so long, and
+#                  STIFFLY_BODIES=10000 throws as many random bodies
 # make check   lint and types
 # make bench   every benchmark (minutes; close other programs first)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# one BLAS thread per process: the tests run side by side (those of the live page in one process)
-QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# one BLAS thread per process, since the tests run side by side; they start many processes, which
+# load faster from bytecode
+QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 .PHONY: demo test test-slow check bench clean
 
@@ -28,7 +30,7 @@ check: $(VENV)/.installed-check
 	$(BIN)/pyright
 
 bench: $(VENV)/.installed-bench
-	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global rope realtime contact folded_cloth recording live live_page; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global rope realtime contact folded_cloth factor recording live live_page; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -47,8 +48,13 @@ def without_type_checking(tree):
     return tree
 
 
+@cache  # most of the tests below walk over all files
 def imports(path):
     """(module imported, as a dotted absolute name; names taken from it) for every import."""
+    return tuple(_imports(path))
+
+
+def _imports(path):
     package = ("stiffly", *path.relative_to(ROOT).with_suffix("").parts[:-1])
     if path.name == "__init__.py":
         package = ("stiffly", *path.relative_to(ROOT).parts[:-1])

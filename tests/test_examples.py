@@ -1,5 +1,10 @@
-"""Every example runs and asserts its own number; so does every Python block in the documents."""
+"""Every example runs and asserts its own number; so does every Python block in the documents.
 
+They run in one process, each as a program of its own: in a folder and a namespace of its own, and
+with the package imported afresh, so that none finds what another one has imported.
+"""
+
+import json
 import re
 import subprocess
 import sys
@@ -22,22 +27,72 @@ GUIDES = (
 )
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in GUIDES)]
 
+# argv: a file with {name: [program, ...]} and one for {name: what went wrong, or null}
+RUNNER = """
+import json, os, sys, tempfile, traceback
+from pathlib import Path
 
-def run(code: list[str], folder) -> None:
-    result = subprocess.run(
-        [sys.executable, *code], capture_output=True, text=True, cwd=folder, timeout=300
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
+def failure(name, code):
+    for module in [m for m in sys.modules if m.partition(".")[0] == "stiffly"]:
+        del sys.modules[module]
+    os.chdir(tempfile.mkdtemp(dir=here))
+    sys.argv = [name]
+    try:
+        exec(compile(code, name, "exec"), {"__name__": "__main__"})
+    except BaseException:  # also those that exit
+        return traceback.format_exc()
+
+programs, results = map(Path, sys.argv[1:])
+here, found = results.parent, {}
+for name, codes in json.loads(programs.read_text()).items():
+    found[name] = next(filter(None, (failure(name, code) for code in codes)), None)
+results.write_text(json.dumps(found))
+"""
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S)
+
+
+def run(programs: dict[str, list[str]], folder: Path) -> dict[str, str | None]:
+    """What went wrong with each program, by name."""
+    given, results = folder / "programs.json", folder / "results.json"
+    given.write_text(json.dumps(programs))
+    command = [sys.executable, "-c", RUNNER, str(given), str(results)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=1200)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(results.read_text())
+
+
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory):
+    programs = {path.name: [path.read_text()] for path in EXAMPLES}
+    programs |= {page.name: blocks(page) for page in PAGES}
+    return run(programs, tmp_path_factory.mktemp("examples"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_example(path, tmp_path):
-    run([str(path)], tmp_path)
+def test_example(path, failures):
+    assert failures[path.name] is None, failures[path.name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_blocks_of_the_documents(page, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S)
-    assert blocks
-    for block in blocks:
-        run(["-c", block], tmp_path)
+def test_python_blocks_of_the_documents(page, failures):
+    assert blocks(page)
+    assert failures[page.name] is None, failures[page.name]
+
+
+def test_what_is_wrong_with_a_program_is_seen(tmp_path):
+    """What only another one has imported, left behind or named is missing, exits are failures."""
+    programs = {
+        "fine": ["import stiffly.meshes\nleft = 1\nopen('file', 'w')", "import stiffly"],
+        "import": ["import sys, stiffly\nassert 'stiffly.meshes' not in sys.modules, 'imported'"],
+        "name": ["print(left)"],
+        "file": ["open('file')"],
+        "second": ["", "assert False, 'wrong'"],
+        "exit": ["raise SystemExit(3)"],
+    }
+    found = run(programs, tmp_path)
+    assert found.pop("fine") is None and found.pop("import") is None
+    for words in ("NameError", "FileNotFoundError", "AssertionError: wrong", "SystemExit: 3"):
+        assert words in found.pop(next(iter(found)))

@@ -13,9 +13,6 @@ from stiffly.lab.modes import after, energies, exact, modes_of, step_maps
 from stiffly.lab.pylon_energy import drift, onset, waver
 from stiffly.lab.trial import trial
 
-# its experiments run once, in one process
-pytestmark = pytest.mark.xdist_group("lab-long")
-
 OMEGA = np.array([0.3, 1.0, 7.0, 40.0])
 STEP = 0.05
 Z = OMEGA * STEP

@@ -16,9 +16,6 @@ from stiffly.lab.map_reading import Found, Win, read, stump
 from stiffly.lab.methods import IntegratorMethod
 from stiffly.lab.registry import experiment
 
-# its experiments run once, in one process
-pytestmark = pytest.mark.xdist_group("lab-map")
-
 
 def dense_stiffness(member):
     """K at the start, by differences of the force: nothing of the package's tangents in it."""

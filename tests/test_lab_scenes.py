@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly.lab import dragon_size, rope_cost, tori_bounce
+from stiffly.lab import dragon_size, rope_cost, rope_runs, tori_bounce
 from stiffly.lab.bench import Bench
 from stiffly.lab.registry import EXPERIMENTS
 from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
 from stiffly.lab.rope_runs import ANY, BAND, FAST, FINER, LADDER
-
-# its experiments run once, in one process
-pytestmark = pytest.mark.xdist_group("lab-scenes")
 
 NAMES = ("dragon-size", "tori-bounce", "rope-cost", "sphere-bounce", "molecule-energy")
 
@@ -29,7 +26,10 @@ def reports(tmp_path_factory):
             known[name].save(folder, quick=True)
         return known[name]
 
-    return report
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (rope_cost, rope_runs):  # half the swing: half the steps of every method
+            patch.setattr(module, "DURATION", 0.5)
+        yield report
 
 
 @pytest.mark.parametrize("name", NAMES)

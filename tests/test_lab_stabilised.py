@@ -18,9 +18,6 @@ from stiffly.lab.time_limit import time_limit
 from stiffly.lab.watch import spin, watched
 from stiffly.scenes.two_springs import bound, potential
 
-# its experiments run once, in one process
-pytestmark = pytest.mark.xdist_group("lab-stabilised")
-
 NAMES = ("single-spring", "spinning-cube", "cactus", "cloth", "two-springs", "stabiliser-table")
 
 

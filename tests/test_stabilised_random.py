@@ -5,6 +5,8 @@ after steps of backward Euler (or of a base below it), and not for longer than b
 needs to bring it down from there.
 """
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,8 @@ from stiffly.integrators import integrator
 
 STEPS = 10
 PATIENCE = 100  # steps of backward Euler alone
+PART = 2500
+BODIES = int(os.environ.get("STIFFLY_BODIES", 2 * PART))  # six minutes; 10000 when it is changed
 
 
 class TooLong(AssertionError):
@@ -81,7 +85,7 @@ def check(seed, method, euler, factor=1, steps=STEPS):
             raise TooLong(f"{over} steps above the target, backward Euler needs {allowed}")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)  # the slow test below does thousands
 @given(seed=st.integers(0, 2**63 - 1))
 def test_it_stays_at_its_energy(seed):
     check(seed, integrator("stabilised"), integrator("bdf1"))
@@ -95,11 +99,11 @@ def test_it_stays_at_its_energy_with_few_iterations(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quarter", range(4))  # side by side on several cores
-def test_ten_thousand_of_them(quarter):
+@pytest.mark.parametrize("part", range(BODIES // PART))  # side by side on several cores
+def test_thousands_of_them(part):
     """Never a NaN.  Of 2500, five may stay above the target for longer, or stop with a name."""
     exceptions = {}
-    for seed in range(2500 * quarter, 2500 * (quarter + 1)):
+    for seed in range(PART * part, PART * (part + 1)):
         try:
             check(seed, integrator("stabilised"), integrator("bdf1"), steps=5)
         except (TooLong, SimulationFailure) as exception:

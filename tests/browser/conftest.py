@@ -47,13 +47,6 @@ pins = ["top"]
 """
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One after the other, in one process: a browser that draws in software fills a machine."""
-    for item in items:
-        if HERE in Path(item.path).parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-
-
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     missing = _missing()

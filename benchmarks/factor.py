@@ -1,0 +1,96 @@
+"""Sparse symmetric factors: ours against SciPy's SuperLU, and cholespy and qdldl where installed.
+
+    pip install cholespy qdldl      # optional: two more columns
+    python benchmarks/factor.py
+
+Matrices of one implicit step: cloths as the local/global iteration sees them (three right-hand
+sides), and tetrahedra as Newton's method does (one).  Milliseconds, medians: factorise / solve.
+The last column is the traffic of a solve (L read twice) over that of a copy of as much memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from common import median_seconds, table
+from scipy.sparse.linalg import splu
+
+from stiffly.bodies import Springs, System, Tetrahedra, lumped_mass
+from stiffly.meshes import bar, cloth
+from stiffly.solvers.linear import SYMMETRIC, factorise
+
+STEP = 1 / 30
+
+
+def cloth_matrix(side: int):
+    mesh = cloth(side, side)
+    system = System(np.full(side * side, 1e-3), [Springs(mesh.edges, 1e3)], rest=mesh.positions)
+    bound, _ = system.bind(mesh.positions)
+    return bound.global_matrix(STEP**2, 0.0), 3
+
+
+def solid_matrix(along: int):
+    mesh = bar(along, (along // 2, along // 2), length=1.0, side=0.5)
+    part = Tetrahedra(mesh.tets, young=1e6, poisson=0.3)
+    mass = lumped_mass(mesh.positions, mesh.tets, 1e3)
+    bound, state = System(mass, [part], rest=mesh.positions).bind(mesh.positions)
+    return bound.tangent(state).matrix(1.0, STEP**2, 0.0), 1
+
+
+def ours(A):
+    return factorise(A).solve
+
+
+def superlu(A):
+    return splu(A, permc_spec="MMD_AT_PLUS_A", **SYMMETRIC).solve
+
+
+def with_cholespy(A):
+    import cholespy
+
+    kind, indices = cholespy.MatrixType.CSR, (A.indptr.astype("i4"), A.indices.astype("i4"))
+    factor = cholespy.CholeskySolverD(A.shape[0], *indices, A.data.copy(), kind)
+
+    def solve(b):
+        x = np.empty_like(b)
+        factor.solve(b, x)
+        return x
+
+    return solve
+
+
+def with_qdldl(A):
+    import qdldl
+
+    factor = qdldl.Solver(A)
+    return lambda b: np.stack([factor.solve(np.ascontiguousarray(c)) for c in b.T], axis=1)
+
+
+def row(name, A, columns):
+    A = sp.csc_matrix(A)
+    A.sort_indices()
+    b = np.random.default_rng(0).standard_normal((A.shape[0], columns))
+    cells, seconds = [], 0.0
+    for factor in (ours, superlu, with_cholespy, with_qdldl):
+        try:
+            solve = factor(A)
+        except ImportError:
+            cells.append("not installed")
+            continue
+        assert abs(A @ solve(b) - b).max() < 1e-9 * abs(b).max()
+        took = median_seconds(lambda solve=solve: solve(b))
+        seconds = seconds or took
+        made = median_seconds(lambda factor=factor: factor(A), 3)
+        cells.append(f"{1e3 * made:.1f} / {1e3 * took:.2f}")
+    entries = factorise(A)._lower.nnz
+    block = np.ones(entries)
+    copied = median_seconds(block.copy)
+    # a copy reads and writes 8 bytes an entry, a solve reads them twice
+    return [name, f"{A.shape[0]:,}", f"{entries:,}", *cells, f"{copied / seconds:.0%}"]
+
+
+if __name__ == "__main__":
+    rows = [row(f"cloth {side} x {side}", *cloth_matrix(side)) for side in (33, 101, 201)]
+    rows += [row(f"solid of {n} cells", *solid_matrix(n)) for n in (10, 24)]
+    head = ("matrix", "rows", "entries of L", "stiffly", "SuperLU", "cholespy", "qdldl", "of a copy")
+    print(table(head, rows))
