@@ -14,9 +14,6 @@ from stiffly.lab.krylov_error import Projections, dome_matrix, krylov_basis
 from stiffly.lab.step_cost import step_cost
 from stiffly.lab.tower_energy import decay_rate
 
-# its experiments run once, in one process
-pytestmark = pytest.mark.xdist_group("lab-gautschi")
-
 
 @pytest.fixture(scope="module")
 def reports():
@@ -179,5 +176,7 @@ def test_cost_of_a_step_counts_what_theory_says():
     scene = scenes.load("foil", small=True)
     verlet = step_cost(scene, "verlet", 60.0)
     assert (verlet["forces"], verlet["products"], verlet["factorizations"]) == (1.0, 0.0, 0.0)
+    other = scenes.load("oscillator-pair")  # compiles, and is not what is measured
+    assert step_cost(scene, "verlet", 60.0, like=other)["particles"] == len(scene.x0)
     refused = step_cost(scenes.load("oscillator-pair"), "ceti", 60.0)
     assert refused["failure"] and "seconds" not in refused

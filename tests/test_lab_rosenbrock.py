@@ -13,12 +13,10 @@ from stiffly.lab.attempt import attempt
 from stiffly.lab.bench import Bench
 from stiffly.lab.harness import Record
 from stiffly.lab.own_reference import own_reference
+from stiffly.lab.patience import LEAST_S, LOST, MOST_S, is_late, late, patience
 from stiffly.lab.rosenbrock_cases import CASES, TABLE_2017, TABLE_2018, TABLE_2021
-from stiffly.lab.rosenbrock_table import _evaluations, _judged, _ratio
+from stiffly.lab.rosenbrock_table import _evaluations, _judged, _limit, _ratio
 from stiffly.scenes import load
-
-# its experiments run once, in one process
-pytestmark = pytest.mark.xdist_group("lab-rosenbrock")
 
 NAMES = ("flag-area", "bunny-precision", "bunny-energy", "bunny-size", "rosenbrock-table")
 
@@ -127,6 +125,36 @@ def test_ratios_say_who_does_not_meet_the_error():
     assert verdict == "partly" and "rk4" in why
     text, verdict, _ = _judged(case, {**found, "exprb42": found["bdf1"]}, {"rk4": 1.0})
     assert verdict == "not reproduced" and "too slow" in text
+
+
+def test_rivals_are_waited_for_until_the_claim_is_decided():
+    leader = Record("exprb42", 0.1, seconds=0.2, force_evaluations=10)
+    assert patience(None) == patience(Record("exprb42", 0.1, failure="no")) == LEAST_S
+    assert LOST < patience(Record("exprb42", 0.1, seconds=1.0)) < 1.5 * LOST
+    assert patience(Record("exprb42", 0.1, seconds=100.0)) == MOST_S
+    case = next(c for c in CASES if c.name == "1 coil spring")
+    limit = _limit(case, "rk4", leader)  # printed: 46 minutes over 55 s; a third of that counts
+    assert limit > 0.2 * (46 * 60 / 55) / 3 and limit < MOST_S
+    slow = late(Record("rk4", 0.1, failure=f"not within {limit:g} s"), limit)
+    found = {"exprb42": leader, "rk4": slow}
+    assert is_late(slow) and _ratio(found, "rk4", "exprb42") == limit / 0.2
+    assert _evaluations(found, "rk4", "exprb42") == inf
+    assert not is_late(late(Record("rk4", 0.1, failure="not met down to step 1"), limit))
+
+
+def test_who_was_not_waited_for_long_enough_decides_nothing():
+    case = next(c for c in CASES if c.name == "1 coil spring")
+    found = {
+        "exprb42": Record("exprb42", 0.1, seconds=1.0, force_evaluations=10),
+        "rk4": Record("rk4", 0.1, seconds=30.0, force_evaluations=40),
+        "bdf1": late(Record("bdf1", 0.1, failure="not within 6 s"), 6.0),
+    }
+    text, verdict, why = _judged(case, found, {"rk4": 60.0, "bdf1": 60.0})
+    assert verdict == "partly" and "> 6" in text and "Not waited for" in why
+    _, verdict, _ = _judged(case, found, {"bdf1": 60.0})
+    assert verdict == "not tested"
+    _, verdict, _ = _judged(case, found, {"rk4": 60.0, "bdf1": 15.0})  # 6 is more than a third
+    assert verdict == "reproduced"
 
 
 def test_own_reference_agrees_with_an_independent_one():

@@ -22,7 +22,7 @@ class Case:
 
     method: which of the paper's integrators it used; size: parameters of its size, or as near as
     an experiment can afford; small: those of the body on which all methods meet the same error,
-    for `duration` [s]; level: the error that the paper asks for.
+    for `duration` [s]; level: the error that the paper asks for, or the least that can be judged.
     """
 
     number: str
@@ -55,7 +55,12 @@ class Case:
 
 
 def truth(case: Case, scene: Scene, bench: Bench, limit_s: float) -> Reference:
-    """Independent of all methods; the pair of oscillators has a formula."""
+    """Independent of all methods; the pair of oscillators has a formula.
+
+    limit_s: for one solution; Verlet, which stands in where there is contact, refines its steps
+    until its time is over, and a tenth of that does.
+    """
+    limit_s = limit_s / 10.0 if scene.system.settles else limit_s
     if case.scene != "oscillator-pair":
         return references.solution(scene, bench, limit_s=limit_s)
     pair = OscillatorPair()
@@ -82,12 +87,12 @@ CASES = (
     ),
     Case(
         "6", "Dragon (NL)", 100_000, None, 3.916, 604.019, "neti", "dragon", 0.2,
-        {"vertices": 20_000, "law": "cubic"}, level=1e-2,
+        {"vertices": 12_000, "law": "cubic"}, level=1e-2,
     ),
     Case("7", "Twisting Beam (NL)", 650, None, 0.002, 0.084, "neti", "twisting-beam", 0.05),
     Case(
-        "8", "Torus (NL)", 689, None, 0.002, 0.363, "neti", "tori", 0.1, {},
-        {"drop": 0.02, "sections": 8},
+        "8", "Torus (NL)", 689, None, 0.002, 0.363, "neti", "tori", 0.045, {},
+        {"drop": 0.005, "sections": 8}, level=1e-2,  # contact leaves no digits to judge 1e-4 by
     ),
     Case("9", "Rope", 80, 0.031, 0.0, 0.059, "eti", "rope", 0.25),
     Case(
@@ -100,8 +105,8 @@ CASES = (
     ),
     Case("10c", "Aluminium Foil", 100, 0.046, 0.0, 0.062, "eti", "foil", 0.02),
     Case(
-        "11", "Steel sphere", 954, None, 0.021, None, "neti", "steel-sphere", 0.04, {},
-        {"rings": 5, "segments": 8, "drop": 0.005},
+        "11", "Steel sphere", 954, None, 0.021, None, "neti", "steel-sphere", 0.0125, {},
+        {"rings": 5, "segments": 8, "drop": 0.0005},
     ),
     Case(
         "12a", "Eiffeltower", 5000, 3.029, 0.127, None, "eti", "tower", 0.1,
