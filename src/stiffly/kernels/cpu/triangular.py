@@ -15,6 +15,7 @@ from .jit import njit
 __all__ = ["ldl_solve", "supernodes"]
 
 WIDTH = 3  # right-hand sides taken at once: coordinates of a point
+NARROW = 4  # columns, up to which a supernode is not worth its set-up
 
 
 @njit(cache=True)
@@ -82,15 +83,16 @@ def _forward(indptr, indices, data, starts, y, work):
     """y <- L^-1 y, supernode by supernode: within it, then what it does to the rows below."""
     for s in range(starts.size - 1):
         first, end = starts[s], starts[s + 1]
+        if end - first <= NARROW:
+            for j in range(first, end):
+                _scatter(indptr, indices, data, y, j)
+            continue
         rows = indices[indptr[end - 1] + 1 : indptr[end]]
         below = rows.size
         block = y[first:end]
         for j in range(end - first - 1):
             column = data[indptr[first + j] + 1 : indptr[first + j] + end - first - j]
             _subtract(block[j + 1 :], column, block[j, 0], block[j, 1], block[j, 2])
-        if end - first == 1:
-            _scatter(y, rows, data[indptr[end] - below : indptr[end]], block)
-            continue
         w0, w1, w2 = work[0, :below], work[1, :below], work[2, :below]
         odd = (end - first) % 2
         column = data[indptr[first + 1] - below : indptr[first + 1]]
@@ -117,6 +119,10 @@ def _backward(indptr, indices, data, starts, inverse, y, work):
     """y <- L^-T D^-1 y: what the rows below do to a supernode, then within it."""
     for s in range(starts.size - 2, -1, -1):
         first, end = starts[s], starts[s + 1]
+        if end - first <= NARROW:
+            for j in range(end - 1, first - 1, -1):
+                _gather(indptr, indices, data, inverse, y, j)
+            continue
         rows = indices[indptr[end - 1] + 1 : indptr[end]]
         below = rows.size
         block = y[first:end]
@@ -165,12 +171,22 @@ def _subtract(rest, column, v0, v1, v2):
 
 
 @njit(inline="always")
-def _scatter(y, rows, column, one):
-    v0, v1, v2 = one[0, 0], one[0, 1], one[0, 2]
-    for i in range(rows.size):
-        y[rows[i], 0] -= column[i] * v0
-        y[rows[i], 1] -= column[i] * v1
-        y[rows[i], 2] -= column[i] * v2
+def _scatter(indptr, indices, data, y, j):
+    v0, v1, v2 = y[j, 0], y[j, 1], y[j, 2]
+    for p in range(indptr[j] + 1, indptr[j + 1]):
+        y[indices[p], 0] -= data[p] * v0
+        y[indices[p], 1] -= data[p] * v1
+        y[indices[p], 2] -= data[p] * v2
+
+
+@njit(inline="always")
+def _gather(indptr, indices, data, inverse, y, j):
+    v0, v1, v2 = inverse[j] * y[j, 0], inverse[j] * y[j, 1], inverse[j] * y[j, 2]
+    for p in range(indptr[j] + 1, indptr[j + 1]):
+        v0 -= data[p] * y[indices[p], 0]
+        v1 -= data[p] * y[indices[p], 1]
+        v2 -= data[p] * y[indices[p], 2]
+    y[j, 0], y[j, 1], y[j, 2] = v0, v1, v2
 
 
 @njit(inline="always")
