@@ -23,6 +23,7 @@ from .stage import Stage
 MOST_ORDERS = 100
 MOST_SINGLES = 10  # frames asked for one by one
 PATIENCE = 0.1  # seconds of computing until a frame ends early: orders wait no longer than that
+LATE = 1.0  # frames that may be made up for
 MEANS = 30  # frames that rates are averaged over
 OF_TIME = frozenset(["step", "speed", "integrators"])  # settings that frames last by
 RECENT = "recent"
@@ -223,9 +224,10 @@ class Worker:
         with self._news:
             self._singles = max(0, self._singles - 1)
         snapshot = stage.advance(PATIENCE)
-        # late frames are not made up for: what is slow stays slow, and does not stutter as well
+        # a late frame is made up for by quicker ones; what is slow throughout stays slow, and does
+        # not race on when it gets quicker
         now, share = time.perf_counter(), snapshot.frame_time / stage.settings.speed
-        self._due = max(self._due + share, now)
+        self._due = max(self._due + share, now - LATE * share)
         seconds = sum(lane.seconds for lane in snapshot.lanes)
         with self._news:  # whoever plays or pauses clears what is past
             self._past.append((now, snapshot.frame_time, seconds))
