@@ -107,8 +107,8 @@ def _ratio(costs: Mapping[str, dict], case: Case) -> float:
     return rival / ours if ours and rival else float("nan")
 
 
-def _seconds(cost: dict) -> str:
-    return cost["failure"] or f"{cost['seconds']:.2g}"
+def _seconds(cost: dict, unit: str = "") -> str:
+    return cost["failure"] or f"{cost['seconds']:.2g}{unit}"
 
 
 def _step_table(steps: Mapping[str, dict]) -> str:
@@ -204,8 +204,8 @@ def _step_claim(case: Case, costs: Mapping[str, dict]) -> Claim:
     own, rival = costs[case.method], costs[RIVAL]
     counts = "" if own["failure"] else f"; {own['products']:,.0f} products a step"
     measured = (
-        f"N = {own['particles']:,}, h = {own['step']:g}: {case.method} {_seconds(own)} s, BDF-1 "
-        f"{_seconds(rival)} s{counts}"
+        f"N = {own['particles']:,}, h = {own['step']:g}: {case.method} {_seconds(own, ' s')}, BDF-1 "
+        f"{_seconds(rival, ' s')}{counts}"
     )
     paper = f"{case.name}, N = {case.particles:,}: {case.exponential} s a step"
     ratio = _ratio(costs, case)
