@@ -204,8 +204,8 @@ def _step_claim(case: Case, costs: Mapping[str, dict]) -> Claim:
     own, rival = costs[case.method], costs[RIVAL]
     counts = "" if own["failure"] else f"; {own['products']:,.0f} products a step"
     measured = (
-        f"N = {own['particles']:,}, h = {own['step']:g}: {case.method} {_seconds(own, ' s')}, BDF-1 "
-        f"{_seconds(rival, ' s')}{counts}"
+        f"N = {own['particles']:,}, h = {own['step']:g}: {case.method} {_seconds(own, ' s')}, "
+        f"BDF-1 {_seconds(rival, ' s')}{counts}"
     )
     paper = f"{case.name}, N = {case.particles:,}: {case.exponential} s a step"
     ratio = _ratio(costs, case)
