@@ -39,8 +39,8 @@ def run(bench: Bench) -> Report:
     rows = {model.name: _model(bench, model) for model in models}
     reduced = (
         f"12 frames instead of 30 (Newton: up to 10 that begin within {NEWTON_S:g} s; local/global "
-        "on Dog and Bunny (Fig. 9): 4); Newton on the four models of more than 4000 vertices in "
-        "tetrahedra runs at 600 to 2000, beside local/global; substeps of the larger models at "
+        "on Dog and Bunny (Fig. 9): 4); Newton on the five models of more than 4000 vertices runs "
+        "at 600 to 2000, beside local/global; substeps of the larger models at "
         f"reduced sizes, {SUBSTEPS_S:g} s for a run. Models made by formulas stand in for the "
         "paper's meshes."
     )
