@@ -6,9 +6,10 @@ so far are not followed to the end: their cells say how long they had.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import ceil, inf
+from time import perf_counter
 from typing import Any
 
 from .. import scenes
@@ -28,6 +29,7 @@ LIMIT, METHOD_LIMIT = 2.0, 6.0  # seconds of one run, and of all runs of a metho
 BRIEF, LOST = 0.2, 10.0  # a run may take so long, or so many times as long as the best so far
 FIRST = ("exprb42", "verlet", "SciPy")  # likely winners, so that others know when they have lost
 REFERENCE_LIMIT = 60.0  # seconds of one tight solution
+SCENE_LIMIT = 150.0  # seconds of all methods, after which no other is begun
 QUICK_LEVELS = (0.1, 0.01)
 QUICK_STEPS, QUICK_RTOL = 1024, 1e-7  # no more steps and no smaller tolerance
 QUICK_METHODS = ("exprb42", "pexprb43", "eti", "energy-momentum", "midpoint", "bdf1")
@@ -94,19 +96,31 @@ def rows_of(name: str, quick: bool) -> dict[str, Any]:
         return facts | {"why": str(failure)}
     facts["reference"] = {"how": reference.how, "error": reference.error}
     facts["at_limit"] = asdict(_at_limit(problem, reference))
-    best = None
-    for method in _methods(problem, reference, quick):
-        few = _few_settings(problem, method) if quick else None
-        limit = LIMIT if quick or best is None else min(LIMIT, max(BRIEF, LOST * best))
-        time_s = inf if quick else METHOD_LIMIT
-        found = granted_time(time_s, problem, method, reference, levels, 3, limit, few)
-        facts["rows"][method.name] = {f"{e:g}": asdict(r) for e, r in found.items()}
-        best = min([s for s in (best, found[min(levels)].seconds) if s], default=None)
+    facts["rows"] = _rows(problem, reference, levels, quick)
     for who, why in (rivals.refused(problem) | rivals.missing(problem)).items():
         if not quick or who in QUICK_METHODS:
             none = asdict(Record(who, 0.0, failure=f"not for this scene: {why}"))
             facts["rows"][who] = {f"{e:g}": none for e in levels}
     return facts
+
+
+def _rows(
+    problem: Scene, reference: references.Reference, levels: Sequence[float], quick: bool
+) -> dict[str, Any]:
+    rows: dict[str, Any] = {}
+    best, ends = None, inf if quick else perf_counter() + SCENE_LIMIT
+    for method in _methods(problem, reference, quick):
+        few = _few_settings(problem, method) if quick else None
+        limit = LIMIT if quick or best is None else min(LIMIT, max(BRIEF, LOST * best))
+        time_s = inf if quick else METHOD_LIMIT
+        if perf_counter() > ends:
+            over = Record(method.name, 0.0, method.kind, failure="not tried: no time was left")
+            found = dict.fromkeys(levels, over)
+        else:
+            found = granted_time(time_s, problem, method, reference, levels, 3, limit, few)
+        rows[method.name] = {f"{e:g}": asdict(r) for e, r in found.items()}
+        best = min([s for s in (best, found[min(levels)].seconds) if s], default=None)
+    return rows
 
 
 def _methods(problem: Scene, reference: references.Reference, quick: bool) -> list[Method]:

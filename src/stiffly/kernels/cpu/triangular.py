@@ -63,7 +63,9 @@ def ldl_solve(indptr, indices, data, starts, inverse, order, b):
     return out.reshape(b.shape)
 
 
-@njit(cache=True)
+# Its parts are inlined here, not where LLVM sees fit: that depends on which of them a process has
+# compiled and which it has loaded, and a run resumed by another would differ in its last digits.
+@njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
 def _solve3(indptr, indices, data, starts, inverse, order, b):
     y, x = np.empty_like(b), np.empty_like(b)
     work = np.empty((WIDTH, b.shape[0]))
@@ -78,7 +80,7 @@ def _solve3(indptr, indices, data, starts, inverse, order, b):
     return x
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(inline="always")
 def _forward(indptr, indices, data, starts, y, work):
     """y <- L^-1 y, supernode by supernode: within it, then what it does to the rows below."""
     for s in range(starts.size - 1):
@@ -114,7 +116,7 @@ def _forward(indptr, indices, data, starts, y, work):
             y[rows[i], 2] -= w2[i]
 
 
-@njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(inline="always")
 def _backward(indptr, indices, data, starts, inverse, y, work):
     """y <- L^-T D^-1 y: what the rows below do to a supernode, then within it."""
     for s in range(starts.size - 2, -1, -1):
