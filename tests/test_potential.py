@@ -5,7 +5,7 @@ import pytest
 
 import stiffly
 from stiffly.bodies import Potential, Springs, System
-from stiffly.errors import InputError, StiffWarning
+from stiffly.errors import Diverged, InputError, StiffWarning
 from stiffly.meshes import rope
 
 ROPE = rope(5)
@@ -159,3 +159,15 @@ def test_a_gradient_of_the_wrong_sign_is_noticed():
 def test_bad_input_is_named(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_an_energy_that_overflows_is_a_run_that_diverges():
+    """Python's own numbers raise where NumPy's become infinite."""
+    steep = Potential(lambda x: float(x[0, 0]) ** 4, lambda x: 4.0 * x**3, couples=())
+    system, state = System([1.0], [steep]).bind([[1e80, 0.0, 0.0]])
+    assert np.isfinite(system.acceleration(state)).all()
+    assert system.energy(state)["potential"] == np.inf
+    with np.errstate(all="ignore"), pytest.raises(Diverged):
+        stiffly.simulate(
+            System([1.0], [steep]), [[3.0, 0.0, 0.0]], integrator="verlet", step=0.5, duration=4.0
+        )

@@ -98,7 +98,10 @@ class PreparedPotential:
         self._colours = _colours(pairs, pattern.count)
 
     def energy(self, x: Array) -> float:
-        value = self._energy(x.copy())  # a copy: what users do to x must not move the body
+        try:
+            value = self._energy(x.copy())  # a copy: what users do to x must not move the body
+        except OverflowError:  # what Python says of numbers that NumPy calls infinite
+            return np.inf
         if np.ndim(value) != 0 or value is None:
             shape = type(value).__name__ if value is None else np.shape(value)
             raise InputError(
