@@ -92,5 +92,5 @@ def row(name, A, columns):
 if __name__ == "__main__":
     rows = [row(f"cloth {side} x {side}", *cloth_matrix(side)) for side in (33, 101, 201)]
     rows += [row(f"solid of {n} cells", *solid_matrix(n)) for n in (10, 24)]
-    head = ("matrix", "rows", "entries of L", "stiffly", "SuperLU", "cholespy", "qdldl", "of a copy")
+    head = ("matrix", "rows", "entries of L", "stiffly", "SuperLU", "cholespy", "qdldl", "of copy")
     print(table(head, rows))
