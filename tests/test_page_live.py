@@ -1,12 +1,12 @@
 """A whole page, simulation and server, with a client that is no browser."""
 
-import asyncio
 import shutil
 import threading
 import time
 from types import SimpleNamespace
 
 import numpy as np
+import own_loop
 import pytest
 from browser.raw_client import RawClient
 from live_scenes import little_cloth
@@ -299,7 +299,7 @@ def test_sliders_over_powers_of_ten_say_the_number_itself():
     assert controls.stiffness.handle.label == "Stiffness ×100"
     handle = controls.speed.handle
     handle.value = 1.0
-    asyncio.run(handle.callback(SimpleNamespace(client=1, target=handle)))
+    own_loop.run(handle.callback(SimpleNamespace(client=1, target=handle)))
     assert turned == [{"speed": pytest.approx(2.0)}] and handle.label == "Speed ×2"
 
 
