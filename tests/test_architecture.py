@@ -26,6 +26,7 @@ RANKS = [
     {"scenes"},
     {"lab"},
     {"cli", "terminal", "view"},
+    {"__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")

@@ -15,7 +15,7 @@ import pytest
 
 from stiffly import Recording, scenes, simulate
 
-STIFFLY = [sys.executable, "-m", "stiffly.cli"]
+STIFFLY = [sys.executable, "-m", "stiffly"]
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and pipes of POSIX")
 
 

@@ -31,7 +31,7 @@ HEAVY = {"numpy", "numba", "scipy", "matplotlib", "h5py", "meshio", "pyvista"}
     ids=" ".join,
 )
 def test_help_loads_nothing_heavy(command):
-    loaded = modules_after("-m", "stiffly.cli", *command)
+    loaded = modules_after("-m", "stiffly", *command)
     assert "typer" in loaded  # the walk sees what is there
     assert not HEAVY & loaded
 
@@ -42,7 +42,7 @@ def test_importing_the_package_loads_nothing_heavy():
 
 
 def test_scenes_are_listed_without_drawing_libraries():
-    loaded = modules_after("-m", "stiffly.cli", "scenes")
+    loaded = modules_after("-m", "stiffly", "scenes")
     assert "stiffly.scenes.scene" in loaded
     assert not {"matplotlib", "h5py", "pyvista", "ipctk"} & loaded
 

@@ -184,7 +184,7 @@ def test_a_browser_is_opened_where_there_is_a_screen(here, monkeypatch, served, 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_and_the_port_is_free(here, recorded, number):
-    arguments = [sys.executable, "-m", "stiffly.cli", "view", str(recorded), "--no-open"]
+    arguments = [sys.executable, "-m", "stiffly", "view", str(recorded), "--no-open"]
     process = subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as shells do with &

@@ -32,7 +32,7 @@ def photograph(url: str, chromium: str) -> None:
 
 if __name__ == "__main__":
     chosen = [option for name in METHODS for option in ("--integrator", name)]
-    command = [sys.executable, "-m", "stiffly.cli", "view", "cloth", "--small", *chosen]
+    command = [sys.executable, "-m", "stiffly", "view", "cloth", "--small", *chosen]
     server = subprocess.Popen([*command, "--no-open"], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:

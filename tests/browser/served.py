@@ -38,7 +38,7 @@ class Served:
         self.said = folder / "view.log"
         with open(self.said, "w") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "stiffly.cli", "view", *arguments, "--no-open"],
+                [sys.executable, "-m", "stiffly", "view", *arguments, "--no-open"],
                 cwd=folder,
                 stdout=said,
                 stderr=subprocess.STDOUT,

@@ -173,5 +173,5 @@ def test_the_page_saves_a_picture_a_scene_and_the_last_seconds(jelly, window):
     path = wait_for(lambda: next(out.glob("*.toml"), None), "a scene file")
     page.until_says(path.name)
     assert "damping = 0.002" in path.read_text()
-    check = [sys.executable, "-m", "stiffly.cli", "scene", "check", str(path)]
+    check = [sys.executable, "-m", "stiffly", "scene", "check", str(path)]
     assert subprocess.run(check).returncode == 0

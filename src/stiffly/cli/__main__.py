@@ -1,8 +1,0 @@
-"""`python -m stiffly.cli`: the same as `stiffly`."""
-
-import sys
-
-from . import main
-
-if __name__ == "__main__":
-    sys.exit(main())
