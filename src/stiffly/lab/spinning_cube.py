@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,22 +34,27 @@ COLORS = {
 TOP = 3.0  # times the start's energy: there a run is left alone
 NEAR_ZERO, NEAR_ONE = 0.1, 0.8  # of the mean |alpha|
 SHOWN = 500  # steps of Fig. 6
+SEVERAL_HUNDRED = (100, 1000)  # steps, after which the paper's cube explodes with midpoint
 
 # name -> parameters of the scene; steps of every method, and of those that only decay
 CUBES: dict[str, tuple[dict[str, Any], int, int]] = {
     "fast": ({"cells": 3, "rate": 20.0}, 400, 400),
+    "fine": ({"rate": 20.0}, 400, 400),
     "scene": ({}, 3000, 1000),
 }
 MATERIAL = {
     "fast": "64 vertices, 20 rad/s, 1e5 Pa",
+    "fine": "343 vertices, 20 rad/s, 1e5 Pa",
     "scene": "343 vertices, 10 rad/s, 1e5 Pa",
 }
 
 NOTES = """\
 Size, material and spin are not printed; cubes tried: {cubes}. The first of them was
 chosen after seeing that midpoint explodes there within 400 steps (at 10 rad/s it takes longer, at
-15 rad/s 380); what the other methods do was not known then. Explodes: the method has invented as
-much energy as there was at the start, or could not go on. Decided before the runs: 1 %
+15 rad/s 380); what the other methods do was not known then. The paper's cube explodes with midpoint
+after several hundred steps: a cube that does so within {several[0]} to {several[1]} stands for it;
+what another one does is shown, and not counted as the paper's figure. Explodes: the method has
+invented as much energy as there was at the start, or could not go on. Decided before the runs: 1 %
 of energy (the paper's tolerance) for "preserves very well"; a mean |alpha| below {zero} for "close
 to zero", above {one} for "almost 1 for most of the simulation".
 
@@ -61,7 +67,7 @@ claims is judged by the former.
 
 def run(bench: Bench) -> Report:
     """Energy, angular momentum and alpha, step by step, also of what explodes."""
-    cubes = ("fast",) if bench.quick else ("fast", "scene")
+    cubes = ("fast",) if bench.quick else tuple(CUBES)
     bench.plan(len(cubes) * len(COLORS))
     found = {cube: {name: _row(bench, cube, name) for name in COLORS} for cube in cubes}
     reduced = "3000 steps where the paper shows several thousand; 1000 of bdf1 and bdf2."
@@ -76,6 +82,7 @@ def run(bench: Bench) -> Report:
         claims=[claim for cube, rows in found.items() for claim in _claims(cube, rows)],
         notes=NOTES.format(
             cubes="; ".join(MATERIAL[cube] for cube in cubes),
+            several=SEVERAL_HUNDRED,
             zero=NEAR_ZERO,
             one=NEAR_ONE,
             paper=PAPER,
@@ -122,12 +129,16 @@ def _energy_error(row: dict[str, Any]) -> float:
 
 def _claims(cube: str, rows: dict[str, Any]) -> list[Claim]:
     words = f" ({MATERIAL[cube]})"
-    return [
+    claims = [
         *_explosions(rows, words),
         _kept(rows, words),
         _turning(rows, words),
         *_alphas(rows, words),
     ]
+    low, high = SEVERAL_HUNDRED
+    if low <= (rows["midpoint"]["exploded"] or 0) <= high:
+        return claims
+    return [replace(claim, paper=f"(another cube) {claim.paper}", item="") for claim in claims]
 
 
 def _explosions(rows: dict[str, Any], words: str) -> list[Claim]:
