@@ -67,7 +67,7 @@ def run(bench: Bench) -> Report:
 def sweeps(quick: bool) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
     """(particles, strain) of Fig. 23c and of Fig. 23d."""
     if quick:
-        return [(20, 1e-3), (20, 1e-2)], [(10, 1e-2), (20, 1e-2)]
+        return [(10, 1e-3), (10, 1e-2)], [(10, 1e-2), (20, 1e-2)]
     return (
         [(80, strain) for strain in (1e-4, 2e-4, 5e-4, 1e-3)],
         [(particles, 1e-2) for particles in (20, 40, 80, 160)],
