@@ -15,10 +15,20 @@ from scipy.special import ellipj
 import stiffly
 from stiffly import InputError, SecondOrder, StiffWarning, scenes
 from stiffly.contracts import State
-from stiffly.integrators import NAMES, Auto, Verlet, integrator
+from stiffly.integrators import (
+    NAMES,
+    Auto,
+    EnergyMomentum,
+    LocalGlobal,
+    Midpoint,
+    Verlet,
+    integrator,
+)
 from stiffly.integrators.auto import Bunch, decide
+from stiffly.integrators.auto.candidates import Candidate, Case, candidates
 from stiffly.integrators.auto.content import Content, verlet_drift
-from stiffly.integrators.auto.look import look
+from stiffly.integrators.auto.look import Look, look
+from stiffly.integrators.auto.race import Race
 from stiffly.lab import Bench, references
 from stiffly.lab.registry import EXPERIMENTS
 
@@ -171,7 +181,7 @@ def test_cheap_forces_at_low_accuracy_are_verlets():
     decision = decide(system, state, scene.duration, 0.1)
     assert decision.offer.name == "verlet"
     assert 0.5 < decision.offer.step / decision.facts.limit < 1.0
-    assert "h omega = 1.8" in decision.line
+    assert f"h omega = {decision.offer.step * decision.facts.omega:.2g}" in decision.line
 
 
 def test_the_line_says_which_and_why():
@@ -180,6 +190,63 @@ def test_the_line_says_which_and_why():
     assert line.startswith("auto: ") and "\n" not in line
     for word in ("h omega = ", "error about", "to compute", "x cheaper than verlet at"):
         assert word in line
+
+
+def case(size=1000, constant=False, settles=False, product=1e-6, **given):
+    """Verlet at half of its limit takes ten seconds."""
+    facts = Look(size, 2e3, 1e-3, constant, settles, 0.0, product)
+    usual = {"rtol": 0.1, "step": 1e-3, "seconds": 1e-5, "cost": 10.0}
+    return Case(facts, **{**usual, **given})
+
+
+def names(found):
+    return [candidate.name for candidate in found]
+
+
+def test_the_rules_by_what_a_system_is():
+    assert names(candidates(case(constant=True)))[0] == "exprb2"
+    assert "energy-momentum" in names(candidates(case()))
+    # a pilot does not see what acts between steps; tiny systems and short runs have no time for it
+    for less in (case(settles=True), case(size=3), case(cost=0.1)):
+        assert "energy-momentum" not in names(candidates(less))
+    # at its stability limit Verlet has one force where rk4 has three
+    assert "rk4" not in names(candidates(case()))
+    assert "rk4" in names(candidates(case(step=1e-4)))
+    # matrix functions need about as many products as Verlet needs forces
+    assert "exprb2" not in names(candidates(case(product=2e-5)))
+    assert names(candidates(case(cost=0.0))) == []
+
+
+def test_whole_runs_tell_the_error_of_an_implicit_method():
+    """The midpoint rule (energy-momentum of a linear spring) turns by 2 atan(h w/2) in a step."""
+    T, allowed = 3.0, 1e-2
+    A = np.diag([1.0, *np.full(99, 1e10)])
+    system, state = SecondOrder(stiffness=A).bind([1.0, *np.zeros(99)])
+    race = Race(system, state, T, allowed, (0.0, 0.0), 1e5, 1e-5)
+    found = race.offer(Candidate("energy-momentum", EnergyMomentum(), "ladder"), 1e9)
+    count = round(T / found.step)
+    phase = 2.0 * count * np.arctan(0.5 * T / count)
+    # |x - x0| is 1 - cos T at most, |v| 1 when a quarter is done
+    off = max(abs(cos(phase) - cos(T)) / (1.0 - cos(T)), abs(sin(phase) - sin(T)))
+    assert off <= 1.1 * allowed
+    assert off >= 0.1 * allowed  # and not for a step that is far too short
+    assert found.step > 1e3 * race.limit
+
+
+def test_two_runs_that_are_equally_wrong_are_not_believed():
+    """Local/global iterations that are broken off agree in 2 and 4 steps on a rope that stays."""
+    scene = scenes.load("rope", small=True)
+    system, state = scene.system.bind(scene.x0, scene.v0)
+    race = Race(system, state, 1.0, 0.07, (0.0, 0.0), 6.7e3, 3e-4)
+    method = Midpoint(solver=LocalGlobal())
+    found = race.offer(Candidate("projective-midpoint", method, "ladder"), 1e9)
+    assert found is None or found.step < 0.05
+
+
+def test_no_step_is_longer_than_the_time_between_frames():
+    system, state = SecondOrder(stiffness=np.diag([1.0, 1e10])).bind(np.ones(2))
+    assert decide(system, state, 100.0, 1e-3).offer.step > 0.5
+    assert decide(system, state, 100.0, 1e-3, every=0.5).offer.step <= 0.5
 
 
 # ------------------------------------------------------------------ the promise
@@ -246,6 +313,22 @@ def test_a_miss_is_not_silent(monkeypatch):
     monkeypatch.setattr(decide, "SAFETY", 1e3)
     with pytest.warns(StiffWarning, match="rtol = 0.001 was probably missed"):
         stiffly.simulate(quartic(), ONE, integrator="auto", rtol=1e-3, duration=30.0)
+
+
+def test_an_unstable_motion_is_said_to_be_one():
+    """x'' = 25 x: an error of the start grows by exp(5 t), whatever the method does."""
+    falling = SecondOrder(stiffness=np.diag([-25.0, 1e4]))
+    with pytest.warns(StiffWarning, match="unstable: small errors grow"):
+        stiffly.simulate(falling, [1.0, 0.1], integrator="auto", rtol=1e-2, duration=2.0, every=0.1)
+
+
+def test_what_cannot_be_taken_back_goes_on_and_is_said():
+    """Rings that meet at a step that was right for their flight: contact settles between steps."""
+    scene = scenes.load("tori", small=True, duration=0.3)
+    with pytest.warns(StiffWarning, match="probably missed"):
+        run = stiffly.simulate(scene, integrator="auto", rtol=0.1, every=0.15)
+    assert run.times[-1] == pytest.approx(0.3)
+    assert np.isfinite(run.positions).all()
 
 
 def test_forces_with_a_jump_that_never_ends_well_are_an_error():

@@ -6,13 +6,24 @@ import logging
 import time
 import warnings
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from .accounting import total_energy
 from .contracts import Array, State, System, Work
 from .errors import Diverged, NotConverged, StepTooSmall, StiffWarning
 from .integrators import EnergyMomentum
-from .integrators.auto import Bunch, Decision, Known, Offer, Watch, decide, decide_for
+from .integrators.auto import (
+    Bunch,
+    Decision,
+    Known,
+    Offer,
+    Watch,
+    decide,
+    decide_for,
+    together,
+)
+from .integrators.auto.doubt import SWINGS, doubt
 from .integrators.auto.watch import SAFETY, SURPRISE
 from .loop import SMALLEST, Loop
 from .recording.notes import FrameLog, StepLog
@@ -21,26 +32,30 @@ log = logging.getLogger("stiffly")
 
 ENERGY = 1.0  # times rtol, of the energies seen: lost or gained at once, it tells of an error
 INVENTED = 1.0  # numerical error, in energies seen before: the step is unstable
-BUNCH = 16  # steps in one go, at most
-LOOKS = 60  # at the motion, at least
-SETTLED = 1e-2  # rtol, below which contact and other things between the steps are worth a word
-MISSED = 1.2  # times rtol, by its own estimate: worth a warning
+AT_ONCE = 0.3  # the same for one step that cannot be taken back
+ODD = 20.0  # and of methods that take any step, whose work is not known as well
 SURPRISES = 8  # between two checks: then surprises are the rule, and the checks must do
 LEAST = 1e-5  # of the longest step taken: shorter ones are sought in vain
 RETREATS = 12  # of one run: then it is not the step that is wrong
 AGAIN = 2.0  # a step that should be shorter by more: perhaps another method is better now
 CHEAPER = 0.8  # of the seconds to come: worth a change of method
+WORTH = 0.02  # seconds to come, below which nobody thinks again
 
 
 def decided(
-    system: System, state: State, duration: float, rtol: float, step: float | None
+    system: System,
+    state: State,
+    duration: float,
+    rtol: float,
+    step: float | None,
+    every: float | None = None,
 ) -> Decision:
-    """The decision to begin with, and said."""
+    """The decision to begin with, and said; every: seconds between frames, if they are given."""
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=RuntimeWarning)  # steps that explode are tried
         if step is None:
-            decision = decide(system, state, duration, rtol)
+            decision = decide(system, state, duration, rtol, every=every or inf)
         else:
             decision = decide_for(system, state, duration, rtol, step)
     log.warning(decision.line)
@@ -87,7 +102,9 @@ class AutoLoop(Loop):
         if self.interval is None:
             self.interval, self.done = self._interval(target), 0
         start, h, count = self.interval
-        several = min(self._bunch(h), count - self.done)
+        steps = float(self.frames[-1] - self.frames[0]) / h
+        free = self.watched and self.system.conservative
+        several = min(together(steps, free), count - self.done)
         if several != self.together:
             self.method, self.together = replace(self.method, count=several), several
         landed = self.done + several == count
@@ -98,13 +115,6 @@ class AutoLoop(Loop):
         if landed:
             self.interval = None
         return self._watched(landed)
-
-    def _bunch(self, h: float) -> int:
-        """Steps in one go: nobody else has to see them, and the motion is still watched."""
-        if not (self.watched and self.system.conservative):
-            return 1
-        steps = float(self.frames[-1] - self.frames[0]) / h
-        return int(min(max(steps / LOOKS, 1.0), BUNCH))
 
     def _fair(self, span: float, h: float, end: float) -> bool:
         """Steps of h over `span`, taken and accepted; False where they were not good enough."""
@@ -134,6 +144,8 @@ class AutoLoop(Loop):
             if not self._kept():
                 return False
             self._check()
+        elif self.watched and self.system.settles and self.steps % 2 == 0:
+            self._kept()  # what cannot be taken back has to be seen early
         return False
 
     def _landed(self) -> bool:
@@ -141,7 +153,7 @@ class AutoLoop(Loop):
         if not self._kept():
             return False
         if self.watched and self.state.t >= self.frames[-1]:
-            self.watch.check(self.system, self.state)
+            self.watch.finish(self.state)
         elif self.watched and self.watch.due(self.state):
             self._check()
         return True
@@ -149,11 +161,20 @@ class AutoLoop(Loop):
     def _kept(self) -> bool:
         """This state is one to go back to; False where its energy says that it is none."""
         books, off = self.ledger, self._numerical()
-        if off > INVENTED * books.scale:
-            return self._retreat(Diverged(self._words("energy comes out of nothing")))
+        # what cannot be taken back is recorded as it is, and held against no later step
+        before = self.good.numerical if self.system.settles else 0.0
+        if off - before > self._much() * books.scale:
+            if self.system.settles:
+                self.good = self.good._replace(numerical=off)
+            again = self._retreat(Diverged(self._words("energy comes out of nothing")))
+            return again or self.system.settles
         jump = abs(off - self.good.numerical)
         judged = self.watched and self.system.conservative and self.surprises < SURPRISES
-        if judged and jump > ENERGY * self.watch.rtol * books.scale:
+        if (
+            judged
+            and self.watch.telling
+            and jump > max(ENERGY * self.watch.rtol, SWINGS) * books.scale
+        ):
             self.surprises += 1
             self.state = self.good.state
             self._shorter(0.35, "energy is lost or gained")
@@ -161,6 +182,12 @@ class AutoLoop(Loop):
             return False
         self.good = Good(self.state, books.added_now, books.dissipated_now, off)
         return True
+
+    def _much(self) -> float:
+        """Numerical error, in energies seen before, that makes a step unstable."""
+        if not self.watch.telling:
+            return ODD
+        return AT_ONCE if self.system.settles else INVENTED
 
     def _numerical(self) -> float:
         """Energy that was invented or lost since the start [J], as far as it can be told."""
@@ -178,10 +205,11 @@ class AutoLoop(Loop):
     def _check(self) -> None:
         self.surprises = 0
         own, wanted = self.watch.offer, self.watch.check(self.system, self.state)
+        left = float(self.frames[-1]) - self.state.t
         thorough = wanted < own.step / AGAIN
-        if thorough or self.watch.doubtful(self.state):
+        doubtful = self.watch.doubtful(self.state) and left / wanted * own.seconds > WORTH
+        if thorough or doubtful:
             found = self._other_mind(thorough)
-            left = float(self.frames[-1]) - self.state.t
             if (
                 found.offer.name != own.name
                 and found.offer.cost < left / wanted * CHEAPER * own.seconds
@@ -195,9 +223,10 @@ class AutoLoop(Loop):
     def _other_mind(self, thorough: bool) -> Decision:
         """What would be decided now; thorough: even where a trial costs several steps."""
         watch, left = self.watch, float(self.frames[-1]) - self.state.t
-        known = Known(watch.latest, watch.scales, self.per_step, worth=1000 if thorough else 0)
+        known = Known(watch.latest, watch.scales, self.per_step, not thorough)
         told = known if watch.latest.time > 0.0 else None
-        return decide(self.system, self.state, left, watch.allowed() / SAFETY, told)
+        every = float(self.frames[1] - self.frames[0])
+        return decide(self.system, self.state, left, watch.allowed() / SAFETY, told, every)
 
     def _take(self, offer: Offer, line: str) -> None:
         if offer.step < max(SMALLEST * self.frames[-1], LEAST * self.longest):
@@ -247,24 +276,16 @@ class AutoLoop(Loop):
     # ------------------------------------------------------------------ at the end
 
     def _warn_of_energy(self) -> None:
-        super()._warn_of_energy()
-        reason, watch = "", self.watch
         if not self.watched:
-            return
-        if self.blind:
-            reason = f"was probably missed, {self.blind} steps exploded and could not be taken back"
-        elif watch.error > MISSED * watch.rtol:
-            reason = f"was probably missed, the error is estimated at {watch.error:.1g}"
-        elif self.system.conservative and self._drifted():
-            reason = "was probably missed, energy is lost or gained"
-        elif self.system.settles and watch.rtol < SETTLED:
-            reason = "may be missed, as what acts between the steps is not in the estimate"
+            return super()._warn_of_energy()
+        reason = doubt(self.watch, self.system, self._drift(), self.blind)
         if reason:
-            text = f"auto: rtol = {watch.rtol:g} {reason}; try a smaller rtol"
+            text = f"auto: rtol = {self.watch.rtol:g} {reason}; try a smaller rtol"
             warnings.warn(text, StiffWarning, stacklevel=5)
 
-    def _drifted(self) -> bool:
-        return abs(self._numerical()) > ENERGY * self.watch.rtol * self.ledger.scale
+    def _drift(self) -> float:
+        """Numerical error against the energies seen."""
+        return abs(self._numerical()) / max(self.ledger.scale, 1e-300)
 
     def stats(self) -> dict[str, Any]:
         own = {"auto": list(self.lines), "pilot_seconds": self.pilot_seconds}

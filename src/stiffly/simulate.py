@@ -121,7 +121,7 @@ def simulate(
     bound, state = system.bind(given.x0, given.v0)
     asked, decision = plan.asked, None
     if isinstance(plan.method, Auto):
-        decision = decided(bound, state, plan.duration, plan.method.rtol, plan.step)
+        decision = decided(bound, state, plan.duration, plan.method.rtol, plan.step, plan.every)
         asked = asked | {"rtol": plan.method.rtol, "auto": decision.line}
     first = plan.step if decision is None else decision.offer.step
     frames = _frame_times(plan.duration, first, plan.every)

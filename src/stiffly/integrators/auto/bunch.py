@@ -14,6 +14,9 @@ from ...contracts import Array, Integrator, Power, Settled, State, Step, System,
 from ..restart import resumed, same_state
 from ..verlet import Verlet, VerletMemory
 
+MOST = 16  # steps in one go
+LOOKS = 60  # at the motion, at least
+
 
 class Recent(NamedTuple):
     """memory of the base; three successive accelerations (or means over a step) and the state at
@@ -22,6 +25,11 @@ class Recent(NamedTuple):
     memory: Any
     accelerations: Sequence[Array] = ()
     middle: State | None = None
+
+
+def together(steps: float, conservative: bool) -> int:
+    """Steps in one go, of a run of so many: nobody has to see them, and it is still watched."""
+    return int(min(max(steps / LOOKS, 1.0), MOST)) if conservative else 1
 
 
 @dataclass(frozen=True)

@@ -1,65 +1,162 @@
-"""Methods that could be cheaper than Verlet, by what the system is: the rules before the pilot."""
+"""Methods that could be cheaper than Verlet, by what the system is: the rules before the pilot.
+
+One table, in the order in which they are tried; whole runs come first, as they also tell how far
+and how fast the body will move.  How a candidate is tried (see race.py):
+
+    ladder    the whole run in 2, 4, 8, ... steps, compared with each other: methods that take any
+              step, and whose error says little before the motion has developed
+    part      a sixteenth of the run in one step against two: exponential methods
+    even      one step against two halves, at the step where it would break even with the best
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from typing import Any
 
+from ...solvers.local_global import LocalGlobal
 from ..energy_momentum import EnergyMomentum
 from ..exponential_rosenbrock import ExponentialRosenbrock
 from ..midpoint import Midpoint
 from ..runge_kutta import RungeKutta4
+from ..vimex import VImex
 from .look import Look
 
+ROUGH = 0.03  # rtol, from which on a method may lose much of what is fast
 ACCURATE = 0.5  # of Verlet's limit: below this its step is a matter of accuracy
-RK4_LIMIT = 1.25  # of Verlet's limit: 2.83/omega against 2/omega, less a margin
-LAP = 4e-10  # seconds times n^3: eigenvectors of a matrix of n rows
+RK4_LIMIT = (1.25, 1.0)  # of Verlet's limit: stable up to 1.4 of it, but fast modes die there; the
+# second where nothing else asks for short steps
+LAP = 2e-10  # seconds times n^3: eigenvectors of a matrix of n rows
+PRODUCTS = 0.8  # of the seconds of a force: what a product may take, or matrix functions lose
+BOLD = 100  # of Verlet's steps in one of vimex: longer ones are hardly ever stable
+TINY = 64  # coordinates, up to which all of a step is overhead: few and long ones win
 ONCE = 1000  # coordinates of a constant stiffness whose eigenvectors are computed once
 
 
 @dataclass(frozen=True)
+class Case:
+    """The system, the accuracy that is wanted, and Verlet's way to it: step [s], seconds of one
+    and of all."""
+
+    facts: Look
+    rtol: float
+    step: float
+    seconds: float
+    cost: float
+    falls: bool = False  # it has hardly begun to move: a trial at the start says little
+
+    @property
+    def stiff(self) -> bool:
+        """Verlet's step is as long as stability allows: only much longer steps can pay."""
+        return self.step >= ACCURATE * self.facts.limit
+
+    @property
+    def implicit(self) -> bool:
+        """A pilot cannot see what acts between steps; and tiny systems have cheap forces."""
+        return not self.facts.settles and self.facts.size > TINY
+
+    @property
+    def exponential(self) -> bool:
+        """Matrix functions may pay: they need about as many products as Verlet needs forces."""
+        facts = self.facts
+        cheap = facts.size <= TINY or facts.product < PRODUCTS * self.seconds
+        return cheap and not facts.constant
+
+    @property
+    def exact(self) -> bool:
+        """The stiffness is constant, and its eigenvectors cost less than Verlet."""
+        facts = self.facts
+        return facts.constant and (facts.size > ONCE or LAP * facts.size**3 < self.cost)
+
+    @property
+    def tol(self) -> float:
+        """Of matrix functions: they must not be what limits."""
+        return min(max(1e-3 * self.rtol, 1e-8), 1e-5)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """worth: seconds of Verlet's run, below which trials cost more than they can save; ahead:
+    share of the best cost that it must not exceed, for what a trial cannot see."""
+
+    name: str
+    tried: str  # ladder, part or even
+    method: Callable[[Case], Any]
+    when: Callable[[Case], bool]
+    worth: float = 0.0
+    ahead: float = 0.8
+
+
+RULES = (
+    Rule("exprb2", "ladder", lambda c: _exponential((), c.tol), lambda c: c.exact, 0.0, 1.0),
+    Rule(
+        "projective-midpoint", "ladder", lambda c: Midpoint(solver=LocalGlobal()),
+        lambda c: c.implicit and c.stiff and c.rtol >= ROUGH, 0.2, 0.7,
+    ),
+    Rule(
+        "energy-momentum", "ladder", lambda c: EnergyMomentum(),
+        lambda c: c.implicit and (c.rtol >= 1e-3 or not c.stiff), 1.0, 0.7,
+    ),
+    Rule(
+        "vimex", "ladder", lambda c: VImex(),
+        lambda c: c.implicit and c.stiff and 1e-3 <= c.rtol < ROUGH, 0.5, 0.7,
+    ),
+    Rule("rk4", "even", lambda c: RungeKutta4(), lambda c: not c.stiff, 0.0, 1.0),
+    Rule(
+        "exprb2", "part", lambda c: _exponential((), c.tol),
+        lambda c: c.exponential and c.rtol >= 1e-3 and not c.falls, 0.005, 0.8,
+    ),
+    # in the beginning Verlet looks worse than it is, and these cannot be watched as well
+    Rule(
+        "exprb42", "even", lambda c: _exponential((3 / 4,), c.tol),
+        lambda c: c.exponential and not c.stiff, 0.05, 0.6,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Candidate:
-    """worth: steps that a whole run must allow for, or a trial costs more than it can save;
-    seconds of a step, where they are known; after: only if this one did well; limit: of its
-    step [s]; ahead: share of the best cost that it must not exceed."""
+    """A rule that applies; limit: of its step [s]; once: its first step costs what no other does,
+    and it was taken into account; first: steps of its coarsest whole run, where it bears no longer
+    ones."""
 
     name: str
     method: Any  # an Integrator
-    worth: int = 32
-    seconds: float | None = None
-    after: str | None = None
-    limit: float = inf
+    tried: str
     ahead: float = 1.0
+    limit: float = inf
+    once: bool = False
+    first: int = 0
 
 
-def candidates(
-    facts: Look, rtol: float, verlet: float, cost: float, seconds: float
-) -> list[Candidate]:
-    """verlet: its step [s]; cost, seconds: of its run and of its step, to compute."""
-    tol = min(max(1e-3 * rtol, 1e-8), 1e-5)  # of matrix functions: they must not be what limits
-    exprb42 = ExponentialRosenbrock(nodes=(3 / 4,), tol=tol)
-    pexprb43 = ExponentialRosenbrock(nodes=(1 / 3, 3 / 4), tol=tol)
-    if facts.constant:
-        exprb2 = ExponentialRosenbrock(nodes=(), tol=tol)
-        if facts.size <= ONCE and LAP * facts.size**3 > cost:
-            return []
-        return [Candidate("exprb2", exprb2, 10), Candidate("exprb42", exprb42, 16)]
-    if verlet >= ACCURATE * facts.limit:
-        # at its stability limit Verlet has one force where a Krylov space needs two products and
-        # Runge-Kutta three forces
-        return []
-    return [
-        Candidate("rk4", RungeKutta4(), 0, 4.0 * seconds, None, RK4_LIMIT * facts.limit),
-        # in the beginning Verlet looks worse than it is, and these cannot be watched as well
-        Candidate("exprb42", exprb42, ahead=0.6),
-        Candidate("pexprb43", pexprb43, after="exprb42"),
-    ]
+def candidates(case: Case, longest: float = inf) -> list[Candidate]:
+    """Those worth a trial, in order; longest: of any step [s]."""
+    found = []
+    for rule in RULES:
+        if case.cost >= rule.worth and rule.when(case):
+            limit = rk4_limit(case) if rule.name == "rk4" else inf
+            own = rule.name, rule.method(case), rule.tried, rule.ahead, min(limit, longest)
+            first = ceil(case.cost / case.seconds / BOLD) if rule.name == "vimex" else 0
+            found.append(Candidate(*own, once=case.facts.constant, first=first))
+    return found
 
 
-def last_resorts() -> list[Candidate]:
-    """Methods that take any step."""
-    return [
-        Candidate("energy-momentum", EnergyMomentum()),
-        Candidate("midpoint", Midpoint()),
-    ]
+def rk4_limit(case: Case) -> float:
+    """[s]"""
+    return RK4_LIMIT[case.rtol >= ROUGH] * case.facts.limit
+
+
+def for_a_step(case: Case) -> list[Candidate]:
+    """Methods for a step that is given: those that bear any step, too."""
+    named = {"exprb42": _exponential((3 / 4,), case.tol), "energy-momentum": EnergyMomentum()}
+    if case.facts.constant:
+        named["exprb2"] = _exponential((), case.tol)
+    named["midpoint"] = Midpoint()
+    rk4 = Candidate("rk4", RungeKutta4(), "even", limit=rk4_limit(case))
+    return [rk4, *(Candidate(name, method, "even") for name, method in named.items())]
+
+
+def _exponential(nodes: tuple[float, ...], tol: float) -> ExponentialRosenbrock:
+    return ExponentialRosenbrock(nodes=nodes, tol=tol)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
-from ...contracts import Array, Rayleigh, State, System
+from ...contracts import Array, Rayleigh, State, System, Tangent
 from ...matfun.bounds import estimate
 
 PRODUCTS = 16  # for the largest frequency: Lanczos or power steps
@@ -18,29 +19,44 @@ SEED = 20140101  # fixed: the same run gives the same numbers
 @dataclass(frozen=True)
 class Look:
     """omega: largest frequency [1/s]; limit: Verlet's largest stable step [s]; constant:
-    the stiffness is."""
+    the stiffness is; settles: something happens between steps; falling: fastest growth of an
+    instability [1/s], as far as a few Lanczos steps see it; product: seconds of a product with
+    the stiffness."""
 
     size: int
     omega: float
     limit: float
     constant: bool
+    settles: bool = False
+    falling: float = 0.0
+    product: float = 0.0
 
 
 def look(system: System, state: State) -> Look:
     """At this state: a tangent and a few products."""
     tangent = system.tangent(state)
-    stiffness, damping = tangent.stiffness, tangent.damping
-    if tangent.symmetric and hasattr(stiffness, "dot"):
-        omega = sqrt(max(estimate(stiffness, PRODUCTS)[0].high, 0.0))
-    else:
-        omega = sqrt(_largest(stiffness, system.size))
+    damping = tangent.damping
+    omega, falling, product = 0.0, 0.0, inf
+    for _ in range(2):  # the first of a kind in a process loads what it needs
+        began = time.perf_counter()
+        omega, falling = _extremes(tangent, system.size)
+        product = min(product, (time.perf_counter() - began) / PRODUCTS)
     if isinstance(damping, Rayleigh):
         rate = abs(damping.alpha) + abs(damping.beta) * omega**2
     else:
         rate = 0.0 if damping is None else _largest(damping, system.size)
     # forces of velocity are taken at a predicted one: half the limit of an oscillator
     limit = min(2.0 / omega if omega > 0.0 else inf, 1.0 / rate if rate > 0.0 else inf)
-    return Look(system.size, omega, limit, bool(tangent.constant))
+    constant = bool(tangent.constant)
+    return Look(system.size, omega, limit, constant, system.settles, falling, product)
+
+
+def _extremes(tangent: Tangent, size: int) -> tuple[float, float]:
+    """The largest frequency, and the fastest growth [1/s]."""
+    if tangent.symmetric and hasattr(tangent.stiffness, "dot"):
+        bounds = estimate(tangent.stiffness, PRODUCTS)[0]
+        return sqrt(max(bounds.high, 0.0)), sqrt(max(-bounds.low, 0.0))
+    return sqrt(_largest(tangent.stiffness, size)), 0.0
 
 
 def _largest(operator: Any, size: int) -> float:

@@ -19,9 +19,11 @@ from ...contracts import Array, Integrator, State, Step, System
 from ...errors import SimulationFailure
 from ..runge_kutta import RungeKutta4
 from ..verlet import Verlet
+from .candidates import ROUGH
 from .content import UNRELATED, Content, Scales, relative
 
 BLOWN = 1e3  # times the size of the accelerations before: the step is unstable
+WARY = (1.6, 2.5)  # times the error of rk4: below and above ROUGH
 FAILURES = (SimulationFailure, ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
@@ -72,7 +74,19 @@ def trial(system: System, method: Integrator, state: State, h: float) -> Trial:
     drift = 0.0
     if isinstance(method, RungeKutta4):
         drift = (h * frequency(system, state, end.v - fine.v)) ** 5 / 120.0
-    return Trial(h, share * off_x, share * off_v, min(seconds, again), moved, speed, drift)
+    errors = share * off_x, share * off_v
+    return Trial(h, *errors, min(seconds, again), moved, speed, drift)
+
+
+def wary(method: Integrator, rtol: float) -> float:
+    """rk4 loses energy, and with it its phase ever faster: more so at long steps."""
+    return WARY[rtol >= ROUGH] if isinstance(method, RungeKutta4) else 1.0
+
+
+def apart(a: State, b: State, scales: Scales) -> float:
+    """How much two states differ, relative."""
+    off_x, off_v = (float(np.linalg.norm(d)) for d in (a.x - b.x, a.v - b.v))
+    return relative((off_x, off_v), scales)
 
 
 def frequency(system: System, state: State, w: Array) -> float:
@@ -97,12 +111,12 @@ def explore(system: System, state: State, h: float, count: int) -> tuple[Content
     """What `count` steps of Verlet see of the motion, seconds per step; None where they explode."""
     method, memory, content = Verlet(), None, Content(state.x)
     accelerations: list[Any] = [system.acceleration(state)]
-    states, best, most = [state], inf, 0.0
+    states, total, most = [state], 0.0, 0.0
     with np.errstate(all="ignore"):
         for _ in range(count):
             began = time.perf_counter()
             taken = method.step(system, states[-1], h, memory)
-            best = min(best, time.perf_counter() - began)
+            total += time.perf_counter() - began
             memory = taken.memory
             states = [*states[-1:], taken.state]
             accelerations = [*accelerations[-2:], memory.acceleration]
@@ -112,7 +126,7 @@ def explore(system: System, state: State, h: float, count: int) -> tuple[Content
             most = max(most, size)
             if len(accelerations) == 3:
                 content.add(states[0].x, states[0].v, accelerations, h, h)
-    return content, best
+    return content, total / count
 
 
 def verlet_step(

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from math import isfinite
+import time
+from math import isfinite, sqrt
 
 import numpy as np
 
 from ...contracts import State, System
+from ..exponential_rosenbrock import ExponentialRosenbrock
 from ..runge_kutta import RungeKutta4
 from ..verlet import Verlet
 from .bunch import Recent
 from .candidates import ACCURATE
 from .content import Content, Pair, Scales, relative
-from .decide import MARGIN, SAFETY, Decision, Offer
+from .decide import MARGIN, SAFETY, longest_step
 from .look import look
-from .pilot import BLOWN, trial, verlet_step
+from .offer import Decision, Offer
+from .pilot import BLOWN, trial, verlet_step, wary
 
 CHECKS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)  # shares of the duration
 SOON = 0.01  # of it, after something unexpected
 WAIT = 0.3  # of it: until then the scales of the motion may still be to come
 EARLY, LATE = 0.15, 0.7  # of it: before and after, nothing is a reason for longer steps
-LOOK = 3000  # steps to come: enough for another look at the largest frequency
 LEAST = 0.25  # of the tolerance is always left for what is to come
 KEEP = (0.85, 1.4)  # a step that should be changed by less stays: every change has its own error
 JUMP = 3.0  # of the fourth derivative, between one stretch and all before
@@ -28,6 +30,13 @@ UNFAIR = 2.0  # times its share of the tolerance: a stretch is taken back
 MUCH = 0.3  # of the tolerance, at once
 EXPLODES, SURPRISE = "the accelerations explode", "the motion has changed"
 GROW, SHRINK = 2.0, 0.2  # of the step, at one check
+TRIALS = 0.03  # of the steps to come: so many may be tried again on the way, at three steps each
+WHOLE = 8  # steps, from which on there is one at least
+RANDOM = 2.0  # times the root of their number: how local errors in fast modes come together
+LOOKS, APART = 0.05, 0.15  # of the seconds of a run may go into looks at the tangent; of its time
+# between two of them
+UNSTABLE = 2.0  # exponent, from which on small errors may grow to large ones
+KICK = 10.0  # times the largest speed so far, in one step: no impact does that
 
 
 class Watch:
@@ -39,8 +48,12 @@ class Watch:
 
     def __init__(self, decision: Decision, state: State, duration: float) -> None:
         self.rtol, self.start, self.hoped = decision.rtol, state.x, decision.scales
+        self._longest = longest_step(decision.facts, decision.rtol, duration)
         self.begin, self.end, self.horizon = state.t, state.t + duration, duration
         self.spent, self.lost, self.scales = (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)
+        self.taken = 0.0  # relative error of stretches for which only the pilot's word is known
+        self.growth, self._looked, self._looking = 0.0, state.t, 0.0  # exponent; when; seconds
+        self._began = time.perf_counter()
         self.checks = [state.t + share * duration for share in CHECKS]
         self.content, self._window = Content(state.x), Content(state.x)  # of all the run; new
         self.latest, self._most, self._first = self._window, 0.0, decision.offer.step
@@ -52,9 +65,9 @@ class Watch:
         self.checks.sort()
 
     def doubtful(self, state: State) -> bool:
-        """The step of an explicit method is short for accuracy's sake: another may do better."""
+        """Verlet's step is short for accuracy's sake: rk4 may do better."""
         short = self.offer.step < ACCURATE * self._limit
-        return self._telling and short and self.latest.time > 0.0 and self._free(state)
+        return self._verlet and short and self.latest.time > 0.0 and self._free(state)
 
     def follow(self, offer: Offer, state: State) -> None:
         """From here on this method at this step; what was spent until now is booked."""
@@ -66,13 +79,34 @@ class Watch:
         self._rates: Pair | None = None
         self._past: list[float] = []  # relative rates of a step of one second, from check to check
         self._verlet = isinstance(offer.method, Verlet)
+        self._random = isinstance(offer.method, ExponentialRosenbrock)
         self._telling = self._verlet or isinstance(offer.method, RungeKutta4)
         self._window = Content(self.start)
+        left = max(self.end - state.t, 0.0)
+        self._spacing = left / (self._trials(left / offer.step) + 1.0)
+        self._next = state.t + self._spacing
+
+    def _trials(self, steps: float) -> int:
+        """How many there may be.  Implicit methods have none: what they do to fast modes looks
+        like an error that grows, and a whole run has judged them before."""
+        if not (self._telling or self._random):
+            return 0
+        return max(int(TRIALS * steps), int(steps >= WHOLE))
 
     @property
     def error(self) -> float:
         """Relative, up to now."""
-        return self._relative(self.scales)
+        return self.taken + self._relative(self.scales)
+
+    @property
+    def telling(self) -> bool:
+        """The method is one whose every step tells of the motion."""
+        return self._telling
+
+    @property
+    def sensitive(self) -> bool:
+        """Small errors grow to large ones, more than can be done about."""
+        return self.growth > UNSTABLE
 
     def _relative(self, scales: Scales) -> float:
         both = self.spent[0] + self.lost[0], self.spent[1] + self.lost[1]
@@ -97,7 +131,8 @@ class Watch:
         middle, sample = memory.middle, Content(self.start)
         sample.add(middle.x, middle.v, memory.accelerations, h, span)
         square = float(sample.moments[1]) / span
-        if not isfinite(square) or (self._most > 0.0 and square > BLOWN**2 * self._most):
+        blown = self._most > 0.0 and square > BLOWN**2 * self._most
+        if not isfinite(square) or (blown and h * sqrt(square) > KICK * max(v, self.hoped[1])):
             return EXPLODES
         if self._surprised(system, sample, middle, h, span):
             return SURPRISE
@@ -139,6 +174,7 @@ class Watch:
         while self.checks and state.t >= self.checks[0]:
             self.checks.pop(0)
         left, own = max(self.end - state.t, 0.0), self.offer.step
+        self._look(system, state)
         step = (self._by_content if self._verlet else self._by_trial)(system, state, left)
         self.content.join(self._window)
         self.latest = self._livelier()
@@ -147,6 +183,36 @@ class Watch:
         if low <= step / own <= high or (step > own and not self._free(state)):
             return own
         return min(max(step, SHRINK * own), GROW * own)
+
+    def finish(self, state: State) -> None:
+        """Books what has come together since the last check; nothing is tried any more."""
+        span = state.t - self.since
+        if not self._verlet:
+            self._book_as_before(span)
+        elif self._window.time > 0.0:
+            self._book(*self._window.verlet_errors(self.offer.step, span, self.horizon))
+
+    def _look(self, system: System, state: State) -> None:
+        """At the largest frequency, and at directions in which the motion is unstable, where that
+        costs little of the run."""
+        gone = time.perf_counter() - self._began
+        share = LOOKS * gone * self.horizon / max(state.t - self.begin, 1e-300)
+        if self._looking > share or state.t - self._looked < APART * self.horizon:
+            return
+        began = time.perf_counter()
+        found = look(system, state)
+        self._looking += time.perf_counter() - began
+        self.growth += found.falling * (state.t - self._looked)
+        self._looked = state.t
+        if self._verlet:
+            self._limit = min(MARGIN * found.limit, self._longest)
+
+    def _book_as_before(self, span: float) -> None:
+        """Without a new trial: at the rates of the last one, or as the pilot has it."""
+        if self._rates is None:
+            self.taken += self.offer.error * span / self.horizon
+        else:
+            self._book((span * self._rates[0], span * self._rates[1]), (0.0, 0.0))
 
     def _livelier(self) -> Content:
         """The last stretch, or all of the motion: what has the larger fourth derivatives."""
@@ -175,9 +241,6 @@ class Watch:
             window.join(self.content)
             window.join(self._window)
             step = max(h, self._right(window, left))
-        if left > LOOK * h or (step > KEEP[1] * h and self._free(state)):
-            self._limit = MARGIN * look(system, state).limit
-            step = min(step, self._limit)
         return step
 
     def _right(self, content: Content, left: float) -> float:
@@ -186,13 +249,21 @@ class Watch:
         return verlet_step(content, self._limit, left, self.horizon, allowed, scales)
 
     def _by_trial(self, system: System, state: State, left: float) -> float:
-        method, h = self.offer.method, self.offer.step
+        method, h, span = self.offer.method, self.offer.step, state.t - self.since
+        if state.t < self._next or left < h:
+            self._book_as_before(span)
+            return h
+        self._next = state.t + self._spacing
         now = trial(system, method, state, h).rates(self.horizon)
         if not isfinite(sum(now)):
             return SHRINK * h
-        before = now if self._rates is None else self._rates
-        span = 0.5 * (state.t - self.since)
-        self._book((span * (now[0] + before[0]), span * (now[1] + before[1])), (0.0, 0.0))
+        share = wary(method, self.rtol)
+        if self._random:  # errors in fast modes, whose phases turn, do not add up
+            share = min(RANDOM * sqrt(h / self.horizon), 1.0)
+        now = share * now[0], share * now[1]
+        before = self._rates or now
+        mean_x, mean_v = 0.5 * (now[0] + before[0]), 0.5 * (now[1] + before[1])
+        self._book((span * mean_x, span * mean_v), (0.0, 0.0))
         self._rates = now
         scales = self._expected()
         self._past.append(relative(now, scales) / h**method.order)

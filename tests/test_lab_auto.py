@@ -1,0 +1,61 @@
+"""The judge of integrator="auto": what its claims count, by cases made up for it."""
+
+import pytest
+
+from stiffly.lab import auto_check
+from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
+
+
+def row(best, auto, pilot, relative, warned=False):
+    own = {"seconds": auto, "pilot": pilot, "relative": relative, "warned": warned}
+    return {"best": {"seconds": best}, "auto": own}
+
+
+FOUND = {
+    "quick": {"rows": {"0.1": row(0.01, 0.05, 0.042, 0.05), "0.01": row(0.02, 0.02, 0.0, 0.02)}},
+    "slow": {"rows": {"0.1": row(1.0, 1.1, 0.1, 0.09, warned=True)}},
+    "lost": {"rows": {"0.1": {"best": {"seconds": 2.0}, "auto": {"failure": "x", "warned": True}}}},
+    "none": {"why": "no reference"},
+}
+
+
+def test_claims_count_all_cases_and_the_longer_ones():
+    whole, no_pilot, longer, _, silence = auto_check._claims(FOUND)
+    # 5x with the pilot, 0.8x without; a miss and a failure are never within
+    assert whole.measured.startswith("1 of 4 (25%), 1 within 3x")
+    assert no_pilot.measured.startswith("2 of 4 (50%), 2 within 3x")
+    assert longer.measured.startswith("1 of 2 (50%)")
+    assert "2 of 4 missed their accuracy, 1 of them without a word: quick at 0.01" in (
+        silence.measured
+    )
+    assert "1 warned in vain" in silence.measured
+    assert silence.verdict == NOT_REPRODUCED
+
+
+def test_silence_is_confirmed_where_every_miss_was_said():
+    said = {"slow": FOUND["slow"], "lost": FOUND["lost"]}
+    assert auto_check._claims(said)[-1].verdict == REPRODUCED
+
+
+def test_a_defect_is_one_case_and_counts_as_silent(monkeypatch):
+    def broken(*given):
+        raise ZeroDivisionError("float division by zero")
+
+    monkeypatch.setattr(auto_check, "_auto", broken)
+    found = auto_check._outcome(None, None, 0.1, 1)
+    assert "ZeroDivisionError" in found["failure"] and not found["warned"]
+    rows = {"broken": {"rows": {"0.1": {"best": {"seconds": 1.0}, "auto": found}}}}
+    assert "1 of them without a word" in auto_check._claims(rows)[-1].measured
+
+
+def test_the_judge_has_every_method_that_auto_can_choose():
+    from stiffly.integrators import NAMES
+    from stiffly.integrators.auto.candidates import RULES
+
+    assert {rule.name for rule in RULES} | {"verlet"} <= set(auto_check.METHODS)
+    assert set(auto_check.METHODS) <= set(NAMES)
+
+
+@pytest.mark.parametrize("pilot, expected", [(True, 5.0), (False, 0.8)])
+def test_the_ratio_with_and_without_the_pilot(pilot, expected):
+    assert auto_check.ratio(FOUND["quick"]["rows"]["0.1"], pilot) == pytest.approx(expected)
