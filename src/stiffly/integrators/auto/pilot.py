@@ -19,11 +19,10 @@ from ...contracts import Array, Integrator, State, Step, System
 from ...errors import SimulationFailure
 from ..runge_kutta import RungeKutta4
 from ..verlet import Verlet
-from .candidates import ROUGH
 from .content import UNRELATED, Content, Scales, relative
 
 BLOWN = 1e3  # times the size of the accelerations before: the step is unstable
-WARY = (1.6, 2.5)  # times the error of rk4: below and above ROUGH
+WARY = 2.5  # times the error of rk4
 FAILURES = (SimulationFailure, ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
@@ -78,9 +77,9 @@ def trial(system: System, method: Integrator, state: State, h: float) -> Trial:
     return Trial(h, *errors, min(seconds, again), moved, speed, drift)
 
 
-def wary(method: Integrator, rtol: float) -> float:
-    """rk4 loses energy, and with it its phase ever faster: more so at long steps."""
-    return WARY[rtol >= ROUGH] if isinstance(method, RungeKutta4) else 1.0
+def wary(method: Integrator) -> float:
+    """rk4 loses energy, and with it its phase ever faster."""
+    return WARY if isinstance(method, RungeKutta4) else 1.0
 
 
 def apart(a: State, b: State, scales: Scales) -> float:

@@ -125,7 +125,7 @@ class Race:
 
     def _error(self, candidate: Candidate, tried: Trial) -> float:
         """rk4 has a factor of its own."""
-        factor = wary(candidate.method, self.allowed)
+        factor = wary(candidate.method)
         factor = self.develops if factor == 1.0 else factor
         return factor * tried.error(self.duration, self.scales)
 

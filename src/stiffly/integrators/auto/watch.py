@@ -257,7 +257,7 @@ class Watch:
         now = trial(system, method, state, h).rates(self.horizon)
         if not isfinite(sum(now)):
             return SHRINK * h
-        share = wary(method, self.rtol)
+        share = wary(method)
         if self._random:  # errors in fast modes, whose phases turn, do not add up
             share = min(RANDOM * sqrt(h / self.horizon), 1.0)
         now = share * now[0], share * now[1]
