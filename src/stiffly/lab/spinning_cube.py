@@ -113,7 +113,7 @@ def _row(bench: Bench, cube: str, name: str) -> dict[str, Any]:
         mass = scene.system.particle_mass
         start = spin(scene.x0, scene.v0, mass)
         look = partial(_look, mass, start)
-        row = watched(scene, _method(name), count, look=look, until=TOP, every=max(1, count // 500))
+        row = watched(scene, _method(name), count, look=look, until=TOP, every=max(1, steps // 500))
         return {"method": name, **row}
 
     return bench.row(f"{cube}: {name}", job)
