@@ -60,6 +60,7 @@ def figure(slices: Sequence[Slice], levels: Sequence[float], winners: Winners) -
     for line, cut in zip(axes[1:], slices, strict=True):
         for axis, level in zip(line, levels, strict=True):
             _draw_slice(axis, cut, level, winners)
+        line[0].set_ylabel(cut.down.label, fontsize=9)
     return drawn
 
 
@@ -72,7 +73,6 @@ def _draw_slice(axis: Any, cut: Slice, level: float, winners: Winners) -> None:
     axis.set_title(f"error {100 * level:g} %: {cut.name}", fontsize=10)
     _ticks(axis, cut)
     axis.set_yticks(range(len(cut.down.values)), [label(v) for v in cut.down.values], fontsize=8)
-    axis.set_ylabel(cut.down.label, fontsize=9)
 
 
 def _draw_accuracy(axis: Any, cut: Slice, levels: Sequence[float], winners: Winners) -> None:
