@@ -6,6 +6,7 @@ Expected values are exact motions (cosines, Jacobi's elliptic functions) or SciP
 import logging
 import sys
 from math import asin, cos, pi, sin, sqrt
+from time import sleep
 
 import numpy as np
 import pytest
@@ -234,6 +235,24 @@ def test_whole_runs_tell_the_error_of_an_implicit_method():
     assert off <= 1.1 * allowed
     assert off >= 0.1 * allowed  # and not for a step that is far too short
     assert found.step > 1e3 * race.limit
+
+
+class Late(EnergyMomentum):
+    """The first step of the process takes long, as where kernels are loaded."""
+
+    calls = 0
+
+    def step(self, system, state, h, memory):
+        Late.calls += 1
+        sleep(0.5 if Late.calls == 1 else 0.0)
+        return super().step(system, state, h, memory)
+
+
+def test_the_first_step_of_a_process_is_no_price():
+    system, state = SecondOrder(stiffness=np.diag([1.0, 1e10])).bind([1.0, 0.0])
+    race = Race(system, state, 3.0, 1e-2, (0.0, 0.0), 1e5, 1e-5)
+    found = race.offer(Candidate("late", Late(), "ladder"), 2.0)  # 0.16 s may be spent
+    assert Late.calls > 3 and found is not None and found.cost < 1.0
 
 
 def test_two_runs_that_are_equally_wrong_are_not_believed():
