@@ -37,7 +37,7 @@ METHODS = (
 )  # every family that auto can choose from, and the usual winners  # fmt: skip
 Case = tuple[str, float, dict[str, Any]]  # scene, level, both records
 CLOSE, FAR, MOST = 1.2, 3.0, 0.8  # wanted: so close in this share of the cases, never so far
-LIMIT = 5.0  # seconds of one run
+LIMIT, OWN_LIMIT = 2.0, 6.0  # seconds of one run: of a method, as in equal-error, and of auto
 BEHIND = 3.0  # a method that takes so many times the best so far need not be followed
 SHORT = 0.1  # [s]: below, most of a run is Python's, and what is fixed about a pilot shows
 QUICK_SCENES = {"rope": 0.3, "foil": 0.1, "bar": 0.8, "squats": 0.5}
@@ -109,7 +109,7 @@ def _auto(problem: Scene, reference: Reference, level: float, repeats: int) -> d
     # frames limit the steps: as few as tell an energy error
     options = {"rtol": level, "every": 0.5 * problem.duration, "progress": in_time}
     try:
-        with time_limit(LIMIT * (repeats + 1)):
+        with time_limit(OWN_LIMIT * (repeats + 1)):
             _quietly(problem, **options)
             (result, said), seconds = timed(lambda: _quietly(problem, **options), repeats)
     except SimulationFailure as failure:

@@ -17,7 +17,6 @@ from .race import FEW, Race
 SAFETY = 0.7  # of rtol is aimed at: errors are taken to grow linearly, which is not always so
 MARGIN = 0.95  # of Verlet's stability limit: stiffness changes along the way
 DEVELOPS = 1.5  # times the error of the beginning: of a motion that gathers speed there
-FALLS = 5.0  # steadiness of the acceleration, above which a motion has hardly begun
 SHARE = 0.02  # of a run may go into looking at its beginning
 CONTACT, POWER = 0.017, 0.4  # of the run, times a power of rtol: what acts between steps needs that
 FEWEST, MOST = 16, 128  # steps of that
@@ -63,8 +62,7 @@ def decide(
     offers = [race.verlet(content, seconds)]
     for tried in (("even",), ("ladder",), ("part", "even")):
         cost = 0.0 if known.brief else offers[0].cost
-        falls = content.steadiness > FALLS
-        case = Case(facts, rtol, offers[0].step, seconds, cost, falls)
+        case = Case(facts, rtol, offers[0].step, seconds, cost, content.gathering)
         for candidate in candidates(case, longest):
             cheap = candidate.name == "rk4" or tried != ("even",)
             if candidate.tried in tried and cheap:

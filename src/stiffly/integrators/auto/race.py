@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf, isfinite, log2
+from math import inf, isfinite, log2, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ BUDGET = 0.08  # of the best price so far: for the trials of one candidate
 PATIENT = 0.3  # of it, for whole runs by solves of a fixed cost: they may win by much
 ENOUGH = 0.3  # of it: for the trials of all
 CHEAP = 0.15  # of it: a whole run that costs no more is made, as it may be the answer
-TRIES = 3  # steps that are tried of a promising method
+TRIES = 4  # steps that are tried of a promising method
 FEW = 8  # steps in all: a method that would need fewer to win cannot be judged by one
 DEAR = 5.0  # times a short step of an implicit method: one of half the run
 LOGGED = 5e-5  # seconds of the time loop for what it looks at and logs
@@ -149,7 +149,10 @@ class Race:
                 break
             now = self.at(candidate, h)
             if not now.error <= self.allowed:
-                break
+                if found is None:
+                    break
+                h = sqrt(h * found.step)  # errors grow faster than by the order near the limit
+                continue
             if found is None or now.cost < found.cost:
                 found = now
             grow = (self.allowed / max(now.error, 1e-300)) ** (1.0 / candidate.method.order)
@@ -186,9 +189,10 @@ class Race:
         if error <= self.allowed:
             longer = min(0.9 * (self.allowed / max(error, 1e-12)) ** RISE, LONGER)
             longer = min(longer, 0.5 * self.duration / h, candidate.limit / h)
-            # products grow with the step, but not as fast
-            seconds = tried.seconds * longer**0.45
-            return self._priced(candidate, longer * h, seconds, longer ** (1.0 / RISE) * error)
+            there = self.at(candidate, longer * h)  # a prediction is no proof
+            if there.error <= self.allowed:
+                return there
+            return self._priced(candidate, h, tried.seconds, error)
         shorter = 0.9 * (self.allowed / error) ** (1.0 / candidate.method.order)
         if tried.seconds * shorter**0.5 * self.duration > best * shorter * h:
             return None
