@@ -37,7 +37,8 @@ def results():
 @pytest.mark.parametrize("name", NAMES)
 def test_every_item_has_a_claim_and_a_page(results, name):
     report = results(name)
-    assert {claim.item for claim in report.claims} == set(EXPERIMENTS[name].items)
+    # claims without an item are beyond the paper's figures
+    assert {claim.item for claim in report.claims} - {""} == set(EXPERIMENTS[name].items)
     assert all(claim.why and claim.measured for claim in report.claims)
     assert report.reduced.startswith("--quick: ")
     assert "nan" not in report.markdown(True)

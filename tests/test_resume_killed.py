@@ -1,6 +1,7 @@
 """kill -9 at random moments: every run goes on to the digits of one that was never stopped."""
 
 import shutil
+import time
 from functools import cache
 
 import numpy as np
@@ -37,6 +38,12 @@ def kill_resumed(folder, seconds):
     return kill_after(child, seconds)
 
 
+def wait_for_frames(folder, child, count):
+    """Until another process has recorded so many, or has ended."""
+    while child.poll() is None and len(stiffly.Recording(folder)) < count:
+        time.sleep(0.01)
+
+
 def assert_left_in_order(folder, name):
     """What is there is right, even before anybody goes on."""
     left = stiffly.Recording(folder)
@@ -48,7 +55,9 @@ def test_killed_twice(tmp_path):
     folder = tmp_path / "run"
     kill_run("stabilised", folder, 0.5)
     assert_left_in_order(folder, "stabilised")
-    assert kill_resumed(folder, 2.0)
+    child = in_process(f"stiffly.resume({str(folder)!r})")
+    wait_for_frames(folder, child, len(stiffly.Recording(folder)) + 2)
+    assert kill_after(child, 0.0), "it ended before it could be killed"
     assert_left_in_order(folder, "stabilised")
     assert_same(stiffly.resume(folder), reference("stabilised"))
 

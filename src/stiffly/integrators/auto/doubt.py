@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...contracts import System
 from .watch import Watch
 
-MISSED = 1.2  # times rtol, by the run's own estimate: worth a warning
+NEAR = 0.9  # of rtol, by the run's own estimate, which is not that exact: worth a warning
 SWINGS = 3e-3  # of the energies seen: what Verlet's may swing by without any error of the motion
 DRIFT = 2.0  # times rtol, of the energies seen
 SETTLED = 1e-2  # rtol, from which on contact and other things between the steps are worth a word
@@ -16,8 +16,9 @@ def doubt(watch: Watch, system: System, drift: float, blind: int) -> str:
     exploded and could not be taken back."""
     if blind:
         return f"was probably missed, {blind} steps exploded and could not be taken back"
-    if watch.error > MISSED * watch.rtol:
-        return f"was probably missed, the error is estimated at {watch.error:.1g}"
+    if watch.error > NEAR * watch.rtol:
+        how = "was probably" if watch.error > watch.rtol else "may be"
+        return f"{how} missed, the error is estimated at {watch.error:.2g}"
     if watch.sensitive:
         factor = f"exp({watch.growth:.2g})"
         return f"may be missed, this motion is unstable: small errors grow, up to {factor}-fold"
