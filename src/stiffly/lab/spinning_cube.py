@@ -33,8 +33,7 @@ COLORS = {
 }
 TOP = 3.0  # times the start's energy: there a run is left alone
 NEAR_ZERO, NEAR_ONE = 0.1, 0.8  # of the mean |alpha|
-SHOWN = 500  # steps of Fig. 6
-LONG = 3000  # steps, at most, of those that are to explode
+SHOWN, LONG = 500, 3000  # steps of Fig. 6; at most, of those that are to explode
 SEVERAL_HUNDRED = (100, 1000)  # steps, after which the paper's cube explodes with midpoint
 
 # name -> parameters of the scene; steps of every method, and of those that only decay
@@ -287,11 +286,12 @@ def _figure(found: dict[str, dict[str, Any]]) -> Any:
             if name in (PAPER, EXPLICIT):
                 count = int(np.searchsorted(row["step"], SHOWN, side="right"))
                 blend.plot(row["step"][1:count], row["alpha"][1:count], **style)
-        energy.set_ylim(0.0, TOP)
+        frames = (0, max(SHOWN, rows[PAPER]["step"][-1]))
+        energy.set(xlim=frames, ylim=(0.0, TOP))
         energy.set_title(MATERIAL[cube], fontsize=10)
         energy.set_ylabel("energy / start")
         turning.set_ylabel("angular momentum / start")
-        turning.set_ylim(0.0, 1.2)
+        turning.set(xlim=frames, ylim=(0.0, 1.2))
         blend.set_ylim(-1.05, 1.05)
         blend.set_ylabel("alpha")
         blend.set_xlabel("frame")
