@@ -265,8 +265,9 @@ def _figure(found: Mapping[str, Any], levels: Sequence[float]) -> Any:
     for line in (1.0, CLOSE, FAR):
         axis.axhline(line, color="#999999", linewidth=0.8, linestyle="-" if line == 1.0 else "--")
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-    axis.yaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_minor_formatter("{x:g}")
+    axis.set_yticks([0.5, 1.0, 2.0, 3.0, 5.0, 10.0], ["0.5", "1", "2", "3", "5", "10"])
+    axis.minorticks_off()
+    axis.set_xlabel("no mark: the accuracy was missed, or nobody else met it in time")
     axis.set_ylabel("seconds of auto over seconds of the best")
     if cases:
         axis.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))

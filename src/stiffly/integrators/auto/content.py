@@ -62,13 +62,8 @@ class Content:
     @property
     def gathering(self) -> bool:
         """It does not swing: velocities grow by an acceleration that hardly changes."""
-        return self.steadiness > GATHERING
-
-    @property
-    def steadiness(self) -> float:
-        """Of the acceleration: up to 1 for everything that swings, large for what only falls."""
         m = self.moments
-        return float(m[1] ** 2 / max(m[0] * m[2], 1e-300))
+        return bool(m[1] ** 2 > GATHERING * max(m[0] * m[2], 1e-300))
 
     def modes(self) -> list[tuple[float, float]]:
         """(frequency [1/s], mean square of the velocity) of the slow and of the fast stand-in."""
