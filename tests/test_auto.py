@@ -5,6 +5,7 @@ Expected values are exact motions (cosines, Jacobi's elliptic functions) or SciP
 
 import logging
 import sys
+from dataclasses import replace
 from math import asin, cos, pi, sin, sqrt
 from time import sleep
 
@@ -30,6 +31,7 @@ from stiffly.integrators.auto.candidates import Candidate, Case, candidates
 from stiffly.integrators.auto.content import Content, verlet_drift
 from stiffly.integrators.auto.look import Look, look
 from stiffly.integrators.auto.race import Race
+from stiffly.integrators.auto.replay import Replayed
 from stiffly.lab import Bench, references
 from stiffly.lab.registry import EXPERIMENTS
 
@@ -193,9 +195,9 @@ def test_the_line_says_which_and_why():
         assert word in line
 
 
-def case(size=1000, constant=False, settles=False, product=1e-6, **given):
+def case(size=1000, constant=False, settles=False, damped=False, product=1e-6, **given):
     """Verlet at half of its limit takes ten seconds."""
-    facts = Look(size, 2e3, 1e-3, constant, settles, 0.0, product)
+    facts = Look(size, 2e3, 1e-3, constant, settles, damped, product=product)
     usual = {"rtol": 0.1, "step": 1e-3, "seconds": 1e-5, "cost": 10.0}
     return Case(facts, **{**usual, **given})
 
@@ -210,6 +212,10 @@ def test_the_rules_by_what_a_system_is():
     # a pilot does not see what acts between steps; short runs have no time for it
     for less in (case(settles=True), case(cost=0.1)):
         assert "energy-momentum" not in names(candidates(less))
+    # what is braked has no energy to keep
+    assert "bdf2" in names(candidates(case(damped=True)))
+    assert "energy-momentum" not in names(candidates(case(damped=True)))
+    assert "bdf2" not in names(candidates(case()))
     # tiny systems only where the stiffest mode swings for 3e4 radians (these: 2e6 and 2e4)
     assert "energy-momentum" in names(candidates(case(size=3)))
     assert "energy-momentum" not in names(candidates(case(size=3, seconds=1e-3)))
@@ -226,7 +232,7 @@ def test_whole_runs_tell_the_error_of_an_implicit_method():
     T, allowed = 3.0, 1e-2
     A = np.diag([1.0, *np.full(99, 1e10)])
     system, state = SecondOrder(stiffness=A).bind([1.0, *np.zeros(99)])
-    race = Race(system, state, T, allowed, (0.0, 0.0), 1e5, 1e-5)
+    race = Race(system, state, T, allowed, (0.0, 0.0), 1e-5)
     found = race.offer(Candidate("energy-momentum", EnergyMomentum(), "ladder"), 1e9)
     count = round(T / found.step)
     phase = 2.0 * count * np.arctan(0.5 * T / count)
@@ -235,6 +241,52 @@ def test_whole_runs_tell_the_error_of_an_implicit_method():
     assert off <= 1.1 * allowed
     assert off >= 0.1 * allowed  # and not for a step that is far too short
     assert found.step > 1e3 * race.limit
+
+
+def test_a_trial_that_is_good_enough_is_the_run():
+    """Its steps are handed out again, the same to the last bit, and nothing is computed twice."""
+    system, state = SecondOrder(stiffness=np.diag([1.0, *np.full(99, 1e10)])).bind(np.eye(100)[0])
+    race = Race(system, state, 3.0, 1e-2, (0.0, 0.0), 1e-5)
+    found = race.offer(Candidate("energy-momentum", EnergyMomentum(), "ladder"), 1e9)
+    assert isinstance(found.method, Replayed) and found.made > 0.0
+    again, before = Counting(), state
+    played = replace(found.method, base=again)
+    memory, fresh = played.start(system, state), EnergyMomentum().start(system, state)
+    for _ in range(round(3.0 / found.step)):
+        taken = played.step(system, state, found.step, memory)
+        own = EnergyMomentum().step(system, before, found.step, fresh)
+        np.testing.assert_array_equal(taken.state.x, own.state.x)
+        np.testing.assert_array_equal(taken.state.v, own.state.v)
+        assert taken.work == own.work
+        state, memory, before, fresh = taken.state, taken.memory, own.state, own.memory
+    assert again.calls == 0
+
+
+def test_a_replay_ends_where_something_else_happens():
+    """Another step, another state, or more steps than there were: the method takes over."""
+    system, state = SecondOrder(stiffness=np.diag([1.0, 4.0])).bind([1.0, 0.5])
+    kept = EnergyMomentum().step(system, state, 0.1, EnergyMomentum().start(system, state))
+    played = Replayed(EnergyMomentum(), state, 0.1, (kept,))
+    nudged = State(state.t, state.x + 1e-3, state.v)
+    for where, h in ((state, 0.05), (nudged, 0.1), (kept.state, 0.1)):
+        memory = played.start(system, state)
+        if where is kept.state:
+            memory = played.step(system, state, 0.1, memory).memory
+        taken = played.step(system, where, h, memory)
+        own = EnergyMomentum().step(system, where, h, EnergyMomentum().start(system, where))
+        np.testing.assert_array_equal(taken.state.x, own.state.x)
+        after = played.step(system, taken.state, h, taken.memory)
+        assert not np.array_equal(after.state.x, taken.state.x)
+
+
+class Counting(EnergyMomentum):
+    """How often it was asked."""
+
+    calls = 0
+
+    def step(self, system, state, h, memory):
+        Counting.calls += 1
+        return super().step(system, state, h, memory)
 
 
 class Late(EnergyMomentum):
@@ -250,7 +302,7 @@ class Late(EnergyMomentum):
 
 def test_the_first_step_of_a_process_is_no_price():
     system, state = SecondOrder(stiffness=np.diag([1.0, 1e10])).bind([1.0, 0.0])
-    race = Race(system, state, 3.0, 1e-2, (0.0, 0.0), 1e5, 1e-5)
+    race = Race(system, state, 3.0, 1e-2, (0.0, 0.0), 1e-5)
     found = race.offer(Candidate("late", Late(), "ladder"), 2.0)  # 0.16 s may be spent
     assert Late.calls > 3 and found is not None and found.cost < 1.0
 
@@ -259,7 +311,7 @@ def test_two_runs_that_are_equally_wrong_are_not_believed():
     """Local/global iterations that are broken off agree in 2 and 4 steps on a rope that stays."""
     scene = scenes.load("rope", small=True)
     system, state = scene.system.bind(scene.x0, scene.v0)
-    race = Race(system, state, 1.0, 0.07, (0.0, 0.0), 6.7e3, 3e-4)
+    race = Race(system, state, 1.0, 0.07, (0.0, 0.0), 3e-4)
     method = Midpoint(solver=LocalGlobal())
     found = race.offer(Candidate("projective-midpoint", method, "ladder"), 1e9)
     assert found is None or found.step < 0.05

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from math import inf, isfinite
 from typing import Any
 
@@ -22,18 +24,24 @@ DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
 BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threads
 
 
+@cache
+def _pools() -> ThreadpoolController:
+    """Of BLAS's threads; to look for them takes a millisecond, as long as a short run."""
+    import_module("scipy.linalg")  # it has a BLAS of its own, which is found only once it is loaded
+    return ThreadpoolController()
+
+
 @contextmanager
-def quiet(size: int, pools: ThreadpoolController | None = None) -> Iterator[None]:
+def quiet(size: int) -> Iterator[None]:
     """Overflow is judged by the stepper itself; small dense algebra is faster on one thread.
 
-    size: coordinates.  pools: where this is entered often; to look for them takes a millisecond.
+    size: coordinates.
     """
     threads = 1 if size < BLAS_THREADS else None
-    pools = ThreadpoolController() if pools is None else pools
     with (
         warnings.catch_warnings(),
         np.errstate(over="ignore", invalid="ignore"),
-        pools.limit(limits=threads, user_api="blas"),
+        _pools().limit(limits=threads, user_api="blas"),
     ):
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         yield

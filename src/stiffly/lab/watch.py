@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from ..contracts import Array, Integrator
 from ..errors import SimulationFailure
@@ -44,7 +43,6 @@ class Watch:
         books, self.log = Balance(self.system), StepLog()
         self.stepper = Stepper(self.system, method, str(integrator), state, books, self.log)
         self.h, self.start_time = step, state.t
-        self.pools = ThreadpoolController()
         self.stepper.book()
 
     @property
@@ -76,7 +74,7 @@ class Watch:
     def take(self) -> float:
         """One step; the seconds it took.  SimulationFailure where it cannot be taken."""
         began = time.perf_counter()
-        with quiet(self.system.size, self.pools):
+        with quiet(self.system.size):
             self.stepper.take(self.h, self.start_time + (self.stepper.steps + 1) * self.h)
         seconds = time.perf_counter() - began
         self.stepper.book()

@@ -8,8 +8,6 @@ from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
-
 from ..errors import unknown_name
 from ..integrators import options
 from ..kernels.cpu.compiled import announce
@@ -39,7 +37,6 @@ class Stage:
         self.scene = scene
         self.settings = Settings.of(scene) if settings is None else settings
         self.serial = 0
-        self._pools = ThreadpoolController()
         self._grip: Grip | None = None
         self.reset()
         self._hand = Hand(scene, self.lanes[0].body)
@@ -72,7 +69,7 @@ class Stage:
             return self.look()
         start, h = self.t, self.settings.step
         deadline = time.perf_counter() + patience
-        with quiet(self.lanes[0].body.size, self._pools):
+        with quiet(self.lanes[0].body.size):
             for i in range(1, self.settings.steps + 1):
                 self.t = start + i * h
                 for lane in self.lanes:
@@ -83,7 +80,7 @@ class Stage:
 
     def look(self) -> Snapshot:
         """What there is to see now, without a step."""
-        with quiet(self.lanes[0].body.size, self._pools):
+        with quiet(self.lanes[0].body.size):
             return self._snapshot([lane.look() for lane in self.lanes], 0.0)
 
     def _snapshot(self, frames: list[LaneFrame], frame_time: float) -> Snapshot:
@@ -115,7 +112,7 @@ class Stage:
         scene = None
         if any(getattr(new, key) != getattr(self.settings, key) for key in OF_THE_BODY):
             scene = new.adjusted(self.scene)
-        with quiet(self.lanes[0].body.size, self._pools):
+        with quiet(self.lanes[0].body.size):
             lanes = self._changed(new, scene)
         self._adjusted, self.settings = scene or self._adjusted, new
         self._take(lanes)

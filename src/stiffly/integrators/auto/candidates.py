@@ -5,7 +5,6 @@ and how fast the body will move.  How a candidate is tried (see race.py):
 
     ladder    the whole run in 2, 4, 8, ... steps, compared with each other: methods that take any
               step, and whose error says little before the motion has developed
-    part      a sixteenth of the run in one step against two: exponential methods
     even      one step against two halves, at the step where it would break even with the best
 """
 
@@ -17,6 +16,7 @@ from math import ceil, inf
 from typing import Any
 
 from ...solvers.local_global import LocalGlobal
+from ..bdf import Bdf2
 from ..energy_momentum import EnergyMomentum
 from ..exponential_rosenbrock import ExponentialRosenbrock
 from ..midpoint import Midpoint
@@ -34,6 +34,8 @@ BOLD = 100  # of Verlet's steps in one of vimex: longer ones are hardly ever sta
 TINY = 64  # coordinates, up to which all of a step is overhead: few and long ones win
 SWINGS = (9e3, 3e4)  # radians of the stiffest mode in the run, up to which explicit methods win at
 # 1 % and at 10 %: measured on a family of bodies, `stiffly lab map`
+COARSE, CALM = 2, 8  # steps of the first run of a ladder; where forces brake, longer ones are dear
+EASES = 0.7  # of the cost of an exponential step: one of half the size
 ONCE = 1000  # coordinates of a constant stiffness whose eigenvectors are computed once
 
 
@@ -70,6 +72,11 @@ class Case:
         return cheap and not facts.constant
 
     @property
+    def nearly_linear(self) -> bool:
+        """It may be: a few steps of an exponential method could be all."""
+        return self.exponential and not self.falls and not self.facts.settles
+
+    @property
     def exact(self) -> bool:
         """The stiffness is constant, and its eigenvectors cost less than Verlet."""
         facts = self.facts
@@ -84,34 +91,46 @@ class Case:
 @dataclass(frozen=True)
 class Rule:
     """worth: seconds of Verlet's run, below which trials cost more than they can save; ahead:
-    share of the best cost that it must not exceed, for what a trial cannot see."""
+    share of the best cost that it must not exceed, for what a trial cannot see; budget: share of
+    the best cost that its trials may take; first: steps of the coarsest whole run."""
 
     name: str
-    tried: str  # ladder, part or even
+    tried: str  # ladder or even
     method: Callable[[Case], Any]
     when: Callable[[Case], bool]
     worth: float = 0.0
-    ahead: float = 0.8
+    ahead: float = 1.0
+    budget: float = 0.08
+    first: int = COARSE
 
 
 RULES = (
-    Rule("exprb2", "ladder", lambda c: _exponential((), c.tol), lambda c: c.exact, 0.0, 1.0),
+    Rule("exprb2", "ladder", lambda c: _exponential((), c.tol), lambda c: c.exact, budget=1.0),
     Rule(
         "projective-midpoint", "ladder", lambda c: Midpoint(solver=LocalGlobal()),
-        lambda c: c.implicit and c.stiff and c.rtol >= ROUGH, 0.2, 0.7,
+        lambda c: c.implicit and c.stiff and c.rtol >= ROUGH, 0.2, 0.7, 0.15,
+    ),
+    Rule(
+        "bdf2", "ladder", lambda c: Bdf2(), lambda c: c.implicit and c.facts.damped,
+        1.0, 0.7, 0.5, CALM,
     ),
     Rule(
         "energy-momentum", "ladder", lambda c: EnergyMomentum(),
-        lambda c: c.implicit and (c.rtol >= 1e-3 or not c.stiff), 1.0, 0.7,
+        lambda c: c.implicit and (c.rtol >= 1e-3 or not c.stiff) and not c.facts.damped,
+        1.0, 0.7, 0.15,
     ),
     Rule(
         "vimex", "ladder", lambda c: VImex(),
-        lambda c: c.implicit and c.stiff and 1e-3 <= c.rtol < ROUGH, 0.5, 0.7,
+        lambda c: c.implicit and c.stiff and 1e-3 <= c.rtol < ROUGH, 0.5, 0.7, 0.3,
     ),
-    Rule("rk4", "even", lambda c: RungeKutta4(), lambda c: not c.stiff, 0.0, 1.0),
+    Rule("rk4", "even", lambda c: RungeKutta4(), lambda c: not c.stiff),
     Rule(
-        "exprb2", "part", lambda c: _exponential((), c.tol),
-        lambda c: c.exponential and c.rtol >= 1e-3 and not c.falls, 0.005, 0.8,
+        "exprb2", "ladder", lambda c: _exponential((), c.tol),
+        lambda c: c.nearly_linear and c.rtol >= ROUGH, 0.005, 1.0, 0.65,
+    ),
+    Rule(
+        "exprb32", "ladder", lambda c: _exponential((1.0,), c.tol),
+        lambda c: c.nearly_linear and 1e-3 <= c.rtol < ROUGH, 0.005, 1.0, 0.65,
     ),
     # in the beginning Verlet looks worse than it is, and these cannot be watched as well
     Rule(
@@ -124,16 +143,34 @@ RULES = (
 @dataclass(frozen=True)
 class Candidate:
     """A rule that applies; limit: of its step [s]; once: its first step costs what no other does,
-    and it was taken into account; first: steps of its coarsest whole run, where it bears no longer
-    ones."""
+    and it was taken into account; linear: one solve a step, and not every step is stable; first:
+    steps of its coarsest whole run."""
 
     name: str
     method: Any  # an Integrator
     tried: str
     ahead: float = 1.0
+    budget: float = 0.08
     limit: float = inf
     once: bool = False
-    first: int = 0
+    linear: bool = False
+    first: int = COARSE
+
+    @property
+    def erratic(self) -> bool:
+        """Its error need not fall from step to step: fast modes meet it in any phase."""
+        return isinstance(self.method, ExponentialRosenbrock) and not self.once
+
+    @property
+    def eases(self) -> float:
+        """What a step of half the size costs: matrix functions need fewer products for it."""
+        return EASES if isinstance(self.method, ExponentialRosenbrock) else 1.0
+
+    @property
+    def solved(self) -> bool:
+        """By Newton's iteration: a long step may cost many times a short one."""
+        solver = getattr(self.method, "solver", None)
+        return not (self.linear or solver is None or isinstance(solver, LocalGlobal))
 
 
 def candidates(case: Case, longest: float = inf) -> list[Candidate]:
@@ -142,9 +179,10 @@ def candidates(case: Case, longest: float = inf) -> list[Candidate]:
     for rule in RULES:
         if case.cost >= rule.worth and rule.when(case):
             limit = rk4_limit(case) if rule.name == "rk4" else inf
-            own = rule.name, rule.method(case), rule.tried, rule.ahead, min(limit, longest)
-            first = ceil(case.cost / case.seconds / BOLD) if rule.name == "vimex" else 0
-            found.append(Candidate(*own, once=case.facts.constant, first=first))
+            own = rule.name, rule.method(case), rule.tried, rule.ahead, rule.budget
+            linear = rule.name == "vimex"
+            first = ceil(case.cost / case.seconds / BOLD) if linear else rule.first
+            found.append(Candidate(*own, min(limit, longest), case.facts.constant, linear, first))
     return found
 
 

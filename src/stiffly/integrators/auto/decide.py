@@ -19,7 +19,12 @@ MARGIN = 0.95  # of Verlet's stability limit: stiffness changes along the way
 DEVELOPS = 1.5  # times the error of the beginning: of a motion that gathers speed there
 SHARE = 0.02  # of a run may go into looking at its beginning
 CONTACT, POWER = 0.017, 0.4  # of the run, times a power of rtol: what acts between steps needs that
-FEWEST, MOST = 16, 128  # steps of that
+FEWEST, MOST = 16, 64  # steps of that
+STAGES = (
+    "rk4 even",
+    "ladder",
+    "even",
+)  # the cheapest trial sets the price for the others
 
 
 @dataclass(frozen=True)
@@ -58,14 +63,13 @@ def decide(
     limit = min(limit, longest)
     # from rest a motion has not yet shown what it will be
     develops = DEVELOPS if content.gathering else 1.0
-    race = Race(system, state, duration, allowed, scales, facts.omega, limit, develops)
+    race = Race(system, state, duration, allowed, scales, limit, develops)
     offers = [race.verlet(content, seconds)]
-    for tried in (("even",), ("ladder",), ("part", "even")):
+    for stage in STAGES:
         cost = 0.0 if known.brief else offers[0].cost
         case = Case(facts, rtol, offers[0].step, seconds, cost, content.gathering)
         for candidate in candidates(case, longest):
-            cheap = candidate.name == "rk4" or tried != ("even",)
-            if candidate.tried in tried and cheap:
+            if stage in (f"{candidate.name} {candidate.tried}", candidate.tried):
                 found = race.offer(candidate, min(o.cost for o in offers))
                 if found is not None:
                     offers.append(found)
@@ -83,7 +87,7 @@ def decide_for(system: System, state: State, duration: float, rtol: float, step:
     if step <= limit:
         error = content.verlet_error(step, duration, duration, scales)
         offers = [Offer("verlet", Verlet(), step, seconds, duration / step * seconds, error)]
-    race = Race(system, state, duration, rtol, scales, facts.omega, limit)
+    race = Race(system, state, duration, rtol, scales, limit)
     for candidate in for_a_step(Case(facts, rtol, 0.0, inf, inf)):
         if step <= candidate.limit:
             offers.append(race.at(candidate, step))
@@ -113,7 +117,9 @@ def _motion(
     limit = min(MARGIN * facts.limit, duration / FEW)
     while True:
         h = min(0.5 * limit, duration / FEWEST)
-        count = min(max(ceil(SHARE * duration / h), FEWEST), MOST)
+        # what swings without end is seen at once; there is an exact method for it, too
+        most = FEWEST if facts.constant else MOST
+        count = min(max(ceil(SHARE * duration / h), FEWEST), most)
         found = explore(system, state, h, count)
         if found is not None:
             return (*found, limit)

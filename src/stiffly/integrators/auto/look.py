@@ -15,11 +15,14 @@ from ...matfun.bounds import estimate
 PRODUCTS = 16  # for the largest frequency: Lanczos or power steps
 SEED = 20140101  # fixed: the same run gives the same numbers
 
+_KNOWN: set[tuple[type, type]] = set()  # systems and operators that have been looked at before
+
 
 @dataclass(frozen=True)
 class Look:
     """omega: largest frequency [1/s]; limit: Verlet's largest stable step [s]; constant:
-    the stiffness is; settles: something happens between steps; falling: fastest growth of an
+    the stiffness is; settles: something happens between steps; damped: forces depend on velocities,
+    which mostly brake; falling: fastest growth of an
     instability [1/s], as far as a few Lanczos steps see it; product: seconds of a product with
     the stiffness."""
 
@@ -28,19 +31,25 @@ class Look:
     limit: float
     constant: bool
     settles: bool = False
+    damped: bool = False
     falling: float = 0.0
     product: float = 0.0
+    seconds: float = 0.0  # of looking
 
 
 def look(system: System, state: State) -> Look:
     """At this state: a tangent and a few products."""
+    began = time.perf_counter()
     tangent = system.tangent(state)
+    assembled = time.perf_counter() - began
     damping = tangent.damping
     omega, falling, product = 0.0, 0.0, inf
-    for _ in range(2):  # the first of a kind in a process loads what it needs
+    kind = type(system), type(tangent.stiffness)
+    for _ in range(1 if kind in _KNOWN else 2):  # the first in a process loads what it needs
         began = time.perf_counter()
         omega, falling = _extremes(tangent, system.size)
         product = min(product, (time.perf_counter() - began) / PRODUCTS)
+    _KNOWN.add(kind)
     if isinstance(damping, Rayleigh):
         rate = abs(damping.alpha) + abs(damping.beta) * omega**2
     else:
@@ -48,7 +57,9 @@ def look(system: System, state: State) -> Look:
     # forces of velocity are taken at a predicted one: half the limit of an oscillator
     limit = min(2.0 / omega if omega > 0.0 else inf, 1.0 / rate if rate > 0.0 else inf)
     constant = bool(tangent.constant)
-    return Look(system.size, omega, limit, constant, system.settles, falling, product)
+    given = system.settles, system.velocity_dependent
+    seconds = assembled + PRODUCTS * product
+    return Look(system.size, omega, limit, constant, *given, falling, product, seconds)
 
 
 def _extremes(tangent: Tangent, size: int) -> tuple[float, float]:

@@ -14,7 +14,8 @@ from .look import Look
 @dataclass(frozen=True)
 class Offer:
     """A method at a step: seconds for a step and for all that is left; error: relative, expected;
-    limit: no longer step than this [s]."""
+    limit: no longer step than this [s]; made: seconds that its steps have taken already, in the
+    pilot."""
 
     name: str
     method: Any  # an Integrator
@@ -23,6 +24,12 @@ class Offer:
     cost: float
     error: float
     limit: float = inf
+    made: float = 0.0
+
+    @property
+    def price(self) -> float:
+        """Seconds of all its steps, whenever they are taken."""
+        return self.cost + self.made
 
     @property
     def words(self) -> str:
@@ -50,10 +57,10 @@ class Decision:
         own, others = self.offer, sorted(self.others, key=lambda o: o.cost)
         h_omega = own.step * self.facts.omega
         text = f"auto: {own.words}: h omega = {h_omega:.2g}, error about {own.error:.1g}"
-        text += f", about {_seconds(own.cost)} to compute"
+        text += f", about {_seconds(own.price)} to compute" + (", done" if own.made else "")
         rivals = [o for o in others if o.name == "verlet"] or others
         if rivals and isfinite(rivals[0].cost):
-            text += f"; {rivals[0].cost / own.cost:.1f}x cheaper than {rivals[0].words}"
+            text += f"; {rivals[0].cost / own.price:.1f}x cheaper than {rivals[0].words}"
         elif own.step >= ACCURATE * self.facts.limit:
             text += "; while it is stable nothing is cheaper"
         return text

@@ -7,14 +7,14 @@ shows, and all trials together may cost no more than a share of that price.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
-from math import inf, isfinite, log2, sqrt
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, isfinite, log2, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ...accounting import work
-from ...contracts import State, System
+from ...contracts import State, Step, System
 from ..verlet import Verlet
 from ..wrapped import iterates
 from .bunch import together
@@ -22,39 +22,37 @@ from .candidates import Candidate
 from .content import Content, Scales
 from .offer import Offer
 from .pilot import FAILURES, Trial, apart, one, timed, trial, verlet_step, wary
+from .replay import Replayed, fits
 
-BUDGET = 0.08  # of the best price so far: for the trials of one candidate
-PATIENT = 0.3  # of it, for whole runs by solves of a fixed cost: they may win by much
 ENOUGH = 0.3  # of it: for the trials of all
-CHEAP = 0.15  # of it: a whole run that costs no more is made, as it may be the answer
 TRIES = 4  # steps that are tried of a promising method
 FEW = 8  # steps in all: a method that would need fewer to win cannot be judged by one
 DEAR = 5.0  # times a short step of an implicit method: one of half the run
 LOGGED = 5e-5  # seconds of the time loop for what it looks at and logs
-COARSE = 2  # steps of the first run of a ladder
 LOST = 0.25  # relative: two runs that differ by more say nothing about their order
-HOPELESS = 4.0  # relative error times steps: far from any order
+HOPELESS = 8.0  # relative error times steps: far from any order
 STUCK = 0.75  # of the error of half as many steps: more of them do not help
 AHEAD = 4.0  # times the steps of a ladder: so far its error is extrapolated
 SMALL, PRUDENT = 0.05, 1.5  # error that needs no second opinion, and the price of having none
+FALL = 4.0  # times the error before: of an exponential method, at most
 RATE = 0.8  # order that a ladder must show, or no step is predicted
-PART = 16  # of the run: the step of the first trial of exponential methods
-RISE = 0.7  # power of the error with which such a step may be longer: between order 1 and 2
-LONGER = 4.0  # times that
-KRYLOV = 200.0  # omega h, above which matrix functions need too many products
 
 
 _KNOWN: set[tuple[type, type]] = set()  # methods on systems that have made a step before
 
 
 class Whole(NamedTuple):
-    """Where a whole run ended, the scales it has seen, seconds of a step, which the books do not
-    contain where the method has its own."""
+    """A whole run: its steps (the last only, where all are too much to keep), the scales it has
+    seen, seconds of a step, which the books do not contain where the method has its own."""
 
-    end: State
+    steps: tuple[Step, ...]
     scales: Scales
     seconds: float
     booked: bool
+
+    @property
+    def end(self) -> State:
+        return self.steps[-1].state
 
 
 @dataclass
@@ -67,7 +65,6 @@ class Race:
     duration: float
     allowed: float
     scales: Scales
-    omega: float
     limit: float  # of Verlet's step [s]
     develops: float = 1.0
     spent: float = field(default=0.0, init=False)  # seconds, by the present candidate
@@ -87,7 +84,7 @@ class Race:
             return None
         self._warm_up(candidate)
         self.spent = 0.0
-        tried = {"ladder": self._ladder, "part": self._part, "even": self._even}
+        tried = {"ladder": self._ladder, "even": self._even}
         try:
             with np.errstate(all="ignore"):
                 found = tried[candidate.tried](candidate, candidate.ahead * best)
@@ -169,35 +166,12 @@ class Race:
             seconds = timed(job)[1]
             self.spent += seconds
             wanted = 1.1 * self.duration * (seconds + self._besides(h)) / best
-            if self.spent + 3.0 * seconds > BUDGET * best:
+            if self.spent + 3.0 * seconds > candidate.budget * best:
                 return None
             if 0.5 < wanted / h < 2.0:
                 break
             h = min(wanted, candidate.limit)
         return wanted
-
-    # ------------------------------------------------------------------ a large part of the run
-
-    def _part(self, candidate: Candidate, best: float) -> Offer | None:
-        """At a sixteenth of the run, where exponential methods cost least; longer if that is good,
-        and again at a shorter step if not."""
-        h = min(self.duration / PART, KRYLOV / self.omega, candidate.limit)
-        tried = self._tried(candidate, h)
-        error = self._error(candidate, tried)
-        if not isfinite(error):
-            return None
-        if error <= self.allowed:
-            longer = min(0.9 * (self.allowed / max(error, 1e-12)) ** RISE, LONGER)
-            longer = min(longer, 0.5 * self.duration / h, candidate.limit / h)
-            there = self.at(candidate, longer * h)  # a prediction is no proof
-            if there.error <= self.allowed:
-                return there
-            return self._priced(candidate, h, tried.seconds, error)
-        shorter = 0.9 * (self.allowed / error) ** (1.0 / candidate.method.order)
-        if tried.seconds * shorter**0.5 * self.duration > best * shorter * h:
-            return None
-        found = self.at(candidate, shorter * h)
-        return found if found.error <= self.allowed else None
 
     def _tried(self, candidate: Candidate, h: float) -> Trial:
         tried = trial(self.system, candidate.method, self.state, h)
@@ -209,40 +183,55 @@ class Race:
     def _ladder(self, candidate: Candidate, best: float) -> Offer | None:
         """The whole run in 2, 4, 8, ... steps: two that agree tell the error of the coarser."""
         method = candidate.method
-        budget = self._budget(candidate) * best
-        solved = not (candidate.once or candidate.first or iterates(method))
-        if solved:
+        budget = candidate.budget * best
+        if candidate.solved:
             # a step of half the run may cost many times a short one
             job = lambda: one(self.system, method, self.state, self.duration / 64)  # noqa: E731
             self.spent += timed(job)[1]
             if DEAR * self.spent > budget:
                 return None
         coarser = 2.0**method.order / (2.0**method.order - 1.0)
-        count, before, last, hopeless = max(COARSE, candidate.first), inf, None, False
+        count, before, last, hopeless = self._coarsest(candidate), inf, None, False
         while True:
             now = self._whole(candidate, count, best)
             if now is None:
                 return None
             if last is not None:
-                # a coarse run may overshoot: what two of them agree on
-                small = tuple(min(pair) for pair in zip(last.scales, now.scales, strict=True))
-                self.scales = max(self.scales[0], small[0]), max(self.scales[1], small[1])
-                error = coarser * apart(last.end, now.end, self.scales)
+                scales = self._seen(last, now)
+                error = coarser * apart(last.end, now.end, scales)
+                if candidate.erratic:  # two runs may agree by chance: no faster fall is believed
+                    error = max(error, before / FALL) if isfinite(before) else error
+                if error < LOST:
+                    self.scales = scales
                 found = self._judged(candidate, count // 2, error, before)
                 if found is not None:
-                    needed, error = found
-                    h = self.duration / needed
-                    return self._priced(candidate, h, now.seconds, error, now.booked)
+                    return self._found(candidate, *found, now, count)
                 if error < LOST and error > STUCK * before:
                     return None
                 hopeless = error > LOST and error * count > HOPELESS
                 before = error
-            easier = 1.0 if last is None else min(now.seconds / last.seconds, 1.0)
+            easier = candidate.eases if last is None else min(now.seconds / last.seconds, 1.0)
             last, count = now, 2 * count
             price = count * easier * now.seconds  # shorter steps are solved faster
-            cheap = solved and price < CHEAP * best
-            if not cheap and (hopeless or self.spent + price > budget):
+            if hopeless or self.spent + price > budget:
                 return None
+
+    def _seen(self, last: Whole, now: Whole) -> Scales:
+        """A coarse run may overshoot: what two of them have seen counts."""
+        small = [min(pair) for pair in zip(last.scales, now.scales, strict=True)]
+        return max(self.scales[0], small[0]), max(self.scales[1], small[1])
+
+    def _found(
+        self, candidate: Candidate, needed: float, error: float, last: Whole, count: int
+    ) -> Offer:
+        """At as many steps as are needed; the last run itself, of `count` steps, if it will do."""
+        h, own = self.duration / needed, last.seconds
+        if needed > count or len(last.steps) < count:
+            return self._priced(candidate, h, own, error, last.booked)
+        h, error = self.duration / count, error * needed / count
+        replayed = Replayed(candidate.method, self.state, h, last.steps)
+        offer = self._priced(replace(candidate, method=replayed), h, 0.0, error, last.booked)
+        return replace(offer, made=count * own)
 
     def _judged(
         self, candidate: Candidate, count: int, error: float, before: float
@@ -253,13 +242,13 @@ class Race:
         """
         rate = min(log2(before / error) if isfinite(before) else 0.0, candidate.method.order)
         falls = rate >= RATE and error < LOST
-        doubted = iterates(candidate.method) or candidate.first > COARSE
+        doubted = iterates(candidate.method) or candidate.linear
         if error <= self.allowed and (falls or not doubted):
             return count, error
         needed = count * (error / self.allowed) ** (1.0 / max(rate, RATE))
         if falls and needed <= AHEAD * count:
             return needed, self.allowed
-        if candidate.first and error < SMALL:  # short steps from the start: they are near enough
+        if candidate.linear and error < SMALL:  # short steps from the start: they are near enough
             return PRUDENT * needed, self.allowed
         return None
 
@@ -267,13 +256,21 @@ class Race:
         """The run in so many steps; None where it fails or costs too much."""
         method, state, h = candidate.method, self.state, self.duration / count
         memory, total, booked, far, fast = method.start(self.system, state), 0.0, True, 0.0, 0.0
-        quickest = inf
+        quickest, steps, room = inf, [], fits(count, self.system.size)
         for k in range(count):
             taken, seconds = timed(lambda s=state, m=memory: method.step(self.system, s, h, m))
             state, memory, booked = taken.state, taken.memory, taken.exchanged is None
+            if not room:
+                steps.clear()
+            # without the method's memory, which may hold factors of matrices
+            steps.append(replace(taken, memory=None))
             total, quickest = total + seconds, min(quickest, seconds)
             self.spent += seconds
-            if k == 0 and count == COARSE and not self._worth(candidate, seconds, best):
+            if (
+                k == 0
+                and count == self._coarsest(candidate)
+                and not self._worth(candidate, seconds, best)
+            ):
                 return None
             if not isfinite(far):
                 return None
@@ -282,17 +279,14 @@ class Race:
         if not isfinite(far + fast):
             return None
         each = quickest if candidate.once else total / count
-        return Whole(state, (far, fast), each, booked)
+        return Whole(tuple(steps), (far, fast), each, booked)
+
+    def _coarsest(self, candidate: Candidate) -> int:
+        """Steps of the first run: at least one to a frame, as the run itself will have."""
+        frames = self.duration / candidate.limit
+        return max(candidate.first, ceil(frames * (1.0 - 1e-9)))
 
     def _worth(self, candidate: Candidate, seconds: float, best: float) -> bool:
         """Five more steps of a ladder; the first may have made what all others use."""
-        most = 2.0 * max(self._budget(candidate), CHEAP)
+        most = 2.0 * candidate.budget
         return candidate.once or self.spent + 5.0 * seconds <= most * best
-
-    def _budget(self, candidate: Candidate) -> float:
-        """Share of the best price: more where long steps cost no more than short ones."""
-        if candidate.once:
-            return 1.0
-        if candidate.first:
-            return PATIENT
-        return 0.5 * PATIENT if iterates(candidate.method) else BUDGET

@@ -53,7 +53,8 @@ class Watch:
         self.spent, self.lost, self.scales = (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)
         self.taken = 0.0  # relative error of stretches for which only the pilot's word is known
         self.growth, self._looked, self._looking = 0.0, state.t, 0.0  # exponent; when; seconds
-        self._began = time.perf_counter()
+        self._began, self._glance = time.perf_counter(), decision.facts.seconds
+        self._falling = decision.facts.falling
         self.checks = [state.t + share * duration for share in CHECKS]
         self.content, self._window = Content(state.x), Content(state.x)  # of all the run; new
         self.latest, self._most, self._first = self._window, 0.0, decision.offer.step
@@ -167,7 +168,8 @@ class Watch:
     # ------------------------------------------------------------------ from time to time
 
     def due(self, state: State) -> bool:
-        return bool(self.checks) and state.t >= self.checks[0]
+        """Time for a check; a run that was made in the pilot is over, and has been judged."""
+        return bool(self.checks) and state.t >= self.checks[0] and not self.offer.made
 
     def check(self, system: System, state: State) -> float:
         """Books the error since the last check; the step [s] that is right for what is left."""
@@ -187,6 +189,8 @@ class Watch:
     def finish(self, state: State) -> None:
         """Books what has come together since the last check; nothing is tried any more."""
         span = state.t - self.since
+        if self._looked == self.begin:
+            self.growth = self._falling * self.horizon
         if not self._verlet:
             self._book_as_before(span)
         elif self._window.time > 0.0:
@@ -197,7 +201,7 @@ class Watch:
         costs little of the run."""
         gone = time.perf_counter() - self._began
         share = LOOKS * gone * self.horizon / max(state.t - self.begin, 1e-300)
-        if self._looking > share or state.t - self._looked < APART * self.horizon:
+        if self._looking + self._glance > share or state.t - self._looked < APART * self.horizon:
             return
         began = time.perf_counter()
         found = look(system, state)
