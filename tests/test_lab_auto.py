@@ -3,7 +3,7 @@
 import pytest
 
 from stiffly.lab import auto_check
-from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
+from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED, UNTESTED
 
 
 def row(best, auto, pilot, relative, warned=False):
@@ -20,7 +20,8 @@ FOUND = {
 
 
 def test_claims_count_all_cases_and_the_longer_ones():
-    whole, no_pilot, longer, _, silence = auto_check._claims(FOUND)
+    whole, no_pilot, longer, _, silence, again = auto_check._claims(FOUND)
+    assert again.verdict == UNTESTED
     # 5x with the pilot, 0.8x without; a miss and a failure are never within
     assert whole.measured.startswith("1 of 4 (25%), 1 within 3x")
     assert no_pilot.measured.startswith("2 of 4 (50%), 2 within 3x")
@@ -34,7 +35,7 @@ def test_claims_count_all_cases_and_the_longer_ones():
 
 def test_silence_is_confirmed_where_every_miss_was_said():
     said = {"slow": FOUND["slow"], "lost": FOUND["lost"]}
-    assert auto_check._claims(said)[-1].verdict == REPRODUCED
+    assert auto_check._claims(said)[-2].verdict == REPRODUCED
 
 
 def test_a_defect_is_one_case_and_counts_as_silent(monkeypatch):
@@ -45,7 +46,7 @@ def test_a_defect_is_one_case_and_counts_as_silent(monkeypatch):
     found = auto_check._outcome(None, None, 0.1, 1)
     assert "ZeroDivisionError" in found["failure"] and not found["warned"]
     rows = {"broken": {"rows": {"0.1": {"best": {"seconds": 1.0}, "auto": found}}}}
-    assert "1 of them without a word" in auto_check._claims(rows)[-1].measured
+    assert "1 of them without a word" in auto_check._claims(rows)[-2].measured
 
 
 def test_the_judge_has_every_method_that_auto_can_choose():
@@ -59,3 +60,12 @@ def test_the_judge_has_every_method_that_auto_can_choose():
 @pytest.mark.parametrize("pilot, expected", [(True, 5.0), (False, 0.8)])
 def test_the_ratio_with_and_without_the_pilot(pilot, expected):
     assert auto_check.ratio(FOUND["quick"]["rows"]["0.1"], pilot) == pytest.approx(expected)
+
+
+def test_the_best_is_held_against_its_own_second_time():
+    rows = {
+        f"{k}": {"best": {"seconds": 1.0}, "again": again} for k, again in enumerate((1.1, 1.3))
+    }
+    claim = auto_check._repeatable([("scene", 0.1, row) for row in rows.values()])
+    assert claim.measured == "1 of 2 (50%), worst 1.3x"
+    assert claim.verdict == NOT_REPRODUCED

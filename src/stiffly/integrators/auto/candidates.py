@@ -107,17 +107,17 @@ class Rule:
 RULES = (
     Rule("exprb2", "ladder", lambda c: _exponential((), c.tol), lambda c: c.exact, budget=1.0),
     Rule(
-        "projective-midpoint", "ladder", lambda c: Midpoint(solver=LocalGlobal()),
-        lambda c: c.implicit and c.stiff and c.rtol >= ROUGH, 0.2, 0.7, 0.15,
-    ),
-    Rule(
         "bdf2", "ladder", lambda c: Bdf2(), lambda c: c.implicit and c.facts.damped,
         1.0, 0.7, 0.5, CALM,
     ),
     Rule(
         "energy-momentum", "ladder", lambda c: EnergyMomentum(),
         lambda c: c.implicit and (c.rtol >= 1e-3 or not c.stiff) and not c.facts.damped,
-        1.0, 0.7, 0.15,
+        1.0, 0.7, 0.3,
+    ),
+    Rule(
+        "projective-midpoint", "ladder", lambda c: Midpoint(solver=LocalGlobal()),
+        lambda c: c.implicit and c.stiff and c.rtol >= ROUGH, 0.2, 0.7, 0.15,
     ),
     Rule(
         "vimex", "ladder", lambda c: VImex(),
@@ -126,11 +126,11 @@ RULES = (
     Rule("rk4", "even", lambda c: RungeKutta4(), lambda c: not c.stiff),
     Rule(
         "exprb2", "ladder", lambda c: _exponential((), c.tol),
-        lambda c: c.nearly_linear and c.rtol >= ROUGH, 0.005, 1.0, 0.65,
+        lambda c: c.nearly_linear and c.rtol >= ROUGH, 0.005, 1.0, 0.8,
     ),
     Rule(
         "exprb32", "ladder", lambda c: _exponential((1.0,), c.tol),
-        lambda c: c.nearly_linear and 1e-3 <= c.rtol < ROUGH, 0.005, 1.0, 0.65,
+        lambda c: c.nearly_linear and 1e-3 <= c.rtol < ROUGH, 0.005, 1.0, 0.8,
     ),
     # in the beginning Verlet looks worse than it is, and these cannot be watched as well
     Rule(

@@ -22,6 +22,7 @@ from ...contracts import Array
 
 Scales = tuple[float, float]  # of positions and of velocities
 Pair = tuple[float, float]
+Modes = list[tuple[float, float]]
 WHILE = 0.3  # of the duration: how long what gathers speed is taken to go on
 UNRELATED = sqrt(2.0)  # distance of two motions of one size whose phases have nothing in common
 GATHERING = 1.5  # of equality in m_1^2 <= m_0 m_2, which holds for everything that swings
@@ -65,7 +66,7 @@ class Content:
         m = self.moments
         return bool(m[1] ** 2 > GATHERING * max(m[0] * m[2], 1e-300))
 
-    def modes(self) -> list[tuple[float, float]]:
+    def modes(self) -> Modes:
         """(frequency [1/s], mean square of the velocity) of the slow and of the fast stand-in."""
         if self.time == 0.0 or not self.moments[3] > 0.0:
             return []
@@ -100,11 +101,13 @@ class Content:
         v = max(v, sqrt(self.moments[1] / self.time) * longest)
         return max(x, v * longest), v
 
-    def verlet_errors(self, h: float, span: float, horizon: float) -> tuple[Pair, Pair]:
+    def verlet_errors(
+        self, h: float, span: float, horizon: float, modes: Modes | None = None
+    ) -> tuple[Pair, Pair]:
         """Errors of positions and velocities that come together in `span` seconds: those that add
         up over the horizon, and those of modes whose phase is lost there, which do not."""
         grown, lost = [0.0, 0.0], [0.0, 0.0]
-        for w, square in self.modes():
+        for w, square in self.modes() if modes is None else modes:
             drift = verlet_drift(w, h)
             own = grown if drift * horizon <= UNRELATED else lost
             off = square * min(hypot(drift * span, (h * w) ** 2 / 8.0), UNRELATED) ** 2
@@ -112,9 +115,11 @@ class Content:
             own[0] += off / w**2 if w > 0.0 else 0.0
         return (sqrt(grown[0]), sqrt(grown[1])), (sqrt(lost[0]), sqrt(lost[1]))
 
-    def verlet_error(self, h: float, span: float, horizon: float, scales: Scales) -> float:
-        """All of them, relative."""
-        (x, v), (lost_x, lost_v) = self.verlet_errors(h, span, horizon)
+    def verlet_error(
+        self, h: float, span: float, horizon: float, scales: Scales, modes: Modes | None = None
+    ) -> float:
+        """All of them, relative; modes: its own, where they are known."""
+        (x, v), (lost_x, lost_v) = self.verlet_errors(h, span, horizon, modes)
         return relative((x + lost_x, v + lost_v), scales)
 
 

@@ -19,7 +19,7 @@ MARGIN = 0.95  # of Verlet's stability limit: stiffness changes along the way
 DEVELOPS = 1.5  # times the error of the beginning: of a motion that gathers speed there
 SHARE = 0.02  # of a run may go into looking at its beginning
 CONTACT, POWER = 0.017, 0.4  # of the run, times a power of rtol: what acts between steps needs that
-FEWEST, MOST = 16, 64  # steps of that
+FEWEST, MOST = 16, 32  # steps of that
 STAGES = (
     "rk4 even",
     "ladder",

@@ -133,11 +133,12 @@ def verlet_step(
 ) -> float:
     """The largest step up to `limit` whose error in `span` is expected to stay below `allowed`."""
     low, high = 1e-6 * limit, limit
-    if content.verlet_error(high, span, horizon, scales) <= allowed:
+    given = span, horizon, scales, content.modes()
+    if content.verlet_error(high, *given) <= allowed:
         return high
     while high > 1.02 * low:
         middle = sqrt(low * high)
-        if content.verlet_error(middle, span, horizon, scales) <= allowed:
+        if content.verlet_error(middle, *given) <= allowed:
             low = middle
         else:
             high = middle

@@ -7,52 +7,28 @@ shows, and all trials together may cost no more than a share of that price.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from math import ceil, inf, isfinite, log2, sqrt
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from math import inf, isfinite, sqrt
 
 import numpy as np
 
 from ...accounting import work
-from ...contracts import State, Step, System
+from ...contracts import State, System
 from ..verlet import Verlet
-from ..wrapped import iterates
 from .bunch import together
 from .candidates import Candidate
 from .content import Content, Scales
+from .ladder import Ladder
 from .offer import Offer
-from .pilot import FAILURES, Trial, apart, one, timed, trial, verlet_step, wary
-from .replay import Replayed, fits
+from .pilot import FAILURES, Trial, one, timed, trial, verlet_step, wary
 
 ENOUGH = 0.3  # of it: for the trials of all
 TRIES = 4  # steps that are tried of a promising method
 FEW = 8  # steps in all: a method that would need fewer to win cannot be judged by one
-DEAR = 5.0  # times a short step of an implicit method: one of half the run
 LOGGED = 5e-5  # seconds of the time loop for what it looks at and logs
-LOST = 0.25  # relative: two runs that differ by more say nothing about their order
-HOPELESS = 8.0  # relative error times steps: far from any order
-STUCK = 0.75  # of the error of half as many steps: more of them do not help
-AHEAD = 4.0  # times the steps of a ladder: so far its error is extrapolated
-SMALL, PRUDENT = 0.05, 1.5  # error that needs no second opinion, and the price of having none
-FALL = 4.0  # times the error before: of an exponential method, at most
-RATE = 0.8  # order that a ladder must show, or no step is predicted
 
 
 _KNOWN: set[tuple[type, type]] = set()  # methods on systems that have made a step before
-
-
-class Whole(NamedTuple):
-    """A whole run: its steps (the last only, where all are too much to keep), the scales it has
-    seen, seconds of a step, which the books do not contain where the method has its own."""
-
-    steps: tuple[Step, ...]
-    scales: Scales
-    seconds: float
-    booked: bool
-
-    @property
-    def end(self) -> State:
-        return self.steps[-1].state
 
 
 @dataclass
@@ -84,7 +60,7 @@ class Race:
             return None
         self._warm_up(candidate)
         self.spent = 0.0
-        tried = {"ladder": self._ladder, "even": self._even}
+        tried = {"ladder": self._by_whole_runs, "even": self._even}
         try:
             with np.errstate(all="ignore"):
                 found = tried[candidate.tried](candidate, candidate.ahead * best)
@@ -93,6 +69,9 @@ class Race:
         finally:
             self.total += self.spent
         return found if found is not None and found.cost < candidate.ahead * best else None
+
+    def _by_whole_runs(self, candidate: Candidate, best: float) -> Offer | None:
+        return Ladder(self, candidate, best).climb()
 
     def _warm_up(self, candidate: Candidate) -> None:
         """The first step of a kind in a process loads its kernels: nothing to judge it by."""
@@ -118,7 +97,7 @@ class Race:
     def at(self, candidate: Candidate, h: float) -> Offer:
         """The candidate at this step, by one step against two halves."""
         tried = self._tried(candidate, h)
-        return self._priced(candidate, h, tried.seconds, self._error(candidate, tried))
+        return self.priced(candidate, h, tried.seconds, self._error(candidate, tried))
 
     def _error(self, candidate: Candidate, tried: Trial) -> float:
         """rk4 has a factor of its own."""
@@ -126,7 +105,7 @@ class Race:
         factor = self.develops if factor == 1.0 else factor
         return factor * tried.error(self.duration, self.scales)
 
-    def _priced(
+    def priced(
         self, candidate: Candidate, h: float, seconds: float, error: float, booked: bool = True
     ) -> Offer:
         h = min(h, candidate.limit)
@@ -177,116 +156,3 @@ class Race:
         tried = trial(self.system, candidate.method, self.state, h)
         self.spent += 3.0 * tried.seconds if isfinite(tried.seconds) else 0.0
         return tried
-
-    # ------------------------------------------------------------------ by whole runs
-
-    def _ladder(self, candidate: Candidate, best: float) -> Offer | None:
-        """The whole run in 2, 4, 8, ... steps: two that agree tell the error of the coarser."""
-        method = candidate.method
-        budget = candidate.budget * best
-        if candidate.solved:
-            # a step of half the run may cost many times a short one
-            job = lambda: one(self.system, method, self.state, self.duration / 64)  # noqa: E731
-            self.spent += timed(job)[1]
-            if DEAR * self.spent > budget:
-                return None
-        coarser = 2.0**method.order / (2.0**method.order - 1.0)
-        count, before, last, hopeless = self._coarsest(candidate), inf, None, False
-        while True:
-            now = self._whole(candidate, count, best)
-            if now is None:
-                return None
-            if last is not None:
-                scales = self._seen(last, now)
-                error = coarser * apart(last.end, now.end, scales)
-                if candidate.erratic:  # two runs may agree by chance: no faster fall is believed
-                    error = max(error, before / FALL) if isfinite(before) else error
-                if error < LOST:
-                    self.scales = scales
-                found = self._judged(candidate, count // 2, error, before)
-                if found is not None:
-                    return self._found(candidate, *found, now, count)
-                if error < LOST and error > STUCK * before:
-                    return None
-                hopeless = error > LOST and error * count > HOPELESS
-                before = error
-            easier = candidate.eases if last is None else min(now.seconds / last.seconds, 1.0)
-            last, count = now, 2 * count
-            price = count * easier * now.seconds  # shorter steps are solved faster
-            if hopeless or self.spent + price > budget:
-                return None
-
-    def _seen(self, last: Whole, now: Whole) -> Scales:
-        """A coarse run may overshoot: what two of them have seen counts."""
-        small = [min(pair) for pair in zip(last.scales, now.scales, strict=True)]
-        return max(self.scales[0], small[0]), max(self.scales[1], small[1])
-
-    def _found(
-        self, candidate: Candidate, needed: float, error: float, last: Whole, count: int
-    ) -> Offer:
-        """At as many steps as are needed; the last run itself, of `count` steps, if it will do."""
-        h, own = self.duration / needed, last.seconds
-        if needed > count or len(last.steps) < count:
-            return self._priced(candidate, h, own, error, last.booked)
-        h, error = self.duration / count, error * needed / count
-        replayed = Replayed(candidate.method, self.state, h, last.steps)
-        offer = self._priced(replace(candidate, method=replayed), h, 0.0, error, last.booked)
-        return replace(offer, made=count * own)
-
-    def _judged(
-        self, candidate: Candidate, count: int, error: float, before: float
-    ) -> tuple[float, float] | None:
-        """Steps that are enough, and their error; error: of `count` steps, before: of half as many.
-
-        Solves that are broken off may agree on the wrong motion: only errors that fall tell.
-        """
-        rate = min(log2(before / error) if isfinite(before) else 0.0, candidate.method.order)
-        falls = rate >= RATE and error < LOST
-        doubted = iterates(candidate.method) or candidate.linear
-        if error <= self.allowed and (falls or not doubted):
-            return count, error
-        needed = count * (error / self.allowed) ** (1.0 / max(rate, RATE))
-        if falls and needed <= AHEAD * count:
-            return needed, self.allowed
-        if candidate.linear and error < SMALL:  # short steps from the start: they are near enough
-            return PRUDENT * needed, self.allowed
-        return None
-
-    def _whole(self, candidate: Candidate, count: int, best: float) -> Whole | None:
-        """The run in so many steps; None where it fails or costs too much."""
-        method, state, h = candidate.method, self.state, self.duration / count
-        memory, total, booked, far, fast = method.start(self.system, state), 0.0, True, 0.0, 0.0
-        quickest, steps, room = inf, [], fits(count, self.system.size)
-        for k in range(count):
-            taken, seconds = timed(lambda s=state, m=memory: method.step(self.system, s, h, m))
-            state, memory, booked = taken.state, taken.memory, taken.exchanged is None
-            if not room:
-                steps.clear()
-            # without the method's memory, which may hold factors of matrices
-            steps.append(replace(taken, memory=None))
-            total, quickest = total + seconds, min(quickest, seconds)
-            self.spent += seconds
-            if (
-                k == 0
-                and count == self._coarsest(candidate)
-                and not self._worth(candidate, seconds, best)
-            ):
-                return None
-            if not isfinite(far):
-                return None
-            far = max(far, float(np.linalg.norm(state.x - self.state.x)))
-            fast = max(fast, float(np.linalg.norm(state.v)))
-        if not isfinite(far + fast):
-            return None
-        each = quickest if candidate.once else total / count
-        return Whole(tuple(steps), (far, fast), each, booked)
-
-    def _coarsest(self, candidate: Candidate) -> int:
-        """Steps of the first run: at least one to a frame, as the run itself will have."""
-        frames = self.duration / candidate.limit
-        return max(candidate.first, ceil(frames * (1.0 - 1e-9)))
-
-    def _worth(self, candidate: Candidate, seconds: float, best: float) -> bool:
-        """Five more steps of a ladder; the first may have made what all others use."""
-        most = 2.0 * candidate.budget
-        return candidate.once or self.spent + 5.0 * seconds <= most * best
