@@ -279,6 +279,27 @@ def test_a_replay_ends_where_something_else_happens():
         assert not np.array_equal(after.state.x, taken.state.x)
 
 
+def test_runs_that_turn_fast_modes_over_alike_are_not_believed():
+    """At h w >> 1 the midpoint rule changes the sign of a fast mode in every step, so that all
+    even numbers of steps agree about it; one step before the end they do not."""
+    system = SecondOrder(stiffness=np.diag([1.0, 1e10]))
+    for kick, believed in ((0.0, True), (0.05, False)):
+        bound, state = system.bind([1.0, 0.0], [0.0, kick])
+        race = Race(bound, state, 3.0, 1e-2, (0.0, 0.0), 1e-5)
+        found = race.offer(Candidate("energy-momentum", EnergyMomentum(), "ladder"), 1e9)
+        assert (found is not None) == believed
+
+
+def test_what_is_fast_and_not_followed_is_in_the_error():
+    """The pilot has seen 2 % of the velocity in a fast mode: more than the 1 % that is allowed."""
+    system, state = SecondOrder(stiffness=np.diag([1.0, *np.full(99, 1e10)])).bind(np.eye(100)[0])
+    for fast, believed in ((2e-3, True), (2e-2, False)):
+        race = Race(system, state, 3.0, 1e-2, (0.0, 0.0), 1e-5, fast=fast)
+        found = race.offer(Candidate("energy-momentum", EnergyMomentum(), "ladder"), 1e9)
+        assert (found is not None) == believed
+        assert found is None or 2e-3 < found.error <= 1e-2
+
+
 class Counting(EnergyMomentum):
     """How often it was asked."""
 

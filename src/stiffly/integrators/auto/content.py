@@ -86,6 +86,12 @@ class Content:
         share = min(max((m[1] - slow * m[0]) / (fast - slow), 0.0), m[0])
         return [(sqrt(unit * slow), m[0] - share), (sqrt(unit * fast), share)]
 
+    @property
+    def fastest(self) -> float:
+        """How fast the fast stand-in is, times what a lost phase costs."""
+        modes = self.modes()
+        return UNRELATED * sqrt(modes[-1][1]) if modes else 0.0
+
     def expected(self, duration: float, seen: Scales) -> Scales:
         """The largest |x - start| and |v| of the whole motion; seen: of an earlier part.
 

@@ -63,7 +63,8 @@ def decide(
     limit = min(limit, longest)
     # from rest a motion has not yet shown what it will be
     develops = DEVELOPS if content.gathering else 1.0
-    race = Race(system, state, duration, allowed, scales, limit, develops)
+    fast = 0.0 if facts.damped else content.fastest
+    race = Race(system, state, duration, allowed, scales, limit, develops, fast)
     offers = [race.verlet(content, seconds)]
     for stage in STAGES:
         cost = 0.0 if known.brief else offers[0].cost

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...contracts import State, Step
+from ..exponential_rosenbrock import ExponentialRosenbrock
 from ..wrapped import iterates
 from .candidates import Candidate
 from .content import Scales
@@ -102,7 +103,7 @@ class Ladder:
             if last is not None and not last.divided:
                 rung = self._compared(last, now, rung)
                 if self._good(rung) and not now.unsolved:
-                    return self._offer(now, rung.fine)
+                    return self._offer(now, rung.fine + self._unseen)
                 if self._hopeless(rung, now):
                     return None
             eases = self.candidate.eases if last is None else min(now.seconds / last.seconds, 1.0)
@@ -179,18 +180,29 @@ class Ladder:
     def _good(self, rung: Rung) -> bool:
         """Solves that are broken off may agree on the wrong motion: only errors that fall tell."""
         doubted = iterates(self.candidate.method)
-        return rung.fine <= self.race.allowed and (rung.falls or not doubted)
+        met = rung.fine + self._unseen <= self.race.allowed
+        return met and (rung.falls or not doubted)
+
+    @property
+    def _unseen(self) -> float:
+        """What implicit methods do to fast modes, relative: their phases are lost in all runs, and
+        two runs that lose them alike do not tell."""
+        if isinstance(self.candidate.method, ExponentialRosenbrock):
+            return 0.0
+        return self.race.fast / max(self.race.scales[1], 1e-300)
 
     def _hopeless(self, rung: Rung, now: Whole) -> bool:
         if rung.coarse < LOST:
-            return rung.rate is not None and rung.rate < STUCK
+            stuck = rung.rate is not None and rung.rate < STUCK
+            return stuck or self._unseen > self.race.allowed
         return rung.coarse * now.count > HOPELESS
 
     def _next(self, now: Whole, rung: Rung | None) -> tuple[int, bool]:
         """Steps of the next run, and whether they should be enough, by the last two runs."""
         if rung is not None and rung.rate and rung.falls:
-            needed = SPARE * now.count * (rung.fine / self.race.allowed) ** (1.0 / rung.rate)
-            if needed <= AHEAD * now.count:
+            left = self.race.allowed - self._unseen
+            needed = SPARE * now.count * (rung.fine / left) ** (1.0 / rung.rate)
+            if now.count < needed <= AHEAD * now.count:
                 return self._whole_frames(needed), True
         return 2 * now.count, False
 

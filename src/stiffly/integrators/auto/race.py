@@ -43,6 +43,7 @@ class Race:
     scales: Scales
     limit: float  # of Verlet's step [s]
     develops: float = 1.0
+    fast: float = 0.0  # error of velocities if the phase of what is fast is lost, as it goes on
     spent: float = field(default=0.0, init=False)  # seconds, by the present candidate
     total: float = field(default=0.0, init=False)  # by all
     books: float = field(default=0.0, init=False)
