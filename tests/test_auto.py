@@ -300,6 +300,17 @@ def test_what_is_fast_and_not_followed_is_in_the_error():
         assert found is None or 2e-3 < found.error <= 1e-2
 
 
+def test_a_long_run_is_not_made_in_the_pilot(monkeypatch, caplog):
+    """It would leave no frames, no checkpoints and no progress; and long trials are announced."""
+    system, state = SecondOrder(stiffness=np.diag([1.0, *np.full(99, 1e10)])).bind(np.eye(100)[0])
+    monkeypatch.setattr(sys.modules["stiffly.integrators.auto.ladder"], "LONG", 0.0)
+    race = Race(system, state, 3.0, 1e-2, (0.0, 0.0), 1e-5)
+    with caplog.at_level(logging.WARNING, "stiffly"):
+        found = race.offer(Candidate("energy-momentum", EnergyMomentum(), "ladder"), 1e3)
+    assert isinstance(found.method, EnergyMomentum) and found.made == 0.0
+    assert "trying energy-momentum for up to about 80 s" in caplog.text
+
+
 class Counting(EnergyMomentum):
     """How often it was asked."""
 

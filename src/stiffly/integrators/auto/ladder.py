@@ -15,7 +15,7 @@ import numpy as np
 from ...contracts import State, Step
 from ..exponential_rosenbrock import ExponentialRosenbrock
 from ..wrapped import iterates
-from .candidates import Candidate
+from .candidates import COARSE, Candidate
 from .content import Scales
 from .offer import Offer
 from .pilot import apart, one, timed
@@ -35,6 +35,7 @@ FALL = 4.0  # times the error before: of an exponential method, at most
 SMALL = 0.05  # error that needs no second opinion
 AHEAD = 5.0  # times the steps so far: a rung that skips others
 SPARE = 1.05  # times the steps that such a rung needs
+LONG = 10.0  # seconds: a run that takes longer is not made in secret
 
 
 class Whole(NamedTuple):
@@ -86,7 +87,7 @@ class Ladder:
     def __post_init__(self) -> None:
         frames = self.race.duration / self.candidate.limit
         self.frames = max(1, ceil(frames * (1.0 - 1e-9)))
-        self.first = self._whole_frames(self.candidate.first)
+        self.first = self._whole_frames(max(self.candidate.first, COARSE))
 
     def _whole_frames(self, count: float) -> int:
         return self.frames * max(1, ceil(count / self.frames))
@@ -114,6 +115,8 @@ class Ladder:
             # what is to be the last run is no loss, as it is the run itself
             if price > self.best or (not final and self.race.spent + price > allowed):
                 return None
+            if final and price > LONG:
+                return self._unmade(count, now)
 
     @property
     def _budget(self) -> float:
@@ -205,6 +208,11 @@ class Ladder:
             if now.count < needed <= AHEAD * now.count:
                 return self._whole_frames(needed), True
         return 2 * now.count, False
+
+    def _unmade(self, count: int, like: Whole) -> Offer:
+        """A run in so many steps, to be made with its frames, checkpoints and progress."""
+        race, h = self.race, self.race.duration / count
+        return race.priced(self.candidate, h, like.seconds, race.allowed, like.booked)
 
     def _offer(self, run: Whole, error: float) -> Offer:
         """The run itself, if its steps were kept."""

@@ -6,6 +6,7 @@ shows, and all trials together may cost no more than a share of that price.
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, isfinite, sqrt
@@ -22,11 +23,13 @@ from .ladder import Ladder
 from .offer import Offer
 from .pilot import FAILURES, Trial, one, timed, trial, verlet_step, wary
 
-ENOUGH = 0.3  # of it: for the trials of all
+ENOUGH = 0.3  # of the best price so far: for the trials of all
 TRIES = 4  # steps that are tried of a promising method
 FEW = 8  # steps in all: a method that would need fewer to win cannot be judged by one
 LOGGED = 5e-5  # seconds of the time loop for what it looks at and logs
+WORTH_A_WORD = 3.0  # seconds of trials
 
+log = logging.getLogger("stiffly")
 
 _KNOWN: set[tuple[type, type]] = set()  # methods on systems that have made a step before
 
@@ -72,6 +75,9 @@ class Race:
         return found if found is not None and found.cost < candidate.ahead * best else None
 
     def _by_whole_runs(self, candidate: Candidate, best: float) -> Offer | None:
+        if candidate.budget * best > WORTH_A_WORD:
+            text = f"auto: trying {candidate.name} for up to about {candidate.budget * best:.0f} s"
+            log.warning(f"{text}; the best so far would take {best / candidate.ahead:.0f} s")
         return Ladder(self, candidate, best).climb()
 
     def _warm_up(self, candidate: Candidate) -> None:
