@@ -1,7 +1,8 @@
 """Methods that could be cheaper than Verlet, by what the system is: the rules before the pilot.
 
 One table, in the order in which they are tried; whole runs come first, as they also tell how far
-and how fast the body will move.  How a candidate is tried (see race.py):
+and how fast the body will move (only rk4's price, which costs next to nothing, is known before).
+How a candidate is tried (see ladder.py and race.py):
 
     ladder    the whole run in 2, 4, 8, ... steps, compared with each other: methods that take any
               step, and whose error says little before the motion has developed
@@ -22,6 +23,7 @@ from ..exponential_rosenbrock import ExponentialRosenbrock
 from ..midpoint import Midpoint
 from ..runge_kutta import RungeKutta4
 from ..vimex import VImex
+from ..wrapped import iterates
 from .look import Look
 
 ROUGH = 0.03  # rtol, from which on a method may lose much of what is fast
@@ -169,8 +171,8 @@ class Candidate:
     @property
     def solved(self) -> bool:
         """By Newton's iteration: a long step may cost many times a short one."""
-        solver = getattr(self.method, "solver", None)
-        return not (self.linear or solver is None or isinstance(solver, LocalGlobal))
+        newton = hasattr(self.method, "solver") and not iterates(self.method)
+        return newton and not self.linear
 
 
 def candidates(case: Case, longest: float = inf) -> list[Candidate]:

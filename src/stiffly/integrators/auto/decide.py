@@ -20,11 +20,7 @@ DEVELOPS = 1.5  # times the error of the beginning: of a motion that gathers spe
 SHARE = 0.02  # of a run may go into looking at its beginning
 CONTACT, POWER = 0.017, 0.4  # of the run, times a power of rtol: what acts between steps needs that
 FEWEST, MOST = 16, 32  # steps of that
-STAGES = (
-    "rk4 even",
-    "ladder",
-    "even",
-)  # the cheapest trial sets the price for the others
+STAGES = ("rk4 even", "ladder", "even")  # the cheapest trial sets a price for the others
 
 
 @dataclass(frozen=True)

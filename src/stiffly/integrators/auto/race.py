@@ -1,7 +1,8 @@
 """Candidates on trial: what a method would cost at the step at which it is accurate enough.
 
 The best offer so far has a price.  A candidate that cannot beat it is given up as soon as that
-shows, and all trials together may cost no more than a share of that price.
+shows; each may spend a share of that price, and once all of them have spent enough, none is tried
+any more.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .ladder import Ladder
 from .offer import Offer
 from .pilot import FAILURES, Trial, one, timed, trial, verlet_step, wary
 
-ENOUGH = 0.3  # of the best price so far: for the trials of all
+ENOUGH = 0.3  # of the best price so far: spent by all, it ends the race
 TRIES = 4  # steps that are tried of a promising method
 FEW = 8  # steps in all: a method that would need fewer to win cannot be judged by one
 LOGGED = 5e-5  # seconds of the time loop for what it looks at and logs
