@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from .contracts import Integrator, State, Step, System, Work
 from .errors import Diverged, InputError
+from .integrators.clearance import clear_step
 from .integrators.restart import resumed
 from .kernels.cpu import column_dot
 from .ledger import Balance
@@ -80,7 +81,7 @@ class Stepper:
 
     def _try(self, h: float) -> Step:
         try:
-            taken = self.method.step(self.system, self.state, h, self.memory)
+            taken = clear_step(self.method, self.system, self.state, h, self.memory)
         except (ValueError, np.linalg.LinAlgError) as problem:
             # matrix functions refuse NaN as wrong input; inside a run it means the motion is lost
             if np.all(np.isfinite(self.system.force(self.state))):

@@ -32,6 +32,7 @@ class Assembly:
         self.pairwise = all(p.pairwise for p in self.assembled)
         self.bounded = all(p.bounded for p in self.assembled)
         self.internal = all(getattr(p, "internal", False) for p in every)
+        self.guards = [p for p in every if hasattr(p, "stays_clear")]
         self.global_loads = [p for p in self.loads if isinstance(p, MatrixFreeLoad)]
 
     def fresh(self) -> Assembly:

@@ -288,6 +288,23 @@ class System:
         """penetration [m] and contacts, where something can touch."""
         return settling.diagnostics(self, s)
 
+    # ------------------------------------------------------------------ nothing passes
+
+    def stays_clear(self, s0: State, s1: State) -> bool:
+        """Whether nothing passes through anything on the straight way from s0 to s1."""
+        if not self.assembly.guards:
+            return True
+        x0, x1 = self.positions(s0), self.positions(s1)
+        return all(part.stays_clear(x0, x1) for part in self.assembly.guards)
+
+    def clear_share(self, s: State, move: Array) -> float:
+        """The share of the way from x to x + move (n,) that is clear."""
+        if not self.assembly.guards:
+            return 1.0
+        x = self.positions(s)
+        way = self.positions(State(s.t, s.x + move, s.v)) - x
+        return min(part.clear_share(x, way) for part in self.assembly.guards)
+
     # ------------------------------------------------------------------ for implicit methods
 
     rods = as_rods  # for methods that keep lengths instead of following forces

@@ -1,20 +1,21 @@
 """A constant matrix that covers contacts which change: for the local/global solver.
 
-One contact with gap n . sum_i w_i x_i has the stiffness k (w w^T) (x) n n^T.  As sum_i w_i = 0,
-w w^T = -sum_(i<j) w_i w_j (e_i - e_j)(e_i - e_j)^T, and leaving out the negative terms, those of
-particles on the same side, gives springs between the two sides that are at least as stiff and do
-not hold what flies as a whole.
+One contact with distance d has, along its normal, the stiffness b'' (w w^T) (x) n n^T.  As
+sum_i w_i = 0, w w^T = -sum_(i<j) w_i w_j (e_i - e_j)(e_i - e_j)^T, and leaving out the negative
+terms, those of particles on the same side, gives springs between the two sides that are at least as
+stiff and do not hold what flies as a whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..contracts import Array
-from .narrow_phase import Contacts, across
 
 ROOM = 2.0  # springs are laid out this much stiffer, so that contacts may slide a while
-LEAST = 0.25  # of k: a spring to the far corner of a triangle, where contacts may slide to
 STALE = 8.0  # laid out anew when they are so much stiffer, in sum, than the contacts there are
 
 
@@ -25,27 +26,42 @@ class PairLaplacian:
         self._count = count
         self._keys = np.empty(0, dtype=np.int64)
         self._values = np.empty(0)
-        self._seen: Contacts | None = None
+        self._at: Array | None = None
+        self._seen = True
         self.version = 0
 
-    def cover(self, contacts: Contacts, stiffness: float) -> int:
-        """The version, raised where the springs had to change."""
-        if contacts is not self._seen:
-            self._seen = contacts
-            keys, needed = self._springs(contacts, stiffness)
+    def see(self, x: Array) -> None:
+        """Positions whose contacts must be covered."""
+        self._at, self._seen = x, False
+
+    def cover(self, pressed: Callable[[Array], Any]) -> int:
+        """The version, raised where the springs had to change; pressed(x) as in repulsion.py."""
+        if not self._seen and self._at is not None:
+            keys, needed = self._springs(*pressed(self._at))
             if not self._covers(keys, needed):
-                self._keys = keys
-                self._values = ROOM * np.maximum(needed, LEAST * stiffness)
+                self._keys, self._values = keys, ROOM * needed
                 self.version += 1
+            self._seen = True
         return self.version
 
-    def _springs(self, contacts: Contacts, stiffness: float) -> tuple[np.ndarray, Array]:
-        """Keys i N + j of particles i < j on different sides, and k sum |w_i w_j| [N/m]."""
-        row, (a, b), every = across(contacts, self._count)
-        keys, place = np.unique(every, return_inverse=True)
-        weights = -contacts.weights[row, a] * contacts.weights[row, b]
-        weights *= stiffness * contacts.shares[row]
-        return keys, np.bincount(place, weights, minlength=len(keys))
+    def _springs(
+        self, pairs: Any, weights: Array, normals: Array, forces: Array
+    ) -> tuple[np.ndarray, Array]:
+        """Keys i N + j of particles i < j on different sides, and sum |w_i w_j| b'' [N/m]."""
+        i = pairs.stencil.astype(np.int64)
+        row, a, b = np.nonzero((weights[:, :, None] > 0.0) & (weights[:, None, :] < 0.0))
+        one, two = i[row, a], i[row, b]
+        keys, place = np.unique(
+            np.minimum(one, two) * self._count + np.maximum(one, two), return_inverse=True
+        )
+        stiff = -weights[row, a] * weights[row, b] * self._slopes(pairs, forces)[row]
+        return keys, np.bincount(place, stiff, minlength=len(keys))
+
+    def _slopes(self, pairs: Any, forces: Array) -> Array:
+        """b'' (m,) [N/m], from the force b' of the same barrier."""
+        d, t = pairs.distances(self._at), pairs.reach
+        log, far = np.log(t / d), (t - d) / d
+        return forces * (log + 2.0 * far + 0.5 * far * far) / ((t - d) * (log + 0.5 * far))
 
     def _covers(self, keys: np.ndarray, needed: Array) -> bool:
         if len(keys) == 0 or len(self._keys) == 0:

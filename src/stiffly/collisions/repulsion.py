@@ -15,32 +15,26 @@ from ..errors import InputError
 from ..kernels import cpu
 from .broad_phase import BroadPhase, load_ipctk, require_below
 from .friction import as_friction
-from .narrow_phase import NONE, Contacts, Sides, apart_at_rest, near
 from .pair_laplacian import PairLaplacian
-
-SLACK = 0.25  # of the thickness: how much farther than it contacts are kept, for what accelerates
-FIRST_STEP = 1.0 / 30.0  # [s] looked ahead before the first step, whose length is not known
-FIRST_WAY = 16.0  # thicknesses: no farther than this, since everything fast would meet everything
+from .pair_list import PairList, look
+from .start import require_apart
 
 
 class Repulsion:
-    """E = sum k/2 min(g - thickness, 0)^2 over pairs of a vertex and a triangle, a vertex and a
-    fiber, two edges; g [m] is their gap.  Springs that repel, as in Luan, Michels 2018 (fibers).
+    """E = sum k/2 (t - d)^2 ln(t / d) over pairs of a vertex and a triangle, a vertex and a fiber,
+    two edges that are closer than t; d [m] is their distance (Li et al. 2020).
 
     faces (f, 3): triangles of cloth and meshes; edges (e, 2): fibers (sides of triangles are edges
     by themselves).  All bodies of one System in one Repulsion touch each other and themselves; a
     mesh whose particles are fixed or led is an obstacle.
-    thickness [m]: gap at which the force begins; stiffness k [N/m]; friction: Coulomb's, after the
-    step (see collisions/friction.py).
+    thickness t [m]: distance at which the force begins; half of what pairs of one body have at
+    rest, where that is less.  stiffness k [N/m]: at d = t/2 a pair repels with 0.60 k t, and
+    without limit as d goes to 0.  friction: Coulomb's, after the step (see collisions/friction.py).
 
-    Pairs are looked for after every step, among all that come within 1.25 thickness or will at the
-    velocity they have (at the start: within 1/30 s, but no farther than 16 thicknesses).  Where
-    they touch, and along which normal, is then frozen for one step, so that the step is one of a
-    plain potential; what the next choice changes in energy is counted as added.  Points of one
-    body that are closer than the thickness at rest never touch.  Triangles and edges that collapse
-    are met at what is left of them.
-    Limits: within one step two things should not come nearer by more than the thickness, else they
-    may pass (see docs/contact-pairs.md); linear momentum is exact, angular momentum is not.
+    A function of the positions alone, zero and flat where pairs come and go: nothing is chosen, so
+    nothing is added.  Steps on whose straight way something would pass through something are cut
+    into shorter ones, whatever the method (stepper.py).  At the start nothing may overlap; a
+    ledger and a momentum that close are tested, and both momenta stay (kernels barrier).
     """
 
     name = "contact"
@@ -69,22 +63,24 @@ class Repulsion:
         return np.empty((0, 2), dtype=np.int64)  # who touches whom changes
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedRepulsion:
-        return PreparedRepulsion(self, particles, pattern.diagonal == cpu.NO_SLOT)
+        kind = RubbingRepulsion if self.friction > 0.0 else PreparedRepulsion
+        return kind(self, particles, pattern.diagonal == cpu.NO_SLOT)
 
 
 class PreparedRepulsion:
-    """A MatrixFreePart that renews its contacts between the steps."""
+    """A MatrixFreePart.  It remembers which pairs are near, which changes no result."""
+
+    external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
+    passing = True  # and comes and goes: no share in the linearisation about the rest shape
 
     def __init__(self, config: Repulsion, particles: Particles, fixed: np.ndarray) -> None:
         self._config, self._fixed = config, fixed
         self._thickness, self._stiffness = config.thickness, config.stiffness
         self._inverse_mass = np.where(fixed, 0.0, 1.0 / particles.mass)
         self._rest = particles.rest
-        self._broad: BroadPhase | None = None
-        if self._rest is not None:
-            self._broad = self._look(self._rest)
-        self.contacts: Contacts = NONE
-        self.changed = False  # by the last settle
+        self._broad = None if self._rest is None else self._look(self._rest)
+        self._pairs: PairList | None = None
+        self._blocks: tuple[Any, ...] = (None,)
         self._laplacian = PairLaplacian(particles.count)
 
     def _look(self, x: Array) -> BroadPhase:
@@ -92,120 +88,125 @@ class PreparedRepulsion:
 
     def fresh(self) -> PreparedRepulsion:
         new = copy.copy(self)
-        new.contacts, new.changed = NONE, False
+        new._pairs, new._blocks = None, (None,)
         new._laplacian = PairLaplacian(len(self._fixed))
         return new
-
-    # ------------------------------------------------------------------ between the steps
-
-    def take_over(self, old: PreparedRepulsion) -> None:
-        """The contacts of an earlier system, which know who is on which side."""
-        self.contacts, self._rest, self._broad = old.contacts, old._rest, old._broad
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:
             self._rest, self._broad = x.copy(), self._look(x)
-        relative = v - v.mean(axis=0)  # a common motion brings nothing nearer
-        speed = float(np.sqrt(np.max(np.sum(relative * relative, axis=1), initial=0.0)))
-        way = min(FIRST_WAY * self._thickness, FIRST_STEP * speed)
-        self._find(x, (way / speed) * relative if speed > 0.0 else relative, NONE)
+        assert self._broad is not None
+        require_apart(self._broad.elements, x, self.near(x))
 
-    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        before = self.energy(x)
-        if self._config.friction > 0.0:
-            c, most = self.contacts, -self._config.friction * h * self._k * self._depth(x)
-            cpu.pair_friction(v, self._inverse_mass, c.stencil, c.weights, c.normals, most)
-        if np.isfinite(x).all() and np.isfinite(v).all():  # else the run has diverged
-            crossed = self.contacts.rows(self.contacts.gaps(x) < 0.0)
-            self._find(x, h * v, crossed)
-        after = self.energy(x)
-        self.changed = before > 0.0 or after > 0.0  # contacts that do not press exert no force
-        return Power(added=after - before)
-
-    def _find(self, x: Array, move: Array, crossed: Contacts) -> None:
-        assert self._broad is not None and self._rest is not None  # begin has come first
-        found, kinds = near(self._broad, x, move, (1.0 + SLACK) * self._thickness)
-        apart = apart_at_rest(self._broad.elements, found, self._rest, self._thickness)
-        if not apart.all():
-            found, kinds = found.rows(apart), kinds[apart]
-        self.contacts = Sides(crossed, len(x)).turn(found, kinds)
+    def near(self, x: Array, end: Array | None = None) -> PairList:
+        """Pairs that may press at x (N, 3), at end, or on the straight way between them."""
+        end, pairs = x if end is None else end, self._pairs
+        if pairs is None or not (pairs.covers(x) and pairs.covers(end)):
+            if self._broad is None:  # without a rest shape, the first positions seen are it
+                self._rest, self._broad = x.copy(), self._look(x)
+            assert self._rest is not None
+            if not (np.isfinite(x).all() and np.isfinite(end).all()):
+                raise FloatingPointError("positions are not finite")
+            self._pairs = pairs = look(self._broad, self._rest, x, end, self._thickness)
+        return pairs
 
     # ------------------------------------------------------------------ the potential
 
-    @property
-    def _k(self) -> Array:
-        """Stiffness of each contact (m,) [N/m]."""
-        return self._stiffness * self.contacts.shares
-
-    def _depth(self, x: Array) -> Array:
-        """min(g - thickness, 0) (m,) [m]."""
-        return np.minimum(self.contacts.gaps(x) - self._thickness, 0.0)
-
     def energy(self, x: Array) -> float:
-        return 0.5 * float(np.sum(self._k * self._depth(x) ** 2))
+        if not np.isfinite(x).all():
+            return np.inf
+        return cpu.barrier_energy(x, *self.near(x).terms, self._stiffness)
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        self.contacts.scatter(self._k * self._depth(x), out)
+        if not np.isfinite(x).all():
+            out += np.nan
+            return
+        cpu.barrier_gradient(x, *self.near(x).terms, self._stiffness, out)
+        self._laplacian.see(x)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
-        self.contacts.scatter(self._slopes(x) * self.contacts.gaps(b), out)
+        if self._blocks[0] is not x:  # the same array again and again, for many b
+            self._blocks = (x, *self.triplets(x))
+        _, rows, columns, blocks = self._blocks
+        np.add.at(out, rows, np.einsum("kab,kb->ka", blocks, b[columns]))
 
     def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-        return _entries(self.contacts, self._slopes(x))
-
-    def _slopes(self, x: Array) -> Array:
-        return np.where(self._depth(x) < 0.0, self._k, 0.0)
+        pairs = self.near(x)
+        pairs = pairs.rows(pairs.distances(x) < pairs.reach)
+        blocks = np.empty((len(pairs.stencil), 4, 4, 3, 3))
+        cpu.barrier_blocks(x, *pairs.terms, self._stiffness, blocks)
+        return _entries(pairs.stencil, blocks)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        quotient, _ = self._quotient(x0, x1)
-        self.contacts.scatter(quotient, out)
+        if not np.isfinite(x1).all():
+            out += np.nan
+            return
+        cpu.barrier_mean_gradient(x0, x1, *self.near(x0, x1).terms, self._stiffness, out)
+        self._laplacian.see(x1)
 
     def mean_triplets(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-        return _entries(self.contacts, self._quotient(x0, x1)[1])
+        pairs = self.near(x0, x1)
+        pairs = pairs.rows(np.minimum(pairs.distances(x0), pairs.distances(x1)) < pairs.reach)
+        blocks = np.empty((len(pairs.stencil), 4, 4, 3, 3))
+        cpu.barrier_mean_blocks(x0, x1, *pairs.terms, self._stiffness, blocks)
+        return _entries(pairs.stencil, blocks)
 
-    def _quotient(self, x0: Array, x1: Array) -> tuple[Array, Array]:
-        """[phi(s1) - phi(s0)] / (s1 - s0) (m,) and its derivative by s1, s = g - thickness.
+    # ------------------------------------------------------------------ nothing passes
 
-        With phi = k/2 min(s, 0)^2, p = min(s, 0) the quotient is k/2 (p0 + p1) r, where r, the
-        part of the way that is pressed, is (p1 - p0) / (s1 - s0), or 1 where both are pressed.
-        """
-        k = self._k
-        s0, s1 = (self.contacts.gaps(x) - self._thickness for x in (x0, x1))
-        p0, p1 = np.minimum(s0, 0.0), np.minimum(s1, 0.0)
-        one_sided = (s0 < 0.0) != (s1 < 0.0)
-        way = np.where(one_sided, s1 - s0, 1.0)  # not zero: the signs differ
-        share = np.where(one_sided, (p1 - p0) / way, np.where(s0 < 0.0, 1.0, 0.0))
-        quotient = 0.5 * k * (p0 + p1) * share
-        return quotient, np.where(one_sided, (k * p1 - quotient) / way, 0.5 * k * share)
+    def clear_share(self, x: Array, move: Array) -> float:
+        """The share of the way x to x + move (N, 3) on which nothing passes through anything."""
+        if not np.isfinite(move).all():
+            return 1.0  # the caller will see it
+        pairs = self.near(x, x + move)
+        return cpu.clear_share(x, move, pairs.kinds, pairs.stencil)
+
+    def stays_clear(self, x0: Array, x1: Array) -> bool:
+        """Whether nothing passes through anything on the straight way."""
+        pairs = self.near(x0, x1)
+        return cpu.stays_clear(x0, x1, pairs.kinds, pairs.stencil)
 
     # ------------------------------------------------------------------ for solvers and users
 
+    def _pressed(self, x: Array) -> tuple[PairList, Array, Array, Array]:
+        """Pairs that press, their weights (m, 4), normals (m, 3) and forces (m,) [N]."""
+        pairs = self.near(x)
+        pairs = pairs.rows(pairs.distances(x) < pairs.reach)
+        m = len(pairs.stencil)
+        found = np.empty((m, 4)), np.empty((m, 3)), np.empty(m)
+        cpu.barrier_contacts(x, *pairs.terms, self._stiffness, *found)
+        return pairs, *found
+
     @property
     def laplacian_version(self) -> int:
-        return self._laplacian.cover(self.contacts, self._stiffness)
+        return self._laplacian.cover(self._pressed)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """Springs between the particles of contacts, at least as stiff as these."""
-        self._laplacian.cover(self.contacts, self._stiffness)
+        self._laplacian.cover(self._pressed)
         return self._laplacian.triplets()
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
-        """penetration [m]: how far the farthest point has gone through something (not into its
-        thickness); contacts: pairs that press."""
-        gaps = self.contacts.gaps(x)
-        return {
-            "penetration": float(-gaps.min(initial=0.0)),
-            "contacts": float(np.sum(gaps < self._thickness)),
-        }
+        """contacts: pairs that press; nothing is ever inside of anything."""
+        pairs = self.near(x)
+        pressed = int(np.count_nonzero(pairs.distances(x) < pairs.reach))
+        return {"penetration": 0.0, "contacts": float(pressed)}
 
 
-def _entries(contacts: Contacts, slopes: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-    """Rows, columns and blocks of sum_c slope_c (w n)(w n)^T over contacts with a slope."""
-    used = np.flatnonzero(slopes)
-    c = contacts.rows(used)
-    pairs = c.weights[:, :, None] * c.weights[:, None, :]
-    outer = slopes[used, None, None] * c.normals[:, :, None] * c.normals[:, None, :]
-    blocks = pairs.reshape(-1, 16, 1, 1) * outer[:, None]
-    i = c.stencil.astype(np.int64)
+class RubbingRepulsion(PreparedRepulsion):
+    """With friction, which acts between the steps."""
+
+    changed = False  # its forces are those of the positions, before and after
+
+    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        if np.isfinite(x).all() and np.isfinite(v).all():  # else the run has diverged
+            pairs, weights, normals, forces = self._pressed(x)
+            most = self._config.friction * h * forces
+            cpu.pair_friction(v, self._inverse_mass, pairs.stencil, weights, normals, most)
+        return Power()
+
+
+def _entries(stencil: np.ndarray, blocks: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+    """Rows, columns and blocks (16 m, 3, 3) of pairs."""
+    i = stencil.astype(np.int64)
     rows, columns = np.repeat(i, 4, axis=1).ravel(), np.tile(i, (1, 4)).ravel()
     return rows, columns, blocks.reshape(-1, 3, 3)

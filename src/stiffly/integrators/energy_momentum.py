@@ -123,6 +123,10 @@ class _Mean:
     def tangent(self, s1: State) -> Tangent:
         return self._system.mean_tangent(self._s0, s1)
 
+    def clear_share(self, s1: State, move: Array) -> float:
+        clear = getattr(self._system, "clear_share", None)
+        return 1.0 if clear is None else clear(s1, move)
+
     def global_matrix(self, alpha: float, beta: float) -> Any:
         """A mean force changes half as much as a force: M + (h^2/4) L + (h/2) D."""
         return self._system.global_matrix(0.5 * alpha, 0.5 * beta)

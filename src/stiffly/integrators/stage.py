@@ -123,6 +123,11 @@ class StageEquation:
         without = None if convex is None else lambda: convex(state)
         return StageTangent(self._system.tangent(state), *self.weights, without)
 
+    def reach(self, d: Array, dx: Array) -> float:
+        """How far X may go along dx before something passes through something."""
+        clear = getattr(self._system, "clear_share", None)
+        return 1.0 if clear is None else clear(self.state(d), dx)
+
     def global_matrix(self) -> Any:
         return self._system.global_matrix(*self.weights)
 

@@ -249,8 +249,11 @@ class _Run:
         self.solves += 1
         used = self._used()
         if self._secants is None:
-            return -used.solve(point.r)
-        return -self._secants.solve(point.d, point.r, used.solve)
+            dx = -used.solve(point.r)
+        else:
+            dx = -self._secants.solve(point.d, point.r, used.solve)
+        dx *= self.equation.reach(point.d, dx)
+        return dx
 
     def advance(self, point: _Point, dx: Array) -> tuple[_Point, bool]:
         """The first of d + s dx, with s shrinking, that makes progress; else the point itself.

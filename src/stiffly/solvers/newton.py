@@ -76,6 +76,7 @@ class Newton:
             origin=equation.origin,
             kept=(kept or NOTHING_KEPT).weighted(equation.weights),
             time=equation.time,
+            reach=equation.reach,
         )
         return replace(result, kept=replace(result.kept, weights=equation.weights))
 
@@ -98,6 +99,7 @@ def newton(
     origin: Array | float = 0.0,
     kept: Kept = NOTHING_KEPT,
     time: float = math.nan,
+    reach: Callable[[Array, Array], float] | None = None,
 ) -> NewtonResult:
     """Solve r(x) = 0 from x0 (n,) to |r(x)| <= tolerance * scale(x), 2-norms.
 
@@ -105,8 +107,9 @@ def newton(
     origin: the coordinates that x is a displacement from (n,); they set the rounding level.
     kept: `NewtonResult.kept` of an earlier, similar solve.
     time: where the solve stands [s], for the message of a failure.
+    reach: the share of an update that may be taken (see equation.py).
     """
-    run = _Run(residual, linearise, origin, kept, time)
+    run = _Run(residual, linearise, origin, kept, time, reach)
     point, demand = run.evaluate(x0), change or scale
     for _ in range(max_iterations):
         if run.exhausted or point.norm <= tolerance * demand(point.x):
@@ -133,8 +136,9 @@ class _Run:
         origin: Array | float,
         kept: Kept,
         time: float,
+        reach: Callable[[Array, Array], float] | None,
     ) -> None:
-        self._residual, self._linearise = residual, linearise
+        self._residual, self._linearise, self._reach = residual, linearise, reach
         self.origin, self._time = origin, time
         self.kept = kept
         self._tangent: Linearisation | None = None
@@ -193,7 +197,10 @@ class _Run:
         while shift < SHIFT_LIMIT:
             try:
                 solver = self.kept.solver or self._factorise(point, shift)
-                return self._solve(solver, -point.r), fresh
+                dx = self._solve(solver, -point.r)
+                if self._reach is not None:
+                    dx *= self._reach(point.x, dx)
+                return dx, fresh
             except NotPositiveDefinite:
                 fresh = True
                 if self._convex():
@@ -268,6 +275,8 @@ class _Run:
             return trial
         while step < LONGEST and dot(trial.r, dx) <= steep:
             step *= 2.0
+            if self._reach is not None and self._reach(point.x, step * dx) < 1.0:
+                break
             longer = self.evaluate(point.x + step * dx)
             if not dot(longer.r, dx) <= 0.0:
                 break

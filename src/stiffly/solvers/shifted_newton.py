@@ -195,7 +195,9 @@ class _Run:
 
     def _solve(self, solver: Factor, point: _Point) -> Array:
         self._solves += 1
-        return solver.solve(-point.r)
+        dx = solver.solve(-point.r)
+        dx *= self._equation.reach(point.x, dx)
+        return dx
 
     def work(self) -> Work:
         return Work(

@@ -1,5 +1,6 @@
 """Compiled kernels (numba), same names and signatures as `kernels.reference`, tested equal."""
 
+from .barrier import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .bodies import *  # noqa: F403
 from .closest import *  # noqa: F403
@@ -15,7 +16,6 @@ from .mean_springs import *  # noqa: F403
 from .mean_tet_blocks import *  # noqa: F403
 from .mean_tets import *  # noqa: F403
 from .mesh_distance import *  # noqa: F403
-from .near_pairs import *  # noqa: F403
 from .neighbours import *  # noqa: F403
 from .pair_candidates import *  # noqa: F403
 from .pair_contacts import *  # noqa: F403
