@@ -123,13 +123,16 @@ class Power:
 class Settled:
     """The state after what happens between two steps, and the energy [J] that it moved.
 
-    changed: forces or velocities are others than before, even if no energy moved.
+    added: only by what drives (shapes, supports and attachments that move); dissipated >= 0;
+    invented >= 0: what a response that stands still put into the body all the same, a numerical
+    error.  changed: forces or velocities are others than before, even if no energy moved.
     """
 
     state: State
     added: float = 0.0
     dissipated: float = 0.0
     changed: bool = False
+    invented: float = 0.0
 
 
 Energies = Mapping[str, float]  # named parts in joules, 'kinetic' among them

@@ -27,6 +27,7 @@ class EnergyHistory:
     parts: dict[str, Array]
     added: Array
     dissipated: Array
+    invented: Array  # by contact between the steps: the part of `numerical` whose cause is known
 
     def __getattr__(self, name: str) -> Array:
         parts = self.__dict__.get("parts", {})
@@ -56,6 +57,7 @@ class EnergyHistory:
             "added": float(self.added[-1]),
             "dissipated": float(self.dissipated[-1]),
             "numerical": float(self.numerical[-1]),
+            "contact": float(self.invented[-1]),
             "max_abs_drift": float(np.abs(self.numerical).max()),
             "exchanged": self.exchanged,
         }
@@ -68,6 +70,8 @@ class EnergyHistory:
         yield "added", 0.0, float(self.added[-1])
         yield "dissipated", 0.0, float(self.dissipated[-1])
         yield "numerical error", 0.0, float(self.numerical[-1])
+        if self.invented[-1] != 0.0:
+            yield "of it contact", 0.0, float(self.invented[-1])
 
 
 def rounding_energy(system: System, s: State) -> float:
@@ -93,7 +97,7 @@ class Balance:
         self.system = system
         self.start: dict[str, float] = {}
         self.now: dict[str, float] = {}
-        self.added_now = self.dissipated_now = 0.0
+        self.added_now = self.dissipated_now = self.invented_now = 0.0
         self.scale = 0.0  # largest honest energy at earlier frames, for noticing divergence
         self.floor = 0.0  # below this, energies are rounding errors of the coordinates
 
@@ -108,6 +112,7 @@ class Balance:
         """Energy that moved between two steps."""
         self.added_now += settled.added
         self.dissipated_now += settled.dissipated
+        self.invented_now += getattr(settled, "invented", 0.0)  # a hand's Power has none
 
     @property
     def numerical(self) -> float:
@@ -152,6 +157,7 @@ class Ledger(Balance):
         self.parts: dict[str, list[float]] = {}
         self.added: list[float] = []
         self.dissipated: list[float] = []
+        self.invented: list[float] = []
 
     def frame(self, state: State) -> float:
         growth = super().frame(state)
@@ -160,6 +166,7 @@ class Ledger(Balance):
             self.parts.setdefault(name, []).append(value)
         self.added.append(self.added_now)
         self.dissipated.append(self.dissipated_now)
+        self.invented.append(self.invented_now)
         return growth
 
     def history(self) -> EnergyHistory:
@@ -168,4 +175,5 @@ class Ledger(Balance):
             {name: np.array(series) for name, series in self.parts.items()},
             np.array(self.added),
             np.array(self.dissipated),
+            np.array(self.invented),
         )

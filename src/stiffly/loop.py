@@ -190,6 +190,7 @@ class Loop(Stepper):
             {name: series[-1] for name, series in ledger.parts.items()},
             ledger.added_now,
             ledger.dissipated_now,
+            ledger.invented_now,
             self.steps,
             self.work,
             self.seconds,

@@ -234,6 +234,8 @@ def gripped(system: Any, ties: PointTies, name: str) -> Any:
 class MovingAttachments(PointTies):
     """Ties whose points start where the particles do, follow a motion, or obey a user."""
 
+    drives = True
+
     def __init__(self, config: Attachments, pattern: BlockPattern) -> None:
         super().__init__(config.stiffness, pattern, linear=not config.live)
         self._config, self._serial = config, 0

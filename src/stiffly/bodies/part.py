@@ -191,6 +191,8 @@ class SettlingPart(Protocol):
     begin(t, x, v): called once with the first state of a run, e.g. to see what touches.
     take_over(old): its memory becomes that of the same part in an earlier system, which goes on
     with other stiffness or gravity; without it, `begin` is called with the state at that time.
+    drives: it can do work on the body (something of it moves); else nothing it does is added.
+    between = True: it passes momentum between particles, also from those that a support leads.
     changed: after `settle`, True where its forces are others than before at no change of energy.
 
     What moves by itself (a collider, an attachment point) stands still during a step: `settle`

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..contracts import Array, Power, Settled, State
 
 if TYPE_CHECKING:
-    from .part import SettlingPart
     from .system import System
+
+
+class Moved(NamedTuple):
+    """Energies [J] of one settling, as in contracts.Settled."""
+
+    added: float = 0.0
+    dissipated: float = 0.0
+    invented: float = 0.0
 
 
 def begin(system: System, s: State) -> None:
@@ -25,39 +32,56 @@ def begin(system: System, s: State) -> None:
 def settle(system: System, s: State, h: float) -> Settled:
     """Every part once, in the order they were given; what changes energy is counted."""
     x, v = system.positions(s), system.velocities(s)
-    total, released, changed = Power(), 0.0, False
+    total, changed = Moved(), False
     for part in system.assembly.settling:
-        if getattr(part, "moves", False):
-            own, stored = _moved(system, part, s.t, h, x, v)
-            total, released = total + own, released + stored
-        else:
-            total += part.settle(s.t, h, x, v)
+        own = _booked(_drives(system, part), _settle(system, part, s.t, h, x, v))
+        total = Moved(*map(sum, zip(total, own, strict=True)))
         changed = changed or getattr(part, "changed", False)
     after = State(s.t, _changed(x, s.x, system.movable), _changed(v, s.v, system.movable))
     if after.x is s.x and after.v is s.v:
-        changed = changed or bool(total.added or total.dissipated)
-        return Settled(s, total.added, total.dissipated, changed)
-    taken = 0.5 * float(system.mass.dot(s.v, s.v) - system.mass.dot(after.v, after.v))
-    total += signed(taken + released)
-    return Settled(after, total.added, total.dissipated, True)
+        changed = changed or any(total)
+        return Settled(s, total.added, total.dissipated, changed, total.invented)
+    return Settled(after, total.added, total.dissipated, True, total.invented)
+
+
+def _drives(system: System, part: Any) -> bool:
+    """Whether the part can do work: it moves something, or rubs what a support leads."""
+    rubs = getattr(part, "between", False) and bool(system.supports)
+    return rubs or getattr(part, "drives", False)
+
+
+def _settle(system: System, part: Any, t: float, h: float, x: Array, v: Array) -> Power:
+    """What a part added and took, its own store, kinetic energy and all potentials included."""
+    old, moves = v.copy(), getattr(part, "moves", False)
+    before, place = (_stored(system, x), x.copy()) if moves else (0.0, x)
+    own = part.settle(t, h, x, v)
+    taken = _kinetic(system, old) - _kinetic(system, v) if not np.array_equal(old, v) else 0.0
+    if moves and not np.array_equal(place, x):
+        # its own store changed from `before` to what it is now, of which it has reported `own`
+        taken += before - _stored(system, x) + own.added - own.dissipated
+    return own + signed(taken)
+
+
+def _booked(drives: bool, moved: Power) -> Moved:
+    """Nothing is added by what stands still: what comes out all the same is invented."""
+    if drives:
+        return Moved(moved.added, moved.dissipated)
+    taken = moved.dissipated - moved.added
+    return Moved(dissipated=taken) if taken >= 0.0 else Moved(invented=-taken)
+
+
+def _stored(system: System, x: Array) -> float:
+    return float(sum(system.assembly.energies(x).values()))
+
+
+def _kinetic(system: System, v: Array) -> float:
+    free = v.ravel()[system.movable]
+    return 0.5 * float(system.mass.dot(free, free))
 
 
 def signed(taken: float) -> Power:
     """Energy [J] taken: dissipated where positive, added where it was given."""
     return Power(dissipated=taken) if taken > 0.0 else Power(added=-taken)
-
-
-def _moved(
-    system: System, part: SettlingPart, t: float, h: float, x: Array, v: Array
-) -> tuple[Power, float]:
-    """What a part that displaces particles reports, and what all potentials release by it [J]."""
-    before, old = sum(system.assembly.energies(x).values()), x.copy()
-    own = part.settle(t, h, x, v)
-    if np.array_equal(old, x):
-        return own, 0.0
-    # its own store changed from `before` to what it is now, of which it has reported `own`
-    now = sum(system.assembly.energies(x).values())
-    return own, before - now + own.added - own.dissipated
 
 
 def _changed(full: Array, old: Array, movable: Array) -> Array:

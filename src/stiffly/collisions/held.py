@@ -49,6 +49,10 @@ class Held:
 class PreparedHeld(PointTies):
     """Which of its particles are tied, to which shape, and where in that shape's own frame."""
 
+    @property
+    def drives(self) -> bool:
+        return any(shape.moving for shape in self._config.shapes)
+
     passing = True  # comes and goes: no share in the linearisation about the rest shape
 
     def __init__(self, config: Held, own: np.ndarray, mass: Array, pattern: BlockPattern) -> None:

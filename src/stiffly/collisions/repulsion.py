@@ -195,6 +195,7 @@ class PreparedRepulsion:
 class RubbingRepulsion(PreparedRepulsion):
     """With friction, which acts between the steps."""
 
+    between = True  # what a support leads can drive what it rubs
     changed = False  # its forces are those of the positions, before and after
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:

@@ -179,12 +179,6 @@ def as_shapes(shapes: Any) -> list[Shape]:
     return list(given)
 
 
-def out_of_reach(count: int) -> Surface:
-    """A surface that no particle is near."""
-    zero = np.zeros((count, 3))
-    return planes(zero, zero, far=np.ones(count, dtype=bool))
-
-
 def free_particles(name: str, chosen: Any, count: int, pattern: BlockPattern) -> np.ndarray:
     """Of the chosen particles (indices, a mask, or None: all) those that can move, sorted."""
     every = np.arange(count) if chosen is None else as_indices(name, chosen, count)

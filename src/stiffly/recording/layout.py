@@ -60,8 +60,8 @@ class Plan:
     @property
     def columns(self) -> list[str]:
         """Names of the table's columns that are known before the run."""
-        sums = ("added", "dissipated", "wall_seconds", "largest_step", "smallest_step", "steps")
-        return [*sums, *Work._fields, *(f"energy {part}" for part in self.energies)]
+        sums = ("added", "dissipated", "invented", "wall_seconds", "largest_step", "smallest_step")
+        return [*sums, "steps", *Work._fields, *(f"energy {part}" for part in self.energies)]
 
     @property
     def bytes(self) -> int:

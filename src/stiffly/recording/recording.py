@@ -69,7 +69,9 @@ class Recording(Run):
     def _read_table(self, table: dict[str, Array]) -> None:
         prefix = "energy "
         parts = {n.removeprefix(prefix): table.pop(n) for n in list(table) if n.startswith(prefix)}
-        self.energy = EnergyHistory(self.times, parts, table.pop("added"), table.pop("dissipated"))
+        invented = table.pop("invented", np.zeros(len(self.times)))  # older recordings have none
+        added, dissipated = table.pop("added"), table.pop("dissipated")
+        self.energy = EnergyHistory(self.times, parts, added, dissipated, invented)
         self.wall_seconds = float(table.pop("wall_seconds")[-1])
         counts = {name: table[name].astype(np.int64) for name in ("steps", *Work._fields)}
         self.diagnostics: dict[str, Array] = {"t": self.times, **table, **counts}

@@ -16,7 +16,7 @@ class Frame(NamedTuple):
     """A frame as the loop hands it on; index counts from 0.
 
     positions, velocities: (particles, 3), or (n,) for SecondOrder; not copies.
-    energies [J] by part; added, dissipated [J], steps, work, seconds (of computing): so far.
+    energies [J] by part; added, dissipated, invented [J], steps, work, seconds (of computing): so far.
     notes: what the steps since the last frame said (see notes.py).
     """
 
@@ -27,6 +27,7 @@ class Frame(NamedTuple):
     energies: dict[str, float]
     added: float
     dissipated: float
+    invented: float
     steps: int
     work: Work
     seconds: float

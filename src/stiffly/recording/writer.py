@@ -182,6 +182,7 @@ class Writer:
         known = {
             "added": frame.added,
             "dissipated": frame.dissipated,
+            "invented": frame.invented,
             "wall_seconds": frame.seconds,
             "steps": frame.steps,
             **frame.work._asdict(),
