@@ -43,6 +43,7 @@ def ledger(times, added=None, dissipated=None, **parts):
         parts,
         zero if added is None else added,
         zero if dissipated is None else dissipated,
+        zero,
     )
 
 

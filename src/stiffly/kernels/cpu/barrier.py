@@ -317,6 +317,18 @@ def barrier_contacts(x, kinds, stencil, reach, soft, stiffness, weights, normals
 
 
 @njit(cache=True)
+def _close(points, H):
+    """Completes blocks (4, 4, 3, 3) of the points after the first: a common shift does nothing."""
+    for i in range(1, points):
+        for j in range(1, points):
+            for a in range(3):
+                for b in range(3):
+                    H[i, 0, a, b] -= H[i, j, a, b]
+                    H[0, i, b, a] -= H[i, j, a, b]
+                    H[0, 0, a, b] += H[i, j, a, b]
+
+
+@njit(cache=True)
 def barrier_blocks(x, kinds, stencil, reach, soft, stiffness, out):
     """Writes d2E/dx2 of every pair, (m, 4, 4, 3, 3), symmetric."""
     X, w, r, C = np.empty((4, 3)), np.empty(4), np.empty(3), np.empty((4, 3))
@@ -326,8 +338,8 @@ def barrier_blocks(x, kinds, stencil, reach, soft, stiffness, out):
         d, out[k] = _distance(kinds[k], X, w, r), 0.0
         if not 0.0 < d < reach[k]:
             continue
-        h = NUDGE * d
-        for j in range(3 if kinds[k] == 1 else 4):
+        h, points = NUDGE * d, 3 if kinds[k] == 1 else 4
+        for j in range(1, points):
             for b in range(3):
                 here = X[j, b]
                 X[j, b] = here + h
@@ -335,11 +347,12 @@ def barrier_blocks(x, kinds, stencil, reach, soft, stiffness, out):
                 X[j, b] = here - h
                 _gradient(kinds[k], X, reach[k], soft[k], w, r, C, two)
                 X[j, b] = here
-                for i in range(4):
+                for i in range(1, points):
                     for a in range(3):
                         half = 0.25 * stiffness * (one[i, a] - two[i, a]) / h
                         out[k, i, j, a, b] += half
                         out[k, j, i, b, a] += half
+        _close(points, out[k])
 
 
 @njit(cache=True)

@@ -10,7 +10,7 @@ import math
 
 from .jit import njit
 
-__all__ = ["pair_friction", "pair_gaps", "pair_scatter", "pair_squares"]
+__all__ = ["pair_friction"]
 
 
 @njit(cache=True, inline="always")
@@ -22,37 +22,6 @@ def _sum(x, i, w):
         w[0] * a[1] + w[1] * b[1] + w[2] * c[1] + w[3] * d[1],
         w[0] * a[2] + w[1] * b[2] + w[2] * c[2] + w[3] * d[2],
     )
-
-
-@njit(cache=True)
-def pair_gaps(x, stencil, weights, normals, gaps):
-    """Writes gaps (m,) of x (N, 3). stencil (m, 4) particles, weights (m, 4), normals (m, 3)."""
-    for k in range(len(stencil)):
-        d, n = _sum(x, stencil[k], weights[k]), normals[k]
-        gaps[k] = d[0] * n[0] + d[1] * n[1] + d[2] * n[2]
-
-
-@njit(cache=True)
-def pair_squares(x, stencil, weights, squares):
-    """Writes |sum_i w_i x_i|^2 (m,), the squared distance of the two points of each contact."""
-    for k in range(len(stencil)):
-        d = _sum(x, stencil[k], weights[k])
-        squares[k] = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-
-
-@njit(cache=True)
-def pair_scatter(stencil, weights, normals, factors, out):
-    """Adds factors_c w_ci n_c to out (N, 3): the transpose of `pair_gaps` times factors (m,)."""
-    for k in range(len(stencil)):
-        f = factors[k]
-        if f == 0.0:
-            continue
-        i, w, n = stencil[k], weights[k], normals[k]
-        for c in range(4):
-            r, s = out[i[c]], f * w[c]
-            r[0] += s * n[0]
-            r[1] += s * n[1]
-            r[2] += s * n[2]
 
 
 @njit(cache=True)

@@ -1,5 +1,6 @@
 """Plain NumPy twins of the compiled kernels: slow, short, and what the tests trust."""
 
+from .barrier import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .bodies import *  # noqa: F403
 from .closest import *  # noqa: F403
@@ -13,7 +14,6 @@ from .mean_pairs import *  # noqa: F403
 from .mean_springs import *  # noqa: F403
 from .mean_tets import *  # noqa: F403
 from .mesh_distance import *  # noqa: F403
-from .near_pairs import *  # noqa: F403
 from .neighbours import *  # noqa: F403
 from .pair_candidates import *  # noqa: F403
 from .pair_contacts import *  # noqa: F403

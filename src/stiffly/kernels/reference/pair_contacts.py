@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["pair_friction", "pair_gaps", "pair_scatter", "pair_squares"]
-
-
-def pair_gaps(x, stencil, weights, normals, gaps):
-    gaps[:] = np.einsum("kc,kca,ka->k", weights, x[stencil], normals)
-
-
-def pair_squares(x, stencil, weights, squares):
-    squares[:] = np.sum(np.einsum("kc,kca->ka", weights, x[stencil]) ** 2, axis=1)
-
-
-def pair_scatter(stencil, weights, normals, factors, out):
-    np.add.at(out, stencil, factors[:, None, None] * weights[:, :, None] * normals[:, None])
+__all__ = ["pair_friction"]
 
 
 def pair_friction(v, inverse_mass, stencil, weights, normals, most):
