@@ -60,8 +60,7 @@ class PairLaplacian:
     def _slopes(self, pairs: Any, forces: Array) -> Array:
         """b'' (m,) [N/m], from the force b' of the same barrier."""
         d, t = pairs.distances(self._at), pairs.reach
-        log, far = np.log(t / d), (t - d) / d
-        return forces * (log + 2.0 * far + 0.5 * far * far) / ((t - d) * (log + 0.5 * far))
+        return forces * (3.0 / (t - d) + 3.0 / d - 1.0 / (t + d))
 
     def _covers(self, keys: np.ndarray, needed: Array) -> bool:
         if len(keys) == 0 or len(self._keys) == 0:

@@ -21,15 +21,15 @@ from .start import require_apart
 
 
 class Repulsion:
-    """E = sum k/2 (t - d)^2 ln(t / d) over pairs of a vertex and a triangle, a vertex and a fiber,
-    two edges that are closer than t; d [m] is their distance (Li et al. 2020).
+    """E = sum k/2 (t - d)^4 / d^2 over pairs of a vertex and a triangle, a vertex and a fiber, two
+    edges that are closer than t; d [m] is their distance (docs/decisions/0016).
 
     faces (f, 3): triangles of cloth and meshes; edges (e, 2): fibers (sides of triangles are edges
     by themselves).  All bodies of one System in one Repulsion touch each other and themselves; a
     mesh whose particles are fixed or led is an obstacle.
     thickness t [m]: distance at which the force begins; half of what pairs of one body have at
-    rest, where that is less.  stiffness k [N/m]: at d = t/2 a pair repels with 0.60 k t, and
-    without limit as d goes to 0.  friction: Coulomb's, after the step (see collisions/friction.py).
+    rest, where that is less.  stiffness k [N/m]: at d = t/2 a pair stores k/2 (t/2)^2, like a
+    spring, and repels with 1.5 k t; without limit as d goes to 0.  friction: Coulomb's, after the step (see collisions/friction.py).
 
     A function of the positions alone, zero and flat where pairs come and go: nothing is chosen, so
     nothing is added.  Steps on whose straight way something would pass through something are cut

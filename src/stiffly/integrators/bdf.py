@@ -65,6 +65,7 @@ class _Bdf:
             memory=memory,
             solver=self.solver,
             guess=None if guess is None else guess.x,
+            start=state.x,
         )
 
 

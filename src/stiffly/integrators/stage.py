@@ -148,16 +148,23 @@ def solve_stage(
     *,
     solver: Solver,
     guess: Array | None = None,
+    start: Array | None = None,
 ) -> Stage:
     """Solve the stage at time t; travel (n,) is h v, the distance that sets the scale.
 
     guess (n,): X to start from; without one it is the predictor, or the X of the last acceleration
     where the solver likes that better.
+    start (n,): where the step begins; a guess that something is in front of is cut short.
     """
     equation = StageEquation(system, t, p, q, alpha, beta, travel)
     first = 0.0 * p if guess is None else guess - p
     if guess is None and solver.extrapolates and memory.acceleration is not None:
         first = alpha * memory.acceleration
+    if start is not None:
+        way = p + first - start
+        share = equation.reach(start - p, way)
+        if share < 1.0:
+            first = start - p + share * way
     result = solver.solve(equation, first, memory.kept)
     a, end = result.x / alpha, equation.state(result.x)
     memory = StageMemory(result.kept, a)

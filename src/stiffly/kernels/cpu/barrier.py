@@ -1,10 +1,11 @@
 """Pairs of a vertex and a triangle, a vertex and an edge, two edges, that repel without limit.
 
-    E = sum m k/2 (t - d)^2 ln(t / d)   over pairs closer than t
+    E = sum m k/2 (t - d)^4 / d^2   over pairs closer than t
 
-d is their distance; the function and its first two derivatives vanish at d = t, so that pairs come
-and go without a trace, and it grows beyond all bounds at d = 0, so that nothing gets through (Li et
-al. 2020, incremental potential contact; about k/2 (t - d)^2 half-way in).  For two edges
+d is their distance; the function and its first three derivatives vanish at d = t, so that pairs
+come and go without a trace; half-way in it is the penalty k/2 (t - d)^2; and it grows beyond all
+bounds at d = 0, so that nothing gets through (the idea of incremental potential contact, Li et al.
+2020, whose logarithm holds a heavy body only at distances beyond double precision).  For two edges
 m = (2 - c) c, c = |u x v|^2 / soft where that is below 1, takes out the force where they are
 parallel and the closest points jump; vertices stand in there.
 
@@ -99,12 +100,12 @@ def _gap(kind, x, i):
 
 @njit(cache=True, inline="always")
 def _barrier(d, t):
-    return 0.5 * (t - d) ** 2 * math.log(t / d) if d < t else 0.0
+    return 0.5 * (t - d) ** 4 / (d * d) if d < t else 0.0
 
 
 @njit(cache=True, inline="always")
 def _slope(d, t):
-    return -(t - d) * (math.log(t / d) + 0.5 * (t - d) / d) if d < t else 0.0
+    return -((t - d) ** 3) * (t + d) / d**3 if d < t else 0.0
 
 
 @njit(cache=True)
@@ -485,8 +486,8 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
     """Of candidates, those that may come closer than they reach: a mask (m,).
 
     Writes reach (m,), the thickness [m] or, where both sides belong to one piece (N,), half their
-    distance at rest (N, 3), if that is less; and soft (m,), `parallel` times |u|^2 |v|^2 at rest
-    for two edges, else 0.  x, move (N, 3) [m], room [m]: particles stay in boxes from x to x + move,
+    distance at rest (N, 3), if that is less; and soft (m,), `parallel` times |u|^2 |v|^2 at rest,
+    neither taken for shorter than the thickness, for two edges, else 0.  x, move (N, 3) [m], room [m]: particles stay in boxes from x to x + move,
     larger by room on all sides.
     """
     X, w, r, near = np.empty((4, 3)), np.empty(4), np.empty(3), np.zeros(len(stencil), np.bool_)
@@ -501,7 +502,7 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
             for a in range(3):
                 uu += (X[1, a] - X[0, a]) ** 2
                 vv += (X[3, a] - X[2, a]) ** 2
-            soft[k] = parallel * uu * vv
+            soft[k] = parallel * max(uu, thickness**2) * max(vv, thickness**2)
         _gather(x, i, X)
         d, way = _distance(kind, X, w, r), 0.0
         for c in range(1, 4):

@@ -51,8 +51,8 @@ def _terms(kind, X, t, soft):
     w, r, d = _meet(kind, X)
     b, slope = 0.0, 0.0
     if d < t:
-        b = 0.5 * (t - d) ** 2 * np.log(t / d)
-        slope = -(t - d) * np.log(t / d) - 0.5 * (t - d) ** 2 / d
+        b = 0.5 * (t - d) ** 4 / d**2
+        slope = -2.0 * (t - d) ** 3 / d**2 - (t - d) ** 4 / d**3
     m, c, C = 1.0, 1.0, np.zeros((4, 3))
     if soft > 0.0:
         c, C = _crossing(X, soft)
@@ -83,7 +83,7 @@ def _mean(kind, X0, X1, t, soft):
         return np.zeros((4, 3))
     close = abs(d1 - d0) <= 1e-5 * min(d0, d1)
     half = 0.5 * (d0 + d1)
-    slope = -(t - half) * np.log(t / half) - 0.5 * (t - half) ** 2 / half if half < t else 0.0
+    slope = -2.0 * (t - half) ** 3 / half**2 - (t - half) ** 4 / half**3 if half < t else 0.0
     q = slope if close else (b1 - b0) / (d1 - d0)
     G = 0.25 * (m0 + m1) * q * (n0 + n1)
     if soft > 0.0:
@@ -193,7 +193,8 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
         joined = piece[i[0]] == piece[i[2]]
         reach[k] = min(thickness, 0.5 * _meet(kind, rest[i])[2]) if joined else thickness
         u, v = rest[i[1]] - rest[i[0]], rest[i[3]] - rest[i[2]]
-        soft[k] = parallel * (u @ u) * (v @ v) if kind == EDGE_EDGE else 0.0
+        square = max(u @ u, thickness**2) * max(v @ v, thickness**2)
+        soft[k] = parallel * square if kind == EDGE_EDGE else 0.0
         way = np.linalg.norm(move[i] - move[i[0]], axis=1).max()
         least = _meet(kind, x[i])[2] - 2.0 * way - 2.0 * np.sqrt(3.0) * room
         near[k] = reach[k] > 0.0 and least < reach[k]
