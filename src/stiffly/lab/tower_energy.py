@@ -93,7 +93,7 @@ def _measure(scene: Scene, model: str, method: str, alpha: float, step: float) -
     found = {"model": model, "method": method, "alpha": alpha, "step": step}
     found["nodes"] = len(scene.x0)
     try:
-        run = trial(scene, integrator=method, step=step, every=2 * step)
+        run = trial(scene, integrator=method, step=step, every=2 * max(step, STEP))
     except SimulationFailure as failure:
         return {**found, "failure": str(failure).split(":")[0]}
     energy = run.energy
