@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from stiffly.bodies import Gravity, Rayleigh, Springs, System, Tetrahedra, cloth_springs, fiber
+from stiffly.bodies import (
+    Dashpots,
+    Drag,
+    Gravity,
+    MomentumDamping,
+    Rayleigh,
+    Springs,
+    System,
+    Tetrahedra,
+    Wind,
+    cloth_springs,
+    fiber,
+)
+from stiffly.bodies import Rotation as Turned
 from stiffly.collisions import Contact, Plane
 from stiffly.meshes import bar, cloth, lattice
 
@@ -103,6 +116,28 @@ def _cloth():
     return Scene(build, X, X, _swirl(X, fixed), 0.005)
 
 
+def _windy():
+    """A cloth led along by a corner, in wind, with drag, dashpots and momentum damping."""
+    mesh = cloth(4, 4, spacing=0.2)
+    X = mesh.positions
+
+    def build(rest, pose):
+        wind = pose.vectors((3.0, 1.0, 2.0))
+        parts = [
+            *cloth_springs(mesh, 300.0, 60.0, 5.0),
+            _gravity(pose),
+            Wind(mesh.triangles, wind),
+            Drag(0.02, 2, wind),
+            Dashpots(mesh.edges, 0.1),
+            MomentumDamping(0.5),
+        ]
+        axis, centre = pose.vectors((0.0, 1.0, 0.0)), pose.points(np.array([0.1, 0.0, 0.0]))
+        led = Turned([0], axis=axis, centre=centre, rate=2.0)
+        return System(np.full(len(X), 0.05), parts, rest=rest, supports=led)
+
+    return Scene(build, X, X, _swirl(X, [0]), 0.005)
+
+
 def _fiber():
     line = np.zeros((5, 3))
     line[:, 0] = np.linspace(0.0, 0.4, 5)
@@ -166,6 +201,7 @@ SCENES = {
     "stvk": _solid("stvk"),
     "neo-hookean": _solid("neo-hookean"),
     "cloth": _cloth(),
+    "cloth, windy": _windy(),
     "fiber": _fiber(),
     "landing": _landing(),
     "landing, friction": _landing(0.3),
