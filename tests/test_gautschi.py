@@ -21,7 +21,11 @@ METHODS = {
     **{f"{name}, one-step": Gautschi(filter=name) for name in ONE_STEP},
     **{f"{name}, two-step": Gautschi(filter=name, form="two-step") for name in FILTERS},
 }
-NETI = {"neti": Neti(), "neti, two-step": Neti(form="two-step")}
+AVERAGING = [name for name in FILTERS if name not in ("deuflhard", "hairer-lubich")]
+NETI = {
+    "neti": Neti(),
+    **{f"neti, {name}, two-step": Neti(filter=name, form="two-step") for name in AVERAGING},
+}
 MASS = np.array([1.0, 2.0, 0.5])
 STIFFNESS = np.array([[60.0, -20.0, 0.0], [-20.0, 900.0, -10.0], [0.0, -10.0, 25.0]])
 
@@ -255,10 +259,11 @@ def test_one_eigenbasis_serves_the_whole_run(name, monkeypatch):
         (lambda: Neti(filter="deuflhart", form="two-step"), "did you mean deuflhard"),
         (lambda: Gautschi(form="three-step"), "one-step"),
         (lambda: Neti(form="three-step"), "one-step"),
-        (lambda: Gautschi(linear="tangent"), "corotated"),
+        (lambda: Neti(linearisation="turned"), "corotated"),
         (lambda: Gautschi(filter="gautschi"), "two-step"),
         (lambda: Gautschi(filter="hochbruck-lubich"), "two-step"),
         (lambda: Neti(filter="gautschi"), "two-step"),
+        (lambda: Neti(filter="deuflhard", form="two-step"), "nothing to act on"),
     ],
 )
 def test_impossible_configurations_are_named(wrong, words):
@@ -269,4 +274,4 @@ def test_impossible_configurations_are_named(wrong, words):
 
 def test_corotation_needs_a_rest_shape():
     with pytest.raises(InputError, match="rest shape"):
-        Gautschi(linear="corotated").start(*pendulums())
+        Neti(linearisation="corotated").start(*pendulums())

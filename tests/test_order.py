@@ -105,6 +105,8 @@ PROBLEMS = {
     "stiff body": lambda: body(100.0),
     "soft body, damped": lambda: body(3.0, Rayleigh(0.4, 0.0)),
 }
+# neti's: the other filters have nothing to act on there
+TWO_STEP = ("gautschi", "garcia-archilla", "hochbruck-lubich", "grimm-hochbruck")
 TIGHT = {"tol": 1e-12}  # matrix functions must not limit what is measured
 METHODS = {name: integrator(name) for name in NAMES}
 METHODS |= {
@@ -114,8 +116,9 @@ METHODS |= {
     "pexprb43": ExponentialRosenbrock((1 / 3, 3 / 4), **TIGHT),
     "pexprb43(1/2, 1)": ExponentialRosenbrock((1 / 2, 1.0), **TIGHT),
     "epirk4s3": ExponentialRosenbrock((1 / 8, 1 / 9), **TIGHT),
-    "neti, two-step": Neti(form="two-step"),
 }
+for _name in TWO_STEP:
+    METHODS[f"neti, {_name}, two-step"] = Neti(filter=_name, form="two-step")
 for _name, _pair in FILTERS.items():
     METHODS[f"eti, {_name}, two-step"] = Gautschi(filter=_name, form="two-step")
     if _pair.psi1 is not None:
@@ -175,6 +178,9 @@ def cases():
 
 @pytest.mark.parametrize("name, problem", list(cases()))
 def test_order(name, problem):
+    if problem == "stiff body":  # positions fall like h^3 on the way to their h^2
+        assert min(slopes(name, problem)) >= METHODS[name].order - 0.2
+        return
     assert slopes(name, problem) == pytest.approx([METHODS[name].order] * 2, abs=0.2)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import unknown_name
+from ..errors import InputError, unknown_name
 
 Sum = tuple[tuple[float, int, int], ...]
 
@@ -58,3 +58,19 @@ def filter_pair(name: str) -> Filter:
     if name not in FILTERS:
         raise unknown_name("filter", name, FILTERS)
     return FILTERS[name]
+
+
+FORMS = ("one-step", "two-step")
+
+
+def check_form(form: str, name: str) -> Filter:
+    """The filter of that name, if it exists in that form."""
+    if form not in FORMS:
+        raise InputError(f"form {form!r} is unknown: choose 'one-step' or 'two-step'")
+    pair = filter_pair(name)
+    if form == "one-step" and pair.psi1 is None:
+        raise InputError(
+            f"filter {name} has poles in one-step form: use form='two-step', "
+            "or the default filter garcia-archilla"
+        )
+    return pair

@@ -56,6 +56,14 @@ def flow_map(h: float) -> StumpffMap:
 
 
 @lru_cache(maxsize=64)
+def rest_map(filter_name: str, h: float) -> StumpffMap:
+    """a -> -(1 - phi) y, phi a where A y = -a; (1 - phi)/(h^2 A) = sum f m^2 c_(k+2)((m x)^2)."""
+    phi = filter_pair(filter_name).phi
+    terms = [Term(0, 0, k + 2, m * h, f * (m * h) ** 2) for f, k, m in phi]
+    return StumpffMap(2, 1, tuple(terms + _terms(1, 0, phi, h)))
+
+
+@lru_cache(maxsize=64)
 def two_step_map(h: float) -> StumpffMap:
     """a -> 2 h^2 c_2 a,  2 h c_1 a."""
     return StumpffMap(2, 1, (Term(0, 0, 2, h, 2 * h * h), Term(1, 0, 1, h, 2 * h)))

@@ -1,15 +1,24 @@
-"""neti: the Gautschi-type integrator with the tangent rebuilt at every step; second order.
+"""neti and ceti: Gautschi-type integrators whose linear part follows the body; second order.
 
-With the linear part taken about its own equilibrium r_n (where the linearised force vanishes)
-the formulas of `gautschi` need no r_n: r + cos (x - r) = x + h^2 c_2 a because A (x - r) = -a.
+neti rebuilds the tangent at every step.  ceti keeps that of the rest shape and turns it with the
+body, A -> R A R^T with per-vertex rotations R from the REST shape (functions of A are computed
+once).  With the linear part taken about its own equilibrium r_n, where A (x - r_n) = -a(x), the
+formulas of `gautschi` need no r_n, nor any other place: r + cos (x - r) = x + h^2 c_2 a.
 
-    x+ = x + h c_1 v + h^2 c_2 a(x)                                     (c at h^2 A(x))
-    v+ = c_0 v + h c_1 a(x) + h/2 psi_1 [a(x*) - a(x) + A (x* - x)],   x* = x + phi (x+ - x)
-    two-step:  x+ = 2x - x- + 2 h^2 c_2 a(x),   v+ = v- + 2 h c_1 a(x)
+    x+ = x + h c_1 v + h^2 c_2 a(x)                                     (c at h^2 A)
+    v+ = c_0 v + h c_1 a(x) + h/2 psi_1 G(x*),                          x* = x + phi (x+ - x)
+    two-step:  x+ = 2x - x- + 2 h^2 c_2 a(x) + h^2 psi G(x*),           x* = r_n + phi (x - r_n)
+               v+ = v- + 2 h c_1 (a(x) + G(x*))
 
-The bracket is the nonlinear remainder at the end of the step, filtered like g is there.  The
-secant form of the paper (force = K(x) x) leaves the stiff direction of a nearly unstretched spring
-out of A, see docs/decisions/0003.  Source: Michels, Sobottka & Weber (2014), Algorithm 2.
+G(x*) = a(x*) - a(x) + A (x* - x) is the nonlinear remainder, filtered like g is there.  In two-step
+form x* = x + (1 - phi)/A a averages the fast modes out; where phi = 1 nothing is left over, psi has
+nothing to act on, and all such filters are one method, Gautschi's own.
+
+The paper's ceti writes A (x - R r) about the rest shape r: where neighbours turn by different R,
+that is a force which grows with the distance from the origin, and the remainder has to take it back
+again.  Its secant form of neti (force = K(x) x) leaves the stiff direction of a nearly unstretched
+spring out of A, see docs/decisions/0003.  Source: Michels, Sobottka & Weber (2014), Eqs. 8-12,
+Algorithms 2 and 3; velocities of the two-step form: Hochbruck & Lubich (1999).
 """
 
 from __future__ import annotations
@@ -17,25 +26,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..matfun.auto import check_settings, evaluate
+from ..matfun.stumpff import StumpffMap
 from ..solvers.pace import CLOCK, Clock, check_budget
-from .filters import filter_pair
-from .gautschi_maps import argument_map, flow_map, sum_map, two_step_map
+from .filters import ONE, SINC, SINC_HALF_SQUARED, check_form, filter_pair
+from .gautschi_maps import argument_map, flow_map, rest_map, sum_map, two_step_map
 from .rationed_gautschi import rationed
 from .rations import Ration, Spaces, smoother
 from .restart import continues
 
-
-def _same(w: Array) -> Array:
-    return w
+LINEARISATIONS = ("tangent", "secant", "corotated")
 
 
 @dataclass(frozen=True)
 class Neti:
-    """filter: one with a psi_1 (see `filters.FILTERS`); form: 'one-step' or 'two-step';
-    linearisation: 'tangent', or the paper's 'secant' (systems of springs); budget: as in
+    """filter: see `filters.FILTERS`; form: 'one-step' or 'two-step'; linearisation: 'tangent', the
+    paper's 'secant' (systems of springs), or 'corotated' (ceti); budget: as in
     ExponentialRosenbrock."""
 
     filter: str = "garcia-archilla"
@@ -45,27 +55,30 @@ class Neti:
     method: str = "auto"
     budget: float | None = None
     clock: Clock = field(default=CLOCK, repr=False, compare=False)
-    name: ClassVar[str] = "neti"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self.tol, self.method)
-        check_budget("neti", self.budget)
-        if self.form not in ("one-step", "two-step"):
-            raise InputError(f"form {self.form!r} is unknown: choose 'one-step' or 'two-step'")
-        if self.linearisation not in ("tangent", "secant"):
+        check_budget(self.name, self.budget)
+        if self.linearisation not in LINEARISATIONS:
             raise InputError(
-                f"linearisation {self.linearisation!r} is unknown: choose 'tangent' or 'secant'"
+                f"linearisation {self.linearisation!r} is unknown: choose one of {LINEARISATIONS}"
             )
-        pair = filter_pair(self.filter)
-        if self.form == "one-step" and pair.psi1 is None:
+        pair = check_form(self.form, self.filter)
+        if self.form == "two-step" and pair.phi == ONE and pair.psi != SINC_HALF_SQUARED:
             raise InputError(
-                f"filter {self.filter} has poles in one-step form: use form='two-step', "
-                "or the default filter garcia-archilla"
+                f"{self.name}: filter {self.filter} has nothing to act on in two-step form, "
+                "where phi = 1 leaves no remainder: use filter='gautschi', or form='one-step'"
             )
         if self.budget is not None and not self.timed:
-            raise InputError("neti: a budget goes with form='one-step': leave one of them out")
+            raise InputError(
+                f"{self.name}: a budget goes with form='one-step': leave one of them out"
+            )
+
+    @property
+    def name(self) -> str:
+        return "ceti" if self.linearisation == "corotated" else "neti"
 
     @property
     def timed(self) -> bool:
@@ -73,7 +86,8 @@ class Neti:
         return self.form == "one-step"
 
     def start(self, system: System, state: State) -> None:
-        return None
+        if self.linearisation == "corotated":
+            system.rotations(state)  # a system without a rest shape says so before the first step
 
     def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
         return None if memory is None else (None, None, memory[2])
@@ -83,60 +97,118 @@ class Neti:
         a budget (Ration.gaps)."""
         end, before, gaps = memory or (None, None, (0.0, 0.0))
         ration = None if self.budget is None else Ration(self.budget, self.clock, gaps)
-        memory = before if continues(end, before, state, h) else None
-        A = self._linearised(system, state)
-        # damping enters through the filtered velocity (x_n - x_(n-1))/h, as in the paper
-        v_damped = state.v if memory is None else (state.x - memory[0]) / h
-        a = system.acceleration(State(state.t, state.x, v_damped))
+        before = before if continues(end, before, state, h) else None
+        linear = self._linearised(system, state)
+        move = _Move(self, system, state, h, before, linear)
         if ration is not None:
-            return self._rationed(system, state, h, A, a, ration)
-        if self.form == "two-step" and memory is not None:
-            action = evaluate(A, two_step_map(h), (a,), tol=self.tol, method=self.method)
-            dx, dv = action.value
-            new = State(state.t + h, 2.0 * state.x - memory[0] + dx, memory[1] + dv)
-            work = Work(1, 1, action.products)
+            new, notes = move.rationed(ration)
+            gaps = ration.gaps()
         else:
-            new, work, action = self._one_step(system, state, h, A, a)
-        kept = (new, (state.x, state.v, h), gaps)
-        return Step(new, kept, work, None, {"method": action.method})
+            new = move.one_step() if self.form == "one-step" else move.two_step()
+            notes = {"method": move.used}
+        return Step(new, (new, (state.x, state.v, h), gaps), move.work, None, notes)
 
-    def _rationed(
-        self, system: System, state: State, h: float, A: Any, a: Array, ration: Ration
-    ) -> Step:
-        smooth, factorised = smoother(system.linear_part().tangent, h)
-        spaces = Spaces(ration, smooth)
-        frame = (_same, _same)
-        new, spent = rationed(system, state, h, a, spaces, A=A, filter=self.filter, frame=frame)
-        work = spent + Work(tangents=1, factorizations=factorised)
-        kept = (new, (state.x, state.v, h), ration.gaps())
-        return Step(new, kept, work, None, spaces.notes())
-
-    def _linearised(self, system: Any, state: State) -> Any:
+    def _linearised(self, system: Any, state: State) -> _Linear:
         """A symmetric A: what loads add to the tangent stays in the filtered remainder."""
+        if self.linearisation == "corotated":
+            return _Linear(system.linear_part().tangent.stiffness, system.rotations(state))
         form = "elastic" if self.linearisation == "tangent" else "secant"
         if hasattr(system, form):
-            return getattr(system, form)(state)
+            return _Linear(getattr(system, form)(state))
         tangent = system.tangent(state)
         if form == "secant" or not tangent.symmetric:
             raise InputError(
                 "neti needs a symmetric tangent (linearisation='tangent' of conservative forces): "
                 "use pexprb43"
             )
-        return tangent.stiffness
+        return _Linear(tangent.stiffness)
 
-    def _one_step(self, system: System, state: State, h: float, A: Any, a: Array):
-        options = {"tol": self.tol, "method": self.method}
-        action = evaluate(A, flow_map(h), (state.v, a), **options)
-        dx, dv = action.value
-        psi1 = filter_pair(self.filter).psi1
-        work = Work(2, 1, action.products)
-        if psi1 is None:  # first step of a two-step filter: the flow alone
-            return State(state.t + h, state.x + dx, state.v + dv), work, action
-        argument = evaluate(A, argument_map(self.filter, h), (dx,), **options)
-        moved, linear = argument.value
-        there = State(state.t + h, state.x + moved, dx / h)
-        remainder = system.acceleration(there) - a + linear
-        kick = evaluate(A, sum_map(((psi1, 0.5 * h),), h), (remainder,), **options)
-        work += Work(operator_products=argument.products + kick.products)
-        new = State(state.t + h, state.x + dx, state.v + dv + kick.value[0])
-        return new, work, action
+
+class _Linear:
+    """The linear part of one step: A in its own frame, and R from there to the world (None: I)."""
+
+    def __init__(self, A: Any, rotations: Array | None = None) -> None:
+        self.A, self._R = A, rotations
+        self.tangents = int(rotations is None)  # what it cost
+
+    def turn(self, w: Array) -> Array:
+        if self._R is None:
+            return w
+        return np.einsum("nij,nj->ni", self._R, w.reshape(-1, 3)).ravel()
+
+    def back(self, w: Array) -> Array:
+        if self._R is None:
+            return w
+        return np.einsum("nji,nj->ni", self._R, w.reshape(-1, 3)).ravel()
+
+
+class _Move:
+    """One step: the acceleration a at its start, and what it costs."""
+
+    def __init__(
+        self, config: Neti, system: System, state: State, h: float, before: Any, linear: _Linear
+    ) -> None:
+        self.config, self.system, self.state, self.h = config, system, state, h
+        self.before, self.linear = before, linear
+        # damping enters through the filtered velocity (x_n - x_(n-1))/h, as in the paper
+        self.v_damped = state.v if before is None else (state.x - before[0]) / h
+        self.work, self.used = Work(tangents=linear.tangents), ""
+        self.a = self._acceleration(state.t, state.x, self.v_damped)
+
+    def _acceleration(self, t: float, x: Array, v: Array) -> Array:
+        self.work += Work(force_evaluations=1)
+        return self.system.acceleration(State(t, x, v))
+
+    def _apply(self, functions: StumpffMap, *columns: Array) -> Array:
+        """Functions of A applied to vectors of the world."""
+        linear, config = self.linear, self.config
+        local = tuple(map(linear.back, columns))
+        action = evaluate(linear.A, functions, local, tol=config.tol, method=config.method)
+        self.work += Work(operator_products=action.products)
+        self.used = action.method
+        return np.array([linear.turn(row) for row in action.value])
+
+    def one_step(self) -> State:
+        s, h, config = self.state, self.h, self.config
+        dx, dv = self._apply(flow_map(h), s.v, self.a)
+        psi1 = filter_pair(config.filter).psi1
+        assert psi1 is not None  # the one-step form asks for it
+        moved, linear = self._apply(argument_map(config.filter, h), dx)
+        remainder = self._acceleration(s.t + h, s.x + moved, dx / h) - self.a + linear
+        (kick,) = self._apply(sum_map(((psi1, 0.5 * h),), h), remainder)
+        return State(s.t + h, s.x + dx, s.v + dv + kick)
+
+    def two_step(self) -> State:
+        """From x- and v-; where there are none, half of the same, and the free flow of v."""
+        s, h = self.state, self.h
+        G = self._rest_remainder()
+        if self.before is None:
+            (dx, dv), share = self._apply(flow_map(h), s.v, self.a), 0.5
+            x, v = s.x, s.v
+        else:
+            (dx, dv), share = self._apply(two_step_map(h), self.a), 1.0
+            x, v = 2.0 * s.x - self.before[0], self.before[1]
+        if G is not None:
+            sums = ((filter_pair(self.config.filter).psi, share * h * h), (SINC, 2.0 * share * h))
+            kick = self._apply(sum_map(sums, h), G)
+            dx, dv = dx + kick[0], dv + kick[1]
+        return State(s.t + h, x + dx, v + dv)
+
+    def _rest_remainder(self) -> Array | None:
+        """G = a(x*) - phi a, since A (x* - x) = (1 - phi) a; None: where phi = 1, there is none."""
+        s, name = self.state, self.config.filter
+        if filter_pair(name).phi == ONE:
+            return None
+        moved, kept = self._apply(rest_map(name, self.h), self.a)
+        return self._acceleration(s.t, s.x + moved, self.v_damped) - kept
+
+    def rationed(self, ration: Ration) -> tuple[State, dict[str, Any]]:
+        smooth, factorised = smoother(self.system.linear_part().tangent, self.h)
+        spaces = Spaces(ration, smooth)
+        frame = (self.linear.turn, self.linear.back)
+        new, spent = rationed(
+            self.system, self.state, self.h, self.a, spaces,
+            A=self.linear.A, filter=self.config.filter, frame=frame,
+        )  # fmt: skip
+        self.work += spent + Work(factorizations=factorised)
+        return new, spaces.notes()

@@ -3,12 +3,11 @@
     x+ = x + h c_1 v + h^2 c_2 a                                          (c at h^2 A)
     v+ = c_0 v + h c_1 a + h/2 psi_1 [a(x*) - a + A (x* - x)],   x* = x + phi (x+ - x)
 
-the form of neti.py, with the tangent or with a constant A that turns with the body (ceti).  The
-first line happens in the space of v and a, where it conserves the linearised energy; x+ - x lies in
-it, and is filtered in it.  The bracket has a space of its own.  The form of gautschi.py would not
-do: it splits a, which is small, into two large parts, A y and g, which no small space can hold well
-enough for their difference.  eti has no budget: without the filter of that form, bodies that turn
-away from their constant A explode.
+the one-step form of neti.py.  The first line happens in the space of v and a, where it conserves
+the linearised energy; x+ - x lies in it, and is filtered in it.  The bracket has a space of its
+own.  eti has no budget: its form splits a, which is small, into two large parts, A y and g, which
+no small space can hold well enough for their difference; and without the filter of that form,
+bodies that turn away from their constant A explode.
 """
 
 from __future__ import annotations
@@ -57,4 +56,4 @@ def rationed(
     space = spaces.grown(A, (remainder,))
     kick, _ = reduced(space, sum_map(((psi1, 0.5 * h),), h), (space.coordinates(remainder),))
     new = State(state.t + h, state.x + turn(dx), state.v + turn(dv + space.vectors(kick)[0]))
-    return new, Work(force_evaluations=2, operator_products=spaces.vectors + 1)
+    return new, Work(force_evaluations=1, operator_products=spaces.vectors + 1)
