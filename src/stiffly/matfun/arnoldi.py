@@ -165,10 +165,7 @@ class _March:
         basis, check, before = self.basis, 4, None
         while True:
             if self.system.products >= self.limit:
-                raise NotConverged(
-                    f"phi functions: {self.limit} products of J did not reach the last time: take "
-                    "a smaller step, loosen tol or raise max_products"
-                )
+                raise out_of_products(self.limit)
             basis.extend()
             m, full = basis.m, basis.exact or basis.m == basis.size
             if m < check and not full and not basis.collapsed:
@@ -220,6 +217,13 @@ class _March:
         text = f"arnoldi: {self.substeps} substep(s), basis of {self.largest_basis}, {how}{why}"
         pairs = zip(self.values, self.errors, strict=True)
         return [Action(w, error, products, text) for w, error in pairs]
+
+
+def out_of_products(limit: int) -> NotConverged:
+    return NotConverged(
+        f"phi functions: {limit} products of J did not reach the last time: take a smaller step, "
+        "loosen tol or raise max_products"
+    )
 
 
 def _next_check(m: int, excess: float, before: tuple[int, float] | None) -> int:
