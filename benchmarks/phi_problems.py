@@ -86,7 +86,9 @@ def chain(rng: np.random.Generator, n: int) -> Symmetric:
     free = bool(rng.integers(2))
     other = int(rng.integers(2, 8)) if n >= 16 and rng.random() < 0.4 else 1
     n //= other
-    parts = [_chain(n, free), _chain(other, bool(rng.integers(2)))] if other > 1 else [_chain(n, free)]
+    parts = (
+        [_chain(n, free), _chain(other, bool(rng.integers(2)))] if other > 1 else [_chain(n, free)]
+    )
     A, lam = parts[0]
     if other > 1:
         A = sp.kron(A, sp.identity(other)) + sp.kron(sp.identity(n), parts[1][0])
@@ -96,7 +98,9 @@ def chain(rng: np.random.Generator, n: int) -> Symmetric:
     kinds = [free] if other == 1 else [free, parts[1][1][0] == 0]
 
     def turn(b: Any, inverse: bool) -> Any:
-        grid = np.asarray(b, dtype=LONG).reshape(n, -1) if other > 1 else np.asarray(b, LONG)[:, None]
+        grid = (
+            np.asarray(b, dtype=LONG).reshape(n, -1) if other > 1 else np.asarray(b, LONG)[:, None]
+        )
         for axis, is_free in enumerate(kinds):
             grid = _waves(grid, axis, bool(is_free), inverse)
         return grid.ravel()
@@ -252,7 +256,8 @@ def _summed(tables: list[Any], vectors: list[Any]) -> Any:
     total = 0
     for table, v in zip(tables, vectors, strict=True):
         if v is not None:
-            total = total + (table * v[:, None, :]).sum(axis=2)
+            v = v[:, None, :]  # what is not there does not grow, though its function overflows
+            total = total + np.where(v == 0, 0, table * v).sum(axis=2)
     return total
 
 

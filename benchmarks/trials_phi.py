@@ -36,6 +36,7 @@ ROUNDING, TINY = 1e-13, 1e-290  # below TINY numbers lose their digits
 FULL = 600  # rows of the largest array
 
 
+@np.errstate(all="ignore")  # references overflow where the truth does
 def trial(seed: int, most: int = 5000, method: str = "auto") -> Outcome:
     rng = np.random.default_rng(seed)
     n = int(np.exp(rng.uniform(0.0, np.log(most + 1.0))))
@@ -151,7 +152,9 @@ def _second_order(rng: np.random.Generator, n: int, phase: float, kind: str):
     big = _full(problem, D)
     J = sp.bmat([[None, sp.identity(n)], [-problem.A, -big]], format="csr")
     answer = problems.second_order_answer(problem, zero + D, h, vectors)
-    whole = problems.Answer(answer.value.reshape(1, -1), np.array([answer.doubt.max()]), np.zeros(1))
+    whole = problems.Answer(
+        answer.value.reshape(1, -1), np.array([answer.doubt.max()]), np.zeros(1)
+    )
     return kind, _wrapped(rng, J), h, vectors, whole
 
 

@@ -80,8 +80,8 @@ class GautschiMemory:
 @dataclass(frozen=True)
 class Gautschi:
     """linear: 'constant' (eti) or 'corotated' (ceti); form: 'one-step' or 'two-step';
-    filter: see `filters.FILTERS`; tol, method, budget: as in ExponentialRosenbrock; ceti with a
-    budget has the form of rationed_gautschi.py."""
+    filter: see `filters.FILTERS`; tol, method, budget, max_products: as in ExponentialRosenbrock;
+    ceti with a budget has the form of rationed_gautschi.py."""
 
     linear: str = "constant"
     filter: str = "garcia-archilla"
@@ -90,11 +90,12 @@ class Gautschi:
     method: str = "auto"
     budget: float | None = None
     clock: Clock = field(default=CLOCK, repr=False, compare=False)
+    max_products: int | None = None
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_settings(self.tol, self.method)
+        check_settings(self.tol, self.method, max_products=self.max_products)
         check_budget("Gautschi", self.budget)
         pair = filter_pair(self.filter)
         if self.linear not in _LINEAR:
@@ -175,7 +176,12 @@ class _Move:
 
     def _apply(self, functions: StumpffMap, *columns: Array) -> Any:
         action = evaluate(
-            self.frame.A, functions, columns, tol=self.config.tol, method=self.config.method
+            self.frame.A,
+            functions,
+            columns,
+            tol=self.config.tol,
+            method=self.config.method,
+            max_products=self.config.max_products,
         )
         self.work += Work(operator_products=action.products)
         self.used = action.method

@@ -35,8 +35,8 @@ def _same(w: Array) -> Array:
 @dataclass(frozen=True)
 class Neti:
     """filter: one with a psi_1 (see `filters.FILTERS`); form: 'one-step' or 'two-step';
-    linearisation: 'tangent', or the paper's 'secant' (systems of springs); budget: as in
-    ExponentialRosenbrock."""
+    linearisation: 'tangent', or the paper's 'secant' (systems of springs); budget, max_products: as
+    in ExponentialRosenbrock."""
 
     filter: str = "garcia-archilla"
     form: str = "one-step"
@@ -45,12 +45,13 @@ class Neti:
     method: str = "auto"
     budget: float | None = None
     clock: Clock = field(default=CLOCK, repr=False, compare=False)
+    max_products: int | None = None
     name: ClassVar[str] = "neti"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_settings(self.tol, self.method)
+        check_settings(self.tol, self.method, max_products=self.max_products)
         check_budget("neti", self.budget)
         if self.form not in ("one-step", "two-step"):
             raise InputError(f"form {self.form!r} is unknown: choose 'one-step' or 'two-step'")
@@ -91,7 +92,7 @@ class Neti:
         if ration is not None:
             return self._rationed(system, state, h, A, a, ration)
         if self.form == "two-step" and memory is not None:
-            action = evaluate(A, two_step_map(h), (a,), tol=self.tol, method=self.method)
+            action = evaluate(A, two_step_map(h), (a,), **self._options)
             dx, dv = action.value
             new = State(state.t + h, 2.0 * state.x - memory[0] + dx, memory[1] + dv)
             work = Work(1, 1, action.products)
@@ -124,8 +125,12 @@ class Neti:
             )
         return tangent.stiffness
 
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"tol": self.tol, "method": self.method, "max_products": self.max_products}
+
     def _one_step(self, system: System, state: State, h: float, A: Any, a: Array):
-        options = {"tol": self.tol, "method": self.method}
+        options = self._options
         action = evaluate(A, flow_map(h), (state.v, a), **options)
         dx, dv = action.value
         psi1 = filter_pair(self.filter).psi1

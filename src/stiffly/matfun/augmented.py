@@ -95,13 +95,15 @@ def taylor_minus_one(A: Array) -> Array:
     return total
 
 
-def exponential(A: Array, extra: int = 0) -> Array:
+def exponential(A: Array, shift: float = 0.0) -> Array:
     """Doubling exp - 1, not squaring exp: slow modes beside stiff ones keep their digits.  Once
     nothing slow is left, squaring: exp - 1 says little about what has decayed.
 
-    extra: halvings beyond those needed, for another rounding of the same number.
+    shift: exp(-shift) exp(A + shift), the same number rounded in other places.
     """
-    count, one = halvings(A) + extra, np.eye(len(A))
+    one = np.eye(len(A))
+    A = A + shift * one
+    count = halvings(A)
     X = taylor_minus_one(A / 2.0**count)
     while count and np.abs(X + one).sum(axis=0).max() > 0.5:
         X = 2.0 * X + X @ X
@@ -109,7 +111,7 @@ def exponential(A: Array, extra: int = 0) -> Array:
     E = X + one
     for _ in range(count):
         E = E @ E
-    return E
+    return np.exp(-shift) * E
 
 
 def checked(

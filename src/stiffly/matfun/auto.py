@@ -12,7 +12,7 @@ from . import cost
 from .batched import batched, body_by_body
 from .dense import dense
 from .iterative import ITERATIONS, iterate
-from .operators import DENSE_LIMIT, BaseOperator
+from .operators import DENSE_LIMIT, BaseOperator, MatvecOperator
 from .tolerance import LOST, Overflows, check_tol, lost_to_rounding
 
 SMALL = 64  # an eigenbasis this small is cheaper than any iteration
@@ -45,13 +45,15 @@ def auto(
 ) -> Action:
     name, reason = choose(A, functions)
     options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
-    if name == "iterate":
+    assembled = not isinstance(A, MatvecOperator) or "_eigenbasis" in A.__dict__
+    affordable = assembled or A.size <= cost.most_products(A, max_products)
+    if name == "iterate" or not affordable:
         try:
             return iterate(A, functions, columns, **options)
         except Overflows:
             raise
         except NotConverged:
-            if A.size > DENSE_LIMIT:
+            if A.size > DENSE_LIMIT or not affordable:
                 raise
             name, reason = "dense", "after the iterations gave up"
     action = EVALUATORS[name](A, functions, columns, **options)

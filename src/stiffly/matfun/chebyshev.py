@@ -193,9 +193,7 @@ def chebyshev(
         growth = np.inf
         for _ in range(3):
             most = max(0, limit - products) // B.shape[1]
-            out, error, degree, growth = _attempt(
-                A, part, pair, norms, interval, tol, scale, most
-            )
+            out, error, degree, growth = _attempt(A, part, pair, norms, interval, tol, scale, most)
             products += degree * pair.shape[1]
             if error <= tol or growth <= 1.0:  # a wider interval would not help
                 break

@@ -37,7 +37,8 @@ def dense(
     if A.size <= COMPILED and isinstance(functions, StumpffMap):
         value = cpu.stumpff_apply(U, W, lam, *functions.arrays, functions.n_out, B)
     else:
-        value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
+        with np.errstate(all="ignore"):  # an overflow is named below
+            value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
     low, top = (float(lam[0]), float(lam[-1])) if lam.size else (0.0, 0.0)
     error = max(rounding_error(A.size), conditioning(functions, max(-low, top)))
     require_finite(value)

@@ -35,12 +35,12 @@ def dense_phi(
     *,
     norm_scale: Array | None = None,
     balance: Array | None = None,
-    extra: int = 0,
+    shift: float = 0.0,
 ) -> list[Action]:
     """The same sums for a small (n, n) array, from exponentials of the augmented matrix.
 
     Good to rounding; the error reported is that of exp(tau J) when a normal J is rounded,
-    eps |tau J|.  extra: as in `exponential`.
+    eps |tau J|.  shift: as in `exponential`.
     """
     n = J.shape[0]
     times, data = checked(n, taus, vectors, 1.0)
@@ -50,7 +50,7 @@ def dense_phi(
     before, whole, actions = 0.0, M, []
     for tau in times:
         with np.errstate(all="ignore"):
-            half = whole if tau == 2.0 * before else exponential(0.5 * tau * M, extra)
+            half = whole if tau == 2.0 * before else exponential(0.5 * tau * M, shift)
             whole = half @ half
             w = (half @ (half @ z))[:n]
             conditioning = 1.0 + 4.0 * tau * np.abs(M).sum(axis=0).max()
@@ -68,15 +68,14 @@ def _rounded_twice(
     J: Array, taus: Sequence[float], vectors: Sequence[Array | None], **options: Any
 ) -> list[Action]:
     """As `dense_phi`, with the error that rounding makes in truth, J normal or far from it: the
-    difference to results with every entry of J rounded the other way."""
+    difference to results with every entry of J, and all that follows, rounded in another way."""
     actions = dense_phi(J, taus, vectors, **options)
     rng = np.random.default_rng(len(J))
     worst = np.zeros(len(actions))
-    d, norm_scale = np.ones(len(J)), options.get("norm_scale")
-    scale = Scale(d, norm_scale)
-    for _ in range(2):
+    scale = Scale(np.ones(len(J)), options.get("norm_scale"))
+    for shift in (0.3, -0.3):
         other = J * (1.0 + _EPS * rng.choice([-1.0, 1.0], J.shape))
-        for i, moved in enumerate(dense_phi(other, taus, vectors, extra=1, **options)):
+        for i, moved in enumerate(dense_phi(other, taus, vectors, shift=shift, **options)):
             value = actions[i].value
             gap = scale.norms(moved.value - value) / scale.reference(value)
             worst[i] = max(worst[i], _SAFETY * float(gap.max()))

@@ -14,6 +14,7 @@ from . import cost
 from .chebyshev import chebyshev
 from .lanczos import MAX_BASIS, lanczos
 from .operators import BaseOperator
+from .tolerance import Overflows
 
 _OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
 ITERATIONS = {"chebyshev": chebyshev, "lanczos": lanczos}
@@ -47,8 +48,12 @@ def iterate(
     options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
     try:
         action = ITERATIONS[name](A, functions, columns, **options)
-    except NotConverged:
+    except NotConverged as failure:
         reason = f"after {name} gave up"
-        name = _SECOND_CHOICE[name]
-        action = ITERATIONS[name](A, functions, columns, **options)
+        try:
+            action = ITERATIONS[_SECOND_CHOICE[name]](A, functions, columns, **options)
+        except Overflows:
+            raise
+        except NotConverged as second:  # what stopped the series tells more than a full basis
+            raise (failure if name == "chebyshev" else second) from None
     return replace(action, method=f"{action.method} ({reason})")
