@@ -47,7 +47,8 @@ def trial(seed: int, most: int = 5000, method: str = "auto") -> Outcome:
         name, J, h, vectors, answer = _first_order(rng, n, phase)
     else:
         name, J, h, vectors, answer = _second_order(rng, n, phase, kind)
-    story = f"{name}, n {n}, h omega {phase:.1e}, tol {tol:.0e}, {len(vectors)} vectors, {type(J).__name__}"
+    story = f"{name}, n {n}, h omega {phase:.1e}, tol {tol:.0e}, {len(vectors)} vectors, "
+    story += type(J).__name__
     if not np.all(np.isfinite(answer.value)):
         answer = None  # beyond any floating-point number: only an error is right
     try:

@@ -21,7 +21,7 @@ from stiffly.matfun.rayleigh import PhiTerm, RayleighMap
 from stiffly.matfun.symmetric import as_symmetric
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-import trials_phi  # noqa: E402
+import trials_phi
 
 N = 200
 
@@ -202,7 +202,7 @@ def test_a_compressed_damped_pair_takes_no_time():
             step=h,
             duration=h,
         )
-    assert run.work.operator_products <= 500
+    assert 0 < run.stats["operator_products"] <= 500
 
 
 @pytest.mark.parametrize("given", [{"rtol": 1e-3}, {}], ids=["adaptive", "fixed"])

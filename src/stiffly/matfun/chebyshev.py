@@ -79,8 +79,8 @@ _cached_series = lru_cache(maxsize=64)(_series)
 
 def _too_long(most: int, low: float, high: float) -> NotConverged:
     return NotConverged(
-        f"a Chebyshev series on the spectrum [{low:.3g}, {high:.3g}] has more than the {most} terms "
-        "that a step may cost: take a smaller step or raise max_products"
+        f"a Chebyshev series on the spectrum [{low:.3g}, {high:.3g}] has more than the {most} "
+        "terms that a step may cost: take a smaller step or raise max_products"
     )
 
 
