@@ -249,7 +249,19 @@ def test_error_against_a_given_scale():
     error = (action.value - augmented(J, 1.0, [v, v])) / scale
     assert np.sqrt(np.mean(error**2)) <= 1e-6
     with pytest.raises(NotConverged, match="norm_scale"):
-        general_phi_actions(J, [1.0], [v], 1e-6)
+        arnoldi_phi(J.__matmul__, 90, [1.0], [v], tol=1e-6)
+
+
+def test_what_has_decayed_keeps_its_digits_in_the_dense_exponential():
+    J = (2500.0 * laplacian(90) - 50.0 * sp.eye(90)).toarray()
+    lam, U = np.linalg.eigh(J)
+    v = np.random.default_rng(9).standard_normal(90)
+    exact = U @ (np.exp(lam) * (U.T @ v))
+    assert np.linalg.norm(exact) < 1e-20
+    for operator in (J, sp.csr_matrix(J), products_only(J)):
+        action = general_phi_actions(operator, [1.0], [v], 1e-6)[0]
+        assert "dense" in action.method
+        assert relative(action.value, exact) <= 1e-8
 
 
 def test_refusals_name_cause_and_remedy():

@@ -265,4 +265,5 @@ class FunctionAction(Protocol):
         *,
         tol: float,
         scale: Array | None = None,
+        max_products: int | None = None,
     ) -> Action: ...

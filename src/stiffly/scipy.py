@@ -98,7 +98,8 @@ class ExponentialRosenbrock(OdeSolver):
 
     jac: callable (t, y) -> (n, n) array, SciPy sparse matrix or LinearOperator; a constant one of
     these; or None for finite differences (dense, n calls of fun per step).  A Jacobian with more
-    than 60 rows is only ever multiplied with vectors.  rtol, atol (scalar or (n,)), max_step,
+    than 60 rows is multiplied with vectors; up to 1,000 rows it is made dense where as many
+    products as it has rows do not suffice for a step.  rtol, atol (scalar or (n,)), max_step,
     first_step, vectorized: as in SciPy's solvers.  `products` counts products with the Jacobian.
     """
 

@@ -71,19 +71,24 @@ def integrator(
     iterations: int | None = None,
     tolerance: float | None = None,
     budget: float | None = None,
+    max_products: int | None = None,
 ) -> Integrator:
     """The integrator of that name; objects pass through.
 
     Where the method has them (see `options`), these are other than its defaults: iterations of
-    local/global solves, tolerance of stabilised methods, and the budget, the seconds that a step
-    may take to compute.
+    local/global solves, tolerance of stabilised methods, the budget, the seconds that a step
+    may take to compute, and max_products, the work that one evaluation of matrix functions may be
+    before it is NotConverged (exponential methods).
     """
+    method = _found(name)
+    if max_products is not None and "max_products" not in offered(method):
+        raise InputError(f"{name} has no max_products: that is a limit of exponential methods")
     given = {"iterations": iterations, "tolerance": tolerance, "budget": budget}
-    return configured(_found(name), **given)
+    return configured(method, **given, max_products=max_products)
 
 
 def options(name: str | Integrator) -> frozenset[str]:
-    """Which of 'iterations', 'tolerance' and 'budget' mean something to this method."""
+    """Which of 'iterations', 'tolerance', 'budget' and 'max_products' mean something to it."""
     return offered(_found(name))
 
 

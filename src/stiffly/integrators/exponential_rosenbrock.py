@@ -34,7 +34,7 @@ from ..matfun.action import PhiRequest, half_size_map, phi_pairs
 from ..matfun.auto import SMALL, check_settings, evaluate
 from ..matfun.dense import COMPILED
 from ..matfun.first_order import FirstOrderFlow
-from ..matfun.tolerance import require_finite
+from ..matfun.tolerance import LOST, conditioning, lost_to_rounding, require_finite
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .rations import Ration, Spaces, smoother
 from .reduced_flow import ReducedFlow
@@ -112,6 +112,8 @@ class ExponentialRosenbrock:
     tol: relative accuracy of the matrix functions; method: evaluator name (see matfun.EVALUATORS,
     and 'skew' with basis=m for a fixed number of vectors that conserves the linear energy);
     estimate: also compute the embedded error.
+    max_products: of the tangent with one vector in one evaluation of matrix functions, beyond
+    which a step is NotConverged (default: what takes about ten seconds).
     budget: seconds that a step may take; matrix functions are then taken in a small space of
     vectors (rations.py), which conserves the linearised energy, and no two runs are alike.
     """
@@ -123,10 +125,11 @@ class ExponentialRosenbrock:
     estimate: bool = False
     budget: float | None = None
     clock: Clock = field(default=CLOCK, repr=False, compare=False)
+    max_products: int | None = None
 
     def __post_init__(self) -> None:
         _check_nodes(self.nodes)
-        check_settings(self.tol, self.method, also=("skew",))
+        check_settings(self.tol, self.method, also=("skew",), max_products=self.max_products)
         check_budget("exponential Rosenbrock", self.budget)
 
     timed: ClassVar[bool] = True  # can have a budget
@@ -153,7 +156,7 @@ class ExponentialRosenbrock:
     def _flow(self, tangent: Any) -> Any:
         damping = tangent.damping
         if not (tangent.symmetric and isinstance(damping, Rayleigh | None)):
-            return FirstOrderFlow(tangent, self.tol)
+            return FirstOrderFlow(tangent, self.tol, self.max_products)
         A = tangent.stiffness
         small = A.size <= COMPILED and damping is None and self.method == "auto" and A.unit_mass
         return (_Small if small else _HalfSize)(self, A, damping)
@@ -233,7 +236,13 @@ class _HalfSize:
         else:
             functions = half_size_map(requests, present, self.damping)
             action = evaluate(
-                self.A, functions, columns, tol=config.tol, scale=scale, method=config.method
+                self.A,
+                functions,
+                columns,
+                tol=config.tol,
+                scale=scale,
+                method=config.method,
+                max_products=config.max_products,
             )
             rows = action.value
         self.products += action.products
@@ -294,4 +303,7 @@ class _Small(_HalfSize):
             value = _apply(U, U.T, lam, *functions.arrays, functions.n_out, B)
         if not lam[0] >= 0.0:  # only then can anything overflow, or be NaN
             require_finite(value)
+        error = conditioning(functions, max(-lam[0], lam[-1]))
+        if error > LOST:
+            raise lost_to_rounding(error)
         return value

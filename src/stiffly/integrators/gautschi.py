@@ -45,19 +45,20 @@ class GautschiMemory:
 
 @dataclass(frozen=True)
 class Gautschi:
-    """form: 'one-step' or 'two-step'; filter: see `filters.FILTERS`; tol, method: as in
-    ExponentialRosenbrock."""
+    """form: 'one-step' or 'two-step'; filter: see `filters.FILTERS`; tol, method,
+    max_products: as in ExponentialRosenbrock."""
 
     filter: str = "garcia-archilla"
     form: str = "one-step"
     tol: float = 1e-9
     method: str = "auto"
+    max_products: int | None = None
     name: ClassVar[str] = "eti"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_settings(self.tol, self.method)
+        check_settings(self.tol, self.method, max_products=self.max_products)
         check_form(self.form, self.filter)
 
     def start(self, system: System, state: State) -> GautschiMemory:
@@ -92,7 +93,12 @@ class _Move:
 
     def _apply(self, functions: StumpffMap, *columns: Array) -> Any:
         action = evaluate(
-            self.A, functions, columns, tol=self.config.tol, method=self.config.method
+            self.A,
+            functions,
+            columns,
+            tol=self.config.tol,
+            method=self.config.method,
+            max_products=self.config.max_products,
         )
         self.work += Work(operator_products=action.products)
         self.used = action.method

@@ -45,8 +45,8 @@ LINEARISATIONS = ("tangent", "secant", "corotated")
 @dataclass(frozen=True)
 class Neti:
     """filter: see `filters.FILTERS`; form: 'one-step' or 'two-step'; linearisation: 'tangent', the
-    paper's 'secant' (systems of springs), or 'corotated' (ceti); budget: as in
-    ExponentialRosenbrock."""
+    paper's 'secant' (systems of springs), or 'corotated' (ceti); budget,
+    max_products: as in ExponentialRosenbrock."""
 
     filter: str = "garcia-archilla"
     form: str = "one-step"
@@ -55,11 +55,12 @@ class Neti:
     method: str = "auto"
     budget: float | None = None
     clock: Clock = field(default=CLOCK, repr=False, compare=False)
+    max_products: int | None = None
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_settings(self.tol, self.method)
+        check_settings(self.tol, self.method, max_products=self.max_products)
         check_budget(self.name, self.budget)
         if self.linearisation not in LINEARISATIONS:
             raise InputError(
@@ -163,7 +164,14 @@ class _Move:
         """Functions of A applied to vectors of the world."""
         linear, config = self.linear, self.config
         local = tuple(map(linear.back, columns))
-        action = evaluate(linear.A, functions, local, tol=config.tol, method=config.method)
+        action = evaluate(
+            linear.A,
+            functions,
+            local,
+            tol=config.tol,
+            method=config.method,
+            max_products=config.max_products,
+        )
         self.work += Work(operator_products=action.products)
         self.used = action.method
         return np.array([linear.turn(row) for row in action.value])

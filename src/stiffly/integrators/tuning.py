@@ -1,4 +1,4 @@
-"""What a user may turn at a method without building it: iterations, tolerance, budget."""
+"""What a user may turn at a method without building it: iterations, tolerance, budget, limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .wrapped import iterates
 
 
 def offered(method: Any) -> frozenset[str]:
-    """Which of 'iterations', 'tolerance' and 'budget' the method has."""
+    """Which of 'iterations', 'tolerance', 'budget' and 'max_products' the method has."""
     if isinstance(method, Stabilised):
         # a correction by Newton's method takes as long as it takes
         timed = iterates(method.base) and iterates(method.dissipate)
@@ -18,7 +18,8 @@ def offered(method: Any) -> frozenset[str]:
         return frozenset(["tolerance", *inner, *["budget"] * timed])
     if iterates(method):
         return frozenset(["iterations", "budget"])
-    return frozenset(["budget"] * getattr(method, "timed", False))
+    limited = ["max_products"] * hasattr(method, "max_products")
+    return frozenset([*["budget"] * getattr(method, "timed", False), *limited])
 
 
 def configured(method: Any, **given: Any) -> Any:
@@ -27,7 +28,8 @@ def configured(method: Any, **given: Any) -> Any:
     if not wanted:
         return method
     if isinstance(method, Stabilised):
-        inner = {name: wanted.pop(name) for name in ("iterations",) if name in wanted}
+        names = ("iterations", "max_products")
+        inner = {name: wanted.pop(name) for name in names if name in wanted}
         return replace(method, base=configured(method.base, **inner), **wanted)
     if iterates(method):
         return replace(method, solver=replace(method.solver, **wanted))

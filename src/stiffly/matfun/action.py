@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -13,6 +14,8 @@ from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
 from ..kernels.cpu.compiled import announce
 from .auto import evaluate
+from .bounds import spectrum_sample
+from .cost import check_max_products
 from .general import general_phi_actions
 from .operators import BaseOperator
 from .phi import K_MAX
@@ -20,7 +23,7 @@ from .rayleigh import PhiTerm, RayleighMap
 from .skew import PhiRequest, skew
 from .stumpff import StumpffMap, Term
 from .symmetric import as_symmetric
-from .tolerance import check_tol
+from .tolerance import ROUNDING, check_tol, lost_to_rounding, relative_error, rounding_errors
 
 Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None for zero
 
@@ -97,18 +100,36 @@ def phi_pairs(
     scale: Array | None = None,
     method: str = "auto",
     basis: int | None = None,
+    max_products: int | None = None,
+    strict: bool = False,
 ) -> tuple[list[Array], Action]:
     """Rows x_0, v_0, x_1, v_1, ... of the requests (v left out where parts = 'x').
 
     All requests share one basis per vector; scale (rows,) as in `matfun.tolerance`.
+    strict: NotConverged where rounding of A spoils the tolerance, instead of saying so in `error`.
     """
     if method == "skew":
         return _skew_rows(A, damping, requests, vectors, tol, basis)
     present = tuple((p is not None, q is not None) for p, q in vectors)
     columns = [half for pair in vectors for half in pair if half is not None]
     functions = half_size_map(requests, present, damping)
-    action = evaluate(A, functions, columns, tol=tol, scale=scale, method=method)
+    options: Any = {"scale": scale, "method": method, "max_products": max_products}
+    action = evaluate(A, functions, columns, tol=tol, **options)
+    if strict:
+        action = _not_rounded_away(A, functions, columns, action, tol)
     return action.value, action
+
+
+def _not_rounded_away(
+    A: BaseOperator, functions: Any, columns: list[Array], action: Action, tol: float
+) -> Action:
+    """The action with what rounding of A costs in its error, if that is within the tolerance."""
+    sizes = [np.sqrt([float(A.dot(b, b)) for b in own]) for own in (action.value, columns)]
+    errors, sums = rounding_errors(functions, spectrum_sample(A), sizes[1])
+    error = relative_error(errors, tol * sizes[0] + ROUNDING * sums, tol)
+    if not error <= tol:
+        raise lost_to_rounding(error)
+    return replace(action, error=max(error, min(action.error, tol)))
 
 
 def _skew_rows(A, damping, requests, vectors, tol, basis):
@@ -153,13 +174,19 @@ def phi_action(
     *,
     method: str = "auto",
     basis: int | None = None,
+    max_products: int | None = None,
 ) -> Action:
     """sum_k phi_k(hJ) v_k for vectors [v_0, ..., v_p] (None stands for zero).
 
     J: a `SecondOrderOperator` (half-size symmetric form, position and velocity halves each to
-    `tol` of their own norm), or any square array, SciPy sparse matrix or LinearOperator.
-    method: auto, dense, batched, lanczos, chebyshev, skew (second order) or auto (general J).
+    `tol` of their own norm, that of the mass, down to rounding of what is summed up: see
+    matfun/tolerance.py), or any square array, SciPy sparse matrix or LinearOperator (the whole to
+    `tol` of its norm).  NotConverged says why where this cannot be had: rounding of J itself, an
+    overflow, or too many products.
+    method: auto, dense, batched, lanczos, chebyshev, skew (second order) or auto (general J); skew
+    measures its error in the energy norm.
     basis: with method='skew', use exactly that many basis vectors (a fixed budget).
+    max_products: of A or J with one vector; as many as take about ten seconds unless given.
     """
     if not isinstance(tol, Real) or not isinstance(h, Real) or not np.isfinite(h):
         raise InputError(f"h and tol must be finite numbers, got h = {h!r}, tol = {tol!r}")
@@ -172,6 +199,7 @@ def phi_action(
         )
     if basis is not None and (method != "skew" or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
+    check_max_products(max_products)
     announce()
     size = int(J.shape[0])
     checked = _check_vectors(vectors, size)
@@ -182,7 +210,7 @@ def phi_action(
             raise InputError(
                 f"method {method} needs a SecondOrderOperator: wrap the symmetric A, or use auto"
             )
-        return _general(J, h, checked, tol)
+        return _general(J, h, checked, tol, max_products)
     pairs = [_split(v, J.A.size) for v in checked]
     terms = tuple((k, 1.0, k) for k, v in enumerate(checked) if v is not None)
     rows, action = phi_pairs(
@@ -193,11 +221,15 @@ def phi_action(
         tol=tol,
         method=method,
         basis=basis,
+        max_products=max_products,
+        strict=True,
     )
     return Action(np.concatenate(rows), action.error, action.products, action.method)
 
 
-def _general(J: Any, h: float, vectors: list[Array | None], tol: float) -> Action:
+def _general(
+    J: Any, h: float, vectors: list[Array | None], tol: float, max_products: int | None
+) -> Action:
     """The general evaluator sums tau^k phi_k(tau J) v_k, so v_k is divided by h^k."""
     if h < 0.0:
         J, h = -J, -h
@@ -207,4 +239,4 @@ def _general(J: Any, h: float, vectors: list[Array | None], tol: float) -> Actio
         total = sum(v / factorial(k) for k, v in enumerate(vectors) if v is not None)
         return Action(total, 0.0, 0, "h = 0")
     scaled = [None if v is None else v / h**k for k, v in enumerate(vectors)]
-    return general_phi_actions(J, [h], scaled, tol)[0]
+    return general_phi_actions(J, [h], scaled, tol, max_products=max_products)[0]

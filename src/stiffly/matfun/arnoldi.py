@@ -32,6 +32,7 @@ MAX_BASIS = 96  # 97^3 < 10^6: above that OpenBLAS wakes threads for each small 
 _EPS = float(np.finfo(float).eps)
 _SAFETY = 0.5  # share of the tolerance one pass plans to spend
 _OVERLAP = 0.9  # |<v_new, v_early>| at which an incomplete basis counts as collapsed
+_SUBSTEP = 30  # products that cost as much as the exponentials of one substep
 _BASIS_MEMORY = 50_000_000  # numbers in a basis (400 MB)
 
 
@@ -136,6 +137,11 @@ class _March:
             self.basis.begin(self.system.state(w, t))
             tau = self._grow(w, self.taus[-1] - t)
             self.substeps += 1
+            if tau <= _EPS * t:
+                raise NotConverged(
+                    f"phi functions: no progress at {t:.1e} of {self.taus[-1]:.1e}, the result "
+                    "overflows: take a smaller step or check J"
+                )
             self.largest_basis = max(self.largest_basis, self.basis.m)
             for inside in self.taus[len(self.values) :]:
                 if inside - t > tau:
@@ -164,11 +170,8 @@ class _March:
         """Grow the basis until it spans all that remains, or is full: then shorten the substep."""
         basis, check, before = self.basis, 4, None
         while True:
-            if self.system.products >= self.limit:
-                raise NotConverged(
-                    f"phi functions: {self.limit} products of J did not reach the last time: take "
-                    "a smaller step, loosen tol or raise max_products"
-                )
+            if self.system.products + _SUBSTEP * self.substeps >= self.limit:
+                raise out_of_products(self.limit)
             basis.extend()
             m, full = basis.m, basis.exact or basis.m == basis.size
             if m < check and not full and not basis.collapsed:
@@ -220,6 +223,13 @@ class _March:
         text = f"arnoldi: {self.substeps} substep(s), basis of {self.largest_basis}, {how}{why}"
         pairs = zip(self.values, self.errors, strict=True)
         return [Action(w, error, products, text) for w, error in pairs]
+
+
+def out_of_products(limit: int) -> NotConverged:
+    return NotConverged(
+        f"phi functions: {limit} products of J did not reach the last time: take a smaller step, "
+        "loosen tol or raise max_products"
+    )
 
 
 def _next_check(m: int, excess: float, before: tuple[int, float] | None) -> int:

@@ -95,13 +95,23 @@ def taylor_minus_one(A: Array) -> Array:
     return total
 
 
-def exponential(A: Array) -> Array:
-    """Doubling exp - 1, not squaring exp: slow modes beside stiff ones keep their digits."""
+def exponential(A: Array, shift: float = 0.0) -> Array:
+    """Doubling exp - 1, not squaring exp: slow modes beside stiff ones keep their digits.  Once
+    nothing slow is left, squaring: exp - 1 says little about what has decayed.
+
+    shift: exp(-shift) exp(A + shift), the same number rounded in other places.
+    """
+    one = np.eye(len(A))
+    A = A + shift * one
     count = halvings(A)
     X = taylor_minus_one(A / 2.0**count)
-    for _ in range(count):
+    while count and np.abs(X + one).sum(axis=0).max() > 0.5:
         X = 2.0 * X + X @ X
-    return X + np.eye(len(A))
+        count -= 1
+    E = X + one
+    for _ in range(count):
+        E = E @ E
+    return np.exp(-shift) * E
 
 
 def checked(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..contracts import Action, Array, SpectralMap
-from ..errors import InputError, unknown_name
+from ..errors import InputError, NotConverged, unknown_name
+from . import cost
 from .batched import batched, body_by_body
 from .dense import dense
 from .iterative import ITERATIONS, iterate
-from .operators import BaseOperator
-from .tolerance import check_tol
+from .operators import DENSE_LIMIT, BaseOperator, MatvecOperator
+from .tolerance import LOST, Overflows, check_tol, lost_to_rounding
 
 SMALL = 64  # an eigenbasis this small is cheaper than any iteration
 PRECOMPUTE = 1000  # a constant operator up to this size is diagonalised once
@@ -27,6 +29,8 @@ def choose(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]:
         return "batched", "independent bodies"
     if A.constant and A.size <= PRECOMPUTE:
         return "dense", "constant: diagonalised once"
+    if A.size <= DENSE_LIMIT and A.size**3 <= cost.iteration(A, functions):
+        return "dense", "cheaper than the products of so large a step"
     return "iterate", ""
 
 
@@ -37,11 +41,22 @@ def auto(
     *,
     tol: float,
     scale: Array | None = None,
+    max_products: int | None = None,
 ) -> Action:
     name, reason = choose(A, functions)
-    if name == "iterate":
-        return iterate(A, functions, columns, tol=tol, scale=scale)
-    action = EVALUATORS[name](A, functions, columns, tol=tol, scale=scale)
+    options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
+    assembled = not isinstance(A, MatvecOperator) or "_eigenbasis" in A.__dict__
+    affordable = assembled or A.size <= cost.most_products(A, max_products)
+    if name == "iterate" or not affordable:
+        try:
+            return iterate(A, functions, columns, **options)
+        except Overflows:
+            raise
+        except NotConverged:
+            if A.size > DENSE_LIMIT or not affordable:
+                raise
+            name, reason = "dense", "after the iterations gave up"
+    action = EVALUATORS[name](A, functions, columns, **options)
     return replace(action, method=f"{action.method} ({reason})")
 
 
@@ -53,9 +68,12 @@ EVALUATORS = {
 }
 
 
-def check_settings(tol: float, method: str, also: Sequence[str] = ()) -> None:
-    """For integrators: a wrong tolerance or evaluator name is refused when they are made."""
+def check_settings(
+    tol: float, method: str, also: Sequence[str] = (), max_products: int | None = None
+) -> None:
+    """For integrators: wrong settings are refused when they are made."""
     check_tol(tol)
+    cost.check_max_products(max_products)
     if method not in EVALUATORS and method not in also:
         raise unknown_name("evaluator", method, [*EVALUATORS, *also])
 
@@ -68,8 +86,13 @@ def evaluate(
     tol: float,
     scale: Array | None = None,
     method: str = "auto",
+    max_products: int | None = None,
 ) -> Action:
-    """sum_i f_ji(A) b_i for every output j, by the named evaluator."""
+    """sum_i f_ji(A) b_i for every output j, by the named evaluator.
+
+    To the tolerance, or as well as rounding of A allows: `error` says so, up to LOST.
+    max_products: with A and one vector, beyond which NotConverged is raised.
+    """
     check_tol(tol)
     n = A.size
     fit = len(columns) == functions.n_in
@@ -82,7 +105,12 @@ def evaluate(
             "one vector for every input of the map"
         )
     if n <= SMALL and method == "auto":
-        return dense(A, functions, columns, tol=tol)  # the hot path of small systems
-    if method not in EVALUATORS:
+        action = dense(A, functions, columns, tol=tol)  # the hot path of small systems
+    elif method not in EVALUATORS:
         raise unknown_name("evaluator", method, EVALUATORS)
-    return EVALUATORS[method](A, functions, columns, tol=tol, scale=scale)
+    else:
+        options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
+        action = EVALUATORS[method](A, functions, columns, **options)
+    if action.error > max(tol, LOST):
+        raise lost_to_rounding(action.error)
+    return action

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from ..contracts import Action, Array, SpectralMap
 from ..errors import InputError
 from ..kernels import cpu
+from . import cost
 from .components import Batch, Layout
 from .dense import rounding_error
 from .iterative import iterate
@@ -27,9 +28,6 @@ from .tolerance import check_tol, conditioning, require_finite
 
 BODY = 300  # coordinates of a body that is still diagonalised at every step
 CONSTANT_BODY = 1000  # ... once, because its stiffness never changes
-# Cost of an iteration where an eigenbasis costs n^3, half a nanosecond each: about 10 + 1.7 h omega
-# products, all columns together; an entry was measured at 0.4 (idle, in cache) to 1.6 (busy cores)
-_ENTRY, _CALL, _PRODUCTS = 0.8, 5e4, (10.0, 1.7)
 
 
 def matrix_of(A: BaseOperator) -> tuple[Array, Array, Array] | None:
@@ -60,16 +58,15 @@ def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
         return True
     entries = matrix_of(A)[2]  # type: ignore[index]  # there is a layout, hence a matrix
     share = 1.0 if layout.rest is None else 1.0 - layout.rest.slots.size / len(entries)
-    product = _CALL + _ENTRY * share * entries.size
-    cheap, growth = _PRODUCTS
-    if layout.cube <= product * cheap:
+    product = cost.product(A, share)
+    if layout.cube <= product * cost.products(0.0):
         return True
     # lam_max within a factor of a few is good enough here: twice the largest entry
     top = 2.0 * max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
     mass: Any = A.mass  # lumped, since there is a layout
     lightest = 1.0 if A.unit_mass else float(mass.diagonal.min())
     phase = getattr(functions, "longest", 0.0) * sqrt(top / lightest)
-    return layout.cube <= product * (cheap + growth * phase)
+    return layout.cube <= product * cost.products(phase)
 
 
 class _Eigenbases:
@@ -131,6 +128,7 @@ def batched(
     *,
     tol: float,
     scale: Array | None = None,
+    max_products: int | None = None,
 ) -> Action:
     """As `dense`, one eigenbasis per independent body; kept with A for the next call."""
     check_tol(tol)
@@ -149,7 +147,9 @@ def batched(
         if "rest" not in A.cache:
             A.cache["rest"] = _rest_operator(A, layout)
         larger, own = A.cache["rest"]
-        action = iterate(larger, functions, list(B[:, own]), tol=tol, scale=scale)
+        action = iterate(
+            larger, functions, list(B[:, own]), tol=tol, scale=scale, max_products=max_products
+        )
         value[:, own] = action.value
         error, products = max(error, action.error), action.products
         method.append(f"{own.size} coordinates of larger bodies by {action.method}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from ..contracts import Bounds
+from ..contracts import Array, Bounds
 from .operators import BaseOperator
 
 _SEED = 20140101  # fixed: the same run gives the same numbers
@@ -73,3 +73,13 @@ def widen(A: BaseOperator) -> tuple[Bounds, int]:
         low, high = max(low, proven.low), min(high, proven.high)
     A.cache["bounds"] = Bounds(low, high, False)
     return A.cache["bounds"], products
+
+
+def spectrum_sample(A: BaseOperator) -> Array:
+    """The eigenvalues where an eigenbasis is there, else where they may lie: the ends, zero, and
+    numbers in between over 18 decades."""
+    if "_eigenbasis" in A.__dict__:
+        return A.eigenbasis()[0]
+    low, high, _ = spectrum(A)[0]
+    between = high * np.logspace(-18.0, 0.0, 181)
+    return np.concatenate([[low, max(low, 0.0)], between[between >= low]])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -19,17 +20,19 @@ from scipy.fft import dct
 from ..contracts import Action, Array, Bounds, SpectralMap
 from ..errors import NotConverged
 from . import bounds as spectral_bounds
+from . import cost
 from .operators import BaseOperator
 from .tolerance import (
     ROUNDING,
     allowed_error,
     check_tol,
     conditioning,
+    lost_to_rounding,
     relative_error,
     require_finite,
 )
 
-_MAX_DEGREE = 2**15
+_KEPT = 2**14  # terms of the longest series that is worth its memory until the next step
 _GROWTH_LIMIT = 1e4  # |T_k b| / |b| beyond which the interval is widened and the sum restarted
 _EPS = np.finfo(float).eps
 
@@ -44,8 +47,8 @@ class _Series:
     noise: float
 
 
-def _series(functions: SpectralMap, low: float, high: float) -> _Series:
-    """Coefficients long enough to reach the rounding level of the function values."""
+def _series(functions: SpectralMap, low: float, high: float, most: int) -> _Series:
+    """Coefficients that reach the rounding level of the function values; `most` at most."""
     count = 64
     while True:
         # (1 + cos t)/2 = cos^2(t/2): nodes next to `low` keep their digits, c_k is steep there
@@ -60,8 +63,10 @@ def _series(functions: SpectralMap, low: float, high: float) -> _Series:
         # a phase of count/4 radians is known to eps * count/4 only
         noise = _EPS * max(8.0, count / 8)
         tail = size[..., -count // 8 :].max(axis=-1)
-        if np.all(tail <= noise * largest) or count >= _MAX_DEGREE:
+        if np.all(tail <= noise * largest):
             break
+        if count - count // 8 > most:
+            raise _too_long(most, low, high)
         count *= 2
     significant = (size > noise * largest[..., None]).any(axis=(0, 1))
     degree = int(np.flatnonzero(significant).max(initial=0))
@@ -72,13 +77,21 @@ def _series(functions: SpectralMap, low: float, high: float) -> _Series:
 _cached_series = lru_cache(maxsize=64)(_series)
 
 
-def series(functions: SpectralMap, low: float, high: float) -> _Series:
+def _too_long(most: int, low: float, high: float) -> NotConverged:
+    return NotConverged(
+        f"a Chebyshev series on the spectrum [{low:.3g}, {high:.3g}] has more than the {most} "
+        "terms that a step may cost: take a smaller step or raise max_products"
+    )
+
+
+def series(functions: SpectralMap, low: float, high: float, most: int) -> _Series:
     """As `_series`; maps that are data (hashable) are kept for the next step."""
+    phase = getattr(functions, "longest", 0.0) * sqrt(max(high, 0.0))
     try:
         hash(functions)
     except TypeError:
-        return _series(functions, low, high)
-    return _cached_series(functions, low, high)
+        return _series(functions, low, high, most)
+    return (_cached_series if phase < 2 * _KEPT else _series)(functions, low, high, most)
 
 
 class _Recurrence:
@@ -119,9 +132,11 @@ def _attempt(
     interval: Bounds,
     tol: float,
     scale: Array | None,
-) -> tuple[Array, float, int]:
-    """One summation on one interval: value (n, n_out), error, degree."""
-    terms = series(functions, interval.low, interval.high)
+    most: int,
+) -> tuple[Array, float, int, float]:
+    """One summation on one interval, of degree `most` at most: value (n, n_out), error, degree,
+    and how far |T_k b| outgrew |b|."""
+    terms = series(functions, interval.low, interval.high, most)
     c = terms.c
     weighted = np.abs(c) @ norms  # (degree + 1, n_out)
     tails = np.zeros_like(weighted)
@@ -133,12 +148,15 @@ def _attempt(
     allowed = allowed_error(tol, guess, sums, scale)
     recurrence = _Recurrence(A, c, B, interval)
     while True:
-        recurrence.advance(max(_first_degree(tails, allowed), recurrence.degree))
+        degree = max(_first_degree(tails, allowed), recurrence.degree)
+        if degree > most:
+            raise _too_long(most, interval.low, interval.high)
+        recurrence.advance(degree)
         growth = float(recurrence.growth(norms).max())
         # outside the interval T_k still grows after the last term kept: twice, to be safe
         growth = 1.0 if growth <= 1.0 + 1e-6 else 2.0 * growth
         if not np.isfinite(growth) or growth > _GROWTH_LIMIT:
-            return recurrence.out, np.inf, recurrence.degree
+            return recurrence.out, np.inf, recurrence.degree, np.inf
         out = recurrence.out
         true_norms = np.sqrt(A.dot(out, out))
         require_finite(true_norms)
@@ -146,7 +164,7 @@ def _attempt(
         errors = tails[recurrence.degree] + noise
         if np.all(tails[recurrence.degree] <= allowed) or recurrence.degree == len(c) - 1:
             error = relative_error(errors, allowed + ROUNDING * sums, tol)
-            return out, error, recurrence.degree
+            return out, error, recurrence.degree, growth
 
 
 def chebyshev(
@@ -156,36 +174,47 @@ def chebyshev(
     *,
     tol: float,
     scale: Array | None = None,
+    max_products: int | None = None,
 ) -> Action:
     """Every output to the tolerance, two columns per pass over the matrix."""
     check_tol(tol)
     B = np.stack(columns, axis=1)
     interval, products = spectral_bounds.spectrum(A)
+    limit = cost.most_products(A, max_products)
     value = np.zeros((functions.n_out, A.size))
     worst, top = 0.0, 0
     for start in range(0, B.shape[1], 2):
         pair = np.ascontiguousarray(B[:, start : start + 2])
         part = _Columns(functions, start, pair.shape[1])
         norms = np.sqrt(A.dot(pair, pair))
+        require_finite(norms)
         if not norms.any():
             continue
+        growth = np.inf
         for _ in range(3):
-            out, error, degree = _attempt(A, part, pair, norms, interval, tol, scale)
+            most = max(0, limit - products) // B.shape[1]
+            out, error, degree, growth = _attempt(A, part, pair, norms, interval, tol, scale, most)
             products += degree * pair.shape[1]
-            if error <= tol:
+            if error <= tol or growth <= 1.0:  # a wider interval would not help
                 break
             interval, more = spectral_bounds.widen(A)
             products += more
         if not error <= tol:
-            raise NotConverged(
-                f"Chebyshev series missed its tolerance ({error:.1e} > {tol:.1e}) on the spectrum "
-                f"[{interval.low:.3g}, {interval.high:.3g}]: try a smaller step or method='lanczos'"
-            )
+            raise _missed(error, tol, growth, interval)
         value += out.T
         worst, top = max(worst, error), max(top, degree)
     worst = max(worst, conditioning(functions, max(interval.high, -interval.low)))
     method = f"chebyshev, degree {top} on [{interval.low:.3g}, {interval.high:.3g}]"
     return Action(value, worst, products, method)
+
+
+def _missed(error: float, tol: float, growth: float, interval: Bounds) -> NotConverged:
+    if growth <= 1.0:
+        return lost_to_rounding(error)
+    return NotConverged(
+        f"Chebyshev series missed its tolerance ({error:.1e} > {tol:.1e}) on the spectrum "
+        f"[{interval.low:.3g}, {interval.high:.3g}]: try a smaller step or method='lanczos'"
+    )
 
 
 class _Columns:
@@ -194,6 +223,7 @@ class _Columns:
     def __init__(self, functions: SpectralMap, start: int, n_in: int) -> None:
         self.functions, self.start = functions, start
         self.n_in, self.n_out = n_in, functions.n_out
+        self.longest = getattr(functions, "longest", 0.0)
 
     def __call__(self, lam: Array) -> Array:
         return self.functions(lam)[:, self.start : self.start + self.n_in]

@@ -12,20 +12,27 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from ..contracts import Array, Rayleigh, Tangent
-from .general import general_phi_actions
+from .general import DENSE_SIZE, general_phi_actions
+from .tolerance import LOST
 
 
 class FirstOrderFlow:
     """The same three questions as the half-size flow answers, on the doubled system."""
 
-    def __init__(self, tangent: Tangent, tol: float) -> None:
-        self.tangent, self.tol = tangent, tol
+    def __init__(self, tangent: Tangent, tol: float, max_products: int | None = None) -> None:
+        self.tangent, self.tol, self.max_products = tangent, tol, max_products
         self.n = tangent.stiffness.size
         self.products, self.used, self.large = 0, "", True
         size = 2 * self.n
-        self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)  # type: ignore[call-arg]  # SciPy builds by factory
-        self.balance = np.ones(size)
-        self.balance[: self.n] = 1.0 / self._frequency()
+        self.J: Any
+        self.balance: Array | None = None
+        if size <= DENSE_SIZE:  # whatever the damping: exponentials of the whole, balanced there
+            self.products += 2 * size
+            self.J = np.array([self._product(e) for e in np.eye(size)]).T
+        else:
+            self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)  # type: ignore[call-arg]  # SciPy builds by factory
+            self.balance = np.ones(size)
+            self.balance[: self.n] = 1.0 / self._frequency()
 
     def _frequency(self) -> float:
         """sqrt(|K b| / |b|) of a random vector: order of magnitude is enough to balance."""
@@ -51,7 +58,15 @@ class FirstOrderFlow:
         return u[: self.n].copy(), u[self.n :].copy()
 
     def _actions(self, taus: list[float], vectors: list[Array | None]) -> list[Array]:
-        actions = general_phi_actions(self.J, taus, vectors, self.tol, balance=self.balance)
+        actions = general_phi_actions(
+            self.J,
+            taus,
+            vectors,
+            self.tol,
+            balance=self.balance,
+            max_products=self.max_products,
+            rounding=LOST,
+        )
         self.products += max(a.products for a in actions)
         self.used = actions[-1].method
         return [a.value for a in actions]

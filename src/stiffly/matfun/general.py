@@ -6,6 +6,7 @@ Convention as in `arnoldi`: w(tau) = sum_k tau^k phi_k(tau J) v_k.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,17 @@ from scipy.sparse.linalg import LinearOperator
 
 from ..contracts import Action, Array
 from ..errors import InputError, NotConverged
-from .arnoldi import arnoldi_phi
+from .arnoldi import arnoldi_phi, out_of_products
 from .augmented import Augmented, Scale, checked, exponential
 from .balance import balance_of
+from .cost import LEAST, WORK, entry_cost
+from .tolerance import Overflows
 
 DENSE_SIZE = 60  # up to here exponentials of the whole matrix cost less than a Krylov basis
+DENSE_MOST = 1000  # up to here they are what is left once n products were not enough: seconds
 _EPS = float(np.finfo(float).eps)
+_ARNOLDI = 3e6  # half nanoseconds of a vector in a basis of 96, with its share of the exponentials
+_SAFETY = 10.0  # times the difference of two roundings of one number
 
 
 def dense_phi(
@@ -29,10 +35,12 @@ def dense_phi(
     *,
     norm_scale: Array | None = None,
     balance: Array | None = None,
+    shift: float = 0.0,
 ) -> list[Action]:
     """The same sums for a small (n, n) array, from exponentials of the augmented matrix.
 
-    Good to rounding; the error reported is that of exp(tau J) when J is rounded: eps |tau J|.
+    Good to rounding; the error reported is that of exp(tau J) when a normal J is rounded,
+    eps |tau J|.  shift: as in `exponential`.
     """
     n = J.shape[0]
     times, data = checked(n, taus, vectors, 1.0)
@@ -42,18 +50,36 @@ def dense_phi(
     before, whole, actions = 0.0, M, []
     for tau in times:
         with np.errstate(all="ignore"):
-            half = whole if tau == 2.0 * before else exponential(0.5 * tau * M)
+            half = whole if tau == 2.0 * before else exponential(0.5 * tau * M, shift)
             whole = half @ half
             w = (half @ (half @ z))[:n]
             conditioning = 1.0 + 4.0 * tau * np.abs(M).sum(axis=0).max()
             error = float(_EPS * conditioning * (scale.norms(w) / scale.reference(w)).max())
         if not np.isfinite(error):
-            raise NotConverged(
+            raise Overflows(
                 f"phi functions: exp({tau:.1e} J) overflows: take a smaller step or check J"
             )
         before = tau
-        actions.append(Action(w * d, error, 0, f"dense: n = {n} <= {DENSE_SIZE}"))
+        actions.append(Action(w * d, error, 0, f"dense: n = {n}"))
     return actions
+
+
+def _rounded_twice(
+    J: Array, taus: Sequence[float], vectors: Sequence[Array | None], **options: Any
+) -> list[Action]:
+    """As `dense_phi`, with the error that rounding makes in truth, J normal or far from it: the
+    difference to results with every entry of J, and all that follows, rounded in another way."""
+    actions = dense_phi(J, taus, vectors, **options)
+    rng = np.random.default_rng(len(J))
+    worst = np.zeros(len(actions))
+    scale = Scale(np.ones(len(J)), options.get("norm_scale"))
+    for shift in (0.3, -0.3):
+        other = J * (1.0 + _EPS * rng.choice([-1.0, 1.0], J.shape))
+        for i, moved in enumerate(dense_phi(other, taus, vectors, shift=shift, **options)):
+            value = actions[i].value
+            gap = scale.norms(moved.value - value) / scale.reference(value)
+            worst[i] = max(worst[i], _SAFETY * float(gap.max()))
+    return [replace(a, error=float(e)) for a, e in zip(actions, worst, strict=True)]
 
 
 def general_phi_actions(
@@ -65,11 +91,42 @@ def general_phi_actions(
     norm_scale: Array | None = None,
     balance: Array | None = None,
     window: int | None = None,
+    max_products: int | None = None,
+    rounding: float = 0.0,
 ) -> list[Action]:
-    """w(tau) = sum_k tau^k phi_k(tau J) v_k at every tau: dense for small arrays, else Arnoldi.
+    """w(tau) = sum_k tau^k phi_k(tau J) v_k at every tau: dense for small J, else Arnoldi; dense
+    again up to DENSE_MOST where as many products as J has rows are not enough.
 
     J: (n, n) array, SciPy sparse matrix or LinearOperator; the rest as in `arnoldi_phi`.
+    rounding: error of a dense result that is accepted though it exceeds tol.
     """
+    operator, n = _checked_operator(J)
+    options: dict[str, Any] = {"norm_scale": norm_scale, "balance": balance}
+    most = _most_products(operator) if max_products is None else max_products
+    failure: NotConverged | None = None
+    if n > DENSE_SIZE:
+        limit = min(most, n) if n <= DENSE_MOST else most
+        try:
+            return _arnoldi(operator, n, taus, vectors, tol, window, limit, options)
+        except NotConverged as problem:
+            if n > DENSE_MOST:
+                raise
+            failure = problem
+    spent = n if isinstance(operator, LinearOperator) else 0
+    if spent > most:
+        raise failure or out_of_products(most)
+    actions = _rounded_twice(_entries(operator), taus, vectors, **options)
+    worst = max(a.error for a in actions)
+    if worst > max(tol, rounding):
+        raise NotConverged(
+            f"phi functions: rounding of J is an error of {worst:.1e}, not {tol:.1e}: loosen tol, "
+            "take a smaller step or give norm_scale"
+        )
+    why = "small" if failure is None else f"after {limit} products"
+    return [replace(a, products=spent, method=f"{a.method}, {why}") for a in actions]
+
+
+def _checked_operator(J: Any) -> tuple[Any, int]:
     sparse, matrix_free = sp.issparse(J), isinstance(J, LinearOperator)
     operator: Any = J if matrix_free else sp.csr_matrix(J) if sparse else np.asarray(J)
     shape, n = operator.shape, operator.shape[0] if operator.ndim else 0
@@ -77,18 +134,33 @@ def general_phi_actions(
         raise InputError(f"phi functions: J must be square and real, got {operator.dtype} {shape}")
     if not matrix_free and not np.isfinite(operator.data if sparse else operator).all():
         raise InputError("phi functions: J holds NaN or infinite entries: check the Jacobian")
-    options: dict[str, Any] = {"norm_scale": norm_scale, "balance": balance}
-    if n <= DENSE_SIZE and not matrix_free:
-        small = operator.toarray() if sparse else operator
-        actions = dense_phi(small, taus, vectors, **options)
-        worst = max(a.error for a in actions)
-        if worst > tol:
-            raise NotConverged(f"phi functions: rounding {worst:.1e} exceeds {tol:.1e}: loosen tol")
-        return actions
-    spent = 0
-    if balance is None:
+    return operator, n
+
+
+def _most_products(operator: Any) -> int:
+    return max(LEAST, int(WORK / (_ARNOLDI + entry_cost(operator))))
+
+
+def _entries(operator: Any) -> Array:
+    """J as an array, product by product where nothing else is known."""
+    if sp.issparse(operator):
+        return operator.toarray()
+    if not isinstance(operator, LinearOperator):
+        return operator
+    columns = [operator.matvec(e) for e in np.eye(operator.shape[0])]
+    J = np.array(columns, dtype=np.float64).T
+    if not np.isfinite(J).all():
+        raise NotConverged("phi functions: J b is not finite: check J, or take a smaller step")
+    return J
+
+
+def _arnoldi(operator, n, taus, vectors, tol, window, limit, options) -> list[Action]:
+    spent, matrix_free = 0, isinstance(operator, LinearOperator)
+    if options["balance"] is None:
         options["balance"], spent = balance_of(operator)
     apply = operator.matvec if matrix_free else operator.__matmul__
-    actions = arnoldi_phi(apply, n, taus, vectors, tol=tol, window=window, **options)
+    actions = arnoldi_phi(
+        apply, n, taus, vectors, tol=tol, window=window, max_products=limit, **options
+    )
     why = "products only" if matrix_free else f"n = {n} > {DENSE_SIZE}"
     return [Action(a.value, a.error, a.products + spent, f"{a.method}; {why}") for a in actions]

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..contracts import Action, Array, SpectralMap
 from ..errors import NotConverged
+from . import cost
 from .chebyshev import chebyshev
-from .lanczos import lanczos
+from .lanczos import MAX_BASIS, lanczos
 from .operators import BaseOperator
+from .tolerance import Overflows
 
 _OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
 ITERATIONS = {"chebyshev": chebyshev, "lanczos": lanczos}
 _SECOND_CHOICE = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
 
 
-def choose_iteration(A: BaseOperator) -> tuple[str, str]:
+def choose_iteration(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]:
     """Name of the evaluator and the reason."""
     diagonal = A.diagonal()
-    if diagonal is None:
-        return "lanczos", "only products are known: as few as possible"
-    top = float(np.abs(diagonal).max())
-    if top > _OUTLIERS * float(np.quantile(np.abs(diagonal), 0.98)):
-        return "lanczos", "a few stiff outliers"
-    return "chebyshev", "assembled, no outliers"
+    if diagonal is not None:
+        top = float(np.abs(diagonal).max())
+        if top > _OUTLIERS * float(np.quantile(np.abs(diagonal), 0.98)):
+            return "lanczos", "a few stiff outliers"
+        return "chebyshev", "assembled, no outliers"
+    if 0.5 * cost.phase(A, functions) > MAX_BASIS:
+        return "chebyshev", "a basis for so large a step would not fit"
+    return "lanczos", "only products are known: as few as possible"
 
 
 def iterate(
@@ -36,13 +41,19 @@ def iterate(
     *,
     tol: float,
     scale: Array | None = None,
+    max_products: int | None = None,
 ) -> Action:
     """By the better of the two, or the other one where that gives up."""
-    name, reason = choose_iteration(A)
+    name, reason = choose_iteration(A, functions)
+    options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
     try:
-        action = ITERATIONS[name](A, functions, columns, tol=tol, scale=scale)
-    except NotConverged:
+        action = ITERATIONS[name](A, functions, columns, **options)
+    except NotConverged as failure:
         reason = f"after {name} gave up"
-        name = _SECOND_CHOICE[name]
-        action = ITERATIONS[name](A, functions, columns, tol=tol, scale=scale)
+        try:
+            action = ITERATIONS[_SECOND_CHOICE[name]](A, functions, columns, **options)
+        except Overflows:
+            raise
+        except NotConverged as second:  # what stopped the series tells more than a full basis
+            raise (failure if name == "chebyshev" else second) from None
     return replace(action, method=f"{action.method} ({reason})")

@@ -14,6 +14,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from ..contracts import Action, Array, SpectralMap
 from ..errors import NotConverged
+from . import cost
 from .operators import BaseOperator
 from .tolerance import (
     ROUNDING,
@@ -28,6 +29,8 @@ from .tolerance import (
 _MEMORY = 1.0e9  # bytes a basis may take
 _PLATEAU = 30  # while tau omega / 2 > m, a small basis may stand still without having converged
 _LOOK_BACK = 3  # changes are measured over at least this many vectors
+_RARELY = 100  # vectors beyond which checks are rare while tau omega / 2 > m
+MAX_BASIS = 1000
 
 
 class _Basis:
@@ -82,31 +85,41 @@ class _Basis:
         return out
 
 
-def _estimate(basis: _Basis, functions: SpectralMap) -> tuple[Array, Array, Array]:
-    """Coefficients (p, n_out, m), estimated errors (n_out,), sums of norms (n_out,)."""
-    m = basis.size
-    window = max(_LOOK_BACK, m // 6)
+def _estimate(
+    basis: _Basis, functions: SpectralMap, before: list[Array]
+) -> tuple[Array, Array, Array]:
+    """Coefficients (p, n_out, m), estimated errors (n_out,), sums of norms (n_out,).
 
-    def coefficients(size: int) -> Array:
-        y = np.zeros((functions.n_in, functions.n_out, m))
-        for c in range(functions.n_in):
-            y[c, :, :size] = basis.coefficients(functions, c, size)
-        return y
-
-    y = coefficients(m)
+    before: the coefficients of earlier and smaller bases, these are added to them.
+    """
+    shape = functions.n_in, functions.n_out, basis.size
+    y = np.empty(shape)
+    for c in range(functions.n_in):
+        y[c] = basis.coefficients(functions, c, basis.size)
     require_finite(y)
     sums = np.linalg.norm(y, axis=2).sum(axis=0)
     noise = max(10.0 * ROUNDING, conditioning(functions, basis.top()))
     if not basis.beta[-1].any():  # an invariant subspace: exact
         error = np.zeros(functions.n_out)
-    elif m <= 2 * window or m < min(_PLATEAU, 0.5 * basis.phase(functions)):
+    elif len(before) < 2 or basis.size < min(_PLATEAU, 0.5 * basis.phase(functions)):
         error = np.full(functions.n_out, np.inf)
     else:
-        middle = coefficients(m - window)
-        recent = np.linalg.norm(y - middle, axis=2).sum(axis=0)
-        earlier = np.linalg.norm(middle - coefficients(m - 2 * window), axis=2).sum(axis=0)
+        recent, earlier = _change(y, before[-1]), _change(before[-1], before[-2])
         error = extrapolated(recent, earlier, noise * sums)
+    before[:] = [*before[-1:], y]
     return y, error, sums
+
+
+def _change(now: Array, before: Array) -> Array:
+    """Of every output, between two bases."""
+    difference = now.copy()
+    difference[:, :, : before.shape[2]] -= before
+    return np.linalg.norm(difference, axis=2).sum(axis=0)
+
+
+def _next_check(size: int, phase: float) -> int:
+    """A check costs size^2 for every column: long before the basis can have converged, rarely."""
+    return size + (size // 2 if _RARELY < size < 0.5 * phase else max(_LOOK_BACK, size // 6))
 
 
 def lanczos(
@@ -116,23 +129,25 @@ def lanczos(
     *,
     tol: float,
     scale: Array | None = None,
-    max_basis: int = 1000,
+    max_products: int | None = None,
+    max_basis: int = MAX_BASIS,
 ) -> Action:
     """Every output to the tolerance, or NotConverged when the basis may not grow further."""
     check_tol(tol)
     B = np.stack(columns, axis=1)
-    limit = min(max_basis, max(8, int(_MEMORY / (8 * B.size))))
+    afforded = cost.most_products(A, max_products) // B.shape[1]
+    limit = max(1, min(max_basis, afforded, max(8, int(_MEMORY / (8 * B.size)))))
     basis = _Basis(A, B)
     require_finite(basis.norms)
     if not basis.norms.any():
         return Action(np.zeros((functions.n_out, A.size)), 0.0, 0, "lanczos, all columns zero")
-    check = 7
+    check, before = 7, []
     while True:
         basis.grow()
         finished = not basis.beta[-1].any()
         if basis.size < check and not finished and basis.size < limit:
             continue
-        y, change, sums = _estimate(basis, functions)
+        y, change, sums = _estimate(basis, functions, before)
         if np.all(change <= allowed_error(tol, sums, sums, scale)):
             value = basis.combine(y)
             norms = np.sqrt(A.dot(value.T, value.T))
@@ -144,8 +159,9 @@ def lanczos(
                 products = basis.size * B.shape[1]
                 return Action(value, error, products, f"lanczos, basis {basis.size}")
         if finished or basis.size >= limit:
+            option = "raise max_products" if limit == afforded else "try method='chebyshev'"
             raise NotConverged(
                 f"Lanczos did not reach tolerance {tol:.1e} with {basis.size} basis vectors: "
-                "try method='chebyshev', a smaller step or a larger tolerance"
+                f"{option}, a smaller step or a larger tolerance"
             )
-        check = basis.size + max(2, basis.size // 8)
+        check = _next_check(basis.size, basis.phase(functions))

@@ -20,6 +20,7 @@ import numpy as np
 from ..contracts import Array
 from .phi import phi_table
 
+_CHUNK = 2**14
 _SERIES = 6  # terms of the divided difference for |z1 - z2| <= 1: next one below 1e-14
 
 
@@ -36,17 +37,17 @@ def _derivatives(table: Array, count: int) -> list[Array]:
     return rows
 
 
-def divided_differences(top: int, z1: Array, z2: Array, first: Array) -> Array:
+def divided_differences(top: int, z1: Array, z2: Array, first: Array, second: Array) -> Array:
     """(phi_k(z1) - phi_k(z2)) / (z1 - z2) for k = 0 .. top, also where z1 = z2.
 
-    first: phi_k(z1), (top + 1, m).
+    first, second: phi_k(z1), phi_k(z2), (top + 1, m).
     """
     delta = z1 - z2
     close = np.abs(delta) <= 1.0
     value = np.empty_like(first)
     far = ~close
     if far.any():
-        value[:, far] = (first[:, far] - phi_table(top, z2[far])) / delta[far]
+        value[:, far] = (first[:, far] - second[:, far]) / delta[far]
     if close.any():
         order = 2 * _SERIES - 1
         rows = _derivatives(phi_table(top + order, 0.5 * (z1[close] + z2[close])), order)
@@ -86,6 +87,9 @@ class RayleighMap:
         return max((abs(t.tau) for t in self.terms), default=0.0)
 
     def __call__(self, lam: Array) -> Array:
+        if lam.size > _CHUNK:  # a long Chebyshev series: tables of all its nodes would fill memory
+            parts = np.split(lam, range(_CHUNK, lam.size, _CHUNK))
+            return np.concatenate([self(part) for part in parts], axis=2)
         out = np.zeros((self.n_out, self.n_in, lam.size))
         for tau in {term.tau for term in self.terms}:
             own = [term for term in self.terms if term.tau == tau]
@@ -103,9 +107,10 @@ class RayleighMap:
         safe = np.where(np.abs(fast) > 0.0, fast, 1.0)
         slow = np.where(np.abs(fast) > 0.0, lam / safe, 0.0)
         z1, z2 = tau * slow, tau * fast
-        first = phi_table(top, z1)
-        d = divided_differences(top, z1, z2, first)
+        first, second = phi_table(top, z1), phi_table(top, z2)
+        d = divided_differences(top, z1, z2, first, second)
+        # the last is phi_k(z1) + z2 d, where both terms would cancel for |z2| >> |z1|
         return (
             ((first - z1 * d).real, (tau * d).real),
-            ((-tau * lam * d).real, (first + z2 * d).real),
+            ((-tau * lam * d).real, (second + z1 * d).real),
         )

@@ -18,6 +18,8 @@ from ..errors import InputError, NotConverged
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-13
 TOL_MIN = 1e-13
+LOST = 1e-3  # where rounding of A spoils more than this of a result, no integrator can use it
+SPREAD = 4.0  # eps |A|: backward error of an eigensolver or a recurrence
 
 
 def check_tol(tol: float) -> None:
@@ -63,10 +65,36 @@ def conditioning(functions: SpectralMap, top: float) -> float:
     return 0.5 * EPS * tau * tau * top
 
 
+def rounding_errors(functions: SpectralMap, lam: Array, norms: Array) -> tuple[Array, Array]:
+    """Errors (n_out,) that rounding of A causes, and sums_j = sum_i sup|f_ji| |b_i| (lam >= 0).
+
+    lam (m,): the spectrum, or a sample of it; a backward stable method works with
+    lam + SPREAD eps |A|.
+    """
+    shift = SPREAD * EPS * float(np.abs(lam).max(initial=0.0))
+    with np.errstate(all="ignore"):
+        values = functions(lam)
+        moved = np.maximum(*(np.abs(functions(lam + s) - values) for s in (shift, -shift)))
+    require_finite(moved)
+    sup = np.abs(values[:, :, lam >= 0.0]).max(axis=2, initial=0.0)
+    return moved.max(axis=2, initial=0.0) @ norms, sup @ norms
+
+
+class Overflows(NotConverged):
+    """The functions are larger than any floating-point number."""
+
+
+def lost_to_rounding(error: float) -> NotConverged:
+    return NotConverged(
+        f"rounding of the operator's own entries is an error of {error:.1e} at this h omega: take "
+        "a smaller step or loosen tol"
+    )
+
+
 def require_finite(*arrays: Array) -> None:
     """Functions of an indefinite A grow exponentially: an overflow is a failure with a name."""
     if not all(np.all(np.isfinite(a)) for a in arrays):
-        raise NotConverged(
+        raise Overflows(
             "the functions overflow: the tangent is strongly indefinite for this step, or holds "
             "NaN; try a smaller step"
         )

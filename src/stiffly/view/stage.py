@@ -95,8 +95,8 @@ class Stage:
 
     def _now(self, name: str) -> Scene:
         """The scene as it is with these settings, from its start, with that method."""
-        given = self.settings.options
-        method = {key: given[key] for key in sorted(options(name)) if given[key] is not None}
+        given, known = self.settings.options, options(name)
+        method = {k: v for k, v in sorted(given.items()) if k in known and v is not None}
         return replace(self._adjusted, integrator=name, step=self.settings.step, method=method)
 
     # ------------------------------------------------------------------ changes

@@ -181,7 +181,8 @@ class LivePage(Page):
 
     def _known(self) -> set[str]:
         """Settings that mean something to this scene and these methods."""
-        of_methods = [options(name) for name in self._stage.settings.integrators]
+        own = self._stage.settings
+        of_methods = [options(name) & own.options.keys() for name in own.integrators]
         return set(adjustable(self._stage.scene)).union(*of_methods)
 
     def _notices(self, snapshot: Any) -> list[Notice]:

@@ -1,0 +1,70 @@
+"""What evaluators cost, in half nanoseconds, and how much work one evaluation may be."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ..contracts import SpectralMap
+from ..errors import InputError
+from .bounds import spectrum
+from .operators import BaseOperator
+
+# An eigenbasis costs n^3; an iteration about 10 + 1.7 h omega products, all columns together; an
+# entry was measured at 0.4 (idle, in cache) to 1.6 (busy cores)
+ENTRY, CALL, PRODUCTS = 0.8, 5e4, (10.0, 1.7)
+_UNSEEN = 20  # entries per row that a matrix known by its products is taken to have
+WORK = 2e10  # of one evaluation, unless max_products says otherwise: ten seconds
+LEAST = 1000  # products that any evaluation may use, however large the matrix
+
+
+def entries(A: Any) -> int:
+    """Of an operator, a matrix or a LinearOperator."""
+    if hasattr(A, "terms"):
+        return sum(entries(term) for term in A.terms)
+    K = getattr(A, "K", A)
+    if hasattr(K, "nnz"):
+        return K.nnz
+    if isinstance(K, np.ndarray):
+        return K.size
+    return A.blocks.size if hasattr(A, "blocks") else _UNSEEN * _rows(A)
+
+
+def _rows(A: Any) -> int:
+    return A.size if isinstance(A, BaseOperator) else A.shape[0]
+
+
+def entry_cost(A: Any) -> float:
+    return ENTRY * entries(A)
+
+
+def product(A: BaseOperator, share: float = 1.0) -> float:
+    """One product with a share of the entries of A."""
+    return CALL + share * entry_cost(A)
+
+
+def phase(A: BaseOperator, functions: SpectralMap) -> float:
+    """tau omega_max."""
+    return getattr(functions, "longest", 0.0) * sqrt(max(spectrum(A)[0].high, 0.0))
+
+
+def iteration(A: BaseOperator, functions: SpectralMap) -> float:
+    """All products of a polynomial method."""
+    return product(A) * products(phase(A, functions))
+
+
+def products(phase: float) -> float:
+    cheap, growth = PRODUCTS
+    return cheap + growth * phase
+
+
+def most_products(A: BaseOperator, asked: int | None) -> int:
+    """max_products: as asked, or as many as WORK allows."""
+    return asked if asked is not None else max(LEAST, int(WORK / product(A)))
+
+
+def check_max_products(asked: int | None) -> None:
+    if asked is not None and not asked >= 1:
+        raise InputError(f"max_products must be a positive number, got {asked}: leave it out")
