@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..accounting import mean_work
 from ..contracts import Array, LinearPart, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..matfun.auto import check_settings, evaluate
@@ -136,7 +137,8 @@ class Gautschi:
             x, v = move.one_step()
         new = State(state.t + h, x, v)
         kept = GautschiMemory(memory.linear, new, (state.x, state.v, h), move.g_end)
-        return Step(new, kept, move.work, None, {"method": move.used})
+        moved = mean_work(system, state, new)
+        return Step(new, kept, move.work, None, {"method": move.used}, moved)
 
     def _rationed(self, system: System, state: State, h: float, memory: GautschiMemory) -> Step:
         ration = Ration(self.budget or 0.0, self.clock, memory.gaps)
@@ -149,7 +151,8 @@ class Gautschi:
             system, state, h, a, spaces, A=move.frame.A, filter=self.filter, frame=frame
         )
         kept = replace(memory, state=new, before=(state.x, state.v, h), gaps=ration.gaps())
-        return Step(new, kept, spent + Work(factorizations=factorised), None, spaces.notes())
+        work, moved = spent + Work(factorizations=factorised), mean_work(system, state, new)
+        return Step(new, kept, work, None, spaces.notes(), moved)
 
 
 class _Move:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ..accounting import mean_work
 from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..matfun.auto import check_settings, evaluate
@@ -98,7 +99,8 @@ class Neti:
         else:
             new, work, action = self._one_step(system, state, h, A, a)
         kept = (new, (state.x, state.v, h), gaps)
-        return Step(new, kept, work, None, {"method": action.method})
+        moved = mean_work(system, state, new)
+        return Step(new, kept, work, None, {"method": action.method}, moved)
 
     def _rationed(
         self, system: System, state: State, h: float, A: Any, a: Array, ration: Ration
@@ -109,7 +111,7 @@ class Neti:
         new, spent = rationed(system, state, h, a, spaces, A=A, filter=self.filter, frame=frame)
         work = spent + Work(tangents=1, factorizations=factorised)
         kept = (new, (state.x, state.v, h), ration.gaps())
-        return Step(new, kept, work, None, spaces.notes())
+        return Step(new, kept, work, None, spaces.notes(), mean_work(system, state, new))
 
     def _linearised(self, system: Any, state: State) -> Any:
         """A symmetric A: what loads add to the tangent stays in the filtered remainder."""
