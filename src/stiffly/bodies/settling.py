@@ -38,7 +38,10 @@ def settle(system: System, s: State, h: float) -> Settled:
         changed = changed or bool(total.added or total.dissipated)
         return Settled(s, total.added, total.dissipated, changed)
     taken = 0.5 * float(system.mass.dot(s.v, s.v) - system.mass.dot(after.v, after.v))
-    total += signed(taken + released)
+    if all(getattr(part, "passive", False) for part in system.assembly.settling):
+        total += Power(dissipated=max(0.0, taken))  # what is negative is rounding
+    else:
+        total += signed(taken + released)
     return Settled(after, total.added, total.dissipated, True)
 
 

@@ -128,6 +128,7 @@ class System:
             bound._linear = None
         if self.damping is not None:
             bound.viscosity = Viscosity(bound, self.damping)
+            bound.viscosity.operator()  # one that would pump is refused before any work
         state = State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
         settling.begin(bound, state)
         return bound, state
