@@ -136,6 +136,9 @@ class AutoLoop(Loop):
         self._accept(taken, end)
         return True
 
+    def _look(self) -> None:
+        """`_kept` looks, and goes back where it sees nothing good."""
+
     def _watched(self, landed: bool) -> bool:
         """After good steps: is it time to think again?"""
         if landed:
