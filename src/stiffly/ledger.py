@@ -165,10 +165,13 @@ class Balance:
         )
         if not judged or not invented:
             self.scale = max(self.scale, *seen)
-        # where nothing has moved yet: with all coordinates off by their own size all is lost
-        yardstick = self.scale if judged else max(self.floor / ROUNDING**2, before)
-        growth = abs(numerical) / yardstick if yardstick > 0.0 and not first else 0.0
-        return growth if np.isfinite(numerical) else np.inf
+        if not np.isfinite(numerical):
+            return np.inf
+        if judged:
+            return abs(numerical) / self.scale
+        # nothing has moved yet: with all coordinates off by their own size, all is lost
+        lost = max(self.floor / ROUNDING**2, before)
+        return abs(numerical) / lost if abs(numerical) > lost > 0.0 and not first else 0.0
 
 
 class Ledger(Balance):
