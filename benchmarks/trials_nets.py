@@ -42,6 +42,7 @@ METHODS: tuple[tuple[str, dict[str, float]], ...] = (
 )
 ALLOWED = 0.05
 SECONDS = 20.0  # of a step
+TURNS = 200.0  # radians of the fastest mode that steps by rtol are taken through
 PATIENCE = 12.0  # seconds for one run: then its many short steps are enough to see
 
 
@@ -55,8 +56,8 @@ def decades(rng: Any, low: float, high: float, size: int, alike: float = 0.4) ->
     return np.full(size, value[0]) if rng.random() < alike else value
 
 
-def net(seed: int) -> tuple[System, Any, Any, float]:
-    """System, x0, v0 and step."""
+def net(seed: int) -> tuple[System, Any, Any, float, float]:
+    """System, x0, v0, step and the fastest frequency [rad/s], or more."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(2, 9))
     x = rng.uniform(-1.0, 1.0, (count, 3)) * 10.0 ** rng.uniform(-1.0, 1.0)
@@ -94,11 +95,11 @@ def net(seed: int) -> tuple[System, Any, Any, float]:
     v[fixed] = 0.0
     if rng.random() < 0.2:
         v[:] = 0.0
-    return System(mass, parts, fixed=fixed, rest=rest, damping=damping), x, v, step
+    return System(mass, parts, fixed=fixed, rest=rest, damping=damping), x, v, step, fastest
 
 
 def trial(seed: int) -> Outcome:
-    system, x, v, step = net(seed // len(METHODS))
+    system, x, v, step, fastest = net(seed // len(METHODS))
     name, more = METHODS[seed % len(METHODS)]
     began = time.process_time()
 
@@ -106,11 +107,12 @@ def trial(seed: int) -> Outcome:
         if time.process_time() - began > PATIENCE:
             raise Enough
 
-    size = {"step": step} if not more else {}
+    how: dict[str, Any] = {"integrator": name, "step": step, "duration": 30.0 * step}
+    if more:  # a controller follows the fastest turn by turn
+        how = {"integrator": name, "duration": min(30.0 * step, TURNS / fastest), **more}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            how = {"integrator": name, "duration": 30.0 * step, **size, **more}
             run = simulate(system, x, v, progress=watched, **how)
         except SimulationFailure as failure:
             return Outcome(f"{name}: {type(failure).__name__}")

@@ -124,7 +124,7 @@ def trials():
         sys.path.remove(folder)
 
 
-@pytest.mark.parametrize("net", range(3))
+@pytest.mark.parametrize("net", [0, 2, 3, 4])
 def test_no_net_misses_its_energy_in_silence(trials, net):
     for k in range(len(trials.METHODS)):
         outcome = trials.trial(len(trials.METHODS) * net + k)

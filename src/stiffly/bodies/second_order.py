@@ -35,7 +35,8 @@ class SecondOrder:
     """M x'' + D x' + A x = g (see contracts.System). Everything is optional but A or g.
 
     stiffness: A (n, n), symmetric; mass: M, default I; damping: D (n, n), (n,) or
-    Rayleigh(alpha, beta), D = alpha M + beta A. Arrays, SciPy sparse, or LinearOperators.
+    Rayleigh(alpha, beta), D = alpha M + beta A, with v.D v >= 0. Arrays, SciPy sparse, or
+    LinearOperators.
     force: g(x) or g(t, x) -> (n,), plain Python or numba.
     jacobian: dg/dx, same arguments, -> (n, n) array, sparse or LinearOperator; the number 0 says
     that g depends on t only. Without it differences are taken, with a warning.
