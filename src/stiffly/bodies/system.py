@@ -43,7 +43,7 @@ class System:
     parts: Springs, Tetrahedra, Gravity, Wind, ... (see bodies.part).
     fixed: particle indices or a boolean mask (N,); held where `bind` is given them.
     rest: (N, 3) rest positions [m], for springs without rest lengths, eti and ceti.
-    damping: Rayleigh(alpha, beta), D = alpha M + beta K0, K0 the body's own convex stiffness at rest.
+    damping: Rayleigh(alpha, beta), D = alpha M + beta K0, K0 the body's convex stiffness at rest.
     supports: Keyframes, Rotation, Moving: particles that are led, not free.
     """
 
