@@ -87,7 +87,7 @@ def passive(seed):
     return system, x0, v0
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     name=st.sampled_from(METHODS),
@@ -124,7 +124,9 @@ def trials():
         sys.path.remove(folder)
 
 
-@pytest.mark.parametrize("net", [0, 2, 3, 4])
+@pytest.mark.parametrize(
+    "net", [0, 2, *(pytest.param(net, marks=pytest.mark.slow) for net in range(3, 9))]
+)
 def test_no_net_misses_its_energy_in_silence(trials, net):
     for k in range(len(trials.METHODS)):
         outcome = trials.trial(len(trials.METHODS) * net + k)
