@@ -18,7 +18,7 @@ N = 6
 RNG = np.random.default_rng(7)
 A = np.diag(np.arange(1.0, N + 1)) + 0.3 * (np.eye(N, k=1) + np.eye(N, k=-1))
 M = np.diag(np.linspace(2.0, 3.0, N)) + 0.2 * (np.eye(N, k=1) + np.eye(N, k=-1))
-D = RNG.uniform(0.0, 0.1, (N, N))
+D = RNG.uniform(0.0, 0.1, (N, N)) + 0.3 * np.eye(N)  # not symmetric, and v.D v > 0
 X, V = RNG.standard_normal((2, N))
 KINDS = {"dense": np.asarray, "sparse": sp.csr_array, "operator": aslinearoperator}
 

@@ -48,6 +48,21 @@ def middle_work(system: System, before: State, after: State) -> Power:
     return Power(h * power.added, h * power.dissipated)
 
 
+def mean_work(system: System, before: State, after: State) -> Power:
+    """The same for implicit methods whose damping acts on w = (x+ - x)/h, the mean velocity.
+
+    h w^T D w is what backward Euler, average acceleration and filtered damping take, and at most
+    what the motion in between loses: where a step outlasts a decay it stays below the energy that
+    was there, while any rule that looks at v exceeds it without bound.
+    """
+    if system.conservative:
+        return Power()
+    h = after.t - before.t
+    middle = State(before.t + 0.5 * h, 0.5 * (before.x + after.x), (after.x - before.x) / h)
+    power = system.power(middle)
+    return Power(h * power.added, h * power.dissipated)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """H_total = initial + added - dissipated [J]: what the energy should be.

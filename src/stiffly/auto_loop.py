@@ -136,6 +136,9 @@ class AutoLoop(Loop):
         self._accept(taken, end)
         return True
 
+    def _look(self) -> None:
+        """`_kept` looks, and goes back where it sees nothing good."""
+
     def _watched(self, landed: bool) -> bool:
         """After good steps: is it time to think again?"""
         if landed:
@@ -276,12 +279,11 @@ class AutoLoop(Loop):
     # ------------------------------------------------------------------ at the end
 
     def _warn_of_energy(self) -> None:
-        if not self.watched:
+        reason = doubt(self.watch, self.system, self._drift(), self.blind) if self.watched else ""
+        if not reason:
             return super()._warn_of_energy()
-        reason = doubt(self.watch, self.system, self._drift(), self.blind)
-        if reason:
-            text = f"auto: rtol = {self.watch.rtol:g} {reason}; try a smaller rtol"
-            warnings.warn(text, StiffWarning, stacklevel=5)
+        text = f"auto: rtol = {self.watch.rtol:g} {reason}; try a smaller rtol"
+        warnings.warn(text, StiffWarning, stacklevel=5)
 
     def _drift(self) -> float:
         """Numerical error against the energies seen."""

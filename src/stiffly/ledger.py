@@ -16,6 +16,7 @@ from .accounting import total_energy, work
 from .contracts import Array, Power, Settled, State, System
 
 ROUNDING = 1e-12  # of the energy moved: below this, earlier energies are no yardstick
+NUMERICAL = "numerical"  # no part has this name
 NUDGE = 1e-6  # of the coordinates: large enough to see by energies what rounding them can store
 
 
@@ -88,9 +89,11 @@ def rounding_energy(system: System, s: State) -> float:
 
 
 class Balance:
-    """The books as they stand: `step` after every step, `frame` at every frame; never grows.
+    """The books as they stand: `step` after every step, `look` at every frame and in between as
+    often as one likes; never grows.
 
-    now [J]: what each part held at the last frame; start: at the first.
+    now [J]: what each part held at the last look; start: at the first.
+    low, high [J]: the extremes of every line of the ledger over all looks.
     """
 
     def __init__(self, system: System) -> None:
@@ -98,7 +101,9 @@ class Balance:
         self.start: dict[str, float] = {}
         self.now: dict[str, float] = {}
         self.added_now = self.dissipated_now = self.invented_now = 0.0
-        self.scale = 0.0  # largest honest energy at earlier frames, for noticing divergence
+        self.low: dict[str, float] = {}
+        self.high: dict[str, float] = {}
+        self.scale = 0.0  # largest honest energy at earlier looks, for noticing divergence
         self.floor = 0.0  # below this, energies are rounding errors of the coordinates
 
     def step(self, before: State, after: State, exchanged: Power | None = None) -> None:
@@ -116,16 +121,37 @@ class Balance:
 
     @property
     def numerical(self) -> float:
-        """What the integrator lost (-) or invented (+) from the first frame to the last."""
+        """What the integrator lost (-) or invented (+) from the first look to the last."""
         gained = sum(self.now.values()) - sum(self.start.values())
         return gained - self.added_now + self.dissipated_now
 
+    @property
+    def exchanged(self) -> float:
+        """The largest amount that moved between the lines, or the largest motion: a body that only
+        flies and spins exchanges nothing."""
+        moved = [self.high[name] - self.low[name] for name in self.high if name != NUMERICAL]
+        return max(*moved, self.high["kinetic"])
+
+    def _widen(self) -> None:
+        """The extremes, with the lines as they are now."""
+        lines = {**self.now, "added": self.added_now, "dissipated": self.dissipated_now}
+        lines[NUMERICAL] = self.numerical
+        begun = {**dict.fromkeys(lines, 0.0), **self.start}  # what came later began with nothing
+        low, high = {**begun, **self.low}, {**begun, **self.high}  # new ones: books are copied
+        self.low = {**low, **{name: min(low[name], value) for name, value in lines.items()}}
+        self.high = {**high, **{name: max(high[name], value) for name, value in lines.items()}}
+
     def frame(self, state: State) -> float:
-        """A frame is here; how many times the numerical error exceeds all honest energy before."""
+        """A frame is here: a look, which kinds of books that keep their frames also write down."""
+        return self.look(state)
+
+    def look(self, state: State) -> float:
+        """How many times the numerical error exceeds all honest energy before."""
         first, before = not self.start, sum(abs(energy) for energy in self.now.values())
         parts = self.now = {name: float(e) for name, e in self.system.energy(state).items()}
         if first:
             self.start, self.floor = parts, rounding_energy(self.system, state)
+        self._widen()
         # parts that came later began with nothing, those that are gone end with nothing
         moved = max(
             abs(parts.get(name, 0.0) - self.start.get(name, 0.0))
@@ -144,8 +170,13 @@ class Balance:
         )
         if not judged or not invented:
             self.scale = max(self.scale, *seen)
-        growth = abs(numerical) / self.scale if judged and self.scale > 0.0 else 0.0
-        return growth if np.isfinite(sum(parts.values())) else np.inf
+        if not np.isfinite(numerical):
+            return np.inf
+        if judged:
+            return abs(numerical) / self.scale
+        # nothing has moved yet: with all coordinates off by their own size, all is lost
+        lost = max(self.floor / ROUNDING**2, before)
+        return abs(numerical) / lost if abs(numerical) > lost > 0.0 and not first else 0.0
 
 
 class Ledger(Balance):
@@ -160,7 +191,8 @@ class Ledger(Balance):
         self.invented: list[float] = []
 
     def frame(self, state: State) -> float:
-        growth = super().frame(state)
+        """A look that is kept."""
+        growth = self.look(state)
         self.times.append(state.t)
         for name, value in self.now.items():
             self.parts.setdefault(name, []).append(value)

@@ -12,13 +12,14 @@ import numpy as np
 from .contracts import Array, Integrator, State, System, Work
 from .control import Controller, Tolerance
 from .errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
-from .ledger import EnergyHistory, Ledger
+from .ledger import NUMERICAL, EnergyHistory, Ledger
 from .recording.notes import FrameLog, StepLog
 from .recording.progress import Progress, ProgressReport, Reporter
 from .recording.sinks import Frame, Sink
 from .stepper import Stepper, quiet
 
-WORTH_A_WARNING = 0.05  # numerical error of fixed steps against the energy exchanged
+WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
+LOOKS = 200  # at the energy of a run, at least, however few its frames
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 
 
@@ -53,6 +54,7 @@ class Loop(Stepper):
         self.frames, self.step, self.recorded = frames, step, 0
         self.interval: Interval | None = None  # between two frames
         self.done = 0  # steps of it
+        self.next_look = 0.0  # [s]
         self.controller: Controller | None = None
         self.began = time.perf_counter()
         if tolerance is not None:
@@ -88,6 +90,8 @@ class Loop(Stepper):
                         landed = advance(target)
                         if landed:
                             self._record(sink)
+                        elif self.state.t >= self.next_look:
+                            self._look()
                         if report is not None:
                             report(landed)
                         sink.between(self)
@@ -101,17 +105,21 @@ class Loop(Stepper):
         self._warn_of_solves()
         return result
 
+    def _look(self) -> None:
+        """At the energy between two frames: how many are recorded decides nothing."""
+        self.judge(self.looked(self.ledger.look))
+        self.next_look = self.state.t + float(self.frames[-1]) / LOOKS
+
     def _warn_of_energy(self) -> None:
-        """Energy that a step of fixed size invented, or lost where the method should not."""
-        energy = self.history()
-        # a body that only flies and spins exchanges nothing: then its motion is the yardstick
-        exchanged = max(energy.exchanged, float(energy.kinetic.max()))
+        """Energy that was invented, or lost where the method should not."""
+        books, exchanged = self.ledger, self.ledger.exchanged
         damps = getattr(self.method, "dissipative", False)  # bdf1, bdf2: losing is their nature
-        worst = float(energy.numerical.max() if damps else np.abs(energy.numerical).max())
-        if self.controller is None and worst > max(WORTH_A_WARNING * exchanged, self.ledger.floor):
+        worst = max(books.high[NUMERICAL], 0.0 if damps else -books.low[NUMERICAL])
+        if worst > max(WORTH_A_WARNING * exchanged, books.floor):
+            share = f", {worst / exchanged:.0%} of the energy exchanged" if exchanged else ""
             warnings.warn(
-                f"{self.name}: numerical error up to {worst:.3g} J, {worst / exchanged:.0%} of the "
-                f"energy exchanged; {self._remedy(self.longest)}",
+                f"{self.name}: numerical error up to {worst:.3g} J{share}; "
+                f"{self._remedy(self.longest)}",
                 StiffWarning,
                 stacklevel=4,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -123,13 +123,17 @@ class Stepper:
 
     def book(self) -> float:
         """The energies of a frame; how many times the numerical error exceeds all before."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            growth = self.ledger.frame(self.state)
+        growth = self.looked(self.ledger.frame)
         if self.steps == 0 and not isfinite(growth):
             raise InputError(
                 "the energy at the start is not finite: check the size of x0 and v0, and potentials"
             )
         return growth
+
+    def looked(self, look: Callable[[State], float]) -> float:
+        """What the books say to the state as it is."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return look(self.state)
 
     def judge(self, growth: float) -> None:
         """Diverged, where the numerical error has left everything honest behind."""
@@ -141,6 +145,8 @@ class Stepper:
             )
 
     def _remedy(self, h: float) -> str:
-        if self.fixed and self.method.adaptive:
+        if not self.fixed:
+            return "try a smaller rtol, or energy-momentum with a fixed step"
+        if self.method.adaptive:
             return f"try rtol=1e-3 (adaptive steps) or step={h / 4:.2g}"
         return f"try energy-momentum, step={h / 4:.2g}, or pexprb43 with rtol=1e-3 (adaptive steps)"

@@ -66,4 +66,4 @@ class PreparedDashpots:
     def power(self, t: float, x: Array, v: Array) -> Power:
         f = np.zeros_like(x)
         self.add_force(t, x, v, f)
-        return Power(dissipated=-float(np.vdot(f, v)))
+        return Power(dissipated=max(0.0, -float(np.vdot(f, v))))  # but for rounding it is

@@ -88,8 +88,9 @@ class PreparedDrag:
 
     def power(self, t: float, x: Array, v: Array) -> Power:
         f = self._force(t, v)
-        added = float(f.sum(axis=0) @ self._wind(t))
-        return Power(added=added, dissipated=added - float(np.vdot(f, v)))
+        wind = self._wind(t)
+        added = float(f.sum(axis=0) @ wind) + 0.0  # no -0 in still air
+        return Power(added=added, dissipated=float(np.vdot(f, wind - v)))
 
 
 def _lengths(u: Array) -> Array:

@@ -13,6 +13,7 @@ from ..contracts import Array, Mass, Rayleigh
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, SparseOperator
 from .checks import as_numbers
+from .passive import require_passive
 
 
 def size_of(stiffness: Any, mass: Any, damping: Any, size: int | None) -> int:
@@ -112,7 +113,14 @@ def as_damping(
         D = MatvecOperator(damping.matvec, n, mass, constant=True)
     else:
         D = DenseOperator(damping, mass, constant=True)
+    _require_passive(D, "give D with v.D v >= 0, and what drives the motion as force=")
     return D, D
+
+
+def _require_passive(D: BaseOperator, remedy: str) -> None:
+    """Where there are entries to look at; products show their sign when the motion runs."""
+    if not isinstance(D, MatvecOperator):
+        require_passive("damping", D.K, remedy)  # type: ignore[attr-defined]  # just asked
 
 
 def _as_rayleigh(
@@ -137,6 +145,8 @@ def _as_rayleigh(
         D = MatvecOperator(
             partial(_damped, alpha, beta, mass, product(A)), mass.size, mass, constant=True
         )
+    if beta:
+        _require_passive(D, "the stiffness is negative there: use alpha, or another D")
     return damping, D
 
 

@@ -35,7 +35,8 @@ class SecondOrder:
     """M x'' + D x' + A x = g (see contracts.System). Everything is optional but A or g.
 
     stiffness: A (n, n), symmetric; mass: M, default I; damping: D (n, n), (n,) or
-    Rayleigh(alpha, beta), D = alpha M + beta A. Arrays, SciPy sparse, or LinearOperators.
+    Rayleigh(alpha, beta), D = alpha M + beta A, with v.D v >= 0. Arrays, SciPy sparse, or
+    LinearOperators.
     force: g(x) or g(t, x) -> (n,), plain Python or numba.
     jacobian: dg/dx, same arguments, -> (n, n) array, sparse or LinearOperator; the number 0 says
     that g depends on t only. Without it differences are taken, with a warning.
@@ -245,8 +246,20 @@ class SecondOrder:
         return parts
 
     def power(self, s: State) -> Power:
-        dissipated = 0.0 if self._Dv is None else float(s.v @ self._Dv(s.v))
-        return Power(added=self._added(s), dissipated=dissipated)
+        return Power(added=self._added(s), dissipated=self._taken(s.v))
+
+    def _taken(self, v: Array) -> float:
+        """v.D v, at least zero; of a D known by its products the sign shows here at the latest."""
+        if self._Dv is None:
+            return 0.0
+        drag = self._Dv(v)
+        taken = float(v @ drag)
+        if taken < -1e-9 * float(np.linalg.norm(v) * np.linalg.norm(drag)):
+            raise InputError(
+                f"damping pumps: v.D v = {taken:.3g} W in this motion; give D with v.D v >= 0, and "
+                "what drives the motion as force="
+            )
+        return max(taken, 0.0)
 
     def _added(self, s: State) -> float:
         """Power of the part of g that the potential does not account for."""

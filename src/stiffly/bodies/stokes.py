@@ -138,7 +138,8 @@ class PreparedFluid:
         return K, D
 
     def power(self, t: float, x: Array, v: Array) -> Power:
-        return Power(dissipated=float(np.vdot(v[self.touched], self.pushes(x, v))))
+        taken = float(np.vdot(v[self.touched], self.pushes(x, v)))
+        return Power(dissipated=max(0.0, taken))  # but for rounding it is
 
     def pushes(self, x: Array, v: Array) -> Array:
         """g = S^-1 v (n, 3) [N]: the particles' forces on the fluid, kept for the last (x, v)."""

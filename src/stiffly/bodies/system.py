@@ -43,7 +43,7 @@ class System:
     parts: Springs, Tetrahedra, Gravity, Wind, ... (see bodies.part).
     fixed: particle indices or a boolean mask (N,); held where `bind` is given them.
     rest: (N, 3) rest positions [m], for springs without rest lengths, eti and ceti.
-    damping: Rayleigh(alpha, beta), D = alpha M + beta K0 with K0 the body's own stiffness at rest.
+    damping: Rayleigh(alpha, beta), D = alpha M + beta K0, K0 the body's convex stiffness at rest.
     supports: Keyframes, Rotation, Moving: particles that are led, not free.
     """
 
@@ -128,6 +128,7 @@ class System:
             bound._linear = None
         if self.damping is not None:
             bound.viscosity = Viscosity(bound, self.damping)
+            bound.viscosity.operator()  # one that would pump is refused before any work
         state = State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
         settling.begin(bound, state)
         return bound, state

@@ -87,5 +87,6 @@ class PreparedWind:
     def power(self, t: float, x: Array, v: Array) -> Power:
         f = np.zeros_like(x)
         self.add_force(t, x, v, f)
-        added = float(f.sum(axis=0) @ self._wind(t))
-        return Power(added=added, dissipated=added - float(np.vdot(f, v)))
+        wind = self._wind(t)
+        added = float(f.sum(axis=0) @ wind) + 0.0  # no -0 in still air
+        return Power(added=added, dissipated=max(0.0, float(np.vdot(f, wind - v))))

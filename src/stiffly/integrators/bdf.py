@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+from ..accounting import mean_work
 from ..contracts import Array, Settled, State, Step, System
 from ..solvers.equation import Solver
 from ..solvers.newton import Newton
@@ -97,7 +98,8 @@ class Bdf1(_Bdf):
         """guess: another method's result of the same step, to start the solve from."""
         stage = self._solve(system, state.x, state.v, h, state, h, memory, guess)
         new = State(state.t + h, stage.x, stage.v)
-        return Step(new, stage.memory, stage.work, notes=stage.notes)
+        moved = mean_work(system, state, new)
+        return Step(new, stage.memory, stage.work, notes=stage.notes, exchanged=moved)
 
 
 class Bdf2Memory(NamedTuple):
@@ -137,4 +139,6 @@ class Bdf2(_Bdf):
                 g = h * (1.0 + w) / (1.0 + 2.0 * w)
         stage = self._solve(system, x, v, g, state, h, memory.stage)
         new = State(state.t + h, stage.x, stage.v)
-        return Step(new, Bdf2Memory(new, state, stage.memory), stage.work, notes=stage.notes)
+        memory = Bdf2Memory(new, state, stage.memory)
+        moved = mean_work(system, state, new)
+        return Step(new, memory, stage.work, notes=stage.notes, exchanged=moved)

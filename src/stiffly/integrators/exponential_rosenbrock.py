@@ -36,6 +36,7 @@ from ..matfun.dense import COMPILED
 from ..matfun.first_order import FirstOrderFlow
 from ..matfun.tolerance import LOST, conditioning, lost_to_rounding, require_finite
 from ..solvers.pace import CLOCK, Clock, check_budget
+from .flow_work import CENTRE, Flow, flow_work
 from .rations import Ration, Spaces, smoother
 from .reduced_flow import ReducedFlow
 
@@ -151,7 +152,8 @@ class ExponentialRosenbrock:
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
         if self.budget is not None:
             return self._rationed(system, state, h, memory)
-        return self._step(system, state, h, self._flow(system.tangent(state)))
+        tangent = system.tangent(state)
+        return self._step(system, state, h, tangent, self._flow(tangent))
 
     def _flow(self, tangent: Any) -> Any:
         damping = tangent.damping
@@ -168,40 +170,45 @@ class ExponentialRosenbrock:
         smooth, factorised = smoother(system.linear_part().tangent, h)
         spaces = Spaces(ration, smooth)
         exact = replace(self, budget=None, method="dense")
-        flow = ReducedFlow(system.tangent(state), spaces, exact._flow)
-        taken = self._step(system, state, h, flow)
+        tangent = system.tangent(state)
+        flow = ReducedFlow(tangent, spaces, exact._flow)
+        taken = self._step(system, state, h, tangent, flow)
         work = taken.work + Work(factorizations=factorised)
         return replace(taken, memory=ration.gaps(), notes=spaces.notes(), work=work)
 
-    def _step(self, system: System, state: State, h: float, flow: Any) -> Step:
+    def _step(self, system: System, state: State, h: float, tangent: Any, flow: Any) -> Step:
         x, v, t = state.x, state.v, state.t
         a = system.acceleration(state)
         rate = system.acceleration_rate(state, h) if system.time_dependent else None
         # 1. every stage and the Euler part: u + tau phi_1(tau J) F + tau^2 phi_2(tau J) F_t
-        stages, (dx, dv) = flow.linear(self.nodes, h, v, a, rate, system.velocity_dependent)
+        booked = system.velocity_dependent or system.time_dependent
+        nodes = (*self.nodes, CENTRE) if booked else self.nodes
+        stages, (dx, dv) = flow.linear(nodes, h, v, a, rate, booked)
         # 2. remainders at the nodes: they have no position part
         remainders = []
-        for c, (sx, sv) in zip(self.nodes, stages, strict=True):
+        for c, (sx, sv) in zip(self.nodes, stages, strict=False):
             there = State(t + c * h, x + sx, v if sv is None else v + sv)
             d = system.acceleration(there) - a - flow.tangent_force(sx, sv)
             remainders.append(d if rate is None else d - (c * h) * rate)
         # 3. their contribution, unless it drowns in the tolerance
-        error = None
-        size = 0.0
+        correction, error, size = None, None, 0.0
         if self.estimate or flow.large:
             size = max((sqrt(column_dot(d, d)) for d in remainders), default=0.0)
+        ex, ev = np.zeros_like(x), np.zeros_like(v)
         if remainders and not (flow.large and self._negligible(size, h, dx, dv)):
-            (cx, cv), (ex, ev) = flow.remainder(
-                weights(self.nodes), h, remainders, dx, dv, self.estimate
-            )
-            dx, dv = dx + cx, dv + cv
-        else:
-            ex, ev = np.zeros_like(x), np.zeros_like(v)
+            w = weights(self.nodes)
+            correction, (ex, ev) = flow.remainder(w, h, remainders, dx, dv, self.estimate)
         if self.estimate:
             error = ErrorEstimate(ex, ev, remainder=h * size)
-        work = Work(1 + len(remainders), 1, flow.products)
+        moved, work = None, Work(1 + len(remainders), 1, flow.products)
+        if booked:
+            path = Flow(stages[-1], (dx, dv), correction, a, rate)
+            moved, products = flow_work(system, state, h, tangent, path, self.tol)
+            work += Work(operator_products=products)
+        if correction is not None:
+            dx, dv = dx + correction[0], dv + correction[1]
         new = State(t + h, x + dx, v + dv)
-        return Step(new, None, work, error, {"method": flow.used})
+        return Step(new, None, work, error, {"method": flow.used}, moved)
 
     def _negligible(self, size: float, h: float, dx: Array, dv: Array) -> bool:
         """|h b_i D_i| <= h |D| for every method here: far below what is asked of dx and dv."""
@@ -223,16 +230,9 @@ class _HalfSize:
         config = self.config
         if config.method == "skew":
             halves = iter(columns)
-            pairs = [tuple(next(halves) if there else None for there in own) for own in present]
-            rows, action = phi_pairs(
-                self.A,
-                self.damping,
-                requests,
-                pairs,  # type: ignore[arg-type]  # tuples of two by construction
-                tol=config.tol,
-                method="skew",
-                basis=config.basis,
-            )
+            pairs: Any = [tuple(next(halves) if one else None for one in own) for own in present]
+            how = {"tol": config.tol, "method": "skew", "basis": config.basis}
+            rows, action = phi_pairs(self.A, self.damping, requests, pairs, **how)
         else:
             functions = half_size_map(requests, present, self.damping)
             action = evaluate(

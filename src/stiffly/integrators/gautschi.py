@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..accounting import mean_work
 from ..contracts import Array, LinearPart, State, Step, System, Work
 from ..matfun.auto import check_settings, evaluate
 from ..matfun.stumpff import StumpffMap
@@ -74,7 +75,8 @@ class Gautschi:
             x, v = move.one_step()
         new = State(state.t + h, x, v)
         kept = GautschiMemory(memory.linear, new, (state.x, state.v, h), move.g_end)
-        return Step(new, kept, move.work, None, {"method": move.used})
+        moved = mean_work(system, state, new)
+        return Step(new, kept, move.work, None, {"method": move.used}, moved)
 
 
 class _Move:

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..accounting import mean_work
 from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..matfun.auto import check_settings, evaluate
@@ -107,7 +108,8 @@ class Neti:
         else:
             new = move.one_step() if self.form == "one-step" else move.two_step()
             notes = {"method": move.used}
-        return Step(new, (new, (state.x, state.v, h), gaps), move.work, None, notes)
+        kept, moved = (new, (state.x, state.v, h), gaps), mean_work(system, state, new)
+        return Step(new, kept, move.work, None, notes, moved)
 
     def _linearised(self, system: Any, state: State) -> _Linear:
         """A symmetric A: what loads add to the tangent stays in the filtered remainder."""

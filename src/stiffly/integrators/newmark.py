@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+from ..accounting import mean_work
 from ..contracts import Settled, State, Step, System, Work
 from ..errors import InputError
 from ..solvers.equation import Solver
@@ -82,4 +83,6 @@ class Newmark:
             solver=self.solver,
         )
         new = State(state.t + h, stage.x, stage.v)
-        return Step(new, NewmarkMemory(new, stage.memory), work + stage.work, notes=stage.notes)
+        memory, work = NewmarkMemory(new, stage.memory), work + stage.work
+        moved = mean_work(system, state, new)
+        return Step(new, memory, work, notes=stage.notes, exchanged=moved)

@@ -14,6 +14,7 @@ import numpy as np
 from ..contracts import Array, Rayleigh, Tangent
 from ..matfun.operators import DenseOperator
 from ..matfun.reduced import Space, change
+from .flow_work import damped
 from .rations import Spaces
 
 
@@ -65,7 +66,7 @@ class ReducedFlow:
         """-A sx - D sv of all coordinates: remainders are taken from the true force."""
         self.products += 1
         f = -self._tangent.stiffness.apply(sx)
-        return f if sv is None else f - self._damped(sv)
+        return f if sv is None else f - damped(self._tangent, sv)
 
     def remainder(self, weights, h, remainders, dx, dv, estimate):
         def ask(flow, small):
@@ -102,17 +103,9 @@ class ReducedFlow:
         pairs = ask(self._flow(tangent), lambda b: space.coordinates(b)[:size])
         return np.array([half for pair in pairs for half in pair])
 
-    def _damped(self, v: Array) -> Array | float:
-        D = self._tangent.damping
-        if D is None:
-            return 0.0
-        if isinstance(D, Rayleigh):
-            return D.alpha * v + D.beta * self._tangent.stiffness.apply(v)
-        return D.apply(v)
-
     def _small_damping(self, space: Space) -> Any:
         """V M D V^T (N, N), where D is no multiple of M and K."""
         if isinstance(self._tangent.damping, Rayleigh | None):
             return self._tangent.damping
-        image = np.array([self._damped(row) for row in space.V])
+        image = np.array([damped(self._tangent, row) for row in space.V])
         return space.V @ space.A.mass.apply(np.ascontiguousarray(image.T))

@@ -17,10 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from ..accounting import mean_work
 from ..contracts import Array, LinearPart, Rayleigh, State, Step, System, Tangent, Work
 from ..errors import NotConverged
 from ..solvers.failures import FactorisationError, NotPositiveDefinite
 from ..solvers.linear import Factor, factorise, is_symmetric
+from .flow_work import damped
 from .restart import same_state
 
 
@@ -45,23 +47,23 @@ class VImex:
 
     def step(self, system: System, state: State, h: float, memory: VimexMemory) -> Step:
         tangent = memory.linear.tangent
-        damped = tangent.damping is not None
+        drags = tangent.damping is not None
         factor, factorizations = memory.factor, 0
         if factor is None or abs(memory.h - h) > 1e-12 * h:
             factor, factorizations = _factorise(tangent, h, state.t), 1
         slow, forces = memory.slow, 1
         if slow is None or memory.state is None or not same_state(memory.state, state):
             slow, forces = system.acceleration(state), 2
-            slow = slow + _damping(tangent, state.v) if damped else slow
+            slow = slow + damped(tangent, state.v) if drags else slow
 
         before = factor.products
         moved = h * factor.solve(system.mass.apply(state.v + (0.5 * h) * slow))
-        drag = _damping(tangent, moved) if damped else 0.0
+        drag = damped(tangent, moved) if drags else 0.0
         x, t = state.x + moved, state.t + h
         v_star = state.v + h * slow - drag
         slow_new = system.acceleration(State(t, x, v_star))
-        if damped:
-            slow_new = slow_new + _damping(tangent, v_star)
+        if drags:
+            slow_new = slow_new + damped(tangent, v_star)
         new = State(t, x, state.v + (0.5 * h) * (slow + slow_new) - drag)
         work = Work(
             force_evaluations=forces,
@@ -69,7 +71,9 @@ class VImex:
             factorizations=factorizations,
             linear_solves=1,
         )
-        return Step(new, VimexMemory(memory.linear, factor, h, new, slow_new), work)
+        moved = mean_work(system, state, new)
+        memory = VimexMemory(memory.linear, factor, h, new, slow_new)
+        return Step(new, memory, work, exchanged=moved)
 
 
 def _factorise(tangent: Tangent, h: float, t: float) -> Factor:
@@ -89,17 +93,7 @@ def _factorise(tangent: Tangent, h: float, t: float) -> Factor:
         ) from None
 
 
-def _damping(tangent: Tangent, v: Array) -> Array:
-    """M^-1 D v."""
-    damping = tangent.damping
-    if not isinstance(damping, Rayleigh):
-        return damping.apply(v)
-    if damping.beta == 0.0:
-        return damping.alpha * v
-    return damping.alpha * v + damping.beta * tangent.stiffness.apply(v)
-
-
 def _cost(tangent: Tangent) -> int:
-    """Products with A (or D) that one `_damping` takes."""
+    """Products with A (or D) that one `damped` takes."""
     damping = tangent.damping
     return 0 if damping is None or (isinstance(damping, Rayleigh) and damping.beta == 0.0) else 1

@@ -47,6 +47,10 @@ class Bunch:
     def adaptive(self) -> bool:
         return self.base.adaptive
 
+    @property
+    def dissipative(self) -> bool:
+        return getattr(self.base, "dissipative", False)
+
     def start(self, system: System, state: State) -> Recent:
         return Recent(self.base.start(system, state))
 
