@@ -48,6 +48,17 @@ def middle_work(system: System, before: State, after: State) -> Power:
     return Power(h * power.added, h * power.dissipated)
 
 
+def path_work(system: System, before: State, after: State) -> Power:
+    """The same for a displacement alone, whatever the velocities at its ends: the power at the
+    middle of the way, at the velocity (x+ - x)/h.  Nothing moved, no work done."""
+    if system.conservative:
+        return Power()
+    h = after.t - before.t
+    x, v = 0.5 * (before.x + after.x), (after.x - before.x) / h
+    power = system.power(State(before.t + 0.5 * h, x, v))
+    return Power(h * power.added, h * power.dissipated)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """H_total = initial + added - dissipated [J]: what the energy should be.
@@ -76,6 +87,10 @@ class Target:
     def after(self, system: System, before: State, after: State) -> Target:
         """At the end of a step."""
         return self if system.conservative else self.moved(work(system, before, after))
+
+    def lowered(self, energy: float) -> Target:
+        """Where what is missing has been given up: it does not come back."""
+        return self if not energy < self.value else Target(energy)
 
     def moved(self, by: Power | Settled) -> Target:
         """After energies [J] were added and dissipated: in a step, or between two."""

@@ -52,6 +52,7 @@ CONVERGED = 1e-9  # relative residual at which further iterations would be idle
 # inertia, and displacements are off by 10 to 15 %; at 0.1 by about 4 %.
 UNDER_SOLVED = 1.0
 SHRINK = 0.1  # of s where the force is not even finite
+STEEPER = 3.0
 BACKTRACKS = 20
 
 
@@ -262,16 +263,19 @@ class _Run:
             trial = self.evaluate(point.d + self.step * dx)
             reached = dot(trial.r, dx)
             curvature = (reached + slope) / (self.step * slope)
-            if reached <= (1.0 - ARMIJO) * slope:
+            if -STEEPER * slope <= reached <= (1.0 - ARMIJO) * slope:
                 self.step = 1.0 if self._secants is not None else 1.0 / max(1.0, curvature)
                 return trial, True
             if self._backtracks == 0:
                 break
             self._backtracks -= 1
             if self._stale() and math.isfinite(reached):
-                point, dx = trial, self.direction(trial)
+                far, onward = self.step * norm(dx), self.direction(trial)
+                onwards = norm(onward) <= far  # else it is not contact alone that pushes back
+                point, dx = (trial, onward) if onwards else (point, self.direction(point))
                 slope = -dot(point.r, dx)
             else:
                 self.trouble = True
-                self.step = 1.0 / curvature if math.isfinite(curvature) else SHRINK * self.step
+                ahead = math.isfinite(curvature) and curvature > 0.0
+                self.step = 1.0 / curvature if ahead else SHRINK * self.step
         return point, False
