@@ -43,7 +43,7 @@ class Correction:
         self.memory, self.work = memory, Work()
         self.timing = Timing(seconds, method.clock, memory.reserve)
         self.evaluations = 0
-        self.unsolved = False  # the base: by its own account
+        self.unsolved = self.given_up = False  # the base: by its own account; altogether
         self.target, self.moved, self.measure = memory.target, Power(), work
         self.now = system.energy(state) if memory.energies is None else memory.energies
         # what an accepted step may be off by, and what is worth a correction
@@ -169,6 +169,7 @@ class Correction:
         if last.error > self.wide:  # both overshoot
             return (last, 1.0) if not last.error > first.error else (first, 0.0)
         if self.unsolved and not near:  # there is no motion in it that is worth a share
+            self.given_up = True
             return last, 1.0
         return self._blend(first, last)
 
@@ -230,7 +231,7 @@ class Correction:
             for name, value in best.energies.items()
         }
         error, target = best.total - self.target.value, self.target
-        if self.unsolved or "share" in notes or "base_failed" in notes:
+        if self.given_up or "share" in notes or "base_failed" in notes:
             target = self.target.lowered(best.total)
         memory = self.memory._replace(
             target=target,

@@ -102,6 +102,7 @@ class StageEquation:
     ) -> None:
         self.weights, self.origin, self.time = (alpha, beta), p, t
         self._system, self._q, self._ratio = system, q, beta / alpha
+        self.still = -beta * q  # X = p - beta q: where every method here starts
         self._covered = norm(system.mass.apply(travel))
 
     def state(self, d: Array) -> State:
