@@ -66,7 +66,7 @@ class Correction:
             self.target = self.memory.target.moved(self.moved)
         error, rounding = best.total - self.target.value, ROUNDING * best.size
         if not error <= self.band + rounding:
-            if halve and not error <= self.wide + rounding:
+            if halve and self.timing.spare() and not error <= self.wide + rounding:
                 raise Overshoot("no step within the energy allowed was found")
             best = self._within(best, notes)
         return self._finish(best, alpha, notes)
@@ -133,7 +133,7 @@ class Correction:
                 last = self._attempt(lambda: self._backward(further.state), give_up) or last
             if last is not None and (best is None or not best.error <= last.error):
                 best = last
-            if best is not None and best.error <= self.wide:
+            if best is not None and (best.error <= self.wide or not self.timing.spare()):
                 break
         return best
 
@@ -161,7 +161,7 @@ class Correction:
         plain = self._lowered(first.state if near else self.state, give_up)
         if plain is None:
             return first, 0.0
-        last = self._candidate(plain.state)
+        last = plain if self.memory.spin is None else self._candidate(plain.state)
         if last.error > self.wide and last.state is not plain.state:  # the spin has to wait
             if plain.error <= self.wide:
                 return self._blend(last, plain, spin=False)[0], 1.0

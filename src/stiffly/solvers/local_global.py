@@ -141,7 +141,8 @@ class LocalGlobal:
         pace = Pace(self.budget, self.clock)
         run = _Run(equation, kept, self.accelerate, pace)
         run.iterate(guess, self.iterations)
-        if self.accelerate and not run.residual <= UNDER_SOLVED and self._time_for_another(pace):
+        inertia = self.accelerate and not guess.any()
+        if inertia and not run.residual <= UNDER_SOLVED and self._time_for_another(pace):
             again = _Run(equation, run.kept, True, pace)
             again.iterate(equation.still, self.iterations)
             better, worse = (again, run) if again.residual < run.residual else (run, again)
