@@ -191,7 +191,7 @@ def test_more_time_is_spent_on_more_iterations():
         np.mean([note["iterations"] for note in run_slowly(budget, 40)[1]])
         for budget in (6.0, 10.0, 60.0)
     ]
-    assert iterations[0] < iterations[1] < iterations[2] <= 10.0
+    assert iterations[0] < iterations[1] < iterations[2] <= 20.0  # ten, and ten from elsewhere
 
 
 # ------------------------------------------------------------------ small spaces of vectors

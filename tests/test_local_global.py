@@ -452,7 +452,8 @@ def test_accelerated_iterations_do_the_work_of_several(stiffness):
 
     def left(solver):
         result = solver.solve(equation, 0.0 * state.x, None)
-        assert result.work.force_evaluations <= solver.iterations + 3
+        starts = 2 if solver.accelerate else 1  # from inertia, and from the start of the step
+        assert result.work.force_evaluations <= starts * solver.iterations + 3
         return potential(system, equation, result.x)
 
     lowest = left(LocalGlobal(3000))

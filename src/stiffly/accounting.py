@@ -92,6 +92,10 @@ class Target:
         """At the end of a step."""
         return self if system.conservative else self.moved(work(system, before, after))
 
+    def lowered(self, energy: float) -> Target:
+        """Where what is missing has been given up: it does not come back."""
+        return self if not energy < self.value else Target(energy)
+
     def moved(self, by: Power | Settled) -> Target:
         """After energies [J] were added and dissipated: in a step, or between two."""
         return Target(self.value + by.added - by.dissipated)

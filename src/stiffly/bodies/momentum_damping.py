@@ -48,7 +48,6 @@ class MomentumDamping:
 
 
 class PreparedMomentumDamping:
-
     def __init__(self, config: MomentumDamping, pattern: BlockPattern, mass: Array) -> None:
         self._config, self._pattern = config, pattern
         self._free = np.flatnonzero(pattern.diagonal != NO_SLOT)

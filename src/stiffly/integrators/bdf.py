@@ -66,7 +66,6 @@ class _Bdf:
             memory=memory,
             solver=self.solver,
             guess=None if guess is None else guess.x,
-            start=state.x,
         )
 
 

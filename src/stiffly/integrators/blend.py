@@ -24,6 +24,15 @@ class Candidate(NamedTuple):
     energies: Mapping[str, float]
     error: float
 
+    @property
+    def total(self) -> float:
+        return float(sum(self.energies.values()))
+
+    @property
+    def size(self) -> float:
+        """Of the numbers that are summed: their rounding is a share of this [J]."""
+        return float(sum(abs(value) for value in self.energies.values()))
+
 
 def search(
     at: Callable[[float], Candidate],

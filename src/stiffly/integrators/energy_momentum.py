@@ -95,7 +95,6 @@ class EnergyMomentum:
             memory=memory,
             solver=self.solver,
             guess=self._guess(state),
-            start=state.x,
         )
         new = State(state.t + h, stage.x, stage.v)
         notes, moved = {**stage.notes, "halvings": 0}, middle_work(system, state, new)

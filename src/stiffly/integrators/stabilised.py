@@ -24,23 +24,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
-from ..accounting import Target, middle_work, work
-from ..contracts import Power, Settled, State, Step, System, Work
-from ..errors import Diverged, InputError, NotConverged
-from ..kernels.cpu import column_dot
+from ..accounting import Target
+from ..contracts import Settled, State, Step, System
+from ..errors import InputError
 from ..solvers.pace import CLOCK, Clock, check_budget
-from .bdf import Bdf1
-from .blend import Candidate, search
+from .correction import Correction
 from .euler import ForwardEuler
-from .halving import exchange, halved
+from .halving import halved
 from .midpoint import Midpoint
 from .restart import resumed
 from .spin import Spin
-from .wrapped import Timing, as_integrator, backward_euler, iterates
+from .wrapped import as_integrator, backward_euler, iterates
 
-HALVINGS = 10
+HALVINGS = 10  # where a solver fails
+SHORTER = 2  # halvings where the energy does not fit
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
 
 
@@ -137,164 +134,7 @@ class Stabilised:
     def step(self, system: System, state: State, h: float, memory: StabilisedMemory) -> Step:
         def take(state: State, part: float, memory: StabilisedMemory, last: bool) -> Step:
             seconds = None if self.budget is None else self.budget * part / h
-            return _Correction(self, system, state, part, memory, seconds).run(give_up=last)
+            correction = Correction(self, system, state, part, memory, seconds)
+            return correction.run(halve=part * 2**SHORTER > 1.5 * h, give_up=last)
 
         return halved(take, system, state, h, memory, HALVINGS)
-
-
-class _Correction:
-    """One step: the base, its energy, and the blend that mends it."""
-
-    def __init__(
-        self,
-        method: Stabilised,
-        system: System,
-        state: State,
-        h: float,
-        memory: StabilisedMemory,
-        seconds: float | None,
-    ) -> None:
-        self.method, self.system, self.state, self.h = method, system, state, h
-        self.memory, self.work = memory, Work()
-        self.timing = Timing(seconds, method.clock, memory.reserve)
-        self.evaluations, self.band = 0, 0.0
-        self.target, self.moved, self.measure = memory.target, Power(), work
-        self.lowest = state  # where backward Euler went, before its spin was restored
-
-    def run(self, give_up: bool) -> Step:
-        """give_up: the base may be left out where it does not converge."""
-        base = self._base(give_up)
-        if base is None:  # what forces would have done along it is unknown: the target stays
-            return self._finish(self._backward(None), 1.0, {"base_failed": True})
-        self.moved = exchange(self.system, self.state, base)
-        self.measure = work if base.exchanged is None else middle_work
-        self.target = self.memory.target.moved(self.moved)
-        first = self._candidate(base.state)
-        notes = dict(base.notes)
-        self.band = band = self.method.tolerance * self._free_energy(first)
-        if abs(first.error) <= band:
-            return self._finish(first, 0.0, notes)
-        if not first.error <= 0.0:  # also where it is not a number
-            return self._finish(*self._lower(first, band), notes)
-        if notes.get("under_solved", False):  # the solver has lost it, not the base
-            return self._finish(first, 0.0, notes)
-        return self._finish(*self._raise(first, band), notes)
-
-    def _base(self, give_up: bool) -> Step | None:
-        """None where the base cannot take this step at all."""
-        base = self.timing.base(self.method.base)
-        try:
-            taken = base.step(self.system, self.state, self.h, self.memory.base)
-        except NotConverged:
-            if give_up:
-                return None
-            raise
-        except (Diverged, np.linalg.LinAlgError):
-            return None
-        except ValueError:  # matrix functions refuse what is not finite
-            if np.all(np.isfinite(self.system.force(self.state))):
-                raise
-            return None
-        self.timing.base_done()
-        self.work += taken.work
-        if not np.isfinite(column_dot(taken.state.x, taken.state.v)):
-            return None
-        self.memory = self.memory._replace(base=taken.memory)
-        return taken
-
-    def _backward(self, guess: State | None) -> Candidate:
-        dissipate, memory = self.method.dissipate, self.memory.dissipate
-        extra = {"guess": guess} if isinstance(dissipate, Bdf1) else {}
-        taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
-        self.work += taken.work
-        self.memory = self.memory._replace(dissipate=taken.memory)
-        self.lowest = taken.state
-        return self._candidate(taken.state)
-
-    def _lower(self, first: Candidate, band: float) -> tuple[Candidate, float]:
-        """Too much energy: towards backward Euler."""
-        # from far off, backward Euler would find another of its solutions, as far off
-        near = first.error * self.method.tolerance <= band
-        last = self._backward(first.state if near else None)
-        for _ in range(self.method.passes - 1):
-            if last.error <= band:
-                break
-            last = self._backward(last.state)
-        if last.error > band and last.state is not self.lowest:  # the spin has to wait
-            slower = self._candidate(self.lowest, spin=False)
-            if slower.error <= band:
-                return self._blend(last, slower, band, spin=False)[0], 1.0
-            last = slower
-        if last.error > band:  # both overshoot: later steps take the rest
-            return (last, 1.0) if not last.error > first.error else (first, 0.0)
-        if not np.isfinite(first.error):
-            return last, 1.0
-        return self._blend(first, last, band)
-
-    def _raise(self, first: Candidate, band: float) -> tuple[Candidate, float]:
-        """Too little: towards forward Euler."""
-        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
-        self.work += taken.work
-        last = self._candidate(taken.state)
-        if last.error < -band:  # neither has enough
-            best, share = (last, 1.0) if last.error > first.error else (first, 0.0)
-        else:
-            best, share = self._blend(first, last, band)
-        return best, -share
-
-    def _candidate(self, s: State, spin: bool = True) -> Candidate:
-        self.evaluations += 1
-        if spin and self.memory.spin is not None:
-            s = self.memory.spin.restored(s)
-        energies = self.system.energy(s)
-        return Candidate(s, energies, float(sum(energies.values())) - self.target.value)
-
-    def _free_energy(self, first: Candidate) -> float:
-        """Kinetic energy before the step, and what the parts stored above their least; what was
-        too much then is not counted."""
-        now = self.memory.energies
-        if now is None:
-            now = self.system.energy(self.state)
-        surplus = float(sum(now.values())) - self.memory.target.value
-        total = now["kinetic"] - max(surplus, 0.0)
-        for name, value in now.items():
-            if name != "kinetic":
-                total += value - min(self.memory.lowest.get(name, value), value,
-                                     _finite(first.energies[name], value))  # fmt: skip
-        return max(total, 0.0)
-
-    def _blend(
-        self, first: Candidate, last: Candidate, band: float, spin: bool = True
-    ) -> tuple[Candidate, float]:
-        """The share of `last` at which the error is within the band."""
-        a, b = first.state, last.state
-
-        def at(share: float) -> Candidate:
-            x = (1.0 - share) * a.x + share * b.x
-            return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v), spin)
-
-        return search(at, first, last, band)
-
-    def _finish(self, best: Candidate, alpha: float, notes: dict[str, Any]) -> Step:
-        lowest = {
-            name: min(_finite(value, np.inf), self.memory.lowest.get(name, np.inf))
-            for name, value in best.energies.items()
-        }
-        if alpha != 0.0:  # the work of forces along the accepted step, not the base's
-            self.moved = self.measure(self.system, self.state, best.state)
-        target = self.memory.target.moved(self.moved)
-        memory = self.memory._replace(
-            target=target, lowest=lowest, energies=best.energies, reserve=self.timing.reserve()
-        )
-        notes = {
-            **notes,
-            "alpha": alpha,
-            "energy_error": float(sum(best.energies.values())) - target.value,
-            "energy_band": self.band,
-            "energy_evaluations": self.evaluations,
-        }
-        return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
-
-
-def _finite(value: float, otherwise: float) -> float:
-    return value if np.isfinite(value) else otherwise

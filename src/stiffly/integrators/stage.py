@@ -102,6 +102,7 @@ class StageEquation:
     ) -> None:
         self.weights, self.origin, self.time = (alpha, beta), p, t
         self._system, self._q, self._ratio = system, q, beta / alpha
+        self.still = -beta * q  # X = p - beta q: where every method here starts
         self._covered = norm(system.mass.apply(travel))
 
     def state(self, d: Array) -> State:
@@ -148,23 +149,19 @@ def solve_stage(
     *,
     solver: Solver,
     guess: Array | None = None,
-    start: Array | None = None,
 ) -> Stage:
     """Solve the stage at time t; travel (n,) is h v, the distance that sets the scale.
 
     guess (n,): X to start from; without one it is the predictor, or the X of the last acceleration
-    where the solver likes that better.
-    start (n,): where the step begins; a guess that something is in front of is cut short.
+    where the solver likes that better; cut short where something is in front of it.
     """
     equation = StageEquation(system, t, p, q, alpha, beta, travel)
     first = 0.0 * p if guess is None else guess - p
     if guess is None and solver.extrapolates and memory.acceleration is not None:
         first = alpha * memory.acceleration
-    if start is not None:
-        way = p + first - start
-        share = equation.reach(start - p, way)
-        if share < 1.0:
-            first = start - p + share * way
+    share = equation.reach(equation.still, first - equation.still)
+    if share < 1.0:
+        first = equation.still + share * (first - equation.still)
     result = solver.solve(equation, first, memory.kept)
     a, end = result.x / alpha, equation.state(result.x)
     memory = StageMemory(result.kept, a)

@@ -35,8 +35,8 @@ def backward_euler(base: Integrator) -> Bdf1:
 
 class Timing:
     """How a stabiliser divides its time: what corrections have needed is kept for them, the base
-    has the rest.  Only the base is ever cut short: starved corrections let the energy grow, and
-    with it what they have to correct.  Without a budget (seconds = None) nothing is limited and no
+    has the rest.  Corrections are not cut short, but where the time is up the last of them, which
+    costs next to nothing (guard.py), comes at once.  Without a budget (seconds = None) nothing is limited and no
     clock looked at."""
 
     def __init__(self, seconds: float | None, clock: Clock, reserve: float | None) -> None:
@@ -54,6 +54,10 @@ class Timing:
         before, self._after = self._after, self._pace.left()
         self._late = max(before - self._after - max(self._given, 0.0), 0.0)
         self._pace.once()
+
+    def spare(self) -> bool:
+        """There is time for more than has to be."""
+        return self._pace.left() > 0.0
 
     def reserve(self) -> float | None:
         """For the next step: what came after the base this time, or nearly as much as before."""

@@ -34,6 +34,7 @@ class Equation(Protocol):
     with; change: the first of the two alone, what a guess is measured against.  Else a step so
     short that forces change little would be taken as solved before any force has acted.
     reach: the share of an update that may be taken, 1 where nothing is in the way.
+    still: d at the positions that the step starts from.
     linearise: what Newton's method asks for.  global_matrix, global_version: what the local/global
     iteration asks for, a constant matrix in place of J, sparse, symmetric and positive definite
     (n, n), or (n/3, n/3) where it serves x, y and z alike, and what changes when it does.
@@ -42,6 +43,7 @@ class Equation(Protocol):
     weights: tuple[float, ...]
     origin: Array
     time: float
+    still: Array
 
     def residual(self, d: Array) -> Array: ...
     def scale(self, d: Array) -> float: ...

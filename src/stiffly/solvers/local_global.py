@@ -21,6 +21,9 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
   the next update, also the last one.
 - `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1,
   and A is made sparser where that costs little (detours.py).
+- From x + h v, where stiff bodies that turn or vibrate are stretched beyond measure, accelerated
+  iterations may get nowhere (residual above UNDER_SOLVED).  Then they begin again at the
+  positions that the step starts from (`still`), and the better of the two is taken.
 - The last update is not evaluated, unless something went wrong before: n iterations take n forces.
   The residual reported is that of the last point whose force was evaluated, one iteration earlier.
 - With a budget it also ends when the time left is shorter than the last iteration was.  At least
@@ -52,6 +55,7 @@ CONVERGED = 1e-9  # relative residual at which further iterations would be idle
 # inertia, and displacements are off by 10 to 15 %; at 0.1 by about 4 %.
 UNDER_SOLVED = 1.0
 SHRINK = 0.1  # of s where the force is not even finite
+STEEPER = 3.0  # times the slope at the start: the potential falls ever faster, which is no solution
 BACKTRACKS = 20
 
 
@@ -134,20 +138,19 @@ class LocalGlobal:
 
     def solve(self, equation: Equation, guess: Array, kept: Global | None) -> LocalGlobalResult:
         """Improve on guess (n,); kept: of an earlier solve of this system."""
-        run = _Run(equation, kept, self.accelerate, Pace(self.budget, self.clock))
-        point = run.iterate(guess, self.iterations)
-        return LocalGlobalResult(
-            x=run.end,
-            # from rest, one iteration has evaluated nothing that moved
-            residual=relative(norm(point.r), equation.scale(point.d) or equation.scale(run.end)),
-            rounding=run.faint,
-            kept=run.kept,
-            work=Work(
-                force_evaluations=run.evaluations,
-                factorizations=run.factorizations,
-                linear_solves=run.solves,
-            ),
-        )
+        pace = Pace(self.budget, self.clock)
+        run = _Run(equation, kept, self.accelerate, pace)
+        run.iterate(guess, self.iterations)
+        inertia = self.accelerate and not guess.any()
+        if inertia and not run.residual <= UNDER_SOLVED and self._time_for_another(pace):
+            again = _Run(equation, run.kept, True, pace)
+            again.iterate(equation.still, self.iterations)
+            better, worse = (again, run) if again.residual < run.residual else (run, again)
+            run = better.after(worse)
+        return LocalGlobalResult(run.end, run.residual, run.faint, run.kept, run.work)
+
+    def _time_for_another(self, pace: Pace) -> bool:
+        return self.budget is None or pace.left() >= 0.5 * self.budget
 
 
 def factorised(equation: Equation, accelerate: bool = False) -> Global:
@@ -188,6 +191,27 @@ class _Run:
         self.trouble = self.step < 1.0
         self.faint = False  # the last update was
         self._backtracks = BACKTRACKS
+        self._before = Work()
+
+    @property
+    def residual(self) -> float:
+        """Relative, of the last point that was evaluated."""
+        r, scale = self.point.r, self.equation.scale
+        # from rest, one iteration has evaluated nothing that moved
+        return relative(norm(r), scale(self.point.d) or scale(self.end))
+
+    @property
+    def work(self) -> Work:
+        return self._before + Work(
+            force_evaluations=self.evaluations,
+            factorizations=self.factorizations,
+            linear_solves=self.solves,
+        )
+
+    def after(self, other: _Run) -> _Run:
+        """With the cost of another solve beside its own; its matrix is newer, if it has one."""
+        self._before += other.work
+        return self
 
     def evaluate(self, d: Array) -> _Point:
         self.evaluations += 1
@@ -214,9 +238,9 @@ class _Run:
     def _stale(self) -> bool:
         return self._kept is not None and not self._kept.serves(self.equation)
 
-    def iterate(self, guess: Array, iterations: int) -> _Point:
-        """The last point that was evaluated; `end` is where the iteration went from there."""
-        point = self.evaluate(guess)
+    def iterate(self, guess: Array, iterations: int) -> None:
+        """`point` is the last one that was evaluated, `end` where the iteration went from there."""
+        self.point = point = self.evaluate(guess)
         self.end = guess
         if not math.isfinite(norm(point.r)):
             raise NotConverged(
@@ -237,13 +261,12 @@ class _Run:
                 break
             if self.faint:
                 self._forget()
-                point = self.evaluate(self.end)
+                self.point = point = self.evaluate(self.end)
                 continue
             point, progress = self.advance(point, dx)
-            self.end = point.d
+            self.point, self.end = point, point.d
             if last or not progress:
                 break
-        return point
 
     def direction(self, point: _Point) -> Array:
         self.solves += 1
@@ -258,23 +281,27 @@ class _Run:
     def advance(self, point: _Point, dx: Array) -> tuple[_Point, bool]:
         """The first of d + s dx, with s shrinking, that makes progress; else the point itself.
 
-        Where L has changed on the way there, A knows the way from there: the point moves on.
+        Where L has changed on the way there, A knows the way from there: the point moves on, if
+        that leads back.  Where it leads further off, more has grown stiffer than L knows.
         """
         slope = -dot(point.r, dx)  # > 0: what r.dx has to lose
         while slope > 0.0:  # else the numbers are used up
             trial = self.evaluate(point.d + self.step * dx)
             reached = dot(trial.r, dx)
             curvature = (reached + slope) / (self.step * slope)
-            if reached <= (1.0 - ARMIJO) * slope:
+            if -STEEPER * slope <= reached <= (1.0 - ARMIJO) * slope:
                 self.step = 1.0 if self._secants is not None else 1.0 / max(1.0, curvature)
                 return trial, True
             if self._backtracks == 0:
                 break
             self._backtracks -= 1
             if self._stale() and math.isfinite(reached):
-                point, dx = trial, self.direction(trial)
+                far, onward = self.step * norm(dx), self.direction(trial)
+                known = norm(onward) <= far
+                point, dx = (trial, onward) if known else (point, self.direction(point))
                 slope = -dot(point.r, dx)
             else:
                 self.trouble = True
-                self.step = 1.0 / curvature if math.isfinite(curvature) else SHRINK * self.step
+                ahead = math.isfinite(curvature) and curvature > 0.0
+                self.step = 1.0 / curvature if ahead else SHRINK * self.step
         return point, False

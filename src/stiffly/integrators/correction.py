@@ -1,0 +1,253 @@
+"""One step of a stabiliser: the base, its energy, and what brings it to the energy allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ..accounting import middle_work, work
+from ..contracts import Power, State, Step, System, Work
+from ..errors import Diverged, NotConverged
+from .bdf import Bdf1
+from .blend import Candidate, search
+from .guard import finite, fitted
+from .halving import exchange
+from .wrapped import Timing
+
+if TYPE_CHECKING:
+    from .stabilised import Stabilised, StabilisedMemory
+
+T = TypeVar("T")
+ROUNDING = 1e-12  # of the energies that are summed
+
+
+class Overshoot(NotConverged):
+    """Neither the base nor backward Euler ends within the energy allowed."""
+
+
+class Correction:
+    """One step from `state`; seconds: it may take, None for ever."""
+
+    def __init__(
+        self,
+        method: Stabilised,
+        system: System,
+        state: State,
+        h: float,
+        memory: StabilisedMemory,
+        seconds: float | None,
+    ) -> None:
+        self.method, self.system, self.state, self.h = method, system, state, h
+        self.memory, self.work = memory, Work()
+        self.timing = Timing(seconds, method.clock, memory.reserve)
+        self.evaluations = 0
+        self.unsolved = self.given_up = False  # the base: by its own account; altogether
+        self.target, self.moved, self.measure = memory.target, Power(), work
+        self.now = system.energy(state) if memory.energies is None else memory.energies
+        # what an accepted step may be off by, and what is worth a correction
+        self.band = self.wide = method.tolerance * self._free_energy()
+
+    def run(self, halve: bool, give_up: bool) -> Step:
+        """halve: two half steps may be tried instead (Overshoot); give_up: a method may be left
+        out where it does not converge."""
+        notes: dict[str, Any] = {}
+        base = self._attempt(self._base, give_up)
+        if base is None:  # what forces would have done along it is unknown: the target stays
+            notes["base_failed"] = True
+            best, alpha = self._without_base(give_up), 1.0
+        else:
+            notes |= base.notes
+            self.unsolved = bool(base.notes.get("under_solved", False))
+            best, alpha = self._corrected(base, give_up)
+        if alpha != 0.0:  # the work of forces along the accepted step, not the base's
+            self.moved = self.measure(self.system, self.state, best.state)
+            self.target = self.memory.target.moved(self.moved)
+        error, rounding = best.total - self.target.value, ROUNDING * best.size
+        if not error <= self.band + rounding:
+            if halve and self.timing.spare() and not error <= self.wide + rounding:
+                raise Overshoot("no step within the energy allowed was found")
+            best = self._within(best, notes)
+        return self._finish(best, alpha, notes)
+
+    # ------------------------------------------------------------------ the methods
+
+    def _attempt(self, take: Callable[[], T], give_up: bool) -> T | None:
+        """What a method ends in; None where it cannot take this step at all."""
+        try:
+            return take()
+        except NotConverged:
+            if give_up:
+                return None
+            raise
+        except (Diverged, np.linalg.LinAlgError):
+            return None
+        except ValueError:  # matrix functions refuse what is not finite
+            if np.all(np.isfinite(self.system.force(self.state))):
+                raise
+            return None
+
+    def _base(self) -> Step | None:
+        base = self.timing.base(self.method.base)
+        taken = base.step(self.system, self.state, self.h, self.memory.base)
+        self.timing.base_done()
+        self.work += taken.work
+        if not finite(taken.state):
+            return None
+        self.memory = self.memory._replace(base=taken.memory)
+        return taken
+
+    def _backward(self, guess: State | None) -> Candidate | None:
+        dissipate, memory = self.method.dissipate, self.memory.dissipate
+        extra = {"guess": guess} if isinstance(dissipate, Bdf1) else {}
+        taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
+        self.work += taken.work
+        if not finite(taken.state):
+            return None
+        self.memory = self.memory._replace(dissipate=taken.memory)
+        return self._candidate(taken.state, spin=False)
+
+    def _without_base(self, give_up: bool) -> Candidate:
+        """Backward Euler; where that fails too, a way to go all the same."""
+        last = self._lowered(None, give_up)
+        if last is not None:
+            return last
+        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
+        end = taken.state if finite(taken.state) else self.state
+        return self._candidate(State(self.state.t + self.h, end.x, end.v), spin=False)
+
+    def _lowered(self, guess: State | None, give_up: bool) -> Candidate | None:
+        """Backward Euler from the guess, or from inertia; where it overshoots, from the start.
+
+        From there everything that goes down in the incremental potential K(x - x_n - h v_n)/h^2 +
+        E(x) stores no more than the energy at the start: E(x) + K(v+ - v) <= E(x_n) + K(v).
+        """
+        best: Candidate | None = None
+        for begin in (guess, self.state):
+            last = self._attempt(lambda: self._backward(begin), give_up)
+            for _ in range(self.method.passes - 1):
+                if last is None or last.error <= self.wide:
+                    break
+                further = last
+                last = self._attempt(lambda: self._backward(further.state), give_up) or last
+            if last is not None and (best is None or not best.error <= last.error):
+                best = last
+            if best is not None and (best.error <= self.wide or not self.timing.spare()):
+                break
+        return best
+
+    # ------------------------------------------------------------------ the energy
+
+    def _corrected(self, base: Step, give_up: bool) -> tuple[Candidate, float]:
+        """The base, or what is between it and one of the Euler methods; the share of that."""
+        self.moved = exchange(self.system, self.state, base)
+        self.measure = work if base.exchanged is None else middle_work
+        self.target = self.memory.target.moved(self.moved)
+        first = self._candidate(base.state)
+        self.wide = self.method.tolerance * self._free_energy(first)
+        if abs(first.error) <= self.wide:
+            return first, 0.0
+        if not first.error <= 0.0:  # also where it is not a number
+            return self._lower(first, give_up)
+        if self.unsolved:  # the solver has lost it, not the base
+            return first, 0.0
+        return self._raise(first)
+
+    def _lower(self, first: Candidate, give_up: bool) -> tuple[Candidate, float]:
+        """Too much energy: towards backward Euler."""
+        # from far off, backward Euler would find another of its solutions, as far off
+        near = first.error * self.method.tolerance <= self.wide
+        plain = self._lowered(first.state if near else self.state, give_up)
+        if plain is None:
+            return first, 0.0
+        last = plain if self.memory.spin is None else self._candidate(plain.state)
+        if last.error > self.wide and last.state is not plain.state:  # the spin has to wait
+            if plain.error <= self.wide:
+                return self._blend(last, plain, spin=False)[0], 1.0
+            last = plain
+        if last.error > self.wide:  # both overshoot
+            return (last, 1.0) if not last.error > first.error else (first, 0.0)
+        if self.unsolved and not near:  # there is no motion in it that is worth a share
+            self.given_up = True
+            return last, 1.0
+        return self._blend(first, last)
+
+    def _raise(self, first: Candidate) -> tuple[Candidate, float]:
+        """Too little: towards forward Euler."""
+        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
+        self.work += taken.work
+        last = self._candidate(taken.state)
+        if last.error < -self.wide:  # neither has enough
+            best, share = (last, 1.0) if last.error > first.error else (first, 0.0)
+        else:
+            best, share = self._blend(first, last)
+        return best, -share
+
+    def _candidate(self, s: State, spin: bool = True) -> Candidate:
+        self.evaluations += 1
+        if spin and self.memory.spin is not None:
+            s = self.memory.spin.restored(s)
+        energies = self.system.energy(s)
+        return Candidate(s, energies, float(sum(energies.values())) - self.target.value)
+
+    def _free_energy(self, first: Candidate | None = None) -> float:
+        """Kinetic energy before the step, and what the parts stored above their least; what was
+        too much then is not counted.  first: what it has released is counted as well."""
+        now = self.now
+        surplus = float(sum(now.values())) - self.memory.target.value
+        total = now["kinetic"] - max(surplus, 0.0)
+        for name, value in now.items():
+            if name != "kinetic":
+                least = min(self.memory.lowest.get(name, value), value)
+                if first is not None:
+                    least = min(least, _finite(first.energies[name], value))
+                total += value - least
+        return max(total, 0.0)
+
+    def _blend(
+        self, first: Candidate, last: Candidate, spin: bool = True
+    ) -> tuple[Candidate, float]:
+        """The share of `last` at which the error is within the band."""
+        a, b = first.state, last.state
+
+        def at(share: float) -> Candidate:
+            x = (1.0 - share) * a.x + share * b.x
+            return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v), spin)
+
+        return search(at, first, last, self.wide)
+
+    def _within(self, best: Candidate, notes: dict[str, Any]) -> Candidate:
+        """The most of it that the energy allows: this cannot fail (see guard.py)."""
+        fit = fitted(self.system, self.state, best.state, self.memory.target)
+        self.moved = fit.moved
+        self.target = self.memory.target.moved(fit.moved)
+        notes |= {"share": fit.share, "scale": fit.scale}
+        return Candidate(fit.state, fit.energies, 0.0)
+
+    def _finish(self, best: Candidate, alpha: float, notes: dict[str, Any]) -> Step:
+        lowest = {
+            name: min(_finite(value, np.inf), self.memory.lowest.get(name, np.inf))
+            for name, value in best.energies.items()
+        }
+        error, target = best.total - self.target.value, self.target
+        if self.given_up or "share" in notes or "base_failed" in notes:
+            target = self.target.lowered(best.total)
+        memory = self.memory._replace(
+            target=target,
+            lowest=lowest,
+            energies=best.energies,
+            reserve=self.timing.reserve(),
+        )
+        notes = {
+            **notes,
+            "alpha": alpha,
+            "energy_error": error,
+            "energy_band": self.band,
+            "energy_evaluations": self.evaluations,
+        }
+        return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
+
+
+def _finite(value: float, otherwise: float) -> float:
+    return value if np.isfinite(value) else otherwise
