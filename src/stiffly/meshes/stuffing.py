@@ -73,8 +73,7 @@ def _stuffed(
 
 
 def _lattice(field: Field, low: Array, high: Array, spacing: float, *, skin: bool) -> Lattice:
-    cells = np.ceil((np.asarray(high) - low) / spacing).astype(int) + 2
-    origin = 0.5 * (np.asarray(low) + high - cells * spacing)
+    origin, cells = _grid(low, high, spacing)
     middle = origin + 0.5 * spacing
     at_corner = _depth(field, origin, spacing, cells + 1)
     at_centre = _depth(field, middle, spacing, cells)
@@ -96,6 +95,22 @@ def _lattice(field: Field, low: Array, high: Array, spacing: float, *, skin: boo
     other = np.stack(np.unravel_index(np.flatnonzero(used[corner.size :]), centre.shape), axis=1)
     points = np.concatenate([origin + spacing * place, middle + spacing * other])
     return Lattice(points, depth[used], (np.cumsum(used) - 1)[tets], corners)
+
+
+def _grid(low: Array, high: Array, spacing: float) -> tuple[Array, np.ndarray]:
+    """The first corner, and how many cells there are along each axis."""
+    cells = np.ceil((np.asarray(high) - low) / spacing).astype(int) + 2
+    return 0.5 * (np.asarray(low) + high - cells * spacing), cells
+
+
+def nearest_vertices(points: Array, low: Array, high: Array, spacing: float) -> Array:
+    """The vertices (k, 3) of the lattice that are nearest to any of the points (n, 3)."""
+    origin, _ = _grid(low, high, spacing)
+    place = (points - origin) / spacing
+    corner, centre = np.round(place), np.floor(place) + 0.5
+    apart = [np.sum((place - near) ** 2, axis=1) for near in (corner, centre)]
+    nearest = np.where((apart[0] <= apart[1])[:, None], corner, centre)
+    return origin + spacing * 0.5 * np.unique(np.round(2.0 * nearest), axis=0)
 
 
 def _depth(field: Field, origin: Array, spacing: float, shape: np.ndarray) -> Array:
