@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +50,9 @@ def key(asked: str, arrays: Iterable[np.ndarray]) -> str:
 @cache
 def _code() -> str:
     """Of the sources of meshes and kernels, and of the libraries that they compute with."""
-    import numba
-    import scipy
-
     root = Path(__file__).parents[1]
-    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__} {numba.__version__}".encode())
+    libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")]
+    digest = hashlib.sha256("\n".join(libraries).encode())
     for room in ("meshes", "kernels/cpu"):
         for path in sorted((root / room).glob("*.py")):
             digest.update(path.read_bytes())
@@ -67,7 +66,8 @@ def load(name: str, what: str) -> dict[str, np.ndarray] | None:
         content = path.read_bytes()
     except (OSError, RuntimeError):  # RuntimeError: there is no home
         return None
-    mark, digest, payload = content[: len(MARK)], content[len(MARK) :][:64], content[len(MARK) :][65:]
+    mark, rest = content[: len(MARK)], content[len(MARK) :]
+    digest, payload = rest[:64], rest[65:]
     with suppress(ValueError, KeyError, zipfile.BadZipFile):
         if mark == MARK and hashlib.sha256(payload).hexdigest().encode() == digest:
             with np.load(io.BytesIO(payload), allow_pickle=False) as found:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..contracts import Array
-from ..kernels import cpu
 from .morton import morton
 
 
@@ -18,6 +19,7 @@ class SignedDistance:
     """
 
     def __init__(self, positions: Array, triangles: np.ndarray) -> None:
+        cpu = _kernels()
         order = np.argsort(morton(positions[triangles].mean(axis=1)), kind="stable")
         self._x = np.ascontiguousarray(positions, dtype=np.float64)
         self._faces = triangles[order].astype(np.uint32)
@@ -32,15 +34,24 @@ class SignedDistance:
     def __call__(self, points: Array) -> Array:
         p = np.ascontiguousarray(points, dtype=np.float64)
         out = np.empty(p.shape), np.empty(p.shape), np.empty(len(p))
-        cpu.nearest_points(p, self._x, self._faces, self._tree, self._no_normals, np.inf, *out)
+        _kernels().nearest_points(
+            p, self._x, self._faces, self._tree, self._no_normals, np.inf, *out
+        )
         return np.where(self.windings(p) > 0, 1.0, -1.0) * np.abs(out[2])
 
     def windings(self, points: Array) -> np.ndarray:
         """Winding numbers (n,) of points (n, 3)."""
         found = np.empty(len(points), dtype=np.int64)
         p = np.ascontiguousarray(points, dtype=np.float64)
-        cpu.winding_numbers(p, self._x, self._faces, *self._columns, found)
+        _kernels().winding_numbers(p, self._x, self._faces, *self._columns, found)
         return found
+
+
+def _kernels() -> Any:
+    """Imported where they are used: most shapes need none, and numba takes a second to load."""
+    from ..kernels import cpu
+
+    return cpu
 
 
 def _columns(low: Array, high: Array) -> tuple[Array, float, np.ndarray, np.ndarray]:

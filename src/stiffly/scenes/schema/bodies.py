@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
+from ...meshes.tetrahedralise import FEWEST, MOST
 from .shapes import LINES, ROOTS, AnyShape
 from .types import (
     SELECTORS,
@@ -90,7 +91,7 @@ class Weighed(BodyTable):
     area_density: Positive | None = Field(
         None, description="instead of mass: of its triangles [kg/m^2]"
     )
-    tetrahedralise: Annotated[int, Field(ge=4)] | None = Field(
+    tetrahedralise: Annotated[int, Field(ge=FEWEST, le=MOST)] | None = Field(
         None, description="fill the closed surface with tets, about so many vertices"
     )
 
