@@ -44,7 +44,7 @@ def tetrahedralise(
     particles, or tets: how many are wanted (2000 particles if neither); the result is within 5 %
     as a rule, and InputError says so where it would be off by half.  target: particles, by its
     older name.  The tets are those of a lattice cut near the surface (stuffing.py): dihedral
-    angles between 10 and 165 degrees, whatever the surface; parts thinner than a cell are
+    angles between 9 and 162 degrees, whatever the surface; parts thinner than a cell are
     thickened, not lost (thin.py).  `quality` tells how well they fill it.
 
     The surface may cross itself; an open one is refused, or with close_holes filled as if cones

@@ -25,6 +25,7 @@ from .topology import components
 FAR = 0.5  # cells from the nearest tet: what is further away is lost
 BALL = NEAR_SHORT * np.sqrt(0.75) * 1.1  # cells: short edges of the lattice are sqrt(3/4) long
 ROUNDS = 4  # fillings of one spacing; the scans that were tried took two or three
+CRUMB = 0.02  # of a piece's surface: tets that hang apart are left out up to here
 DENSE = 0.5  # cells between the points of a surface that are looked at
 MARGIN = 1.1  # cells round the surface: the farthest that a ball reaches, sqrt(5)/4 + BALL, and air
 
@@ -43,22 +44,23 @@ def filled(
     """Vertices (N, 3) and tets (t, 4) within a surface, all of which lies near one of them.
 
     field: that of the surface, closed.  A piece of the surface that is smaller than a cell and has
-    no tet is left out; so are tets that hang together with no others of their piece.
+    no tet is left out; so are crumbs, which hang together with no other tets of their piece.
     """
     samples = _samples(positions, triangles, spacing)
     low, high = positions.min(axis=0) - MARGIN * spacing, positions.max(axis=0) + MARGIN * spacing
     balls = np.empty((0, 3))
     for attempt in range(ROUNDS):
-        points, tets = fill(_grown(field, balls, BALL * spacing), low, high, spacing)
-        lost, loose = _lost(points, tets, samples, spacing)
+        points, tets = fill(_grown(field, balls, BALL * spacing), low, high, spacing, bounded=True)
+        lost, loose, crumbs = _lost(points, tets, samples, spacing)
         if not lost.any() and not loose.any():
             break
         if loose.any():  # what lies between them and the rest is grown as well, wider every time
-            apart = cKDTree(points[np.unique(tets[loose])]).query(samples.points)[0]
-            lost |= apart < DENSE * attempt * spacing
+            gaps = [cKDTree(points[np.unique(t)]) for t in (tets[loose], tets[~loose])]
+            apart = np.max([tree.query(samples.points)[0] for tree in gaps], axis=0)
+            lost |= apart < DENSE * (attempt + 1) * spacing
         inner = _inner(field, samples.points[lost], samples.normals[lost], spacing)
         balls = np.concatenate([balls, nearest_vertices(inner, low, high, spacing)])
-    kept, numbers = np.unique(tets[~loose], return_inverse=True)
+    kept, numbers = np.unique(tets[~crumbs], return_inverse=True)
     return points[kept], numbers.reshape(-1, 4)
 
 
@@ -71,10 +73,11 @@ def _grown(field: SignedDistance, centres: Array, radius: float) -> Callable[[Ar
 
 def _lost(
     points: Array, tets: np.ndarray, samples: Samples, spacing: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Masks: samples that no tet is near to; tets that belong to no piece's main part."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Masks: samples that no tet is near to; tets that are no piece's main part; and of those the
+    ones that few of its samples are near to."""
     if len(tets) == 0:
-        return _large(samples, spacing), np.zeros(0, dtype=bool)
+        return _large(samples, spacing), *np.zeros((2, 0), dtype=bool)
     depth = SignedDistance(points, tet_surface(tets))(samples.points)
     lost = (depth < -FAR * spacing) & _large(samples, spacing)
     part = parts(tets)
@@ -82,7 +85,9 @@ def _lost(
     votes = np.zeros((samples.piece.max() + 1, part.max() + 1), dtype=np.int64)
     np.add.at(votes, (samples.piece[~lost], nearest[~lost]), 1)
     homes = np.unique(votes.argmax(axis=1)[votes.any(axis=1)])
-    return lost, ~np.isin(part, homes)
+    share = (votes / np.maximum(votes.sum(axis=1, keepdims=True), 1)).max(axis=0)
+    loose = ~np.isin(part, homes)
+    return lost, loose, loose & (share < CRUMB)[part]
 
 
 def _large(samples: Samples, spacing: float) -> np.ndarray:
