@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def load(name: str, what: str) -> dict[str, np.ndarray] | None:
     return None
 
 
-def save(name: str, arrays: dict[str, np.ndarray]) -> None:
+def save(name: str, arrays: dict[str, Any]) -> None:
     """Keep an entry: complete, or not at all; a folder that cannot be written to is left alone."""
     data = io.BytesIO()
     np.savez(data, **arrays)

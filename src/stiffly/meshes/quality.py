@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..errors import InputError
 from .holes import closed
 from .mesh import Mesh, tet_surface, tet_volumes
 from .signed_distance import SignedDistance
+from .skin import Skin
 
 SLIVER = 9.0  # degrees: a tet with a smaller dihedral angle, or a larger one than 180 less this
 BESIDE = 1e-6  # of the surface's size: how far beside it one looks for what it winds round
@@ -62,22 +63,27 @@ def quality(mesh: Mesh) -> Quality:
     smallest, largest = angles.min(axis=1), angles.max(axis=1)
     slivers = int(np.sum((smallest < SLIVER) | (largest > 180.0 - SLIVER)))
     volume = float(tet_volumes(mesh.positions, mesh.tets).sum())
-    of_tets = (
+    found = Quality(
         len(mesh.positions), len(mesh.tets), float(smallest.min()), float(largest.max()), slivers,
         volume,
     )  # fmt: skip
-    return Quality(*of_tets, *(() if mesh.skin is None else _of_surface(mesh, volume)))
+    return found if mesh.skin is None else _of_surface(mesh, mesh.skin, found)
 
 
-def _of_surface(mesh: Mesh, volume: float) -> tuple[float, float, int, float]:
-    """fullness, beyond, holes, crossed."""
-    assert mesh.skin is not None
-    x = mesh.skin.values(mesh.positions)
-    whole = closed(x, mesh.skin.triangles)
+def _of_surface(mesh: Mesh, skin: Skin, found: Quality) -> Quality:
+    """With what there is to say about the surface."""
+    x = skin.values(mesh.positions)
+    whole = closed(x, skin.triangles)
     depth = SignedDistance(mesh.positions, tet_surface(mesh.tets))(x)
     inside = enclosed_volume(whole.positions, whole.triangles)
-    share = crossed(SignedDistance(whole.positions, whole.triangles), x, mesh.skin.triangles)
-    return volume / inside, max(0.0, -float(depth.min())), whole.holes, share
+    field = SignedDistance(whole.positions, whole.triangles)
+    return replace(
+        found,
+        fullness=found.volume / inside,
+        beyond=max(0.0, -float(depth.min())),
+        holes=whole.holes,
+        crossed=crossed(field, x, skin.triangles),
+    )
 
 
 def crossed(field: SignedDistance, x: Array, triangles: np.ndarray) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from ..contracts import Array
 from .mesh import tet_surface
@@ -61,12 +61,12 @@ def embedded(points: Array, triangles: np.ndarray, positions: Array, tets: np.nd
     A vertex belongs to the tet that it lies deepest in, or least outside of: the one of those near
     it whose smallest barycentric coordinate is the largest.
     """
-    centres = cKDTree(positions[tets].mean(axis=1))
+    centres = KDTree(positions[tets].mean(axis=1))
     best = np.empty(len(points), dtype=np.int64)
     weights = np.empty((len(points), 4))
 
     def look(rows: np.ndarray, count: int) -> None:
-        _, near = centres.query(points[rows], k=np.arange(1, min(count, len(tets)) + 1))
+        near = np.reshape(centres.query(points[rows], k=min(count, len(tets)))[1], (len(rows), -1))
         found = _barycentric(points[rows], positions, tets[near])
         choice = found.min(axis=2).argmax(axis=1)
         here = np.arange(len(rows))

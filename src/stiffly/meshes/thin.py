@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from ..contracts import Array
 from .mesh import row_keys, tet_surface
@@ -49,15 +49,17 @@ def filled(
     samples = _samples(positions, triangles, spacing)
     low, high = positions.min(axis=0) - MARGIN * spacing, positions.max(axis=0) + MARGIN * spacing
     balls = np.empty((0, 3))
+    points, tets, crumbs = balls, np.empty((0, 4), dtype=np.int64), np.zeros(0, dtype=bool)
     for attempt in range(ROUNDS):
-        points, tets = fill(_grown(field, balls, BALL * spacing), low, high, spacing, bounded=True)
+        grown = _grown(field, balls, BALL * spacing)
+        points, tets = fill(grown, low, high, spacing, bounded=True)
         lost, loose, crumbs = _lost(points, tets, samples, spacing)
-        if not lost.any() and not loose.any():
-            break
         if loose.any():  # what lies between them and the rest is grown as well, wider every time
-            gaps = [cKDTree(points[np.unique(t)]) for t in (tets[loose], tets[~loose])]
+            gaps = [KDTree(points[np.unique(t)]) for t in (tets[loose], tets[~loose])]
             apart = np.max([tree.query(samples.points)[0] for tree in gaps], axis=0)
             lost |= apart < DENSE * (attempt + 1) * spacing
+        if not lost.any():
+            break
         inner = _inner(field, samples.points[lost], samples.normals[lost], spacing)
         balls = np.concatenate([balls, nearest_vertices(inner, low, high, spacing)])
     kept, numbers = np.unique(tets[~crumbs], return_inverse=True)
@@ -67,7 +69,7 @@ def filled(
 def _grown(field: SignedDistance, centres: Array, radius: float) -> Callable[[Array], Array]:
     if len(centres) == 0:
         return field
-    tree = cKDTree(centres)
+    tree = KDTree(centres)
     return lambda points: np.maximum(field(points), radius - tree.query(points)[0])
 
 
@@ -77,11 +79,12 @@ def _lost(
     """Masks: samples that no tet is near to; tets that are no piece's main part; and of those the
     ones that few of its samples are near to."""
     if len(tets) == 0:
-        return _large(samples, spacing), *np.zeros((2, 0), dtype=bool)
+        none = np.zeros(0, dtype=bool)
+        return _large(samples, spacing), none, none
     depth = SignedDistance(points, tet_surface(tets))(samples.points)
     lost = (depth < -FAR * spacing) & _large(samples, spacing)
     part = parts(tets)
-    nearest = part[cKDTree(points[tets].mean(axis=1)).query(samples.points)[1]]
+    nearest = part[KDTree(points[tets].mean(axis=1)).query(samples.points)[1]]
     votes = np.zeros((samples.piece.max() + 1, part.max() + 1), dtype=np.int64)
     np.add.at(votes, (samples.piece[~lost], nearest[~lost]), 1)
     homes = np.unique(votes.argmax(axis=1)[votes.any(axis=1)])

@@ -44,7 +44,11 @@ class Placed(Table):
     mesh: Name | None = Field(
         None, description="or a file: obj, ply, stl, vtk, msh, ...; relative to this file"
     )
-    repair: bool = Field(False, description="mend what is wrong with the mesh file, with a warning")
+    repair: bool = Field(
+        False,
+        description="mend what is wrong with the mesh file, with a warning; close holes before it is "
+        "filled",
+    )
     decimate: int | None = Field(None, ge=4, description="reduce the surface to so many vertices")
     position: Vector = Field((0.0, 0.0, 0.0), description="where the shape's origin goes [m]")
     rotation: Turn | None = Field(None, description="{ axis = [x, y, z], degrees = 90 }")
