@@ -46,8 +46,8 @@ class Placed(Table):
     )
     repair: bool = Field(
         False,
-        description="mend what is wrong with the mesh file, with a warning; close holes before it is "
-        "filled",
+        description="mend what is wrong with the mesh file, with a warning; "
+        "close holes before it is filled",
     )
     decimate: int | None = Field(None, ge=4, description="reduce the surface to so many vertices")
     position: Vector = Field((0.0, 0.0, 0.0), description="where the shape's origin goes [m]")
