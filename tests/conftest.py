@@ -6,10 +6,20 @@ of a module would be made in every process.  So files are grouped here, by their
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is computed in tests is not taken from, nor left in, the user's folder for caches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STIFFLY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
 
 # A fresh clone compiles its kernels, minutes of it, and the first to need one compiles it.  Groups
 # of many tests are run first: two processes compile a half each, instead of both of them the same.

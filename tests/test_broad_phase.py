@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stiffly.collisions.broad_phase import BroadPhase, candidates, overlapping
-from stiffly.collisions.elements import elements, morton
+from stiffly.collisions.elements import elements
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
+from stiffly.meshes.morton import morton
 
 FACES = np.array([[0, 1, 2]])
 X = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0.2, 0.2, 0.1], [0.3, 0.2, 0.5]])

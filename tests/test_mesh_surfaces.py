@@ -16,12 +16,11 @@ from stiffly.meshes import (
     rope,
     shell,
     sphere,
-    tetrahedralise,
     torus,
     triangle_edges,
     validate,
 )
-from stiffly.meshes.mesh import Mesh, row_keys, tet_surface, tet_volumes, unique_rows
+from stiffly.meshes.mesh import Mesh, row_keys, tet_surface, unique_rows
 from stiffly.meshes.topology import components, first_repeat, is_one_closed, require_closed
 
 
@@ -105,44 +104,10 @@ def test_rows_sort_as_numpy_sorts_them():
         assert len(np.unique(row_keys(rows))) == len(expected)
 
 
-@pytest.mark.parametrize("target", [None, 300])
-def test_tetrahedralise_fills_a_ball(target, tmp_path, monkeypatch):
-    pytest.importorskip("pytetwild")
-    monkeypatch.chdir(tmp_path)
-    ball = sphere(12, 20, radius=1.0)
-    mesh = tetrahedralise(ball, target)
-    validate(mesh)
-    assert tet_volumes(mesh.positions, mesh.tets).sum() == pytest.approx(
-        volume_inside(ball), rel=0.03
-    )
-    require_closed("ball", mesh.triangles)
-    if target:
-        assert len(mesh.positions) == pytest.approx(target, rel=0.15)
-    assert not list(tmp_path.iterdir())
-
-
-def test_tetrahedralise_refuses_open_surfaces():
-    with pytest.raises(InputError, match="cloth is not closed: edge 0-1"):
-        tetrahedralise(cloth(3, 3), name="cloth")
-    with pytest.raises(InputError, match="a tet has four"):
-        tetrahedralise(sphere(3, 5), target=3)
-
-
-def test_missing_libraries_are_named_with_the_remedy(monkeypatch):
-    for module in ("pytetwild", "fast_simplification"):
-        monkeypatch.setitem(sys.modules, module, None)
-    for call in (lambda: tetrahedralise(sphere(3, 5)), lambda: decimate(sphere(3, 5), 10)):
-        with pytest.raises(InputError, match=r"\(import of .*\): pip install 'stiffly\[tets\]'"):
-            call()
-
-
-def test_what_a_library_itself_misses_is_named(monkeypatch):
-    pytest.importorskip("pytetwild")
-    for module in [key for key in sys.modules if key.split(".")[0] == "pytetwild"]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "pyvista", None)
-    with pytest.raises(InputError, match=r"needs pytetwild \(.*pyvista.*\): pip install"):
-        tetrahedralise(sphere(3, 5))
+def test_a_missing_library_is_named_with_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fast_simplification", None)
+    with pytest.raises(InputError, match=r"\(import of .*\): pip install 'stiffly\[tets\]'"):
+        decimate(sphere(3, 5), 10)
 
 
 @pytest.mark.parametrize("particles", [100, 333, 900])

@@ -280,5 +280,5 @@ def test_checking_a_simple_file_stays_light(tmp_path):
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(out.stdout.split())
     assert "stiffly.scenes.files" in loaded
-    heavy = {"ipctk", "meshio", "pytetwild", "pyvista", "gemmi", "trimesh", "matplotlib", "h5py"}
+    heavy = {"ipctk", "meshio", "pyvista", "gemmi", "trimesh", "matplotlib", "h5py"}
     assert not (heavy | {"pxr", "imageio_ffmpeg", "typer", "rich"}) & loaded

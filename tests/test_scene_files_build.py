@@ -430,7 +430,6 @@ def test_meshes_from_files_are_thinned(tmp_path):
     assert len(shell.x0) == pytest.approx(60, rel=0.05)
 
 
-@pytest.mark.slow
 def test_meshes_from_files_are_filled(tmp_path):
     meshes.write_mesh(tmp_path / "ball.ply", meshes.sphere(9, 16, radius=0.5))
     solid = read(

@@ -6,7 +6,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +51,11 @@ class _Lines(logging.Handler):
 
 
 @contextmanager
-def notices() -> Iterator[list[str]]:
-    """Warnings as one line each on stderr, without Python's source lines; the list of them."""
+def notices(*, quiet: bool = False) -> Iterator[list[str]]:
+    """Warnings as one line each on stderr, without Python's source lines; the list of them.
+
+    quiet: without bars for meshes that take long to make.
+    """
     said: list[str] = []
 
     def show(message: Any, *_: Any, **__: Any) -> None:
@@ -65,13 +68,34 @@ def notices() -> Iterator[list[str]]:
     log.addHandler(lines)
     before, log.propagate = log.propagate, False
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _filling(quiet):
             warnings.simplefilter("always", UserWarning)  # StiffWarning is one
             warnings.showwarning = show
             yield said
     finally:
         log.removeHandler(lines)
         log.propagate = before
+
+
+@contextmanager
+def _filling(hidden: bool) -> Iterator[None]:
+    """Bars for meshes that scenes make, from the first report of one to its last."""
+    from .meshes.watch import listening
+
+    with ExitStack() as shown:
+        update: Callable[..., None] | None = None
+
+        def progress(done: int, total: int, text: str) -> None:
+            nonlocal update
+            if update is None:
+                update = shown.enter_context(_bar("filling", hidden=hidden))
+            update(done, total, text)
+            if done == total:
+                shown.close()
+                update = None
+
+        with listening(progress):
+            yield
 
 
 @contextmanager

@@ -16,7 +16,7 @@ EXTRAS = {
     "render": ("stills and films", ("pyvista", "imageio_ffmpeg")),
     "view": ("the live page: stiffly view", ("viser",)),
     "usd": ("export --to usd", ("pxr.Usd",)),
-    "tets": ("filling surfaces with tetrahedra", ("pytetwild", "pyvista", "fast_simplification")),
+    "tets": ("surfaces with fewer vertices", ("fast_simplification",)),
     "molecules": ("PDB and mmCIF files", ("gemmi",)),
 }
 SECONDS = 10  # for nvidia-smi to answer

@@ -102,7 +102,7 @@ def run(
 
     if out is not None:
         check(out, force)  # before the scene is built, which may take a while
-    with terminal.notices() as said:
+    with terminal.notices(quiet=quiet) as said:
         asked = request(scene, small=small, given=sets, options=options)
         folder = out or new_path(Path(), f"{file_name(asked.scene.name)}-run")
         from ..simulate import simulate

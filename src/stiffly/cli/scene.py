@@ -42,6 +42,7 @@ def check(
         f"{found.step:g} s with {found.integrator}",
         soft_wrap=True,
     )
+    terminal.show_note(found.note)
 
 
 @app.command()

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..contracts import Array
-from ..errors import InputError
+from ..meshes.morton import morton
 from ..meshes.topology import components, rows_in, triangle_edges
 
 PATCH = 8  # triangles (or loose edges) of a patch
-MORTON_BITS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,19 +118,3 @@ def _grouped(rows: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarr
     start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
     order = np.argsort(rows, kind="stable")
     return start.astype(np.uint32), values[order].astype(np.uint32)
-
-
-def morton(points: Array) -> np.ndarray:
-    """Numbers along a Z-shaped curve (Morton 1966): points near on it are near in space."""
-    if len(points) == 0:
-        return np.empty(0, dtype=np.uint64)
-    low, extent = points.min(axis=0), float(np.ptp(points, axis=0).max())
-    if not np.isfinite(extent):
-        raise InputError("positions are too far apart: their differences must be finite")
-    cells = (points - low) / (extent or 1.0) * (2**MORTON_BITS - 1)
-    code = np.zeros(len(points), dtype=np.uint64)
-    for axis in range(3):
-        bits = cells[:, axis].astype(np.uint64)
-        for b in range(MORTON_BITS):
-            code |= ((bits >> np.uint64(b)) & np.uint64(1)) << np.uint64(3 * b + axis)
-    return code

@@ -11,8 +11,8 @@ from ..bodies.checks import as_elements, as_number, as_numbers
 from ..contracts import Array
 from ..kernels import cpu
 from ..meshes import Mesh, validate
+from ..meshes.morton import morton
 from ..meshes.topology import require_closed, sides, triangle_edges
-from .elements import morton
 from .shapes import RigidShape, Surface, planes
 
 REACH = 0.1  # of the size of the mesh

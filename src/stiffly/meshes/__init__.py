@@ -13,9 +13,11 @@ from .flagellum import flagellum
 from .lattice import lattice
 from .mesh import Mesh
 from .pylon import pylon
+from .quality import Quality, quality
 from .repair import repaired
 from .roots import Roots, brush_roots, hair_cap
 from .rope import rope
+from .skin import Skin
 from .sphere import sphere
 from .tetrahedralise import tetrahedralise
 from .topology import bending_pairs, shell, triangle_edges
@@ -25,7 +27,9 @@ from .validate import validate
 
 __all__ = [
     "Mesh",
+    "Quality",
     "Roots",
+    "Skin",
     "bar",
     "beam",
     "bending_pairs",
@@ -44,6 +48,7 @@ __all__ = [
     "hair_cap",
     "lattice",
     "pylon",
+    "quality",
     "read_mesh",
     "repaired",
     "rope",

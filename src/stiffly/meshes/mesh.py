@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .skin import Skin
 
 
 def _no_rows(columns: int) -> np.ndarray:
@@ -22,6 +26,7 @@ class Mesh:
     A tet (a, b, c, d) has positive volume: (b - a) . ((c - a) x (d - a)) > 0.
     edge_groups: rows of `edges` by kind, such as 'structural', 'shear', 'bending'.
     vertex_sets: rows of `positions` by place, such as 'bottom', 'border', 'top'.
+    skin: a finer surface that moves with the tets; it is what is drawn and exported of them.
     """
 
     positions: Array
@@ -30,6 +35,7 @@ class Mesh:
     triangles: np.ndarray = field(default_factory=lambda: _no_rows(3))
     edge_groups: Mapping[str, np.ndarray] = field(default_factory=dict)
     vertex_sets: Mapping[str, np.ndarray] = field(default_factory=dict)
+    skin: Skin | None = None
 
     def __repr__(self) -> str:
         counts = [
@@ -44,6 +50,7 @@ class Mesh:
         groups, sets = ", ".join(self.edge_groups), ", ".join(self.vertex_sets)
         names = [f"groups: {groups}"] if groups else []
         names += [f"sets: {sets}"] if sets else []
+        names += [] if self.skin is None else [repr(self.skin)]
         return f"Mesh({'; '.join([', '.join(counts), *names])})"
 
 
@@ -62,14 +69,17 @@ def grouped_edges(groups: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[st
 
 
 def mesh_of_tets(
-    positions: Array, tets: np.ndarray, vertex_sets: Mapping[str, np.ndarray] | None = None
+    positions: Array,
+    tets: np.ndarray,
+    vertex_sets: Mapping[str, np.ndarray] | None = None,
+    skin: Skin | None = None,
 ) -> Mesh:
     """A mesh with the edges and the surface of its tets; InputError names an inverted one."""
     bad = np.flatnonzero(~(tet_volumes(positions, tets) > 0.0))
     if bad.size:
         raise InputError(f"tet {bad[0]} is flat or inverted: check the shape's dimensions")
     sets = vertex_sets or {}
-    return Mesh(positions, tet_edges(tets), tets, tet_surface(tets), vertex_sets=sets)
+    return Mesh(positions, tet_edges(tets), tets, tet_surface(tets), vertex_sets=sets, skin=skin)
 
 
 def tet_volumes(positions: Array, tets: np.ndarray) -> Array:

@@ -53,7 +53,8 @@ def kept_vertices(mesh: Mesh, used: np.ndarray) -> Mesh:
     number = np.cumsum(used) - 1
     sets = {key: number[rows[used[rows]]] for key, rows in mesh.vertex_sets.items()}
     elements = {field: number[getattr(mesh, field)] for _, field, _ in KINDS}
-    return replace(mesh, positions=mesh.positions[used], vertex_sets=sets, **elements)
+    skin = None if mesh.skin is None else mesh.skin.renumbered(number)
+    return replace(mesh, positions=mesh.positions[used], vertex_sets=sets, skin=skin, **elements)
 
 
 def _without_twice(mesh: Mesh, done: list[str]) -> Mesh:

@@ -29,7 +29,7 @@ def mesh_of_count(
     """
     if vertices > LARGE:
         coarse = vertices // COARSER
-        spacing = _follow(coarse, build, spacing, power, TOO_FAR)[-1][1]
+        spacing = follow(coarse, build, spacing, power, TOO_FAR)[-1][1]
         spacing *= COARSER ** (-1.0 / power)
     enough = TOO_FAR if vertices > LARGE else CLOSE  # large meshes take seconds each
     best, off = None, np.inf
@@ -49,23 +49,31 @@ def mesh_of_count(
 def _candidates(
     vertices: int, build: Build, spacing: float, power: float
 ) -> Iterator[tuple[Array, np.ndarray]]:
-    tried = _follow(vertices, build, spacing, power, CLOSE)
+    tried = follow(vertices, build, spacing, power, CLOSE)
     yield from (mesh for mesh, _ in reversed(tried))
     for step in range(1, TRIES):
         for nudge in (NUDGE * step, -NUDGE * step):
             yield build(tried[-1][1] * (1.0 + nudge))
 
 
-def _follow(
-    vertices: int, build: Build, spacing: float, power: float, close: float
+def follow(
+    wanted: int,
+    build: Build,
+    spacing: float,
+    power: float,
+    close: float,
+    count: Callable[[tuple[Array, np.ndarray]], int] = lambda mesh: len(mesh[0]),
 ) -> list[tuple[tuple[Array, np.ndarray], float]]:
-    """Meshes and spacings met while following the power law; the last one is the closest."""
+    """Meshes and spacings met while following the power law; the last one is the closest.
+
+    count: what of a mesh there should be `wanted` of.
+    """
     tried = []
     for _ in range(TRIES):
         mesh = build(spacing)
         tried.append((mesh, spacing))
-        change = max(len(mesh[0]) / vertices, 0.1)  # 0: the body slipped through the lattice
+        change = max(count(mesh) / wanted, 0.1)  # 0: the body slipped through the lattice
         if abs(change - 1.0) <= close:
             break
         spacing *= change ** (1.0 / power)
-    return sorted(tried, key=lambda entry: -abs(len(entry[0][0]) / vertices - 1.0))
+    return sorted(tried, key=lambda entry: -abs(count(entry[0]) / wanted - 1.0))

@@ -2,7 +2,9 @@
 
 The method is isosurface stuffing (Labelle and Shewchuk, 2007): lattice vertices close to the
 surface move onto it, what still crosses it is cut there. Diagonals of cut quads start at the deeper
-vertex; the paper's parity rule, which its angle bounds need, is not used.
+vertex, which suits smooth fields; or, for fields of any kind (bounded), they end at the cut of the
+longer edge where the two differ.  Then dihedral angles lie between 9 and 162 degrees wherever the
+cuts are; the paper's parity rule, for bounds of 10.8 and 164.7, is not used.
 """
 
 from __future__ import annotations
@@ -38,12 +40,14 @@ class Lattice:
     corners: int
 
 
-def fill(field: Field, low: Array, high: Array, spacing: float) -> tuple[Array, np.ndarray]:
+def fill(
+    field: Field, low: Array, high: Array, spacing: float, *, bounded: bool = False
+) -> tuple[Array, np.ndarray]:
     """Vertices (N, 3) and tets (t, 4) of the inside, with cells of size `spacing` [m].
 
-    Both are empty where the body slips through the lattice.
+    Both are empty where the body slips through the lattice.  bounded: angles are, for any field.
     """
-    points, tets, _ = _stuffed(field, low, high, spacing, skin=False)
+    points, tets, _ = _stuffed(field, low, high, spacing, skin=False, bounded=bounded)
     return _used(points, turned_positive(points, tets))
 
 
@@ -55,7 +59,7 @@ def skin(field: Field, low: Array, high: Array, spacing: float) -> tuple[Array, 
 
 
 def _stuffed(
-    field: Field, low: Array, high: Array, spacing: float, *, skin: bool
+    field: Field, low: Array, high: Array, spacing: float, *, skin: bool, bounded: bool = False
 ) -> tuple[Array, np.ndarray, np.ndarray]:
     """Vertices, tets (any orientation), and which vertices lie on the surface."""
     lattice = _lattice(field, low, high, spacing, skin=skin)
@@ -67,14 +71,14 @@ def _stuffed(
     if skin:
         tets = tets[(side[tets] <= 0).any(axis=1)]
     number = len(points) + np.arange(live.sum())
-    tets = _stencils(tets, side, lattice.depth, edges[live], number, cuts[live])
+    kind = np.arange(len(points)) < lattice.corners if bounded else None
+    tets = _stencils(tets, side, lattice.depth, edges[live], number, cuts[live], kind)
     on_surface = np.concatenate([side == 0, np.ones(len(number), dtype=bool)])
     return np.concatenate([points, cuts[live]]), tets, on_surface
 
 
 def _lattice(field: Field, low: Array, high: Array, spacing: float, *, skin: bool) -> Lattice:
-    cells = np.ceil((np.asarray(high) - low) / spacing).astype(int) + 2
-    origin = 0.5 * (np.asarray(low) + high - cells * spacing)
+    origin, cells = _grid(low, high, spacing)
     middle = origin + 0.5 * spacing
     at_corner = _depth(field, origin, spacing, cells + 1)
     at_centre = _depth(field, middle, spacing, cells)
@@ -96,6 +100,22 @@ def _lattice(field: Field, low: Array, high: Array, spacing: float, *, skin: boo
     other = np.stack(np.unravel_index(np.flatnonzero(used[corner.size :]), centre.shape), axis=1)
     points = np.concatenate([origin + spacing * place, middle + spacing * other])
     return Lattice(points, depth[used], (np.cumsum(used) - 1)[tets], corners)
+
+
+def _grid(low: Array, high: Array, spacing: float) -> tuple[Array, np.ndarray]:
+    """The first corner, and how many cells there are along each axis."""
+    cells = np.ceil((np.asarray(high) - low) / spacing).astype(int) + 2
+    return 0.5 * (np.asarray(low) + high - cells * spacing), cells
+
+
+def nearest_vertices(points: Array, low: Array, high: Array, spacing: float) -> Array:
+    """The vertices (k, 3) of the lattice that are nearest to any of the points (n, 3)."""
+    origin, _ = _grid(low, high, spacing)
+    place = (points - origin) / spacing
+    corner, centre = np.round(place), np.floor(place) + 0.5
+    apart = [np.sum((place - near) ** 2, axis=1) for near in (corner, centre)]
+    nearest = np.where((apart[0] <= apart[1])[:, None], corner, centre)
+    return origin + spacing * 0.5 * np.unique(np.round(2.0 * nearest), axis=0)
 
 
 def _depth(field: Field, origin: Array, spacing: float, shape: np.ndarray) -> Array:
@@ -210,8 +230,12 @@ def _stencils(
     edges: np.ndarray,
     number: np.ndarray,
     cuts: Array,
+    kind: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Each lattice tet cut down to its inside: vertices inside (deepest first), on, outside."""
+    """Each lattice tet cut down to its inside: vertices inside (deepest first), on, outside.
+
+    kind (N,): of a vertex, corner or centre; edges between two of a kind are the long ones.
+    """
     rank = np.empty(len(depth), dtype=np.int64)
     rank[np.argsort(-depth, kind="stable")] = np.arange(len(depth))  # one order for all tets
     key = rank[tets] - side[tets].astype(np.int64) * len(depth)
@@ -228,15 +252,38 @@ def _stencils(
     whole = tets[outside == 0]
     a, b, c, d = tets[(inside == 1) & (outside > 0)].T
     single = np.stack([a, cut(a, b), cut(a, c), cut(a, d)], axis=1)
-    a, b, z, m = tets[(inside == 2) & (outside == 1)].T
+    a, b, z, m = _ordered(tets[(inside == 2) & (outside == 1)], 2, kind).T
     wedge = [(z, a, b, cut(b, m)), (z, a, cut(b, m), cut(a, m))]
-    a, b, m, n = tets[(inside == 2) & (outside == 2)].T
+    four = tets[(inside == 2) & (outside == 2)]
+    mixed = (
+        np.zeros(len(four), dtype=bool) if kind is None else kind[four[:, 0]] != kind[four[:, 1]]
+    )
+    a, b, m, n = four[~mixed].T
     double = _double(a, b, cut(a, m), cut(a, n), cut(b, m), cut(b, n), cuts, number)
-    a, b, c, m = tets[(inside == 3) & (outside == 1)].T
+    if kind is not None:
+        a, b, m, n = four[mixed].T
+        m, n = np.where(kind[a] == kind[m], m, n), np.where(kind[a] == kind[m], n, m)
+        am, bn = cut(a, m), cut(b, n)  # of the long edges
+        double += [(a, b, am, bn), (b, cut(b, m), bn, am), (a, cut(a, n), am, bn)]
+    a, b, c, m = _ordered(tets[(inside == 3) & (outside == 1)], 3, kind).T
     u, v, w = cut(a, m), cut(b, m), cut(c, m)
     triple = [(a, b, c, w), (a, b, v, w), (a, u, v, w)]
     return np.concatenate(
         [whole, single, *(np.stack(t, axis=1) for t in (*wedge, *double, *triple))]
+    )
+
+
+def _ordered(tets: np.ndarray, inside: int, kind: np.ndarray | None) -> np.ndarray:
+    """Tets with so many vertices inside and the last one outside: those inside in the order in
+    which diagonals start at them, the one with the long edge to the outside last."""
+    if kind is None:
+        return tets
+    long = kind[tets[:, :inside]] == kind[tets[:, -1:]]
+    if inside == 2:
+        long &= ~long.all(axis=1, keepdims=True)  # then so is the edge between them: no difference
+    order = np.argsort(long, axis=1, kind="stable")
+    return np.concatenate(
+        [np.take_along_axis(tets[:, :inside], order, 1), tets[:, inside:]], axis=1
     )
 
 

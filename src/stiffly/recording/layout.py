@@ -9,7 +9,9 @@ others can read it meanwhile.
     /VTKHDF           what ParaView reads: Points (frames * N, 3), PointData/velocity, cells once,
                       Steps (NSteps, Values = times [s], where each frame begins)
     /stiffly          frames (the counter), times of all frames to come [s], table (frames, columns)
-                      of numbers, columns (their names), mesh, colliders, provenance (JSON)
+                      of numbers, columns (their names), mesh, colliders, provenance (JSON);
+                      mesh/skin, where a surface is embedded in tets: vertex i of it is the sum of
+                      weights[i, k] times the position of particle corners[i, k]
 
 vtkHDFReader (9.7) copies all of Values into memory for NSteps numbers, so Values may never be
 longer than NSteps says.  There are two copies of Steps: the idle one is brought up to date, NSteps
@@ -40,6 +42,7 @@ STEPS = b"/stiffly/steps-"  # and 0 or 1
 MARKS = (0x6D61726B00C0FFEE, 0x6D61726B01C0FFEE)  # put into NSteps, to find where it lies
 RANK_ONE = struct.pack("<BBBB4x", 1, 1, 1, 0)  # a dataspace in HDF5's earliest format
 VERTEX, LINE, TRIANGLE, TET = 1, 3, 5, 10  # VTK's numbers
+SKIN = ("corners", "weights", "triangles", "particles")  # of a surface embedded in tets
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Plan:
         frame += 8 * (len(self.columns) + SPARE + 8)
         mesh = self.mesh
         rows = () if mesh is None else (mesh.positions, mesh.edges, mesh.tets, mesh.triangles)
+        if mesh is not None and mesh.skin is not None:
+            rows += tuple(getattr(mesh.skin, name) for name in SKIN)
         return len(self.times) * frame + 2 * METADATA + 2 * sum(a.nbytes for a in rows)
 
 
@@ -191,6 +196,10 @@ def _add_mesh(group: Any, mesh: Mesh) -> None:
         rows = group.create_group(name)
         for key, value in getattr(mesh, name).items():
             rows[key] = value
+    if mesh.skin is not None:
+        skin = group.create_group("skin")
+        for name in SKIN:
+            skin[name] = getattr(mesh.skin, name)
 
 
 # ------------------------------------------------------------------ places

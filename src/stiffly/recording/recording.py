@@ -11,10 +11,10 @@ import numpy as np
 
 from ..contracts import Array, Work
 from ..ledger import EnergyHistory
-from ..meshes import Mesh
+from ..meshes import Mesh, Skin
 from . import colliders
 from .folder import RECORDING, SUMMARY
-from .layout import find, open_file
+from .layout import SKIN, find, open_file
 from .run import Run
 
 
@@ -122,7 +122,11 @@ class Recording(Run):
 
 
 def _mesh(group: Any) -> Mesh:
-    arrays = {name: group[name][()] for name in ("positions", "edges", "tets", "triangles")}
+    arrays: dict[str, Any] = {
+        name: group[name][()] for name in ("positions", "edges", "tets", "triangles")
+    }
     for name in ("edge_groups", "vertex_sets"):
         arrays[name] = {key: rows[()] for key, rows in group[name].items()}
+    if "skin" in group:
+        arrays["skin"] = Skin(**{name: group["skin"][name][()] for name in SKIN})
     return Mesh(**arrays)

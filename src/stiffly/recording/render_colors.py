@@ -99,15 +99,16 @@ def _strain(recording: Any, motion: Motion) -> Callable[[int], Array]:
     mesh = getattr(recording, "mesh", None)
     if mesh is None or not len(mesh.edges):
         raise InputError('color="strain" needs the edges of a mesh: take color="speed"')
-    rest = np.linalg.norm(_along(motion.rest, mesh.edges), axis=1)
+    rest = np.linalg.norm(_along(mesh.positions, mesh.edges), axis=1)
     edges, rest = mesh.edges[rest > 0.0], rest[rest > 0.0]
-    count = len(motion.rest)
+    count = motion.particles
     touching = np.maximum(np.bincount(edges.ravel(), minlength=count), 1)
 
     def strain(i: int) -> Array:
-        length = np.linalg.norm(_along(motion.frame(i).astype(np.float64), edges), axis=1)
-        twice = np.repeat(length / rest - 1.0, 2)
-        return np.bincount(edges.ravel(), weights=twice, minlength=count) / touching
+        x = np.asarray(motion.positions[i], dtype=np.float64)
+        twice = np.repeat(np.linalg.norm(_along(x, edges), axis=1) / rest - 1.0, 2)
+        mean = np.bincount(edges.ravel(), weights=twice, minlength=count) / touching
+        return motion.shown(mean[:, None])[:, 0]
 
     return strain
 

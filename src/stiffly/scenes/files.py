@@ -192,6 +192,7 @@ def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
         rtol=file.rtol,
         atol=file.atol or 0.0,
         colliders=parts.colliders,
+        note=parts.note,
         parameters={"file": str(source.path), **_overridden(source)},
         file=file,
         text=text,

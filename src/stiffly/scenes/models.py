@@ -17,7 +17,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import Mesh, decimate, read_mesh, shell, tetrahedralise
+from ..meshes import Mesh, decimate, quality, read_mesh, shell, tetrahedralise
 from ..meshes.topology import require_closed
 
 X, Z = 0, 2
@@ -47,8 +47,11 @@ def solid(
     if found is None:
         return stand_in(), STAND_IN
     if len(found.tets) == 0:
-        found = tetrahedralise(found, vertices, name=Path(mesh).name)
-    return _scaled(found, size, axis), _note(mesh, found)
+        found = tetrahedralise(found, vertices, name=Path(mesh).name, close_holes=True)
+    found = _scaled(found, size, axis)
+    if found.skin is None:
+        return found, _note(mesh, found)
+    return found, f"the model is {Path(mesh).name}, filled: {quality(found)}"
 
 
 def surface(

@@ -121,8 +121,8 @@ class Playback:
         return os.path.samestat(os.fstat(self._file), os.stat(self.folder / RECORDING))
 
     def positions(self, index: int) -> Array | None:
-        """(N, 3) float32; None where the file does not hold that frame any more."""
-        shape = self.shown.rest.shape
+        """(particles, 3) float32; None where the file does not hold that frame any more."""
+        shape = (self.shown.particles, 3)
         size = shape[0] * shape[1] * self._kind.itemsize
         try:
             data = os.pread(self._file, size, self._begin + index * size)

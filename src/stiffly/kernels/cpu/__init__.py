@@ -30,5 +30,6 @@ from .tet_tangents import *  # noqa: F403
 from .tets import *  # noqa: F403
 from .triangular import *  # noqa: F403
 from .wind import *  # noqa: F403
+from .winding import *  # noqa: F403
 
 discard_stale()  # before anything is compiled or loaded

@@ -26,3 +26,4 @@ from .surfaces import *  # noqa: F403
 from .tets import *  # noqa: F403
 from .triangular import *  # noqa: F403
 from .wind import *  # noqa: F403
+from .winding import *  # noqa: F403

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
+from ...meshes import Skin
 from ...meshes.mesh import tet_surface
 from ...meshes.topology import components
 
@@ -22,9 +23,11 @@ LARGEST = float(np.finfo(np.float32).max)  # what most formats can hold [m]
 class Motion:
     """A body in motion.  Frames are read one at a time: a recording may not fit into memory.
 
-    times (frames,) [s]; positions, velocities: (frames, N, 3) arrays or HDF5 datasets, velocities
-    None where none were kept.  rest (N, 3).  triangles (s, 3): the surface, all N vertices kept;
-    lines (m, 2): edges that lie outside of it, such as those of ropes and hair.
+    times (frames,) [s]; positions, velocities: (frames, particles, 3) arrays or HDF5 datasets,
+    velocities None where none were kept.  What is drawn are N points: the particles, or where a
+    surface is embedded in tets (skin) the particles `bare`, that it does not stand for, and then
+    its vertices; see `shown`.  rest (N, 3).  triangles (s, 3): the surface; lines (m, 2): edges
+    that lie outside of it, such as those of ropes and hair.
     """
 
     name: str
@@ -35,6 +38,8 @@ class Motion:
     triangles: np.ndarray
     lines: np.ndarray
     colliders: tuple[Any, ...] = ()
+    bare: np.ndarray | None = None
+    skin: Skin | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -44,12 +49,24 @@ class Motion:
         """Neither surface nor lines: particles are all there is to see."""
         return not len(self.triangles) and not len(self.lines)
 
+    @property
+    def particles(self) -> int:
+        """Of every frame; as many points as are drawn, where nothing is embedded."""
+        return int(self.positions.shape[1])
+
+    def shown(self, values: Array) -> Array:
+        """Values (N, k) of the points, from those (particles, k) of the particles."""
+        if self.skin is None:
+            return np.ascontiguousarray(values)
+        own = np.concatenate([values[self.bare], self.skin.values(values)])
+        return own.astype(values.dtype, copy=False)
+
     def frame(self, i: int) -> Array:
         """Positions (N, 3) of frame i, in the precision they were recorded in."""
-        return np.ascontiguousarray(self.positions[i])
+        return self.shown(self.positions[i])
 
     def velocity(self, i: int) -> Array | None:
-        return None if self.velocities is None else np.ascontiguousarray(self.velocities[i])
+        return None if self.velocities is None else self.shown(self.velocities[i])
 
     def frames(self, progress: Any = None) -> Iterator[tuple[int, Array, Array | None]]:
         """(i, positions, velocities) as float32; InputError where a frame does not fit into it.
@@ -102,17 +119,35 @@ def motion(recording: Any) -> Motion:
         )
     velocities = getattr(recording, "velocities", None)
     kept = velocities is not None and velocities.shape == positions.shape
+    rest = np.asarray(positions[0] if mesh is None else mesh.positions, dtype=np.float64)
     triangles, lines = _elements(mesh)
-    return Motion(
+    known = Motion(
         name=str(getattr(recording, "name", "") or "recording"),
         times=np.asarray(recording.times)[:count],
         positions=positions,
         velocities=velocities if kept else None,
-        rest=np.asarray(positions[0] if mesh is None else mesh.positions, dtype=np.float64),
+        rest=rest,
         triangles=triangles,
         lines=lines,
         colliders=tuple(getattr(recording, "colliders", ())),
     )
+    skin = getattr(mesh, "skin", None)
+    return known if skin is None else _covered(known, skin)
+
+
+def _covered(motion: Motion, skin: Skin) -> Motion:
+    """With the embedded surface instead of the particles that it stands for."""
+    bare = np.ones(motion.particles, dtype=bool)
+    bare[skin.particles] = False
+    left = motion.triangles[bare[motion.triangles].all(axis=1)]
+    bare[motion.lines] = True
+    number = np.cumsum(bare) - 1
+    triangles = np.concatenate([number[left], skin.triangles + int(bare.sum())])
+    new = replace(
+        motion, triangles=triangles, lines=number[motion.lines], bare=np.flatnonzero(bare),
+        skin=skin,
+    )  # fmt: skip
+    return replace(new, rest=new.shown(motion.rest))
 
 
 def _elements(mesh: Any) -> tuple[np.ndarray, np.ndarray]:

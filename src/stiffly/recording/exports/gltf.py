@@ -64,11 +64,11 @@ class _Document:
 
 def write(recording: Any, path: Path, progress: Callable[[int, int], None] | None) -> None:
     shown = motion(recording)
-    frames, particles = len(shown), shown.positions.shape[1]
-    size = 12 * frames * particles + 4 * frames * frames
+    frames, points = len(shown), len(shown.rest)
+    size = 12 * frames * points + 4 * frames * frames
     if frames > MOST_FRAMES or size > MOST_BYTES:
         raise InputError(
-            f"{frames} frames of {particles} vertices are too much for one glb file "
+            f"{frames} frames of {points} vertices are too much for one glb file "
             f"({size / 2**20:.0f} MB; at most {MOST_BYTES >> 20} MB and {MOST_FRAMES} frames): "
             "export to usd, or record fewer frames"
         )

@@ -2,6 +2,8 @@
 
 times (frames,) [s], positions (frames, N, 3) [m], velocities [m/s] where recorded
 rest (N, 3), edges, tets, triangles where there is a mesh; mass (N,) [kg] where known
+skin_corners (n, 4), skin_weights (n, 4), skin_triangles where a surface is embedded in tets: its
+vertices are np.einsum("ij,fijk->fik", skin_weights, positions[:, skin_corners])
 energy_NAME [J] for every line of the ledger; diagnostics_NAME for what steps noted
 integrator, name, step [s]
 """
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 ENDINGS = (".npz",)
+SKIN = ("corners", "weights", "triangles")
 SERIES = ("positions", "velocities")  # written frame by frame: they may not fit into memory
 
 
@@ -61,6 +64,8 @@ def _arrays(recording: Any) -> Iterator[tuple[str, Any]]:
     if mesh is not None:
         yield "rest", mesh.positions
         yield from ((kind, getattr(mesh, kind)) for kind in ("edges", "tets", "triangles"))
+        if getattr(mesh, "skin", None) is not None:
+            yield from ((f"skin_{k}", getattr(mesh.skin, k)) for k in SKIN)
     mass = getattr(recording, "mass", None)
     if mass is not None:
         yield "mass", mass

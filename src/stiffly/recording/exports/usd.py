@@ -62,7 +62,7 @@ def _library() -> Any:
 
 def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Any) -> None:
     prims = []  # (geometry, which particles its points are)
-    everything = np.arange(shown.positions.shape[1])
+    everything = np.arange(len(shown.rest))
     if len(shown.triangles):
         mesh = pxr.UsdGeom.Mesh.Define(stage, "/World/Body")
         _set_faces(pxr, mesh, shown.triangles)

@@ -33,7 +33,8 @@ def picture(
 
     shape: a mesh (positions, triangles, edges), or start positions (N, 3).
     positions: (N, 3) where the body is now; default: the start.  triangles (s, 3) of the surface,
-    or, for ropes and trusses, edges (m, 2).  values: (N,); default: the distance from the start.
+    or, for ropes and trusses, edges (m, 2); default: the mesh's own, its skin if it has one.
+    values: (N,); default: the distance from the start.
     view: elevation and azimuth of the camera [degrees].
     """
     start = np.asarray(getattr(shape, "positions", shape), dtype=np.float64)
@@ -41,6 +42,10 @@ def picture(
     faces = getattr(shape, "triangles", ()) if triangles is None else triangles
     lines = getattr(shape, "edges", ()) if edges is None else edges
     shown = np.linalg.norm(now - start, axis=1) if values is None else np.asarray(values)
+    skin = getattr(shape, "skin", None)
+    if skin is not None and triangles is None and edges is None:
+        start, now, faces = skin.values(start), skin.values(now), skin.triangles
+        shown = skin.values(shown[:, None])[:, 0]
     figure = new_figure(7.0, 7.0)
     axis = figure.add_subplot(projection="3d", proj_type="ortho")
     axis.computed_zorder = False  # what is drawn later lies in front

@@ -12,7 +12,8 @@ import numpy as np
 from ...bodies import MomentumDamping, Rayleigh, System
 from ...contracts import Array
 from ...errors import InputError
-from ...meshes import Mesh
+from ...meshes import Mesh, quality
+from ...meshes.skin import joined as joined_skins
 from ..schema import SceneFile
 from ..schema.source import Source
 from . import acting
@@ -22,13 +23,15 @@ from .bodies import Built, built, elastic_parts, selected
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """x0, v0: (N, 3) [m, m/s]; mesh: the union of all bodies; colliders: shapes to draw."""
+    """x0, v0: (N, 3) [m, m/s]; mesh: the union of all bodies; colliders: shapes to draw; note: how
+    well bodies that were filled with tets came out."""
 
     system: System
     x0: Array
     v0: Array
     mesh: Mesh
     colliders: tuple[Any, ...]
+    note: str
 
 
 def compose(file: SceneFile, source: Source, folder: Path) -> Composition:
@@ -64,7 +67,12 @@ def compose(file: SceneFile, source: Source, folder: Path) -> Composition:
     x0 = np.concatenate([body.start() for body in joined.bodies])
     v0 = np.concatenate([body.velocities() for body in joined.bodies])
     v0[system.fixed] = 0.0
-    return Composition(system, x0, v0, mesh, tuple(shapes))
+    return Composition(system, x0, v0, mesh, tuple(shapes), _note(joined))
+
+
+def _note(joined: Joined) -> str:
+    filled = [body for body in joined.bodies if body.mesh.skin is not None]
+    return "; ".join(f"{body.table.label} was filled: {quality(body.mesh)}" for body in filled)
 
 
 def _joined(file: SceneFile, source: Source, folder: Path) -> Joined:
@@ -116,6 +124,9 @@ def _system(
 def _view(joined: Joined, number: int, positions: Array) -> Mesh:
     """One body's mesh over the positions of all."""
     mesh, shift = joined.bodies[number].mesh, joined.first[number]
+    skin = None
+    if mesh.skin is not None:
+        skin = mesh.skin.renumbered(shift + np.arange(len(mesh.positions)))
     sets = {name: shift + rows for name, rows in mesh.vertex_sets.items()}
     return Mesh(
         positions,
@@ -124,6 +135,7 @@ def _view(joined: Joined, number: int, positions: Array) -> Mesh:
         mesh.triangles + shift,
         mesh.edge_groups,
         sets,
+        skin,
     )
 
 
@@ -142,6 +154,7 @@ def _union(joined: Joined) -> Mesh:
         *(np.concatenate([getattr(v, kind) for v in views]) for kind in ELEMENTS),
         edge_groups=groups,
         vertex_sets=sets,
+        skin=joined_skins([view.skin for view in views if view.skin is not None]),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,8 @@ def placed_mesh(table: Placed, folder: Path) -> Mesh:
         mesh = meshes.decimate(mesh, table.decimate, name=_name(table))
     target = getattr(table, "tetrahedralise", None)
     if target is not None:
-        mesh = meshes.tetrahedralise(mesh, target, name=_name(table))
-    return Mesh(
-        put(table, mesh.positions),
-        mesh.edges,
-        mesh.tets,
-        mesh.triangles,
-        mesh.edge_groups,
-        mesh.vertex_sets,
-    )
+        mesh = meshes.tetrahedralise(mesh, target, name=_name(table), close_holes=table.repair)
+    return replace(mesh, positions=put(table, mesh.positions))
 
 
 def surface(mesh: Mesh) -> Mesh:

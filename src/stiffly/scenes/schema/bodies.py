@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
+from ...meshes.tetrahedralise import FEWEST, MOST
 from .shapes import LINES, ROOTS, AnyShape
 from .types import (
     SELECTORS,
@@ -43,7 +44,11 @@ class Placed(Table):
     mesh: Name | None = Field(
         None, description="or a file: obj, ply, stl, vtk, msh, ...; relative to this file"
     )
-    repair: bool = Field(False, description="mend what is wrong with the mesh file, with a warning")
+    repair: bool = Field(
+        False,
+        description="mend what is wrong with the mesh file, with a warning; "
+        "close holes before it is filled",
+    )
     decimate: int | None = Field(None, ge=4, description="reduce the surface to so many vertices")
     position: Vector = Field((0.0, 0.0, 0.0), description="where the shape's origin goes [m]")
     rotation: Turn | None = Field(None, description="{ axis = [x, y, z], degrees = 90 }")
@@ -90,7 +95,7 @@ class Weighed(BodyTable):
     area_density: Positive | None = Field(
         None, description="instead of mass: of its triangles [kg/m^2]"
     )
-    tetrahedralise: Annotated[int, Field(ge=4)] | None = Field(
+    tetrahedralise: Annotated[int, Field(ge=FEWEST, le=MOST)] | None = Field(
         None, description="fill the closed surface with tets, about so many vertices"
     )
 

@@ -37,7 +37,7 @@ class Body:
     def __init__(
         self, scene: Any, lane: int, shown: Motion, pins: np.ndarray, place: Place, name: str
     ) -> None:
-        self._place, self._lane, self._pins = place, lane, pins
+        self._place, self._lane, self._shown = place, lane, shown
         self._scene, self._path = scene, f"/lane-{lane}"
         self._color: Any = None
         scene.add_frame(self._path, show_axes=False, position=place.offsets[lane])
@@ -48,9 +48,11 @@ class Body:
             (shape, self._mesh(f"body-{i}", shape, x)) for i, shape in enumerate(parts.shapes)
         ]
         self._segments = None if not len(parts.lines) else self._draw_lines(x)
+        self._pins: list[tuple[Beads, Any]] = []  # they follow particles, not what is drawn
         if len(pins):
             beads = Beads(pins, PIN_SIZE)
-            self._shapes.append((beads, self._mesh("pins", beads, x, PIN)))
+            at = place.on_page(_particles(shown))
+            self._pins.append((beads, self._mesh("pins", beads, at, PIN)))
         top = (0.0, 0.0, place.top + 0.12 * SIZE)
         self._label = scene.add_label(
             f"{self._path}/name", name, position=top, anchor="bottom-center"
@@ -60,12 +62,15 @@ class Body:
     @property
     def nodes(self) -> list[Any]:
         """What can be grabbed."""
-        return [node for _, node in self._shapes]
+        return [node for _, node in self._shapes + self._pins]
 
     def show(self, positions: Array, name: str, failed: bool) -> None:
         x = self._place.on_page(positions)
         if not np.isfinite(x).all():  # a browser draws nothing at all then
             x = np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
+        for beads, node in self._pins:
+            node.vertices = beads.vertices(x)
+        x = self._shown.shown(x)
         for shape, node in self._shapes:
             node.vertices = shape.vertices(x)
         if self._segments is not None:
@@ -89,9 +94,8 @@ class Body:
     def _paint(self, color: tuple[int, int, int]) -> None:
         if color != self._color:
             self._color = color
-            for shape, node in self._shapes:
-                if not (isinstance(shape, Beads) and node.name.endswith("pins")):
-                    node.color = color
+            for _, node in self._shapes:
+                node.color = color
 
     def _mesh(self, name: str, shape: Any, x: Array, color: Any = None) -> Any:
         return self._scene.add_mesh_simple(
@@ -133,7 +137,7 @@ class Figures:
     """All of it, for a scene and so many lanes."""
 
     def __init__(self, viser: Any, shown: Motion, pins: np.ndarray, names: Sequence[str]) -> None:
-        self._viser, self.count = viser, len(shown.rest)
+        self._viser, self.count = viser, shown.particles
         self.place = place_lanes(shown.rest, len(names))
         viser.scene.reset()
         # shadows cost weak machines a third of their frames, and fall on colliders only
@@ -143,7 +147,7 @@ class Figures:
             for lane, name in enumerate(names)
         ]
         self._colliders = Colliders(viser.scene, shown, self.place, len(names))
-        self._seen = to_be_seen(shown.rest, pins, self._colliders.solids)
+        self._seen = to_be_seen(_particles(shown), pins, self._colliders.solids)
 
     def show(self, snapshot: Any) -> None:
         for lane, body in zip(snapshot.lanes, self.bodies, strict=True):
@@ -163,6 +167,11 @@ class Figures:
     def find(self, positions: Array, client: Any) -> None:
         """Points one browser's camera at the body where it is now."""
         _aim(client, camera(self.place, positions[np.isfinite(positions).all(axis=1)]))
+
+
+def _particles(shown: Motion) -> Array:
+    """Positions (particles, 3) at rest, or at the first frame where others are drawn."""
+    return shown.rest if shown.skin is None else np.asarray(shown.positions[0], dtype=np.float64)
 
 
 def _aim(client: Any, view: Camera) -> None:
