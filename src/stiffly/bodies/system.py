@@ -306,6 +306,12 @@ class System:
         way = self.positions(State(s.t, s.x + move, s.v)) - x
         return min(part.clear_share(x, way) for part in self.assembly.guards)
 
+    def pressed(self, s: State) -> bool:
+        """Whether bodies press against each other."""
+        return bool(self.assembly.guards) and any(
+            part.pressed(self.positions(s)) for part in self.assembly.guards
+        )
+
     # ------------------------------------------------------------------ for implicit methods
 
     rods = as_rods  # for methods that keep lengths instead of following forces

@@ -15,8 +15,7 @@ from ..contracts import Array
 from ..kernels import cpu
 from .broad_phase import BroadPhase
 
-AHEAD = 2.0  # ways: as far as the particles go in the next step, too
-ROOM = 0.25  # thicknesses around the way, and as much of the way itself: for what turns aside
+ROOM = 0.25  # thicknesses around the way, and as much of the usual way: for what turns aside
 PARALLEL = 1e-3  # of |u|^2 |v|^2: edges with a smaller cross product fade (Li et al. 2020)
 
 
@@ -51,9 +50,9 @@ class PairList:
 
 
 def look(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float) -> PairList:
-    """Around the way from x to end (N, 3) [m], and as far again."""
-    move = AHEAD * (end - x)
-    aside = float(np.abs(move - move.mean(axis=0)).max(initial=0.0))  # a common flight needs none
+    """Around the way from x to end (N, 3) [m]."""
+    move = end - x
+    aside = float(move.std())  # a common flight needs no room, and a few that fly off get none
     room = ROOM * (thickness + aside)
     found, parts = broad.candidates(x, 0.5 * thickness + room, move), broad.elements
     faces, edges = parts.faces.corners, parts.edges.corners

@@ -100,15 +100,20 @@ class PreparedRepulsion:
 
     def near(self, x: Array, end: Array | None = None) -> PairList:
         """Pairs that may press at x (N, 3), at end, or on the straight way between them."""
-        end, pairs = x if end is None else end, self._pairs
-        if pairs is None or not (pairs.covers(x) and pairs.covers(end)):
-            if self._broad is None:  # without a rest shape, the first positions seen are it
-                self._rest, self._broad = x.copy(), self._look(x)
-            assert self._rest is not None
-            if not (np.isfinite(x).all() and np.isfinite(end).all()):
-                raise FloatingPointError("positions are not finite")
-            self._pairs = pairs = look(self._broad, self._rest, x, end, self._thickness)
-        return pairs
+        end = x if end is None else end
+        if not self._covered(x, end):
+            self._pairs = self._found(x, end)
+        assert self._pairs is not None
+        return self._pairs
+
+    def _covered(self, x: Array, end: Array) -> bool:
+        return self._pairs is not None and self._pairs.covers(x) and self._pairs.covers(end)
+
+    def _found(self, x: Array, end: Array) -> PairList:
+        if self._broad is None:  # without a rest shape, the first positions seen are it
+            self._rest, self._broad = x.copy(), self._look(x)
+        assert self._rest is not None
+        return look(self._broad, self._rest, x, end, self._thickness)
 
     # ------------------------------------------------------------------ the potential
 
@@ -157,13 +162,20 @@ class PreparedRepulsion:
         """The share of the way x to x + move (N, 3) on which nothing passes through anything."""
         if not np.isfinite(move).all():
             return 1.0  # the caller will see it
-        pairs = self.near(x, x + move)
+        # an update may lead far off: its pairs are no use for where it is cut
+        pairs = self._pairs if self._covered(x, x + move) else self._found(x, x + move)
+        assert pairs is not None
         return cpu.clear_share(x, move, pairs.kinds, pairs.stencil)
 
     def stays_clear(self, x0: Array, x1: Array) -> bool:
         """Whether nothing passes through anything on the straight way."""
         pairs = self.near(x0, x1)
         return cpu.stays_clear(x0, x1, pairs.kinds, pairs.stencil)
+
+    def pressed(self, x: Array) -> bool:
+        """Whether any pair is closer than it reaches."""
+        pairs = self.near(x)
+        return bool(np.any(pairs.distances(x) < pairs.reach))
 
     # ------------------------------------------------------------------ for solvers and users
 

@@ -127,6 +127,10 @@ class _Mean:
         clear = getattr(self._system, "clear_share", None)
         return 1.0 if clear is None else clear(s1, move)
 
+    def pressed(self, s1: State) -> bool:
+        pressed = getattr(self._system, "pressed", None)
+        return False if pressed is None else pressed(s1)
+
     def global_matrix(self, alpha: float, beta: float) -> Any:
         """A mean force changes half as much as a force: M + (h^2/4) L + (h/2) D."""
         return self._system.global_matrix(0.5 * alpha, 0.5 * beta)

@@ -129,6 +129,10 @@ class StageEquation:
         clear = getattr(self._system, "clear_share", None)
         return 1.0 if clear is None else clear(self.state(d), dx)
 
+    def pressed(self, d: Array) -> bool:
+        pressed = getattr(self._system, "pressed", None)
+        return False if pressed is None else pressed(self.state(d))
+
     def global_matrix(self) -> Any:
         return self._system.global_matrix(*self.weights)
 

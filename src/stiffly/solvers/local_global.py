@@ -23,9 +23,9 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
   and A is made sparser where that costs little (detours.py).
 - From x + h v, where stiff bodies that turn or vibrate are stretched beyond measure, accelerated
   iterations may get nowhere (residual above UNDER_SOLVED).  Then they begin again at the
-  positions that the step starts from (`still`), and the better of the two is taken.  Where that
-  is no solution either (bodies pressed against each other: no constant matrix follows a barrier),
-  Newton's method takes over, unless there is a budget.
+  positions that the step starts from (`still`), and the better of the two is taken.
+- No constant matrix follows a barrier: where bodies press against each other (`pressed`), Newton's
+  method solves the step, to 1e-6, unless there is a budget.
 - The last update is not evaluated, unless something went wrong before: n iterations take n forces.
   The residual reported is that of the last point whose force was evaluated, one iteration earlier.
 - With a budget it also ends when the time left is shorter than the last iteration was.  At least
@@ -44,7 +44,6 @@ from ..errors import InputError, NotConverged
 from .detours import sparser
 from .equation import Equation, dot, norm, same_weights
 from .failures import FactorisationError
-from .kept import NewtonResult
 from .linear import Factor, factorise
 from .newton import ARMIJO
 from .pace import CLOCK, Clock, Pace, check_budget
@@ -59,8 +58,7 @@ CONVERGED = 1e-9  # relative residual at which further iterations would be idle
 # inertia, and displacements are off by 10 to 15 %; at 0.1 by about 4 %.
 UNDER_SOLVED = 1.0
 SHRINK = 0.1  # of s where the force is not even finite
-NEWTON_TOLERANCE = 1e-4  # of the residual, where the tangent has to take over
-NEWTON_ITERATIONS = 3  # times as many as local/global ones
+PRESSED = ShiftedNewton(tolerance=1e-6)  # where bodies press against each other
 STEEPER = 3.0  # times the slope at the start: the potential falls ever faster, which is no solution
 BACKTRACKS = 20
 
@@ -144,6 +142,9 @@ class LocalGlobal:
 
     def solve(self, equation: Equation, guess: Array, kept: Global | None) -> LocalGlobalResult:
         """Improve on guess (n,); kept: of an earlier solve of this system."""
+        if self.budget is None and (equation.pressed(guess) or equation.pressed(equation.still)):
+            found = PRESSED.solve(equation, equation.still, None)
+            return LocalGlobalResult(found.x, found.residual, found.rounding, kept, found.work)
         pace = Pace(self.budget, self.clock)
         run = _Run(equation, kept, self.accelerate, pace)
         run.iterate(guess, self.iterations)
@@ -153,22 +154,7 @@ class LocalGlobal:
             again.iterate(equation.still, self.iterations)
             better, worse = (again, run) if again.residual < run.residual else (run, again)
             run = better.after(worse)
-        if self.accelerate and self.budget is None and not run.residual <= UNDER_SOLVED:
-            solved = self._by_newton(equation, guess)
-            if solved is not None:
-                work = run.work + solved.work
-                return LocalGlobalResult(solved.x, solved.residual, False, run.kept, work)
         return LocalGlobalResult(run.end, run.residual, run.faint, run.kept, run.work)
-
-    def _by_newton(self, equation: Equation, guess: Array) -> NewtonResult | None:
-        """Where no constant matrix will do: as many iterations with the tangent itself."""
-        newton = ShiftedNewton(NEWTON_TOLERANCE, NEWTON_ITERATIONS * self.iterations)
-        for first in (guess, equation.still):
-            try:
-                return newton.solve(equation, first, None)
-            except NotConverged:
-                continue
-        return None
 
     def _time_for_another(self, pace: Pace) -> bool:
         return self.budget is None or pace.left() >= 0.5 * self.budget
