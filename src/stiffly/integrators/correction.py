@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..accounting import middle_work, work
-from ..contracts import Power, State, Step, System, Work
+from ..contracts import Energies, Power, State, Step, System, Work
 from ..errors import Diverged, NotConverged
 from .bdf import Bdf1
 from .blend import Candidate, search
@@ -49,38 +49,41 @@ class Correction:
         # what an accepted step may be off by, and what is worth a correction
         self.band = self.wide = method.tolerance * self._free_energy()
 
-    def run(self, halve: bool, give_up: bool) -> Step:
-        """halve: two half steps may be tried instead (Overshoot); give_up: a method may be left
-        out where it does not converge."""
+    def run(self, halve: bool) -> Step:
+        """halve: NotConverged where a method fails or all end too high; else there is a step."""
+        self.halve = halve
         notes: dict[str, Any] = {}
-        base = self._attempt(self._base, give_up)
+        base = self._attempt(self._base)
         if base is None:  # what forces would have done along it is unknown: the target stays
             notes["base_failed"] = True
-            best, alpha = self._without_base(give_up), 1.0
+            best, alpha = self._without_base(), 1.0
         else:
             notes |= base.notes
             self.unsolved = bool(base.notes.get("under_solved", False))
-            best, alpha = self._corrected(base, give_up)
+            best, alpha = self._corrected(base)
         if alpha != 0.0:  # the work of forces along the accepted step, not the base's
             self.moved = self.measure(self.system, self.state, best.state)
             self.target = self.memory.target.moved(self.moved)
-        error, rounding = best.total - self.target.value, ROUNDING * best.size
+        error, rounding = best.total - self.target.value, ROUNDING * _size(self.now)
         if not error <= self.band + rounding:
-            if halve and self.timing.spare() and not error <= self.wide + rounding:
+            if self._may_halve() and not error <= self.wide + rounding:
                 raise Overshoot("no step within the energy allowed was found")
             best = self._within(best, notes)
         return self._finish(best, alpha, notes)
 
     # ------------------------------------------------------------------ the methods
 
-    def _attempt(self, take: Callable[[], T], give_up: bool) -> T | None:
+    def _may_halve(self) -> bool:
+        return self.halve and self.timing.spare()
+
+    def _attempt(self, take: Callable[[], T]) -> T | None:
         """What a method ends in; None where it cannot take this step at all."""
         try:
             return take()
         except NotConverged:
-            if give_up:
-                return None
-            raise
+            if self._may_halve():
+                raise
+            return None
         except (Diverged, np.linalg.LinAlgError):
             return None
         except ValueError:  # matrix functions refuse what is not finite
@@ -108,16 +111,16 @@ class Correction:
         self.memory = self.memory._replace(dissipate=taken.memory)
         return self._candidate(taken.state, spin=False)
 
-    def _without_base(self, give_up: bool) -> Candidate:
+    def _without_base(self) -> Candidate:
         """Backward Euler; where that fails too, a way to go all the same."""
-        last = self._lowered(None, give_up)
+        last = self._lowered(None)
         if last is not None:
             return last
         taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
         end = taken.state if finite(taken.state) else self.state
         return self._candidate(State(self.state.t + self.h, end.x, end.v), spin=False)
 
-    def _lowered(self, guess: State | None, give_up: bool) -> Candidate | None:
+    def _lowered(self, guess: State | None) -> Candidate | None:
         """Backward Euler from the guess, or from inertia; where it overshoots, from the start.
 
         From there everything that goes down in the incremental potential K(x - x_n - h v_n)/h^2 +
@@ -125,12 +128,12 @@ class Correction:
         """
         best: Candidate | None = None
         for begin in (guess, self.state):
-            last = self._attempt(lambda: self._backward(begin), give_up)
+            last = self._attempt(lambda: self._backward(begin))
             for _ in range(self.method.passes - 1):
                 if last is None or last.error <= self.wide:
                     break
                 further = last
-                last = self._attempt(lambda: self._backward(further.state), give_up) or last
+                last = self._attempt(lambda: self._backward(further.state)) or last
             if last is not None and (best is None or not best.error <= last.error):
                 best = last
             if best is not None and (best.error <= self.wide or not self.timing.spare()):
@@ -139,7 +142,7 @@ class Correction:
 
     # ------------------------------------------------------------------ the energy
 
-    def _corrected(self, base: Step, give_up: bool) -> tuple[Candidate, float]:
+    def _corrected(self, base: Step) -> tuple[Candidate, float]:
         """The base, or what is between it and one of the Euler methods; the share of that."""
         self.moved = exchange(self.system, self.state, base)
         self.measure = work if base.exchanged is None else middle_work
@@ -149,16 +152,16 @@ class Correction:
         if abs(first.error) <= self.wide:
             return first, 0.0
         if not first.error <= 0.0:  # also where it is not a number
-            return self._lower(first, give_up)
+            return self._lower(first)
         if self.unsolved:  # the solver has lost it, not the base
             return first, 0.0
         return self._raise(first)
 
-    def _lower(self, first: Candidate, give_up: bool) -> tuple[Candidate, float]:
+    def _lower(self, first: Candidate) -> tuple[Candidate, float]:
         """Too much energy: towards backward Euler."""
         # from far off, backward Euler would find another of its solutions, as far off
         near = first.error * self.method.tolerance <= self.wide
-        plain = self._lowered(first.state if near else self.state, give_up)
+        plain = self._lowered(first.state if near else self.state)
         if plain is None:
             return first, 0.0
         last = plain if self.memory.spin is None else self._candidate(plain.state)
@@ -247,6 +250,11 @@ class Correction:
             "energy_evaluations": self.evaluations,
         }
         return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
+
+
+def _size(energies: Energies) -> float:
+    """Of the numbers that are summed: their rounding is a share of this [J]."""
+    return float(sum(abs(value) for value in energies.values()))
 
 
 def _finite(value: float, otherwise: float) -> float:
