@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .stabilised import Stabilised, StabilisedMemory
 
 T = TypeVar("T")
+FROZEN = 1e-3  # of a step: less is standing still
 ROUNDING = 1e-12  # of the energies that are summed
 
 
@@ -66,7 +68,8 @@ class Correction:
             self.target = self.memory.target.moved(self.moved)
         error, rounding = best.total - self.target.value, ROUNDING * _size(self.now)
         if not error <= self.band + rounding:
-            if self._may_halve() and not error <= self.wide + rounding:
+            notes["limited"] = not error <= self.wide + rounding
+            if notes["limited"] and self._may_halve():
                 raise Overshoot("no step within the energy allowed was found")
             best = self._within(best, notes)
         return self._finish(best, alpha, notes)
@@ -116,9 +119,14 @@ class Correction:
         last = self._lowered(None)
         if last is not None:
             return last
-        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
-        end = taken.state if finite(taken.state) else self.state
-        return self._candidate(State(self.state.t + self.h, end.x, end.v), spin=False)
+        return self._candidate(self._fallen(), spin=False)
+
+    def _fallen(self) -> State:
+        """By inertia and the force at the start; without it where that is no number."""
+        t, x, v = self.state.t + self.h, self.state.x, self.state.v
+        fast = v + self.h * self.system.acceleration(self.state)
+        end = State(t, x + self.h * fast, fast)
+        return end if finite(end) else State(t, x + self.h * v, v)
 
     def _lowered(self, guess: State | None) -> Candidate | None:
         """Backward Euler from the guess, or from inertia; where it overshoots, from the start.
@@ -128,12 +136,11 @@ class Correction:
         """
         best: Candidate | None = None
         for begin in (guess, self.state):
-            last = self._attempt(lambda: self._backward(begin))
+            last = self._attempt(partial(self._backward, begin))
             for _ in range(self.method.passes - 1):
                 if last is None or last.error <= self.wide:
                     break
-                further = last
-                last = self._attempt(lambda: self._backward(further.state)) or last
+                last = self._attempt(partial(self._backward, last.state)) or last
             if last is not None and (best is None or not best.error <= last.error):
                 best = last
             if best is not None and (best.error <= self.wide or not self.timing.spare()):
@@ -178,7 +185,11 @@ class Correction:
 
     def _raise(self, first: Candidate) -> tuple[Candidate, float]:
         """Too little: towards forward Euler."""
-        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
+        taken = self._attempt(
+            partial(self.method.inject.step, self.system, self.state, self.h, self.memory.inject)
+        )
+        if taken is None or not finite(taken.state):
+            return first, 0.0
         self.work += taken.work
         last = self._candidate(taken.state)
         if last.error < -self.wide:  # neither has enough
@@ -222,7 +233,11 @@ class Correction:
 
     def _within(self, best: Candidate, notes: dict[str, Any]) -> Candidate:
         """The most of it that the energy allows: this cannot fail (see guard.py)."""
-        fit = fitted(self.system, self.state, best.state, self.memory.target)
+        start, target = self.state, self.memory.target
+        fit = fitted(self.system, start, best.state, target)
+        if fit.share < FROZEN:  # uphill all the way: force and inertia know another
+            other = fitted(self.system, start, self._fallen(), target)
+            fit = max(fit, other, key=lambda one: _distance(start, one.state))
         self.moved = fit.moved
         self.target = self.memory.target.moved(fit.moved)
         notes |= {"share": fit.share, "scale": fit.scale}
@@ -234,7 +249,7 @@ class Correction:
             for name, value in best.energies.items()
         }
         error, target = best.total - self.target.value, self.target
-        if self.given_up or "share" in notes or "base_failed" in notes:
+        if self.given_up or notes.get("limited") or "base_failed" in notes:
             target = self.target.lowered(best.total)
         memory = self.memory._replace(
             target=target,
@@ -250,6 +265,10 @@ class Correction:
             "energy_evaluations": self.evaluations,
         }
         return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
+
+
+def _distance(a: State, b: State) -> float:
+    return float(np.linalg.norm(b.x - a.x))
 
 
 def _size(energies: Energies) -> float:

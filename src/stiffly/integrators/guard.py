@@ -69,9 +69,7 @@ def _between(start: State, end: State, share: float) -> State:
     return State(end.t, x, v)
 
 
-def _scaled(
-    at: State, energies: Energies, moved: Power, share: float, allowed: float
-) -> Fitted:
+def _scaled(at: State, energies: Energies, moved: Power, share: float, allowed: float) -> Fitted:
     kinetic, left = energies["kinetic"], allowed - _stored(energies)
     if kinetic <= left:
         return Fitted(at, energies, moved, share, 1.0)
