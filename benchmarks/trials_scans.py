@@ -14,11 +14,12 @@ nothing can fall below it.  The yardstick is computed here, from masses and heig
 method.
 
 Shape, for E >= 5e4 Pa.  The body is then caught (velocities zero), lifted off the floor and left to
-itself, weightless, its non-rigid velocities damped at 8/s, for 1.5 s.  It has recovered its shape if, of the rest shape
-turned and moved to fit best, the RMS deviation is at most 1 % and the largest at most 5 % of the
-diagonal, and no tet is inside out.  To St. Venant-Kirchhoff a mirrored tet is at rest: a body of it
-that has come to rest (kinetic energy at most 1 % of the elastic) with tets inside out is in another
-minimum of its own energy, which no integrator leaves, and is counted as such.
+itself, weightless, its non-rigid velocities damped at 8/s, for 1.5 s.  It has recovered its shape
+if, of the rest shape turned and moved to fit best, the RMS deviation is at most 1 % and the largest
+at most 5 % of the diagonal, and no tet is inside out.  To St. Venant-Kirchhoff a mirrored tet is at
+rest: a body of it that has come to rest (kinetic energy at most 1 % of the elastic) with tets
+inside out is in another minimum of its own energy, which no integrator leaves, and is counted as
+such ("mirrored").
 """
 
 from __future__ import annotations
@@ -93,13 +94,15 @@ def body(number: int, folder: str | None) -> Body:
 
 def started(of: Body, start: str) -> tuple[np.ndarray, np.ndarray]:
     if start == "dropped":
-        return of.rest + [0.0, 0.0, 0.5], np.zeros_like(of.rest)
-    x = of.rest + [0.0, 0.0, 0.3]
+        return of.rest + np.array([0.0, 0.0, 0.5]), np.zeros_like(of.rest)
+    x = of.rest + np.array([0.0, 0.0, 0.3])
     centre = of.mass @ x / of.mass.sum()
-    return x, np.cross([3.0, 4.0, 0.0], x - centre) + [4.0, 0.0, -2.0]
+    return x, np.cross([3.0, 4.0, 0.0], x - centre) + np.array([4.0, 0.0, -2.0])
 
 
-def fly(of: Body, parts: list[Any], x: Any, v: Any, method: str, h: float, seconds: float) -> Flight:
+def fly(
+    of: Body, parts: list[Any], x: Any, v: Any, method: str, h: float, seconds: float
+) -> Flight:
     system, state = System(of.mass, parts, rest=of.rest).bind(x, v)
     stepper = Stepper(system, integrator(method), method, state, Balance(system), StepLog())
     stepper.book()
@@ -207,7 +210,8 @@ def main() -> None:
     for case, outcome, seconds in run(trial, cases, asked.processes, SECONDS):
         found[case] = outcome
         if outcome.broken or asked.case is not None:
-            print(f"case {case}: {outcome.verdict}: {outcome.story} ({seconds:.0f} s)", file=sys.stderr, flush=True)
+            line = f"case {case}: {outcome.verdict}: {outcome.story} ({seconds:.0f} s)"
+            print(line, file=sys.stderr, flush=True)
     broken = sum(outcome.broken for outcome in found.values())
     print(f"{table(found)}\n{len(found)} cases, {broken} broke a promise")
     sys.exit(1 if broken else 0)

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stiffly import State
+from stiffly import State, simulate
+from stiffly.accounting import Target, total_energy
 from stiffly.bodies import Gravity, MomentumDamping, Springs, System, Tetrahedra
 from stiffly.collisions import Contact, Plane
 from stiffly.contracts import Rayleigh, Step, Work
-from stiffly.errors import Diverged, NotConverged
+from stiffly.errors import Diverged, NotConverged, StiffWarning
 from stiffly.integrators import Stabilised, integrator
 from stiffly.integrators.guard import fitted
-from stiffly.accounting import Target, total_energy
 from stiffly.meshes import cube
 from stiffly.stepper import quiet
 
@@ -39,7 +39,7 @@ def random_body(rng):
         edges = edges if len(edges) else np.array([(0, 1)])
         parts = [Springs(edges, 10.0 ** rng.uniform(-3.0, 12.0, len(edges)))]
     else:
-        mesh = cube(int(rng.integers(1, 3)), side=1.0)
+        mesh = cube(1, side=1.0)
         rest = mesh.positions * 10.0 ** rng.uniform([-3.0, -1.0, -1.0], [0.0, 0.0, 0.0])  # slivers
         parts = [Tetrahedra(mesh.tets, 10.0 ** rng.uniform(-3.0, 12.0), rng.uniform(0.0, 0.45),
                             MATERIALS[rng.integers(3)])]  # fmt: skip
@@ -80,6 +80,9 @@ class Books:
         assert np.isfinite(state.x).all() and np.isfinite(state.v).all()
         self.allowed += moved.added - moved.dissipated
         parts = self.system.energy(state)
+        if taken.notes.get("halvings"):  # what a first half has released is free in the second
+            low = {n: min(e, self.least.get(n, e)) for n, e in parts.items()}
+            self.least = {n: e if n == "gravity" else 0.0 for n, e in low.items()}
         free = sum(value - self.least.get(name, value) for name, value in self.before.items()
                    if name != "kinetic") + self.before["kinetic"]  # fmt: skip
         slack = self.tolerance * max(free, 0.0) + ROUNDING * sum(map(abs, self.before.values()))
@@ -112,15 +115,28 @@ def march(method, system, state, h, steps):
     return state
 
 
-NAMES = ("stabilised", "realtime", "realtime-midpoint", "stabilised:projective-midpoint",
-         "stabilised:symplectic-euler", "stabilised:forward-euler", "stabilised:rk4")  # fmt: skip
+REAL_TIME = ("realtime", "realtime-midpoint", "stabilised:projective-midpoint")
+# these correct by Newton's method, which takes its time on such bodies
+OTHERS = ("stabilised", "stabilised:symplectic-euler", "stabilised:rk4", "stabilised:exprb32")
 
 
-@settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(NAMES))
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(REAL_TIME))
 def test_no_step_ends_above_the_energy_allowed(seed, name):
-    system, state, h = random_body(np.random.default_rng(seed))
-    march(integrator(name), system, state, h, 4)
+    march(integrator(name), *random_body(np.random.default_rng(seed)), steps=4)
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(OTHERS))
+def test_nor_with_any_other_base(seed, name):
+    march(integrator(name), *random_body(np.random.default_rng(seed)), steps=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", (*REAL_TIME, *OTHERS))
+def test_nor_in_hundreds_of_bodies(name):
+    for seed in range(300 if name in REAL_TIME else 25):
+        march(integrator(name), *random_body(np.random.default_rng(seed)), steps=4)
 
 
 # ------------------------------------------------------------------ sabotage
@@ -157,23 +173,23 @@ class Garbage:
         return Step(State(state.t + h, x, v), memory, Work(), notes={"residual": 0.0})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), inner=st.sampled_from(["all", "base", "dissipate"]))
 def test_the_bound_holds_whatever_the_methods_inside_return(seed, inner):
-    system, state, h = random_body(np.random.default_rng(seed))
-    base = "realtime-midpoint" if inner == "dissipate" else Garbage(seed)
-    base = integrator(base).base if isinstance(base, str) else base
-    kwargs = {} if inner == "base" else {"dissipate": Garbage(seed + 1)}
-    if inner == "all":
-        kwargs["inject"] = Garbage(seed + 2)
-    march(Stabilised(base, **kwargs), system, state, h, 3)
+    honest = integrator("realtime-midpoint")
+    method = Stabilised(
+        honest.base if inner == "dissipate" else Garbage(seed),
+        honest.dissipate if inner == "base" else Garbage(seed + 1),
+        Garbage(seed + 2) if inner == "all" else honest.inject,
+    )
+    march(method, *random_body(np.random.default_rng(seed)), steps=3)
 
 
 # ------------------------------------------------------------------ the guard itself
 
 
 def oscillator():
-    return System(2.0, [Springs([[0, 1]], 8.0, 1.0)], fixed=[0]).bind(
+    return System([2.0, 2.0], [Springs([[0, 1]], 8.0, 1.0)], fixed=[0]).bind(
         [[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     )
 
@@ -204,3 +220,19 @@ def test_downhill_there_is_a_way_from_rest():
     fit = fitted(system, start, end, Target(1.0))
     assert fit.share == 1.0 and fit.state.x[0] == 1.3
     assert total_energy(system, fit.state) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_run_that_is_cut_in_most_steps_says_so():
+    class Far(Garbage):
+        def step(self, system, state, h, memory, **_):
+            return Step(State(state.t + h, 1e3 + state.x, state.v), memory, Work())
+
+    mesh = cube(1)
+    system = System(1.0, [Tetrahedra(mesh.tets, 1e4, 0.3)], fixed=[0], rest=mesh.positions)
+    method = Stabilised(Far(0), dissipate=Far(0))
+    with pytest.warns(StiffWarning) as said:
+        run = simulate(system, 1.1 * mesh.positions, integrator=method, step=0.01, duration=0.1)
+    told = [str(warning.message) for warning in said]
+    assert any("10 of 10 steps were cut to the energy allowed" in line for line in told)
+    assert run.diagnostics["limited"].all()
+    assert run.energy.numerical.max() <= 0.01 * run.energy.total[0]

@@ -145,12 +145,14 @@ def test_too_low_blends_with_the_second():
     assert taken.notes["alpha"] == pytest.approx(-0.5, abs=1e-8)
 
 
-@pytest.mark.parametrize(("base", "other", "best"), [(3.0, 2.0, 2.0), (3.0, 4.0, 3.0)])
-def test_where_both_overshoot_the_lower_is_taken(base, other, best):
+@pytest.mark.parametrize(("base", "other"), [(3.0, 2.0), (3.0, 4.0)])
+def test_where_both_overshoot_the_energy_stays_and_the_motion_goes_on(base, other):
+    """From rest at 1 both lead uphill; the force leads down."""
     taken = one_step(Stabilised(Canned((base, 0.0)), Canned((other, 0.0))))
-    assert taken.state.x[0] == best
-    assert taken.notes["alpha"] == (1.0 if best == other else 0.0)
-    assert taken.notes["energy_error"] == pytest.approx(0.5 * best**2 - 0.5)
+    x, v = taken.state.x[0], taken.state.v[0]
+    assert 0.9 < x < 1.0 and v < 0.0
+    assert 0.5 * (x**2 + v**2) <= 0.5 * (1.0 + 1e-12)
+    assert taken.notes["energy_error"] <= 1e-12 and taken.notes["share"] <= 1.0
 
 
 def test_where_neither_has_enough_the_higher_is_taken():
@@ -181,8 +183,12 @@ def test_a_step_that_nobody_can_take_is_halved():
     assert taken.state.t == pytest.approx(0.1)
     expected = np.array([np.cos(0.1), -np.sin(0.1)])
     np.testing.assert_allclose([*taken.state.x, *taken.state.v], expected, atol=1e-4)
-    with pytest.raises(NotConverged):
-        one_step(Stabilised(Refusing(), Refusing()))
+
+
+def test_a_step_that_all_refuse_is_taken_all_the_same():
+    taken = one_step(Stabilised(Refusing(), Refusing(), Refusing()))
+    assert taken.state.t == pytest.approx(0.1) and taken.notes["base_failed"]
+    assert taken.state.x[0] < 1.0 and taken.notes["energy_error"] <= taken.notes["energy_band"]
 
 
 class Refusing(Canned):

@@ -1,12 +1,11 @@
 """Random springs, stiff and soft, thrown about with steps up to 0.1 s: nothing explodes.
 
-Promised: the state stays finite.  In all but one of 500 bodies the energy exceeds the target by
-more than the tolerance only after steps of backward Euler (or of a base below it), and not for
-longer than backward Euler alone needs to bring it down from there.
+Promised: after every step the state is finite and its energy at most the target plus the tolerance.
+There are no exceptions.  Bodies of tets and methods that return anything are in
+test_never_explodes.py, which keeps the books itself.
 """
 
 import os
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,17 +14,10 @@ from hypothesis import strategies as st
 
 from stiffly.accounting import total_energy
 from stiffly.bodies import Gravity, Springs, System
-from stiffly.errors import NotConverged, SimulationFailure
 from stiffly.integrators import integrator
 
-STEPS = 10
-PATIENCE = 100  # steps of backward Euler alone
 PART = 2500
 BODIES = int(os.environ.get("STIFFLY_BODIES", 2 * PART))  # six minutes; 10000 when it is changed
-
-
-class TooLong(AssertionError):
-    """Above the target for longer than backward Euler needs."""
 
 
 def random_body(seed):
@@ -49,69 +41,33 @@ def random_body(seed):
     return *system.bind(x, v), 10.0 ** rng.uniform(-3.0, -1.0)
 
 
-def steps_to_lower(method, system, state, h, target):
-    """How many steps of backward Euler alone it takes to come down to the target.
-
-    Where its Newton iteration fails, it never does: there is nothing to compare with.
-    """
-    memory = method.start(system, state)
-    for count in range(1, PATIENCE):
-        try:
-            taken = method.step(system, state, h, memory)
-        except NotConverged:
-            return PATIENCE
-        state, memory = taken.state, taken.memory
-        if total_energy(system, state) <= target:
-            return count
-    return PATIENCE
-
-
-def check(seed, method, euler, factor=1, steps=STEPS):
+def check(seed, name, steps):
     system, state, h = random_body(seed)
+    method = integrator(name)
     memory = method.start(system, state)
-    over = allowed = 0
+    start = total_energy(system, state)  # nothing adds, nothing takes
     for _ in range(steps):
         taken = method.step(system, state, h, memory)
         state, memory, notes = taken.state, taken.memory, taken.notes
         assert np.isfinite(state.x).all() and np.isfinite(state.v).all()
-        slack = 1e-9 * total_energy(system, state)  # rounding of the sums
-        if notes["energy_error"] <= notes["energy_band"] + abs(slack):
-            over = 0
-            continue
-        if over == 0:
-            target = memory.target.value + notes["energy_band"]
-            allowed = steps_to_lower(euler, system, state, h, target)
-        over += 1
-        if over > factor * allowed:
-            raise TooLong(f"{over} steps above the target, backward Euler needs {allowed}")
+        energies = system.energy(state)
+        slack = 1e-9 * sum(map(abs, energies.values()))  # rounding of the sums
+        assert sum(energies.values()) <= start + notes["energy_band"] + slack
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**63 - 1), name=st.sampled_from(["midpoint", "projective-midpoint"]))
-def test_it_stays_finite(seed, name):
-    with suppress(TooLong):  # one of 500: counted below
-        check(seed, integrator(f"stabilised:{name}"), integrator("bdf1"))
+def test_it_stays_at_its_energy(seed, name):
+    check(seed, f"stabilised:{name}", steps=10)
 
 
 def test_it_stays_at_its_energy_with_few_iterations():
-    """Unconverged, both go down by other ways: twice the steps of backward Euler are allowed."""
-    method, euler, exceptions = "stabilised:projective-midpoint", "projective", {}
-    for seed in range(500):
-        try:
-            check(seed, integrator(method), integrator(euler), factor=2)
-        except TooLong as exception:
-            exceptions[seed] = str(exception)
-    assert len(exceptions) <= 1, exceptions
+    for seed in range(300):
+        check(seed, "stabilised:projective-midpoint", steps=10)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(BODIES // PART))  # side by side on several cores
 def test_thousands_of_them(part):
-    """Never a NaN.  Of 2500, five may stay above the target for longer, or stop with a name."""
-    exceptions = {}
     for seed in range(PART * part, PART * (part + 1)):
-        try:
-            check(seed, integrator("stabilised"), integrator("bdf1"), steps=5)
-        except (TooLong, SimulationFailure) as exception:
-            exceptions[seed] = str(exception)
-    assert len(exceptions) <= 5, exceptions
+        check(seed, "stabilised", steps=5)

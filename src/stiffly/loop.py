@@ -20,6 +20,7 @@ from .stepper import Stepper, quiet
 
 WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
 LOOKS = 200  # at the energy of a run, at least, however few its frames
+OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 
 
@@ -103,6 +104,7 @@ class Loop(Stepper):
         result = sink.result(self)
         self._warn_of_energy()
         self._warn_of_solves()
+        self._warn_of_limits()
         return result
 
     def _look(self) -> None:
@@ -132,6 +134,17 @@ class Loop(Stepper):
             warnings.warn(
                 f"{self.name}: {count} of {self.steps} steps were not solved well enough "
                 f"(relative residual up to {worst:.2g}); {remedy}",
+                StiffWarning,
+                stacklevel=4,
+            )
+
+    def _warn_of_limits(self) -> None:
+        """Steps whose motion was cut to the energy allowed: bounded, but no longer the body's."""
+        count = self.log.limited()
+        if count > OFTEN * self.steps:
+            warnings.warn(
+                f"{self.name}: {count} of {self.steps} steps were cut to the energy allowed; "
+                f"try step={self.longest / 4:.2g}, or energy-momentum",
                 StiffWarning,
                 stacklevel=4,
             )

@@ -28,11 +28,6 @@ class Candidate(NamedTuple):
     def total(self) -> float:
         return float(sum(self.energies.values()))
 
-    @property
-    def size(self) -> float:
-        """Of the numbers that are summed: their rounding is a share of this [J]."""
-        return float(sum(abs(value) for value in self.energies.values()))
-
 
 def search(
     at: Callable[[float], Candidate],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..accounting import middle_work, work
-from ..contracts import Power, State, Step, System, Work
+from ..contracts import Energies, Power, State, Step, System, Work
 from ..errors import Diverged, NotConverged
 from .bdf import Bdf1
 from .blend import Candidate, search
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .stabilised import Stabilised, StabilisedMemory
 
 T = TypeVar("T")
+FROZEN = 1e-3  # of a step: less is standing still
 ROUNDING = 1e-12  # of the energies that are summed
 
 
@@ -49,38 +51,42 @@ class Correction:
         # what an accepted step may be off by, and what is worth a correction
         self.band = self.wide = method.tolerance * self._free_energy()
 
-    def run(self, halve: bool, give_up: bool) -> Step:
-        """halve: two half steps may be tried instead (Overshoot); give_up: a method may be left
-        out where it does not converge."""
+    def run(self, halve: bool) -> Step:
+        """halve: NotConverged where a method fails or all end too high; else there is a step."""
+        self.halve = halve
         notes: dict[str, Any] = {}
-        base = self._attempt(self._base, give_up)
+        base = self._attempt(self._base)
         if base is None:  # what forces would have done along it is unknown: the target stays
             notes["base_failed"] = True
-            best, alpha = self._without_base(give_up), 1.0
+            best, alpha = self._without_base(), 1.0
         else:
             notes |= base.notes
             self.unsolved = bool(base.notes.get("under_solved", False))
-            best, alpha = self._corrected(base, give_up)
+            best, alpha = self._corrected(base)
         if alpha != 0.0:  # the work of forces along the accepted step, not the base's
             self.moved = self.measure(self.system, self.state, best.state)
             self.target = self.memory.target.moved(self.moved)
-        error, rounding = best.total - self.target.value, ROUNDING * best.size
+        error, rounding = best.total - self.target.value, ROUNDING * _size(self.now)
         if not error <= self.band + rounding:
-            if halve and self.timing.spare() and not error <= self.wide + rounding:
+            notes["limited"] = not error <= self.wide + rounding
+            if notes["limited"] and self._may_halve():
                 raise Overshoot("no step within the energy allowed was found")
             best = self._within(best, notes)
         return self._finish(best, alpha, notes)
 
     # ------------------------------------------------------------------ the methods
 
-    def _attempt(self, take: Callable[[], T], give_up: bool) -> T | None:
+    def _may_halve(self) -> bool:
+        return self.halve and self.timing.spare()
+
+    def _attempt(self, take: Callable[[], T]) -> T | None:
         """What a method ends in; None where it cannot take this step at all."""
         try:
             return take()
         except NotConverged:
-            if give_up:
-                return None
-            raise
+            if self._may_halve():
+                raise
+            return None
         except (Diverged, np.linalg.LinAlgError):
             return None
         except ValueError:  # matrix functions refuse what is not finite
@@ -108,16 +114,21 @@ class Correction:
         self.memory = self.memory._replace(dissipate=taken.memory)
         return self._candidate(taken.state, spin=False)
 
-    def _without_base(self, give_up: bool) -> Candidate:
+    def _without_base(self) -> Candidate:
         """Backward Euler; where that fails too, a way to go all the same."""
-        last = self._lowered(None, give_up)
+        last = self._lowered(None)
         if last is not None:
             return last
-        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
-        end = taken.state if finite(taken.state) else self.state
-        return self._candidate(State(self.state.t + self.h, end.x, end.v), spin=False)
+        return self._candidate(self._fallen(), spin=False)
 
-    def _lowered(self, guess: State | None, give_up: bool) -> Candidate | None:
+    def _fallen(self) -> State:
+        """By inertia and the force at the start; without it where that is no number."""
+        t, x, v = self.state.t + self.h, self.state.x, self.state.v
+        fast = v + self.h * self.system.acceleration(self.state)
+        end = State(t, x + self.h * fast, fast)
+        return end if finite(end) else State(t, x + self.h * v, v)
+
+    def _lowered(self, guess: State | None) -> Candidate | None:
         """Backward Euler from the guess, or from inertia; where it overshoots, from the start.
 
         From there everything that goes down in the incremental potential K(x - x_n - h v_n)/h^2 +
@@ -125,12 +136,11 @@ class Correction:
         """
         best: Candidate | None = None
         for begin in (guess, self.state):
-            last = self._attempt(lambda: self._backward(begin), give_up)
+            last = self._attempt(partial(self._backward, begin))
             for _ in range(self.method.passes - 1):
                 if last is None or last.error <= self.wide:
                     break
-                further = last
-                last = self._attempt(lambda: self._backward(further.state), give_up) or last
+                last = self._attempt(partial(self._backward, last.state)) or last
             if last is not None and (best is None or not best.error <= last.error):
                 best = last
             if best is not None and (best.error <= self.wide or not self.timing.spare()):
@@ -139,7 +149,7 @@ class Correction:
 
     # ------------------------------------------------------------------ the energy
 
-    def _corrected(self, base: Step, give_up: bool) -> tuple[Candidate, float]:
+    def _corrected(self, base: Step) -> tuple[Candidate, float]:
         """The base, or what is between it and one of the Euler methods; the share of that."""
         self.moved = exchange(self.system, self.state, base)
         self.measure = work if base.exchanged is None else middle_work
@@ -149,16 +159,16 @@ class Correction:
         if abs(first.error) <= self.wide:
             return first, 0.0
         if not first.error <= 0.0:  # also where it is not a number
-            return self._lower(first, give_up)
+            return self._lower(first)
         if self.unsolved:  # the solver has lost it, not the base
             return first, 0.0
         return self._raise(first)
 
-    def _lower(self, first: Candidate, give_up: bool) -> tuple[Candidate, float]:
+    def _lower(self, first: Candidate) -> tuple[Candidate, float]:
         """Too much energy: towards backward Euler."""
         # from far off, backward Euler would find another of its solutions, as far off
         near = first.error * self.method.tolerance <= self.wide
-        plain = self._lowered(first.state if near else self.state, give_up)
+        plain = self._lowered(first.state if near else self.state)
         if plain is None:
             return first, 0.0
         last = plain if self.memory.spin is None else self._candidate(plain.state)
@@ -175,7 +185,11 @@ class Correction:
 
     def _raise(self, first: Candidate) -> tuple[Candidate, float]:
         """Too little: towards forward Euler."""
-        taken = self.method.inject.step(self.system, self.state, self.h, self.memory.inject)
+        taken = self._attempt(
+            partial(self.method.inject.step, self.system, self.state, self.h, self.memory.inject)
+        )
+        if taken is None or not finite(taken.state):
+            return first, 0.0
         self.work += taken.work
         last = self._candidate(taken.state)
         if last.error < -self.wide:  # neither has enough
@@ -219,7 +233,11 @@ class Correction:
 
     def _within(self, best: Candidate, notes: dict[str, Any]) -> Candidate:
         """The most of it that the energy allows: this cannot fail (see guard.py)."""
-        fit = fitted(self.system, self.state, best.state, self.memory.target)
+        start, target = self.state, self.memory.target
+        fit = fitted(self.system, start, best.state, target)
+        if fit.share < FROZEN:  # uphill all the way: force and inertia know another
+            other = fitted(self.system, start, self._fallen(), target)
+            fit = max(fit, other, key=lambda one: _distance(start, one.state))
         self.moved = fit.moved
         self.target = self.memory.target.moved(fit.moved)
         notes |= {"share": fit.share, "scale": fit.scale}
@@ -231,7 +249,7 @@ class Correction:
             for name, value in best.energies.items()
         }
         error, target = best.total - self.target.value, self.target
-        if self.given_up or "share" in notes or "base_failed" in notes:
+        if self.given_up or notes.get("limited") or "base_failed" in notes:
             target = self.target.lowered(best.total)
         memory = self.memory._replace(
             target=target,
@@ -247,6 +265,15 @@ class Correction:
             "energy_evaluations": self.evaluations,
         }
         return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
+
+
+def _distance(a: State, b: State) -> float:
+    return float(np.linalg.norm(b.x - a.x))
+
+
+def _size(energies: Energies) -> float:
+    """Of the numbers that are summed: their rounding is a share of this [J]."""
+    return float(sum(abs(value) for value in energies.values()))
 
 
 def _finite(value: float, otherwise: float) -> float:

@@ -2,13 +2,15 @@
 
 From the start (x, v) towards any end (x', v'), with s in [0, 1]:
 
-    x(s) = x + s (x' - x),   v(s) = v + s (v' - v),   E(x(s)) <= max(H(s), E(x))
+    x(s) = x + s (x' - x),   v(s) = v + s (v' - v),   E(x(s)) <= H(s)
     v+ = v(s) sqrt(min(1, (H(s) - E(x(s))) / K(v(s))))
 
 H(s) [J] is the target with the work that loads, damping and supports do along x(s) - x; without
 such work it is the target itself, which held E(x) when the step began.  So s = 0 fits always, and
 s > 0 where there was any motion, or where x' lies downhill.  What stands still is done no work and
 does none: the work is that of the displacement, not of the velocities, which are what is scaled.
+Where parts have changed between the steps so that x stores more than H, that much is let pass in
+E(x(s)), and there is no motion until it has gone.
 """
 
 from __future__ import annotations
@@ -44,18 +46,20 @@ def finite(state: State) -> bool:
 def fitted(system: System, start: State, end: State, target: Target) -> Fitted:
     """The first of x(s), s = 1 and shrinking, that fits; end: finite."""
     still = State(end.t, start.x, start.v)
-    least, share = _stored(system.energy(still)), 1.0
+    held = mean_work(system, start, still)  # by supports, while the rest stands still
+    least, room = _stored(system.energy(still)), target.moved(held).value
+    surplus = max(least - room, 0.0)  # stored between the steps, by nobody's work
+    share = 1.0
     for _ in range(TRIES):
         at = _between(start, end, share)
         energies, moved = system.energy(at), mean_work(system, start, at)
-        allowed = max(target.moved(moved).value, least)
-        excess = _stored(energies) - allowed
+        allowed = target.moved(moved).value
+        excess = _stored(energies) - surplus - allowed
         if excess <= 0.0:  # not so where any of them is no number
             return _scaled(at, energies, moved, share, allowed)
-        room = (allowed - least) / (allowed - least + excess) if isfinite(excess) else 0.0
-        share *= min(max(sqrt(room), SHRINK[0]), SHRINK[1])
-    moved = mean_work(system, start, still)
-    return _scaled(still, system.energy(still), moved, 0.0, max(target.moved(moved).value, least))
+        part = max(room - least, 0.0) / (max(room - least, 0.0) + excess)
+        share *= min(max(sqrt(part), SHRINK[0]), SHRINK[1]) if isfinite(part) else SHRINK[0]
+    return _scaled(still, system.energy(still), held, 0.0, room)
 
 
 def _between(start: State, end: State, share: float) -> State:
@@ -65,9 +69,7 @@ def _between(start: State, end: State, share: float) -> State:
     return State(end.t, x, v)
 
 
-def _scaled(
-    at: State, energies: Energies, moved: Power, share: float, allowed: float
-) -> Fitted:
+def _scaled(at: State, energies: Energies, moved: Power, share: float, allowed: float) -> Fitted:
     kinetic, left = energies["kinetic"], allowed - _stored(energies)
     if kinetic <= left:
         return Fitted(at, energies, moved, share, 1.0)

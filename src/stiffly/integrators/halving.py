@@ -43,7 +43,7 @@ def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     """Of two steps that make one: the worse residual, the larger alpha, all halvings and
     iterations; of the rest the last word."""
     notes = {**before, **now}
-    for name in ("residual", "under_solved", "rounding", "base_failed"):
+    for name in ("residual", "under_solved", "rounding", "base_failed", "limited"):
         if name in before and name in now:
             notes[name] = max(before[name], now[name])
     if "alpha" in before and "alpha" in now:

@@ -36,8 +36,7 @@ from .restart import resumed
 from .spin import Spin
 from .wrapped import as_integrator, backward_euler, iterates
 
-HALVINGS = 10  # where a solver fails
-SHORTER = 2  # halvings where the energy does not fit
+HALVINGS = 3  # an eighth of the step: what is not found there is not sought any further
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
 
 
@@ -134,7 +133,6 @@ class Stabilised:
     def step(self, system: System, state: State, h: float, memory: StabilisedMemory) -> Step:
         def take(state: State, part: float, memory: StabilisedMemory, last: bool) -> Step:
             seconds = None if self.budget is None else self.budget * part / h
-            correction = Correction(self, system, state, part, memory, seconds)
-            return correction.run(halve=part * 2**SHORTER > 1.5 * h, give_up=last)
+            return Correction(self, system, state, part, memory, seconds).run(halve=not last)
 
         return halved(take, system, state, h, memory, HALVINGS)

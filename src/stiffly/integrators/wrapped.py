@@ -36,8 +36,8 @@ def backward_euler(base: Integrator) -> Bdf1:
 class Timing:
     """How a stabiliser divides its time: what corrections have needed is kept for them, the base
     has the rest.  Corrections are not cut short, but where the time is up the last of them, which
-    costs next to nothing (guard.py), comes at once.  Without a budget (seconds = None) nothing is limited and no
-    clock looked at."""
+    costs next to nothing (guard.py), comes at once.  Without a budget (seconds = None) nothing is
+    limited and no clock looked at."""
 
     def __init__(self, seconds: float | None, clock: Clock, reserve: float | None) -> None:
         """reserve [s]: of the step before; None: not yet known."""

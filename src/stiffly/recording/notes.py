@@ -39,6 +39,10 @@ class StepLog:
         count = int(np.nansum(self.series.get("under_solved", [0.0])))
         return count, float(np.nanmax(self.series.get("residual", [nan]))) if count else nan
 
+    def limited(self) -> int:
+        """Steps that a stabiliser had to cut to the energy allowed."""
+        return int(np.nansum(self.series.get("limited", [0.0])))
+
     def arrays(self) -> dict[str, Array]:
         """t [s] at the end of each step, and every series in full length."""
         count = len(self.times)
@@ -53,7 +57,7 @@ class FrameLog:
     """
 
     def __init__(self) -> None:
-        self._count, self._worst = 0, 0.0  # of the whole run
+        self._count, self._worst, self._limited = 0, 0.0, 0  # of the whole run
         self._begin()
 
     def _begin(self) -> None:
@@ -74,6 +78,8 @@ class FrameLog:
                 self._largest[name] = number
         if notes.get("under_solved"):
             self._count += 1
+        if notes.get("limited"):
+            self._limited += 1
         self._worst = max(self._worst, float(notes.get("residual", 0.0)))
 
     def frame(self) -> dict[str, float]:
@@ -87,3 +93,6 @@ class FrameLog:
 
     def unsolved(self) -> tuple[int, float]:
         return self._count, self._worst
+
+    def limited(self) -> int:
+        return self._limited

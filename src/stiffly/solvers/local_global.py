@@ -148,13 +148,14 @@ class LocalGlobal:
         pace = Pace(self.budget, self.clock)
         run = _Run(equation, kept, self.accelerate, pace)
         run.iterate(guess, self.iterations)
+        spent = run.work
         inertia = self.accelerate and not guess.any()
         if inertia and not run.residual <= UNDER_SOLVED and self._time_for_another(pace):
             again = _Run(equation, run.kept, True, pace)
             again.iterate(equation.still, self.iterations)
-            better, worse = (again, run) if again.residual < run.residual else (run, again)
-            run = better.after(worse)
-        return LocalGlobalResult(run.end, run.residual, run.faint, run.kept, run.work)
+            spent = run.work + again.work
+            run = again if again.residual < run.residual else run
+        return LocalGlobalResult(run.end, run.residual, run.faint, run.kept, spent)
 
     def _time_for_another(self, pace: Pace) -> bool:
         return self.budget is None or pace.left() >= 0.5 * self.budget
@@ -198,7 +199,6 @@ class _Run:
         self.trouble = self.step < 1.0
         self.faint = False  # the last update was
         self._backtracks = BACKTRACKS
-        self._before = Work()
 
     @property
     def residual(self) -> float:
@@ -209,16 +209,11 @@ class _Run:
 
     @property
     def work(self) -> Work:
-        return self._before + Work(
+        return Work(
             force_evaluations=self.evaluations,
             factorizations=self.factorizations,
             linear_solves=self.solves,
         )
-
-    def after(self, other: _Run) -> _Run:
-        """With the cost of another solve beside its own; its matrix is newer, if it has one."""
-        self._before += other.work
-        return self
 
     def evaluate(self, d: Array) -> _Point:
         self.evaluations += 1

@@ -152,6 +152,7 @@ class Lane:
             energies=stepper.ledger.now,
             added=shown.added,
             dissipated=shown.dissipated,
+            invented=stepper.ledger.invented_now,
             steps=stepper.steps,
             work=stepper.work,
             seconds=self._elapsed,

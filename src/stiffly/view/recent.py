@@ -129,6 +129,7 @@ def as_recorded(frames: Sequence[Frame]) -> list[Frame]:
             energies={name: frame.energies.get(name, 0.0) for name in names},
             added=frame.added - first.added,
             dissipated=frame.dissipated - first.dissipated,
+            invented=frame.invented - first.invented,
             steps=frame.steps - first.steps,
             work=Work(*(a - b for a, b in zip(frame.work, first.work, strict=True))),
             seconds=frame.seconds - first.seconds,
