@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stiffly import State
+from stiffly.accounting import Target, total_energy
 from stiffly.bodies import Gravity, MomentumDamping, Springs, System, Tetrahedra
 from stiffly.collisions import Contact, Plane
 from stiffly.contracts import Rayleigh, Step, Work
 from stiffly.errors import Diverged, NotConverged
 from stiffly.integrators import Stabilised, integrator
 from stiffly.integrators.guard import fitted
-from stiffly.accounting import Target, total_energy
 from stiffly.meshes import cube
 from stiffly.stepper import quiet
 
