@@ -35,7 +35,9 @@ class OutOfTime(BaseException):
     """Beyond any limit a trial may set itself; no `except Exception` in its way catches it."""
 
 
-def guarded(trial: Callable[[int], Outcome], seed: int, seconds: float) -> tuple[int, Outcome, float]:
+def guarded(
+    trial: Callable[[int], Outcome], seed: int, seconds: float
+) -> tuple[int, Outcome, float]:
     """One trial; what it raises, or taking more than `seconds` of processor time, is a broken
     promise."""
 
@@ -51,7 +53,11 @@ def guarded(trial: Callable[[int], Outcome], seed: int, seconds: float) -> tuple
         outcome = Outcome("hangs", True)
     except Exception as failure:
         where = traceback.extract_tb(failure.__traceback__)[-1]
-        outcome = Outcome(f"foreign {type(failure).__name__}", True, f"{failure} ({where.filename}:{where.lineno})")
+        outcome = Outcome(
+            f"foreign {type(failure).__name__}",
+            True,
+            f"{failure} ({where.filename}:{where.lineno})",
+        )
     finally:
         signal.alarm(0)
     took = time.process_time() - began
@@ -64,7 +70,9 @@ def _outcomes(args: tuple[Callable[[int], Outcome], int, float]) -> tuple[int, O
     return guarded(*args)
 
 
-def run(trial: Callable[[int], Outcome], seeds: range, processes: int, seconds: float) -> Iterator[tuple[int, Outcome, float]]:
+def run(
+    trial: Callable[[int], Outcome], seeds: range, processes: int, seconds: float
+) -> Iterator[tuple[int, Outcome, float]]:
     jobs = ((trial, seed, seconds) for seed in seeds)
     if processes == 1:
         yield from map(_outcomes, jobs)
@@ -95,7 +103,9 @@ def main(trial: Callable[[int], Outcome], *, count: int, seconds: float) -> None
         if time.monotonic() - shown > 10.0:
             shown = time.monotonic()
             print(f"{done} of {asked.count}, {len(broken)} broken", file=sys.stderr, flush=True)
-    print(f"{asked.count} trials, {len(broken)} broke the promise; the slowest took {slowest:.1f} s")
+    print(
+        f"{asked.count} trials, {len(broken)} broke the promise; the slowest took {slowest:.1f} s"
+    )
     for verdict, times in verdicts.most_common():
         print(f"{times:8d}  {verdict}")
     for seed, outcome in sorted(broken)[:SHOWN]:

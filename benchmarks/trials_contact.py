@@ -76,13 +76,23 @@ def scene(seed: int):
     x, v, mass = np.concatenate(x), np.concatenate(v), np.concatenate(mass)
     faces = np.concatenate(faces) if faces else None
     edges = np.concatenate(edges) if edges else None
-    touch = {"stiffness": 10.0 ** rng.uniform(1.0, 5.0), "friction": float(rng.choice([0.0, rng.random()]))}
+    touch = {
+        "stiffness": 10.0 ** rng.uniform(1.0, 5.0),
+        "friction": float(rng.choice([0.0, rng.random()])),
+    }
     parts += [Gravity(), Repulsion(faces, edges, thickness=thickness, **touch)]
     if rng.random() < 0.5:
         parts.append(Contact(Plane((0, 0, 0), (0, 0, 1)), **touch))
     exchanged = 0.5 * mass @ np.einsum("ij,ij->i", v, v) + 9.81 * mass @ (x[:, 2] + 1.0)
     system = System(mass, parts, fixed=fixed, rest=x)
-    return system, x, v, rng.choice(["energy-momentum", "realtime"]), rng.uniform(1e-3, 0.033), exchanged
+    return (
+        system,
+        x,
+        v,
+        rng.choice(["energy-momentum", "realtime"]),
+        rng.uniform(1e-3, 0.033),
+        exchanged,
+    )
 
 
 def trial(seed: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""The potential between elements: its derivatives, its discrete gradient, and ways that are clear."""
+"""The potential between elements: derivatives, the discrete gradient, and ways that are clear."""
 
 import ipctk
 import numpy as np
@@ -121,9 +121,7 @@ def test_near_pairs_as_the_plain_version():
     piece, both = rng.integers(0, 2, len(x)), []
     for room in (cpu, reference):
         reach, soft = np.empty((2, len(kinds)))
-        near = room.near_pairs(
-            x, move, rest, piece, kinds, stencil, 0.05, 0.01, 1e-3, reach, soft
-        )
+        near = room.near_pairs(x, move, rest, piece, kinds, stencil, 0.05, 0.01, 1e-3, reach, soft)
         both.append((near, reach, soft))
     assert both[0][0].any() and not both[0][0].all()
     for one, two in zip(*both, strict=True):

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from test_barrier import bound, crumpled, joined, sheet
 
-from stiffly import integrators, meshes, simulate
+from stiffly import meshes, simulate
 from stiffly.bodies import Gravity, Keyframes, MomentumDamping, Springs, System
 from stiffly.collisions import Repulsion
-from stiffly.errors import InputError, SimulationFailure
+from stiffly.errors import InputError
 from stiffly.kernels import reference
-from test_barrier import K, THICK, bound, crumpled, gradient, joined, sheet
 
 # ---------------------------------------------------------------------- runs
 

@@ -44,6 +44,10 @@ class StiffWarning(UserWarning):
     """Something worth knowing that does not stop the run."""
 
 
+class Advice(UserWarning):
+    """Something that will probably disappoint, seen before the first step."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """'unknown integrator exprb43: did you mean pexprb43?' and the list of what exists."""
     known = sorted(known)

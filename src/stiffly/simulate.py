@@ -14,7 +14,7 @@ import numpy as np
 from .auto_loop import AutoLoop, decided
 from .contracts import Array, Integrator
 from .control import Tolerance
-from .errors import InputError, StiffWarning
+from .errors import Advice, InputError, StiffWarning
 from .integrators import Auto
 from .integrators import integrator as find_integrator
 from .kernels.cpu.compiled import announce
@@ -119,6 +119,8 @@ def simulate(
         options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
     announce()
     bound, state = system.bind(given.x0, given.v0)
+    if plan.tolerance is None and plan.step is not None:
+        advise(bound, plan.step)
     asked, decision = plan.asked, None
     if isinstance(plan.method, Auto):
         decision = decided(bound, state, plan.duration, plan.method.rtol, plan.step, plan.every)
@@ -139,6 +141,12 @@ def simulate(
     goal = target(options, shape, frames, scene, asked, mass)
     with Interrupt() as interrupt:
         return begin(FrameLog()).run(Writer.new(goal, interrupt), progress)
+
+
+def advise(system: Any, step: float) -> None:
+    """Warns of what steps of this size will not follow."""
+    for line in system.advice(step) if hasattr(system, "advice") else ():
+        warnings.warn(line, Advice, stacklevel=3)
 
 
 class _Given(NamedTuple):

@@ -289,6 +289,11 @@ class System:
         """penetration [m] and contacts, where something can touch."""
         return settling.diagnostics(self, s)
 
+    def advice(self, h: float) -> list[str]:
+        """What parts have to say about steps of h seconds, one line each."""
+        told = [part.advice(h) for _, part in self.assembly.parts if hasattr(part, "advice")]
+        return [line for line in told if line is not None]
+
     # ------------------------------------------------------------------ nothing passes
 
     def stays_clear(self, s0: State, s1: State) -> bool:

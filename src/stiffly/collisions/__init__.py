@@ -6,6 +6,7 @@ from .penalty import Contact
 from .projection import ProjectedContact
 from .repulsion import Repulsion
 from .shapes import Hemisphere, Plane, RigidShape, Shape, Sphere, Surface, planes
+from .start import push_apart
 from .triangle_mesh import TriangleMesh
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "keyframes",
     "path",
     "planes",
+    "push_apart",
     "rotation",
 ]

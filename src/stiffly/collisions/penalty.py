@@ -11,6 +11,7 @@ from ..bodies.checks import as_number, per_element
 from ..bodies.part import Particles
 from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
+from .advice import bounce, require_resolvable
 from .friction import as_friction, booked, friction_change
 from .shapes import as_shapes, as_stiffness, free_particles
 from .touch import FormulaTouch, LocalTouch, Touching
@@ -48,6 +49,7 @@ class Contact:
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedContact:
         own = free_particles("contact", self.particles, particles.count, pattern)
         stiffness = per_element("contact stiffness", self.stiffness, particles.count)[own]
+        require_resolvable(stiffness, particles.mass[own])
         still = not self.friction and not any(shape.moving for shape in self.shapes)
         kind = PreparedContact if still else SettlingContact
         return kind(self, own, stiffness, particles.mass[own], pattern)
@@ -122,6 +124,9 @@ class PreparedContact:
     def _look(self, touch: FormulaTouch | LocalTouch, newcomers: int, x: Array) -> None:
         if touch.near.seen(newcomers, lambda: touch.distances(x) - self._config.margin):
             self.laplacian_version += 1
+
+    def advice(self, h: float) -> str | None:
+        return bounce(h, self._stiffness, self._mass)
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """penetration [m] into the shapes themselves; contacts: pairs closer than the margin."""

@@ -13,11 +13,12 @@ from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels import cpu
+from .advice import bounce, require_resolvable
 from .broad_phase import BroadPhase, load_ipctk, require_below
 from .friction import as_friction
 from .pair_laplacian import PairLaplacian
 from .pair_list import PairList, look
-from .start import require_apart
+from .start import require_apart, require_thin
 
 
 class Repulsion:
@@ -29,7 +30,8 @@ class Repulsion:
     mesh whose particles are fixed or led is an obstacle.
     thickness t [m]: distance at which the force begins; half of what pairs of one body have at
     rest, where that is less.  stiffness k [N/m]: at d = t/2 a pair stores k/2 (t/2)^2, like a
-    spring, and repels with 1.5 k t; without limit as d goes to 0.  friction: Coulomb's, after the step (see collisions/friction.py).
+    spring, and repels with 1.5 k t; without limit as d goes to 0.  friction: Coulomb's, after the
+    step (see collisions/friction.py).
 
     A function of the positions alone, zero and flat where pairs come and go: nothing is chosen, so
     nothing is added.  Steps on whose straight way something would pass through something are cut
@@ -77,13 +79,23 @@ class PreparedRepulsion:
         self._config, self._fixed = config, fixed
         self._thickness, self._stiffness = config.thickness, config.stiffness
         self._inverse_mass = np.where(fixed, 0.0, 1.0 / particles.mass)
+        touching = np.unique(np.concatenate([config.faces.ravel(), config.edges.ravel()]))
+        self._mass = particles.mass[touching[~fixed[touching]]]
+        require_resolvable(self._constant(), self._mass)
         self._rest = particles.rest
         self._broad = None if self._rest is None else self._look(self._rest)
         self._pairs: PairList | None = None
         self._blocks: tuple[Any, ...] = (None,)
         self._laplacian = PairLaplacian(particles.count)
 
+    def _constant(self) -> Array:
+        return np.full(len(self._mass), self._stiffness)
+
+    def advice(self, h: float) -> str | None:
+        return bounce(h, self._constant(), self._mass)
+
     def _look(self, x: Array) -> BroadPhase:
+        require_thin(self._config.faces, self._config.edges, x, self._thickness)
         return BroadPhase(x, self._config.edges, self._config.faces, self._fixed)
 
     def fresh(self) -> PreparedRepulsion:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bodies.checks import as_elements, as_indices, as_numbers
 from ..contracts import Array
 from ..errors import InputError
-from .broad_phase import load_ipctk
+from .broad_phase import BroadPhase, load_ipctk
 from .elements import Elements
 from .pair_list import PairList
+
+PUSHES = 200  # moves of whole pieces before giving up
 
 
 class Overlap(NamedTuple):
@@ -58,6 +61,52 @@ def _through(e: Array, f: Array) -> Array:
     return np.where(inside, np.minimum(np.abs(first), np.abs(last)), -1.0)
 
 
+def require_thin(faces: np.ndarray, edges: np.ndarray, rest: Array, thickness: float) -> None:
+    """InputError where the thickness is more than any edge: units, or a digit too many."""
+    sides = [faces[:, [k, (k + 1) % 3]] for k in range(3)]
+    every = np.concatenate([*sides, edges]).astype(np.int64)
+    longest = float(np.linalg.norm(rest[every[:, 0]] - rest[every[:, 1]], axis=1).max())
+    if 0.0 < longest < thickness:
+        raise InputError(
+            f"contact thickness {thickness:g} m is more than the longest edge, {longest:.3g} m: "
+            "give a fraction of an edge"
+        )
+
+
+def push_apart(x: Any, faces: Any = (), edges: Any = (), *, gap: float, fixed: Any = ()) -> Array:
+    """Positions (N, 3) [m] in which no two connected pieces overlap: whole pieces are moved, along
+    the axis where that is the shortest way, until their boxes are a gap apart.
+
+    Pieces with fixed particles stay.  InputError where a piece overlaps itself, or none can move.
+    """
+    x = as_numbers("positions", x).copy()
+    triangles, lines = as_elements("face", faces, 3), as_elements("edge", edges, 2)
+    parts = BroadPhase(x, lines, triangles).elements
+    held = np.zeros(len(x), dtype=bool)
+    held[as_indices("fixed", fixed, len(x))] = True
+    for _ in range(PUSHES):
+        found = overlaps(parts, x)
+        if not found:
+            return x
+        a, b = parts.piece[found[0].edge[0]], parts.piece[found[0].triangle[0]]
+        _separate(x, parts.piece == a, parts.piece == b, held, gap)
+    raise InputError("bodies overlap at the start and cannot be pushed apart: move them by hand")
+
+
+def _separate(x: Array, one: np.ndarray, two: np.ndarray, held: np.ndarray, gap: float) -> None:
+    """Moves one of two pieces (masks), in place."""
+    if np.array_equal(one, two):
+        raise InputError("a body overlaps itself at the start: mend its mesh, or move its parts")
+    if held[one].any():
+        one, two = two, one
+    if held[one].any():
+        raise InputError("two bodies that are held overlap at the start: move one of them")
+    low, high = x[two].min(axis=0) - x[one].max(axis=0), x[two].max(axis=0) - x[one].min(axis=0)
+    ways = np.concatenate([low - gap, high + gap])
+    k = int(np.argmin(np.abs(ways)))
+    x[one, k % 3] += ways[k]
+
+
 def require_apart(parts: Elements, x: Array, pairs: PairList) -> None:
     """InputError names the deepest overlap, or what touches without a gap."""
     found = overlaps(parts, x)
@@ -66,7 +115,7 @@ def require_apart(parts: Elements, x: Array, pairs: PairList) -> None:
         raise InputError(
             f"bodies overlap at the start: the edge {edge} reaches {depth:.3g} m through the "
             f"triangle {triangle} (particles; {len(found)} such places): move them apart, or "
-            "stiffly.collisions.push_apart(x, faces) first ([contact] push_apart = true)"
+            "stiffly.collisions.push_apart(...) first (push_apart = true in [contact])"
         )
     d = pairs.distances(x)
     if np.any(d <= 0.0):
@@ -74,5 +123,5 @@ def require_apart(parts: Elements, x: Array, pairs: PairList) -> None:
         raise InputError(
             f"particles {tuple(np.unique(pairs.stencil[k]).tolist())} touch without a gap at the "
             "start: contact needs some distance; move them apart, or "
-            "stiffly.collisions.push_apart(x, faces) first ([contact] push_apart = true)"
+            "stiffly.collisions.push_apart(...) first (push_apart = true in [contact])"
         )

@@ -16,7 +16,8 @@ class Frame(NamedTuple):
     """A frame as the loop hands it on; index counts from 0.
 
     positions, velocities: (particles, 3), or (n,) for SecondOrder; not copies.
-    energies [J] by part; added, dissipated, invented [J], steps, work, seconds (of computing): so far.
+    energies [J] by part; added, dissipated, invented [J], steps, work, seconds (of computing): so
+    far.
     notes: what the steps since the last frame said (see notes.py).
     """
 

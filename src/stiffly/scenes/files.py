@@ -22,6 +22,7 @@ from pydantic import ValidationError, create_model
 
 from ..errors import InputError, unknown_name
 from ..integrators import integrator as find_integrator
+from ..simulate import advise
 from . import NAMES, RUN_OPTIONS, entry, load
 from .adjust import adjusted
 from .composition import compose
@@ -85,9 +86,11 @@ def check(path: AnyPath, /, **overrides: Any) -> FileScene:
     """`read`, and everything that a run does before its first step."""
     scene = read(path, **overrides)
     try:
-        scene.system.bind(scene.x0, scene.v0)
+        bound, _ = scene.system.bind(scene.x0, scene.v0)
     except InputError as problem:
         raise InputError(f"{Path(path).name}: {problem}") from None
+    if scene.rtol is None:
+        advise(bound, scene.step)
     return scene
 
 

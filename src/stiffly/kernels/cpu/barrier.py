@@ -487,8 +487,8 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
 
     Writes reach (m,), the thickness [m] or, where both sides belong to one piece (N,), half their
     distance at rest (N, 3), if that is less; and soft (m,), `parallel` times |u|^2 |v|^2 at rest,
-    neither taken for shorter than the thickness, for two edges, else 0.  x, move (N, 3) [m], room [m]: particles stay in boxes from x to x + move,
-    larger by room on all sides.
+    neither taken for shorter than the thickness, for two edges, else 0.  x, move (N, 3) [m], room
+    [m]: particles stay in boxes from x to x + move, larger by room on all sides.
     """
     X, w, r, near = np.empty((4, 3)), np.empty(4), np.empty(3), np.zeros(len(stencil), np.bool_)
     for k in range(len(stencil)):
@@ -511,5 +511,6 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
                 square += (move[i[c], a] - move[i[0], a]) ** 2
             way = max(way, square)
         # any two particles approach by no more than what they move against each other, plus rooms
-        near[k] = reach[k] > 0.0 and d - 2.0 * math.sqrt(way) - 2.0 * math.sqrt(3.0) * room < reach[k]
+        least = d - 2.0 * math.sqrt(way) - 2.0 * math.sqrt(3.0) * room
+        near[k] = reach[k] > 0.0 and least < reach[k]
     return near

@@ -162,6 +162,18 @@ def contact(table: collider_tables.Contact, joined: Joined) -> Any:
     )
 
 
+def pushed_apart(
+    table: collider_tables.Contact, joined: Joined, x0: Array, fixed: np.ndarray
+) -> Array:
+    return collisions.push_apart(
+        x0,
+        joined.elements(table.bodies, "triangles"),
+        joined.elements(table.bodies, "lines"),
+        gap=table.thickness,
+        fixed=fixed,
+    )
+
+
 # ------------------------------------------------------------------ supports
 
 

@@ -67,6 +67,9 @@ def compose(file: SceneFile, source: Source, folder: Path) -> Composition:
     x0 = np.concatenate([body.start() for body in joined.bodies])
     v0 = np.concatenate([body.velocities() for body in joined.bodies])
     v0[system.fixed] = 0.0
+    if file.contact is not None and file.contact.push_apart:
+        with source.at("contact"):
+            x0 = acting.pushed_apart(file.contact, joined, x0, system.fixed)
     return Composition(system, x0, v0, mesh, tuple(shapes), _note(joined))
 
 

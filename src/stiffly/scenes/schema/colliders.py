@@ -105,6 +105,7 @@ class Contact(Table):
     stiffness: Positive = Field(description="[N/m]")
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient")
     bodies: list[Name] | None = Field(None, min_length=1, description=BODIES)
+    push_apart: bool = Field(False, description="move bodies that overlap at the start apart first")
 
 
 class Support(Place):
