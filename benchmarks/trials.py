@@ -1,4 +1,4 @@
-"""Random trials by the thousand, each named by its seed: what a promise is worth on strangers' input.
+"""Random trials by the thousand, each named by its seed: what a promise is worth to strangers.
 
 A script gives `main` a function trial(seed) -> Outcome; it runs --count of them over --processes
 processes, counts the verdicts and names the seeds of those that break the promise:
@@ -29,6 +29,9 @@ class Outcome(NamedTuple):
     verdict: str
     broken: bool = False
     story: str = ""
+
+
+Trial = Callable[[int], Outcome]
 
 
 class OutOfTime(BaseException):
@@ -66,7 +69,7 @@ def guarded(
     return seed, outcome, took
 
 
-def _outcomes(args: tuple[Callable[[int], Outcome], int, float]) -> tuple[int, Outcome, float]:
+def _outcomes(args: tuple[Trial, int, float]) -> tuple[int, Outcome, float]:
     return guarded(*args)
 
 
@@ -83,7 +86,7 @@ def run(
         yield from pool.imap_unordered(_outcomes, jobs, chunksize=1)
 
 
-def main(trial: Callable[[int], Outcome], *, count: int, seconds: float) -> None:
+def main(trial: Trial, *, count: int, seconds: float) -> None:
     """The command line of a script of trials; ends with exit code 1 where one was broken."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--count", type=int, default=count)

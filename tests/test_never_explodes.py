@@ -15,11 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-<<<<<<< HEAD
 from stiffly import State, simulate
-=======
-from stiffly import State
->>>>>>> advice
 from stiffly.accounting import Target, total_energy
 from stiffly.bodies import Gravity, MomentumDamping, Springs, System, Tetrahedra
 from stiffly.collisions import Contact, Plane
