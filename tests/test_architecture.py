@@ -192,3 +192,8 @@ def test_documented_entry_points():
         [sys.executable, "-c", f"import stiffly; {code}"], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr.strip().splitlines()[-1]
+
+
+def test_no_matrix_square_root_is_formed():
+    for path in FILES:
+        assert "sqrtm" not in path.read_text(), label(path)
