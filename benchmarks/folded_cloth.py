@@ -131,8 +131,8 @@ def tree(repeats: int) -> None:
 def shot(name: str, ways: float, rng: np.random.Generator) -> str:
     """What becomes of a vertex that moves by `ways` thicknesses in a step and meets a sheet.
 
-    failed: the run ended with a named failure; behind: after at least one step the vertex was on the other side,
-    even if it was thrown back; stopped: neither.
+    failed: the run ended with a named failure; behind: after at least one step the vertex was on
+    the other side, even if it was thrown back; stopped: neither.
     """
     mesh = meshes.cloth(5, 5, spacing=0.02)
     plate = mesh.positions - mesh.positions.mean(axis=0)
