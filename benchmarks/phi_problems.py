@@ -233,12 +233,11 @@ def second_order_answer(problem: Symmetric, damping: Any, h: float, vectors: lis
 
 
 def summands(problem: Symmetric, alpha: float, beta: float, h: float, vectors: list[Any]) -> Any:
-    """sum_i sup|f_ji| |b_i| of both halves j (2,), over a sample of the eigenvalues lam >= 0."""
-    lam = np.unique(np.linalg.eigvalsh(problem.blocks.astype(float)))
-    lam = lam[lam >= 0.0]
-    if not lam.size:
+    """sum_i sup|f_ji| |b_i| of both halves j (2,), over the interval of the spectrum, lam >= 0."""
+    lam = np.linalg.eigvalsh(problem.blocks.astype(float))
+    if not lam.max() >= 0.0:
         return np.zeros(2)
-    lam = lam[np.unique(np.linspace(0, lam.size - 1, 300).astype(int))][:, None, None]
+    lam = np.linspace(max(0.0, lam.min()), lam.max(), 300)[:, None, None]
     R, w = second_order_blocks(lam, alpha + beta * lam)
     total = np.zeros(2)
     for table, v in zip(phi_blocks(len(vectors) - 1, LONG(h) * R), vectors, strict=True):

@@ -15,15 +15,24 @@ from ..errors import InputError
 from ..kernels.cpu.compiled import announce
 from .auto import evaluate
 from .bounds import spectrum_sample
-from .cost import check_max_products
+from .cost import check_max_products, entries
 from .general import general_phi_actions
-from .operators import BaseOperator
+from .iterative import SECOND_CHOICE
+from .operators import DENSE_LIMIT, BaseOperator
 from .phi import K_MAX
 from .rayleigh import PhiTerm, RayleighMap
 from .skew import PhiRequest, skew
 from .stumpff import StumpffMap, Term
 from .symmetric import as_symmetric
-from .tolerance import ROUNDING, check_tol, lost_to_rounding, relative_error, rounding_errors
+from .tolerance import (
+    EPS,
+    ROUNDING,
+    check_tol,
+    lost_to_rounding,
+    relative_error,
+    require_finite,
+    rounding_errors,
+)
 
 Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None for zero
 
@@ -123,13 +132,28 @@ def phi_pairs(
 def _not_rounded_away(
     A: BaseOperator, functions: Any, columns: list[Array], action: Action, tol: float
 ) -> Action:
-    """The action with what rounding of A costs in its error, if that is within the tolerance."""
-    sizes = [np.sqrt([float(A.dot(b, b)) for b in own]) for own in (action.value, columns)]
+    """The action with what rounding costs in its error, if that is within the tolerance."""
+    sizes = [_norms(A, rows) for rows in (action.value, columns)]
+    require_finite(*sizes)
     errors, sums = rounding_errors(functions, spectrum_sample(A), sizes[1])
-    error = relative_error(errors, tol * sizes[0] + ROUNDING * sums, tol)
+    allowed = tol * sizes[0] + ROUNDING * sums
+    error = relative_error(errors, allowed, tol)
+    # a product is known to eps sqrt(entries of a row) |A|, and a recurrence of m of them to m^2
+    # times as much (|U_m| <= m + 1 at the ends of the spectrum): mostly far less, so where that
+    # is too much another evaluator is heard
+    degree, row = action.products / len(columns), entries(A) / A.size
+    if error <= tol < relative_error(2.0 * EPS * degree**2 * np.sqrt(row) * sums, allowed, tol):
+        first = action.method.partition(",")[0]
+        other = "dense" if A.size <= DENSE_LIMIT else SECOND_CHOICE.get(first, "chebyshev")
+        again = evaluate(A, functions, columns, tol=tol, method=other)
+        error = relative_error(_norms(A, again.value - action.value), allowed, tol)
     if not error <= tol:
         raise lost_to_rounding(error)
     return replace(action, error=max(error, min(action.error, tol)))
+
+
+def _norms(A: BaseOperator, rows: Sequence[Array]) -> Array:
+    return np.sqrt([float(A.dot(b, b)) for b in rows])
 
 
 def _skew_rows(A, damping, requests, vectors, tol, basis):
@@ -239,4 +263,4 @@ def _general(
         total = sum(v / factorial(k) for k, v in enumerate(vectors) if v is not None)
         return Action(total, 0.0, 0, "h = 0")
     scaled = [None if v is None else v / h**k for k, v in enumerate(vectors)]
-    return general_phi_actions(J, [h], scaled, tol, max_products=max_products)[0]
+    return general_phi_actions(J, [h], scaled, tol, max_products=max_products, twice=True)[0]

@@ -168,7 +168,9 @@ class _March:
 
     def _grow(self, w: Array, remaining: float) -> float:
         """Grow the basis until it spans all that remains, or is full: then shorten the substep."""
-        basis, check, before = self.basis, 4, None
+        # phi_p reaches w after p products only: until then there is nothing to see in the basis
+        basis, first, before = self.basis, max(4, self.system.p + 2), None
+        check = first
         while True:
             if self.system.products + _SUBSTEP * self.substeps >= self.limit:
                 raise out_of_products(self.limit)
@@ -178,7 +180,7 @@ class _March:
                 continue
             excess = np.inf if basis.collapsed else self._excess(w, remaining)
             if basis.collapsed:  # incomplete orthogonalisation has failed: start the substep over
-                basis.window, check, before = None, 4, None
+                basis.window, check, before = None, first, None
                 basis.begin(basis.beta * basis.V[0])
                 continue
             if excess <= 1.0:

@@ -9,7 +9,7 @@ the interval; the measured value replaces the 1, so that wrong bounds show up an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
 from typing import Any
@@ -24,6 +24,7 @@ from . import cost
 from .operators import BaseOperator
 from .tolerance import (
     ROUNDING,
+    TOL_MIN,
     allowed_error,
     check_tol,
     conditioning,
@@ -70,7 +71,7 @@ def _series(functions: SpectralMap, low: float, high: float, most: int) -> _Seri
         count *= 2
     significant = (size > noise * largest[..., None]).any(axis=(0, 1))
     degree = int(np.flatnonzero(significant).max(initial=0))
-    sup = np.abs(values[..., nodes >= min(0.0, high)]).max(axis=-1)
+    sup = np.abs(values[..., nodes >= 0.0]).max(axis=-1, initial=0.0)
     return _Series(np.ascontiguousarray(np.moveaxis(c[..., : degree + 1], -1, 0)), sup, noise)
 
 
@@ -133,9 +134,9 @@ def _attempt(
     tol: float,
     scale: Array | None,
     most: int,
-) -> tuple[Array, float, int, float]:
-    """One summation on one interval, of degree `most` at most: value (n, n_out), error, degree,
-    and how far |T_k b| outgrew |b|."""
+) -> tuple[Array, Array, float, int, float]:
+    """One summation on one interval, of degree `most` at most: value (n, n_out), errors (2, n_out)
+    and sums of norms, the relative error, degree, and how far |T_k b| outgrew |b|."""
     terms = series(functions, interval.low, interval.high, most)
     c = terms.c
     weighted = np.abs(c) @ norms  # (degree + 1, n_out)
@@ -156,7 +157,7 @@ def _attempt(
         # outside the interval T_k still grows after the last term kept: twice, to be safe
         growth = 1.0 if growth <= 1.0 + 1e-6 else 2.0 * growth
         if not np.isfinite(growth) or growth > _GROWTH_LIMIT:
-            return recurrence.out, np.inf, recurrence.degree, np.inf
+            return recurrence.out, np.stack([sums, sums]), np.inf, recurrence.degree, np.inf
         out = recurrence.out
         true_norms = np.sqrt(A.dot(out, out))
         require_finite(true_norms)
@@ -164,7 +165,7 @@ def _attempt(
         errors = tails[recurrence.degree] + noise
         if np.all(tails[recurrence.degree] <= allowed) or recurrence.degree == len(c) - 1:
             error = relative_error(errors, allowed + ROUNDING * sums, tol)
-            return out, error, recurrence.degree, growth
+            return out, np.stack([growth * errors, sums]), error, recurrence.degree, growth
 
 
 def chebyshev(
@@ -181,8 +182,8 @@ def chebyshev(
     B = np.stack(columns, axis=1)
     interval, products = spectral_bounds.spectrum(A)
     limit = cost.most_products(A, max_products)
-    value = np.zeros((functions.n_out, A.size))
-    worst, top = 0.0, 0
+    value, known = np.zeros((functions.n_out, A.size)), np.zeros((2, functions.n_out))
+    top = 0
     for start in range(0, B.shape[1], 2):
         pair = np.ascontiguousarray(B[:, start : start + 2])
         part = _Columns(functions, start, pair.shape[1])
@@ -193,7 +194,9 @@ def chebyshev(
         growth = np.inf
         for _ in range(3):
             most = max(0, limit - products) // B.shape[1]
-            out, error, degree, growth = _attempt(A, part, pair, norms, interval, tol, scale, most)
+            out, own, error, degree, growth = _attempt(
+                A, part, pair, norms, interval, tol, scale, most
+            )
             products += degree * pair.shape[1]
             if error <= tol or growth <= 1.0:  # a wider interval would not help
                 break
@@ -201,11 +204,21 @@ def chebyshev(
             products += more
         if not error <= tol:
             raise _missed(error, tol, growth, interval)
-        value += out.T
-        worst, top = max(worst, error), max(top, degree)
-    worst = max(worst, conditioning(functions, max(interval.high, -interval.low)))
+        value, known, top = value + out.T, known + own, max(top, degree)
+    norms = np.sqrt(A.dot(value.T, value.T))
+    require_finite(norms)
+    errors, sums = known
+    error = relative_error(errors, allowed_error(tol, norms, sums, scale) + ROUNDING * sums, tol)
+    if error > tol:  # the sums over pairs of columns cancel: each has to be better
+        tighter = 0.5 * tol * tol / error
+        if tighter < TOL_MIN:
+            raise lost_to_rounding(error)
+        options: Any = {"scale": scale, "max_products": limit - products}
+        again = chebyshev(A, functions, columns, tol=tighter, **options)
+        return replace(again, products=products + again.products)
+    error = max(error, conditioning(functions, max(interval.high, -interval.low)))
     method = f"chebyshev, degree {top} on [{interval.low:.3g}, {interval.high:.3g}]"
-    return Action(value, worst, products, method)
+    return Action(value, error, products, method)
 
 
 def _missed(error: float, tol: float, growth: float, interval: Bounds) -> NotConverged:

@@ -18,7 +18,7 @@ from .tolerance import Overflows
 
 _OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
 ITERATIONS = {"chebyshev": chebyshev, "lanczos": lanczos}
-_SECOND_CHOICE = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
+SECOND_CHOICE = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
 
 
 def choose_iteration(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]:
@@ -51,7 +51,7 @@ def iterate(
     except NotConverged as failure:
         reason = f"after {name} gave up"
         try:
-            action = ITERATIONS[_SECOND_CHOICE[name]](A, functions, columns, **options)
+            action = ITERATIONS[SECOND_CHOICE[name]](A, functions, columns, **options)
         except Overflows:
             raise
         except NotConverged as second:  # what stopped the series tells more than a full basis

@@ -76,8 +76,9 @@ def rounding_errors(functions: SpectralMap, lam: Array, norms: Array) -> tuple[A
         values = functions(lam)
         moved = np.maximum(*(np.abs(functions(lam + s) - values) for s in (shift, -shift)))
     require_finite(moved)
-    sup = np.abs(values[:, :, lam >= 0.0]).max(axis=2, initial=0.0)
-    return moved.max(axis=2, initial=0.0) @ norms, sup @ norms
+    sup, grown = (np.abs(values[:, :, own]).max(axis=2, initial=0.0) for own in (lam >= 0, lam < 0))
+    # rounding of b holds what grows, though b may not
+    return (moved.max(axis=2, initial=0.0) + SPREAD * EPS * grown) @ norms, sup @ norms
 
 
 class Overflows(NotConverged):
