@@ -254,7 +254,7 @@ def test_the_force_of_one_pair_is_the_formula():
 
 def test_neighbours_reach_half_as_far_as_they_are_apart_at_rest():
     """A flat sheet does not push itself apart, however thick; squeezed to below half, it does."""
-    flat, faces = sheet(4, spacing=0.05)  # edges shorter than the thickness
+    flat, faces = sheet(4, spacing=0.08)  # sides shorter than the thickness
     part = bound(flat, faces, rest=flat)
     assert part.energy(flat) == 0.0 and part.energy(0.6 * flat) == 0.0
     assert part.energy(0.4 * flat) > 0.0

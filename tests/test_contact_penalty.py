@@ -160,8 +160,9 @@ def test_kernels_equal_reference(seed):
     part, pattern = prepared(fixed=fixed, stiffness=rng.uniform(10.0, 90.0, N), margin=0.1)
     x0, x1 = pair(seed)
     assert cpu.TOUCHED == reference.TOUCHED
-    for near, terms in part._terms():
-        marks = rng.integers(0, cpu.TOUCHED + 1, near.marks.size)
+    for touch in part._touches:
+        terms = touch._terms
+        marks = rng.integers(0, cpu.TOUCHED + 1, touch.near.marks.size)
         assert cpu.contact_energy(x0, *terms) == pytest.approx(
             reference.contact_energy(x0, *terms), rel=1e-12
         )

@@ -369,6 +369,7 @@ def one_particle(force):
     return SimpleNamespace(
         mass=SecondOrder(stiffness=np.eye(1)).mass,
         force=lambda s: force(s.x),
+        conservative=True,
         global_version=0,
         global_matrix=lambda alpha, beta: sp.csc_matrix([[1.0]]),
     )
@@ -409,6 +410,8 @@ def test_a_ball_on_a_stiff_floor_bounces():
 
 class Floor:
     """Two unit masses; the first meets a spring of stiffness k below x = 0, and may be pushed."""
+
+    conservative = True
 
     def __init__(self, k, push=0.0):
         self.k, self.push, self.touched, self.global_version = k, push, False, 0

@@ -25,7 +25,7 @@ from stiffly.integrators import (
 Q = scipy.linalg.qr(np.random.default_rng(4).standard_normal((4, 4)))[0]
 CHECKS = 10
 # neither symmetric nor a multiple of mass and stiffness: rules the half-size form out
-FRICTION = 0.2 * np.eye(4) + 0.1 * np.random.default_rng(5).standard_normal((4, 4))
+FRICTION = 0.5 * np.eye(4) + 0.1 * np.random.default_rng(5).standard_normal((4, 4))
 
 
 def coupled(omega, c, hot, drive=0.0, damping=None):

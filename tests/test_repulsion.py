@@ -252,7 +252,7 @@ def test_a_fiber_without_length(name):
     pairs = [[0, 1], [2, 3]]
     touch = Repulsion(None, pairs, thickness=0.05, stiffness=1e3)
     system = System(np.ones(4), [Springs(pairs, 1e3, rest=[1.0, 1.0]), touch])
-    run = simulate(system, x, integrator=name, step=1e-3, duration=0.01)
+    run = simulate(system, x, integrator=name, step=1e-4, duration=0.01)
     up = run.velocities[-1, :, 2]
     assert up[2:].sum() > 0.1 and up.sum() == pytest.approx(0.0, abs=1e-9)
 

@@ -141,7 +141,7 @@ class Loop(Stepper):
     def _warn_of_limits(self) -> None:
         """Steps whose motion was cut to the energy allowed: bounded, but no longer the body's."""
         count = self.log.limited()
-        if count > OFTEN * self.steps:
+        if count > OFTEN * self.steps and self.ledger.exchanged > self.ledger.floor:
             warnings.warn(
                 f"{self.name}: {count} of {self.steps} steps were cut to the energy allowed; "
                 f"try step={self.longest / 4:.2g}, or energy-momentum",

@@ -100,6 +100,12 @@ def frame_at(motion: Motion | None, t: float) -> Frame:
     return Frame(R, positions[0], velocities[0].copy(), spin)
 
 
+def same_place(one: Frame, two: Frame) -> bool:
+    """Both put things into the same place, however they move there."""
+    turned = np.array_equal(one.rotation, two.rotation)
+    return turned and np.array_equal(one.origin, two.origin)
+
+
 def as_motion(motion: Any) -> Motion | None:
     if motion is not None and not hasattr(motion, "place"):
         raise InputError(

@@ -13,6 +13,7 @@ from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
 from .advice import bounce, require_resolvable
 from .friction import as_friction, booked, friction_change
+from .motion import same_place
 from .shapes import as_shapes, as_stiffness, free_particles
 from .touch import FormulaTouch, LocalTouch, Touching
 
@@ -153,18 +154,27 @@ class SettlingContact(PreparedContact):
         if not self.drives:
             return total
         before = self.energy(x)
-        self._move(t + 0.5 * h)
+        moved = self._move(t + 0.5 * h)
         after = self.energy(x)
-        self.changed = before > 0.0 or after > 0.0  # else nothing has felt it
+        self.changed = moved and (before > 0.0 or after > 0.0)  # else nothing has felt it
         return total + Power(added=after - before)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._frames = [shape.frame(0.0) for shape in self._config.shapes]
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._move(t)
 
-    def _move(self, t: float) -> None:
-        for touch, shape in zip(self._touches, self._config.shapes, strict=True):
-            if shape.moving:
+    def _move(self, t: float) -> bool:
+        """Puts shapes that move where they are at time t; whether any has moved."""
+        frames = [shape.frame(t) for shape in self._config.shapes]
+        moved = [not same_place(*pair) for pair in zip(self._frames, frames, strict=True)]
+        for touch, move in zip(self._touches, moved, strict=True):
+            if move:
                 touch.place(t)
+        self._frames = frames
+        return any(moved)
 
     def _rub(self, touching: Touching, h: float, v: Array) -> Power:
         rows, s, normals, motion = touching
