@@ -323,8 +323,8 @@ def test_the_limit_is_an_option_of_every_exponential_method():
         integrator("exprb42", max_products=0)
 
 
-def test_evaluate_refuses_what_rounding_has_spoiled():
+def test_evaluate_says_what_rounding_has_spoiled():
+    """Integrators go on by their slow modes; phi_action refuses."""
     A = as_symmetric(np.diag([0.0, 1e16]))
     functions = RayleighMap(1, 1, 0.0, 0.0, (PhiTerm(0, 0, 0, 1.0, 1.0, 0, 0),))
-    with pytest.raises(NotConverged, match="rounding"):
-        evaluate(A, functions, [np.ones(2)], tol=1e-6)
+    assert evaluate(A, functions, [np.ones(2)], tol=1e-6).error > 1e-3

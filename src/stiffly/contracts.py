@@ -172,8 +172,8 @@ class System(Protocol):
     def mean_force(self, s0: State, s1: State) -> Array: ...  # F.(x1 - x0) = E0 - E1, exactly
     def mean_tangent(self, s0: State, s1: State) -> Tangent: ...  # -dF/dx1, -dF/dv1
     # optional: convex_tangent(s), the tangent less its negative stiffness (Newton's way down);
-    # stays_clear(s0, s1), whether nothing passes through anything on the straight way, and
-    # clear_share(s, move), how much of a way that is true for; pressed(s), bodies touch there
+    # guarded: bodies may not pass through each other; stays_clear(s0, s1), whether nothing does on
+    # the straight way; clear_share(s, move), how much of a way is clear; pressed(s), bodies touch
     def global_matrix(self, alpha: float, beta: float = 0.0) -> Any: ...  # M + alpha L + beta D,
     # sparse, constant: of size n, or n/3 for all three coordinates alike (local/global solver)
     @property

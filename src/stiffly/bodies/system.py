@@ -296,6 +296,11 @@ class System:
 
     # ------------------------------------------------------------------ nothing passes
 
+    @property
+    def guarded(self) -> bool:
+        """Bodies touch each other, and may not pass through each other."""
+        return bool(self.assembly.guards)
+
     def stays_clear(self, s0: State, s1: State) -> bool:
         """Whether nothing passes through anything on the straight way from s0 to s1."""
         if not self.assembly.guards:

@@ -21,9 +21,9 @@ class Passed(NotConverged):
 
 def clear_step(method: Integrator, system: System, state: State, h: float, memory: Any) -> Step:
     """One step of the method, or shorter ones; NotConverged where not even those stay clear."""
-    clear = getattr(system, "stays_clear", None)
-    if clear is None:
+    if not getattr(system, "guarded", False):
         return method.step(system, state, h, memory)
+    clear: Any = system.stays_clear  # type: ignore[attr-defined]  # what guarded means
 
     def take(state: State, h: float, memory: Any, last: bool) -> Step:
         taken = method.step(system, state, h, memory)

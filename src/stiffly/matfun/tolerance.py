@@ -18,9 +18,7 @@ from ..errors import InputError, NotConverged
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1e-13
 TOL_MIN = 1e-13
-# Where rounding of A may spoil all of a result, no integrator can use it.  The estimate is that of
-# the stiffest modes; slow ones, which carry the motion, keep far more digits.
-LOST = 1.0
+LOST = 1e-3  # where rounding of a general J spoils more than this of a step, it is refused
 SPREAD = 4.0  # eps |A|: backward error of an eigensolver or a recurrence
 
 
