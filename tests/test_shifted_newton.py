@@ -21,6 +21,9 @@ class Curve:
 
     change = scale
 
+    def reach(self, d, dx):
+        return 1.0
+
     def linearise(self, d):
         J = self._jacobian(d)
 

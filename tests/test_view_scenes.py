@@ -9,7 +9,7 @@ from stiffly.scenes.adjust import adjustable
 
 FLAT = ("oscillator-pair", "fput")
 # with damping, exprb42 cannot reach its own tolerance on a beam this stiff, live or not
-UNDAMPED = ("twisting-beam",)
+UNDAMPED = ("twisting-beam", "molecule")  # its atoms repel: beta K0 would pump, and is refused
 
 
 @pytest.mark.parametrize("name", [name for name in scenes.NAMES if name not in FLAT])

@@ -29,7 +29,9 @@ def choose(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]:
         return "batched", "independent bodies"
     if A.constant and A.size <= PRECOMPUTE:
         return "dense", "constant: diagonalised once"
-    if A.size <= DENSE_LIMIT and A.size**3 <= cost.iteration(A, functions):
+    # what is known by products alone would have to be asked for its size, uncounted
+    known = not isinstance(A, MatvecOperator) and A.size <= DENSE_LIMIT
+    if known and A.size**3 <= cost.iteration(A, functions):
         return "dense", "cheaper than the products of so large a step"
     return "iterate", ""
 
@@ -49,7 +51,10 @@ def auto(
     affordable = assembled or A.size <= cost.most_products(A, max_products)
     if name == "iterate" or not affordable:
         try:
-            return iterate(A, functions, columns, **options)
+            action = iterate(A, functions, columns, **options)
+            if action.error <= tol or A.size > DENSE_LIMIT or not affordable:
+                return action
+            name, reason = "dense", "the iterations lost digits"
         except Overflows:
             raise
         except NotConverged:

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..contracts import Action, Array, SpectralMap
 from ..errors import NotConverged
-from . import cost
 from .chebyshev import chebyshev
-from .lanczos import MAX_BASIS, lanczos
+from .lanczos import lanczos
 from .operators import BaseOperator
 from .tolerance import Overflows
 
@@ -21,7 +20,7 @@ ITERATIONS = {"chebyshev": chebyshev, "lanczos": lanczos}
 SECOND_CHOICE = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
 
 
-def choose_iteration(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]:
+def choose_iteration(A: BaseOperator) -> tuple[str, str]:
     """Name of the evaluator and the reason."""
     diagonal = A.diagonal()
     if diagonal is not None:
@@ -29,8 +28,6 @@ def choose_iteration(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]
         if top > _OUTLIERS * float(np.quantile(np.abs(diagonal), 0.98)):
             return "lanczos", "a few stiff outliers"
         return "chebyshev", "assembled, no outliers"
-    if 0.5 * cost.phase(A, functions) > MAX_BASIS:
-        return "chebyshev", "a basis for so large a step would not fit"
     return "lanczos", "only products are known: as few as possible"
 
 
@@ -44,7 +41,7 @@ def iterate(
     max_products: int | None = None,
 ) -> Action:
     """By the better of the two, or the other one where that gives up."""
-    name, reason = choose_iteration(A, functions)
+    name, reason = choose_iteration(A)
     options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
     try:
         action = ITERATIONS[name](A, functions, columns, **options)
