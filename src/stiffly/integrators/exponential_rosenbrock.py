@@ -34,7 +34,7 @@ from ..matfun.action import PhiRequest, half_size_map, phi_pairs
 from ..matfun.auto import SMALL, check_settings, evaluate
 from ..matfun.dense import COMPILED
 from ..matfun.first_order import FirstOrderFlow
-from ..matfun.tolerance import LOST, conditioning, lost_to_rounding, require_finite
+from ..matfun.tolerance import conditioning, lost_to_rounding, require_finite
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .flow_work import CENTRE, Flow, flow_work
 from .rations import Ration, Spaces, smoother
@@ -304,6 +304,6 @@ class _Small(_HalfSize):
         if not lam[0] >= 0.0:  # only then can anything overflow, or be NaN
             require_finite(value)
         error = conditioning(functions, max(-lam[0], lam[-1]))
-        if error > LOST:
+        if error > 1.0:  # of the stiffest modes; below, slow ones keep digits enough
             raise lost_to_rounding(error)
         return value
