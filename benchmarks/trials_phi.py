@@ -13,8 +13,9 @@ first-order one, in the 2-norm:
     |error| <= tol |exact| + 1e-13 sum_i sup|f_i| |v_i| + doubt of the reference + 1e-290
 
 where the middle term stands for second order alone (matfun/tolerance.py: no method does better than
-rounding of what it sums up; sup over the interval of the spectrum, lam >= 0).  Rounding of J itself, eps h omega and more, is NOT allowed for:
-where it spoils the tolerance the evaluator has to say so.
+rounding of what it sums up; sup over the interval of the spectrum, lam >= 0).  Rounding of J
+itself, eps h omega and more, is NOT allowed for: where it spoils the tolerance the evaluator has
+to say so.
 """
 
 from __future__ import annotations
