@@ -17,9 +17,8 @@ Shape, for E >= 5e4 Pa.  The body is then caught (velocities zero), lifted off t
 itself, weightless, its non-rigid velocities damped at 8/s, for 1.5 s.  It has recovered its shape
 if, of the rest shape turned and moved to fit best, the RMS deviation is at most 1 % and the largest
 at most 5 % of the diagonal, and no tet is inside out.  To St. Venant-Kirchhoff a mirrored tet is at
-rest: a body of it that has come to rest (kinetic energy at most 1 % of the elastic) with tets
-inside out is in another minimum of its own energy, which no integrator leaves, and is counted as
-such ("mirrored").
+rest: a body of it whose tets stay inside out when backward Euler brings it to rest is in another
+minimum of its own energy, which no integrator leaves, and is counted as such ("mirrored").
 """
 
 from __future__ import annotations
@@ -54,11 +53,12 @@ STEPS = (1 / 240, 1 / 120, 1 / 60, 1 / 30)
 STARTS = ("dropped", "thrown")
 METHODS = ("realtime", "realtime-midpoint")
 CASES = list(itertools.product(range(5), MATERIALS, YOUNG, STEPS, STARTS, METHODS))
-VERTICES = 650  # about 2,000 tets
+VERTICES = 650  # about 2,000 tets, of what a scan gives
+CREATURE = 700  # 2,200 to 2,600
 DENSITY, GRAVITY, FRICTION = 100.0, 9.81, 0.3
 FLIGHT, REST, RATE = 1.0, 1.5, 8.0
 ALLOWED = 1.05
-RMS, LARGEST, AT_REST = 0.01, 0.05, 0.01
+RMS, LARGEST = 0.01, 0.05
 SECONDS = 120.0  # of one case
 
 
@@ -83,7 +83,7 @@ class Flight(NamedTuple):
 @cache
 def body(number: int, folder: str | None) -> Body:
     if folder is None:
-        mesh = meshes.creature(VERTICES, shape=CREATURES[number])
+        mesh = meshes.creature(CREATURE, shape=CREATURES[number])
     else:
         surface = meshes.read_mesh(Path(folder) / SCANS[number], repair=True)
         mesh = meshes.tetrahedralise(surface, VERTICES, name=SCANS[number])
@@ -140,6 +140,13 @@ def inside_out(x: np.ndarray, of: Body) -> int:
     return int(np.sum(np.linalg.det(x[of.tets[:, 1:]] - x[of.tets[:, :1]]) <= 0.0))
 
 
+def stays_mirrored(of: Body, solid: Tetrahedra, x: np.ndarray) -> bool:
+    """Half a second of backward Euler, from rest: it eats all motion."""
+    with quiet(of.rest.size):
+        end = fly(of, [solid], x, 0.0 * x, "projective", 1 / 60, 0.5)
+    return inside_out(end.system.positions(end.stepper.state), of) > 0
+
+
 def trial(case: int) -> Outcome:
     """story: worst energy ratio, RMS and largest deviation, elastic share, tets inside out."""
     number, material, young, h, start, method = CASES[case]
@@ -156,13 +163,12 @@ def trial(case: int) -> Outcome:
     worst = max(first.worst, then.worst)
     end = then.system.positions(then.stepper.state)
     rms, largest = deviations(end, of)
-    energies = then.system.energy(then.stepper.state)
-    left = energies["elastic"] / first.peak
+    left = then.system.energy(then.stepper.state)["elastic"] / first.peak
     mirrored = inside_out(end, of)
-    cut = float(np.mean(first.notes.get("share", np.full(1, np.nan)) <= 1.0))
+    cut = float(np.nanmean(np.nan_to_num(first.notes.get("limited", np.zeros(1)))))
     story = (
         f"{' '.join(map(str, CASES[case][1:]))} body {number}: energy {worst:.4f}, rms {rms:.2%}, "
-        f"largest {largest:.2%}, elastic {left:.2%}, inside out {mirrored}, limited {cut:.1%}"
+        f"largest {largest:.2%}, elastic {left:.2%}, inside out {mirrored}, cut {cut:.1%}"
     )
     if not worst <= ALLOWED:
         return Outcome("above the energy allowed", True, story)
@@ -170,8 +176,7 @@ def trial(case: int) -> Outcome:
         return Outcome("within the energy allowed", False, story)
     if rms <= RMS and largest <= LARGEST and not mirrored:
         return Outcome("within the energy allowed, shape recovered", False, story)
-    at_rest = energies["kinetic"] <= AT_REST * energies["elastic"]
-    if material == "stvk" and mirrored and at_rest:
+    if material == "stvk" and mirrored and stays_mirrored(of, solid, end):
         return Outcome("within the energy allowed, at rest mirrored", False, story)
     return Outcome("shape not recovered", True, story)
 

@@ -201,7 +201,7 @@ class Step:
 
     notes: what the step says about itself. Numbers are recorded for every step: residual (of the
     solve, relative), alpha (of a stabiliser), energy_error [J], halvings.  under_solved = True
-    asks for a warning; method names the evaluator of matrix functions.
+    and limited = True (often) ask for a warning; method names the evaluator of matrix functions.
     """
 
     state: State

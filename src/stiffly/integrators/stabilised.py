@@ -7,11 +7,18 @@ base method, the energy is compared with the target H_total = initial + added - 
     too low:   x+ = (1 - a) x_base + a x_FE,   v+ alike,   forward Euler
 
 with the share a that brings |E + K - H_total| below `tolerance` times the energy that is free to
-move.  alpha = a above, -a below; 0 where the base is good as it is.  If backward Euler overshoots
-as well, the lower of the two is taken and the surplus leaves in later steps.  A step in which a
-solver does not converge is halved; one whose end is not finite is a step of backward Euler.  What a
-few local/global iterations leave unsolved, and so lose, is not put back: it would go into the
-stiffest modes and never come out again.
+move.  alpha = a above, -a below; 0 where the base is good as it is.  What is promised, whatever the
+three methods return (numbers or none), is that no step ends more than that above the target:
+
+- where backward Euler overshoots too, or nothing converges, the step is taken in halves, HALVINGS
+  deep (and while a budget lasts);
+- where that does not help, as much of it is taken as what is stored allows, and the velocities
+  are scaled to what is left (guard.py).  Such steps are counted (`limited`).
+
+What a few local/global iterations leave unsolved, and so lose, is not put back: it would go into
+the stiffest modes and never come out again.  Where a base is so far off that no share of it is
+worth keeping (its error exceeds the free energy, and it says itself that it is unsolved), the step
+is backward Euler's, and what that loses is given up: the target is lowered.
 
 The yardstick differs from the paper's, H itself at the start of the step: with gravity, H has no
 zero, and a share of it means nothing.  Here it is the kinetic energy plus, for every part, what it
