@@ -42,7 +42,7 @@ METHODS: tuple[tuple[str, dict[str, float]], ...] = (
 )
 ALLOWED = 0.05
 SECONDS = 20.0  # of a step
-TURNS = 200.0  # radians of the fastest mode that steps by rtol are taken through
+TURNS = 50.0  # radians of the fastest mode that steps by rtol are taken through
 PATIENCE = 12.0  # seconds for one run: then its many short steps are enough to see
 
 

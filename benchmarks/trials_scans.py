@@ -86,7 +86,7 @@ def body(number: int, folder: str | None) -> Body:
         mesh = meshes.creature(CREATURE, shape=CREATURES[number])
     else:
         surface = meshes.read_mesh(Path(folder) / SCANS[number], repair=True)
-        mesh = meshes.tetrahedralise(surface, VERTICES, name=SCANS[number])
+        mesh = meshes.tetrahedralise(surface, VERTICES, name=SCANS[number], close_holes=True)
     x = mesh.positions - mesh.positions.min(axis=0)
     x /= np.ptp(x, axis=0).max()
     return Body(x, mesh.tets, lumped_mass(x, mesh.tets, DENSITY))
