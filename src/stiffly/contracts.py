@@ -210,6 +210,7 @@ class Step:
     error: ErrorEstimate | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     exchanged: Power | None = None  # [J] added and taken, where the method has summed them itself
+    clear: bool = False  # nothing passes through anything on the way it took, straight or not
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -72,7 +73,10 @@ class Correction:
             if notes["limited"] and self._may_halve():
                 raise Overshoot("no step within the energy allowed was found")
             best = self._within(best, notes)
-        return self._finish(best, alpha, notes)
+        step = self._finish(best, alpha, notes)
+        if base is not None and base.clear and best.state.x is base.state.x:
+            return replace(step, clear=True)
+        return step
 
     # ------------------------------------------------------------------ the methods
 

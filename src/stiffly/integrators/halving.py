@@ -1,8 +1,10 @@
-"""Steps made of shorter ones: halves where a solver fails, and what their notes say together."""
+"""Steps made of shorter ones: halves where a solver fails or something would pass through
+something, and what their notes say together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..accounting import work
@@ -13,10 +15,19 @@ from ..errors import NotConverged
 Take = Callable[[State, float, Any, bool], Step]
 
 
+class Passed(NotConverged):
+    """Something would pass through something."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__("something would pass through something")
+        self.work = work
+
+
 def halved(take: Take, system: System, state: State, h: float, memory: Any, halvings: int) -> Step:
-    """One step; where it does not converge two of half the size, and so on, `halvings` deep."""
+    """One step; where it does not converge, or its straight way is not clear, two of half the
+    size, and so on, `halvings` deep."""
     try:
-        return take(state, h, memory, halvings == 0)
+        return _clear(system, state, take(state, h, memory, halvings == 0))
     except NotConverged as failure:
         if halvings == 0:
             raise
@@ -31,7 +42,17 @@ def halved(take: Take, system: System, state: State, h: float, memory: Any, halv
         spent + first.work + second.work,
         exchanged=exchange(system, state, first) + exchange(system, first.state, second),
         notes=notes,
+        clear=first.clear and second.clear,
     )
+
+
+def _clear(system: System, before: State, taken: Step) -> Step:
+    """The step, known to be clear where the system says what that is."""
+    if taken.clear or not getattr(system, "guarded", False):
+        return taken
+    if not system.stays_clear(before, taken.state):  # type: ignore[attr-defined]  # guarded
+        raise Passed(taken.work)
+    return replace(taken, clear=True)
 
 
 def exchange(system: System, before: State, taken: Step) -> Power:
