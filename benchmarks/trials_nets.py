@@ -43,6 +43,7 @@ METHODS: tuple[tuple[str, dict[str, float]], ...] = (
 ALLOWED = 0.05
 SECONDS = 20.0  # of a step
 TURNS = 50.0  # radians of the fastest mode that steps by rtol are taken through
+FRAMES = 5  # of such a run: a step ends at each
 PATIENCE = 12.0  # seconds for one run: then its many short steps are enough to see
 
 
@@ -109,7 +110,8 @@ def trial(seed: int) -> Outcome:
 
     how: dict[str, Any] = {"integrator": name, "step": step, "duration": 30.0 * step}
     if more:  # a controller follows the fastest turn by turn
-        how = {"integrator": name, "duration": min(30.0 * step, TURNS / fastest), **more}
+        end = min(30.0 * step, TURNS / fastest)
+        how = {"integrator": name, "duration": end, "every": end / FRAMES, **more}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
