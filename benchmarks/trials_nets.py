@@ -68,7 +68,7 @@ def net(seed: int) -> tuple[System, Any, Any, float, float]:
     edges = np.array([p for p in pairs if p[1] == p[0] + 1 or rng.random() < 0.3])
     mass, stiffness = decades(rng, -5.0, 5.0, count), decades(rng, -3.0, 7.0, len(edges))
     lengths = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
-    size = float(lengths.max())
+    size = float(lengths.max()) or 1.0
     lengths = np.where(lengths > 0.0, lengths, 0.3 * size)
     strained = lengths * rng.uniform(0.6, 1.6, len(edges)) if rng.random() < 0.6 else lengths
     fixed = [0] if rng.random() < 0.5 else []

@@ -1,8 +1,9 @@
 """The pairs that may press, for all positions near a way: looked for anew only when one leaves it.
 
-A list holds every pair that can come within its reach while each particle stays in a box around
-the way from one place to another.  Energies and forces are sums over pairs that are near, and those
-farther away contribute nothing: which list is asked makes no difference.
+A list holds every pair that can come within its reach while the particles go, all at the same time,
+along the way from one place to another, each with some room around it.  Energies and forces are
+sums over pairs that are near, and those farther away contribute nothing: which list is asked makes
+no difference.
 """
 
 from __future__ import annotations
@@ -15,28 +16,34 @@ from ..contracts import Array
 from ..kernels import cpu
 from .broad_phase import BroadPhase
 
-ROOM = 0.25  # thicknesses around the way, and as much of the usual way: for what turns aside
+ROOM = 0.1  # thicknesses around the way, and as much of the usual way: for what turns aside
 PARALLEL = 1e-3  # of |u|^2 |v|^2: edges with a smaller cross product fade (Li et al. 2020)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairList:
-    """kinds (m,), stencil (m, 4), reach (m,) [m], soft (m,): see kernels barrier; low, high (N, 3)
-    [m]: where particles may be."""
+    """kinds (m,), stencil (m, 4), reach (m,) [m], soft (m,): see kernels barrier; x, move (N, 3)
+    [m]: particles may be at x + s move, 0 <= s <= 1, up to `room` [m] off in every coordinate."""
 
     kinds: np.ndarray
     stencil: np.ndarray
     reach: Array
     soft: Array
-    low: Array
-    high: Array
+    x: Array
+    move: Array
+    room: float
 
     def covers(self, x: Array) -> bool:
-        return bool(np.all(x >= self.low) and np.all(x <= self.high))
+        """A way between two places that are covered is covered, too: the set is convex."""
+        off, square = x - self.x, float(np.vdot(self.move, self.move))
+        if square > 0.0:
+            s = float(np.vdot(off, self.move)) / square
+            off -= min(max(s, 0.0), 1.0) * self.move
+        return bool(np.abs(off).max(initial=0.0) <= self.room)
 
     def rows(self, kept: np.ndarray) -> PairList:
         pairs = (a[kept] for a in (self.kinds, self.stencil, self.reach, self.soft))
-        return PairList(*pairs, self.low, self.high)
+        return PairList(*pairs, self.x, self.move, self.room)
 
     @property
     def terms(self) -> tuple[np.ndarray, np.ndarray, Array, Array]:
@@ -52,7 +59,7 @@ class PairList:
 def look(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float) -> PairList:
     """Around the way from x to end (N, 3) [m]."""
     move = end - x
-    aside = float(move.std())  # a common flight needs no room, and a few that fly off get none
+    aside = float((move - move.mean(axis=0)).std())  # a common flight needs no room
     room = ROOM * (thickness + aside)
     found, parts = broad.candidates(x, 0.5 * thickness + room, move), broad.elements
     faces, edges = parts.faces.corners, parts.edges.corners
@@ -70,5 +77,4 @@ def look(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float)
     near = cpu.near_pairs(
         x, move, rest, parts.piece, kinds, stencil, thickness, room, PARALLEL, reach, soft
     )
-    low, high = np.minimum(x, x + move) - room, np.maximum(x, x + move) + room
-    return PairList(kinds, stencil, reach, soft, low, high).rows(near)
+    return PairList(kinds, stencil, reach, soft, x.copy(), move, room).rows(near)

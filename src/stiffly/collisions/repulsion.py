@@ -174,10 +174,12 @@ class PreparedRepulsion:
         """The share of the way x to x + move (N, 3) on which nothing passes through anything."""
         if not np.isfinite(move).all():
             return 1.0  # the caller will see it
-        # an update may lead far off: its pairs are no use for where it is cut
         pairs = self._pairs if self._covered(x, x + move) else self._found(x, x + move)
         assert pairs is not None
-        return cpu.clear_share(x, move, pairs.kinds, pairs.stencil)
+        share = cpu.clear_share(x, move, pairs.kinds, pairs.stencil)
+        if share == 1.0:  # else it led far off, and its pairs are no use for where it is cut
+            self._pairs = pairs
+        return share
 
     def stays_clear(self, x0: Array, x1: Array) -> bool:
         """Whether nothing passes through anything on the straight way."""

@@ -18,7 +18,8 @@ r.dx = -dx.J dx < 0 asks nothing of the antisymmetric part of J (gyroscopic term
 Newton's speed.  Where its symmetric part is indefinite at the root (a rope under pressure that
 does not buckle), the iteration is not drawn to it, but to one nearby that does.
 
-The factorisation is used again, also in the next solve, while an iteration cuts |r| to REUSE.
+The factorisation is used again, also in the next solve, with Broyden's updates (broyden.py), while
+an iteration cuts |r| to AGAIN.
 Where it stops, and what rounding means, is as in newton.py.
 """
 
@@ -30,6 +31,7 @@ from typing import ClassVar, NamedTuple
 
 from ..contracts import Array, Work
 from ..errors import NotConverged
+from .broyden import Broyden
 from .equation import Equation, Linearisation, norm
 from .failures import FactorisationError
 from .kept import NOTHING_KEPT, Kept, NewtonResult
@@ -42,6 +44,7 @@ TOLERANCE = 1e-11
 MAX_ITERATIONS = 60
 HALVINGS = 3  # of s, before tau grows
 GROWTH = 4.0  # of tau
+AGAIN = 0.5  # as REUSE; Broyden's updates make iterations better as they go on
 LEAST, LARGEST = 1.0, 1e12  # tau: below the least it is none at all
 
 
@@ -99,7 +102,7 @@ class _Run:
 
     def __init__(self, equation: Equation, kept: Kept, tolerance: float) -> None:
         self._equation, self.kept, self._tolerance = equation, kept, tolerance
-        self._tau = 0.0
+        self._tau, self._seen = 0.0, Broyden()
         self._tangent: Linearisation | None = None
         self.exhausted = False  # the last update ended where rounding explains what is left
         self.lost = False  # it was lost in the last digits of the coordinates
@@ -115,8 +118,8 @@ class _Run:
         if not math.isfinite(point.norm):
             raise self.failure("a force that is not finite")
         if self.kept.solver is not None:
-            trial = self.evaluate(point.x + self._solve(self.kept.solver, point))
-            if trial.norm <= REUSE * point.norm:
+            trial = self.evaluate(point.x + self._again(self.kept.solver, point))
+            if trial.norm <= AGAIN * point.norm:
                 return trial
             if self._explains(trial, 1.0):  # a stale tangent has to get all the way there
                 self.exhausted = True
@@ -188,6 +191,7 @@ class _Run:
 
     def _factorise(self, matrix: object) -> Factor:
         self._factorizations += 1
+        self._seen.forget()
         solver = factorise(matrix, symmetric=False)
         size = frobenius(matrix)
         self.kept = replace(self.kept, solver=solver, symmetric=False, noise=None, size=size)
@@ -196,6 +200,13 @@ class _Run:
     def _solve(self, solver: Factor, point: _Point) -> Array:
         self._solves += 1
         dx = solver.solve(-point.r)
+        dx *= self._equation.reach(point.x, dx)
+        return dx
+
+    def _again(self, solver: Factor, point: _Point) -> Array:
+        """With a factorisation of elsewhere, and what has been seen since."""
+        self._solves += 1
+        dx = -self._seen.improved(point.x, solver.solve(point.r))
         dx *= self._equation.reach(point.x, dx)
         return dx
 

@@ -488,7 +488,8 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
     Writes reach (m,), the thickness [m] or, where both sides belong to one piece (N,), half their
     distance at rest (N, 3), if that is less; and soft (m,), `parallel` times |u|^2 |v|^2 at rest,
     neither taken for shorter than the thickness, for two edges, else 0.  x, move (N, 3) [m], room
-    [m]: particles stay in boxes from x to x + move, larger by room on all sides.
+    [m]: all particles are on the same share of the way from x to x + move, each up to room off it
+    in every coordinate.
     """
     X, w, r, near = np.empty((4, 3)), np.empty(4), np.empty(3), np.zeros(len(stencil), np.bool_)
     for k in range(len(stencil)):
@@ -505,12 +506,15 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
             soft[k] = parallel * max(uu, thickness**2) * max(vv, thickness**2)
         _gather(x, i, X)
         d, way = _distance(kind, X, w, r), 0.0
-        for c in range(1, 4):
-            square = 0.0
-            for a in range(3):
-                square += (move[i[c], a] - move[i[0], a]) ** 2
-            way = max(way, square)
-        # any two particles approach by no more than what they move against each other, plus rooms
-        least = d - 2.0 * math.sqrt(way) - 2.0 * math.sqrt(3.0) * room
+        split = 2 if kind == 2 else 1
+        for b in range(split):
+            for c in range(split, 3 if kind == 1 else 4):
+                square = 0.0
+                for a in range(3):
+                    square += (move[i[c], a] - move[i[b], a]) ** 2
+                way = max(way, square)
+        # points of the two sides, weighted means of their corners, approach by no more than the
+        # corners move against each other, plus rooms
+        least = d - math.sqrt(way) - 2.0 * math.sqrt(3.0) * room
         near[k] = reach[k] > 0.0 and least < reach[k]
     return near

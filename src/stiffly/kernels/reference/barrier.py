@@ -195,7 +195,8 @@ def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, 
         u, v = rest[i[1]] - rest[i[0]], rest[i[3]] - rest[i[2]]
         square = max(u @ u, thickness**2) * max(v @ v, thickness**2)
         soft[k] = parallel * square if kind == EDGE_EDGE else 0.0
-        way = np.linalg.norm(move[i] - move[i[0]], axis=1).max()
-        least = _meet(kind, x[i])[2] - 2.0 * way - 2.0 * np.sqrt(3.0) * room
+        first, second = np.split(move[i[: _points(kind)]], [2 if kind == EDGE_EDGE else 1])
+        way = np.linalg.norm(first[:, None] - second, axis=2).max()
+        least = _meet(kind, x[i])[2] - way - 2.0 * np.sqrt(3.0) * room
         near[k] = reach[k] > 0.0 and least < reach[k]
     return near
