@@ -114,7 +114,7 @@ def test_nothing_is_added_and_dissipation_never_falls(seed, name, step):
         assert np.all(run.energy.dissipated == 0.0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     name=st.sampled_from(METHODS),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stiffly import meshes, simulate
@@ -90,7 +90,9 @@ def moving(seed):
     ][int(rng.integers(4))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
+@example("projection", "verlet", 3.0, 0.0, 4e-3, 8)  # these two gave heat back
+@example("held", "midpoint", 4.0, 0.0, 4e-3, 9)
 @given(
     st.sampled_from(["contact", "held", "held", "projection", "projection"]),
     st.sampled_from([*METHODS, "bdf2", "neti"]),
