@@ -179,6 +179,25 @@ def test_what_happens_between_two_frames_is_seen():
         simulate(system, [1.0], integrator="midpoint", step=turn / 400, duration=turn, every=turn)
 
 
+class Detour(ExponentialRosenbrock):
+    """Gains a tenth of the velocity on the way, and gives it back before the end."""
+
+    def step(self, system, state, h, memory):
+        taken = super().step(system, state, h, memory)
+        share = {60: 1.1, 65: 1.0 / 1.1}.get(round(taken.state.t / h), 1.0)
+        off = State(taken.state.t, taken.state.x, share * taken.state.v)
+        return type(taken)(off, taken.memory, taken.work, taken.error, taken.notes)
+
+
+@pytest.mark.parametrize("frames", [1, 3, 400])
+def test_what_is_invented_and_given_back_between_two_frames_is_warned_of(frames):
+    """0.21 of the kinetic energy, for 5 steps of 400."""
+    turn = 2.0 * np.pi
+    with pytest.warns(StiffWarning, match=r"numerical error .* of the energy exchanged"):
+        simulate(SecondOrder(stiffness=[[1.0]]), [1.0], integrator=Detour(), step=turn / 400,
+                 duration=turn, every=turn / frames)  # fmt: skip
+
+
 @pytest.mark.parametrize("every", [0.05, 2.0, 4.0])
 def test_an_explosion_is_one_however_few_frames_are_recorded(every):
     scene = scenes.load("coil-spring", vertices=320)

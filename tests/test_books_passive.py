@@ -1,7 +1,8 @@
 """Random bodies that nothing drives, with every integrator: what they can and cannot be booked as.
 
 Without contact, motor, moving support, wind or hand, `added` is exactly zero and `dissipated` never
-falls; whatever a method invents or loses is numerical error, and is warned of.
+falls; whatever a method invents or loses is numerical error, and is warned of.  Driven, too,
+`dissipated` never falls.
 """
 
 import sys
@@ -18,6 +19,7 @@ from stiffly.bodies import (
     Dashpots,
     Drag,
     FaceSprings,
+    Field,
     Gravity,
     MomentumDamping,
     Rayleigh,
@@ -62,8 +64,8 @@ def sheet(rng):
     return SHEET.positions, [springs], SHEET.edges, SHEET.triangles
 
 
-def passive(seed):
-    """System, x0, v0."""
+def passive(seed, air=(0.0, 0.0, 0.0), driven=()):
+    """System, x0, v0; nothing drives it, unless the air moves or more parts are given."""
     rng = np.random.default_rng(seed)
     rest, parts, edges, triangles = (net, tets, sheet)[int(rng.integers(3))](rng)
     chosen = rng.random(6) < 0.4
@@ -74,11 +76,12 @@ def passive(seed):
     if chosen[2]:
         parts.append(Drag(10.0 ** rng.uniform(-2.0, 1.0), int(rng.integers(1, 3))))
     if chosen[3] and triangles is not None:
-        parts.append(Wind(triangles, (0.0, 0.0, 0.0)))  # still air
+        parts.append(Wind(triangles, air))
     if chosen[4]:
         parts.append(MomentumDamping(float(rng.uniform(0.0, 5.0))))
     damping = Rayleigh(float(rng.uniform(0, 5)), 10.0 ** rng.uniform(-5, -1)) if chosen[5] else None
     fixed = [0] if rng.random() < 0.5 else []
+    parts += driven
     system = System(10.0 ** rng.uniform(-2.0, 1.0), parts, fixed=fixed, rest=rest, damping=damping)
     size = 0.2 * float(np.ptp(rest))
     x0 = rest + (size * rng.standard_normal(rest.shape) if rng.random() < 0.7 else 0.0)
@@ -109,6 +112,30 @@ def test_nothing_is_added_and_dissipation_never_falls(seed, name, step):
     assert np.all(np.diff(run.energy.dissipated) >= 0.0)
     if system.conservative:
         assert np.all(run.energy.dissipated == 0.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    name=st.sampled_from(METHODS),
+    step=st.floats(-3.5, -1.0),
+    turns=st.floats(0.0, 3.0),
+)
+def test_dissipation_never_falls_where_something_drives(seed, name, step, turns):
+    h, rate = 10.0**step, 10.0**turns
+    shake = Field(lambda t: (rate * np.cos(rate * t), 0.0, rate * np.sin(rate * t)))
+    system, x0, v0 = passive(seed, (0.3, 0.0, rate), [shake])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            run = simulate(system, x0, v0, integrator=name, step=h, duration=6 * h, every=h)
+        except SimulationFailure as failure:
+            run = failure.run
+        except InputError:
+            assert name == "fast-projection"
+            return
+    assert np.all(np.diff(run.energy.dissipated) >= 0.0)
+    assert len(run.times) < 3 or np.any(run.energy.added != 0.0)
 
 
 @pytest.fixture(scope="module")

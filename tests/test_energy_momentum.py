@@ -114,6 +114,20 @@ def test_energy_and_both_momenta_are_conserved(name, seed, spin):
     assert np.ptp(moved) > 1e-4 * start  # there was something to conserve
 
 
+@settings(max_examples=40, deadline=None)
+@given(name=st.sampled_from(sorted(BODIES)), seed=st.integers(0, 10**6), step=st.floats(-4.0, 0.0))
+def test_energy_and_both_momenta_stay_at_any_step(name, seed, step):
+    """Steps of 0.1 ms to 1 s: h omega from a hundredth to some hundreds."""
+    system, s = thrown(BODIES[name](), seed, 1.0)
+    start, (linear, angular) = total(system, s), momenta(s, MASS)
+    size = np.abs(linear).sum() + np.abs(angular).sum()
+    for state in march(METHOD, system, s, [10.0**step] * 3)[0][1:]:
+        now = momenta(state, MASS)
+        assert total(system, state) == pytest.approx(start, rel=1e-10)
+        assert now[0] == pytest.approx(linear, abs=1e-10 * size)
+        assert now[1] == pytest.approx(angular, abs=1e-9 * size)
+
+
 @pytest.mark.parametrize("strain", [1e-2, 1e-4])
 def test_the_rope_at_thirty_steps_a_second(strain):
     system, x0 = hung_rope(strain)

@@ -65,6 +65,16 @@ def test_tangents_are_the_derivatives_of_the_force(name):
 
 
 @pytest.mark.parametrize("name", FORCING)
+def test_what_is_elastic_is_symmetric_whatever_the_loads(name):
+    system, s = random_state(sheet(FORCING[name]()))
+    bare, _ = random_state(sheet())
+    a, b = np.random.default_rng(2).standard_normal((2, system.size))
+    elastic = system.elastic(s)
+    assert a @ elastic.apply(b) == pytest.approx(b @ elastic.apply(a), rel=1e-10)  # equal masses
+    np.testing.assert_allclose(elastic.apply(a), bare.elastic(s).apply(a), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", FORCING)
 def test_power_is_force_times_velocity(name):
     bare, s = random_state(sheet())
     system, _ = random_state(sheet(FORCING[name]()))

@@ -1,6 +1,7 @@
 """What a recording holds: the frames of a run in memory, its ledger, its origin, for any reader."""
 
 import json
+import pickle
 import struct
 
 import h5py
@@ -12,6 +13,7 @@ import stiffly
 from stiffly import meshes
 from stiffly.collisions import Hemisphere, Plane, Sphere, TriangleMesh, rotation
 from stiffly.errors import Diverged, InputError
+from stiffly.recording.exports import export
 from stiffly.recording.notes import FrameLog
 from stiffly.scenes import Scene
 
@@ -268,6 +270,22 @@ def test_reading_runs_no_code(tmp_path):
     with h5py.File(tmp_path / "run" / "recording.vtkhdf") as file:
         file.visititems(lambda name, data: kinds.add(getattr(data, "dtype", np.dtype(int)).kind))
     assert kinds <= set("iufSb")
+
+
+class Bomb:
+    def __reduce__(self):
+        return exec, ("raise SystemExit('a checkpoint was unpickled')",)
+
+
+def test_reading_leaves_the_checkpoint_alone(tmp_path):
+    simulate(block(), out=tmp_path / "run")
+    (tmp_path / "run" / "checkpoint.pickle").write_bytes(pickle.dumps(Bomb()))
+    read = stiffly.Recording(tmp_path / "run")
+    assert len(read.positions) == len(read.energy.total) == len(read)
+    read.plot_energy(tmp_path / "ledger.png")
+    export(read, "npz", tmp_path / "run.npz")
+    with pytest.raises(SystemExit):  # it would have gone off
+        pickle.loads((tmp_path / "run" / "checkpoint.pickle").read_bytes())
 
 
 def test_the_file_has_no_checksums_and_no_marks_of_being_open(tmp_path):

@@ -85,6 +85,15 @@ def test_slow_hits_are_more_elastic(normal):
     assert (e > 0.55) == (normal < 5.0)
 
 
+@settings(max_examples=50, deadline=None)
+@given(e=st.floats(0.05, 1.0), out=st.floats(0.1, 100.0), spin=st.floats(-50.0, 50.0))
+def test_a_wall_never_pulls(e, out, spin):
+    """Corners that leave faster than anything came in: m felt is the force of the wall."""
+    motion = bounce(BRICK, [WALL], centre=(1.3, 0, 0), velocity=(-out, 0, 0), spin=(0, spin, 0),
+                    stiffness=1e5, restitution=e, duration=1e-6)  # fmt: skip
+    assert motion(0.0).felt @ np.array(WALL[1]) >= 0.0
+
+
 def test_a_corner_obeys_the_impulse_of_textbooks():
     """One stiff corner: J = -(1 + e) v_n / (1/m + n.((I^-1 (r x n)) x r)), no friction."""
     r = np.array([0.5, 0.4, 0.3])

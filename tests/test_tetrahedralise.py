@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import warnings
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,6 +160,26 @@ def test_a_damaged_entry_is_noticed_and_computed_again(cached, damage):
         warnings.simplefilter("error")
         assert bits(tetrahedralise(bumpy(0), 200)) == bits(first)
     assert len(calls) == 2
+
+
+def test_a_folder_that_is_deleted_is_made_again(cached):
+    folder, calls = cached
+    first = tetrahedralise(bumpy(0), 200)
+    shutil.rmtree(folder.parent)
+    assert bits(tetrahedralise(bumpy(0), 200)) == bits(first)
+    assert len(calls) == 2 and len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize("room", ["meshes/stuffing.py", "kernels/cpu/closest.py"])
+def test_other_code_is_another_question(tmp_path, monkeypatch, room):
+    source = Path(kept.__file__).parents[1]
+    copy = tmp_path / "stiffly"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(kept, "__file__", str(copy / "meshes" / "cache.py"))
+    assert kept._code.__wrapped__() == kept._code()
+    with (copy / room).open("a") as file:
+        file.write("# other\n")
+    assert kept._code.__wrapped__() != kept._code()
 
 
 def test_a_cache_that_cannot_be_written_is_left_alone(tmp_path, monkeypatch):

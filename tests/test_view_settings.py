@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from live_scenes import drifting, little_cloth
 
 from stiffly import InputError, scenes
@@ -36,6 +38,14 @@ def test_a_frame_is_as_many_whole_steps_as_come_nearest_to_a_thirtieth(step, spe
     settings = replace(PLAIN, step=step, speed=speed)
     assert settings.steps == steps
     assert settings.frame_time == pytest.approx(steps * step)
+
+
+@given(step=st.floats(-4.0, 0.0), speed=st.floats(-2.0, 1.0))
+def test_a_second_has_at_most_45_frames(step, speed):
+    settings = replace(PLAIN, step=10.0**step, speed=10.0**speed)
+    frame = settings.frame_time / settings.speed  # seconds of real time
+    assert frame >= 1 / 45 * (1 - 1e-12)
+    assert frame <= max(1 / 22.5, settings.step / settings.speed) * (1 + 1e-12)
 
 
 def test_lanes_and_steps_share_the_budget_of_a_frame():

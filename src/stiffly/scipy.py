@@ -1,4 +1,4 @@
-"""Exponential Rosenbrock methods behind SciPy's own door, for any stiff ODE y' = f(t, y):
+"""Exponential Rosenbrock methods behind SciPy's own door, for stiff ODEs y' = f(t, y):
 
     scipy.integrate.solve_ivp(f, span, y0, method=stiffly.scipy.ExponentialRosenbrock, jac=J)
 

@@ -63,9 +63,12 @@ def _settle(system: System, part: Any, t: float, h: float, x: Array, v: Array) -
 
 
 def _booked(drives: bool, moved: Power) -> Moved:
-    """Nothing is added by what stands still: what comes out all the same is invented."""
+    """Nothing is added by what stands still: what comes out all the same is invented.  Nothing
+    takes less than nothing: what a driven part seems to, as when a tie whose points have moved on
+    gives back more than it stored, is work."""
     if drives:
-        return Moved(moved.added, moved.dissipated)
+        work = max(0.0, -moved.dissipated)
+        return Moved(moved.added + work, moved.dissipated + work)
     taken = moved.dissipated - moved.added
     return Moved(dissipated=taken) if taken >= 0.0 else Moved(invented=-taken)
 

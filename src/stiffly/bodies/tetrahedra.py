@@ -30,8 +30,8 @@ class Tetrahedra:
     tets (m, 4): particle indices, (b - a) . ((c - a) x (d - a)) > 0 at rest.
     young [Pa], poisson: one number or (m,).
     material: 'corotated', 'stvk' or 'neo-hookean' (see materials.py).
-    project: replace the negative eigenvalues of each tet's tangent by zero.  Newton's method then
-    always finds a way down; exponential methods lose their order where anything was replaced.
+    project: replace the negative eigenvalues of each tet's tangent by zero.  Newton's
+    directions then lead downhill; exponential methods lose their order where anything was replaced.
     The rest shape is that of the rest positions (N, 3), given here or to the System.
     Tets may be turned inside out and flattened: forces stay finite, and push back (except stvk).
     """

@@ -209,7 +209,7 @@ def phi_action(
     overflow, or too many products.
     method: auto, dense, batched, lanczos, chebyshev, skew (second order) or auto (general J); skew
     measures its error in the energy norm.
-    basis: with method='skew', use exactly that many basis vectors (a fixed budget).
+    basis: with method='skew', use that many basis vectors (a fixed budget).
     max_products: of A or J with one vector; as many as take about ten seconds unless given.
     """
     if not isinstance(tol, Real) or not isinstance(h, Real) or not np.isfinite(h):

@@ -23,7 +23,7 @@ IGNORED = {"vertex"}
 
 
 def read_mesh(path: str | PathLike[str], *, repair: bool = False) -> Mesh:
-    """A mesh from a file in any format that meshio reads: obj, ply, stl, off, vtk, msh, ...
+    """A mesh from a file in a format that meshio reads: obj, ply, stl, off, vtk, msh, ...
 
     Lines become edges (also the l of obj files); quads are cut in two along the diagonal from
     their first corner. Edges are those of all elements, without repeats. Where there are tets, the
