@@ -24,9 +24,9 @@ import numpy as np
 from trials import Outcome, main
 
 from stiffly import simulate
+from stiffly.accounting import rounding_energy
 from stiffly.bodies import Dashpots, Drag, Gravity, Rayleigh, Springs, System
 from stiffly.errors import SimulationFailure, StiffWarning
-from stiffly.ledger import rounding_energy
 
 NETS = 4000
 METHODS: tuple[tuple[str, dict[str, float]], ...] = (

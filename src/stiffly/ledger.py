@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .accounting import total_energy, work
+from .accounting import ROUNDING, rounding_energy, work
 from .contracts import Array, Power, Settled, State, System
 
-ROUNDING = 1e-12  # of the energy moved: below this, earlier energies are no yardstick
 NUMERICAL = "numerical"  # no part has this name
-NUDGE = 1e-6  # of the coordinates: large enough to see by energies what rounding them can store
 
 
 @dataclass(frozen=True)
@@ -73,19 +71,6 @@ class EnergyHistory:
         yield "numerical error", 0.0, float(self.numerical[-1])
         if self.invented[-1] != 0.0:
             yield "of it contact", 0.0, float(self.invented[-1])
-
-
-def rounding_energy(system: System, s: State) -> float:
-    """What a body would store with its coordinates off by ROUNDING of their size [J].
-
-    A body that rests holds less, and its methods move it by less: that is no motion to be judged.
-    By second differences, which leave out the work of forces that act already.
-    """
-    off = NUDGE * np.abs(s.x).max(initial=0.0)
-    d = np.where(np.arange(s.x.size) % 2, off, -off)  # neighbours apart
-    ahead, here, back = (total_energy(system, State(s.t, s.x + k * d, s.v)) for k in (1, 0, -1))
-    stored = (ROUNDING / NUDGE) ** 2 * abs(0.5 * (ahead + back) - here)
-    return stored if np.isfinite(stored) else 0.0
 
 
 class Balance:

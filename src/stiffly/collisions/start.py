@@ -13,8 +13,6 @@ from .broad_phase import BroadPhase, load_ipctk
 from .elements import Elements
 from .pair_list import PairList
 
-PUSHES = 200  # moves of whole pieces before giving up
-
 
 class Overlap(NamedTuple):
     """An edge (two particles) that goes through a triangle (three), by depth [m]."""
@@ -74,37 +72,63 @@ def require_thin(faces: np.ndarray, edges: np.ndarray, rest: Array, thickness: f
 
 
 def push_apart(x: Any, faces: Any = (), edges: Any = (), *, gap: float, fixed: Any = ()) -> Array:
-    """Positions (N, 3) [m] in which no two connected pieces overlap: whole pieces are moved, along
-    the axis where that is the shortest way, until their boxes are a gap apart.
+    """Positions (N, 3) [m] in which no two connected pieces overlap: one piece after the other is
+    moved, if it overlaps those before it, along an axis until its box is a gap apart from theirs.
 
-    Pieces with fixed particles stay.  InputError where a piece overlaps itself, or none can move.
+    Pieces with fixed particles come first and stay.  InputError where two of them overlap, or a
+    piece overlaps itself.
     """
     x = as_numbers("positions", x).copy()
     triangles, lines = as_elements("face", faces, 3), as_elements("edge", edges, 2)
     parts = BroadPhase(x, lines, triangles).elements
     held = np.zeros(len(x), dtype=bool)
     held[as_indices("fixed", fixed, len(x))] = True
-    for _ in range(PUSHES):
-        found = overlaps(parts, x)
-        if not found:
-            return x
-        a, b = parts.piece[found[0].edge[0]], parts.piece[found[0].triangle[0]]
-        _separate(x, parts.piece == a, parts.piece == b, held, gap)
-    raise InputError("bodies overlap at the start and cannot be pushed apart: move them by hand")
-
-
-def _separate(x: Array, one: np.ndarray, two: np.ndarray, held: np.ndarray, gap: float) -> None:
-    """Moves one of two pieces (masks), in place."""
-    if np.array_equal(one, two):
+    pairs = _overlapping_pieces(parts, x)
+    if any(a == b for a, b in pairs):
         raise InputError("a body overlaps itself at the start: mend its mesh, or move its parts")
-    if held[one].any():
-        one, two = two, one
-    if held[one].any():
+    stay = set(parts.piece[held].tolist())
+    if any(a in stay and b in stay for a, b in pairs):
         raise InputError("two bodies that are held overlap at the start: move one of them")
-    low, high = x[two].min(axis=0) - x[one].max(axis=0), x[two].max(axis=0) - x[one].min(axis=0)
-    ways = np.concatenate([low - gap, high + gap])
-    k = int(np.argmin(np.abs(ways)))
-    x[one, k % 3] += ways[k]
+    placed: list[int] = []
+    for piece in sorted(set(parts.piece.tolist()), key=lambda one: (one not in stay, one)):
+        if any((piece, other) in pairs for other in placed):
+            boxes = np.array([_box(x[parts.piece == other]) for other in placed])
+            mask = parts.piece == piece
+            x[mask] += _way_out(_box(x[mask]), boxes, gap)
+            pairs = _overlapping_pieces(parts, x)
+        placed.append(piece)
+    return x
+
+
+def _overlapping_pieces(parts: Elements, x: Array) -> set[tuple[int, int]]:
+    """Both ways round."""
+    found, piece = overlaps(parts, x), parts.piece
+    pairs = {(int(piece[one.edge[0]]), int(piece[one.triangle[0]])) for one in found}
+    return pairs | {(b, a) for a, b in pairs}
+
+
+def _box(x: Array) -> Array:
+    """Lowest and highest corner, (2, 3)."""
+    return np.stack([x.min(axis=0), x.max(axis=0)])
+
+
+def _way_out(box: Array, others: Array, gap: float) -> Array:
+    """The shortest shift (3,) along an axis after which box (2, 3) is a gap apart from all others
+    (m, 2, 3).  It only goes on in its direction, past one of them after the other: this ends."""
+    ways, reach = [], gap + 1e-9 * np.abs(others).max()  # a hair more: rounding must not ask again
+    for axis in range(3):
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            shift = np.zeros(3)
+            while True:
+                now = box + shift
+                near = (now[0] < others[:, 1] + gap) & (now[1] > others[:, 0] - gap)
+                hit = others[near.all(axis=1)]
+                if len(hit) == 0:
+                    break
+                edge = hit[:, 1 - side, axis] + sign * reach
+                shift[axis] = sign * np.max(sign * (edge - box[side, axis]))
+            ways.append(shift)
+    return min(ways, key=lambda way: float(np.abs(way).max()))
 
 
 def require_apart(parts: Elements, x: Array, pairs: PairList) -> None:

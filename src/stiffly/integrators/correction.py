@@ -50,7 +50,7 @@ class Correction:
         self.target, self.moved, self.measure = memory.target, Power(), work
         self.now = system.energy(state) if memory.energies is None else memory.energies
         # what an accepted step may be off by, and what is worth a correction
-        self.band = self.wide = method.tolerance * self._free_energy()
+        self.band = self.wide = method.tolerance * self._free_energy() + memory.rounding
 
     def run(self, halve: bool) -> Step:
         """halve: NotConverged where a method fails or all end too high; else there is a step."""
@@ -159,7 +159,7 @@ class Correction:
         self.measure = work if base.exchanged is None else middle_work
         self.target = self.memory.target.moved(self.moved)
         first = self._candidate(base.state)
-        self.wide = self.method.tolerance * self._free_energy(first)
+        self.wide = self.method.tolerance * self._free_energy(first) + self.memory.rounding
         if abs(first.error) <= self.wide:
             return first, 0.0
         if not first.error <= 0.0:  # also where it is not a number

@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from ..accounting import Target
+from ..accounting import Target, rounding_energy
 from ..contracts import Settled, State, Step, System
 from ..errors import InputError
 from ..solvers.pace import CLOCK, Clock, check_budget
@@ -53,6 +53,7 @@ class StabilisedMemory(NamedTuple):
     spin: of bodies that nothing holds; None elsewhere.
     energies: of the state the last step ended in; None where it has changed since.
     reserve: of a budget, the seconds to keep for what comes after the base; None: not yet known.
+    rounding: what a body at rest may hold [J], which is nothing to be corrected.
     """
 
     base: Any
@@ -63,6 +64,7 @@ class StabilisedMemory(NamedTuple):
     energies: Mapping[str, float] | None
     spin: Spin | None
     reserve: float | None = None
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,10 @@ class Stabilised:
         base, dissipate, inject = (method.start(system, state) for method in methods)
         energies = system.energy(state)
         spin = Spin.of(system, state) if self.spin else None
-        return StabilisedMemory(base, dissipate, inject, target, energies, energies, spin)
+        rounding = rounding_energy(system, state)
+        return StabilisedMemory(
+            base, dissipate, inject, target, energies, energies, spin, rounding=rounding
+        )
 
     def resume(
         self, system: System, state: State, memory: StabilisedMemory, settled: Settled
