@@ -8,7 +8,7 @@ no difference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,8 +42,8 @@ class PairList:
         return bool(np.abs(off).max(initial=0.0) <= self.room)
 
     def rows(self, kept: np.ndarray) -> PairList:
-        pairs = (a[kept] for a in (self.kinds, self.stencil, self.reach, self.soft))
-        return PairList(*pairs, self.x, self.move, self.room)
+        kinds, stencil, reach, soft = (a[kept] for a in self.terms)
+        return replace(self, kinds=kinds, stencil=stencil, reach=reach, soft=soft)
 
     @property
     def terms(self) -> tuple[np.ndarray, np.ndarray, Array, Array]:

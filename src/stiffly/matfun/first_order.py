@@ -31,8 +31,8 @@ class FirstOrderFlow:
             self.J = np.array([self._product(e) for e in np.eye(size)]).T
         else:
             self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)  # type: ignore[call-arg]  # SciPy builds by factory
-            self.balance = np.ones(size)
-            self.balance[: self.n] = 1.0 / self._frequency()
+            even = np.ones(self.n)
+            self.balance = np.concatenate([even / self._frequency(), even])
 
     def _frequency(self) -> float:
         """sqrt(|K b| / |b|) of a random vector: order of magnitude is enough to balance."""
