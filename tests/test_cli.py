@@ -248,6 +248,16 @@ def test_the_library_speaks_between_the_bars(capfd):
     assert said == ["twice"] and log.handlers == [] and log.propagate
 
 
+def test_progress_in_a_pipe_is_a_line_now_and_then(capfd, monkeypatch):
+    ticks = iter(np.arange(0.0, 1000.0, 1.0))  # a clock that is asked once or twice an update
+    monkeypatch.setattr(terminal, "clock", lambda: next(ticks))
+    with terminal.counting_bar("frames") as update:
+        for k in range(25):
+            update(k, 25)
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("  frames: ")]
+    assert lines == ["  frames: 9/25", "  frames: 19/25"]
+
+
 def test_a_run_without_a_body_suggests_no_pictures_of_one(capfd, here):
     out = good(capfd, "run", "fput", "--duration", "0.5")
     assert "stiffly plot fput-run" in out and "render" not in out and "export" not in out

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from time import monotonic as clock
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -33,6 +34,7 @@ VERDICTS = {"reproduced": "green", "partly": "yellow", "not reproduced": "red"}
 COUNTS = ("steps", "rejected_steps", "force_evaluations", "operator_products", "factorizations")
 
 MANY = 12  # files that are still named one by one
+PIPED = 10.0  # seconds between lines of progress where there is no terminal
 NATURAL = 1000  # columns: a table that goes into a file or a pipe is not folded
 
 # Results go to stdout, what passes by to stderr: `stiffly demo > ledger.txt` keeps its bars.
@@ -124,7 +126,8 @@ def counting_bar(label: str) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar at once on a terminal; elsewhere one line at the end, if anything happened."""
+    """A bar at once on a terminal; elsewhere a line now and then, and one at the end, if anything
+    happened."""
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -134,11 +137,16 @@ def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
         console=passing,
         disable=hidden,
     )
-    task = bar.add_task(label, total=None, text="starting")
+    task, said = bar.add_task(label, total=None, text="starting"), clock()
 
     def update(done: float, total: float, text: str = "") -> None:
+        nonlocal said
         bar.start()
-        bar.update(task, completed=done, total=total, text=text or f"{done}/{total}")
+        text = text or f"{done}/{total}"
+        bar.update(task, completed=done, total=total, text=text)
+        if not passing.is_terminal and not hidden and clock() >= said + PIPED:
+            said = clock()
+            passing.print(f"  {escape(label)}: {escape(text)}", soft_wrap=True)
 
     if passing.is_terminal:
         bar.start()
