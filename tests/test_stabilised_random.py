@@ -16,8 +16,8 @@ from stiffly.accounting import total_energy
 from stiffly.bodies import Gravity, Springs, System
 from stiffly.integrators import integrator
 
-PART = 2500
-BODIES = int(os.environ.get("STIFFLY_BODIES", 2 * PART))  # six minutes; 10000 when it is changed
+PART = 500
+BODIES = int(os.environ.get("STIFFLY_BODIES", 2000))  # minutes; 10000 when it is changed
 
 
 def random_body(seed):

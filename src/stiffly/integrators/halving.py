@@ -26,24 +26,38 @@ class Passed(NotConverged):
 def halved(take: Take, system: System, state: State, h: float, memory: Any, halvings: int) -> Step:
     """One step; where it does not converge, or its straight way is not clear, two of half the
     size, and so on, `halvings` deep."""
-    try:
-        return _clear(system, state, take(state, h, memory, halvings == 0))
-    except NotConverged as failure:
-        if halvings == 0:
-            raise
-        spent = getattr(failure, "work", Work()) + Work(rejected_steps=1)
-    first = halved(take, system, state, 0.5 * h, memory, halvings - 1)
-    second = halved(take, system, first.state, 0.5 * h, first.memory, halvings - 1)
+    return _halved(take, system, state, h, memory, halvings, 0)[0]
+
+
+def _halved(
+    take: Take, system: System, state: State, h: float, memory: Any, halvings: int, skip: int
+) -> tuple[Step, int]:
+    """The step, and how deep its last piece is; skip: as deep nothing is tried, since the piece
+    before had to be shorter still."""
+    spent = Work()
+    if skip == 0:
+        try:
+            return _clear(system, state, take(state, h, memory, halvings == 0)), 0
+        except NotConverged as failure:
+            if halvings == 0:
+                raise
+            spent = getattr(failure, "work", Work()) + Work(rejected_steps=1)
+    h *= 0.5
+    first, deep = _halved(take, system, state, h, memory, halvings - 1, max(skip - 1, 0))
+    second, last = _halved(
+        take, system, first.state, h, first.memory, halvings - 1, max(deep - 1, 0)
+    )
     notes = joined(first.notes, second.notes)
     notes["halvings"] = notes.get("halvings", 0) + 1
-    return Step(
-        State(state.t + h, second.state.x, second.state.v),
+    whole = Step(
+        State(state.t + 2.0 * h, second.state.x, second.state.v),
         second.memory,
         spent + first.work + second.work,
         exchanged=exchange(system, state, first) + exchange(system, first.state, second),
         notes=notes,
         clear=first.clear and second.clear,
     )
+    return whole, last + 1
 
 
 def _clear(system: System, before: State, taken: Step) -> Step:

@@ -7,8 +7,9 @@ base method, the energy is compared with the target H_total = initial + added - 
     too low:   x+ = (1 - a) x_base + a x_FE,   v+ alike,   forward Euler
 
 with the share a that brings |E + K - H_total| below `tolerance` times the energy that is free to
-move.  alpha = a above, -a below; 0 where the base is good as it is.  What is promised, whatever the
-three methods return (numbers or none), is that no step ends more than that above the target:
+move (and what a body at rest holds by rounding).  alpha = a above, -a below; 0 where the base is
+good as it is.  What is promised, whatever the three methods return (numbers or none), is that no
+step ends more than that above the target:
 
 - where backward Euler overshoots too, or nothing converges, the step is taken in halves, HALVINGS
   deep (and while a budget lasts);

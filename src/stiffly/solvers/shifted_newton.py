@@ -41,7 +41,7 @@ from .rounding import FAINT, ROUNDING, SLACK, beyond, hopeless, noise, relative
 from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-11
-MAX_ITERATIONS = 60
+MAX_ITERATIONS = 30
 HALVINGS = 3  # of s, before tau grows
 GROWTH = 4.0  # of tau
 AGAIN = 0.5  # as REUSE; Broyden's updates make iterations better as they go on
