@@ -90,6 +90,19 @@ def passive(seed, air=(0.0, 0.0, 0.0), driven=()):
     return system, x0, v0
 
 
+def six_steps(system, x0, v0, name, h):
+    """The run, up to a failure; None where the method cannot take such a net."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return simulate(system, x0, v0, integrator=name, step=h, duration=6 * h, every=h)
+        except SimulationFailure as failure:
+            return failure.run
+        except InputError:  # fast-projection cannot keep every net's lengths
+            assert name == "fast-projection"
+            return None
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -99,15 +112,9 @@ def passive(seed, air=(0.0, 0.0, 0.0), driven=()):
 def test_nothing_is_added_and_dissipation_never_falls(seed, name, step):
     system, x0, v0 = passive(seed)
     h = 10.0**step
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            run = simulate(system, x0, v0, integrator=name, step=h, duration=6 * h, every=h)
-        except SimulationFailure as failure:
-            run = failure.run
-        except InputError:  # fast-projection cannot keep every net's lengths
-            assert name == "fast-projection"
-            return
+    run = six_steps(system, x0, v0, name, h)
+    if run is None:
+        return
     assert np.all(run.energy.added == 0.0)
     assert np.all(np.diff(run.energy.dissipated) >= 0.0)
     if system.conservative:
@@ -125,15 +132,9 @@ def test_dissipation_never_falls_where_something_drives(seed, name, step, turns)
     h, rate = 10.0**step, 10.0**turns
     shake = Field(lambda t: (rate * np.cos(rate * t), 0.0, rate * np.sin(rate * t)))
     system, x0, v0 = passive(seed, (0.3, 0.0, rate), [shake])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            run = simulate(system, x0, v0, integrator=name, step=h, duration=6 * h, every=h)
-        except SimulationFailure as failure:
-            run = failure.run
-        except InputError:
-            assert name == "fast-projection"
-            return
+    run = six_steps(system, x0, v0, name, h)
+    if run is None:
+        return
     assert np.all(np.diff(run.energy.dissipated) >= 0.0)
     assert len(run.times) < 3 or np.any(run.energy.added != 0.0)
 

@@ -34,7 +34,7 @@ class PairList:
     room: float
 
     def covers(self, x: Array) -> bool:
-        """A way between two places that are covered is covered, too: the set is convex."""
+        """Then x is in a convex set: the way between two places that are covered stays in it."""
         off, square = x - self.x, float(np.vdot(self.move, self.move))
         if square > 0.0:
             s = float(np.vdot(off, self.move)) / square

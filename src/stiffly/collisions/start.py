@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bodies.checks import as_elements, as_indices, as_numbers
+from ..bodies.checks import as_elements, as_indices, as_number, as_numbers
 from ..contracts import Array
 from ..errors import InputError
 from .broad_phase import BroadPhase, load_ipctk
@@ -78,7 +78,7 @@ def push_apart(x: Any, faces: Any = (), edges: Any = (), *, gap: float, fixed: A
     Pieces with fixed particles come first and stay.  InputError where two of them overlap, or a
     piece overlaps itself.
     """
-    x = as_numbers("positions", x).copy()
+    x, gap = as_numbers("positions", x), as_number("gap", gap, above=0.0)
     triangles, lines = as_elements("face", faces, 3), as_elements("edge", edges, 2)
     parts = BroadPhase(x, lines, triangles).elements
     held = np.zeros(len(x), dtype=bool)

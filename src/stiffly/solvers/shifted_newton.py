@@ -198,15 +198,15 @@ class _Run:
         return solver
 
     def _solve(self, solver: Factor, point: _Point) -> Array:
-        self._solves += 1
-        dx = solver.solve(-point.r)
-        dx *= self._equation.reach(point.x, dx)
-        return dx
+        return self._cut(point, solver.solve(-point.r))
 
     def _again(self, solver: Factor, point: _Point) -> Array:
         """With a factorisation of elsewhere, and what has been seen since."""
+        return self._cut(point, -self._seen.improved(point.x, solver.solve(point.r)))
+
+    def _cut(self, point: _Point, dx: Array) -> Array:
+        """As far as nothing is in its way."""
         self._solves += 1
-        dx = -self._seen.improved(point.x, solver.solve(point.r))
         dx *= self._equation.reach(point.x, dx)
         return dx
 
