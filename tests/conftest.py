@@ -18,7 +18,14 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What is computed in tests is not taken from, nor left in, the user's folder for caches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STIFFLY_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("STIFFLY_LAB_UNLIMITED", "1")  # no test depends on how fast the machine is
         yield
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of the lab's time limits themselves."""
+    monkeypatch.delenv("STIFFLY_LAB_UNLIMITED")
 
 
 # A fresh clone compiles its kernels, minutes of it, and the first to need one compiles it.  Groups

@@ -120,7 +120,7 @@ class Refusing(Endless):
         raise InputError("this needs springs: give some")
 
 
-def test_runs_are_stopped_and_refusals_told(line):
+def test_runs_are_stopped_and_refusals_told(line, limited):
     problem, reference = line
     found = equal_error.cheapest(Bench(), problem, Endless(), reference, (0.1,), limit_s=0.02)
     assert "not within 0.02 s" in found[0.1].failure
@@ -146,7 +146,7 @@ def test_runs_are_stopped_and_refusals_told(line):
         CvodeMethod("BDF"),
     ],
 )
-def test_every_kind_of_method_can_be_stopped(method):
+def test_every_kind_of_method_can_be_stopped(method, limited):
     if isinstance(method, CvodeMethod) and not CvodeMethod.available():
         pytest.skip("scikit-sundae is not installed")
     with time_limit(60.0), time_limit(-1.0), pytest.raises(OutOfTime):

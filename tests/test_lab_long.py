@@ -148,7 +148,7 @@ def test_the_coils_reference_knows_its_error():
     assert gap <= found.error < 1e-5 * size
 
 
-def test_runs_that_take_too_long_say_so(monkeypatch):
+def test_runs_that_take_too_long_say_so(monkeypatch, limited):
     scene = scenes.load("coil-spring", vertices=60, section="3x4", stiffness=1e8, duration=0.2)
     monkeypatch.setattr(coil_runs, "LIMIT_S", 0.0)
     end = coil_runs.Truth(scene.x0, scene.v0, 0.0, "")

@@ -172,7 +172,7 @@ def test_own_reference_agrees_with_an_independent_one():
     assert "DOP853" in found.how and found.error < 1e-6
 
 
-def test_attempts_keep_what_there_is_of_a_failed_run():
+def test_attempts_keep_what_there_is_of_a_failed_run(limited):
     scene = load("flag", resolution=6)
     run, failure = attempt(scene, "epirk4s3", step=0.2, duration=1.0, every=0.2)
     assert failure and run is not None and run.times[-1] < 1.0

@@ -144,7 +144,7 @@ def test_watch_sees_an_explosion_and_goes_on():
     assert calm["exploded"] is None and calm["step"] == [0, 5, 10, 15, 20]
 
 
-def test_watch_stops_at_a_time_limit_and_calls_it_no_explosion():
+def test_watch_stops_at_a_time_limit_and_calls_it_no_explosion(limited):
     with time_limit(0.0):
         row = watched(scenes.load("single-spring"), "stabilised", 20)
     assert row["step"] == [0] and row["exploded"] is None and "time limit" in row["failure"]

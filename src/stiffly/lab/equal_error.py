@@ -11,7 +11,6 @@ is then tried too.  Only what is chosen is timed with repeats.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from .bench import Bench
 from .harness import Method, Outcome, Record
 from .step_search import Error, Search
 from .tight import Reference
-from .time_limit import time_limit
+from .time_limit import seconds_left, time_limit
 
 TOLERANCES = tuple(10.0**-k for k in range(1, 14))
 BRIEF, LOST = 3.0, 3.0  # seconds; times the seconds of the best so far
@@ -104,13 +103,12 @@ def granted_time(
     settings: Sequence[float] | None = None,
 ) -> dict[float, Record]:
     """`cheapest`, with so many seconds for all of the method's runs together."""
-    began = time.perf_counter()
     with TemporaryDirectory() as folder:  # its runs are known when they are asked for again
         given = (Bench(folder=Path(folder)), problem, method, reference, levels)
         with time_limit(granted):
             found = cheapest(*given, repeats=repeats, limit_s=limit_s, settings=settings)
-        if time.perf_counter() - began < granted:
-            return found
+            if seconds_left() > 0.0:
+                return found
         with time_limit(0.0):  # no time to repeat what met a level: its first run counts
             once = cheapest(*given, repeats=1, limit_s=limit_s, settings=settings)
     late = f"not with {granted:.3g} s for all of its runs"

@@ -20,6 +20,7 @@ from .family_reference import reference
 from .harness import Method, Record
 from .methods import CvodeMethod, IntegratorMethod, ScipyMethod
 from .tight import Reference
+from .time_limit import seconds_left, time_limit
 
 LEVELS = (0.1, 0.01, 1e-4)
 EXPONENTIAL = ("exprb42", "pexprb43", "epirk4s3", "eti", "ceti", "neti")
@@ -173,17 +174,18 @@ def measure(cell: Cell) -> dict[str, Any]:
         return {**found, "no_reference": str(failure), "records": {}}
     found["reference"] = {"error": exact.error, "how": exact.how, "spent": perf_counter() - began}
     records = {f"{level:g}": [] for level in levels(cell.quick)}
-    ends, best = perf_counter() + CELL_S, None
-    for method in methods(cell, problem, exact):
-        most = QUICK_S if cell.quick else RUN_S
-        lost = VERLET_LOST if method.name == "verlet" else LOST
-        limit = most if best is None else min(most, max(BRIEF, lost * best))
-        own = _costs(problem, method, exact, cell.quick, limit, ends - perf_counter())
-        for level, record in own.items():
-            records[f"{level:g}"].append(asdict(record))
-        finest = own[min(own)]
-        if finest.failure is None and finest.seconds:
-            best = min(best or finest.seconds, finest.seconds)
+    best = None
+    with time_limit(CELL_S):
+        for method in methods(cell, problem, exact):
+            most = QUICK_S if cell.quick else RUN_S
+            lost = VERLET_LOST if method.name == "verlet" else LOST
+            limit = most if best is None else min(most, max(BRIEF, lost * best))
+            own = _costs(problem, method, exact, cell.quick, limit, seconds_left())
+            for level, record in own.items():
+                records[f"{level:g}"].append(asdict(record))
+            finest = own[min(own)]
+            if finest.failure is None and finest.seconds:
+                best = min(best or finest.seconds, finest.seconds)
     return {**found, "records": records, "spent": perf_counter() - began}
 
 

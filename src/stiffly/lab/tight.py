@@ -18,7 +18,7 @@ from ..errors import NotConverged
 from ..matfun.bounds import estimate
 from ..scenes import Scene
 from .methods import Forces
-from .time_limit import OutOfTime, in_time, time_limit
+from .time_limit import OutOfTime, granted, in_time, time_limit
 from .trial import trial
 
 SAMPLES = 65  # times at which the motion is looked at for its scales
@@ -152,7 +152,7 @@ class _Hopeless:
     """The right-hand side, given up early where it is plain that the time will not do."""
 
     def __init__(self, f: Forces, duration: float, limit_s: float) -> None:
-        self._f, self._duration, self._limit = f, duration, limit_s
+        self._f, self._duration, self._limit = f, duration, granted(limit_s)
         self._began = time.perf_counter()
 
     def __call__(self, t: float, u: Array) -> Array:

@@ -29,11 +29,15 @@ def choose(A: BaseOperator, functions: SpectralMap) -> tuple[str, str]:
         return "batched", "independent bodies"
     if A.constant and A.size <= PRECOMPUTE:
         return "dense", "constant: diagonalised once"
-    # what is known by products alone would have to be asked for its size, uncounted
-    known = not isinstance(A, MatvecOperator) and A.size <= DENSE_LIMIT
-    if known and A.size**3 <= cost.iteration(A, functions):
+    if A.size <= DENSE_LIMIT and cost.eigenbasis(A, asked(A)) <= cost.iteration(A, functions):
         return "dense", "cheaper than the products of so large a step"
     return "iterate", ""
+
+
+def asked(A: BaseOperator) -> int:
+    """Products that tell the entries of A: one for every column where nothing else is known."""
+    unknown = isinstance(A, MatvecOperator) and "_eigenbasis" not in A.__dict__
+    return A.size if unknown else 0
 
 
 def auto(
@@ -47,8 +51,8 @@ def auto(
 ) -> Action:
     name, reason = choose(A, functions)
     options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
-    assembled = not isinstance(A, MatvecOperator) or "_eigenbasis" in A.__dict__
-    affordable = assembled or A.size <= cost.most_products(A, max_products)
+    entries = asked(A)
+    affordable = entries <= cost.most_products(A, max_products)
     if name == "iterate" or not affordable:
         try:
             action = iterate(A, functions, columns, **options)
@@ -62,7 +66,8 @@ def auto(
                 raise
             name, reason = "dense", "after the iterations gave up"
     action = EVALUATORS[name](A, functions, columns, **options)
-    return replace(action, method=f"{action.method} ({reason})")
+    products = action.products + (entries if name == "dense" else 0)
+    return replace(action, products=products, method=f"{action.method} ({reason})")
 
 
 EVALUATORS = {

@@ -50,6 +50,11 @@ def phase(A: BaseOperator, functions: SpectralMap) -> float:
     return getattr(functions, "longest", 0.0) * sqrt(max(spectrum(A)[0].high, 0.0))
 
 
+def eigenbasis(A: BaseOperator, asked: int) -> float:
+    """All modes of A, after `asked` products that tell its entries."""
+    return A.size**3 + asked * product(A)
+
+
 def iteration(A: BaseOperator, functions: SpectralMap) -> float:
     """All products of a polynomial method."""
     return product(A) * products(phase(A, functions))
