@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from stiffly.bodies import Springs, System
-from stiffly.lab.timing import timed
 from stiffly.meshes import lattice
+from stiffly_lab.timing import timed
 
 
 def median_seconds(job: Callable[[], object], repeats: int = 5) -> float:

@@ -36,11 +36,11 @@ from common import median_seconds, table
 from kernels import bandwidth
 
 from stiffly.bodies import Springs, Tetrahedra
-from stiffly.bodies.part import Particles
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.kernels import cpu, reference
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
+from stiffly.parts.part import Particles
+from stiffly.parts.pattern import BlockPattern
 
 
 @dataclass

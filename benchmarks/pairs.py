@@ -12,9 +12,9 @@ import numpy as np
 from common import median_seconds, table
 
 from stiffly.bodies import StokesFluid, helix_molecule
-from stiffly.bodies.lennard_jones import SKIN, PreparedLennardJones
-from stiffly.bodies.molecules import bonded_pairs
 from stiffly.kernels import cpu
+from stiffly.parts.lennard_jones import SKIN, PreparedLennardJones
+from stiffly.parts.molecules import bonded_pairs
 
 
 def median(job):

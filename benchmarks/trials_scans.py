@@ -40,9 +40,9 @@ from stiffly.bodies import Gravity, MomentumDamping, System, Tetrahedra, lumped_
 from stiffly.collisions import Contact, Plane
 from stiffly.errors import SimulationFailure
 from stiffly.integrators import integrator
-from stiffly.ledger import Balance
 from stiffly.recording.notes import StepLog
-from stiffly.stepper import Stepper, quiet
+from stiffly.run.ledger import Balance
+from stiffly.run.stepper import Stepper, quiet
 
 FOLDER = "STIFFLY_SCANS"  # how processes learn where the scans are
 SCANS = ("stanford-bunny.obj", "dragon_res3.ply", "spot.obj", "cow.obj", "homer.obj")

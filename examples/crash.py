@@ -15,10 +15,10 @@ import numpy as np
 
 import stiffly
 from stiffly.bodies import shell_springs
-from stiffly.bodies.rigid_body import RigidBody, bounce
-from stiffly.bodies.rigid_frame import RigidFrame, Seen
 from stiffly.collisions import Contact, Plane
 from stiffly.meshes import car
+from stiffly.parts.rigid_body import RigidBody, bounce
+from stiffly.parts.rigid_frame import RigidFrame, Seen
 
 MASS, YIELD, DURATION, STEP = 10.0, 0.02, 0.3, 1e-3
 mesh = car(300)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stiffly import SecondOrder
-from stiffly.lab import references
 from stiffly.scenes import Scene
+from stiffly_lab import references
 
 ONE = np.ones(1)
 

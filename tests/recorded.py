@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from stiffly.ledger import EnergyHistory
 from stiffly.meshes import Mesh, cloth, cube, rope
+from stiffly.recording.energy_history import EnergyHistory
 
 
 @dataclass

@@ -20,10 +20,10 @@ from stiffly.bodies import (
     Tetrahedra,
     fiber,
 )
-from stiffly.bodies.rigid_body import Pose
 from stiffly.collisions import Contact, Plane
 from stiffly.integrators import Bdf1, LocalGlobal, Stabilised, integrator, options
 from stiffly.meshes import cube
+from stiffly.parts.rigid_body import Pose
 from stiffly.scenes import Scene, files
 from stiffly.scenes.adjust import adjustable, adjusted, own_damping, own_gravity
 from stiffly.scenes.linear_springs import LinearSprings

@@ -7,9 +7,9 @@ import pytest
 
 from stiffly import Gravity, InputError, Springs, System, simulate
 from stiffly.bodies import Keyframes, Rotation
-from stiffly.bodies.attachments import Attachments
-from stiffly.bodies.part import SettlingPart
 from stiffly.collisions import keyframes, path
+from stiffly.parts.attachments import Attachments
+from stiffly.parts.part import SettlingPart
 
 G = 9.81
 

@@ -32,8 +32,8 @@ from stiffly.integrators.auto.content import Content, verlet_drift
 from stiffly.integrators.auto.look import Look, look
 from stiffly.integrators.auto.race import Race
 from stiffly.integrators.auto.replay import Replayed
-from stiffly.lab import Bench, references
-from stiffly.lab.registry import EXPERIMENTS
+from stiffly_lab import Bench, references
+from stiffly_lab.registry import EXPERIMENTS
 
 ONE = np.ones(1)
 

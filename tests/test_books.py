@@ -23,7 +23,7 @@ from stiffly.bodies import (
 from stiffly.contracts import State
 from stiffly.errors import Diverged, InputError, StiffWarning
 from stiffly.integrators import ExponentialRosenbrock
-from stiffly.ledger import Balance
+from stiffly.run.ledger import Balance
 
 ROSENBROCK = ["exprb2", "exprb32", "exprb42", "pexprb43", "epirk4s3"]
 

@@ -83,14 +83,14 @@ def test_slow_ones_take_two_percent_of_the_time(tmp_path, clock, written):
 def test_a_long_frame_is_saved_on_the_way(tmp_path, written, clock):
     """One frame of 50 steps: checkpoints do not wait for its end."""
     case = pendulums(every=1.0)
-    plain = stiffly.loop.Loop._accept
+    plain = stiffly.run.loop.Loop._accept
 
     def slow(self, *arguments):
         clock.now += 3.0
         plain(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stiffly.loop.Loop, "_accept", slow)
+        patch.setattr(stiffly.run.loop.Loop, "_accept", slow)
         simulate(case, out=tmp_path / "run")
     assert [frames for _, frames in written][:-1] == [1] * (len(written) - 1)
     assert len(written) == 13

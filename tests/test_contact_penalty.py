@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stiffly.bodies import Gravity, System
-from stiffly.bodies.part import Particles, SettlingPart
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes
 from stiffly.collisions.near import AHEAD, WINDOW, Near
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
+from stiffly.parts.part import Particles, SettlingPart
+from stiffly.parts.pattern import BlockPattern
 
 N = 30
 FLOOR = Plane((0, 0, 0), (0, 0, 1))

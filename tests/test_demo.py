@@ -112,7 +112,6 @@ def test_a_method_that_fails_still_shows_what_it_has(capfd, tmp_path, monkeypatc
 
 
 def test_interrupted(capfd, tmp_path, monkeypatch):
-    import stiffly.simulate  # noqa: F401  # the module, which its function hides
 
     def stop(*_, **__):
         raise KeyboardInterrupt

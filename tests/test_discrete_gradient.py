@@ -16,11 +16,11 @@ from stiffly.bodies import (
     System,
     Tetrahedra,
 )
-from stiffly.bodies.discrete_gradient import corrected_gradient, mean_blocks, mean_gradient
 from stiffly.contracts import State
 from stiffly.errors import InputError
 from stiffly.integrators.energy_momentum import EnergyMomentum
 from stiffly.meshes.grids import grid_tets
+from stiffly.system.discrete_gradient import corrected_gradient, mean_blocks, mean_gradient
 
 X = np.indices((3, 2, 2)).reshape(3, -1).T.astype(float)
 EDGES = np.array([[0, 1], [1, 2], [3, 7], [4, 9], [10, 11], [0, 11]])

@@ -11,9 +11,9 @@ from discrete_gradient_checks import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stiffly.bodies.lennard_jones import SKIN, PreparedLennardJones
 from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import mean_pairs
+from stiffly.parts.lennard_jones import SKIN, PreparedLennardJones
 
 SEEDS = st.integers(0, 2**32 - 1)
 COUNT = 27

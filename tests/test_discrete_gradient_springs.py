@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from stiffly.bodies import FaceSprings, Springs, System
-from stiffly.bodies.part import Particles
-from stiffly.bodies.pattern import BlockPattern
-from stiffly.bodies.springs import PreparedSprings
 from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import mean_face_springs, mean_springs, tets
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
+from stiffly.parts.part import Particles
+from stiffly.parts.pattern import BlockPattern
+from stiffly.parts.springs import PreparedSprings
 
 SEEDS = st.integers(0, 2**32 - 1)
 

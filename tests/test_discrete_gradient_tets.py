@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from stiffly.bodies import Gravity, System, Tetrahedra
-from stiffly.bodies.materials import MATERIALS
-from stiffly.bodies.part import Particles
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.contracts import State
 from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import mean_stress, mean_tet_blocks, mean_tets, polar, tets
 from stiffly.meshes.grids import grid_tets
+from stiffly.parts.materials import MATERIALS
+from stiffly.parts.part import Particles
+from stiffly.parts.pattern import BlockPattern
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -5,10 +5,10 @@ import pytest
 
 from stiffly import Gravity, Rayleigh, Springs, System, simulate
 from stiffly.bodies import Keyframes
-from stiffly.bodies.attachments import Attachments
 from stiffly.collisions import Contact, Held, Plane, keyframes
 from stiffly.contracts import State
 from stiffly.meshes import cube
+from stiffly.parts.attachments import Attachments
 
 G = 9.81
 FLOOR = Plane((0, 0, 0), (0, 0, 1))

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stiffly.bodies import FaceSprings, System
-from stiffly.bodies.part import Particles
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 from stiffly.meshes.grids import grid_tets
+from stiffly.parts.part import Particles
+from stiffly.parts.pattern import BlockPattern
 
 SHAPE = (3, 2, 2)
 X = np.indices(SHAPE).reshape(3, -1).T.astype(float)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stiffly.bodies.pattern import BlockPattern
-from stiffly.bodies.springs import PreparedSprings
 from stiffly.kernels import cpu, reference
 from stiffly.meshes import lattice
+from stiffly.parts.pattern import BlockPattern
+from stiffly.parts.springs import PreparedSprings
 
 
 def random_springs(seed, count, density, cubic):

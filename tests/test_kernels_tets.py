@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from stiffly.bodies import Tetrahedra
-from stiffly.bodies.materials import MATERIALS
-from stiffly.bodies.part import Particles
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import materials, polar, tet_assembly, tet_tangents, tets
 from stiffly.meshes.grids import grid_tets
+from stiffly.parts.materials import MATERIALS
+from stiffly.parts.part import Particles
+from stiffly.parts.pattern import BlockPattern
 
 
 def close(ours, theirs, atol):

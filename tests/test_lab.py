@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from stiffly import Diverged, InputError, SecondOrder, lab
+import stiffly_lab as lab
+from stiffly import Diverged, InputError, SecondOrder
 from stiffly.contracts import Work
-from stiffly.lab.bench import JOURNAL, Bench
-from stiffly.lab.harness import Outcome, cost_at
-from stiffly.lab.report import FILES, Claim, Report, verdict
 from stiffly.recording.provenance import as_json
 from stiffly.scenes import Scene
+from stiffly_lab.bench import JOURNAL, Bench
+from stiffly_lab.harness import Outcome, cost_at
+from stiffly_lab.report import FILES, Claim, Report, verdict
 
 ONCE = np.ones(1)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stiffly.lab import auto_check
-from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED, UNTESTED
+from stiffly_lab import auto_check
+from stiffly_lab.report import NOT_REPRODUCED, REPRODUCED, UNTESTED
 
 
 def row(best, auto, pilot, relative, warned=False):

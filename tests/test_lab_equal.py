@@ -12,7 +12,8 @@ from lab_problems import ONE, cache, quartic, single
 
 from stiffly import Diverged, InputError, SecondOrder, scenes
 from stiffly.contracts import Work
-from stiffly.lab import (
+from stiffly.scenes import Scene
+from stiffly_lab import (
     Bench,
     CvodeMethod,
     IntegratorMethod,
@@ -24,12 +25,11 @@ from stiffly.lab import (
     step_search,
     tight,
 )
-from stiffly.lab.equal_error_all import QUICK_METHODS, QUICK_SCENES, rows_of, run
-from stiffly.lab.equal_error_page import records
-from stiffly.lab.harness import Outcome
-from stiffly.lab.methods import AdaptiveMethod, Forces
-from stiffly.lab.time_limit import OutOfTime, in_time, time_limit
-from stiffly.scenes import Scene
+from stiffly_lab.equal_error_all import QUICK_METHODS, QUICK_SCENES, rows_of, run
+from stiffly_lab.equal_error_page import records
+from stiffly_lab.harness import Outcome
+from stiffly_lab.methods import AdaptiveMethod, Forces
+from stiffly_lab.time_limit import OutOfTime, in_time, time_limit
 
 __all__ = ["cache"]  # a fixture of every test here
 

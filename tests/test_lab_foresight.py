@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stiffly.lab import Bench, foresight
-from stiffly.lab.registry import EXPERIMENTS
-from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
+from stiffly_lab import Bench, foresight
+from stiffly_lab.registry import EXPERIMENTS
+from stiffly_lab.report import NOT_REPRODUCED, REPRODUCED
 
 
 def test_the_best_safety_factor_catches_as_many_as_lie_in_one_interval():

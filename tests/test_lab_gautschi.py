@@ -7,13 +7,13 @@ import pytest
 from scipy.linalg import eigvalsh
 
 from stiffly import scenes
-from stiffly.lab import Bench, experiment
-from stiffly.lab.filters import roughness, swing
-from stiffly.lab.gautschi_cases import CASES
-from stiffly.lab.krylov_error import Projections, dome_matrix, krylov_basis
-from stiffly.lab.oscillator_pair import DETUNED
-from stiffly.lab.step_cost import step_cost
-from stiffly.lab.tower_energy import decay_rate
+from stiffly_lab import Bench, experiment
+from stiffly_lab.filters import roughness, swing
+from stiffly_lab.gautschi_cases import CASES
+from stiffly_lab.krylov_error import Projections, dome_matrix, krylov_basis
+from stiffly_lab.oscillator_pair import DETUNED
+from stiffly_lab.step_cost import step_cost
+from stiffly_lab.tower_energy import decay_rate
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly.lab import Bench, coil_runs, experiment
-from stiffly.lab.coil_error import linear_model
-from stiffly.lab.dome_step import ACCURACY, PER_DECADE, SWINGS
-from stiffly.lab.modes import after, energies, exact, modes_of, step_maps
-from stiffly.lab.pylon_energy import drift, onset, waver
-from stiffly.lab.trial import trial
+from stiffly_lab import Bench, coil_runs, experiment
+from stiffly_lab.coil_error import linear_model
+from stiffly_lab.dome_step import ACCURACY, PER_DECADE, SWINGS
+from stiffly_lab.modes import after, energies, exact, modes_of, step_maps
+from stiffly_lab.pylon_energy import drift, onset, waver
+from stiffly_lab.trial import trial
 
 OMEGA = np.array([0.3, 1.0, 7.0, 40.0])
 STEP = 0.05

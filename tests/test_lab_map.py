@@ -7,14 +7,14 @@ import pytest
 
 from stiffly.contracts import State
 from stiffly.errors import InputError
-from stiffly.lab import map_cells, parallel, step_search
-from stiffly.lab.bench import Bench
-from stiffly.lab.family import OUTLIER, PERIOD, Member, build, network, velocities
-from stiffly.lab.family_reference import SEGMENTS, composed, reference
-from stiffly.lab.harness import Record, first_order
-from stiffly.lab.map_reading import Found, Win, read, stump
-from stiffly.lab.methods import IntegratorMethod
-from stiffly.lab.registry import experiment
+from stiffly_lab import map_cells, parallel, step_search
+from stiffly_lab.bench import Bench
+from stiffly_lab.family import OUTLIER, PERIOD, Member, build, network, velocities
+from stiffly_lab.family_reference import SEGMENTS, composed, reference
+from stiffly_lab.harness import Record, first_order
+from stiffly_lab.map_reading import Found, Win, read, stump
+from stiffly_lab.methods import IntegratorMethod
+from stiffly_lab.registry import experiment
 
 
 def dense_stiffness(member):

@@ -8,8 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from stiffly import InputError
-from stiffly.lab import EXPERIMENTS, ITEMS, Claim, Report, page
-from stiffly.lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, verdict
+from stiffly_lab import EXPERIMENTS, ITEMS, Claim, Report, page
+from stiffly_lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, verdict
 
 NAME = "fput-energy"
 FIRST, SECOND = EXPERIMENTS[NAME].items

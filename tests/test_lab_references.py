@@ -11,8 +11,8 @@ from lab_problems import ONE, cache, quartic, single
 from scipy.special import ellipj
 
 from stiffly import InputError, NotConverged, SecondOrder, StiffWarning, scenes
-from stiffly.lab import Bench, references, rivals, tight
-from stiffly.lab.methods import Forces
+from stiffly_lab import Bench, references, rivals, tight
+from stiffly_lab.methods import Forces
 
 __all__ = ["cache"]  # a fixture of every test here
 

@@ -8,15 +8,15 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from stiffly import lab
-from stiffly.lab.attempt import attempt
-from stiffly.lab.bench import Bench
-from stiffly.lab.harness import Record
-from stiffly.lab.own_reference import own_reference
-from stiffly.lab.patience import LEAST_S, LOST, MOST_S, is_late, late, patience
-from stiffly.lab.rosenbrock_cases import CASES, TABLE_2017, TABLE_2018, TABLE_2021
-from stiffly.lab.rosenbrock_table import _evaluations, _judged, _limit, _ratio
+import stiffly_lab as lab
 from stiffly.scenes import load
+from stiffly_lab.attempt import attempt
+from stiffly_lab.bench import Bench
+from stiffly_lab.harness import Record
+from stiffly_lab.own_reference import own_reference
+from stiffly_lab.patience import LEAST_S, LOST, MOST_S, is_late, late, patience
+from stiffly_lab.rosenbrock_cases import CASES, TABLE_2017, TABLE_2018, TABLE_2021
+from stiffly_lab.rosenbrock_table import _evaluations, _judged, _limit, _ratio
 
 NAMES = ("flag-area", "bunny-precision", "bunny-energy", "bunny-size", "rosenbrock-table")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly.lab import dragon_size, rope_cost, rope_runs, tori_bounce
-from stiffly.lab.bench import Bench
-from stiffly.lab.registry import EXPERIMENTS
-from stiffly.lab.report import NOT_REPRODUCED, REPRODUCED
-from stiffly.lab.rope_runs import ANY, BAND, FAST, FINER, LADDER
+from stiffly_lab import dragon_size, rope_cost, rope_runs, tori_bounce
+from stiffly_lab.bench import Bench
+from stiffly_lab.registry import EXPERIMENTS
+from stiffly_lab.report import NOT_REPRODUCED, REPRODUCED
+from stiffly_lab.rope_runs import ANY, BAND, FAST, FINER, LADDER
 
 NAMES = ("dragon-size", "tori-bounce", "rope-cost", "sphere-bounce", "molecule-energy")
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly.lab import EXPERIMENTS, Bench, cloth_wrinkles
-from stiffly.lab.cloth_wrinkles import wrinkles
-from stiffly.lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED
-from stiffly.lab.stabiliser_models import MODELS
-from stiffly.lab.stabiliser_page import FAST
-from stiffly.lab.stabiliser_page import report as stabiliser_report
-from stiffly.lab.time_limit import time_limit
-from stiffly.lab.watch import spin, watched
 from stiffly.scenes.two_springs import bound, potential
+from stiffly_lab import EXPERIMENTS, Bench, cloth_wrinkles
+from stiffly_lab.cloth_wrinkles import wrinkles
+from stiffly_lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED
+from stiffly_lab.stabiliser_models import MODELS
+from stiffly_lab.stabiliser_page import FAST
+from stiffly_lab.stabiliser_page import report as stabiliser_report
+from stiffly_lab.time_limit import time_limit
+from stiffly_lab.watch import spin, watched
 
 NAMES = ("single-spring", "spinning-cube", "cactus", "cloth", "two-springs", "stabiliser-table")
 

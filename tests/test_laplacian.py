@@ -6,10 +6,10 @@ import scipy.linalg
 from discrete_gradient_checks import dense
 
 from stiffly.bodies import FaceSprings, Gravity, LennardJones, Springs, System, Tetrahedra
-from stiffly.bodies.discrete_gradient import laplacian, laplacian_version
-from stiffly.bodies.materials import MATERIALS, lame
 from stiffly.errors import InputError
 from stiffly.meshes.grids import grid_tets
+from stiffly.parts.materials import MATERIALS, lame
+from stiffly.system.discrete_gradient import laplacian, laplacian_version
 
 SHAPE = (3, 3, 3)
 RNG = np.random.default_rng(2)

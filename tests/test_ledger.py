@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stiffly.contracts import Power, State
-from stiffly.ledger import Balance, Ledger
+from stiffly.run.ledger import Balance, Ledger
 
 
 def booked(rows, kind=Balance):

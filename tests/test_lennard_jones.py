@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 import stiffly
 from stiffly.bodies import LennardJones, Springs, System
-from stiffly.bodies.lennard_jones import PreparedLennardJones, require_apart
-from stiffly.bodies.part import MatrixFreePart
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
+from stiffly.parts.lennard_jones import PreparedLennardJones, require_apart
+from stiffly.parts.part import MatrixFreePart
 
 CHAIN = np.stack([np.arange(11), np.arange(1, 12)], axis=1)
 CUTOFFS = pytest.mark.parametrize("cutoff", [None, 2.2])

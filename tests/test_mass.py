@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from stiffly.bodies import ConsistentMass, LumpedMass, as_mass
-from stiffly.bodies.mass import MatvecMass, UnitMass
 from stiffly.errors import InputError
+from stiffly.system.mass import MatvecMass, UnitMass
 
 N = 12
 M = sp.csr_matrix(

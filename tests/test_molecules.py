@@ -8,13 +8,8 @@ from scipy.spatial import KDTree
 
 import stiffly
 from stiffly.bodies import LennardJones, Springs, System
-from stiffly.bodies.molecules import (
-    bonded_pairs,
-    helix_molecule,
-    molecule_parts,
-    read_molecule,
-)
 from stiffly.errors import InputError
+from stiffly.parts.molecules import bonded_pairs, helix_molecule, molecule_parts, read_molecule
 
 pytest.importorskip("gemmi")
 

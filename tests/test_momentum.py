@@ -6,15 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from stiffly.bodies import (
-    Dashpots,
-    FaceSprings,
-    LennardJones,
-    Springs,
-    System,
-    Tetrahedra,
-    fiber,
-)
+from stiffly.bodies import Dashpots, FaceSprings, LennardJones, Springs, System, Tetrahedra, fiber
 from stiffly.contracts import State
 from stiffly.meshes.grids import grid_tets
 from stiffly.meshes.mesh import tet_edges

@@ -24,7 +24,7 @@ from stiffly.errors import Diverged, NotConverged, StiffWarning
 from stiffly.integrators import Stabilised, integrator
 from stiffly.integrators.guard import fitted
 from stiffly.meshes import creature, cube
-from stiffly.stepper import quiet
+from stiffly.run.stepper import quiet
 
 MATERIALS = ("corotated", "stvk", "neo-hookean")
 ROUNDING = 1e-9  # of the energies that are summed

@@ -13,14 +13,7 @@ import scipy.linalg
 from systems import march, reference
 
 from stiffly.bodies import Gravity, Rayleigh, SecondOrder, Springs, System
-from stiffly.integrators import (
-    FILTERS,
-    NAMES,
-    ExponentialRosenbrock,
-    Gautschi,
-    Neti,
-    integrator,
-)
+from stiffly.integrators import FILTERS, NAMES, ExponentialRosenbrock, Gautschi, Neti, integrator
 
 Q = scipy.linalg.qr(np.random.default_rng(4).standard_normal((4, 4)))[0]
 CHECKS = 10

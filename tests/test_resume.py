@@ -9,7 +9,7 @@ from runs_to_record import CASES, assert_same, block, pendulums, simulate
 
 import stiffly
 from stiffly.errors import InputError, StiffWarning
-from stiffly.loop import Loop
+from stiffly.run.loop import Loop
 
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough steps
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from stiffly import InputError, scenes
-from stiffly.bodies.molecules import helix_molecule
 from stiffly.meshes import creature, write_mesh
+from stiffly.parts.molecules import helix_molecule
 
 NAMES = (
     "pylon", "dome", "squats", "dragon", "twisting-beam", "tori", "rope", "foil", "steel-sphere",

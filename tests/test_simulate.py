@@ -15,8 +15,8 @@ from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, integrators
 from stiffly.contracts import State, Step, Work
 from stiffly.errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
 from stiffly.integrators import ExponentialRosenbrock
-from stiffly.loop import StepLog
 from stiffly.meshes import rope
+from stiffly.run.loop import StepLog
 
 NAN = float("nan")
 

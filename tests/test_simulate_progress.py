@@ -5,8 +5,8 @@ import pytest
 from runs_to_record import block, pendulums, simulate
 
 import stiffly
-from stiffly.loop import Loop, ProgressReport
 from stiffly.recording import progress
+from stiffly.run.loop import Loop, ProgressReport
 
 
 class Clock:

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import stiffly
 from stiffly.bodies import Springs, System
-from stiffly.bodies.part import MatrixFreePart, Particles, SettlingPart
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.contracts import Power, State
 from stiffly.errors import InputError
 from stiffly.meshes import lattice
+from stiffly.parts.part import MatrixFreePart, Particles, SettlingPart
+from stiffly.parts.pattern import BlockPattern
 
 BLOCK = lattice(3, 2, 2)
 N = len(BLOCK.positions)

@@ -6,12 +6,12 @@ import pytest
 
 import stiffly
 from stiffly.bodies import MotorTorque, Springs, StokesFluid, System
-from stiffly.bodies import stokes as stokes_module
-from stiffly.bodies.part import MatrixFreeLoad, Particles, PreparedLoad
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.contracts import State
 from stiffly.errors import InputError, NotConverged
 from stiffly.kernels import cpu, reference
+from stiffly.parts import stokes as stokes_module
+from stiffly.parts.part import MatrixFreeLoad, Particles, PreparedLoad
+from stiffly.parts.pattern import BlockPattern
 
 MU, BLOB = 0.7, 0.15
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from stiffly.bodies import Gravity, System, Tetrahedra, consistent_mass, lumped_mass
-from stiffly.bodies.materials import MATERIALS
-from stiffly.bodies.part import Particles
-from stiffly.bodies.pattern import BlockPattern
 from stiffly.contracts import State
 from stiffly.errors import InputError
 from stiffly.meshes.grids import grid_tets
+from stiffly.parts.materials import MATERIALS
+from stiffly.parts.part import Particles
+from stiffly.parts.pattern import BlockPattern
 
 ONE = np.array([[0, 1, 2, 3]])
 CORNER = np.array([[0.1, 0.0, 0.2], [1.0, 0.1, 0.0], [0.0, 1.2, 0.1], [0.2, 0.0, 0.9]])

@@ -6,8 +6,8 @@ from live_scenes import frames, little_cloth, made_up, pendulum, staged, state
 
 from stiffly import Gravity, Springs, System, scenes
 from stiffly.bodies import Keyframes, Rotation
-from stiffly.bodies.attachments import Attachments
 from stiffly.collisions import Held, Plane
+from stiffly.parts.attachments import Attachments
 
 
 def part(stage, name, lane=0):

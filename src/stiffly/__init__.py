@@ -4,9 +4,7 @@ Names are loaded when they are first used: `import stiffly` itself costs a milli
 `stiffly --help` answers at once.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from .integrators import integrator
     from .recording.recording import Recording
     from .recording.run import Run
-    from .simulate import resume, simulate
+    from .run.simulate import resume, simulate
 
 __version__ = "0.1.0"
 
@@ -84,10 +82,10 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "integrators": "",
     "matfun": "",
     "meshes": "",
-    "resume": "simulate",
+    "resume": "run.simulate",
     "scenes": "",
     "scipy": "",
-    "simulate": "simulate",
+    "simulate": "run.simulate",
 }
 
 
@@ -104,14 +102,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """Importing the file simulate.py must not put the module where the function belongs."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (_HOMES.get(name) and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .simulate import Run
+    from .run.simulate import Run
 
 
 class StiffError(Exception):

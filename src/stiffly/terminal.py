@@ -25,10 +25,11 @@ from rich.table import Table
 from .recording.words import percent
 
 if TYPE_CHECKING:
-    from .lab import Claim
-    from .loop import ProgressReport
+    from stiffly_lab import Claim
+
     from .recording.recording import Recording
     from .recording.run import Run
+    from .run.loop import ProgressReport
 
 VERDICTS = {"reproduced": "green", "partly": "yellow", "not reproduced": "red"}
 COUNTS = ("steps", "rejected_steps", "force_evaluations", "operator_products", "factorizations")

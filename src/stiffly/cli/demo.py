@@ -62,7 +62,7 @@ def demo(
 def _simulate_each(scene: Any, out: Path) -> tuple[list[Any], SimulationFailure | None]:
     """Two recordings with the same steps; one that fails still gives what it recorded."""
     from .. import terminal
-    from ..simulate import simulate
+    from ..run.simulate import simulate
 
     runs, failure = [], None
     for name in (EXPONENTIAL, IMPLICIT):

@@ -27,9 +27,10 @@ def lab(
     Each writes result.json (numbers), figure.png and result.md into a folder of its name. One that
     was cut short goes on where it stopped. `report` makes index.html of all results in the folder.
     """
-    from .. import lab as laboratory
+    import stiffly_lab as laboratory
+    from stiffly_lab import page
+
     from .. import terminal
-    from ..lab import page
 
     _require_alone(names or [])
     if not names or names == ["list"]:
@@ -61,8 +62,9 @@ def papers(experiment: Any) -> str:
 
 
 def _run(name: str, experiment: Any, out: Path, quick: bool) -> None:
+    from stiffly_lab import Bench
+
     from .. import terminal
-    from ..lab import Bench
 
     began = time.perf_counter()
     with terminal.counting_bar(name) as progress:

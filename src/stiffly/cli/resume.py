@@ -23,7 +23,7 @@ def resume(
     from .. import terminal
 
     found = open_run(folder)
-    from ..simulate import resume as go_on
+    from ..run.simulate import resume as go_on
 
     with terminal.notices() as said:
         follow(

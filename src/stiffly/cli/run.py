@@ -105,7 +105,7 @@ def run(
     with terminal.notices(quiet=quiet) as said:
         asked = request(scene, small=small, given=sets, options=options)
         folder = out or new_path(Path(), f"{file_name(asked.scene.name)}-run")
-        from ..simulate import simulate
+        from ..run.simulate import simulate
 
         def begin(progress: Any) -> Any:
             origin = {"command": sys.argv[1:], "toml": asked.toml}

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bodies.checks import as_elements, as_indices, as_number, as_numbers
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
+from ..parts.checks import as_elements, as_indices, as_number, as_numbers
 from .elements import Elements, Kind, elements
 
 BLOCK = 16  # patches of a block

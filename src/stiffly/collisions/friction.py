@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.checks import as_number
 from ..contracts import Array, Power
+from ..parts.checks import as_number
 
 
 def as_friction(value: Any) -> float:

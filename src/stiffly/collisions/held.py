@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.attachments import PointTies
-from ..bodies.checks import as_number
-from ..bodies.part import Particles
-from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
+from ..parts.attachments import PointTies
+from ..parts.checks import as_number
+from ..parts.part import Particles
+from ..parts.pattern import BlockPattern
 from .motion import Frame
 from .shapes import Surface, as_shapes, free_particles
 

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..bodies.checks import as_numbers
-from ..bodies.supports import Keyframes, Moving, Rotation
 from ..contracts import Array
 from ..errors import InputError
+from ..parts.checks import as_numbers
+from ..system.supports import Keyframes, Moving, Rotation
 
 RIGID = 1e-6  # how far a path may stretch or bend a shape: differences of user functions are worse
 

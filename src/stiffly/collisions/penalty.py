@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.checks import as_number, per_element
-from ..bodies.part import Particles
-from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
+from ..parts.checks import as_number, per_element
+from ..parts.part import Particles
+from ..parts.pattern import BlockPattern
 from .advice import bounce, require_resolvable
 from .friction import as_friction, booked, friction_change
 from .motion import same_place

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.checks import as_number
-from ..bodies.part import Particles
-from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
 from ..errors import InputError
+from ..parts.checks import as_number
+from ..parts.part import Particles
+from ..parts.pattern import BlockPattern
 from .friction import booked, slide
 from .shapes import Surface, as_shapes, free_particles
 

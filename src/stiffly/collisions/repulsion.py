@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.checks import as_elements, as_number
-from ..bodies.part import Particles
-from ..bodies.pattern import BlockPattern
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels import cpu
+from ..parts.checks import as_elements, as_number
+from ..parts.part import Particles
+from ..parts.pattern import BlockPattern
 from .advice import bounce, require_resolvable
 from .broad_phase import BroadPhase, load_ipctk, require_below
 from .friction import as_friction

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..bodies.checks import as_indices, as_number, as_numbers
-from ..bodies.pattern import BlockPattern
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels import cpu
+from ..parts.checks import as_indices, as_number, as_numbers
+from ..parts.pattern import BlockPattern
 from .motion import STILL, Frame, as_motion, frame_at
 
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bodies.checks import as_elements, as_indices, as_number, as_numbers
 from ..contracts import Array
 from ..errors import InputError
+from ..parts.checks import as_elements, as_indices, as_number, as_numbers
 from .broad_phase import BroadPhase, load_ipctk
 from .elements import Elements
 from .pair_list import PairList

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.checks import as_elements, as_number, as_numbers
 from ..contracts import Array
 from ..kernels import cpu
 from ..meshes import Mesh, validate
 from ..meshes.morton import morton
 from ..meshes.topology import require_closed, sides, triangle_edges
+from ..parts.checks import as_elements, as_number, as_numbers
 from .shapes import RigidShape, Surface, planes
 
 REACH = 0.1  # of the size of the mesh

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, Work
-from ..ledger import EnergyHistory
 from ..meshes import Mesh, Skin
 from . import colliders
+from .energy_history import EnergyHistory
 from .folder import RECORDING, SUMMARY
 from .layout import SKIN, find, open_file
 from .run import Run

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from ..contracts import Array
-from ..ledger import EnergyHistory
+from .energy_history import EnergyHistory
 
 
 @dataclass(repr=False)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..contracts import Array, State, Work
-from ..ledger import EnergyHistory
+from .energy_history import EnergyHistory
 from .notes import FrameLog, StepLog
 from .run import Run
 

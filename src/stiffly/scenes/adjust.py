@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..bodies import Gravity, LennardJones, RigidFrame, System
-from ..bodies.checks import as_number
-from ..bodies.part import Elastic, Part
 from ..contracts import Array, Rayleigh
 from ..errors import InputError
+from ..parts.checks import as_number
+from ..parts.part import Elastic, Part
 from .scene import Scene
 
 DOWN = np.array([0.0, 0.0, -1.0])

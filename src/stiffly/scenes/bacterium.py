@@ -22,11 +22,11 @@ from itertools import combinations, product
 import numpy as np
 
 from ..bodies import MotorTorque, Springs, StokesFluid, System, fiber
-from ..bodies.checks import as_number
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, flagellum
 from ..meshes.checks import require_counts, require_positive
+from ..parts.checks import as_number
 from .scene import Scene
 
 SUMMARY = "a bacterium swims in a viscous fluid: a motor turns its helical tail against its head"

@@ -28,11 +28,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..bodies import Gravity, Keyframes, Rayleigh, System, cloth_springs
-from ..bodies.attachments import Attachments
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import cloth as cloth_mesh
 from ..meshes.checks import require_counts, require_positive
+from ..parts.attachments import Attachments
 from .scene import Scene
 
 SUMMARY = "a cloth of 101 x 101 particles hangs from two corners, one of which is shaken"

@@ -22,7 +22,7 @@ from pydantic import ValidationError, create_model
 
 from ..errors import InputError, unknown_name
 from ..integrators import integrator as find_integrator
-from ..simulate import advise
+from ..run.simulate import advise
 from . import NAMES, RUN_OPTIONS, entry, load
 from .adjust import adjusted
 from .composition import compose

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..bodies.checks import as_elements, as_number, per_element, with_scaled
-from ..bodies.part import Particles
-from ..bodies.pattern import BlockPattern
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.cpu import NO_SLOT
+from ..parts.checks import as_elements, as_number, per_element, with_scaled
+from ..parts.part import Particles
+from ..parts.pattern import BlockPattern
 
 
 class LinearSprings:

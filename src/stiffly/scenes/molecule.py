@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from ..bodies import System
-from ..bodies.molecules import BOND_STIFFNESS, helix_molecule, molecule_parts, read_molecule
 from ..contracts import Array
 from ..meshes import Mesh
 from ..meshes.checks import require_positive
+from ..parts.molecules import BOND_STIFFNESS, helix_molecule, molecule_parts, read_molecule
 from .scene import Scene
 
 SUMMARY = "a molecule of 1732 atoms, stiff bonds and Lennard-Jones forces"

@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 
 from ..bodies import System
-from ..bodies.checks import as_number
-from ..bodies.potential import Potential
 from ..contracts import Array
 from ..meshes import Mesh
 from ..meshes.checks import require_positive
+from ..parts.checks import as_number
+from ..parts.potential import Potential
 from .scene import Scene
 
 SUMMARY = "one mass on a stiff spring, flung round: midpoint explodes within a second"

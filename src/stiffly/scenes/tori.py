@@ -20,12 +20,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..bodies import Gravity, Springs, System
-from ..bodies.checks import as_numbers
 from ..collisions import Held, Plane
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, torus
 from ..meshes.checks import require_positive
+from ..parts.checks import as_numbers
 from .scene import Scene
 
 SUMMARY = "three bouncing tori of cubic springs: the stiffer, the less flattened, the sooner back"

@@ -26,10 +26,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..bodies import Springs, System
-from ..bodies.checks import as_number
 from ..contracts import Array
 from ..meshes import Mesh
 from ..meshes.checks import require_positive
+from ..parts.checks import as_number
 from .scene import Scene
 
 SUMMARY = "a mass snaps through between two springs: backward Euler gains energy"

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..bodies import System
-from ..bodies.assembly import Assembly
 from ..contracts import State
 from ..errors import InputError
 from ..scenes import Scene
+from ..system.assembly import Assembly
 
 
 def begun(scene: Scene) -> tuple[System, State]:

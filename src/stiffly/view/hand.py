@@ -26,10 +26,10 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from ..bodies import System
-from ..bodies.attachments import PointTies
-from ..bodies.user_functions import directional_derivative
 from ..contracts import Array
 from ..errors import InputError
+from ..parts.attachments import PointTies
+from ..parts.user_functions import directional_derivative
 from ..scenes import Scene
 from .settings import Settings
 

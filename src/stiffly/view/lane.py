@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..accounting import Target, total_energy
-from ..bodies.attachments import PointTies, gripped
 from ..contracts import Array, Integrator, Power, Settled, State
 from ..errors import InputError, StiffError
 from ..integrators.restart import resumed
-from ..ledger import Balance
+from ..parts.attachments import PointTies
 from ..recording.notes import FrameLog
 from ..recording.sinks import Frame
+from ..run.ledger import Balance
 from ..scenes import Scene
+from ..system.gripped import gripped
 from .body import continued, remember
 from .frames import NOWHERE, LaneFrame
 from .hand import Grip

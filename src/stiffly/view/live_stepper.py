@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..contracts import Step
 from ..errors import SimulationFailure
 from ..recording.plots.style import unit
-from ..stepper import Stepper
+from ..run.stepper import Stepper
 
 STURDY = ("energy-momentum", "stabilised")  # they take every scene, and live where others die
 

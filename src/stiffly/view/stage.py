@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import unknown_name
 from ..integrators import options
 from ..kernels.cpu.compiled import announce
+from ..run.stepper import quiet
 from ..scenes import Scene
-from ..stepper import quiet
 from .body import begun
 from .frames import NOBODY, LaneFrame, Snapshot
 from .hand import Grip, Hand

@@ -12,13 +12,7 @@ import numpy as np
 from numba import prange
 
 from .jit import njit
-from .materials import (
-    COROTATED,
-    NEO_HOOKEAN,
-    STVK,
-    energy_density,
-    first_derivatives,
-)
+from .materials import COROTATED, NEO_HOOKEAN, STVK, energy_density, first_derivatives
 from .polar import LANES, SIGMA_ROW, SVD_ROWS, U_ROW, V_ROW, column, dot, svd_tile
 from .threads import PARALLEL_ROWS
 

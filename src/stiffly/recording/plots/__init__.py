@@ -11,19 +11,7 @@ from .body import picture
 from .energy import plot_energies, plot_energy
 from .momentum import plot_momentum
 from .steps import plot_steps
-from .style import (
-    BLUE,
-    BROWN,
-    GREEN,
-    INK,
-    ORANGE,
-    PINK,
-    PURPLE,
-    RED,
-    joules,
-    plain,
-    save_figure,
-)
+from .style import BLUE, BROWN, GREEN, INK, ORANGE, PINK, PURPLE, RED, joules, plain, save_figure
 
 FIGURES = {"energy": plot_energy, "momentum": plot_momentum, "steps": plot_steps}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...contracts import Array
-from ...ledger import EnergyHistory
+from ..energy_history import EnergyHistory
 from ..words import percent
 from .style import (
     BLUE,

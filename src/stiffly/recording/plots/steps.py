@@ -9,16 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...contracts import Array, Work
-from .style import (
-    CYCLE,
-    new_figure,
-    outside_legend,
-    plain,
-    save_figure,
-    time_axis,
-    titled,
-    unit,
-)
+from .style import CYCLE, new_figure, outside_legend, plain, save_figure, time_axis, titled, unit
 
 PANEL = 1.7  # inches high
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from ...ledger import EnergyHistory
+from ..energy_history import EnergyHistory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

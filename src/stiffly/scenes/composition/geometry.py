@@ -11,10 +11,10 @@ from scipy.spatial.transform import Rotation as Turned
 
 from ... import meshes
 from ...bodies import fibers
-from ...bodies.fibers import FiberBody
 from ...contracts import Array
 from ...meshes import Mesh
 from ...meshes.repair import kept_vertices
+from ...parts.fibers import FiberBody
 from ..schema.bodies import BodyTable, Fibers, Placed
 from ..schema.shapes import ROOTS, Particles, function_of
 

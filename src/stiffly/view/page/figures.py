@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...bodies.attachments import PointTies
 from ...contracts import Array
+from ...parts.attachments import PointTies
 from ...recording.exports.colliders import solids
 from ...recording.exports.frames import Motion, motion
 from .meshes import Beads, parts_of

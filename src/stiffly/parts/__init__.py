@@ -1,0 +1,1 @@
+"""Forces and loads, one file each: what a System is the sum of."""

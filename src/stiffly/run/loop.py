@@ -1,0 +1,240 @@
+"""The one time loop: steps that land on frame times, the energy ledger, and what went wrong."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..contracts import Array, Integrator, State, System, Work
+from ..errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
+from ..recording.notes import FrameLog, StepLog
+from ..recording.progress import Progress, ProgressReport, Reporter
+from ..recording.sinks import Frame, Sink
+from .control import Controller, Tolerance
+from .ledger import NUMERICAL, EnergyHistory, Ledger
+from .stepper import Stepper, quiet
+
+WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
+LOOKS = 200  # at the energy of a run, at least, however few its frames
+OFTEN = 0.1  # of the steps: then limits are no longer exceptions
+SMALLEST = 1e-10  # of the duration: below this the controller gives up
+
+
+__all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
+
+
+class Interval(NamedTuple):
+    """Fixed steps from one frame to the next: start [s], step h [s], how many."""
+
+    start: float
+    h: float
+    count: int
+
+
+class Loop(Stepper):
+    """Everything that a run needs to go on from here: pickled as it is, it is a checkpoint."""
+
+    ledger: Ledger
+
+    def __init__(
+        self,
+        system: System,
+        method: Integrator,
+        name: str,
+        state: State,
+        frames: Array,
+        step: float | None,
+        tolerance: Tolerance | None,
+        log: StepLog | FrameLog,
+    ) -> None:
+        super().__init__(system, method, name, state, Ledger(system), log)
+        self.frames, self.step, self.recorded = frames, step, 0
+        self.interval: Interval | None = None  # between two frames
+        self.done = 0  # steps of it
+        self.next_look = 0.0  # [s]
+        self.controller: Controller | None = None
+        self.began = time.perf_counter()
+        if tolerance is not None:
+            shape = np.asarray(system.positions(state))
+            order = max(1, method.order - 1) if len(getattr(method, "nodes", ())) > 1 else 2
+            self.controller = Controller.begin(tolerance, order, shape, state.x, frames[-1])
+            self.h = step if step is not None else 1e-3 * float(frames[-1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "began": -self.seconds}  # clocks differ between processes
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__dict__.update(saved)
+        self.began += time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Of computing so far, before and after a checkpoint."""
+        return time.perf_counter() - self.began
+
+    def run(self, sink: Sink, progress: Progress | None = None) -> Any:
+        """From here to the last frame; returns the sink's result."""
+        report = None if progress is None else Reporter(progress, self)
+        advance = self._advance_fixed if self.controller is None else self._advance_adaptive
+        try:
+            with quiet(self.system.size):
+                if self.recorded == 0:
+                    self._record(sink)
+                    sink.between(self)
+                for target in self.frames[self.recorded :].tolist():
+                    landed = False
+                    while not landed:
+                        landed = advance(target)
+                        if landed:
+                            self._record(sink)
+                        elif self.state.t >= self.next_look:
+                            self._look()
+                        if report is not None:
+                            report(landed)
+                        sink.between(self)
+        except BaseException as failure:
+            run = sink.result(self, failure)
+            if isinstance(failure, SimulationFailure):
+                failure.run = run
+            raise
+        result = sink.result(self)
+        self._warn_of_energy()
+        self._warn_of_solves()
+        self._warn_of_limits()
+        return result
+
+    def _look(self) -> None:
+        """At the energy between two frames: how many are recorded decides nothing."""
+        self.judge(self.looked(self.ledger.look))
+        self.next_look = self.state.t + float(self.frames[-1]) / LOOKS
+
+    def _warn_of_energy(self) -> None:
+        """Energy that was invented, or lost where the method should not."""
+        books, exchanged = self.ledger, self.ledger.exchanged
+        damps = getattr(self.method, "dissipative", False)  # bdf1, bdf2: losing is their nature
+        worst = max(books.high[NUMERICAL], 0.0 if damps else -books.low[NUMERICAL])
+        if worst > max(WORTH_A_WARNING * exchanged, books.floor):
+            share = f", {worst / exchanged:.0%} of the energy exchanged" if exchanged else ""
+            warnings.warn(
+                f"{self.name}: numerical error up to {worst:.3g} J{share}; "
+                f"{self._remedy(self.longest)}",
+                StiffWarning,
+                stacklevel=4,
+            )
+
+    def _warn_of_solves(self) -> None:
+        """Steps whose equations were left unsolved by more than the method thinks right."""
+        count, worst = self.log.unsolved()
+        if count:
+            remedy = getattr(self.method, "remedy", "try a smaller step")
+            warnings.warn(
+                f"{self.name}: {count} of {self.steps} steps were not solved well enough "
+                f"(relative residual up to {worst:.2g}); {remedy}",
+                StiffWarning,
+                stacklevel=4,
+            )
+
+    def _warn_of_limits(self) -> None:
+        """Steps whose motion was cut to the energy allowed: bounded, but no longer the body's."""
+        count = self.log.limited()
+        if count > OFTEN * self.steps and self.ledger.exchanged > self.ledger.floor:
+            warnings.warn(
+                f"{self.name}: {count} of {self.steps} steps were cut to the energy allowed; "
+                f"try step={self.longest / 4:.2g}, or energy-momentum",
+                StiffWarning,
+                stacklevel=4,
+            )
+
+    # ------------------------------------------------------------------ steps
+
+    def _advance_fixed(self, target: float) -> bool:
+        """One step; True when it has reached the target."""
+        if self.interval is None:
+            self.interval, self.done = self._interval(target), 0
+        start, h, count = self.interval
+        taken = self._try(h)
+        self.done += 1
+        landed = self.done == count
+        self._accept(taken, target if landed else start + self.done * h)
+        if landed:
+            self.interval = None
+        return landed
+
+    def _interval(self, target: float) -> Interval:
+        span, regular = target - self.state.t, float(self.frames[1] - self.frames[0])
+        if abs(span - regular) <= 1e-9 * regular:
+            span = regular  # the same bits in every step: what is kept for a step size stays valid
+        count = max(1, ceil(span / self.step * (1.0 - 1e-9)))  # type: ignore[operator]  # fixed
+        return Interval(self.state.t, span / count, count)
+
+    def _advance_adaptive(self, target: float) -> bool:
+        """One attempt, which may be undone; True when it has reached the target."""
+        assert self.controller is not None
+        left = target - self.state.t
+        # land on the frame without leaving a sliver behind
+        h = left if left <= 1.0001 * self.h else min(self.h, 0.5 * left)
+        try:
+            taken = self._try(h)
+            assert taken.error is not None
+            good, factor, self.controller = self.controller.judge(
+                self.state, taken.state, taken.error
+            )
+        except (Diverged, NotConverged):  # too far for the linearisation: undo, go shorter
+            good, factor, taken = False, 0.25, None
+        if good and taken is not None:
+            self._accept(taken, target if h == left else taken.state.t)
+            self.h = max(self.h, factor * h) if h < 0.9 * self.h else factor * h
+        else:
+            self.work += Work(rejected_steps=1) + (Work() if taken is None else taken.work)
+            self.h = factor * h
+        if self.h < SMALLEST * self.frames[-1]:
+            raise StepTooSmall(
+                f"the step fell below {self.h:.1e} s at t = {self.state.t:.4g} s: rtol cannot "
+                "be met; try a larger rtol, or check the forces for jumps"
+            )
+        return self.state.t >= target
+
+    # ------------------------------------------------------------------ frames
+
+    def _record(self, sink: Sink) -> None:
+        growth = self.book()
+        state, ledger = self.state, self.ledger
+        frame = Frame(
+            self.recorded,
+            state.t,
+            self.system.positions(state),
+            self.system.velocities(state),
+            {name: series[-1] for name, series in ledger.parts.items()},
+            ledger.added_now,
+            ledger.dissipated_now,
+            ledger.invented_now,
+            self.steps,
+            self.work,
+            self.seconds,
+            self.log.frame(),
+        )
+        sink.frame(frame)
+        self.recorded += 1
+        self.judge(growth)
+
+    @property
+    def fixed(self) -> bool:
+        return self.controller is None
+
+    def history(self) -> EnergyHistory:
+        return self.ledger.history()
+
+    def stats(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
+        if self.steps:
+            found["smallest_step"], found["largest_step"] = (
+                float(self.shortest),
+                float(self.longest),
+            )
+        if "method" in self.notes:
+            found["matrix_functions"] = self.notes["method"]
+        return found

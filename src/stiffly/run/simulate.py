@@ -1,0 +1,284 @@
+"""The door to the time loop: reads and checks what the user asks for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil, isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..contracts import Array, Integrator
+from ..errors import Advice, InputError, StiffWarning
+from ..integrators import Auto
+from ..integrators import integrator as find_integrator
+from ..kernels.cpu.compiled import announce
+from ..recording import checkpoint as checkpoints
+from ..recording.folder import CHECKPOINT, SUMMARY
+from ..recording.interrupt import Interrupt
+from ..recording.notes import FrameLog, StepLog
+from ..recording.provenance import versions
+from ..recording.recording import Recording
+from ..recording.run import Run
+from ..recording.sinks import Memory
+from ..recording.target import Options, target
+from ..recording.writer import Writer
+from .auto_loop import AutoLoop, decided
+from .control import Tolerance
+from .loop import Loop, Progress
+
+FRAMES = 200  # recorded by default
+MOST_STEPS, MOST_FRAMES = 1e9, 1e7
+
+__all__ = ["Recording", "Run", "resume", "simulate"]
+
+
+def _number(name: str, value: Any, remedy: str = "give a number") -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}: {remedy}") from None
+
+
+def _positive(name: str, value: Any, remedy: str) -> float:
+    number = _number(name, value, remedy)
+    if not isfinite(number) or number <= 0.0:
+        raise InputError(f"{name} must be positive and finite, got {value}: {remedy}")
+    return number
+
+
+def _frame_times(duration: float, step: float | None, every: float | None) -> Array:
+    if every is None:
+        # whole steps between frames: the step that was asked for is the step that is taken
+        steps = FRAMES if step is None else max(1, ceil(duration / step * (1.0 - 1e-12)))
+        every = ceil(steps / FRAMES) * duration / steps
+    count = max(1, int(duration / every * (1.0 + 1e-12)))
+    times = np.arange(count + 1) * every
+    if duration - times[-1] > 1e-9 * duration:
+        times = np.append(times, duration)
+    times[-1] = duration
+    return times
+
+
+def simulate(
+    system: Any,
+    x0: Any = None,
+    v0: Any = None,
+    *,
+    integrator: str | Integrator | None = None,
+    step: float | None = None,
+    duration: float | None = None,
+    every: float | None = None,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    out: str | Path | None = None,
+    force: bool = False,
+    dtype: str = "float32",
+    keep_velocities: bool = True,
+    checkpoint: float = 10.0,
+    provenance: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Move a system from x0, v0 through `duration` seconds; returns a Run.
+
+    system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator).
+    integrator: a name from `integrators.NAMES` or an integrator object; default exprb42; or
+    "auto", which finds method and step for the accuracy rtol (at the end of the run, relative;
+    default 1e-2; docs/auto.md), or the method for a `step` that is given.
+    step: size of a fixed step [s]; frames are met exactly, so the step taken is the largest one
+    not above `step` that divides the time between frames.
+    rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3);
+    `step` is then the first one tried, and no step is longer than the time between frames.
+    every: seconds between recorded frames; default: the scene's, or about 200 frames.
+    progress: called with a ProgressReport after every frame, and twice a second in long ones.
+
+    out: a folder to stream frames to, where `resume` can go on; a Recording is returned then.
+    force: replace a run that is there.  dtype: of recorded positions, "float32" or "float64".
+    checkpoint: seconds of computing between two (0: after every frame).
+    provenance: more about the run's origin; a text under "toml" is written to scene.toml.
+
+    Raises InputError before any work, Diverged / NotConverged / StepTooSmall / NotRecorded with
+    `.run` holding the frames up to there.
+    """
+    scene = system if hasattr(system, "system") else None
+    given = _Given(x0, v0, integrator, step, duration, every, rtol, atol)
+    if scene is not None:
+        system, given = scene.system, _completed(given, scene)
+    plan = _planned(given, getattr(scene, "method", {}))
+    if not hasattr(system, "bind"):
+        raise InputError(
+            f"{type(system).__name__} is no system: give a stiffly.System, a SecondOrder or a scene"
+        )
+    if given.x0 is None:
+        raise InputError("x0 is missing: give the initial positions")
+    options = None
+    if out is not None:
+        options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
+    announce()
+    bound, state = system.bind(given.x0, given.v0)
+    if plan.tolerance is None and plan.step is not None:
+        advise(bound, plan.step)
+    asked, decision = plan.asked, None
+    if isinstance(plan.method, Auto):
+        decision = decided(bound, state, plan.duration, plan.method.rtol, plan.step, plan.every)
+        asked = asked | {"rtol": plan.method.rtol, "auto": decision.line}
+    first = plan.step if decision is None else decision.offer.step
+    frames = _frame_times(plan.duration, first, plan.every)
+
+    def begin(log: StepLog | FrameLog) -> Loop:
+        if decision is not None:
+            return AutoLoop(bound, decision, state, frames, log, watched=plan.step is None)
+        method: Any = plan.method
+        return Loop(bound, method, plan.name, state, frames, plan.step, plan.tolerance, log)
+
+    if options is None:
+        return begin(StepLog()).run(Memory(), progress)
+    asked = asked | {"duration": plan.duration, "every": float(frames[1])}
+    shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
+    goal = target(options, shape, frames, scene, asked, mass)
+    with Interrupt() as interrupt:
+        return begin(FrameLog()).run(Writer.new(goal, interrupt), progress)
+
+
+def advise(system: Any, step: float) -> None:
+    """Warns of what steps of this size will not follow."""
+    for line in system.advice(step) if hasattr(system, "advice") else ():
+        warnings.warn(line, Advice, stacklevel=3)
+
+
+class _Given(NamedTuple):
+    """What the user said, before it is checked."""
+
+    x0: Any
+    v0: Any
+    integrator: str | Integrator | None
+    step: Any
+    duration: Any
+    every: Any
+    rtol: Any
+    atol: Any
+
+
+class _Plan(NamedTuple):
+    """What is going to be done; asked: as the recording tells it."""
+
+    name: str
+    method: Integrator | Auto
+    duration: float
+    step: float | None
+    every: float | None
+    tolerance: Tolerance | None
+    asked: dict[str, Any]
+
+
+def _completed(given: _Given, scene: Any) -> _Given:
+    """Where the user is silent, the scene speaks."""
+    own = {
+        name: getattr(scene, name, None)
+        for name in ("x0", "v0", "integrator", "duration", "every")
+        if getattr(given, name) is None
+    }
+    given = given._replace(**own)
+    if given.step is None and given.rtol is None:
+        # auto finds its own step: a scene's was made for another method
+        step = None if _is_auto(given.integrator) else scene.step
+        rtol, atol = getattr(scene, "rtol", None), getattr(scene, "atol", 0.0)
+        given = given._replace(step=step, rtol=rtol, atol=atol)
+    return given
+
+
+def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
+    """tuned: a scene's own settings of the method that it names."""
+    integrator, rtol = given.integrator, given.rtol
+    options = tuned if isinstance(integrator, str) else {}
+    method: Any = find_integrator("exprb42" if integrator is None else integrator, **options)
+    name = integrator if isinstance(integrator, str) else _label(method, integrator)
+    duration, step, every = _checked_times(given.duration, given.step, given.every)
+    tolerance = None
+    if isinstance(method, Auto):
+        method = Auto(_number("rtol", method.rtol if rtol is None else rtol, "try 1e-2"))
+    else:
+        if rtol is not None:
+            tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", given.atol))
+        method = _configured(method, name, step, tolerance)
+    told = {"integrator": name, "method": repr(method), "step": step}
+    asked = told | {"rtol": rtol, "atol": given.atol}
+    return _Plan(name, method, duration, step, every, tolerance, asked)
+
+
+def resume(folder: str | Path, progress: Progress | None = None) -> Recording:
+    """Go on with a run that was stopped, to the very frames of a run that was not.
+
+    folder: what was given to `simulate(out=...)`.  Frames recorded after the last checkpoint are
+    computed again.  A run that is complete comes back as it is.
+    It runs code from the folder's checkpoint: resume only folders that you trust.
+    """
+    found = Recording(folder)
+    told, saved = ((found.folder / name).exists() for name in (SUMMARY, CHECKPOINT))
+    if found.complete and (told or not saved):  # else it was killed at the very end
+        return found
+    header, body = checkpoints.read(found.folder)
+    now = versions()
+    others = [f"{n} {v}" for n, v in header["versions"].items() if now.get(n) != v]
+    if others:
+        warnings.warn(
+            f"{found.folder} was begun with {', '.join(others)}: from here on it may differ in the "
+            "last digits",
+            StiffWarning,
+            stacklevel=2,
+        )
+    announce()
+    loop = checkpoints.restore(found.folder, body)
+    with Interrupt() as interrupt:
+        writer = Writer.again(found.folder, header["seconds"], loop.recorded, interrupt)
+        return loop.run(writer, progress)
+
+
+def _checked_times(
+    duration: Any, step: Any, every: Any
+) -> tuple[float, float | None, float | None]:
+    """Duration, step and time between frames [s], as numbers that make sense."""
+    if duration is None:
+        raise InputError("duration is missing: give the seconds to simulate, e.g. duration=10")
+    total = _positive("duration", duration, "give the seconds to simulate, e.g. duration=10")
+    h = None if step is None else _positive("step", step, "try step=0.01")
+    if h is not None and total / h > MOST_STEPS:
+        raise InputError(f"step {h:g} s means {total / h:.1e} steps: choose a larger one")
+    if every is not None:
+        every = min(total, _positive("every", every, "try every=1/30"))
+        if total / every > MOST_FRAMES:
+            raise InputError(
+                f"every {every:g} s means {total / every:.1e} frames: choose a longer one"
+            )
+    return total, h, every
+
+
+def _is_auto(integrator: str | Integrator | None) -> bool:
+    return integrator == Auto.name or isinstance(integrator, Auto)
+
+
+def _label(method: Integrator, given: Integrator | None) -> str:
+    if given is None:
+        return "exprb42"
+    return str(getattr(method, "name", None) or type(method).__name__)
+
+
+def _configured(
+    method: Integrator, name: str, step: float | None, tolerance: Tolerance | None
+) -> Integrator:
+    if tolerance is None:
+        if step is None:
+            raise InputError("step is missing: give step=0.01 (fixed) or rtol=1e-3 (adaptive)")
+        return method
+    if not method.adaptive:
+        raise InputError(
+            f"{name} has no error estimate: rtol works with exprb32, exprb42, pexprb43, epirk4s3; "
+            "give step= instead"
+        )
+    # the matrix functions must not be what limits the accuracy
+    tol = min(getattr(method, "tol", 1e-8), 1e-2 * tolerance.rtol)
+    # adaptive integrators are dataclasses with these fields, which the protocol does not say
+    return replace(method, estimate=True, tol=max(tol, 1e-12))  # type: ignore[type-var]

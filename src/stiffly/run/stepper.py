@@ -1,0 +1,152 @@
+"""One step after another: take it, judge it, book it, settle it; what all time loops share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ..contracts import Integrator, State, Step, System, Work
+from ..errors import Diverged, InputError
+from ..integrators.clearance import clear_step
+from ..integrators.restart import resumed
+from ..kernels.cpu import column_dot
+from ..recording.notes import FrameLog, StepLog
+from .ledger import Balance
+
+DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
+BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threads
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """Of BLAS's threads; to look for them takes a millisecond, as long as a short run."""
+    import_module("scipy.linalg")  # it has a BLAS of its own, which is found only once it is loaded
+    return ThreadpoolController()
+
+
+@contextmanager
+def quiet(size: int) -> Iterator[None]:
+    """Overflow is judged by the stepper itself; small dense algebra is faster on one thread.
+
+    size: coordinates.
+    """
+    threads = 1 if size < BLAS_THREADS else None
+    with (
+        warnings.catch_warnings(),
+        np.errstate(over="ignore", invalid="ignore"),
+        _pools().limit(limits=threads, user_api="blas"),
+    ):
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        yield
+
+
+class Stepper:
+    """A method on a system, where it stands, and the books of its energy."""
+
+    together = 1  # steps of the method in one of its calls; where the system settles, always 1
+
+    def __init__(
+        self,
+        system: System,
+        method: Integrator,
+        name: str,
+        state: State,
+        ledger: Balance,
+        log: StepLog | FrameLog,
+    ) -> None:
+        self.system, self.method, self.name, self.state = system, method, name, state
+        self.ledger, self.log = ledger, log
+        self.memory = method.start(system, state)
+        self.work: Work = Work()
+        self.steps = 0
+        self.shortest, self.longest = inf, 0.0
+        self.notes: Mapping[str, Any] = {}
+
+    @property
+    def fixed(self) -> bool:
+        """Steps have the size that was asked for; no controller chooses them."""
+        return True
+
+    def take(self, h: float, end: float) -> None:
+        """One step of h seconds, which ends at `end`; a method that fails leaves no trace."""
+        self._accept(self._try(h), end)
+
+    def _try(self, h: float) -> Step:
+        try:
+            taken = clear_step(self.method, self.system, self.state, h, self.memory)
+        except (ValueError, np.linalg.LinAlgError) as problem:
+            # matrix functions refuse NaN as wrong input; inside a run it means the motion is lost
+            if np.all(np.isfinite(self.system.force(self.state))):
+                raise
+            raise Diverged(
+                f"the forces are no longer finite at t = {self.state.t:.4g} s; {self._remedy(h)}"
+            ) from problem
+        # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
+        if not isfinite(column_dot(taken.state.x, taken.state.v)):
+            raise Diverged(
+                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
+                f"finite; {self._remedy(h)}"
+            )
+        return taken
+
+    def _accept(self, taken: Step, end: float) -> None:
+        new = taken.state
+        if new.t != end:  # sums of h drift away from the frame times
+            new = State(end, new.x, new.v)
+        if not self.system.conservative:
+            self.ledger.step(self.state, new, taken.exchanged)
+        h = end - self.state.t
+        memory = taken.memory
+        if self.system.settles:
+            settled = self.system.settle(new, h)
+            self.ledger.settle(settled)
+            if settled.changed:
+                memory = resumed(self.method, self.system, settled.state, memory, settled)
+            new = settled.state
+        h /= self.together
+        if h < self.shortest:
+            self.shortest = h
+        if h > self.longest:
+            self.longest = h
+        self.state, self.memory, self.notes = new, memory, taken.notes
+        self.work += taken.work
+        self.steps += self.together
+        self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)}, h)
+
+    def book(self) -> float:
+        """The energies of a frame; how many times the numerical error exceeds all before."""
+        growth = self.looked(self.ledger.frame)
+        if self.steps == 0 and not isfinite(growth):
+            raise InputError(
+                "the energy at the start is not finite: check the size of x0 and v0, and potentials"
+            )
+        return growth
+
+    def looked(self, look: Callable[[State], float]) -> float:
+        """What the books say to the state as it is."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return look(self.state)
+
+    def judge(self, growth: float) -> None:
+        """Diverged, where the numerical error has left everything honest behind."""
+        if growth > DIVERGENCE:
+            h = self.longest
+            raise Diverged(
+                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
+                f"{growth:.3g} times all honest energy before; {self._remedy(h)}"
+            )
+
+    def _remedy(self, h: float) -> str:
+        if not self.fixed:
+            return "try a smaller rtol, or energy-momentum with a fixed step"
+        if self.method.adaptive:
+            return f"try rtol=1e-3 (adaptive steps) or step={h / 4:.2g}"
+        return f"try energy-momentum, step={h / 4:.2g}, or pexprb43 with rtol=1e-3 (adaptive steps)"

@@ -1,0 +1,111 @@
+"""The prepared parts of a body by kind, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, Power
+from ..errors import InputError
+from ..parts.part import MatrixFreeLoad, MatrixFreePart, PreparedLoad, SettlingPart
+from ..parts.pattern import BlockPattern
+
+
+class Assembly:
+    """Potentials (assembled or matrix-free), loads, and parts that act between the steps."""
+
+    def __init__(self, prepared: Sequence[tuple[str, Any]]) -> None:
+        self.parts = tuple(prepared)
+        every = [part for _, part in self.parts]
+        self.potentials = [(name, p) for name, p in self.parts if hasattr(p, "add_gradient")]
+        self.assembled = [p for _, p in self.potentials if hasattr(p, "add_blocks")]
+        self.matrix_free: list[MatrixFreePart] = [
+            p for _, p in self.potentials if not hasattr(p, "add_blocks")
+        ]
+        self.loads: list[PreparedLoad] = [p for p in every if isinstance(p, PreparedLoad)]
+        self.settling: list[SettlingPart] = [p for p in every if isinstance(p, SettlingPart)]
+        self.linear = (
+            not self.matrix_free and not self.loads and all(p.linear for p in self.assembled)
+        )
+        self.pairwise = all(p.pairwise for p in self.assembled)
+        self.bounded = all(p.bounded for p in self.assembled)
+        self.internal = all(getattr(p, "internal", False) for p in every)
+        self.guards = [p for p in every if hasattr(p, "stays_clear")]
+        self.global_loads = [p for p in self.loads if isinstance(p, MatrixFreeLoad)]
+
+    def fresh(self) -> Assembly:
+        """Parts with memory as they were prepared."""
+        if not any(hasattr(part, "fresh") for _, part in self.parts):
+            return self
+        return Assembly([(n, p.fresh() if hasattr(p, "fresh") else p) for n, p in self.parts])
+
+    def own(self) -> Assembly:
+        """The body's elasticity alone, without parts that say `external`: what it is tied to, what
+        it touches.  Those resist the world, not the strain of the body."""
+        return self._without("external")
+
+    def lasting(self) -> Assembly:
+        """Without parts that say `passing`: what acts only while something touches."""
+        return self._without("passing")
+
+    def _without(self, flag: str) -> Assembly:
+        kept = [(name, part) for name, part in self.parts if not getattr(part, flag, False)]
+        return self if len(kept) == len(self.parts) else Assembly(kept)
+
+    # ------------------------------------------------------------------ sums
+
+    def gradient(self, x: Array) -> Array:
+        """dE/dx (N, 3)."""
+        out = np.zeros(x.shape)
+        for _, part in self.potentials:
+            part.add_gradient(x, out)
+        return out
+
+    def energies(self, x: Array) -> dict[str, float]:
+        parts: dict[str, float] = {}
+        for name, part in self.potentials:
+            parts[name] = parts.get(name, 0.0) + part.energy(x)
+        return parts
+
+    def load_force(self, t: float, x: Array, v: Array) -> Array:
+        """(N, 3) [N]."""
+        out = np.zeros(x.shape)
+        for load in self.loads:
+            load.add_force(t, x, v, out)
+        return out
+
+    def load_power(self, t: float, x: Array, v: Array) -> Power:
+        powers = [load.power(t, x, v) for load in self.loads]
+        return Power(sum(p.added for p in powers), sum(p.dissipated for p in powers))
+
+    def blocks(self, x: Array, pattern: BlockPattern) -> tuple[Array, Array]:
+        """Tangent blocks (nnz, 3, 3) and `pressed` (N,), see part.PreparedPart."""
+        blocks, pressed = np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x))
+        for part in self.assembled:
+            part.add_blocks(x, blocks, pressed)
+        return blocks, pressed
+
+    def convex_blocks(self, x: Array, pattern: BlockPattern) -> tuple[Array, bool]:
+        """Tangent blocks less their negative stiffness, and whether that went for every part."""
+        blocks, pressed, sure = np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x)), True
+        for part in self.assembled:
+            if hasattr(part, "add_convex_blocks"):
+                part.add_convex_blocks(x, blocks)
+            else:
+                part.add_blocks(x, blocks, pressed)
+                sure = sure and part.bounded
+        return blocks, sure and not pressed.any() and not self.matrix_free
+
+    def secant_blocks(self, x: Array, pattern: BlockPattern) -> Array:
+        """K_sec (nnz, 3, 3) with gradient = K_sec x + constant; springs have one."""
+        blocks, ignored = np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x))
+        for name, part in self.potentials:
+            if hasattr(part, "add_secant"):
+                part.add_secant(x, blocks)
+            elif getattr(part, "linear", False):
+                part.add_blocks(x, blocks, ignored)
+            else:
+                raise InputError(f"{name} has no secant form: use the tangent (the default)")
+        return blocks

@@ -1,0 +1,156 @@
+"""The tangent of a body: blocks of its parts, products of those that have no blocks, loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..contracts import Array, Mass, State
+from ..matfun.composite import SumOperator
+from ..matfun.operators import BaseOperator, BlockOperator
+from ..parts.pattern import BlockPattern
+from .mass import ConsistentMass
+from .tangent import LinearTangent
+
+if TYPE_CHECKING:
+    from .system import System
+
+
+def stiffness(
+    system: System, x: Array, *, constant: bool = False, more: Array | None = None
+) -> BaseOperator:
+    """M^-1 K at x (N, 3); more: blocks of the loads, about whose signs nothing is known."""
+    pattern, parts = system.pattern, system.assembly
+    blocks, pressed = parts.blocks(x, pattern)
+    known = more is None
+    if more is not None:
+        blocks += more
+    operator = BlockOperator(
+        pattern.indptr,
+        pattern.indices,
+        blocks,
+        system.mass,
+        constant=constant,
+        low=_lower_bound(system, pressed[system.free]) if known else None,
+        pairwise=known and parts.pairwise,
+        bodies=pattern.bodies,
+    )
+    products = matrix_free(system, x)
+    return SumOperator([operator, *products], constant=constant) if products else operator
+
+
+def matrix_free(system: System, x: Array) -> list[BaseOperator]:
+    """M^-1 K of the parts that have no blocks."""
+    return [
+        ProductOperator(
+            lambda b, out, part=part: part.add_product(x, b, out),
+            lambda part=part: part.triplets(x),
+            system.movable,
+            system.mass,
+        )
+        for part in system.assembly.matrix_free
+    ]
+
+
+def _lower_bound(system: System, pressed: Array) -> float | None:
+    """Proven lower bound of the spectrum of M^-1 K, or None.
+
+    The parts prove u^T K u >= -2 sum_i p_i |u_i|^2 (see PreparedSprings).  With a lumped mass
+    that is >= -2 max_i(p_i / m_i) u^T M u.
+    """
+    if not system.assembly.bounded:
+        return None
+    if not pressed.any():
+        return 0.0
+    if isinstance(system.mass, ConsistentMass):
+        return None
+    diagonal = getattr(system.mass, "diagonal", None)
+    return -2.0 * float(np.max(pressed if diagonal is None else pressed / diagonal[::3]))
+
+
+def loaded(system: System, s: State, x: Array) -> LinearTangent:
+    """With loads: their K and D come in blocks of the same pattern, or as products."""
+    v, parts = system.velocities(s), system.assembly
+    K, D = np.zeros((2, system.pattern.nnz, 3, 3))
+    for load in parts.loads:
+        if load not in parts.global_loads:
+            load.add_tangents(s.t, x, v, K, D)
+    total = stiffness(system, x, more=K if K.any() else None)
+    damping: list[BaseOperator] = []
+    if D.any():
+        damping.append(block_operator(system.pattern, D, system.mass))
+    if system.viscosity is not None:
+        damping.append(system.viscosity.operator())
+    for load in parts.global_loads:
+        total = SumOperator([total, _load_product(system, load, s.t, x, v, 0)])
+        damping.append(_load_product(system, load, s.t, x, v, 1))
+    symmetric = all(load.symmetric for load in parts.loads)
+    return LinearTangent(total, summed(damping) if damping else None, symmetric, False)
+
+
+def _load_product(
+    system: System, load: Any, t: float, x: Array, v: Array, which: int
+) -> ProductOperator:
+    """K (which = 0) or D (1) of a load that is known by its products."""
+
+    def product(b: Array, out: Array) -> None:
+        wanted = (out, None) if which == 0 else (None, out)
+        load.add_products(t, x, v, b, *wanted)
+
+    return ProductOperator(
+        product, None, system.movable, system.mass, lambda: load.matrices(t, x, v)[which]
+    )
+
+
+def summed(operators: list[BaseOperator]) -> BaseOperator:
+    """One operator, or the sum of several."""
+    return operators[0] if len(operators) == 1 else SumOperator(operators)
+
+
+class ProductOperator(BaseOperator):
+    """A part known by its products over all particles, restricted to the free ones.
+
+    add_product(b, out): adds K b to out, both (N, 3); for implicit solvers the entries as
+    triplets() -> rows, columns, blocks, or as matrix() -> dense (3N, 3N).
+    """
+
+    def __init__(
+        self,
+        add_product: Callable[[Array, Array], None],
+        triplets: Callable[[], Any] | None,
+        movable: Array,
+        mass: Mass,
+        matrix: Callable[[], Array] | None = None,
+    ) -> None:
+        """movable (3N,): mask of the free coordinates."""
+        super().__init__(mass.size, mass, constant=False)
+        self._add_product, self._triplets, self._movable = add_product, triplets, movable
+        self._matrix = matrix
+
+    def _stiffness(self, b: Array) -> Array:
+        if b.ndim == 2:
+            return np.stack([self._stiffness(column) for column in b.T.copy()], axis=1)
+        full, out = np.zeros((2, self._movable.size // 3, 3))
+        full.ravel()[self._movable] = b
+        self._add_product(full, out)
+        return out.ravel()[self._movable]
+
+    def tosparse(self) -> Any:
+        if self._matrix is not None:
+            return sp.csr_matrix(self._matrix()[np.ix_(self._movable, self._movable)])
+        assert self._triplets is not None
+        rows, columns, blocks = self._triplets()
+        three = np.arange(3)
+        i = np.repeat(3 * rows[:, None] + three, 3, axis=1)
+        j = np.tile(3 * columns[:, None] + three, (1, 3))
+        n = self._movable.size
+        full = sp.csr_matrix((blocks.reshape(-1), (i.ravel(), j.ravel())), shape=(n, n))
+        return full[self._movable][:, self._movable]
+
+
+def block_operator(pattern: BlockPattern, blocks: Array, mass: Mass) -> BlockOperator:
+    """A block matrix without the proofs that a stiffness brings along."""
+    return BlockOperator(pattern.indptr, pattern.indices, blocks, mass)

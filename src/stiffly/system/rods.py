@@ -1,0 +1,69 @@
+"""Springs taken as rods: a method keeps their lengths, and no force of theirs acts."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..contracts import Array
+from ..errors import InputError
+from ..parts.springs import PreparedSprings
+from .assembly import Assembly
+
+if TYPE_CHECKING:
+    from .system import System
+
+
+@dataclass(frozen=True)
+class Rods:
+    """edges (m, 2), each with a free end; lengths (m,) [m] > 0, as they are now.
+
+    weights (N,): 1/mass [1/kg], zero where a particle is held.
+    body: the same body under all other forces.
+    """
+
+    body: System
+    edges: np.ndarray
+    lengths: Array
+    weights: Array
+
+
+def as_rods(system: System, names: tuple[str, ...] = ()) -> Rods:
+    """The springs of these names, all by default, as rods; InputError where that cannot be."""
+    chosen = [
+        (name, part)
+        for name, part in system.assembly.parts
+        if isinstance(part, PreparedSprings) and (not names or name in names)
+    ]
+    missing = [name for name in names if name not in dict(chosen)]
+    if missing or not chosen:
+        which = f"named {missing[0]}" if missing else "at all"
+        raise InputError(f"there are no springs {which}: rods are made of Springs; add some")
+    if system.supports:
+        raise InputError(
+            "supports that move do work through rods, which no ledger sees: hold them with fixed=, "
+            "or use energy-momentum"
+        )
+    mass = system.particle_mass
+    if mass is None:
+        raise InputError("rods need a lumped mass: give mass=M.sum(axis=1)")
+    edges = np.concatenate([part.edges for _, part in chosen])
+    lengths = np.concatenate([part.rest for _, part in chosen])
+    if not (lengths > 0.0).all():
+        raise InputError("a spring of rest length zero is no rod: give l > 0, or name the others")
+    weights = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)
+    moves = weights[edges].any(axis=1)
+    if not moves.any():
+        raise InputError("no spring has a free end: there is no length to keep; hold fewer")
+    return Rods(_without(system, chosen), edges[moves], lengths[moves], weights)
+
+
+def _without(system: System, parts: list) -> System:
+    left_out = {id(part) for _, part in parts}
+    body = copy.copy(system)
+    kept = [(name, part) for name, part in system.assembly.parts if id(part) not in left_out]
+    body.assembly = Assembly(kept)
+    return body

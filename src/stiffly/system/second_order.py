@@ -1,0 +1,289 @@
+"""A user's own equations of motion, M x'' + D x' + A x = g(t, x)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..backends.cpu import CPU
+from ..contracts import Array, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
+from ..errors import InputError, StiffWarning
+from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, SparseOperator
+from ..matfun.symmetric import as_symmetric
+from ..parts import user_functions as user
+from ..parts.checks import as_numbers
+from . import second_order_mean
+from .mass import as_mass
+from .matrices import as_damping, as_jacobian, difference, is_symmetric, product, size_of
+from .tangent import LinearTangent
+
+DIFFERENCE_LIMIT = 300  # above this size dg/dx is never built by differences, only applied
+DIFFERENCE_SYMMETRY = 1e-6  # asymmetry that differences alone explain
+
+
+class SecondOrder:
+    """M x'' + D x' + A x = g (see contracts.System). Everything is optional but A or g.
+
+    stiffness: A (n, n), symmetric; mass: M, default I; damping: D (n, n), (n,) or
+    Rayleigh(alpha, beta), D = alpha M + beta A, with v.D v >= 0. Arrays, SciPy sparse, or
+    LinearOperators.
+    force: g(x) or g(t, x) -> (n,), plain Python or numba.
+    jacobian: dg/dx, same arguments, -> (n, n) array, sparse or LinearOperator; the number 0 says
+    that g depends on t only. Without it differences are taken, with a warning.
+    potential: U(x) [J] with g = -grad U (plus, for g(t, x), forcing that the ledger counts as
+    added). It also vouches for a symmetric jacobian, which then is not checked at every step.
+    size: n, where no matrix tells it.
+    """
+
+    backend = CPU
+    settles = False
+
+    def __init__(
+        self,
+        *,
+        stiffness: Any = None,
+        force: Callable[..., Any] | None = None,
+        jacobian: Any = None,
+        potential: Callable[[Array], float] | None = None,
+        mass: Any = None,
+        damping: Any = None,
+        size: int | None = None,
+    ) -> None:
+        _require_sense(stiffness, force, jacobian, potential)
+        self.size = n = size_of(stiffness, mass, damping, size)
+        self.mass: Mass = as_mass(mass, n)
+        self._A = None if stiffness is None else _as_stiffness(stiffness, self.mass, n)
+        self._Ax = None if self._A is None else product(self._A)
+        self._potential = potential
+        self._read_force(force, jacobian)
+        self.damping, self._D = as_damping(damping, self._A, self.mass, n)
+        self._Dv = None if self._D is None else product(self._D)
+        self._tangent_damping = self._commuting(self.damping)
+        self.velocity_dependent = self.damping is not None
+        known = force is None or (potential is not None and not self.time_dependent)
+        self.conservative = known and not self.velocity_dependent
+        # else work cannot be told from stored energy: nothing to steer an integrator by
+        self.energetic = force is None or potential is not None or self._constant
+        self._warned = False
+        self._zero = np.zeros(n)
+
+    def _read_force(self, force: Any, jacobian: Any) -> None:
+        """Functions of (t, x) for what was given as (x) or (t, x)."""
+        zero = np.isscalar(jacobian) and jacobian == 0
+        self._constant = force is None or bool(zero)
+        self.time_dependent = force is not None and user.takes_time("force", force)
+        self._g = None if force is None else user.of_time("force", force)
+        self._dg = None if jacobian is None or zero else user.of_time("jacobian", jacobian)
+
+    def bind(self, x0: Any, v0: Any = None) -> tuple[SecondOrder, State]:
+        """This system and its state at t = 0; x0, v0 (n,). Calls every function once."""
+        x0 = as_numbers("x0", x0, (self.size,))
+        v0 = np.zeros(self.size) if v0 is None else as_numbers("v0", v0, (self.size,))
+        if self._g is not None:
+            as_numbers("force(x0)", self._g(0.0, x0.copy()), (self.size,))
+        if self._dg is not None:
+            J = as_jacobian(self._dg(0.0, x0.copy()), self.size)
+            if self._potential is not None and is_symmetric(J) is False:
+                raise InputError(
+                    "jacobian is not symmetric, so force has no potential: leave potential= out, "
+                    "or check jacobian="
+                )
+        if self._potential is not None:
+            as_numbers("potential(x0)", self._potential(x0.copy()), ())
+            self._compare_potential(x0)
+        return self, State(0.0, x0, v0)
+
+    def _compare_potential(self, x: Array) -> None:
+        """A potential of another force (most often: the sign) would falsify the energy ledger."""
+        if self.time_dependent:
+            return
+        U: Any = self._potential
+        g = np.asarray(self._g(0.0, x), dtype=np.float64)  # type: ignore[misc]  # not None here
+        b = np.random.default_rng(0).standard_normal(self.size)
+        e = user.step_for(x) / np.abs(b).max()
+        here, ahead, behind = (float(U(x + c * b)) for c in (0.0, e, -e))
+        slope = (ahead - behind) / (2.0 * e)
+        # the last two terms: at an equilibrium slope and force are rounding errors
+        scale = abs(g @ b) + (abs(ahead - here) + abs(behind - here)) / e
+        if abs(slope + g @ b) > 1e-2 * scale + 1e-15 * abs(here) / e:
+            warnings.warn(
+                f"force is not -grad potential: along a test direction the force is {g @ b:.3g} "
+                f"and the potential falls by {-slope:.3g}; check potential=",
+                StiffWarning,
+                stacklevel=3,
+            )
+
+    def positions(self, s: State) -> Array:
+        return s.x
+
+    def velocities(self, s: State) -> Array:
+        return s.v
+
+    def settle(self, s: State, h: float) -> Settled:
+        return Settled(s)
+
+    def diagnostics(self, s: State) -> dict[str, float]:
+        return {}
+
+    # ------------------------------------------------------------------ forces
+
+    def force(self, s: State) -> Array:
+        if self._g is None:
+            f = -self._Ax(s.x)  # type: ignore[misc]  # not None here
+        elif self._Ax is None:
+            f = np.array(self._g(s.t, s.x), dtype=np.float64)  # a copy: g may reuse its buffer
+        else:
+            f = self._g(s.t, s.x) - self._Ax(s.x)
+        return f if self._Dv is None else f - self._Dv(s.v)
+
+    def acceleration(self, s: State) -> Array:
+        return self.mass.solve(self.force(s))
+
+    def acceleration_rate(self, s: State, h: float) -> Array:
+        if not self.time_dependent:
+            return self._zero.copy()
+        g: Any = self._g
+        return self.mass.solve(user.step_rate(lambda t: g(t, s.x), s.t, h))
+
+    # ------------------------------------------------------------------ tangents
+
+    def tangent(self, s: State) -> LinearTangent:
+        """K = A - dg/dx; the same object every time where K is constant."""
+        if self._constant:
+            return self._linear
+        if self._dg is None:
+            return self._difference_tangent(s)
+        J = as_jacobian(self._dg(s.t, s.x), self.size)
+        symmetric = True if self._potential is not None else bool(is_symmetric(J))
+        return LinearTangent(self._minus(J), self._tangent_damping, symmetric, False)
+
+    def _minus(self, J: Any) -> BaseOperator:
+        """M^-1 (A - J): dense if either is dense, matvec-only if either is that."""
+        K = difference(self._A, J)
+        if type(K) is np.ndarray:
+            return DenseOperator(K, self.mass)
+        if sp.issparse(K):
+            return SparseOperator(K, self.mass)
+        return MatvecOperator(K, self.size, self.mass)
+
+    def _difference_tangent(self, s: State) -> LinearTangent:
+        self._warn_about_differences()
+        g: Any = self._g
+        x, t = s.x, s.t
+        symmetric = self._potential is not None
+        if self.size <= DIFFERENCE_LIMIT:
+            J = user.difference_jacobian(lambda y: g(t, y), x)
+            symmetric = symmetric or bool(is_symmetric(J, DIFFERENCE_SYMMETRY))
+            J = 0.5 * (J + J.T) if symmetric else J
+        else:
+            J = user.DirectionalJacobian(lambda y: g(t, y), x)
+        return LinearTangent(self._minus(J), self._tangent_damping, symmetric, False)
+
+    def _warn_about_differences(self) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        warnings.warn(
+            "force= came without jacobian=: differences of force stand in, slower and good to "
+            "6 to 10 digits; give jacobian=dg (or jacobian=0 if force depends on t only)",
+            StiffWarning,
+            stacklevel=4,
+        )
+
+    def linear_part(self) -> LinearPart:
+        return LinearPart(self._linear, self._zero.copy())
+
+    @cached_property
+    def _linear(self) -> LinearTangent:
+        """A and D, which never change."""
+        A = self._A
+        if A is None:
+            A = SparseOperator(sp.csr_matrix((self.size, self.size)), self.mass, constant=True)
+        return LinearTangent(A, self.damping, True, True)
+
+    # ------------------------------------------------------------------ for implicit methods
+
+    global_version = 0  # stiffness and damping never change
+
+    def mean_force(self, s0: State, s1: State) -> Array:
+        """F with F.(x1 - x0) = E(x0) - E(x1), but for damping and forcing at the middle."""
+        return second_order_mean.mean_force(self, s0, s1)
+
+    def mean_tangent(self, s0: State, s1: State) -> LinearTangent:
+        return second_order_mean.mean_tangent(self, s0, s1)
+
+    def global_matrix(self, alpha: float, beta: float = 0.0) -> sp.csc_matrix:
+        """M + alpha A + beta D (n, n)."""
+        return second_order_mean.global_matrix(self, alpha, beta)
+
+    def _commuting(self, damping: Any) -> Any:
+        """Tangents may call damping Rayleigh only where it commutes with K: K = A, or beta = 0."""
+        if isinstance(damping, Rayleigh) and damping.beta != 0.0 and not self._constant:
+            return self._D
+        return damping
+
+    def rotations(self, s: State) -> Array:
+        raise InputError("ceti needs a body with a rest shape: use eti")
+
+    # ------------------------------------------------------------------ energy
+
+    def energy(self, s: State) -> Energies:
+        parts = {"kinetic": 0.5 * float(self.mass.dot(s.v, s.v))}
+        if self._Ax is not None:
+            parts["stiffness"] = 0.5 * float(s.x @ self._Ax(s.x))
+        if self._potential is not None:
+            parts["potential"] = float(self._potential(s.x))
+        return parts
+
+    def power(self, s: State) -> Power:
+        return Power(added=self._added(s), dissipated=self._taken(s.v))
+
+    def _taken(self, v: Array) -> float:
+        """v.D v, at least zero; of a D known by its products the sign shows here at the latest."""
+        if self._Dv is None:
+            return 0.0
+        drag = self._Dv(v)
+        taken = float(v @ drag)
+        if taken < -1e-9 * float(np.linalg.norm(v) * np.linalg.norm(drag)):
+            raise InputError(
+                f"damping pumps: v.D v = {taken:.3g} W in this motion; give D with v.D v >= 0, and "
+                "what drives the motion as force="
+            )
+        return max(taken, 0.0)
+
+    def _added(self, s: State) -> float:
+        """Power of the part of g that the potential does not account for."""
+        if self._g is None or (self._potential is not None and not self.time_dependent):
+            return 0.0
+        added = float(np.dot(self._g(s.t, s.x), s.v))
+        if self._potential is not None:
+            added += float(user.directional_derivative(self._potential, s.x, s.v))
+        return added
+
+
+def _require_sense(stiffness: Any, force: Any, jacobian: Any, potential: Any) -> None:
+    if stiffness is None and force is None:
+        raise InputError("there is nothing to move: give stiffness=A, force=g, or both")
+    if force is None and jacobian is not None:
+        raise InputError("jacobian= came without force=: give the force it belongs to")
+    if force is None and potential is not None:
+        raise InputError("potential= came without force=: give force=g with g = -grad U")
+    if potential is not None and (
+        not callable(potential) or user.takes_time("potential", potential)
+    ):
+        raise InputError("potential must be a function U(x)")
+
+
+def _as_stiffness(stiffness: Any, mass: Mass, n: int) -> BaseOperator:
+    if isinstance(stiffness, BaseOperator):
+        raise InputError("stiffness must be the matrix A itself, not an operator M^-1 A")
+    if not sp.issparse(stiffness) and not hasattr(stiffness, "matvec"):
+        stiffness = as_numbers("stiffness", stiffness)
+    if stiffness.shape != (n, n):
+        raise InputError(f"stiffness has shape {stiffness.shape}, but ({n}, {n}) is needed")
+    return as_symmetric(stiffness, mass, constant=True)

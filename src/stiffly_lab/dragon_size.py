@@ -1,0 +1,227 @@
+"""The price of a step over the size of the model: Michels, Sobottka & Weber (2014), Fig. 23a."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stiffly import scenes
+from stiffly.contracts import Array
+
+from . import figures, report
+from .attempt import attempt
+from .bench import Bench
+from .energy_history import COUNTS
+from .harness import Record
+from .report import Claim, Report
+
+ITEM = "Michels 2014, Fig. 23a"
+METHODS = ("neti", "exprb42", "verlet", "bdf1")
+SIZES = (20_000, 40_000, 60_000, 80_000, 100_000)
+QUICK = (1500, 3000, 6000)
+STEPS = {"neti": 4, "exprb42": 4, "verlet": 50, "bdf1": 1}
+LIMIT = 2.0 / 3.0  # of Verlet's stability limit 2/omega: the springs are hardened by the motion
+LARGEST_BDF1 = 60_000  # particles; its factorisation fills up beyond
+LINEAR = 0.15  # by which an exponent may miss 1
+PAPER = {"neti": 3.916, "bdf1": 600.0}  # seconds of a step with 100,000 particles
+
+NOTES = """\
+Cubic springs of 1e6 N/m, h = 0.05 s, the first steps from rest, CPU and machine as in result.json.
+*neti* is the paper's method. Products of the tangent with a vector, each linear in the number of
+springs, are what it computes: {products} in a step. The number of springs grows as N^{springs:.2f}
+(a coarse model has more surface), so that much of the exponent is the mesh's.
+
+Per simulated second at the largest size, in seconds: {second}. Verlet takes steps of {limit:.2g} s
+there. A step of 0.05 s takes two to three times as many products as Verlet takes steps in that
+time, and a product costs less than a Verlet step, so that neither is far ahead.
+"""
+
+
+def run(bench: Bench) -> Report:
+    """Seconds, products and springs of a step for dragons of growing size."""
+    sizes = QUICK if bench.quick else SIZES
+    plan = [(n, m) for n in sizes for m in METHODS if m != "bdf1" or n <= LARGEST_BDF1]
+    bench.plan(len(plan))
+    dragons = Dragons()
+    rows = [
+        bench.row(f"{method}, {n} particles", partial(_measured, dragons, n, method))
+        for n, method in plan
+    ]
+    return Report(
+        name="dragon-size",
+        title="The price of a step and the size of the dragon",
+        source="Michels, Sobottka & Weber 2014, Sec. 5.3, Fig. 23a",
+        records=[_record(row) for row in rows],
+        figure=_figure(rows),
+        claims=_claims(rows),
+        notes=_notes(rows),
+        reduced=_reduced(bench.quick, sizes),
+        data={
+            "rows": rows,
+            "exponents": {m: exponent(rows, m, "step_seconds") for m in METHODS},
+            "work_exponents": {m: exponent(rows, m, "work") for m in METHODS},
+        },
+    )
+
+
+def _reduced(quick: bool, sizes: tuple[int, ...]) -> str:
+    if quick:
+        return f"--quick: {sizes[0]} to {sizes[-1]} particles instead of 20,000 to 100,000."
+    return f"4 steps of each size; BDF-1 one, and only up to {LARGEST_BDF1} particles."
+
+
+class Dragons:
+    """Builds each size once, and keeps one at a time: they are large."""
+
+    def __init__(self) -> None:
+        self._known: tuple[int, scenes.Scene] | None = None
+        self.smallest = scenes.load("dragon", vertices=QUICK[0], law="cubic")
+
+    def __call__(self, size: int) -> scenes.Scene:
+        if self._known is None or self._known[0] != size:
+            self._known = size, scenes.load("dragon", vertices=size, law="cubic")
+        return self._known[1]
+
+
+def _measured(dragons: Dragons, size: int, method: str) -> dict[str, Any]:
+    """The faster of two runs (of BDF-1 there is one)."""
+    scene = dragons(size)
+    h = _limit(scene) if method == "verlet" else scene.step
+    options = {"step": h, "duration": STEPS[method] * h, "every": STEPS[method] * h}
+    repeats = 1 if method == "bdf1" else 2
+    attempt(dragons.smallest, method, step=h, duration=h)  # compiles
+    runs = [attempt(scene, method, **options) for _ in range(repeats)]
+    seconds = min(run.wall_seconds for run, _ in runs if run is not None)
+    run, failure = runs[0]
+    assert run is not None and scene.mesh is not None
+    counts = {name: run.stats[name] for name in COUNTS}
+    springs = len(scene.mesh.edges)
+    passes = (counts["operator_products"] + counts["force_evaluations"]) / STEPS[method]
+    return {
+        "method": method,
+        "particles": len(scene.x0),
+        "springs": springs,
+        "step": h,
+        "failure": failure,
+        "seconds": seconds,
+        "step_seconds": seconds / STEPS[method],
+        "second_seconds": seconds / STEPS[method] / h,
+        "products": counts["operator_products"] / STEPS[method],
+        "work": passes * springs,
+        "counts": counts,
+    }
+
+
+def _limit(scene: scenes.Scene) -> float:
+    """A stable step of Verlet [s]: by Gershgorin, omega^2 <= 2 max(sum of k at a vertex) / m.
+
+    Cubic springs at rest are as stiff as linear ones.
+    """
+    assert scene.mesh is not None
+    degree = np.bincount(scene.mesh.edges.ravel()).max()
+    squared = 2.0 * degree * scene.parameters["stiffness"] / scene.parameters["mass"]
+    return float(LIMIT * 2.0 / np.sqrt(squared))
+
+
+# ------------------------------------------------------------------ reading the rows
+
+
+def series(rows: list[dict[str, Any]], method: str, name: str) -> tuple[Array, Array]:
+    own = [(r["particles"], r[name]) for r in rows if r["method"] == method]
+    particles, values = np.array(own, dtype=float).T
+    return particles, values
+
+
+def exponent(rows: list[dict[str, Any]], method: str, name: str) -> float | None:
+    """p of value ~ N^p, fitted; None where nothing is counted."""
+    particles, values = series(rows, method, name)
+    if len(values) < 2 or values.min() <= 0.0:
+        return None
+    return float(np.polyfit(np.log(particles), np.log(values), 1)[0])
+
+
+def _record(row: dict[str, Any]) -> Record:
+    return Record(
+        row["method"],
+        row["step"],
+        seconds=row["seconds"],
+        failure=row["failure"],
+        variant=f"{row['particles']} particles",
+        **row["counts"],
+    )
+
+
+def _last(rows: list[dict[str, Any]], method: str) -> dict[str, Any]:
+    return [r for r in rows if r["method"] == method][-1]
+
+
+def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+    seconds = exponent(rows, "neti", "step_seconds") or np.inf
+    work = exponent(rows, "neti", "work") or np.inf
+    euler = _last(rows, "bdf1")
+    same = next(r for r in rows if r["method"] == "neti" and r["particles"] == euler["particles"])
+    ratio = euler["step_seconds"] / same["step_seconds"]
+    last = _last(rows, "neti")
+    return [
+        Claim(
+            "The runtime of the exponential integrator is about linear in the number of particles.",
+            f"seconds grow as N^{seconds:.2f}, springs times products as N^{work:.2f} (neti, "
+            f"{rows[0]['particles']:,} to {last['particles']:,} particles)",
+            report.verdict(abs(seconds - 1.0) <= LINEAR, abs(work - 1.0) <= LINEAR),
+            "The stiffest mode, which decides the number of products, does not depend on the "
+            "resolution at a given k and m.",
+            ITEM,
+        ),
+        Claim(
+            f"A step takes {PAPER['neti']:.2f} s with 100,000 particles, BDF-1's over "
+            f"{PAPER['bdf1']:.0f} s: 150 times as long.",
+            f"neti {last['step_seconds']:.2g} s with {last['particles']:,}; with "
+            f"{euler['particles']:,} particles BDF-1 takes {ratio:.2g} times as long "
+            f"({euler['counts']['factorizations']} factorisations); it grows as "
+            f"N^{exponent(rows, 'bdf1', 'step_seconds') or 0:.2f}",
+            report.verdict(ratio >= 100.0, ratio > 1.0),
+            "Newton's equations are solved by a sparse Cholesky factorisation here; the paper does "
+            "not say by what.",
+            ITEM,
+        ),
+    ]
+
+
+def _notes(rows: list[dict[str, Any]]) -> str:
+    products = series(rows, "neti", "products")[1]
+    return NOTES.format(
+        products=", ".join(f"{p:.0f}" for p in products),
+        springs=exponent(rows, "neti", "springs"),
+        second=", ".join(
+            f"{m} {_last(rows, m)['second_seconds']:.3g}" for m in ("neti", "exprb42", "verlet")
+        ),
+        limit=_last(rows, "verlet")["step"],
+    )
+
+
+def _figure(rows: list[dict[str, Any]]):
+    figure, axes = figures.panels(3, "A dragon of cubic springs, h = 0.05 s", size=4.8)
+    left, middle, right = axes[0]
+    for method in METHODS:
+        color, marker = figures.apart(method)
+        look = {"color": color, "marker": marker, "label": method}
+        middle.loglog(*series(rows, method, "second_seconds"), **look)
+        if method in ("neti", "exprb42"):
+            left.plot(*series(rows, method, "step_seconds"), **look)
+            right.plot(*series(rows, method, "products"), **look)
+    particles, seconds = series(rows, "neti", "second_seconds")
+    line = 0.5 * seconds[0] * particles / particles[0]
+    middle.loglog(particles, line, "--", color="#999999", label="linear")
+    middle.set_xticks(particles, [f"{n:.0f}" for n in particles], fontsize=8)
+    middle.set_xticks([], minor=True)
+    left.set_ylim(bottom=0.0)
+    right.set_ylim(bottom=0.0)
+    left.set_ylabel("seconds for a step")
+    middle.set_ylabel("seconds for a second of motion")
+    right.set_ylabel("products for a step")
+    for axis in axes[0]:
+        axis.set_xlabel("particles")
+        figures.legend_below(axis)
+    return figure

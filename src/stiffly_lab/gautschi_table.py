@@ -1,0 +1,299 @@
+"""All test cases: cost of a step, and cost of the same error: Michels et al. (2014), Table II."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from stiffly.errors import SimulationFailure
+from stiffly.integrators import Gautschi
+from stiffly.scenes import Scene
+
+from . import equal_error, figures, report, rivals
+from .bench import Bench
+from .gautschi_cases import CASES, Case, truth
+from .harness import Method, Record
+from .methods import IntegratorMethod
+from .patience import FIRST_S, LEAST_S, LOST, MOST_S, late, patience
+from .report import Claim, Report
+from .step_cost import step_cost
+
+ITEM = "Michels 2014, Table II"
+RIVAL = "bdf1"
+ALIKE = 3.0  # a ratio of the paper counts as reproduced within this factor, or above
+OURS = ("exprb42", "energy-momentum", "midpoint", RIVAL, "rk4")
+SMALLER = 0.1  # of the paper's particles: below, nothing is said about its numbers
+COARSE = 0.05  # an error that the eye would not see
+FIRST: Any = Gautschi(filter="gautschi", form="two-step")
+QUICK_EQUAL = ("1", "9", "10c")
+
+NOTES = """\
+**Cost of a step**, at the step of our scene. 'Once' is what a run of one step takes beyond its
+step: an eigenbasis below 1000 unknowns, a first factorisation, tables. The paper computes the
+matrix functions of its linear models once, dense at every size; above 1000 unknowns ours take
+products with the sparse matrix in each step, as many as h omega_max asks for.
+
+{steps}
+
+**Cost of the same error**, on smaller bodies: the largest step of each method that meets 5 % and
+the paper's criterion, 1e-4 (the dragon 1e-2; the tori too, whose contact leaves no digits to judge
+more by), relative to a solution found independently. {limit:g} s for a run of the paper's method;
+others are waited for as long as {lost:g} times its seconds, but {least:g} to {most:g} s. Cells:
+seconds, times the fastest, step, forces / products / factorisations, errors of energy (E) and
+angular momentum (L). The paper's own truth is the same method with a tiny step; it does not see an
+error that the method shares with itself. eti has the paper's filters, (sinc^2, sinc), which also
+filter a constant load and so misplace what it does to stiff modes; Gautschi's (sinc^2(./2), 1) is
+exact for it.
+
+{equal}
+"""
+
+
+def run(bench: Bench) -> Report:
+    """Seconds per step of the paper's method and BDF-1, and everybody's price at equal error."""
+    chosen = [c for c in CASES if not bench.quick or c.number in QUICK_EQUAL]
+    bench.plan(2 * len(CASES))
+    steps = {case.number: _step_costs(bench, case) for case in CASES}
+    equal = {case.number: _equal(bench, case) for case in chosen}
+    limits = {"limit": FIRST_S, "lost": LOST, "least": LEAST_S, "most": MOST_S}
+    return Report(
+        name="gautschi-table",
+        title="The test cases of the Gautschi integrators",
+        source="Michels, Sobottka & Weber 2014, Sec. 5, Table II",
+        records=[
+            replace(by_level[case.level], method=f"{number}: {name}")
+            for number, (found, _, case) in equal.items()
+            for name, by_level in found.items()
+        ],
+        figure=_figure(steps, equal),
+        claims=[*(_step_claim(c, steps[c.number]) for c in CASES), *_equal_claims(equal)],
+        notes=NOTES.format(steps=_step_table(steps), equal=_equal_tables(equal), **limits),
+        reduced=_reduced(bench.quick),
+        data={"steps": steps},
+    )
+
+
+def _reduced(quick: bool) -> str:
+    words = "bodies of tens to hundreds of particles where errors are compared"
+    if quick:
+        return f"--quick: small bodies for the cost of a step too, {words}; three of 15 cases."
+    return f"{words}; the dragon has 12,000 particles instead of 100,000."
+
+
+# ------------------------------------------------------------------ the price of a step
+
+
+def _step_costs(bench: Bench, case: Case) -> dict[str, dict]:
+    scenes_built: list[Scene] = []
+
+    def price(method: str) -> dict:
+        if not scenes_built:
+            scenes_built.append(case.at_size(bench.quick))
+        limit, repeats = (5.0, 1) if bench.quick else (60.0, 3)
+        like = None if bench.quick else case.reduced()
+        return step_cost(scenes_built[0], method, limit, repeats, like)
+
+    return {
+        method: bench.row(f"{case.name}: a step of {method}", partial(price, method))
+        for method in (case.method, RIVAL)
+    }
+
+
+def _ratio(costs: Mapping[str, dict], case: Case) -> float:
+    """Seconds of BDF-1 over those of the paper's method; nan where one has none."""
+    ours, rival = (costs[m].get("seconds") for m in (case.method, RIVAL))
+    return rival / ours if ours and rival else float("nan")
+
+
+def _seconds(cost: dict, unit: str = "") -> str:
+    return cost["failure"] or f"{cost['seconds']:.2g}{unit}"
+
+
+def _step_table(steps: Mapping[str, dict]) -> str:
+    lines = [
+        "| # | model | N paper / ours | method, h | once: paper / ours [s] "
+        "| a step: paper / ours [s] | BDF-1: paper / ours [s] "
+        "| BDF-1 over ours: paper / here | products a step |",
+        "|" + " --- |" * 9,
+    ]
+    for case in CASES:
+        costs = steps[case.number]
+        own = costs[case.method]
+        once = "-" if own["failure"] else f"{own['once']:.2g}"
+        promised = "-" if not case.implicit or not case.exponential else _promised(case)
+        ratio = _ratio(costs, case)
+        cells = (
+            case.number,
+            case.model,
+            f"{case.particles:,} / {own['particles']:,}",
+            f"{case.method}, {own['step']:g}",
+            f"{_known(case.precomputed)} / {once}",
+            f"{case.exponential} / {_seconds(own)}",
+            f"{_known(case.implicit)} / {_seconds(costs[RIVAL])}",
+            f"{promised} / {f'{ratio:.2g}' if isfinite(ratio) else '-'}",
+            "" if own["failure"] else f"{own['products']:,.0f}",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _promised(case: Case) -> str:
+    return f"{(case.implicit or 0.0) / case.exponential:.0f}"
+
+
+def _known(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"
+
+
+# ------------------------------------------------------------------ the price of an error
+
+Found = Mapping[str, Mapping[float, Record]]  # by method and level
+Equal = tuple[Found, str, Case]  # by method; how it was judged, or why it was not
+
+
+def _equal(bench: Bench, case: Case) -> Equal:
+    scene = case.reduced()
+    try:
+        exact = truth(case, scene, bench, 5.0 if bench.quick else 60.0)
+    except SimulationFailure as failure:
+        return {}, f"no reference: {failure}", case
+    refused = rivals.refused(scene)
+    names = dict.fromkeys((case.method, RIVAL) if bench.quick else (case.method, *OURS))
+    methods: list[Method] = [IntegratorMethod(n) for n in names if n not in refused]
+    if case.method == "eti":
+        methods.insert(1, IntegratorMethod(FIRST, label="eti, filter of Gautschi"))
+    methods += [rivals.verlet(scene)] if bench.quick else rivals.outside(scene, exact)
+    found: dict[str, Mapping[float, Record]] = {}
+    levels = (COARSE, case.level)
+    for method in methods:
+        first = found.get(case.method, {}).get(case.level)
+        limit = FIRST_S if method.name == case.method else patience(first)
+        met = equal_error.cheapest(bench, scene, method, exact, levels, repeats=1, limit_s=limit)
+        found[method.name] = {level: late(record, limit) for level, record in met.items()}
+    absent = {name: why for name, why in refused.items() if name in names}
+    for name, why in (absent | rivals.missing(scene)).items():
+        found[name] = {level: Record(name, scene.step, failure=why) for level in levels}
+    words = f"{len(scene.x0)} particles, {scene.duration:g} s; reference: {exact.how}"
+    return found, words, case
+
+
+def _equal_tables(equal: Mapping[str, Equal]) -> str:
+    parts = []
+    for found, words, case in equal.values():
+        parts.append(f"{case.name}: {words}.")
+        if found:
+            parts.append(equal_error.table(found, (COARSE, case.level)))
+    return "\n\n".join(parts)
+
+
+def _place(found: Found, case: Case, others: tuple[str, ...]) -> float | None:
+    """Seconds of the fastest of the others over the method's; None where it does not finish."""
+    seconds = dict(equal_error.winners(found, case.level))
+    if not seconds.get(case.method):
+        return None
+    met = [seconds[n] for n in others if n in seconds]
+    return min(met, default=float("inf")) / seconds[case.method]
+
+
+# ------------------------------------------------------------------ what it says
+
+
+def _step_claim(case: Case, costs: Mapping[str, dict]) -> Claim:
+    own, rival = costs[case.method], costs[RIVAL]
+    counts = "" if own["failure"] else f"; {own['products']:,.0f} products a step"
+    measured = (
+        f"N = {own['particles']:,}, h = {own['step']:g}: {case.method} {_seconds(own, ' s')}, "
+        f"BDF-1 {_seconds(rival, ' s')}{counts}"
+    )
+    paper = f"{case.name}, N = {case.particles:,}: {case.exponential} s a step"
+    ratio = _ratio(costs, case)
+    if case.implicit and case.exponential:
+        promised = case.implicit / case.exponential
+        checks = (ratio > promised / ALIKE, ratio > 1.0)
+        paper += f", BDF-1 {case.implicit} s ({promised:.0f} times)"
+        measured += f" ({ratio:.2g} times)" if isfinite(ratio) else ""
+    else:  # too fast for the paper's clock, or no BDF-1: the step alone is compared
+        allowed = max(ALIKE * case.exponential, 1e-3)
+        checks = (own["failure"] is None and own["seconds"] < allowed,)
+        paper += "" if case.implicit is None else f", BDF-1 {case.implicit} s"
+    small = own["particles"] < SMALLER * case.particles
+    verdict = report.UNTESTED if small else report.verdict(*checks)
+    return Claim(paper, measured, verdict, _reason(own, rival), ITEM)
+
+
+def _reason(own: dict, rival: dict) -> str:
+    if own["failure"] or rival["failure"]:
+        return "one of the two does not get through a dozen steps"
+    if own["products"] > 100:
+        return "h omega_max is large: the matrix functions cost a product for every 2 rad or so"
+    if rival["factorizations"] < 0.5:
+        return "BDF-1's matrix is factorised once and kept; a step is then two sparse solves"
+    return "a sparse factorisation costs tens of products, not hundreds of steps"
+
+
+def _equal_claims(equal: Mapping[str, Equal]) -> list[Claim]:
+    judged = {n: (found, case) for n, (found, _, case) in equal.items() if found}
+    outside = ("verlet", "SciPy's best", "CVODE Adams", "CVODE BDF")
+    places = {
+        words: {n: _place(found, case, names) for n, (found, case) in judged.items()}
+        for words, names in (("BDF-1", (RIVAL,)), ("Verlet, SciPy, CVODE", outside))
+    }
+    claims = []
+    for words, by in places.items():
+        wins = [n for n, p in by.items() if p is not None and p > 1.0]
+        unmet = [n for n, p in by.items() if p is None]
+        text = ", ".join(
+            f"{n}: {'alone in time' if p == float('inf') else f'{p:.2g} times'}"
+            for n, p in by.items()
+            if p is not None
+        )
+        claims.append(
+            Claim(
+                f"At an error of 1e-4 the exponential integrator is faster than {words}"
+                + ("." if words == "BDF-1" else " (not compared in the paper)."),
+                f"in {len(wins)} of {len(by)} cases; {text or 'none'}; not met in "
+                f"{', '.join(unmet) or 'none'}",
+                report.verdict(len(wins) == len(by), len(wins) > 0),
+                "it wins where the stiff part is linear; where stiff directions turn, the step "
+                "that meets the error resolves the turning",
+                ITEM,
+            )
+        )
+    return claims
+
+
+def _figure(steps: Mapping[str, dict], equal: Mapping[str, Equal]):
+    figure, axes = figures.panels(1, "Test cases of Michels et al. 2014, Table II", rows=2, size=10)
+    top, bottom = axes[:, 0]
+    places = {case.number: k for k, case in enumerate(CASES)}
+    for axis in (top, bottom):
+        axis.set_xticks(list(places.values()), list(places))
+        axis.set_xlim(-0.5, len(CASES) - 0.5)
+    paper = [(c.number, c.implicit / c.exponential) for c in CASES if c.implicit and c.exponential]
+    here = [(c.number, _ratio(steps[c.number], c)) for c in CASES]
+    top.axhline(1.0, color="#aaaaaa", linestyle="--")
+    for points, color, marker, label in (
+        (paper, figures.RED, "s", "paper"),
+        ([p for p in here if isfinite(p[1])], figures.BLUE, "o", "here"),
+    ):
+        x, y = [places[n] for n, _ in points], [v for _, v in points]
+        top.plot(x, y, marker, color=color, label=label)
+    top.set_yscale("log")
+    top.set_ylabel("a step: BDF-1 / exponential [s/s]")
+    top.legend(frameon=False)
+    names = dict.fromkeys(n for found, _, _ in equal.values() for n in found)
+    for k, name in enumerate(names):
+        points = [
+            (number, dict(equal_error.winners(found, case.level)).get(name, float("nan")))
+            for number, (found, _, case) in equal.items()
+        ]
+        x, y = [places[n] for n, _ in points], [v for _, v in points]
+        bottom.plot(x, y, "osD^vP*X<>p"[k % 11], label=name, alpha=0.8)
+    bottom.set_yscale("log")
+    bottom.set_xlabel("test case")
+    bottom.set_ylabel("seconds at equal error")
+    figures.legend_below(bottom)
+    return figure

@@ -1,0 +1,79 @@
+"""Rows of an experiment that know nothing of each other, measured by several processes.
+
+STIFFLY_LAB_PROCESSES=2 measures so many at once, each on one thread; the default is one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any
+
+from stiffly.errors import InputError
+
+from .bench import Bench
+
+PROCESSES = "STIFFLY_LAB_PROCESSES"
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+Job = tuple[Callable[..., Mapping[str, Any]], tuple]  # a function of a module, and its arguments
+
+
+class _Missing(Exception):
+    """A row that no earlier run has measured."""
+
+
+def rows(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, dict[str, Any]]:
+    """What every job finds, by name; those named first begin first."""
+    workers = processes()
+    bench.plan(len(jobs))
+    if workers == 1:
+        return {name: bench.row(name, lambda f=f, a=a: f(*a)) for name, (f, a) in jobs.items()}
+    found, left = _known(bench, jobs)
+    with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        running = {pool.submit(f, *args): name for name, (f, args) in left.items()}
+        for job in as_completed(running):  # journalled as they come
+            found[running[job]] = bench.row(running[job], job.result)
+    return {name: found[name] for name in jobs}
+
+
+def processes() -> int:
+    given = os.environ.get(PROCESSES, "1")
+    if not given.isdigit() or int(given) < 1:
+        raise InputError(f"{PROCESSES}={given}: give a whole number of processes, 1 or more")
+    return int(given)
+
+
+def _known(
+    bench: Bench, jobs: Mapping[str, Job]
+) -> tuple[dict[str, dict[str, Any]], dict[str, Job]]:
+    """Rows that an interrupted run has left, and the jobs that are still to be done."""
+    found, left = {}, {}
+
+    def missing() -> dict[str, Any]:
+        raise _Missing
+
+    for name, job in jobs.items():
+        try:
+            found[name] = bench.row(name, missing)
+        except _Missing:
+            left[name] = job
+    return found, left
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes started within compute on one thread each: rows must not disturb each other."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,151 @@
+"""What an experiment leaves behind, in a folder of its own: result.json, figure.png, result.md.
+
+A claim of the paper gets what was measured here, a verdict, and why, whichever way it turns out.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from stiffly.recording.plots import save_figure
+from stiffly.recording.provenance import versions, write_atomic, write_json
+
+from .harness import Record
+
+REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
+UNTESTED = "not tested"  # the reduced variant is too small to tell
+FILES = ("result.json", "figure.png", "result.md")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, what came out here, whether that agrees, and a sentence of why.
+
+    item: the table or figure, as in items.py; none where the paper does not claim it.
+    """
+
+    paper: str
+    measured: str
+    verdict: str
+    why: str = ""
+    item: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """An experiment's result, not yet written.
+
+    reduced: what was cut from the paper's set-up, a sentence; notes: Markdown; data: further
+    numbers for result.json.
+    """
+
+    name: str
+    title: str
+    source: str
+    records: Sequence[Record]
+    figure: Figure = field(repr=False)
+    claims: Sequence[Claim]
+    notes: str = ""
+    reduced: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def save(
+        self, out: str | Path, *, quick: bool = False, seconds: float | None = None
+    ) -> list[Path]:
+        """Into the folder NAME of `out`; the paths of its FILES."""
+        folder = Path(out) / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / name for name in FILES]
+        save_figure(self.figure, paths[1])
+        write_atomic(paths[2], self.markdown(quick).encode())
+        write_json(paths[0], self._content(quick, seconds))  # last: it says that all is there
+        return paths
+
+    def command(self, quick: bool) -> str:
+        return f"stiffly lab {self.name}" + (" --quick" if quick else "")
+
+    def markdown(self, quick: bool) -> str:
+        parts = [
+            f"# {self.title}\n\nSource: {self.source}. Command: `{self.command(quick)}`.",
+            f"![{self.title}]({FILES[1]})",
+            claim_table(self.claims),
+            self.notes.strip(),
+            f"Reduced: {self.reduced}" if self.reduced else "",
+            record_table(self.records),
+        ]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def _content(self, quick: bool, seconds: float | None) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "source": self.source,
+            "command": self.command(quick),
+            "quick": quick,
+            "reduced": self.reduced,
+            "claims": [asdict(claim) for claim in self.claims],
+            "notes": self.notes,
+            "records": [asdict(record) for record in self.records],
+            "data": self.data,
+            "seconds": seconds,
+            "machine": {
+                "platform": f"{platform.system()} {platform.machine()}",
+                "cores": os.cpu_count(),
+            },
+            "versions": versions("scikit-sundae"),
+        }
+
+
+def verdict(*checks: bool) -> str:
+    """Reproduced where all checks hold, not reproduced where none does."""
+    return REPRODUCED if all(checks) else PARTLY if any(checks) else NOT_REPRODUCED
+
+
+def claim_table(claims: Sequence[Claim]) -> str:
+    if not claims:
+        return ""
+    rows = [cells(c.item, c.paper, c.measured, f"**{c.verdict}**", c.why) for c in claims]
+    head = "| item | the paper says | measured here | verdict | why |"
+    return "\n".join([head, "|" + " --- |" * 5, *rows])
+
+
+def cells(*texts: str) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+def record_table(records: Sequence[Record]) -> str:
+    if not records:
+        return ""
+    head = (
+        "| method | step or rtol | error x | error v | seconds | steps | forces | products "
+        "| energy error |"
+    )
+    return "\n".join([head, "|" + " --- |" * 9, *map(_row, records)])
+
+
+def _row(r: Record) -> str:
+    if r.failure is not None:
+        return f"| {r.method} | {r.step:.4g} | {r.failure} | | | | | | |"
+    cells = [
+        r.method,
+        f"{r.step:.4g}",
+        number(r.error_x),
+        number(r.error_v),
+        number(r.seconds),
+        f"{r.steps:,}" if r.steps else "",
+        f"{r.force_evaluations:,}",
+        f"{r.operator_products:,}",
+        number(r.energy_drift),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"

@@ -1,0 +1,95 @@
+"""Who competes on a problem: every integrator of this package, and solvers of others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+from stiffly.errors import InputError, StiffWarning
+from stiffly.integrators import NAMES
+from stiffly.integrators import integrator as find_integrator
+from stiffly.scenes import Scene
+
+from .harness import Method, Outcome
+from .methods import AdaptiveMethod, CvodeMethod, IntegratorMethod, ScipyMethod
+from .tight import Reference, stable_step
+
+SCIPY = ("DOP853", "LSODA", "RK45", "Radau", "BDF")
+VERLET = "verlet"
+ADAPTIVE = ("exprb42", "pexprb43")
+LONGER, SHORTER = 4, 28  # rungs of sqrt(2) above and below Verlet's stability limit
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Several methods that compete as one: at every level the fastest of them counts."""
+
+    name: str
+    alternatives: Sequence[Method]
+    settings: Sequence[float] | None = None
+    kind: str = field(default="rtol", init=False)
+
+    def __call__(self, problem: Scene, setting: float) -> Outcome:
+        return self.alternatives[0](problem, setting)
+
+
+def ours(problem: Scene) -> list[Method]:
+    """Every integrator that takes this system, with fixed steps and two with steps of their own
+    choice too; Verlet is among the rivals (see `outside`)."""
+    refusals = refused(problem)
+    found: list[Method] = [IntegratorMethod(n) for n in NAMES if n != VERLET and n not in refusals]
+    return found + [AdaptiveMethod(n) for n in ADAPTIVE if n not in refusals]
+
+
+def refused(problem: Scene) -> dict[str, str]:
+    """Integrators that do not take this system, and why."""
+    found = {}
+    for name in NAMES:
+        system, start = problem.system.bind(problem.x0, problem.v0)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", StiffWarning)
+                find_integrator(name).start(system, start)
+        except InputError as refusal:
+            found[name] = str(refusal)
+    return found
+
+
+def outside(problem: Scene, reference: Reference | None = None) -> list[Method]:
+    """Verlet from its stability limit on, SciPy's best, CVODE; who is `missing` is left out.
+
+    reference: its scales tell the solvers how large coordinates and velocities are; default 1.
+    Where something happens between the steps of this system, outside solvers cannot run it.
+    """
+    if problem.system.settles:
+        return [verlet(problem)]
+    sizes = (1.0, 1.0)
+    if reference is not None:
+        root = reference.x.size**0.5
+        sizes = (reference.scale_x / root, reference.scale_v / root)
+    best = BestOf("SciPy's best", [ScipyMethod(name, sizes=sizes) for name in SCIPY])
+    found: list[Method] = [verlet(problem), best]
+    if CvodeMethod.available():
+        found += [CvodeMethod(formula, sizes=sizes) for formula in ("Adams", "BDF")]
+    return found
+
+
+def missing(problem: Scene) -> dict[str, str]:
+    """Rivals that cannot compete here, and why."""
+    names = ("SciPy's best", "CVODE Adams", "CVODE BDF")
+    if problem.system.settles:
+        why = "contact, yielding or a motion acts between the steps: there is no right-hand side"
+    elif not CvodeMethod.available():
+        names, why = names[1:], "scikit-sundae is not installed: pip install 'stiffly[bench]'"
+    else:
+        return {}
+    return dict.fromkeys(names, why)
+
+
+def verlet(problem: Scene) -> IntegratorMethod:
+    """Verlet on a ladder of which its stability limit, 2 / omega_max at the start, is a rung."""
+    at_limit = ceil(problem.duration / stable_step(problem))
+    counts = [max(1, round(at_limit * 2.0 ** (0.5 * k))) for k in range(-LONGER, SHORTER)]
+    return IntegratorMethod(VERLET, [problem.duration / n for n in dict.fromkeys(counts)])

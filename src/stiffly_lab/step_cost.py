@@ -1,0 +1,80 @@
+"""What one step of a method costs on a scene, apart from what is computed once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from stiffly.errors import InputError, SimulationFailure
+from stiffly.run.simulate import Run
+from stiffly.scenes import Scene
+
+from .attempt import attempt
+
+MORE = 12  # steps of the run whose difference to one step is the price of a step
+SLOW = 1.0  # seconds of the first step from which on one step more has to do
+
+
+class _Stopped(SimulationFailure):
+    """The method refuses the scene, or does not get through."""
+
+
+def step_cost(
+    scene: Scene, method: str, limit_s: float, repeats: int = 1, like: Scene | None = None
+) -> dict[str, Any]:
+    """Seconds and counts of a step, and what comes once, from runs of one and of more steps.
+
+    Of quick runs the fastest of `repeats` counts: the others had to share the machine.
+    like: a smaller body of the same kind, on which everything is compiled.
+    """
+    found: dict[str, Any] = {"particles": len(scene.x0), "step": scene.step, "failure": None}
+    try:
+        _compiled(like or scene, method, limit_s)
+        before = _run(scene, method, 1, limit_s)
+        slow = before.wall_seconds > SLOW
+        tries = 1 if slow else repeats
+        before = min(
+            [before, *(_run(scene, method, 1, limit_s) for _ in range(tries - 1))], key=_wall
+        )
+        more = 2 if slow else MORE
+        after = min((_run(scene, method, more, limit_s) for _ in range(tries)), key=_wall)
+    except _Stopped as stopped:
+        return {**found, "failure": str(stopped)}
+    steps = after.stats["steps"] - before.stats["steps"]
+
+    def per_step(key: str) -> float:
+        return (after.stats[key] - before.stats[key]) / steps
+
+    seconds = (after.wall_seconds - before.wall_seconds) / steps
+    if seconds <= 0.0:  # lost in the noise of what comes once: an upper bound instead
+        seconds = after.wall_seconds / after.stats["steps"]
+    return {
+        **found,
+        "seconds": seconds,
+        "once": max(before.wall_seconds - seconds, 0.0),
+        "forces": per_step("force_evaluations"),
+        "products": per_step("operator_products"),
+        "factorizations": per_step("factorizations"),
+    }
+
+
+def _compiled(scene: Scene, method: str, limit_s: float) -> None:
+    with suppress(_Stopped):  # the run proper will say so
+        _run(scene, method, 1, limit_s)
+
+
+def _wall(run: Run) -> float:
+    return run.wall_seconds
+
+
+def _run(scene: Scene, method: str, count: int, limit_s: float) -> Run:
+    duration = count * scene.step
+    try:
+        run, failure = attempt(
+            scene, method, limit_s=limit_s, step=scene.step, duration=duration, every=duration
+        )
+    except InputError as refusal:
+        raise _Stopped(str(refusal)) from None
+    if run is None or failure:
+        raise _Stopped((failure or "").split(":")[0])
+    return run
