@@ -139,13 +139,19 @@ Energies = Mapping[str, float]  # named parts in joules, 'kinetic' among them
 
 
 class Backend(Protocol):
-    """Where arrays live and how partial sums become sums (equal on every rank)."""
+    """Where arrays live, who runs the hot loops, and how sums are made (equal on every rank)."""
 
+    name: str
     xp: Any
-    kernels: Any
+    kernels: Any  # those of kernels/names.py; asking for one it lacks is an InputError
 
-    def asarray(self, a: Any) -> Array: ...
-    def total(self, partial: Any) -> Any: ...
+    def put(self, a: Any) -> Array: ...  # onto the device
+    def host(self, a: Array) -> Array: ...  # and back
+    def dots(  # a^T b, or a^T diag(weight) b, of every pair: one synchronisation for all
+        self, pairs: Sequence[tuple[Array, Array]], weight: Array | None = None
+    ) -> list[float]: ...
+    def halo(self, x: Array) -> Array: ...  # fills ghosts; nothing on one rank
+    def agree(self, value: float) -> float: ...  # what a clock says, rank 0 says for all
 
 
 @runtime_checkable

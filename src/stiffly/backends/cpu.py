@@ -1,24 +1,56 @@
-"""Arrays in main memory, one rank."""
+"""Arrays in main memory, one rank: compiled kernels, sums where they are made."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..contracts import Array
-from ..kernels import cpu as cpu_kernels
+from ..errors import InputError
+from ..kernels import cpu as _compiled
+
+
+class Kernels:
+    """The kernels of a backend by name; one that it lacks is named."""
+
+    def __init__(self, backend: str, module: Any) -> None:
+        self._backend, self._module = backend, module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self._module, name, None)
+        if found is None:
+            raise InputError(
+                f"the backend {self._backend} has no kernel {name}: add it, or compute on the CPU"
+            )
+        setattr(self, name, found)  # asked for once
+        return found
 
 
 class CpuBackend:
+    name = "cpu"
     xp = np
-    kernels = cpu_kernels
+    kernels = Kernels("cpu", _compiled)
 
-    def asarray(self, a: Any) -> Array:
+    def put(self, a: Any) -> Array:
         return np.ascontiguousarray(a, dtype=np.float64)
 
-    def total(self, partial: Any) -> Any:
-        return partial
+    def host(self, a: Array) -> Array:
+        return a
+
+    def dots(
+        self, pairs: Sequence[tuple[Array, Array]], weight: Array | None = None
+    ) -> list[float]:
+        return [float(self.kernels.column_dot(a, b, weight)) for a, b in pairs]
+
+    def halo(self, x: Array) -> Array:
+        return x
+
+    def agree(self, value: float) -> float:
+        return value
 
 
 CPU = CpuBackend()
