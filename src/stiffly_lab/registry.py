@@ -104,11 +104,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         "auto against the best method and step: seconds over scenes and accuracies",
         (),
     ),
-    "foresight": Experiment(
-        "foresight",
-        "how much of a run has to be seen before its error at the end can be told",
-        (),
-    ),
     "oscillator-pair": Experiment(
         "oscillator_pair",
         "V-IMEX and eti near resonance against the exact motion",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..recording.run import Run
 from ..recording.sinks import Memory
 from ..recording.target import Options, target
 from ..recording.writer import Writer
-from .auto_loop import AutoLoop, decided
+from .auto import auto_run
 from .control import Tolerance
 from .loop import Loop, Progress
 
@@ -121,26 +121,26 @@ def simulate(
     bound, state = system.bind(given.x0, given.v0)
     if plan.tolerance is None and plan.step is not None:
         advise(bound, plan.step)
-    asked, decision = plan.asked, None
+
+    def run(
+        step: float | None, begin: Callable[..., Loop], again: bool = False, **told: Any
+    ) -> Run:
+        """One whole run, by the loop that begin(frames, log) makes; again: in place of the last."""
+        frames = _frame_times(plan.duration, step, plan.every)
+        if options is None:
+            return begin(frames, StepLog()).run(Memory(), progress)
+        asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
+        shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
+        place = replace(options, force=True) if again else options
+        goal = target(place, shape, frames, scene, asked, mass)
+        with Interrupt() as interrupt:
+            return begin(frames, FrameLog()).run(Writer.new(goal, interrupt), progress)
+
     if isinstance(plan.method, Auto):
-        decision = decided(bound, state, plan.duration, plan.method.rtol, plan.step, plan.every)
-        asked = asked | {"rtol": plan.method.rtol, "auto": decision.line}
-    first = plan.step if decision is None else decision.offer.step
-    frames = _frame_times(plan.duration, first, plan.every)
-
-    def begin(log: StepLog | FrameLog) -> Loop:
-        if decision is not None:
-            return AutoLoop(bound, decision, state, frames, log, watched=plan.step is None)
-        method: Any = plan.method
-        return Loop(bound, method, plan.name, state, frames, plan.step, plan.tolerance, log)
-
-    if options is None:
-        return begin(StepLog()).run(Memory(), progress)
-    asked = asked | {"duration": plan.duration, "every": float(frames[1])}
-    shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
-    goal = target(options, shape, frames, scene, asked, mass)
-    with Interrupt() as interrupt:
-        return begin(FrameLog()).run(Writer.new(goal, interrupt), progress)
+        wanted = plan.method, plan.duration, plan.step, plan.every
+        return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run)
+    plain = bound, plan.method, plan.name, state
+    return run(plan.step, lambda f, log: Loop(*plain, f, plan.step, plan.tolerance, log))
 
 
 def advise(system: Any, step: float) -> None:

@@ -1,0 +1,123 @@
+"""`auto`: what the stiffest mode of a system is, and the method for a step that is given.
+
+How run/auto.py finds the step as well is said there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..contracts import Array, Integrator, Rayleigh, Settled, State, Step, System
+from ..errors import InputError
+from ..matfun.bounds import estimate
+from .energy_momentum import EnergyMomentum
+from .exponential_rosenbrock import ExponentialRosenbrock
+from .restart import resumed
+from .verlet import Verlet
+
+RTOL = 1e-2
+PRODUCTS = 16  # for the largest frequency: Lanczos or power steps
+
+
+class Chosen(NamedTuple):
+    """The method that was taken, its own memory, and why it was."""
+
+    method: Integrator
+    memory: Any
+    line: str
+
+
+@dataclass(frozen=True)
+class Auto:
+    """rtol: wanted relative error at the end of the motion, of positions and of velocities.
+
+    `simulate` finds the step as well (run/auto.py); in a loop that has its own step, the method is
+    chosen at the first one, and kept.
+    """
+
+    rtol: float = RTOL
+
+    name: ClassVar[str] = "auto"
+    order: ClassVar[int] = 2  # at least
+    adaptive: ClassVar[bool] = True  # takes an rtol
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.rtol < 1.0:
+            raise InputError(f"auto: rtol must lie between 0 and 1, got {self.rtol}: try 1e-2")
+
+    def start(self, system: System, state: State) -> None:
+        return None
+
+    def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
+        if memory is None:
+            return None
+        own = resumed(memory.method, system, state, memory.memory, settled)
+        return memory._replace(memory=own)
+
+    def step(self, system: System, state: State, h: float, memory: Chosen | None) -> Step:
+        if memory is None:
+            method, line = for_step(system, state, h)
+            memory = Chosen(method, method.start(system, state), line)
+        taken = memory.method.step(system, state, h, memory.memory)
+        kept = memory._replace(memory=taken.memory)
+        return Step(taken.state, kept, taken.work, None, taken.notes, taken.exchanged)
+
+
+class Stiffest(NamedTuple):
+    """omega: largest frequency [1/s]; limit: Verlet's longest stable step [s]; constant: the
+    stiffness is."""
+
+    omega: float
+    limit: float
+    constant: bool
+
+
+def stiffest(system: System, state: State) -> Stiffest:
+    """At this state, by a tangent and a few products."""
+    tangent = system.tangent(state)
+    stiffness, damping = tangent.stiffness, tangent.damping
+    if tangent.symmetric and hasattr(stiffness, "dot"):
+        omega = sqrt(max(estimate(stiffness, PRODUCTS)[0].high, 0.0))
+    else:
+        omega = sqrt(_largest(stiffness, system.size))
+    if isinstance(damping, Rayleigh):
+        rate = abs(damping.alpha) + abs(damping.beta) * omega**2
+    else:
+        rate = 0.0 if damping is None else _largest(damping, system.size)
+    # forces of velocity are taken at a predicted one: half the limit of an oscillator
+    limit = min(2.0 / omega if omega > 0.0 else inf, 1.0 / rate if rate > 0.0 else inf)
+    return Stiffest(omega, limit, bool(tangent.constant))
+
+
+def _largest(operator: Any, size: int) -> float:
+    """The largest |eigenvalue|, by power iteration from a start that favours none."""
+    b: Array = np.cos(np.arange(1.0, size + 1.0))
+    found = 0.0
+    for _ in range(PRODUCTS):
+        norm = float(np.sqrt(np.sum(b * b)))
+        if not norm > 0.0 or not np.isfinite(norm):
+            return found
+        found, b = norm, np.asarray(operator.apply(b / norm))
+    return max(found, float(np.sqrt(np.sum(b * b))))
+
+
+def for_step(system: System, state: State, h: float) -> tuple[Integrator, str]:
+    """The method for a step h [s], by the radians of the stiffest mode in it, and why."""
+    found = stiffest(system, state)
+    name, method = "energy-momentum", EnergyMomentum()
+    if found.constant:
+        name, method = "exprb2", ExponentialRosenbrock(nodes=())
+    elif h <= 0.5 * found.limit:  # what gets stiffer on the way, up to four times, stays stable
+        name, method = "verlet", Verlet()
+    return method, f"auto: {name} at {seconds(h)}: h omega = {h * found.omega:.2g}"
+
+
+def seconds(value: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
