@@ -3,6 +3,7 @@
 # make test-slow   the long tests; STIFFLY_MINUTES=10 lets the live page run for so long, and
 #                  STIFFLY_BODIES=10000 throws as many random bodies
 # make check   lint and types
+# make gate    does any fixed run do more work than in the last release? counts, not seconds
 # make bench   every benchmark (minutes; close other programs first)
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 # load faster from bytecode
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow check gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -28,6 +29,9 @@ check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images
 	$(BIN)/ruff format --check src tests benchmarks examples docs/images
 	$(BIN)/pyright
+
+gate: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/work.py
 
 bench: $(VENV)/.installed-bench
 	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global rope realtime contact folded_cloth falling_on_cloth factor recording live live_page; do $(BIN)/python benchmarks/$$script.py || exit 1; done

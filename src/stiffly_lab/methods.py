@@ -180,7 +180,7 @@ class CvodeMethod:
         return f"CVODE {self.formula}"
 
     def __call__(self, problem: Scene, setting: float) -> Outcome:
-        from sksundae.cvode import CVODE
+        from sksundae.cvode import CVODE  # pyright: ignore[reportMissingImports]  # optional
 
         f = Forces(problem)
 
