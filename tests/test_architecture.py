@@ -141,6 +141,23 @@ def test_libraries_stay_in_their_rooms(library, rooms):
     assert users <= rooms
 
 
+OWN_WAYS = {"kernels", "backends", "matfun", "solvers", "integrators"}
+ON_CPU = {"meshes/signed_distance.py", "collisions/triangle_mesh.py"}  # meshing, by nature
+
+
+def test_kernels_are_reached_through_a_backend():
+    for path in FILES:
+        for module, names in imports(path):
+            compiled = f"{module}.".startswith("stiffly.kernels.cpu.") or (
+                module == "stiffly.kernels" and "cpu" in names
+            )
+            assert not compiled or room_of(path) in OWN_WAYS, label(path)
+            inner = module == "stiffly.backends.cpu" and "compiled" in names
+            assert not inner or room_of(path) == "cli", label(path)  # what the doctor reports
+        if room_of(path) not in OWN_WAYS and label(path) not in ON_CPU:
+            assert "CPU.kernels" not in path.read_text(), label(path)
+
+
 def test_the_walk_sees_the_imports():
     """The parser above finds what is known to be there: an empty walk would pass every test."""
     found = set(rooms_imported(ROOT / "integrators" / "neti.py"))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..contracts import Array
-from ..kernels.cpu import TOUCHED
+from ..kernels.constants import TOUCHED
 
 WINDOW = 10  # evaluations of the force: about one step of a local/global solver
 AHEAD = 2.0  # windows: what touches by then, if it keeps its pace, is near

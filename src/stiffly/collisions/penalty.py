@@ -73,14 +73,14 @@ class PreparedContact:
         self, config: Contact, own: np.ndarray, stiffness: Array, mass: Array, pattern: BlockPattern
     ) -> None:
         self._config, self._own, self._stiffness, self._mass = config, own, stiffness, mass
-        self._diagonal = pattern.diagonal
+        self._pattern = pattern
         self._forget()
 
     def _forget(self) -> None:
         """As prepared: shapes where they start, nothing near."""
         self._touches = [
             (LocalTouch if shape.local else FormulaTouch)(
-                shape, self._own, self._stiffness, self._config.margin, self._diagonal
+                shape, self._own, self._stiffness, self._config.margin, self._pattern
             )
             for shape in self._config.shapes
         ]

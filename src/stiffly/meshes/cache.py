@@ -54,7 +54,7 @@ def _code() -> str:
     root = Path(__file__).parents[1]
     libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")]
     digest = hashlib.sha256("\n".join(libraries).encode())
-    for room in ("meshes", "kernels/cpu"):
+    for room in ("meshes", "kernels", "kernels/cpu"):
         for path in sorted((root / room).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels import cpu
-from ..kernels.cpu import CONVEX, SECANT
+from ..kernels.constants import CONVEX, SECANT
 from .checks import as_array, as_numbers, per_element, with_scaled
 from .part import Particles
 from .pattern import BlockPattern
+
+KERNELS = (
+    *("face_spring_energy", "face_spring_gradient", "face_spring_blocks"),
+    *("face_spring_mean_gradient", "face_spring_mean_blocks"),
+)
 
 
 class FaceSprings:
@@ -107,6 +112,7 @@ class PreparedFaceSprings:
     def __init__(
         self, tets: np.ndarray, stiffness: Array, rest: Array, pattern: BlockPattern
     ) -> None:
+        self._kernels = take(pattern.backend, "FaceSprings", *KERNELS)
         corners = tets.ravel()
         order = np.argsort(corners, kind="stable")
         start = np.searchsorted(corners[order], np.arange(pattern.count + 1))
@@ -116,31 +122,33 @@ class PreparedFaceSprings:
         self._slots = (pattern.diagonal, pattern.slots(rows, columns).reshape(-1, 4))
 
     def energy(self, x: Array) -> float:
-        return cpu.face_spring_energy(x, *self._springs)
+        return self._kernels.face_spring_energy(x, *self._springs)
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        cpu.face_spring_gradient(x, *self._springs, *self._corners, out)
+        self._kernels.face_spring_gradient(x, *self._springs, *self._corners, out)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        cpu.face_spring_blocks(x, *self._springs, *self._corners, *self._slots, blocks, pressed)
+        self._kernels.face_spring_blocks(
+            x, *self._springs, *self._corners, *self._slots, blocks, pressed
+        )
 
     def add_convex_blocks(self, x: Array, blocks: Array) -> None:
         """Adds d2E/dx2 without the negative stiffness across compressed springs."""
         half, ignored = (*self._corners, *self._slots), np.zeros(len(x))
-        cpu.face_spring_blocks(x, *self._springs, *half, blocks, ignored, CONVEX)
+        self._kernels.face_spring_blocks(x, *self._springs, *half, blocks, ignored, CONVEX)
 
     def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
         """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out."""
         pressed = np.zeros(len(x)) if pressed is None else pressed
         half = (*self._corners, *self._slots)
-        cpu.face_spring_blocks(x, *self._springs, *half, blocks, pressed, SECANT)
+        self._kernels.face_spring_blocks(x, *self._springs, *half, blocks, pressed, SECANT)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        cpu.face_spring_mean_gradient(x0, x1, *self._springs, *self._corners, out)
+        self._kernels.face_spring_mean_gradient(x0, x1, *self._springs, *self._corners, out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         half = (*self._corners, *self._slots)
-        cpu.face_spring_mean_blocks(x0, x1, *self._springs, *half, blocks)
+        self._kernels.face_spring_mean_blocks(x0, x1, *self._springs, *half, blocks)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """k w w^T of each spring's weights, 1 and -1/3: as for springs between two particles,

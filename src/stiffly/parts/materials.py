@@ -20,7 +20,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import unknown_name
-from ..kernels.cpu.materials import COROTATED, NEO_HOOKEAN, STVK
+from ..kernels.constants import COROTATED, NEO_HOOKEAN, STVK
 
 MATERIALS = {"corotated": COROTATED, "stvk": STVK, "neo-hookean": NEO_HOOKEAN}
 

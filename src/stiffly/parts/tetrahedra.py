@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..backends.cpu import announce
+from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels import cpu
-from ..kernels.cpu.compiled import announce
-from ..kernels.cpu.materials import NEO_HOOKEAN
+from ..kernels.constants import NEO_HOOKEAN
 from .checks import as_elements, as_numbers, per_element, with_scaled
 from .materials import material_code, moduli
 from .part import Particles
@@ -22,6 +22,11 @@ from .tet_sums import SlotSums, block_sums, mean_sums
 FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has 0.7
 
 _PAIRS = np.triu_indices(4, 1)
+
+KERNELS = (
+    *("tet_energy", "tet_gradient", "tet_blocks", "tet_frames", "tet_product"),
+    *("tet_states", "tet_mean_gradient", "tet_mean_blocks"),
+)
 
 
 class Tetrahedra:
@@ -102,6 +107,7 @@ class PreparedTetrahedra:
         project: bool,
         pattern: BlockPattern,
     ) -> None:
+        self._kernels = take(pattern.backend, "Tetrahedra", *KERNELS)
         self.bounded = project  # then no tet has negative stiffness, and nothing is `pressed`
         gradients, volume = rest_shape(rest, tets)
         # Ascending vertices need half as many blocks; the shape gradients move along with them.
@@ -121,17 +127,17 @@ class PreparedTetrahedra:
         self._states: list[tuple[Array, Any]] = []
 
     def energy(self, x: Array) -> float:
-        return cpu.tet_energy(x, *self._elements)
+        return self._kernels.tet_energy(x, *self._elements)
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        cpu.tet_gradient(x, *self._elements, *self._corners, out)
+        self._kernels.tet_gradient(x, *self._elements, *self._corners, out)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        cpu.tet_blocks(x, *self._elements, self._project, *self._sums, blocks)
+        self._kernels.tet_blocks(x, *self._elements, self._project, *self._sums, blocks)
 
     def add_convex_blocks(self, x: Array, blocks: Array) -> None:
         """Adds d2E/dx2 with each tet's negative eigenvalues replaced by zero."""
-        cpu.tet_blocks(x, *self._elements, True, *self._sums, blocks)
+        self._kernels.tet_blocks(x, *self._elements, True, *self._sums, blocks)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything.
@@ -141,18 +147,18 @@ class PreparedTetrahedra:
         assembling them costs as much as eight products here.
         """
         if self._frames is None or not np.array_equal(self._frames[0], x):
-            self._frames = (x.copy(), cpu.tet_frames(x, *self._elements, self._project))
-        cpu.tet_product(self._frames[1], self._tets, *self._corners, b, out)
+            self._frames = (x.copy(), self._kernels.tet_frames(x, *self._elements, self._project))
+        self._kernels.tet_product(self._frames[1], self._tets, *self._corners, b, out)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         """Energy is exact always, angular momentum unless a tet turns inside out between x0 and
         x1 (see kernels/cpu/mean_stress.py)."""
         states = (self._state(x0), self._state(x1))
-        cpu.tet_mean_gradient(*states, *self._elements, *self._corners, out)
+        self._kernels.tet_mean_gradient(*states, *self._elements, *self._corners, out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         states = (self._state(x0), self._state(x1))
-        cpu.tet_mean_blocks(*states, *self._elements, *self._mean_sums, blocks)
+        self._kernels.tet_mean_blocks(*states, *self._elements, *self._mean_sums, blocks)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """c V grad N_i . grad N_j, c = 2 mu + 3 max(lam, 0): the most that a tet at rest resists
@@ -181,7 +187,7 @@ class PreparedTetrahedra:
             if np.array_equal(place, x):
                 return state
         tets, shape, _, code = self._elements
-        state = cpu.tet_states(x, tets, shape, code)
+        state = self._kernels.tet_states(x, tets, shape, code)
         self._states = [*self._states[-1:], (x.copy(), state)]
         return state
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.cpu import announce
 from ..contracts import Array, Integrator
 from ..errors import Advice, InputError, StiffWarning
 from ..integrators import Auto
 from ..integrators import integrator as find_integrator
-from ..kernels.cpu.compiled import announce
 from ..recording import checkpoint as checkpoints
 from ..recording.folder import CHECKPOINT, SUMMARY
 from ..recording.interrupt import Interrupt

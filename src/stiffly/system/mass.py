@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg, splu
 
-from ..contracts import Array, Mass
+from ..backends.cpu import CPU
+from ..backends.kernels import take
+from ..contracts import Array, Backend, Mass
 from ..errors import InputError, NotConverged
-from ..kernels import cpu
 from ..matfun import operators
 
 CG_TOLERANCE = 1e-13  # relative residual of M a = f for a mass known only by its products
@@ -31,7 +32,8 @@ class UnitMass(operators.UnitMass):
 class LumpedMass:
     """M = diag(diagonal), diagonal (n,) [kg] > 0."""
 
-    def __init__(self, diagonal: Any) -> None:
+    def __init__(self, diagonal: Any, backend: Backend = CPU) -> None:
+        self._kernels = _sums(backend)
         self.diagonal = np.array(diagonal, dtype=np.float64)
         if self.diagonal.ndim != 1:
             raise InputError(f"a lumped mass is a vector (n,), got shape {self.diagonal.shape}")
@@ -49,7 +51,7 @@ class LumpedMass:
         return f / self._shaped(f)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, b, self.diagonal)
+        return self._kernels.column_dot(a, b, self.diagonal)
 
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(sp.diags(self.diagonal))
@@ -66,7 +68,8 @@ class ConsistentMass:
     in space have copies = 3, and one factorisation of a third of the size.
     """
 
-    def __init__(self, matrix: Any, copies: int = 1) -> None:
+    def __init__(self, matrix: Any, copies: int = 1, backend: Backend = CPU) -> None:
+        self._kernels, self._backend = _sums(backend), backend
         self._matrix: Any = sp.csc_matrix(matrix, dtype=np.float64)
         self._copies = copies
         self.size = copies * self._matrix.shape[0]
@@ -90,7 +93,7 @@ class ConsistentMass:
             raise _indefinite(int(order[np.flatnonzero(~(pivots > 0.0))].min()))
 
     def __reduce__(self) -> tuple:
-        return ConsistentMass, (self._matrix, self._copies)  # factors do not pickle: made again
+        return ConsistentMass, (self._matrix, self._copies, self._backend)  # factors are made again
 
     def apply(self, v: Array) -> Array:
         return (self._matrix @ v.reshape(self._matrix.shape[0], -1)).reshape(v.shape)
@@ -100,7 +103,7 @@ class ConsistentMass:
         return np.ascontiguousarray(self._factors.solve(rows)).reshape(f.shape)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, self.apply(b))
+        return self._kernels.column_dot(a, self.apply(b))
 
     def matrix(self) -> sp.csc_matrix:
         return self._full
@@ -119,7 +122,8 @@ class ConsistentMass:
 class MatvecMass:
     """M known only by its products: M a = f is solved by conjugate gradients to CG_TOLERANCE."""
 
-    def __init__(self, operator: Any) -> None:
+    def __init__(self, operator: Any, backend: Backend = CPU) -> None:
+        self._kernels = _sums(backend)
         self.size = operator.shape[0]
         self._operator = operator
         self._probe()
@@ -152,7 +156,7 @@ class MatvecMass:
         return a
 
     def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, self.apply(b))
+        return self._kernels.column_dot(a, self.apply(b))
 
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(self.dense)
@@ -167,7 +171,7 @@ class MatvecMass:
         return self.apply(np.eye(self.size))
 
 
-def as_mass(mass: Any, n: int) -> Mass:
+def as_mass(mass: Any, n: int, backend: Backend = CPU) -> Mass:
     """None (unit), a number, (n,), (n, n) dense or sparse, or a LinearOperator [kg]."""
     if mass is None:
         return UnitMass(n)
@@ -176,7 +180,7 @@ def as_mass(mass: Any, n: int) -> Mass:
         return mass
     if not sp.issparse(mass) and hasattr(mass, "matvec"):
         _require_size(mass.shape, n)
-        return MatvecMass(mass)
+        return MatvecMass(mass, backend)
     if not sp.issparse(mass):
         mass = _numbers(mass)
         if mass.ndim == 0:
@@ -185,9 +189,13 @@ def as_mass(mass: Any, n: int) -> Mass:
     if mass.ndim == 2 and not _off_diagonal(mass):
         mass = np.asarray(mass.diagonal())
     if mass.ndim == 2:
-        return ConsistentMass(mass)
+        return ConsistentMass(mass, backend=backend)
     _require_positive(mass)
-    return UnitMass(n) if np.all(mass == 1.0) else LumpedMass(mass)
+    return UnitMass(n) if np.all(mass == 1.0) else LumpedMass(mass, backend)
+
+
+def _sums(backend: Backend) -> Any:
+    return take(backend, "the mass", "column_dot")
 
 
 def _numbers(mass: Any) -> Array:

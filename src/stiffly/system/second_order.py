@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
+from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
 from ..errors import InputError, StiffWarning
 from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, SparseOperator
 from ..matfun.symmetric import as_symmetric
@@ -37,10 +37,9 @@ class SecondOrder:
     that g depends on t only. Without it differences are taken, with a warning.
     potential: U(x) [J] with g = -grad U (plus, for g(t, x), forcing that the ledger counts as
     added). It also vouches for a symmetric jacobian, which then is not checked at every step.
-    size: n, where no matrix tells it.
+    size: n, where no matrix tells it; backend: where it is computed.
     """
 
-    backend = CPU
     settles = False
 
     def __init__(
@@ -53,10 +52,12 @@ class SecondOrder:
         mass: Any = None,
         damping: Any = None,
         size: int | None = None,
+        backend: Backend = CPU,
     ) -> None:
+        self.backend = backend
         _require_sense(stiffness, force, jacobian, potential)
         self.size = n = size_of(stiffness, mass, damping, size)
-        self.mass: Mass = as_mass(mass, n)
+        self.mass: Mass = as_mass(mass, n, backend)
         self._A = None if stiffness is None else _as_stiffness(stiffness, self.mass, n)
         self._Ax = None if self._A is None else product(self._A)
         self._potential = potential

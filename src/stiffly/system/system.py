@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
+from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.checks import as_indices, as_numbers
@@ -36,9 +36,8 @@ class System:
     rest: (N, 3) rest positions [m], for springs without rest lengths, eti and ceti.
     damping: Rayleigh(alpha, beta), D = alpha M + beta K0, K0 the body's convex stiffness at rest.
     supports: Keyframes, Rotation, Moving: particles that are led, not free.
+    backend: where it is computed; one that lacks a kernel is named together with the part.
     """
-
-    backend = CPU
 
     def __init__(
         self,
@@ -48,7 +47,9 @@ class System:
         rest: Any = None,
         damping: Rayleigh | None = None,
         supports: Sequence[Support] | Support = (),
+        backend: Backend = CPU,
     ) -> None:
+        self.backend = backend
         self.rest = None if rest is None else given.as_rest(rest)
         self.particles, masses = given.particle_mass(mass, self.rest)
         self.supports = given.as_supports(supports, self.particles)
@@ -61,11 +62,11 @@ class System:
             raise InputError("supports that move need a lumped mass: give mass=M.sum(axis=1)")
         self.movable = np.repeat(np.isin(np.arange(self.particles), self.free), 3)
         self.size = 3 * self.free.size
-        self.mass: Mass = given.free_mass(masses, self.free)
+        self.mass: Mass = given.free_mass(masses, self.free, backend)
         self.lumped = not sp.issparse(masses)
         self.damping = given.as_damping(damping)
         flat = tuple(given.as_parts(parts))
-        self.given = given.Given(masses, flat, held, self.rest, self.damping, supports)
+        self.given = given.Given(masses, flat, held, self.rest, self.damping, supports, backend)
         self._prepare(flat, masses)
         loads = self.assembly.loads
         self.time_dependent = bool(self.supports) or any(p.time_dependent for p in loads)
@@ -88,7 +89,9 @@ class System:
         coupled = [self._edges]
         if sparse:  # a consistent mass couples accelerations: same body, even without a spring
             coupled.append(np.stack(masses.nonzero(), axis=1))
-        self.pattern = BlockPattern(np.concatenate(coupled), self.free, self.particles)
+        self.pattern = BlockPattern(
+            np.concatenate(coupled), self.free, self.particles, self.backend
+        )
         self.assembly = Assembly(
             [(part.name, part.prepare(particles, self.pattern)) for part in parts]
         )
@@ -249,7 +252,7 @@ class System:
         if self.rest is None:
             raise InputError("ceti needs a rest shape: give System(..., rest=X), or use eti")
         if self._stars is None:
-            self._stars = Stars(self._edges, self.rest, self.free)
+            self._stars = Stars(self._edges, self.rest, self.free, self.backend)
         return self._stars.rotations(self.positions(s))
 
     # ------------------------------------------------------------------ energy

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..contracts import Array, Mass, Rayleigh
+from ..contracts import Array, Backend, Mass, Rayleigh
 from ..errors import InputError, StiffWarning
 from ..parts.checks import as_indices, as_number, as_numbers
 from ..parts.part import Part
@@ -27,6 +27,7 @@ class Given(NamedTuple):
     rest: Any
     damping: Rayleigh | None
     supports: Any
+    backend: Backend
 
 
 def as_parts(parts: Any) -> list[Part]:
@@ -142,9 +143,9 @@ def particle_mass(mass: Any, rest: Array | None) -> tuple[int, Any]:
     return n, mass if mass.ndim == 1 else sp.csr_matrix(mass)
 
 
-def free_mass(masses: Any, free: np.ndarray) -> Mass:
+def free_mass(masses: Any, free: np.ndarray, backend: Backend) -> Mass:
     if not sp.issparse(masses):
         LumpedMass(masses)  # names a bad particle, fixed ones included
-        return as_mass(np.repeat(masses[free], 3), 3 * free.size)
+        return as_mass(np.repeat(masses[free], 3), 3 * free.size, backend)
     ConsistentMass(masses)
-    return ConsistentMass(masses[free][:, free], copies=3)
+    return ConsistentMass(masses[free][:, free], 3, backend)

@@ -25,6 +25,7 @@ import math
 
 import numpy as np
 
+from ..constants import EDGE_EDGE, VERTEX_EDGE, VERTEX_FACE
 from .closest import along_segment, on_edges, on_triangle
 from .jit import njit
 
@@ -44,7 +45,6 @@ __all__ = [
     "stays_clear",
 ]
 
-VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE = np.uint8(0), np.uint8(1), np.uint8(2)
 SAME = 1e-5  # distances that differ by less, relatively: the quotient is the derivative half-way
 ROUNDING = 8 * 2.0**-52  # of the energies: a gap below is no force (see bodies/discrete_gradient)
 NUDGE = 1e-4  # of the distance: for central differences

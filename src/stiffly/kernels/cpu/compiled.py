@@ -26,7 +26,8 @@ def discard_stale() -> None:
     file would go on using their old versions, after an upgrade as after an edit.
     """
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).parent
+    for path in (*sorted(here.glob("*.py")), here.parent / "constants.py"):
         digest.update(path.read_bytes())
     folder = _folder()
     mark, stamp = folder / "stiffly-kernels.sha256", digest.hexdigest()

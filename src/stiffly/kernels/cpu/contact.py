@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constants import CONVEX, NO_SLOT, TANGENT, TOUCHED
 from .jit import njit
-from .springs import CONVEX, NO_SLOT, TANGENT
 from .surfaces import curvature, distance, mean_normal, mean_slope, normal
 
 __all__ = [
@@ -22,8 +22,6 @@ __all__ = [
     "contact_mean_blocks",
     "contact_mean_gradient",
 ]
-
-TOUCHED = 5  # marks what touches; see collisions/near.py, where marks fade
 
 
 @njit(cache=True, inline="always")

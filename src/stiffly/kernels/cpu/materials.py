@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
+from ..constants import COROTATED, STVK
+from ..constants import NEO_HOOKEAN as NEO_HOOKEAN  # for the loops over tets
 from .jit import njit
-
-COROTATED, STVK, NEO_HOOKEAN = 0, 1, 2
 
 # The corotated energy has a kink where sigma_2 + sigma_3 = 0 (an element squeezed to a line or
 # turned inside out: its best rotation is not unique), and the tangent grows towards it as

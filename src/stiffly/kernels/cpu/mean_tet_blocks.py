@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
+from ..constants import MEAN_CHUNK
 from .jit import njit
 from .materials import COROTATED, SMALLEST_SUM, STVK
 from .mean_stress import (
@@ -51,8 +52,6 @@ from .small import (
 from .threads import PARALLEL_ROWS
 
 __all__ = ["tet_mean_blocks"]
-
-MEAN_CHUNK = 4096  # elements whose blocks are kept at a time; 1152 bytes each: 5 MB
 
 _options = {"cache": True, "error_model": "numpy"}
 _parallel = {**_options, "parallel": True}

@@ -16,6 +16,7 @@ import math
 import numpy as np
 from numba import prange
 
+from ..constants import CONVEX, NO_SLOT, SECANT, TANGENT
 from .jit import njit
 from .threads import PARALLEL_ROWS
 
@@ -30,12 +31,6 @@ __all__ = [
     "spring_product",
     "spring_yield",
 ]
-
-# which matrix the blocks are: d2E/dx2; K(x) with dE/dx = K(x) x; d2E/dx2 without the negative
-# stiffness across compressed springs, which is positive semidefinite
-TANGENT, SECANT, CONVEX = 0, 1, 2
-
-NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a fixed end)
 
 _CHUNK = 256  # springs summed in order before the chunks are: keeps rounding off the ledger
 # energies of fewer springs are summed before a second thread has woken up

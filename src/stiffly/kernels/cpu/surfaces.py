@@ -19,11 +19,11 @@ import math
 
 import numpy as np
 
+from ..constants import HEMISPHERE, PLANE, SPHERE
 from .jit import njit
 
 __all__ = ["HEMISPHERE", "PLANE", "SPHERE", "surface_distances", "surface_normals"]
 
-PLANE, SPHERE, HEMISPHERE = 0, 1, 2
 CAP, FLAT, RIM = 0, 1, 2
 
 _NEAR = 1e-20  # |x1 - x0|^2 / r^2: below this the correction of the normal is rounding

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
+from ..constants import BLOCK_CHUNK
 from .jit import njit
 from .polar import LANES, dot
 from .tet_tangents import H_ROW, HALF_ROW, MEAN_ROW, PSI_ROW, U_ROW, tile_frames
@@ -17,8 +18,6 @@ from .tets import set_triple, triple
 from .threads import PARALLEL_ROWS
 
 __all__ = ["tet_blocks"]
-
-BLOCK_CHUNK = 8192  # a multiple of LANES; 720 bytes an element: 6 MB
 
 _options = {"cache": True, "error_model": "numpy"}
 _parallel = {**_options, "parallel": True}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constants import EDGE_EDGE, VERTEX_EDGE, VERTEX_FACE
 from .closest import edge_edge_weights, vertex_edge_weights, vertex_face_weights
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "stays_clear",
 ]
 
-VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE = np.uint8(0), np.uint8(1), np.uint8(2)
 WEIGHTS = (vertex_face_weights, vertex_edge_weights, edge_edge_weights)
 ALL = np.arange(4)[None]
 

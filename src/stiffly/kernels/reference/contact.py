@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .springs import CONVEX, NO_SLOT, TANGENT
+from ..constants import CONVEX, NO_SLOT, TANGENT, TOUCHED
 from .surfaces import mean_surface, row, surface
 
 __all__ = [
@@ -15,8 +15,6 @@ __all__ = [
     "contact_mean_blocks",
     "contact_mean_gradient",
 ]
-
-TOUCHED = 5
 
 
 def _touching(x, own, kind, numbers, margin):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constants import COROTATED, STVK
 from .polar import signed_svd
 
 __all__ = ["tet_mean_blocks", "tet_mean_gradient", "tet_states"]
 
-COROTATED, STVK = 0, 1
 SMALLEST_SUM = 1e-6
 LIMIT, LARGEST, ROUNDING = 2.0, 1e20, 64 * 2.0**-52
 EYE = np.eye(3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constants import CONVEX, NO_SLOT, SECANT, TANGENT
+
 __all__ = [
     "CONVEX",
     "NO_SLOT",
@@ -15,10 +17,6 @@ __all__ = [
     "spring_product",
     "spring_yield",
 ]
-
-TANGENT, SECANT, CONVEX = 0, 1, 2
-
-NO_SLOT = np.uint32(0xFFFFFFFF)
 
 
 def _energies(length, stiffness, rest, cubic):

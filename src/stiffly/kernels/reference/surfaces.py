@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["HEMISPHERE", "PLANE", "SPHERE", "surface_distances", "surface_normals"]
+from ..constants import HEMISPHERE, PLANE, SPHERE
 
-PLANE, SPHERE, HEMISPHERE = 0, 1, 2
+__all__ = ["HEMISPHERE", "PLANE", "SPHERE", "surface_distances", "surface_normals"]
 
 
 def _half_ball(q, p):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constants import COROTATED, STVK
 from .polar import signed_svd
 
 __all__ = ["tet_blocks", "tet_energy", "tet_frames", "tet_gradient", "tet_product"]
 
-COROTATED, STVK, NEO_HOOKEAN = 0, 1, 2
 SMALLEST_SUM = 1e-6
 PAIRS = ((0, 1), (0, 2), (1, 2))
 UPPER = np.triu_indices(4)
