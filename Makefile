@@ -9,6 +9,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LAB := src/stiffly_lab
 # one BLAS thread per process, since the tests run side by side; they start many processes, which
 # load faster from bytecode
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
@@ -41,9 +42,9 @@ $(VENV)/bin/python:
 	  || { echo "stiffly needs Python 3.11 or newer: set PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml $(LAB)/pyproject.toml
 	@echo "installing stiffly and what it needs into $(VENV) (first time only: about a minute)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -e ./$(LAB)
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
@@ -52,4 +53,4 @@ $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info $(LAB)/build $(LAB)/*.egg-info

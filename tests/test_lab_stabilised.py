@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly.scenes.two_springs import bound, potential
 from stiffly_lab import EXPERIMENTS, Bench, cloth_wrinkles
 from stiffly_lab.cloth_wrinkles import wrinkles
+from stiffly_lab.measures import bound, potential
 from stiffly_lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED
 from stiffly_lab.stabiliser_models import MODELS
 from stiffly_lab.stabiliser_page import FAST

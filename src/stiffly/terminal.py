@@ -25,8 +25,6 @@ from rich.table import Table
 from .recording.words import percent
 
 if TYPE_CHECKING:
-    from stiffly_lab import Claim
-
     from .recording.recording import Recording
     from .recording.run import Run
     from .run.loop import ProgressReport
@@ -263,7 +261,8 @@ def _joules(value: float, zero: float) -> str:
     return f"{value:,.2f}" if 0.01 <= abs(value) < 1e7 else f"{value:.2e}"
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
+def claims_table(claims: Sequence[Any]) -> Table:
+    """Claims of the lab (stiffly_lab.Claim) with their verdicts."""
     table = Table(show_lines=True)
     for heading in ("the paper says", "measured here", "verdict", "why"):
         table.add_column(heading, overflow="fold")

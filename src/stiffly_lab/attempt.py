@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stiffly import Run
 from stiffly.errors import SimulationFailure
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
 
 from .time_limit import OutOfTime, in_time, time_limit

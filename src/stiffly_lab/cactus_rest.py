@@ -8,10 +8,10 @@ import numpy as np
 
 from stiffly import scenes
 from stiffly.contracts import Array
-from stiffly.scenes.cactus import HEIGHT, distance_from_shape
 
 from . import figures, report
 from .bench import Bench
+from .measures import CACTUS_HEIGHT, distance_from_shape
 from .report import Claim, Report
 from .watch import a_step, watched
 
@@ -52,7 +52,7 @@ class _Album:
         if max(frame, 1) in PICTURED:  # nothing has moved far by frame 1
             some = x[:: max(1, len(x) // DOTS)]
             self.pages[str(max(frame, 1))] = np.round(some[:, [0, 2]], 4)
-        return {"distance": distance_from_shape(x, self.rest) / HEIGHT}
+        return {"distance": distance_from_shape(x, self.rest) / CACTUS_HEIGHT}
 
 
 def run(bench: Bench) -> Report:

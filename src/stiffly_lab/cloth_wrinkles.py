@@ -10,10 +10,10 @@ import numpy as np
 from stiffly import scenes
 from stiffly.contracts import Array
 from stiffly.scenes import Scene
-from stiffly.scenes.cloth import DENSITY, SHAKEN, SIDE
 
 from . import figures, report
 from .bench import Bench
+from .measures import CLOTH_DENSITY, CLOTH_SHAKEN, CLOTH_SIDE
 from .report import UNTESTED, Claim, Report
 from .time_limit import time_limit
 from .watch import a_step, watched
@@ -35,7 +35,7 @@ SHAKEN_BY = tuple(name for name in COLORS if name != STUCK)
 DROPPED_BY = (TRUTH, "stabilised", STUCK)
 SUBSTEPS = {"shaken": 30, "dropped": 80}  # of Verlet in one step of 0.033 s
 MORE = 2.0  # times the kinetic energy of backward Euler and BDF2: preserved, not damped out
-WEIGHT = 9.81 * DENSITY * SIDE**3  # [J]: falling by the side of the cloth
+WEIGHT = 9.81 * CLOTH_DENSITY * CLOTH_SIDE**3  # [J]: falling by the side of the cloth
 STILL = 0.25  # of Verlet's rise and fall: stuck
 LAST = 1.0  # [s]: at the end of the fall, when a cloth that gets stuck is
 LIMIT_S = 240.0  # for any one run: three times what the slowest takes
@@ -155,12 +155,12 @@ def _mean(row: dict[str, Any], series: str, since: float, until: float) -> float
 
 def _bent(row: dict[str, Any]) -> float:
     """Wrinkles [rad] while the corner is shaken, without the first pull."""
-    return _mean(row, "wrinkles", 0.5, SHAKEN)
+    return _mean(row, "wrinkles", 0.5, CLOTH_SHAKEN)
 
 
 def _waves(row: dict[str, Any]) -> float:
     """Kinetic energy [J] in the second after the shaking."""
-    return _mean(row, "kinetic", SHAKEN, SHAKEN + 1.0)
+    return _mean(row, "kinetic", CLOTH_SHAKEN, CLOTH_SHAKEN + 1.0)
 
 
 def _wrinkles(rows: dict[str, Any]) -> list[Claim]:
@@ -278,4 +278,4 @@ def _draw_cloth(axis: Any, row: dict[str, Any], side: int, title: str) -> None:
     grid = page.reshape(side, side, 2)
     for threads in (grid, grid.transpose(1, 0, 2)):
         axis.plot(*threads.transpose(2, 1, 0), color=COLORS[row["method"]], linewidth=0.5)
-    axis.set_xlim(page[:, 0].min() - 0.1 * SIDE, page[:, 0].max() + 0.1 * SIDE)
+    axis.set_xlim(page[:, 0].min() - 0.1 * CLOTH_SIDE, page[:, 0].max() + 0.1 * CLOTH_SIDE)

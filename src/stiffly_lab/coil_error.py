@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 
 from stiffly import scenes
-from stiffly.bodies import Gravity, System
+from stiffly.bodies import Gravity, LinearSprings, System
 from stiffly.contracts import Array
 from stiffly.scenes import Scene
-from stiffly.scenes.coil_spring import HEIGHT
-from stiffly.scenes.linear_springs import LinearSprings
 
 from . import figures, report
 from .bench import Bench
 from .coil_runs import LIMIT_S, Truth, runs, truth
 from .harness import Record
+from .measures import COIL_HEIGHT
 from .modes import Modes, after, deviation, exact, modes_of, step_maps
 from .report import Claim, Report
 
@@ -216,7 +215,7 @@ def _notes(modes: Modes, curves: Any, limits: Any, exact: Truth, scene: Scene, s
         duration=DURATION,
         swings=DURATION * slow / (2.0 * np.pi),
         moved=moved,
-        share=moved / HEIGHT,
+        share=moved / COIL_HEIGHT,
         rk4=limits["rk4"],
         verlet=limits["verlet"],
         runs=scene.duration,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from stiffly import Run
 from stiffly.contracts import Array
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
 
 from . import figures

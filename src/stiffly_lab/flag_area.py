@@ -9,12 +9,12 @@ import numpy as np
 
 from stiffly import scenes
 from stiffly.recording.plots import BLUE, GREEN, INK, RED
-from stiffly.scenes.flag import area
 
 from . import figures, report
 from .attempt import attempt
 from .bench import Bench
 from .harness import Record
+from .measures import area
 from .report import Claim, Report
 
 ITEM = "Michels 2017, Fig. 2"

@@ -8,14 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.errors import SimulationFailure
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
-from stiffly.scenes.foil import largest_strain
 
 from . import figures, report
 from .bench import Bench
+from .measures import largest_strain
 from .report import Claim, Report
 from .trial import trial
 

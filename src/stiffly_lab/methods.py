@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.integrate import solve_ivp
 
+from stiffly import Run
 from stiffly.contracts import Array, Integrator, State, Work
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import integrator as find_integrator
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
 
 from .harness import Outcome, first_order, users_view

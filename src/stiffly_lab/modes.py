@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
+from stiffly import SecondOrder
 from stiffly.contracts import Array, State
 from stiffly.integrators import integrator as find_integrator
 from stiffly.scenes import Scene
-from stiffly.system.second_order import SecondOrder
 
 BATCH = 64  # oscillators at a time: matrix functions of so few are computed in their eigenbasis
 STIFF = (

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.contracts import Array
-from stiffly.run.simulate import Run
-from stiffly.scenes.molecule import bond_lengths
 
 from . import figures, report
 from .bench import Bench
 from .energy_history import KEPT, draw_energies, draw_error, energy_history, error, records
+from .measures import lengths
 from .report import Claim, Report
 
 ITEM = "Michels 2014, Fig. 23f"
@@ -69,10 +68,10 @@ def _reduced(quick: bool, atoms: int) -> str:
 
 def _measured(scene: scenes.Scene, method: str, step: float, **options: Any) -> dict[str, Any]:
     def look(run: Run) -> dict[str, Any]:
-        lengths = bond_lengths(run.positions, scene)
+        bonds = lengths(run.positions, scene)
         moved = np.linalg.norm(run.positions - scene.x0, axis=2)
         return {
-            "bonds": np.abs(lengths / lengths[0] - 1.0).max(axis=1),
+            "bonds": np.abs(bonds / bonds[0] - 1.0).max(axis=1),
             "moved": np.sqrt((moved**2).mean(axis=1)),
             "farthest": float(moved.max()),
         }

@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.bodies import System
 from stiffly.collisions import Held
-from stiffly.run.simulate import Run
-from stiffly.scenes.steel_sphere import clearance
 
 from . import figures, report
 from .bench import Bench
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
+from .measures import sphere_height
 from .report import Claim, Report
 
 ITEM = "Michels 2014, Fig. 23e"
@@ -137,7 +136,7 @@ def _measured(scene: scenes.Scene, case: Case) -> dict[str, Any]:
 
 
 def _look(run: Run) -> dict[str, Any]:
-    return {"heights": clearance(run.positions)}
+    return {"heights": sphere_height(run.positions)}
 
 
 def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:

@@ -11,11 +11,11 @@ from scipy.sparse.linalg import cg
 from stiffly import scenes
 from stiffly.errors import NotConverged, SimulationFailure
 from stiffly.scenes import Scene
-from stiffly.scenes.squats import SOURCE, deformation
 
 from . import figures, report
 from .bench import Bench
 from .harness import Record
+from .measures import deformation
 from .pylon_energy import drift, waver
 from .report import Claim, Report
 from .trial import trial
@@ -56,7 +56,7 @@ def run(bench: Bench) -> Report:
     return Report(
         name="squats-energy",
         title="Energy of squatting bodies",
-        source=SOURCE,
+        source=scenes.entry("squats").source,
         records=[
             _record(body, name, r) for body, rows in found.items() for name, r in rows.items()
         ],

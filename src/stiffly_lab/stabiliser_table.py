@@ -12,9 +12,8 @@ import numpy as np
 
 from stiffly import scenes
 from stiffly.errors import SimulationFailure
-from stiffly.integrators import Midpoint, Substeps
+from stiffly.integrators import LocalGlobal, Midpoint, Substeps
 from stiffly.scenes import Scene
-from stiffly.solvers.local_global import LocalGlobal
 
 from . import stabiliser_page as page
 from .bench import Bench

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from stiffly import Run
 from stiffly.errors import InputError, SimulationFailure
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
 
 from .attempt import attempt

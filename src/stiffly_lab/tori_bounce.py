@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.contracts import Array
-from stiffly.run.simulate import Run
-from stiffly.scenes.tori import centre_heights
 
 from . import figures, report
 from .bench import Bench
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
+from .measures import tori_heights
 from .report import Claim, Report
 
 ITEM = "Michels 2014, Fig. 23b"
@@ -67,7 +66,7 @@ def _reduced(quick: bool) -> str:
 
 
 def _heights(run: Run) -> dict[str, Any]:
-    return {"heights": centre_heights(run.positions, len(COLORS))}
+    return {"heights": tori_heights(run.positions, len(COLORS))}
 
 
 def dissipated(row: dict[str, Any]) -> float:

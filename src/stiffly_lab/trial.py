@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from stiffly import Run, simulate
 from stiffly.errors import StiffWarning
-from stiffly.run.simulate import Run, simulate
 
 
 def trial(problem: Any, **options: Any) -> Run:

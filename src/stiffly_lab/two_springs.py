@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from stiffly import scenes
-from stiffly.scenes.two_springs import bound, potential, reach
 
 from . import figures, report
 from .bench import Bench
+from .measures import bound, potential, reach
 from .report import Claim, Report
 from .watch import record, watched
 

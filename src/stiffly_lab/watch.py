@@ -15,9 +15,7 @@ import numpy as np
 from stiffly.contracts import Array, Integrator
 from stiffly.errors import SimulationFailure
 from stiffly.integrators import integrator as find_integrator
-from stiffly.recording.notes import StepLog
-from stiffly.run.ledger import Balance
-from stiffly.run.stepper import Stepper, quiet
+from stiffly.run import Balance, StepLog, Stepper, quiet
 from stiffly.scenes import Scene
 
 from .harness import Record

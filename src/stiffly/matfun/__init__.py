@@ -2,6 +2,7 @@
 
 from .action import SecondOrderOperator, phi_action
 from .auto import EVALUATORS, evaluate
+from .bounds import estimate
 from .phi import phi
 from .stumpff import StumpffMap, Term, stumpff
 
@@ -10,6 +11,7 @@ __all__ = [
     "SecondOrderOperator",
     "StumpffMap",
     "Term",
+    "estimate",
     "evaluate",
     "phi",
     "phi_action",

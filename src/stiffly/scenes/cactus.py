@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import MomentumDamping, System, Tetrahedra, lumped_mass
-from ..contracts import Array
 from ..meshes import creature
 from ..meshes.checks import require_counts, require_positive
 from .scene import Scene
@@ -64,11 +63,3 @@ def cactus(
         mesh=mesh,
         note="a cactus made by formulas stands in for the paper's model",
     )
-
-
-def distance_from_shape(positions: Array, rest: Array) -> float:
-    """Largest distance [m] of a vertex from the rest shape, moved and turned to fit best."""
-    a, b = positions - positions.mean(axis=0), rest - rest.mean(axis=0)
-    U, _, Vt = np.linalg.svd(b.T @ a)
-    turn = Vt.T @ np.diag([1.0, 1.0, np.linalg.det(Vt.T @ U.T)]) @ U.T
-    return float(np.linalg.norm(a - b @ turn.T, axis=1).max())

@@ -23,10 +23,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System
+from ..bodies import Gravity, LinearSprings, System
 from ..meshes import dome as dome_mesh
 from ..meshes.checks import require_counts, require_positive
-from .linear_springs import LinearSprings
 from .scene import Scene
 
 SUMMARY = "a soft dome on a border that is 2e10 times stiffer, swinging under gravity"

@@ -24,7 +24,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Gravity, System, Wind, cloth_springs
-from ..contracts import Array
 from ..errors import InputError
 from ..meshes import flag as flag_mesh
 from ..meshes.checks import require_counts, require_positive
@@ -87,9 +86,3 @@ def flag(
         integrator="realtime",
         mesh=mesh,
     )
-
-
-def area(positions: Array, triangles: np.ndarray) -> Array:
-    """Area (...) [m^2] of triangles (s, 3), from positions (..., N, 3)."""
-    a, b, c = (positions[..., triangles[:, k], :] for k in range(3))
-    return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=-1).sum(axis=-1)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Gravity, System, cloth_springs
-from ..contracts import Array
 from ..meshes import foil as foil_mesh
 from ..meshes.checks import require_counts, require_positive
 from .scene import Scene
@@ -58,12 +57,3 @@ def foil(resolution: int = 10, stiffness: float = 1e8, mass: float = 3000.0) -> 
         integrator="energy-momentum",
         mesh=mesh,
     )
-
-
-def largest_strain(positions: Array, scene: Scene) -> float:
-    """Of any spring at any time, from positions (frames, N, 3)."""
-    assert scene.mesh is not None
-    i, j = scene.mesh.edges.T
-    lengths = np.linalg.norm(positions[..., j, :] - positions[..., i, :], axis=-1)
-    rest = np.linalg.norm(scene.x0[j] - scene.x0[i], axis=-1)
-    return float((lengths / rest - 1.0).max())

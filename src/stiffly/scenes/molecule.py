@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 from ..bodies import System
-from ..contracts import Array
 from ..meshes import Mesh
 from ..meshes.checks import require_positive
 from ..parts.molecules import BOND_STIFFNESS, helix_molecule, molecule_parts, read_molecule
@@ -71,10 +70,3 @@ def molecule(
         mesh=Mesh(x0, found.bonds),
         note=f"{model}; {UNITS}",
     )
-
-
-def bond_lengths(positions: Array, scene: Scene) -> Array:
-    """(..., m) [angstrom], from positions (..., N, 3)."""
-    assert scene.mesh is not None
-    i, j = scene.mesh.edges.T
-    return np.linalg.norm(positions[..., j, :] - positions[..., i, :], axis=-1)

@@ -132,7 +132,17 @@ def oscillator_pair(
             f"oscillator-pair detuning = {detuning}: it is lost in rounding or cancels the drive; "
             "try 1e-10"
         )
-    x0, v0 = pair.steady(0.0) if start == "steady" else pair.from_rest(0.0)
+    solution = pair.steady if start == "steady" else pair.from_rest
+    x0, v0 = solution(0.0)
     return Scene(
-        "oscillator-pair", SUMMARY, SOURCE, pair.system(), x0, v0, 0.01, 100.0, integrator="eti"
+        "oscillator-pair",
+        SUMMARY,
+        SOURCE,
+        pair.system(),
+        x0,
+        v0,
+        step=0.01,
+        duration=100.0,
+        integrator="eti",
+        solution=solution,
     )

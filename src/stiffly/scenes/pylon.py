@@ -27,11 +27,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System
+from ..bodies import Gravity, LinearSprings, System
 from ..contracts import Array
 from ..meshes import pylon as pylon_mesh
 from ..meshes.checks import require_positive
-from .linear_springs import LinearSprings
 from .scene import Scene
 
 SUMMARY = "a stiff pylon swings up and down for 400 s; with k = 1e4 it collapses and stands up"

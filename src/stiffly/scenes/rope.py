@@ -34,7 +34,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Gravity, Springs, System
-from ..contracts import Array
 from ..errors import InputError
 from ..meshes import rope as rope_mesh
 from ..meshes.checks import require_counts, require_positive
@@ -83,9 +82,3 @@ def rope(particles: int = 80, strain: float = 1e-3, angle: float = 60.0) -> Scen
         integrator="energy-momentum",
         mesh=mesh,
     )
-
-
-def strains(positions: Array) -> Array:
-    """Of every link (..., N - 1), from positions (..., N, 3)."""
-    lengths = np.linalg.norm(np.diff(positions, axis=-2), axis=-1)
-    return lengths * (positions.shape[-2] - 1) / LENGTH - 1.0

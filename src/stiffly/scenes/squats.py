@@ -21,12 +21,10 @@ from functools import partial
 
 import numpy as np
 
-from ..bodies import Gravity, System
-from ..contracts import Array
+from ..bodies import Gravity, LinearSprings, System
 from ..meshes import creature
 from ..meshes.checks import require_counts, require_positive
 from . import models
-from .linear_springs import LinearSprings
 from .scene import Scene
 
 SUMMARY = "an armadillo does squats in gravity, its feet held"
@@ -77,8 +75,3 @@ def squats(
         mesh=body,
         note=note,
     )
-
-
-def deformation(positions: Array, scene: Scene) -> Array:
-    """Root mean square distance (...) [m] of the particles from the rest shape."""
-    return np.sqrt(((positions - scene.x0) ** 2).sum(axis=-1).mean(axis=-1))

@@ -21,12 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System
+from ..bodies import Gravity, LinearSprings, System
 from ..collisions import Contact, Plane
-from ..contracts import Array
 from ..meshes import sphere
 from ..meshes.checks import require_positive
-from .linear_springs import LinearSprings
 from .scene import Scene
 
 SUMMARY = "a steel sphere bounces on a floor of 1e15 N/m"
@@ -75,8 +73,3 @@ def steel_sphere(
         every=5e-3,
         colliders=(floor,),
     )
-
-
-def clearance(positions: Array) -> Array:
-    """Height (...) [m] of the centre above where it is when the sphere touches the floor."""
-    return positions[..., 2].mean(axis=-1) - RADIUS

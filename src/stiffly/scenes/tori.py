@@ -21,7 +21,6 @@ import numpy as np
 
 from ..bodies import Gravity, Springs, System
 from ..collisions import Held, Plane
-from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, torus
 from ..meshes.checks import require_positive
@@ -89,9 +88,3 @@ def _row(one: Mesh, count: int, drop: float) -> Mesh:
         np.concatenate([one.edges + n for n in first]),
         triangles=np.concatenate([one.triangles + n for n in first]),
     )
-
-
-def centre_heights(positions: Array, count: int) -> Array:
-    """(..., count) [m] of each torus above where it first touches, from positions (..., N, 3)."""
-    each = positions[..., 2].reshape(*positions.shape[:-2], count, -1)
-    return each.mean(axis=-1) - TUBE

@@ -25,12 +25,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Rayleigh, Springs, System
+from ..bodies import LinearSprings, Rayleigh, Springs, System
 from ..contracts import Array
 from ..errors import unknown_name
 from ..meshes import tower as tower_mesh
 from ..meshes.checks import require_positive
-from .linear_springs import LinearSprings
 from .scene import Scene
 
 SUMMARY = "a lattice tower swings far: linear elasticity distorts it, co-rotational does not"

@@ -8,8 +8,8 @@ tied to the middle one, which moves along x, by a spring of rest length sqrt(2).
 two wells at -1 and 1 with a hill of k (sqrt(2) - 1)^2 between them: not convex, so that backward
 Euler may gain energy.  It stays below max(H_0, H_c), H_c = E_test(0) + m/2 ((beta + 1)/h)^2, the
 proof being that a step can gain only if it ends in [-1, 1] and began in [-beta, beta]: then its
-velocity is at most (beta + 1)/h (`reach`, `bound`; beta = 2.209).  Stiffness, mass, step and start
-of Fig. 18 are not printed; chosen here:
+velocity is at most (beta + 1)/h, beta = 2.209.  Stiffness, mass, step and start of Fig. 18 are not
+printed; chosen here:
 
     k = 10 N/m, 1 kg, h = 0.033 s, from rest at x = 3 m: 31 J, lost in 20 s, with a small gain on
     every pass over the hill
@@ -20,13 +20,9 @@ of the hill, where no force acts, and gains what the hill is higher.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy.optimize import brentq
 
 from ..bodies import Springs, System
-from ..contracts import Array
 from ..meshes import Mesh
 from ..meshes.checks import require_positive
 from ..parts.checks import as_number
@@ -67,30 +63,3 @@ def two_springs(
         integrator="bdf1",
         mesh=Mesh(x0, edges),
     )
-
-
-def potential(x: Array | float, stiffness: float = 1.0) -> Array:
-    """E_test [J]."""
-    return stiffness * (np.sqrt(np.square(x) + 1.0) - REST) ** 2
-
-
-def slope(x: Array | float, stiffness: float = 1.0) -> Array:
-    """E_test' [N]."""
-    length = np.sqrt(np.square(x) + 1.0)
-    return 2.0 * stiffness * (length - REST) * x / length
-
-
-def reach() -> float:
-    """beta [m]: from beyond it, no step of backward Euler that ends in [-1, 1] gains energy.
-
-    E_test(beta) = E_test(0) + (beta + 1) max E_test' over [-1, 1]; both sides are linear in k.
-    """
-    # E_test'' = 2 k (1 - sqrt(2)/L^3) is zero where the springs are L = 2^(1/6) long
-    steepest = slope(-np.sqrt(2.0 ** (1.0 / 3.0) - 1.0))
-    root: Any = brentq(lambda b: potential(b) - potential(0.0) - (b + 1.0) * steepest, 1.0, 10.0)
-    return float(root)
-
-
-def bound(start: float, stiffness: float, mass: float, h: float) -> float:
-    """max(H_0, H_c) [J], above which backward Euler with step h [s] never comes."""
-    return max(start, float(potential(0.0, stiffness)) + 0.5 * mass * ((reach() + 1.0) / h) ** 2)

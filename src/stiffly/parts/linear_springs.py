@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.constants import NO_SLOT
-from ..parts.checks import as_elements, as_number, per_element, with_scaled
-from ..parts.part import Particles
-from ..parts.pattern import BlockPattern
+from .checks import as_elements, as_number, per_element, with_scaled
+from .part import Particles
+from .pattern import BlockPattern
 
 
 class LinearSprings:
