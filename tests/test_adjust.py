@@ -346,7 +346,7 @@ def test_the_command_line_adjusts_built_in_scenes(tmp_path):
     assert dict(asked.scene.method) == {"iterations": 5}
     path = tmp_path / "kept.toml"
     path.write_text(asked.toml or "")
-    assert np.array_equal(run_of(asked.scene), run_of(files.read(path)))
+    assert np.array_equal(run_of(asked.scene, **asked.options), run_of(files.read(path)))
     with pytest.raises(InputError, match=r"adjust.stiffness must be greater than 0"):
         request("cloth", small=False, given={"adjust.stiffness": "-1"}, options={})
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
-from .folders import check_folder
+from ..recording.folder import check_writable
 
 ALONE = ("list", "all", "report")  # no experiments, but what to do with all of them
 
@@ -41,7 +41,7 @@ def lab(
         return
     wanted = list(laboratory.EXPERIMENTS) if names == ["all"] else names
     chosen = [(name, laboratory.experiment(name)) for name in wanted]
-    check_folder(out)  # made with the first row: an experiment may refuse its settings
+    check_writable(out, "--out")  # made with the first row: an experiment may refuse its settings
     with terminal.notices():
         for name, experiment in chosen:
             _run(name, experiment, laboratory.Bench, out, quick)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .folders import open_run
-from .follow import AsJson, Quiet, follow
+from .follow import AsJson, Quiet, followed
 
 
 def resume(
@@ -25,12 +25,8 @@ def resume(
     found = open_run(folder)
     from ..run.simulate import resume as go_on
 
-    with terminal.notices() as said:
-        follow(
-            lambda progress: go_on(folder, progress=progress),
-            found,
-            folder,
-            said,
-            as_json=as_json,
-            quiet=quiet,
-        )
+    with (
+        terminal.notices() as said,
+        followed(found, folder, said, as_json=as_json, quiet=quiet) as watch,
+    ):
+        watch.recording = go_on(folder, progress=watch.progress)

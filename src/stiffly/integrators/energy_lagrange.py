@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ from ..solvers.newton import ARMIJO
 from ..solvers.rounding import ROUNDING, relative
 from ..solvers.settings import check_count, check_tolerance
 from ..solvers.shifted_newton import Unsolved
-from .halving import halved
+from .halving import clear, halves
 from .stage import StageEquation
 
 HALVINGS = 8  # of one step, one within the other
@@ -90,10 +91,11 @@ class EnergyLagrange:
         return memory.moved(settled)
 
     def step(self, system: System, state: State, h: float, memory: Target) -> Step:
-        def take(state: State, h: float, memory: Target, last: bool) -> Step:
-            return self._solve(system, state, h, memory)
-
-        return halved(take, system, state, h, memory, HALVINGS)
+        try:
+            return clear(system, state, self._solve(system, state, h, memory))
+        except NotConverged as failure:
+            take = partial(self._solve, system)
+            return halves(failure, take, system, state, h, memory, HALVINGS)
 
     def _solve(self, system: System, state: State, h: float, memory: Target) -> Step:
         solve = _Solve(self, system, state, h, memory)

@@ -43,7 +43,7 @@ class Writer:
     @classmethod
     def new(cls, target: Target, interrupt: Interrupt) -> Writer:
         """For a run that begins; nothing is written before its first frame."""
-        writer = cls(target.folder, target.checkpoint, interrupt)
+        writer = cls(target.place.folder, target.checkpoint, interrupt)
         writer._target = target
         return writer
 
@@ -125,13 +125,13 @@ class Writer:
 
     def _begin(self, target: Target, frame: Frame) -> None:
         """The folder and everything in it, before the first frame is written."""
-        where = target.folder
+        where = target.place.folder
         plan = replace(target.plan, energies=tuple(frame.energies))
         unfinished = where / f"{folder.RECORDING}.part"
         try:
             where.mkdir(parents=True, exist_ok=True)
             self._lock = folder.Lock(where)
-            folder.check(where, target.force)  # others may have been here since
+            folder.check(*target.place)  # others may have been here since
             folder.clear(where)
             create(unfinished, plan)
             self._open(unfinished)

@@ -17,7 +17,7 @@ from ..errors import Advice, InputError, StiffWarning
 from ..integrators import Auto
 from ..integrators import integrator as find_integrator
 from ..recording import checkpoint as checkpoints
-from ..recording.folder import CHECKPOINT, SUMMARY
+from ..recording.folder import CHECKPOINT, SUMMARY, Place
 from ..recording.interrupt import Interrupt
 from ..recording.notes import FrameLog, StepLog
 from ..recording.provenance import versions
@@ -74,7 +74,7 @@ def simulate(
     every: float | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
-    out: str | Path | None = None,
+    out: str | Path | Place | None = None,
     force: bool = False,
     dtype: str = "float32",
     keep_velocities: bool = True,

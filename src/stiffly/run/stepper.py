@@ -80,7 +80,10 @@ class Stepper:
 
     def _try(self, h: float) -> Step:
         try:
-            taken = clear_step(self.method, self.system, self.state, h, self.memory)
+            if getattr(self.system, "guarded", False):
+                taken = clear_step(self.method, self.system, self.state, h, self.memory)
+            else:
+                taken = self.method.step(self.system, self.state, h, self.memory)
         except (ValueError, np.linalg.LinAlgError) as problem:
             # matrix functions refuse NaN as wrong input; inside a run it means the motion is lost
             if np.all(np.isfinite(self.system.force(self.state))):

@@ -320,17 +320,9 @@ class System:
 
     rods = as_rods  # for methods that keep lengths instead of following forces
 
-    def mean_force(self, s0: State, s1: State) -> Array:
-        """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""
-        return implicit.mean_force(self, s0, s1)
-
-    def mean_tangent(self, s0: State, s1: State) -> implicit.MeanTangent:
-        """K = -dF/dx1 and D = -dF/dv1 of the mean force."""
-        return implicit.mean(self, s0, s1)
-
-    def convex_tangent(self, s: State) -> LinearTangent:
-        """The tangent less its negative stiffness: a way down where it is indefinite."""
-        return implicit.convex_tangent(self, s)
+    mean_force = implicit.mean_force
+    mean_tangent = implicit.mean_tangent
+    convex_tangent = implicit.convex_tangent
 
     def global_matrix(self, alpha: float, beta: float = 0.0) -> sp.csc_matrix:
         """M + alpha L + beta D over the free particles, for all three coordinates alike."""

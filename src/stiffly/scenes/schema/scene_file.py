@@ -10,13 +10,12 @@ from pydantic_core import PydanticCustomError
 from ...errors import InputError
 from ...integrators import NAMES, STABILISED
 from ...integrators import integrator as find_integrator
+from ...run.simulate import MOST_FRAMES, MOST_STEPS
 from .bodies import Body
 from .colliders import Attachment, Collider, Contact, Support
 from .loads import Load
 from .types import Name, NotNegative, Positive, Share, Table, refuse, require_one_of
 
-MOST_STEPS = 1e9
-MOST_FRAMES = 1e6
 LONGEST = 1e9  # [s], thirty years
 DEFAULT, ADAPTIVE_DEFAULT = "energy-momentum", "pexprb43"
 
