@@ -17,30 +17,24 @@ import numpy as np
 
 from ..bodies import MomentumDamping, System, Tetrahedra, lumped_mass
 from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a cactus recovers its shape from random positions, with a little damping"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 7"
 SHOWS = "the rest shape comes back from random positions; with midpoint it does not"
-PARAMETERS = {
-    "vertices": "about how many",
-    "young": "Young's modulus [Pa]",
-    "damping": "k_d: share of the non-rigid velocity taken after every step",
-    "seed": "of the random positions",
-}
 SMALL = {"vertices": 1500, "duration": 30 * 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e4, 0.0, 1000.0, 0.5
 K_D = 0.08
 
 
+@scene
 def cactus(
-    vertices: int = 5261, young: float = YOUNG, damping: float = K_D, seed: int = 0
+    vertices: int = whole(5261, "about how many", least=50),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    damping: float = plain(K_D, "k_d: share of the non-rigid velocity taken after every step"),
+    seed: int = whole(0, "of the random positions", least=0),
 ) -> Scene:
-    """damping: the paper's k_d, the share of non-rigid velocity taken after every step."""
-    require_counts("cactus", 50, vertices=vertices)
-    require_counts("cactus", 0, seed=seed)
-    require_positive("cactus", young=young)
     mesh = creature(vertices, shape="cactus", height=HEIGHT)
     rest = mesh.positions
     system = System(
@@ -50,13 +44,9 @@ def cactus(
     )
     low, high = rest.min(axis=0), rest.max(axis=0)
     x0 = np.random.default_rng(seed).uniform(low, high, rest.shape)
-    return Scene(
-        "cactus",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=0.033,
         duration=400 * 0.033,
         integrator="stabilised:projective-midpoint",

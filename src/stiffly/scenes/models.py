@@ -19,9 +19,11 @@ from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, decimate, quality, read_mesh, shell, tetrahedralise
 from ..meshes.topology import require_closed
+from .builder import plain
 
 X, Z = 0, 2
-UP = "the axis of the mesh file that points upwards, x, y or z"  # a scene's parameter `up`
+UPWARD = "the axis of the mesh file that points upwards, x, y or z"
+UP = plain("z", UPWARD)  # a scene's parameter `up`
 STAND_IN = "a shape made by formulas stands in for the scanned model; or give mesh="
 # turns, not mirrors: the file's axes that become x, y, z, and their signs
 UPWARDS = {
@@ -87,7 +89,7 @@ def surface(
 def check_up(mesh: str, up: str) -> None:
     """up is an axis, and there is a file to turn."""
     if up not in UPWARDS:
-        raise InputError(f"up = {up!r}: give {UP}")
+        raise InputError(f"up = {up!r}: give {UPWARD}")
     if not mesh and up != "z":
         raise InputError(f"up = {up!r} is for a mesh file, and there is none: give mesh=")
 

@@ -24,42 +24,27 @@ import numpy as np
 
 from ..bodies import Springs, System
 from ..meshes import Mesh
-from ..meshes.checks import require_positive
 from ..parts.checks import as_number
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a mass snaps through between two springs: backward Euler gains energy"
 SOURCE = "Dinev, Liu, Kavan 2018, App. C, Figs. 17-18"
 SHOWS = "the energy of backward Euler rises in single steps, and stays below the proven bound"
-PARAMETERS = {
-    "stiffness": "of either spring [N/m]",
-    "mass": "of the middle node [kg]",
-    "x": "where it starts; the springs rest at -1 and 1 [m]",
-    "v": "its velocity at the start [m/s]",
-}
 SMALL = {"duration": 5.0}
 REST = float(np.sqrt(2.0))
 
 
+@scene
 def two_springs(
-    stiffness: float = 10.0, mass: float = 1.0, x: float = 3.0, v: float = 0.0
+    stiffness: float = positive(10.0, "of either spring [N/m]"),
+    mass: float = positive(1.0, "of the middle node [kg]"),
+    x: float = plain(3.0, "where it starts; the springs rest at -1 and 1 [m]"),
+    v: float = plain(0.0, "its velocity at the start [m/s]"),
 ) -> Scene:
-    """stiffness [N/m] of either spring; mass [kg]; start x [m] and v [m/s] along the x axis."""
-    require_positive("two-springs", stiffness=stiffness, mass=mass)
     x, v = as_number("two-springs x", x), as_number("two-springs v", v)
     x0 = np.array([[0.0, 1.0, 0.0], [x, 0.0, 0.0], [0.0, -1.0, 0.0]])
     v0 = np.array([[0.0, 0.0, 0.0], [v, 0.0, 0.0], [0.0, 0.0, 0.0]])
     edges = np.array([[0, 1], [1, 2]])
     system = System(np.full(3, mass), [Springs(edges, stiffness, REST)], fixed=[0, 2])
-    return Scene(
-        "two-springs",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        v0,
-        step=0.033,
-        duration=20.0,
-        integrator="bdf1",
-        mesh=Mesh(x0, edges),
-    )
+    return setup(system, x0, v0, step=0.033, duration=20.0, integrator="bdf1", mesh=Mesh(x0, edges))
