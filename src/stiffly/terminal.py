@@ -83,7 +83,7 @@ def notices(*, quiet: bool = False) -> Iterator[list[str]]:
 @contextmanager
 def _filling(hidden: bool) -> Iterator[None]:
     """Bars for meshes that scenes make, from the first report of one to its last."""
-    from .meshes.watch import listening
+    from .meshes.progress import listening
 
     with ExitStack() as shown:
         update: Callable[..., None] | None = None

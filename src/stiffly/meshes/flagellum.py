@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .checks import require_counts, require_positive
-from .mesh import Mesh
+from .mesh import Mesh, chain
 
 
 def flagellum(
@@ -30,6 +30,4 @@ def flagellum(
     wide = radius * -np.expm1(-((x / taper) ** 2))
     turn = 2.0 * np.pi * turns * x / length
     positions = np.stack([x, wide * np.cos(turn), wide * np.sin(turn)], axis=1)
-    first = np.arange(particles - 1)
-    edges = np.stack([first, first + 1], axis=1)
-    return Mesh(positions, edges, vertex_sets={"base": np.array([0])})
+    return Mesh(positions, chain(particles), vertex_sets={"base": np.array([0])})

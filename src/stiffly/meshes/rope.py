@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import InputError
-from .mesh import Mesh
+from .mesh import Mesh, chain
 
 
 def rope(
@@ -26,5 +26,4 @@ def rope(
         raise InputError(f"rope length {length} along {tuple(direction)}: both must be non-zero")
     along = np.linspace(0.0, length, particles)
     positions = np.asarray(start, dtype=np.float64) + along[:, None] * (axis / norm)
-    first = np.arange(particles - 1)
-    return Mesh(positions, np.stack([first, first + 1], axis=1))
+    return Mesh(positions, chain(particles))
