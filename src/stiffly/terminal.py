@@ -91,7 +91,7 @@ def _filling(hidden: bool) -> Iterator[None]:
         def progress(done: int, total: int, text: str) -> None:
             nonlocal update
             if update is None:
-                update = shown.enter_context(_bar("filling", hidden=hidden))
+                update = shown.enter_context(counting_bar("filling", hidden=hidden))
             update(done, total, text)
             if done == total:
                 shown.close()
@@ -106,7 +106,7 @@ def simulation_bar(
     label: str, *, hidden: bool = False
 ) -> Iterator[Callable[[ProgressReport], None]]:
     """Progress of `simulate`: simulated time, seconds left, frames, energy error."""
-    with _bar(label, hidden=hidden) as update:
+    with counting_bar(label, hidden=hidden) as update:
 
         def progress(report: ProgressReport) -> None:
             text = (
@@ -119,16 +119,12 @@ def simulation_bar(
 
 
 @contextmanager
-def counting_bar(label: str) -> Iterator[Callable[..., None]]:
-    """Progress in counts: progress(done, in all, what is under way)."""
-    with _bar(label) as update:
-        yield update
+def counting_bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
+    """Progress in counts: progress(done, in all, what is under way).
 
-
-@contextmanager
-def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar at once on a terminal; elsewhere a line now and then, and one at the end, if anything
-    happened."""
+    A bar at once on a terminal; elsewhere a line now and then, and one at the end, if anything
+    happened.
+    """
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -192,10 +192,6 @@ def led(motion: Any, particles: Any) -> Any:
     )
 
 
-def support(table: collider_tables.Support, joined: Joined) -> Any:
-    return led(table.motion, joined.at(table))
-
-
 def attachment(table: collider_tables.Attachment, joined: Joined) -> Any:
     motion = None if table.motion is None else led(table.motion, ())
     return physics.Attachments(joined.at(table), table.stiffness, motion=motion)
