@@ -19,7 +19,7 @@ from .advice import bounce, require_resolvable
 from .broad_phase import BroadPhase, load_ipctk, require_below
 from .friction import as_friction
 from .pair_laplacian import PairLaplacian
-from .pair_list import PairList, look
+from .pair_list import PairList, find_pairs
 from .start import require_apart, require_thin
 
 KERNELS = (
@@ -140,7 +140,7 @@ class PreparedRepulsion:
         if self._broad is None:  # without a rest shape, the first positions seen are it
             self._rest, self._broad = x.copy(), self._look(x)
         assert self._rest is not None
-        return look(self._broad, self._rest, x, end, self._thickness)
+        return find_pairs(self._broad, self._rest, x, end, self._thickness)
 
     # ------------------------------------------------------------------ the potential
 
