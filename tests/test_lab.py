@@ -257,13 +257,3 @@ def test_fput_work(results):
     assert all(r["failure"] is None and r["seconds"] > 0.0 for r in found["records"])
     best = min(r["error"] for r in found["records"] if r["method"] == "exprb42")
     assert best < 1e-6
-
-
-def test_oscillator_pair(results):
-    runs = {(r["method"], r["step"], r["start"]): r for r in results("oscillator-pair")["runs"]}
-    assert runs["eti", 0.01, "steady"]["deviation"] < 1e-6
-    assert runs["eti", 0.01, "rest"]["deviation"] < 5e-3
-    vimex = runs["vimex", 0.01, "steady"]
-    # tan(w h/2) = omega_1 h/2: after 20 s its phase is behind by (omega_1 h)^2/12 * 200 rad
-    assert vimex["deviation"] == pytest.approx(2.0 * np.sin(0.5 * 200.0 * 0.01 / 12.0), rel=0.05)
-    assert vimex["amplitude_error"] < 1e-5

@@ -10,6 +10,7 @@ import pytest
 
 import stiffly_lab as lab
 from stiffly.scenes import load
+from stiffly_lab import rosenbrock_table
 from stiffly_lab.attempt import attempt
 from stiffly_lab.bench import Bench
 from stiffly_lab.harness import Record
@@ -26,10 +27,12 @@ def results(tmp_path_factory):
     """name -> what result.json holds; every experiment runs once, when first asked for.
 
     Bodies are small here, and would be diagonalised; products are counted as those of large ones.
+    Of the tables one row is measured, a coil spring's; the others have their claims, not tested.
     """
     folder, known = tmp_path_factory.mktemp("rosenbrock"), {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("stiffly.matfun.auto.DENSE_LIMIT", 0)
+        patch.setattr(rosenbrock_table, "QUICK", ("1 coil spring",))
         yield _asked(folder, known)
 
 
@@ -117,6 +120,15 @@ def test_tables_name_the_printed_factor_of_every_row(results):
     assert any("bdf1 28.6 times" in text for text in claims)  # 1 h over 126 s
     records = results("rosenbrock-table")["data"]["1 coil spring"]
     assert records["exprb42"]["relative"] <= 0.02 and records["verlet"]["relative"] <= 0.02
+
+
+@pytest.mark.slow
+def test_rows_of_bunny_and_crash_are_judged():
+    found = lab.EXPERIMENTS["rosenbrock-table"].run(Bench(quick=True))
+    for name in rosenbrock_table.QUICK:
+        level = next(c.level for c in CASES if c.name == name)
+        for record in found.data[name].values():
+            assert record["failure"] or record["relative"] <= level, (name, record["method"])
 
 
 def test_ratios_say_who_does_not_meet_the_error():
