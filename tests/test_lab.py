@@ -107,7 +107,16 @@ def test_wrong_names_are_found_before_any_run():
 def test_report_is_three_files_in_a_folder_of_its_own(tmp_path):
     claim = Claim("it flies", "it does not", verdict(False), "too heavy", "Luan 2021, Fig. 1")
     records = [lab.Record("m", 0.1, error=np.nan, failure="stopped")]
-    found = Report("trial", "A trial", "nowhere", records, Figure(), [claim], "some notes", "less")
+    found = Report(
+        name="trial",
+        title="A trial",
+        source="nowhere",
+        records=records,
+        figure=Figure(),
+        claims=[claim],
+        notes="some notes",
+        reduced="less",
+    )
     paths = found.save(tmp_path / "deep", quick=True, seconds=1.5)
     assert paths == [tmp_path / "deep" / "trial" / name for name in FILES]
     content = json.loads(paths[0].read_text())
