@@ -60,7 +60,7 @@ it would not count as stuck.)
 
 def run(bench: Bench) -> Report:
     """Two cloths: one is shaken at a corner, one falls."""
-    side, dropped = (13, 9) if bench.quick else (31, 11)
+    side, dropped = (9, 7) if bench.quick else (31, 11)
     frames, fall = (122 if bench.quick else 182), 91
     bench.plan(len(SHAKEN_BY) + len(DROPPED_BY))
     shaken = {name: _row(bench, "shaken", name, side, frames) for name in SHAKEN_BY}
