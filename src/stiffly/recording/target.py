@@ -90,6 +90,7 @@ def target(
     known = {
         "scene": getattr(scene, "name", None),
         "parameters": parameters,
+        "adjust": getattr(scene, "adjust", {}),
         "source": getattr(scene, "source", None),
         "seed": parameters.get("seed"),
         **run,
@@ -102,5 +103,5 @@ def target(
         contents["mass"] = mass
     plan = Plan(times, shape, options.dtype, options.velocities, (), mesh, contents)
     check_space(options.out, plan.bytes)
-    text = options.provenance.get("toml")
+    text = options.provenance.get("toml", getattr(scene, "text", None))
     return Target(options.out, options.force, plan, options.checkpoint, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +55,7 @@ class SecondOrder:
         size: int | None = None,
     ) -> None:
         _require_sense(stiffness, force, jacobian, potential)
+        self.equations = (stiffness, force, jacobian, potential, mass, damping, size)
         self.size = n = size_of(stiffness, mass, damping, size)
         self.mass: Mass = as_mass(mass, n)
         self._A = None if stiffness is None else _as_stiffness(stiffness, self.mass, n)
@@ -117,6 +118,15 @@ class SecondOrder:
                 StiffWarning,
                 stacklevel=3,
             )
+
+    def learnt(self) -> dict[str, Any]:
+        """What a run has found out on its way, see System.learnt."""
+        return {"bounds": self._linear.stiffness.cache.get("bounds")}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        """Go on with what an earlier run of the same system had learnt."""
+        if learnt["bounds"] is not None:
+            self._linear.stiffness.cache["bounds"] = learnt["bounds"]
 
     def positions(self, s: State) -> Array:
         return s.x
