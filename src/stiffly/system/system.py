@@ -125,8 +125,8 @@ class System:
         return bound, state
 
     def learnt(self) -> dict[str, Any]:
-        """What a run has found out on its way: it changes no force, but which matrix a solver takes
-        and how far a series goes, and so the last digits of what follows."""
+        """What a run has found out on its way (contacts near, bounds of a spectrum) and what parts
+        remember: whoever goes on needs it for the same digits."""
         linear = self._linear
         bounds = None if linear is None else linear.tangent.stiffness.cache.get("bounds")
         parts = [p.learnt() if hasattr(p, "learnt") else None for _, p in self.assembly.parts]
