@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -103,6 +103,8 @@ class Mass(Protocol):
 @dataclass(frozen=True, slots=True)
 class LinearPart:
     """Constant stiffness about a reference: force ~ -K (x - reference), for ETI and V-IMEX."""
+
+    made_anew: ClassVar[bool] = True  # by its system: no part of what a checkpoint holds
 
     tangent: Tangent
     reference: Array

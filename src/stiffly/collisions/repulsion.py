@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,12 @@ class PreparedRepulsion:
         new._pairs, new._blocks = None, (None,)
         new._laplacian = PairLaplacian(len(self._fixed))
         return new
+
+    def learnt(self) -> dict[str, Any]:
+        return self._laplacian.learnt()
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self._laplacian.recall(learnt)
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:

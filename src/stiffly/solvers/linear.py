@@ -49,6 +49,7 @@ class DenseCholesky:
     """A = L L^T with LAPACK, called directly: SciPy's wrappers cost more than a 10 x 10 solve."""
 
     products = 0
+    unsaved = ()
 
     def __init__(self, matrix: Array) -> None:
         self._lower, info = dpotrf(matrix, lower=1, clean=0)
@@ -65,6 +66,7 @@ class DenseLU:
     """P A = L U with partial pivoting."""
 
     products = 0
+    unsaved = ()
 
     def __init__(self, matrix: Array) -> None:
         self._lu, self._pivots, info = dgetrf(matrix)
@@ -78,9 +80,10 @@ class DenseLU:
 
 
 class SparseLDL:
-    """P A P^T = L D L^T, D > 0, with SuperLU. Pickles by its numbers."""
+    """P A P^T = L D L^T, D > 0, with SuperLU."""
 
     products = 0
+    unsaved = ()
 
     def __init__(self, matrix: sp.csc_matrix) -> None:
         lu = _superlu(matrix, NotPositiveDefinite, SYMMETRIC)
@@ -98,19 +101,20 @@ class SparseLDL:
 
 
 class SparseLU:
-    """P A Q = L U with SuperLU. Pickles by refactorising."""
+    """P A Q = L U with SuperLU; a checkpoint holds A, which is factorised again."""
 
     products = 0
+    unsaved = ("_lu",)
 
     def __init__(self, matrix: sp.csc_matrix) -> None:
         self._matrix = matrix
-        self._lu = _superlu(matrix, FactorisationError, {"diag_pivot_thresh": PIVOT})
+        self.rebuilt()
+
+    def rebuilt(self) -> None:
+        self._lu = _superlu(self._matrix, FactorisationError, {"diag_pivot_thresh": PIVOT})
 
     def solve(self, b: Array) -> Array:
         return self._lu.solve(b)
-
-    def __reduce__(self) -> tuple:
-        return SparseLU, (self._matrix,)
 
 
 def _superlu(matrix: sp.csc_matrix, kind: type[FactorisationError], options: dict) -> Any:

@@ -92,9 +92,6 @@ class ConsistentMass:
             order = np.argsort(self._factors.perm_c)
             raise _indefinite(int(order[np.flatnonzero(~(pivots > 0.0))].min()))
 
-    def __reduce__(self) -> tuple:
-        return ConsistentMass, (self._matrix, self._copies, self._backend)  # factors are made again
-
     def apply(self, v: Array) -> Array:
         return (self._matrix @ v.reshape(self._matrix.shape[0], -1)).reshape(v.shape)
 
