@@ -29,7 +29,7 @@ def results(tmp_path_factory):
     """
     folder, known = tmp_path_factory.mktemp("rosenbrock"), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stiffly.matfun.auto.DENSE_LIMIT", 0)
+        patch.setattr("stiffly.matfun.chooser.DENSE_LIMIT", 0)
         yield _asked(folder, known)
 
 

@@ -9,15 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg, splu
 
-from ..contracts import Array, Mass
+from ..contracts import Array, Mass, Pairs
 from ..errors import InputError, NotConverged
-from ..kernels import cpu
-from ..matfun import operators
+from ..matfun import masses
+from ..matfun.operators import DENSE_LIMIT
 
 CG_TOLERANCE = 1e-13  # relative residual of M a = f for a mass known only by its products
 
 
-class UnitMass(operators.UnitMass):
+class UnitMass(masses.UnitMass):
     """M = I."""
 
     def matrix(self) -> sp.csc_matrix:
@@ -28,7 +28,7 @@ class UnitMass(operators.UnitMass):
         return np.eye(self.size)
 
 
-class LumpedMass:
+class LumpedMass(masses.BaseMass):
     """M = diag(diagonal), diagonal (n,) [kg] > 0."""
 
     def __init__(self, diagonal: Any) -> None:
@@ -48,8 +48,8 @@ class LumpedMass:
     def solve(self, f: Array) -> Array:
         return f / self._shaped(f)
 
-    def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, b, self.diagonal)
+    def dots(self, pairs: Pairs) -> list[Any]:
+        return self.backend.dots(pairs, self.diagonal)
 
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(sp.diags(self.diagonal))
@@ -59,7 +59,7 @@ class LumpedMass:
         return np.diag(self.diagonal)
 
 
-class ConsistentMass:
+class ConsistentMass(masses.BaseMass):
     """M sparse, symmetric and positive definite, factorised once.
 
     copies: every row serves that many consecutive coordinates, M = kron(matrix, I): particles
@@ -99,9 +99,6 @@ class ConsistentMass:
         rows = np.ascontiguousarray(f).reshape(self._matrix.shape[0], -1)
         return np.ascontiguousarray(self._factors.solve(rows)).reshape(f.shape)
 
-    def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, self.apply(b))
-
     def matrix(self) -> sp.csc_matrix:
         return self._full
 
@@ -116,7 +113,7 @@ class ConsistentMass:
         return self._full.toarray()
 
 
-class MatvecMass:
+class MatvecMass(masses.BaseMass):
     """M known only by its products: M a = f is solved by conjugate gradients to CG_TOLERANCE."""
 
     def __init__(self, operator: Any) -> None:
@@ -151,15 +148,12 @@ class MatvecMass:
             )
         return a
 
-    def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, self.apply(b))
-
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(self.dense)
 
     @cached_property
     def dense(self) -> Array:
-        if self.size > operators.DENSE_LIMIT:
+        if self.size > DENSE_LIMIT:
             raise InputError(
                 f"implicit integrators need the entries of the {self.size} x {self.size} mass: "
                 "give it as a sparse matrix"
