@@ -31,7 +31,7 @@ def results(tmp_path_factory):
     """
     folder, known = tmp_path_factory.mktemp("rosenbrock"), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stiffly.matfun.auto.DENSE_LIMIT", 0)
+        patch.setattr("stiffly.matfun.chooser.DENSE_LIMIT", 0)
         patch.setattr(rosenbrock_table, "QUICK", ("1 coil spring",))
         yield _asked(folder, known)
 

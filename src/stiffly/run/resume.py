@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import announce
 from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
-from ..kernels.cpu.compiled import announce
 from ..recording.checkpoint import Checkpoint
 from ..recording.colliders import describe
 from ..recording.fingerprint import fingerprint
