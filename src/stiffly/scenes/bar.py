@@ -16,8 +16,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
+from ..bodies import Gravity
 from ..meshes import bar as bar_mesh
+from . import models
 from .builder import positive, scene, setup, whole
 from .scene import Scene
 
@@ -38,12 +39,8 @@ def bar(
     lying = bar_mesh(along, across, length=length, side=length / SLENDERNESS)
     x0 = lying.positions[:, [2, 1, 0]] * [1.0, 1.0, -1.0]  # a turn: x runs downwards
     mesh = replace(lying, positions=x0)
-    system = System(
-        lumped_mass(x0, mesh.tets, DENSITY),
-        [Tetrahedra(mesh.tets, young, POISSON), Gravity()],
-        fixed=mesh.vertex_sets["left"],
-        rest=x0,
-    )
+    held = mesh.vertex_sets["left"]
+    system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), fixed=held)
     return setup(
         system, x0, step=0.033, duration=250 * 0.033, integrator="realtime-midpoint", mesh=mesh
     )

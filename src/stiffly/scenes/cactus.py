@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import MomentumDamping, System, Tetrahedra, lumped_mass
+from ..bodies import MomentumDamping
 from ..meshes import creature
+from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
@@ -37,11 +38,7 @@ def cactus(
 ) -> Scene:
     mesh = creature(vertices, shape="cactus", height=HEIGHT)
     rest = mesh.positions
-    system = System(
-        lumped_mass(rest, mesh.tets, DENSITY),
-        [Tetrahedra(mesh.tets, young, POISSON), MomentumDamping(per_step=damping)],
-        rest=rest,
-    )
+    system = models.elastic(mesh, young, POISSON, DENSITY, MomentumDamping(per_step=damping))
     low, high = rest.min(axis=0), rest.max(axis=0)
     x0 = np.random.default_rng(seed).uniform(low, high, rest.shape)
     return setup(

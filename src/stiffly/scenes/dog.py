@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import System, Tetrahedra, lumped_mass
 from ..contracts import Array
 from ..errors import InputError
 from . import models
@@ -44,12 +43,8 @@ def dog(
         raise InputError(f"dog held = {held}: give a share of the height, 0 to below 1")
     body, note = models.solid(mesh, "dog", vertices=vertices, size=height, up=up)
     rest = body.positions
-    system = System(
-        lumped_mass(rest, body.tets, DENSITY),
-        [Tetrahedra(body.tets, young, POISSON)],
-        fixed=rest[:, 2] < held * height,
-        rest=rest,
-    )
+    legs = rest[:, 2] < held * height
+    system = models.elastic(body, young, POISSON, DENSITY, fixed=legs)
     x0 = _pulled(rest, pull * height, NOSE * height)
     x0[system.fixed] = rest[system.fixed]
     return setup(

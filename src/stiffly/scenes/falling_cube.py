@@ -20,10 +20,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
-from ..collisions import Contact, Sphere
+from ..bodies import Gravity
+from ..collisions import Contact
 from ..contracts import Array
 from ..meshes import cube
+from . import models
 from .builder import plain, positive, scene, setup
 from .scene import Scene
 
@@ -45,15 +46,9 @@ def falling_cube(
     centred = cube(cells, side=SIDE)
     x0 = centred.positions + np.array([0.0, 0.0, 0.5 * SIDE + drop])  # the balls end at z = 0
     mesh = replace(centred, positions=x0)
-    quarter = 0.25 * SIDE
-    balls = tuple(
-        Sphere((x, y, -RADIUS), RADIUS) for x in (-quarter, quarter) for y in (-quarter, quarter)
-    )
-    system = System(
-        lumped_mass(x0, mesh.tets, DENSITY),
-        [Tetrahedra(mesh.tets, young, POISSON), Gravity(), Contact(balls, contact)],
-        rest=x0,
-    )
+    balls = models.four_balls(RADIUS, 0.25 * SIDE, 0.25 * SIDE)
+    touch = Contact(balls, contact)
+    system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), touch)
     return setup(
         system,
         x0,

@@ -19,8 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
-from ..collisions import Contact, Sphere
+from ..bodies import Gravity
+from ..collisions import Contact
 from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
@@ -46,14 +46,9 @@ def hippo(
     standing, note = models.solid(mesh, "hippo", vertices=vertices, size=HEIGHT, up=up)
     x0 = standing.positions + np.array([0.0, 0.0, drop])  # the balls end at z = 0
     body = replace(standing, positions=x0)
-    balls = tuple(
-        Sphere((x, y, -RADIUS), RADIUS) for x in (-ALONG, ALONG) for y in (-ACROSS, ACROSS)
-    )
-    system = System(
-        lumped_mass(x0, body.tets, DENSITY),
-        [Tetrahedra(body.tets, young, POISSON), Gravity(), Contact(balls, contact)],
-        rest=x0,
-    )
+    balls = models.four_balls(RADIUS, ALONG, ACROSS)
+    touch = Contact(balls, contact)
+    system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
     return setup(
         system,
         x0,

@@ -1,10 +1,10 @@
-"""Scanned models of the papers: a mesh file of the user's, or what stands in for it.
+"""Bodies that scenes share: scanned models or what stands in for them, elastic solids, balls.
 
-Nothing is fetched: a scene takes `mesh="bunny.obj"`, any file that `meshes.read_mesh` reads, and
-scales it to the scene's size; without one, a shape made by formulas stands in.  The note that comes
-with the mesh says which it is.  Scenes have z upwards and x forwards; a file that has another axis
-upwards is turned with `up`: "y", as most scans have it, leaves x where it is, and "x" turns y
-forwards.
+Scanned models are not fetched: a scene takes `mesh="bunny.obj"`, any file that `meshes.read_mesh`
+reads, and scales it to the scene's size; without one, a shape made by formulas stands in.  The note
+that comes with the mesh says which it is.  Scenes have z upwards and x forwards; a file that has
+another axis upwards is turned with `up`: "y", as most scans have it, leaves x where it is, and "x"
+turns y forwards.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..bodies import System, Tetrahedra, lumped_mass
+from ..collisions import Sphere
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, creature, decimate, quality, read_mesh, shell, tetrahedralise
@@ -86,6 +89,22 @@ def surface(
     if vertices is not None and len(found.positions) > vertices:
         found = decimate(found, vertices, name=name)
     return _scaled(found, size, axis), _note(mesh, found)
+
+
+def elastic(
+    body: Mesh, young: float, poisson: float, density: float, *others: Any, fixed: Any = ()
+) -> System:
+    """Tets of one material (Young's modulus [Pa], [kg/m^3]), at rest where they are, and others."""
+    x, tets = body.positions, body.tets
+    parts = [Tetrahedra(tets, young, poisson), *others]
+    return System(lumped_mass(x, tets, density), parts, fixed=fixed, rest=x)
+
+
+def four_balls(radius: float, along: float, across: float) -> tuple[Sphere, ...]:
+    """That far [m] before and behind, and beside the middle; they end at z = 0."""
+    return tuple(
+        Sphere((x, y, -radius), radius) for x in (-along, along) for y in (-across, across)
+    )
 
 
 def check_up(mesh: str, up: str) -> None:

@@ -27,7 +27,7 @@ from functools import partial
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
+from ..bodies import Gravity
 from ..collisions import Contact, Plane
 from ..contracts import Array
 from ..errors import InputError
@@ -62,15 +62,8 @@ def sliding_bunny(
         mesh, partial(_crouching, vertices), vertices=vertices, size=HEIGHT, up=up
     )
     x0, floor = body.positions, Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-    system = System(
-        lumped_mass(x0, body.tets, DENSITY),
-        [
-            Tetrahedra(body.tets, young, POISSON),
-            Gravity(),
-            Contact(floor, contact, friction=friction),
-        ],
-        rest=x0,
-    )
+    touch = Contact(floor, contact, friction=friction)
+    system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
     angle = np.radians(heading)
     return setup(
         system,

@@ -1,4 +1,4 @@
-"""The scene that is photographed: body, shadow, floor, colliders, light and camera.
+"""The scenery that is photographed: body, shadow, floor, colliders, light and camera.
 
 Everything is drawn at twice the size and averaged down: smooth edges that look the same with a
 graphics card and without one.  The shadow is the body pressed flat onto the floor, which costs
@@ -39,7 +39,7 @@ def library() -> Any:
     return pyvista
 
 
-class Stage:
+class Scenery:
     """One motion in front of a camera; `picture(i)` photographs frame i."""
 
     def __init__(
