@@ -126,7 +126,7 @@ def test_run_records_and_says_what_to_do_next(capfd, here):
     folder = here / "bar-run"
     for line in (f"stiffly {name} bar-run" for name in ("plot", "render", "export")):
         assert line in out
-    names = {"recording.vtkhdf", "summary.json", "scene.toml"}
+    names = {"checkpoint.npz", "recording.vtkhdf", "summary.json", "scene.toml"}
     assert {path.name for path in folder.iterdir()} == names
     assert all(f"wrote bar-run/{name} (" in out for name in names)
     recording = Recording(folder)

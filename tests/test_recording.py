@@ -167,7 +167,7 @@ def test_summary_file(tmp_path):
     assert summary["versions"]["stiffly"] == stiffly.__version__
     assert summary["wall_seconds"] > 0.0
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [
-        "recording.vtkhdf", "summary.json",
+        "checkpoint.npz", "recording.vtkhdf", "summary.json",
     ]  # fmt: skip
 
 

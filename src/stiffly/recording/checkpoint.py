@@ -34,7 +34,7 @@ def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
     """
     packed = Packed(content)
     head = {**header, "format": FORMAT, "versions": versions(), "tree": packed.code["mapping"]}
-    arrays = {f"array-{k}": array for k, array in enumerate(packed.arrays)}
+    arrays: dict[str, Any] = {f"array-{k}": array for k, array in enumerate(packed.arrays)}
     file = io.BytesIO()
     np.savez(file, tree=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
     write_atomic(folder / CHECKPOINT, file.getvalue())

@@ -123,6 +123,7 @@ def extend(path: Path, plan: Plan, frames: int) -> None:
 
     beside = path.with_name(f"{path.name}.part")
     create(beside, plan)
+    new: Any
     with h5py.File(beside, "r+", locking=False) as new, open_file(path) as old:
         new["stiffly/columns"][...] = old["stiffly/columns"][()]
         new["stiffly/table"][:frames] = old["stiffly/table"][:frames]

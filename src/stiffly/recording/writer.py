@@ -125,7 +125,7 @@ class Writer:
         recording.failure = None if failure is None else _told(failure)
         recording.stats = {**loop.stats(), **recording.stats}  # and what is no number
         try:
-            if recording.complete and self._saving:
+            if recording.complete and self._saving and hasattr(loop, "saved"):
                 self._save(loop)  # so that it can be made longer
             write_json(self.folder / folder.SUMMARY, recording.summary())
         except OSError as found:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -75,13 +75,13 @@ class Loop(Stepper):
         """Trees of plain data (see recording/trees.py): `resumed` goes on with them."""
         own = {name: value for name, value in vars(self).items() if name not in APART}
         own["began"] = -self.seconds  # clocks differ between processes
-        known = plain(self.method)
+        known, system = plain(self.method), cast("Any", self.system)
         return {
             "state": self.state,
             "origin": self.origin,
             "method": self.method if known else type(self.method).__qualname__,
             "known": known,
-            "learnt": self.system.learnt() if hasattr(self.system, "learnt") else None,
+            "learnt": system.learnt() if hasattr(system, "learnt") else None,
             "memory": self.memory,
             "loop": own,
         }
