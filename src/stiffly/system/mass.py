@@ -33,7 +33,7 @@ class LumpedMass:
     """M = diag(diagonal), diagonal (n,) [kg] > 0."""
 
     def __init__(self, diagonal: Any, backend: Backend = CPU) -> None:
-        self._kernels = _sums(backend)
+        self.backend = _summing(backend)
         self.diagonal = np.array(diagonal, dtype=np.float64)
         if self.diagonal.ndim != 1:
             raise InputError(f"a lumped mass is a vector (n,), got shape {self.diagonal.shape}")
@@ -51,7 +51,7 @@ class LumpedMass:
         return f / self._shaped(f)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self._kernels.column_dot(a, b, self.diagonal)
+        return self.backend.kernels.column_dot(a, b, self.diagonal)
 
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(sp.diags(self.diagonal))
@@ -69,7 +69,7 @@ class ConsistentMass:
     """
 
     def __init__(self, matrix: Any, copies: int = 1, backend: Backend = CPU) -> None:
-        self._kernels, self._backend = _sums(backend), backend
+        self.backend = _summing(backend)
         self._matrix: Any = sp.csc_matrix(matrix, dtype=np.float64)
         self._copies = copies
         self.size = copies * self._matrix.shape[0]
@@ -93,7 +93,7 @@ class ConsistentMass:
             raise _indefinite(int(order[np.flatnonzero(~(pivots > 0.0))].min()))
 
     def __reduce__(self) -> tuple:
-        return ConsistentMass, (self._matrix, self._copies, self._backend)  # factors are made again
+        return ConsistentMass, (self._matrix, self._copies, self.backend)  # factors are made again
 
     def apply(self, v: Array) -> Array:
         return (self._matrix @ v.reshape(self._matrix.shape[0], -1)).reshape(v.shape)
@@ -103,7 +103,7 @@ class ConsistentMass:
         return np.ascontiguousarray(self._factors.solve(rows)).reshape(f.shape)
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self._kernels.column_dot(a, self.apply(b))
+        return self.backend.kernels.column_dot(a, self.apply(b))
 
     def matrix(self) -> sp.csc_matrix:
         return self._full
@@ -123,7 +123,7 @@ class MatvecMass:
     """M known only by its products: M a = f is solved by conjugate gradients to CG_TOLERANCE."""
 
     def __init__(self, operator: Any, backend: Backend = CPU) -> None:
-        self._kernels = _sums(backend)
+        self.backend = _summing(backend)
         self.size = operator.shape[0]
         self._operator = operator
         self._probe()
@@ -156,7 +156,7 @@ class MatvecMass:
         return a
 
     def dot(self, a: Array, b: Array) -> Array:
-        return self._kernels.column_dot(a, self.apply(b))
+        return self.backend.kernels.column_dot(a, self.apply(b))
 
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(self.dense)
@@ -194,8 +194,9 @@ def as_mass(mass: Any, n: int, backend: Backend = CPU) -> Mass:
     return UnitMass(n) if np.all(mass == 1.0) else LumpedMass(mass, backend)
 
 
-def _sums(backend: Backend) -> Any:
-    return take(backend, "the mass", "column_dot")
+def _summing(backend: Backend) -> Backend:
+    take(backend, "the mass", "column_dot")  # one that lacks it is named now
+    return backend
 
 
 def _numbers(mass: Any) -> Array:
