@@ -96,6 +96,11 @@ def test_imports_point_towards_lower_ranks():
     assert faults == []
 
 
+def test_nothing_is_stored_as_python_objects():
+    """Reading such files runs whatever they name."""
+    assert [label(p) for p in FILES if "pickle" in p.read_text()] == []
+
+
 def test_no_two_rooms_import_each_other():
     graph = {}
     for path in FILES:
@@ -120,6 +125,23 @@ def test_algebra_knows_nothing_of_physics(room, never):
     for path in FILES:
         if room_of(path) == room:
             assert not never & set(rooms_imported(path)), label(path)
+
+
+WAYS_AROUND = ("np.dot", "linalg.norm", "column_dot", "kernels.cpu", "kernels import")
+
+
+def ways_around(path):
+    """Sums and kernels that a file takes past the backend."""
+    return [way for way in WAYS_AROUND if way in path.read_text()]
+
+
+def test_algebra_sums_through_the_backend():
+    """A sum made here would be a synchronisation on a device, and wrong on one rank of many."""
+    rooms = {"integrators", "solvers", "matfun"}
+    own = [p for p in FILES if room_of(p) in rooms and "auto" not in p.parts]
+    assert len(own) > 50
+    assert {label(p): ways_around(p) for p in own if ways_around(p)} == {}
+    assert ways_around(ROOT / "backends" / "cpu.py")  # the search finds what is known to be there
 
 
 @pytest.mark.parametrize(

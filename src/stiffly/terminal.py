@@ -81,7 +81,7 @@ def notices(*, quiet: bool = False) -> Iterator[list[str]]:
 @contextmanager
 def _filling(hidden: bool) -> Iterator[None]:
     """Bars for meshes that scenes make, from the first report of one to its last."""
-    from .meshes.watch import listening
+    from .meshes.progress import listening
 
     with ExitStack() as shown:
         update: Callable[..., None] | None = None
@@ -89,7 +89,7 @@ def _filling(hidden: bool) -> Iterator[None]:
         def progress(done: int, total: int, text: str) -> None:
             nonlocal update
             if update is None:
-                update = shown.enter_context(_bar("filling", hidden=hidden))
+                update = shown.enter_context(counting_bar("filling", hidden=hidden))
             update(done, total, text)
             if done == total:
                 shown.close()
@@ -104,7 +104,7 @@ def simulation_bar(
     label: str, *, hidden: bool = False
 ) -> Iterator[Callable[[ProgressReport], None]]:
     """Progress of `simulate`: simulated time, seconds left, frames, energy error."""
-    with _bar(label, hidden=hidden) as update:
+    with counting_bar(label, hidden=hidden) as update:
 
         def progress(report: ProgressReport) -> None:
             text = (
@@ -117,16 +117,12 @@ def simulation_bar(
 
 
 @contextmanager
-def counting_bar(label: str) -> Iterator[Callable[..., None]]:
-    """Progress in counts: progress(done, in all, what is under way)."""
-    with _bar(label) as update:
-        yield update
+def counting_bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
+    """Progress in counts: progress(done, in all, what is under way).
 
-
-@contextmanager
-def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar at once on a terminal; elsewhere a line now and then, and one at the end, if anything
-    happened."""
+    A bar at once on a terminal; elsewhere a line now and then, and one at the end, if anything
+    happened.
+    """
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

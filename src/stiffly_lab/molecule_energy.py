@@ -16,7 +16,6 @@ from .energy_history import KEPT, draw_energies, draw_error, energy_history, err
 from .measures import lengths
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 23f"
 BOND = 1.5  # angstrom: the length of a covalent bond between carbon atoms
 SMALL_MOVE = 0.1  # of a bond length: what 'very small compared to' is taken to mean
 
@@ -48,7 +47,6 @@ def run(bench: Bench) -> Report:
         for method, step, duration in plan
     ]
     return Report(
-        name="molecule-energy",
         title="Energy of a molecule",
         source="Michels, Sobottka & Weber 2014, Sec. 5.6, Figs. 20 and 23f",
         records=records(rows),
@@ -119,7 +117,6 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             if error(neti) <= KEPT
             else "More than the 1 % set as limit: neti's filters cost accuracy that exprb42 keeps "
             "at the same step.",
-            ITEM,
         ),
         Claim(
             "Atoms jitter about their places by far less than a bond length.",
@@ -129,7 +126,6 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             report.verdict(farthest <= SMALL_MOVE),
             "Only bonds and Lennard-Jones forces act: without hydrogen bonds and water nothing "
             "holds the fold in place.",
-            ITEM,
         ),
         Claim(
             "(not in the paper) An explicit symplectic method would do.",
@@ -139,6 +135,7 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             f"{_forces(fine) / _forces(neti):.2g} times its force evaluations)",
             report.verdict(error(fine) <= error(neti), price(fine) <= price(neti)),
             "These bonds are hardly stiff at such steps; the pairwise forces cost the time.",
+            item="",
         ),
     ]
 

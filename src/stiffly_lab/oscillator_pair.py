@@ -15,7 +15,6 @@ from .harness import Record
 from .report import Claim, Report
 from .trial import trial
 
-ITEM = "Michels 2014, Fig. 11"
 STEP = 0.01
 # Three times what V-IMEX's own frequency is off by, (omega_1 h)^2/12 of 10 rad/s: by the formula of
 # a driven oscillator its response is then 3/2 of the right one, and beats between 1 and 2 of it.
@@ -59,7 +58,6 @@ def run(bench: Bench) -> Report:
     ]
     start = scenes.load("oscillator-pair")
     return Report(
-        name="oscillator-pair",
         title="Two stiff oscillators near resonance",
         source=start.source,
         records=[Record(**r["record"]) for r in rows],
@@ -141,7 +139,6 @@ def _claims(rows: list[dict]) -> list[Claim]:
             f"deviation {eti:.1g}; from rest {eti_rest:.1g}",
             report.verdict(eti < 1e-5 and eti_rest < 1e-2),
             "the linear part is solved exactly, and the drive is weak",
-            ITEM,
         ),
         Claim(
             "V-IMEX shows a heavily blurred trajectory and portrait.",
@@ -151,7 +148,6 @@ def _claims(rows: list[dict]) -> list[Claim]:
             f"{off['deviation']:.2g}, of eti {eti_off['deviation']:.1g}",
             report.verdict(vimex["deviation"] > 0.01, vimex["amplitude_error"] > 0.1),
             "its frequency is off by (omega_1 h)^2 / 12, and the stiff spring does not enter",
-            ITEM,
         ),
         Claim(
             "V-IMEX's dominant amplitude changes periodically, by a factor of about two.",
@@ -163,7 +159,6 @@ def _claims(rows: list[dict]) -> list[Claim]:
             report.verdict(vimex_rest["deviation"] > 0.05, vimex["amplitude_error"] > 0.1),
             "out of tune with the drive; at the printed distance from resonance the steady motion "
             "does not show it",
-            ITEM,
         ),
         Claim(
             "V-IMEX needs about 10 times smaller steps for comparable quality.",
@@ -173,7 +168,6 @@ def _claims(rows: list[dict]) -> list[Claim]:
             report.verdict(fine < 0.02, fine < 10.0 * eti),
             "plausible to the eye with ten times smaller steps; so close to resonance, where the "
             "drive is nothing, eti is exact and no step of second order catches up",
-            ITEM,
         ),
     ]
 
@@ -207,17 +201,14 @@ def _draw_end(axis, times: Array, x1: Array, exact: Array, color: str) -> None:
     axis.plot(times[last], x1[last], color=color)
     axis.plot(times[last], exact[last], "--", color="#aaaaaa", label="analytic")
     axis.legend(loc="upper right", frameon=True, fontsize=8)
-    axis.set_xlabel("time [s], the last two seconds")
-    axis.set_ylabel("x1 / x_hat")
+    axis.set(xlabel="time [s], the last two seconds", ylabel="x1 / x_hat")
 
 
 def _draw_portraits(pair, x: Array, v1: Array, color: str) -> None:
     pair[0].plot(x[0], x[1], color=color, linewidth=0.8)
-    pair[0].set_xlabel("x1 / x_hat")
-    pair[0].set_ylabel("x2 / x_hat")
+    pair[0].set(xlabel="x1 / x_hat", ylabel="x2 / x_hat")
     pair[1].plot(x[0], v1, color=color, linewidth=0.8)
-    pair[1].set_xlabel("x1 / x_hat")
-    pair[1].set_ylabel("v1 / x_hat [1/s]")
+    pair[1].set(xlabel="x1 / x_hat", ylabel="v1 / x_hat [1/s]")
 
 
 def _draw_beats(axis, run: dict, keys: dict[str, str], color: str) -> None:
@@ -235,5 +226,4 @@ def _draw_growth(axis, times: Array, x1: Array, exact: Array, color: str) -> Non
     for sign in (-1.0, 1.0):
         axis.plot(times[[0, -1]], [0.0, sign * 2.5 * times[-1]], "--", color="#aaaaaa")
     axis.set_ylim(-limit, limit)
-    axis.set_xlabel("time [s], started from rest")
-    axis.set_ylabel("x1 [m]")
+    axis.set(xlabel="time [s], started from rest", ylabel="x1 [m]")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, Pairs
 from ..errors import InputError
 from ..kernels import cpu as _compiled
 from ..kernels.cpu import compiled as compiled
@@ -37,8 +36,8 @@ class CpuBackend:
     xp = np
     kernels = Kernels("cpu", _compiled)
 
-    def __reduce__(self) -> str:
-        return "CPU"  # there is one
+    def announce(self) -> None:
+        announce()
 
     def put(self, a: Any) -> Array:
         return np.ascontiguousarray(a, dtype=np.float64)
@@ -46,10 +45,12 @@ class CpuBackend:
     def host(self, a: Array) -> Array:
         return a
 
-    def dots(
-        self, pairs: Sequence[tuple[Array, Array]], weight: Array | None = None
-    ) -> list[float]:
-        return [float(self.kernels.column_dot(a, b, weight)) for a, b in pairs]
+    def dots(self, pairs: Pairs, weight: Array | None = None) -> list[Any]:
+        dot = self.kernels.column_dot
+        return [dot(a, b, weight) for a, b in pairs]
+
+    def project(self, V: Array, b: Array) -> Array:
+        return V @ b
 
     def halo(self, x: Array) -> Array:
         return x

@@ -65,10 +65,10 @@ def view(
     _check_budget(budget)
     check_writable(out, "--out")
     from .. import terminal
-    from ..view.page.server import check_address, library
+    from ..view.page.server import free_port, library
 
     library()
-    check_address(host, port)
+    free_port(host, port)  # before a scene is built for it
     given = {"--integrator": names, "--step": step, "--small": small}
     given |= {"--set": assignments, "--budget": budget}
     shown, settings = _shown(what, given)

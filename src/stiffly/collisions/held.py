@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,13 @@ class PreparedHeld(PointTies):
         self._holder, self._home = old._holder.copy(), old._home.copy()
         self._surfaces = old._surfaces
         self.tie(old.particles, old.points)
+
+    def learnt(self) -> dict[str, Any]:
+        return {"holder": self._holder, "home": self._home, "points": self.points}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self._holder, self._home = learnt["holder"].copy(), learnt["home"].copy()
+        self.tie(self._own[self._holder >= 0], learnt["points"])
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._catch(self._see(t, x), x, v, np.ones(self._own.size, dtype=bool))

@@ -58,7 +58,7 @@ class PairList:
         return out
 
 
-def look(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float) -> PairList:
+def find_pairs(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float) -> PairList:
     """Around the way from x to end (N, 3) [m]."""
     move = end - x
     aside = float((move - move.mean(axis=0)).std())  # a common flight needs no room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from .advice import bounce, require_resolvable
 from .broad_phase import BroadPhase, load_ipctk
 from .friction import as_friction
 from .pair_laplacian import PairLaplacian
-from .pair_list import PairList, look
+from .pair_list import PairList, find_pairs
 from .start import require_apart, require_thin
 
 KERNELS = (
@@ -119,6 +120,12 @@ class PreparedRepulsion:
         new._laplacian = PairLaplacian(len(self._fixed))
         return new
 
+    def learnt(self) -> dict[str, Any]:
+        return self._laplacian.learnt()
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self._laplacian.recall(learnt)
+
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:
             self._rest, self._broad = x.copy(), self._look(x)
@@ -140,7 +147,7 @@ class PreparedRepulsion:
         if self._broad is None:  # without a rest shape, the first positions seen are it
             self._rest, self._broad = x.copy(), self._look(x)
         assert self._rest is not None
-        return look(self._broad, self._rest, x, end, self._thickness)
+        return find_pairs(self._broad, self._rest, x, end, self._thickness)
 
     # ------------------------------------------------------------------ the potential
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..accounting import middle_work, work
+from ..backends.sums import norms
 from ..contracts import Energies, Power, State, Step, System, Work
 from ..errors import Diverged, NotConverged
 from .bdf import Bdf1
@@ -103,7 +104,7 @@ class Correction:
         """What the base ended in; None where that is no number."""
         self.timing.base_done()
         self.work += taken.work
-        if not finite(taken.state):
+        if not finite(self.system, taken.state):
             return None
         self.memory = self.memory._replace(base=taken.memory)
         return taken
@@ -115,7 +116,7 @@ class Correction:
         with self._may_fail():
             taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
             self.work += taken.work
-            if finite(taken.state):
+            if finite(self.system, taken.state):
                 self.memory = self.memory._replace(dissipate=taken.memory)
                 return self._candidate(taken.state, spin=False)
         return None
@@ -132,7 +133,7 @@ class Correction:
         t, x, v = self.state.t + self.h, self.state.x, self.state.v
         fast = v + self.h * self.system.acceleration(self.state)
         end = State(t, x + self.h * fast, fast)
-        return end if finite(end) else State(t, x + self.h * v, v)
+        return end if finite(self.system, end) else State(t, x + self.h * v, v)
 
     def _lowered(self, guess: State | None) -> Candidate | None:
         """Backward Euler from the guess, or from inertia; where it overshoots, from the start.
@@ -195,7 +196,7 @@ class Correction:
         with self._may_fail():
             inject = self.method.inject
             taken = inject.step(self.system, self.state, self.h, self.memory.inject)
-        if taken is None or not finite(taken.state):
+        if taken is None or not finite(self.system, taken.state):
             return first, 0.0
         self.work += taken.work
         last = self._candidate(taken.state)
@@ -244,7 +245,8 @@ class Correction:
         fit = fitted(self.system, start, best.state, target)
         if fit.share < FROZEN:  # uphill all the way: force and inertia know another
             other = fitted(self.system, start, self._fallen(), target)
-            fit = max(fit, other, key=lambda one: _distance(start, one.state))
+            ways = norms(self.system.backend, *(one.state.x - start.x for one in (fit, other)))
+            fit = other if ways[1] > ways[0] else fit
         self.moved = fit.moved
         self.target = self.memory.target.moved(fit.moved)
         notes |= {"share": fit.share, "scale": fit.scale}
@@ -272,10 +274,6 @@ class Correction:
             "energy_evaluations": self.evaluations,
         }
         return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
-
-
-def _distance(a: State, b: State) -> float:
-    return float(np.linalg.norm(b.x - a.x))
 
 
 def _size(energies: Energies) -> float:

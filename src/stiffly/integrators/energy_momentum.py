@@ -116,7 +116,7 @@ class _Mean:
     """A system whose force at s1 is the mean force between s0 and s1."""
 
     def __init__(self, system: System, s0: State) -> None:
-        self._system, self.mass = system, system.mass
+        self._system, self.mass, self.backend = system, system.mass, system.backend
         self.force = partial(system.mean_force, s0)
         self.tangent = partial(system.mean_tangent, s0)
 

@@ -31,7 +31,7 @@ import numpy as np
 from ..accounting import mean_work
 from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
-from ..matfun.auto import check_settings, evaluate
+from ..matfun.chooser import check_settings, evaluate
 from ..matfun.stumpff import StumpffMap
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .filters import ONE, SINC, SINC_HALF_SQUARED, check_form, filter_pair

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..contracts import Array, State, System, Work
 from ..matfun.reduced import change, reduced
+from ..matfun.tolerance import lengths
 from .filters import filter_pair
 from .gautschi_maps import argument_map, flow_map, sum_map
 from .rations import Spaces
@@ -44,7 +45,7 @@ def rationed(
     space = spaces.grown(A, (v, back(a)))
     start = space.coordinates(v)
     ends, fewer = reduced(space, flow_map(h), (start, space.coordinates(back(a))))
-    sizes = np.linalg.norm([ends[0], start + ends[1]], axis=1)
+    sizes = lengths(np.array([ends[0], start + ends[1]]))
     spaces.errors.append(change(ends, fewer, sizes))
     (moved, _), _ = reduced(space, argument_map(filter, h), (ends[0],))
     dx, dv, there = space.vectors(np.array([*ends, moved]))

@@ -17,6 +17,7 @@ from .operators import BaseOperator
 ENTRY, CALL, PRODUCTS = 0.8, 5e4, (10.0, 1.7)
 _UNSEEN = 20  # entries per row that a matrix known by its products is taken to have
 WORK = 2e10  # of one evaluation, unless max_products says otherwise: ten seconds
+SMALL = 64  # coordinates, or rows of a general J: all modes are cheaper than products
 LEAST = 1000  # products that any evaluation may use, however large the matrix
 
 

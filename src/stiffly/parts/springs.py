@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,13 @@ class YieldingSprings(PreparedSprings):
     def take_over(self, old: YieldingSprings) -> None:
         """The rest lengths that the same springs have in an earlier system."""
         self.rest = old.rest.copy()
+        self._half = (*self._half[:3], self.rest[self._spring])
+
+    def learnt(self) -> dict[str, Any]:
+        return {"rest": self.rest}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self.rest = learnt["rest"].copy()
         self._half = (*self._half[:3], self.rest[self._spring])
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..errors import InputError
 
 RECORDING, SUMMARY = "recording.vtkhdf", "summary.json"
-CHECKPOINT, SCENE = "checkpoint.pickle", "scene.toml"
+CHECKPOINT, SCENE = "checkpoint.npz", "scene.toml"
 FILES = (RECORDING, SUMMARY, CHECKPOINT, SCENE)
 UNFINISHED = tuple(f"{name}.part" for name in FILES)  # left behind by a kill at the wrong moment
 ELSEWHERE = "name another folder"
@@ -100,8 +100,13 @@ def holds_run(folder: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Removes what runs write, and nothing else."""
-    for name in (*FILES, *UNFINISHED):
-        (folder / name).unlink(missing_ok=True)
+    for path in (*map(folder.joinpath, (*FILES, *UNFINISHED)), *old_checkpoints(folder)):
+        path.unlink(missing_ok=True)
+
+
+def old_checkpoints(folder: Path) -> list[Path]:
+    """Of a stiffly that had another format for them."""
+    return [p for p in folder.glob("checkpoint.*") if p.name not in (*FILES, *UNFINISHED)]
 
 
 @contextmanager

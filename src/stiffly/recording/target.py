@@ -85,6 +85,7 @@ def target(
     known = {
         "scene": getattr(scene, "name", None),
         "parameters": parameters,
+        "adjust": getattr(scene, "adjust", {}),
         "source": getattr(scene, "source", None),
         "seed": parameters.get("seed"),
         **run,
@@ -97,5 +98,5 @@ def target(
         contents["mass"] = mass
     plan = Plan(times, shape, options.dtype, options.velocities, (), mesh, contents)
     check_space(options.place.folder, plan.bytes)
-    text = options.provenance.get("toml")
+    text = options.provenance.get("toml", getattr(scene, "text", None))
     return Target(options.place, plan, options.checkpoint, text)

@@ -24,6 +24,8 @@ class Balance:
     low, high [J]: the extremes of every line of the ledger over all looks.
     """
 
+    unsaved = ("system",)
+
     def __init__(self, system: System) -> None:
         self.system = system
         self.start: dict[str, float] = {}

@@ -8,19 +8,19 @@ from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
 from ..backends.cpu import announce
 from ..contracts import Array, Integrator
-from ..errors import Advice, InputError, StiffWarning
+from ..errors import Advice, InputError
 from ..integrators import Auto
 from ..integrators import integrator as find_integrator
-from ..recording import checkpoint as checkpoints
-from ..recording.folder import CHECKPOINT, SUMMARY, Place
+from ..recording.fingerprint import fingerprint
+from ..recording.folder import Place
 from ..recording.interrupt import Interrupt
 from ..recording.notes import FrameLog, StepLog
-from ..recording.provenance import versions
 from ..recording.recording import Recording
 from ..recording.run import Run
 from ..recording.sinks import Memory
@@ -33,7 +33,7 @@ from .loop import Loop, Progress
 FRAMES = 200  # recorded by default
 MOST_STEPS, MOST_FRAMES = 1e9, 1e7
 
-__all__ = ["Recording", "Run", "resume", "simulate"]
+__all__ = ["Recording", "Run", "simulate"]
 
 
 def _number(name: str, value: Any, remedy: str = "give a number") -> float:
@@ -137,10 +137,13 @@ def simulate(
     if options is None:
         return begin(StepLog()).run(Memory(), progress)
     asked = asked | {"duration": plan.duration, "every": float(frames[1])}
+    asked = asked | {"run": uuid4().hex, "system": fingerprint(system)}
     shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
     goal = target(options, shape, frames, scene, asked, mass)
+    loop = begin(FrameLog())
+    loop.origin = np.array(given.x0, dtype=np.float64)
     with Interrupt() as interrupt:
-        return begin(FrameLog()).run(Writer.new(goal, interrupt), progress)
+        return loop.run(Writer.new(goal, interrupt), progress)
 
 
 def advise(system: Any, step: float) -> None:
@@ -207,34 +210,6 @@ def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     told = {"integrator": name, "method": repr(method), "step": step}
     asked = told | {"rtol": rtol, "atol": given.atol}
     return _Plan(name, method, duration, step, every, tolerance, asked)
-
-
-def resume(folder: str | Path, progress: Progress | None = None) -> Recording:
-    """Go on with a run that was stopped, to the very frames of a run that was not.
-
-    folder: what was given to `simulate(out=...)`.  Frames recorded after the last checkpoint are
-    computed again.  A run that is complete comes back as it is.
-    It runs code from the folder's checkpoint: resume only folders that you trust.
-    """
-    found = Recording(folder)
-    told, saved = ((found.folder / name).exists() for name in (SUMMARY, CHECKPOINT))
-    if found.complete and (told or not saved):  # else it was killed at the very end
-        return found
-    header, body = checkpoints.read(found.folder)
-    now = versions()
-    others = [f"{n} {v}" for n, v in header["versions"].items() if now.get(n) != v]
-    if others:
-        warnings.warn(
-            f"{found.folder} was begun with {', '.join(others)}: from here on it may differ in the "
-            "last digits",
-            StiffWarning,
-            stacklevel=2,
-        )
-    announce()
-    loop = checkpoints.restore(found.folder, body)
-    with Interrupt() as interrupt:
-        writer = Writer.again(found.folder, header["seconds"], loop.recorded, interrupt)
-        return loop.run(writer, progress)
 
 
 def _checked_times(

@@ -26,12 +26,9 @@ The energy stays flat: 1e-4 of what is exchanged in 20 s (1000 vertices, exprb42
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from ..bodies import Gravity, System, tet_springs
-from ..meshes import creature
 from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
@@ -57,8 +54,7 @@ def bunny(
     ),
     up: str = models.UP,
 ) -> Scene:
-    stand_in = partial(creature, vertices, shape="rabbit", height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    body, note = models.solid(mesh, "rabbit", vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=mass / len(x0),

@@ -13,14 +13,11 @@ Without mesh= a dog made by formulas stands in, 28,358 vertices and 140,137 tets
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from ..bodies import System, Tetrahedra, lumped_mass
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import creature
 from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
@@ -45,8 +42,7 @@ def dog(
 ) -> Scene:
     if not 0.0 <= held < 1.0:
         raise InputError(f"dog held = {held}: give a share of the height, 0 to below 1")
-    stand_in = partial(creature, vertices, shape="dog", height=height)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height, up=up)
+    body, note = models.solid(mesh, "dog", vertices=vertices, size=height, up=up)
     rest = body.positions
     system = System(
         lumped_mass(rest, body.tets, DENSITY),

@@ -16,12 +16,9 @@ gravity makes that 9 %.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from ..bodies import Gravity, Springs, System
-from ..meshes import creature
 from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
@@ -43,8 +40,7 @@ def dragon(
     mesh: str = plain("", "a mesh file to use instead"),
     up: str = models.UP,
 ) -> Scene:
-    stand_in = partial(creature, vertices, shape="dragon", height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    body, note = models.solid(mesh, "dragon", vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=np.full(len(x0), float(mass)),

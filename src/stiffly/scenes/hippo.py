@@ -16,13 +16,11 @@ did not help, five do here: 1.8 % at 2 ms.  Vertices enter the balls by 22 mm at
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from ..bodies import Gravity, System, Tetrahedra, lumped_mass
 from ..collisions import Contact, Sphere
-from ..meshes import creature
 from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
@@ -45,8 +43,7 @@ def hippo(
     mesh: str = plain("", "a mesh file to use instead of the stand-in, x forwards"),
     up: str = models.UP,
 ) -> Scene:
-    stand_in = partial(creature, vertices, shape="hippo", height=HEIGHT)
-    standing, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    standing, note = models.solid(mesh, "hippo", vertices=vertices, size=HEIGHT, up=up)
     x0 = standing.positions + np.array([0.0, 0.0, drop])  # the balls end at z = 0
     body = replace(standing, positions=x0)
     balls = tuple(

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import Mesh, decimate, quality, read_mesh, shell, tetrahedralise
+from ..meshes import Mesh, creature, decimate, quality, read_mesh, shell, tetrahedralise
 from ..meshes.topology import require_closed
 from .builder import plain
 
@@ -35,7 +35,7 @@ UPWARDS = {
 
 def solid(
     mesh: str,
-    stand_in: Callable[[], Mesh],
+    stand_in: str | Callable[[], Mesh],
     *,
     vertices: int,
     size: float,
@@ -43,11 +43,13 @@ def solid(
     up: str = "z",
 ) -> tuple[Mesh, str]:
     """A mesh of tets, and the note: from a file with tets as it is, or filled with about `vertices`
-    of them.  size [m]: along axis, X (length) or Z (height) as they are in the end; it stands on
-    z = 0.  up: the file's own axis that points upwards."""
+    of them.  stand_in: a creature by its name, or what makes another mesh.  size [m]: along axis, X
+    (length) or Z (height) as they are in the end; it stands on z = 0.  up: the file's own axis that
+    points upwards."""
     found = _read(mesh, up)
     if found is None:
-        return stand_in(), STAND_IN
+        made = stand_in() if callable(stand_in) else creature(vertices, shape=stand_in, height=size)
+        return made, STAND_IN
     if len(found.tets) == 0:
         found = tetrahedralise(found, vertices, name=Path(mesh).name, close_holes=True)
     found = _scaled(found, size, axis)

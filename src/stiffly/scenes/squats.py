@@ -17,12 +17,9 @@ A squat takes about 2 s and 12 % of the height.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from ..bodies import Gravity, LinearSprings, System
-from ..meshes import creature
 from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
@@ -43,8 +40,7 @@ def squats(
     mesh: str = plain("", "a mesh file to use instead"),
     up: str = models.UP,
 ) -> Scene:
-    stand_in = partial(creature, vertices, shape=shape, height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    body, note = models.solid(mesh, shape, vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=np.full(len(x0), float(mass)),

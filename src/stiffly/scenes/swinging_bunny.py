@@ -16,14 +16,12 @@ Without mesh= a rabbit made by formulas stands in, 34,546 vertices and 179,853 t
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from ..bodies import Gravity, System, Tetrahedra, lumped_mass
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import creature
 from . import models
 from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
@@ -47,8 +45,7 @@ def swinging_bunny(
 ) -> Scene:
     if not -180.0 < angle < 180.0:
         raise InputError(f"swinging-bunny angle = {angle}: give degrees between -180 and 180")
-    stand_in = partial(creature, vertices, shape="rabbit", height=height)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height, up=up)
+    body, note = models.solid(mesh, "rabbit", vertices=vertices, size=height, up=up)
     rest = body.positions
     top = rest[:, 2].max()
     held = np.flatnonzero(rest[:, 2] > top - HELD * height)

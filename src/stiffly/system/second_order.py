@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,7 @@ class SecondOrder:
     ) -> None:
         self.backend = backend
         _require_sense(stiffness, force, jacobian, potential)
+        self.equations = (stiffness, force, jacobian, potential, mass, damping, size)
         self.size = n = size_of(stiffness, mass, damping, size)
         self.mass: Mass = as_mass(mass, n, backend)
         self._A = None if stiffness is None else _as_stiffness(stiffness, self.mass, n)
@@ -118,6 +119,15 @@ class SecondOrder:
                 StiffWarning,
                 stacklevel=3,
             )
+
+    def learnt(self) -> dict[str, Any]:
+        """What a run has found out on its way, see System.learnt."""
+        return {"bounds": self._linear.stiffness.cache.get("bounds")}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        """Go on with what an earlier run of the same system had learnt."""
+        if learnt["bounds"] is not None:
+            self._linear.stiffness.cache["bounds"] = learnt["bounds"]
 
     def positions(self, s: State) -> Array:
         return s.x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,22 @@ class System:
         state = State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
         settling.begin(bound, state)
         return bound, state
+
+    def learnt(self) -> dict[str, Any]:
+        """What a run has found out on its way (contacts near, bounds of a spectrum) and what parts
+        remember: whoever goes on needs it for the same digits."""
+        linear = self._linear
+        bounds = None if linear is None else linear.tangent.stiffness.cache.get("bounds")
+        parts = [p.learnt() if hasattr(p, "learnt") else None for _, p in self.assembly.parts]
+        return {"bounds": bounds, "parts": parts}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        """Go on with what an earlier run of the same system had learnt."""
+        if learnt["bounds"] is not None:
+            self.linear_part().tangent.stiffness.cache["bounds"] = learnt["bounds"]
+        for (_, part), own in zip(self.assembly.parts, learnt["parts"], strict=True):
+            if own is not None:
+                part.recall(own)
 
     # ------------------------------------------------------------------ what users see
 

@@ -46,6 +46,8 @@ class Watch:
     modes whose phase is lost anyway.
     """
 
+    unsaved = ()
+
     def __init__(self, decision: Decision, state: State, duration: float) -> None:
         self.rtol, self.start, self.hoped = decision.rtol, state.x, decision.scales
         self._longest = longest_step(decision.facts, decision.rtol, duration)

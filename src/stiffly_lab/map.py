@@ -47,10 +47,8 @@ def run(bench: Bench) -> Report:
     winners = {(f.member, f.level): f for f in found}
     by_level = {level: [f for f in found if f.level == level] for level in levels}
     return Report(
-        name="map",
         title="Who wins where: methods over stiffness, rotation, energy, size and cost",
         source="beyond the papers",
-        records=(),
         figure=figure(map_cells.slices(bench.quick), levels, winners),
         claims=_claims(found),
         notes=NOTES.format(

@@ -13,9 +13,8 @@ from . import figures, report
 from .bench import Bench
 from .measures import CACTUS_HEIGHT, distance_from_shape
 from .report import Claim, Report
-from .watch import a_step, watched
+from .step_by_step import a_step, watched
 
-ITEM = "Dinev 2018, Fig. 7"
 PAPER, MIDPOINT = "stabilised:projective-midpoint", "projective-midpoint"
 COLORS = {
     PAPER: figures.BLUE,
@@ -66,10 +65,8 @@ def run(bench: Bench) -> Report:
     if bench.quick:
         reduced = f"--quick: {rows[PAPER]['vertices']} vertices instead of 5261; {reduced}"
     return Report(
-        name="cactus",
         title="A cactus finds its shape again",
         source="Dinev, Liu & Kavan 2018, Sec. 5, Fig. 7",
-        records=(),
         figure=_figure(rows),
         claims=[_recovers(rows[PAPER]), _fails(rows[MIDPOINT], rows[PAPER])],
         notes=NOTES.format(recovered=RECOVERED, table=_table(rows)),
@@ -111,7 +108,6 @@ def _recovers(row: dict[str, Any]) -> Claim:
         f"{row['distance'][0]:.2g} at the start",
         report.verdict(back is not None),
         "no energy appears from nowhere, so damping takes it out step by step",
-        ITEM,
     )
 
 
@@ -126,7 +122,6 @@ def _fails(row: dict[str, Any], ours: dict[str, Any]) -> Claim:
         f"(stabilised: {tracked:.0e} of it left)",
         report.verdict(_back(row) is None, bool(energy[-1] > early)),
         "what midpoint invents in a step balances what the damping takes",
-        ITEM,
     )
 
 

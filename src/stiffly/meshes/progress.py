@@ -1,4 +1,4 @@
-"""Who wants to hear how far the making of a mesh has come."""
+"""How far the making of a mesh has come, told to whoever listens."""
 
 from __future__ import annotations
 

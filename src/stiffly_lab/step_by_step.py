@@ -33,7 +33,7 @@ def spin(x: Array, v: Array, mass: Array, centre: Array | None = None) -> Array:
     return mass @ np.cross(arm, v)
 
 
-class Watch:
+class StepByStep:
     """A method on a scene, one step at a time, with its books."""
 
     def __init__(self, scene: Scene, integrator: str | Integrator, step: float) -> None:
@@ -100,7 +100,7 @@ def watched(
     on; None where it came through, or was stopped by a time limit (see time_limit.py).
     """
     h = scene.step if step is None else step
-    watch = Watch(scene, integrator, h)
+    watch = StepByStep(scene, integrator, h)
     scale = watch.energy if scale is None else scale
     series: dict[str, list[Any]] = {"step": []}
     exploded, failure, seconds = None, None, 0.0
