@@ -170,11 +170,17 @@ def test_in_a_system_its_bounds_hold():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: FaceSprings([0, 1, 2, 3], 1.0), "tets has shape"),
+        (lambda: FaceSprings([0, 1, 2, 3], 1.0), "tets have shape"),
         (lambda: FaceSprings([[0, 1, 2, 3], [1]], 1.0), "tets has rows of different lengths"),
         (lambda: FaceSprings([[0.0, 1, 2, 3]], 1.0), "integers"),
-        (lambda: FaceSprings([[0, 1, 2, 3], [0, 1, 2, -3]], 1.0), r"tet 1 \(0-1-2--3\).*negative"),
-        (lambda: FaceSprings([[0, 1, 2, 1]], 1.0), r"tet 0 \(0-1-2-1\): a particle comes twice"),
+        (
+            lambda: FaceSprings([[0, 1, 2, 3], [0, 1, 2, -3]], 1.0),
+            r"tet 1 \(0, 1, 2, -3\).*negative",
+        ),
+        (
+            lambda: FaceSprings([[0, 1, 2, 1]], 1.0),
+            r"tet 0 \(0, 1, 2, 1\): it names a particle twice",
+        ),
         (lambda: FaceSprings(TETS, -1.0), "tet 0 .*stiffness is negative"),
         (lambda: FaceSprings(TETS, np.nan), "stiffness is nan"),
         (lambda: FaceSprings(TETS, 1.0, rest_positions=X[:5]), "only 5 particles"),

@@ -18,7 +18,7 @@ from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array, Backend
 from ..errors import InputError
-from ..parts.checks import as_elements, as_indices, as_number, as_numbers
+from ..parts.checks import as_elements, as_indices, as_number, as_numbers, require_below
 from .elements import Elements, Kind, elements
 
 BLOCK = 16  # patches of a block
@@ -182,14 +182,3 @@ def load_ipctk() -> Any:
             "contact between meshes needs ipctk: pip install 'stiffly[contact]'"
         ) from None
     return ipctk
-
-
-def require_below(name: str, corners: np.ndarray, count: int) -> None:
-    """InputError names the first element with a corner that does not exist."""
-    bad = (corners >= count).any(axis=1)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise InputError(
-            f"{name} {k} {tuple(int(i) for i in corners[k])}: there are only {count} particles; "
-            f"number them 0 to {count - 1}"
-        )

@@ -12,12 +12,12 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.constants import NO_SLOT
-from ..parts.checks import as_elements, as_number
+from ..parts.checks import as_elements, as_number, require_below
 from ..parts.part import Particles
 from ..parts.pattern import BlockPattern
 from . import broad_phase
 from .advice import bounce, require_resolvable
-from .broad_phase import BroadPhase, load_ipctk, require_below
+from .broad_phase import BroadPhase, load_ipctk
 from .friction import as_friction
 from .pair_laplacian import PairLaplacian
 from .pair_list import PairList, find_pairs

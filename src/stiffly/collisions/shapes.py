@@ -9,7 +9,7 @@ the plane it touches, `planes(...)`, and sets `local`: such planes are renewed a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,7 +39,7 @@ class Surface:
     kind: int
     numbers: Array
     frame: Frame = STILL
-    kernels: Any = ON_CPU
+    kernels: Any = field(default_factory=lambda: ON_CPU)
 
     def on(self, kernels: Any) -> Surface:
         return replace(self, kernels=kernels)

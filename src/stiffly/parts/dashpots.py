@@ -8,8 +8,7 @@ import numpy as np
 
 from ..backends.kernels import take
 from ..contracts import Array, Power
-from ..errors import InputError
-from .checks import as_elements, per_element
+from .checks import as_elements, per_element, require, require_below
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -28,19 +27,11 @@ class Dashpots:
     def __init__(self, edges: Any, coefficient: Any) -> None:
         self.edges = as_elements("dashpot", edges, 2)
         self._coefficient = per_element("coefficient", coefficient, len(self.edges))
-        bad = np.flatnonzero(self._coefficient < 0.0)
-        if bad.size:
-            i, j = self.edges[bad[0]]
-            raise InputError(f"dashpot {bad[0]} ({i}-{j}): coefficient is negative; give c >= 0")
+        good = self._coefficient >= 0.0
+        require("dashpot", self.edges, good, "coefficient is negative", "give c >= 0")
 
     def couples(self, particles: Particles) -> np.ndarray:
-        bad = np.flatnonzero((self.edges >= particles.count).any(axis=1))
-        if bad.size:
-            i, j = self.edges[bad[0]]
-            raise InputError(
-                f"dashpot {bad[0]} ({i}-{j}): there are only {particles.count} particles; number "
-                f"them 0 to {particles.count - 1}"
-            )
+        require_below("dashpot", self.edges, particles.count)
         return self.edges
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedDashpots:

@@ -11,7 +11,14 @@ from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.constants import CONVEX, SECANT
-from .checks import as_array, as_numbers, per_element, with_scaled
+from .checks import (
+    as_elements,
+    as_numbers,
+    per_element,
+    require,
+    require_below,
+    with_scaled,
+)
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -39,9 +46,10 @@ class FaceSprings:
         name: str = "elastic",
     ) -> None:
         self.name = name
-        self.tets = _as_tets(tets)
+        self.tets = as_elements("tet", tets, 4)
         self.stiffness = per_element("stiffness", stiffness, len(self.tets))
-        self._require(self.stiffness >= 0.0, "stiffness is negative", "give k >= 0 in N/m")
+        good = self.stiffness >= 0.0
+        require("tet", self.tets, good, "stiffness is negative", "give k >= 0 in N/m")
         self.rest = None
         if rest_positions is not None:
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
@@ -51,11 +59,7 @@ class FaceSprings:
         return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
-        self._require(
-            (self.tets < particles.count).all(axis=1),
-            f"there are only {particles.count} particles",
-            f"number them 0 to {particles.count - 1}",
-        )
+        require_below("tet", self.tets, particles.count)
         return np.concatenate([self.tets[:, pair] for pair in combinations(range(4), 2)])
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedFaceSprings:
@@ -73,7 +77,9 @@ class FaceSprings:
         """(t, 4) [m]."""
         if positions.ndim != 2 or positions.shape[1] != 3:
             raise InputError(f"rest_positions has shape {positions.shape}, but (N, 3) is needed")
-        self._require(
+        require(
+            "tet",
+            self.tets,
             (self.tets < len(positions)).all(axis=1),
             f"rest_positions has only {len(positions)} particles",
             "give a rest position for each",
@@ -81,18 +87,14 @@ class FaceSprings:
         corners = positions[self.tets]
         offsets = (4.0 * corners - corners.sum(axis=1, keepdims=True)) / 3.0
         lengths = np.linalg.norm(offsets, axis=2)
-        self._require(
+        require(
+            "tet",
+            self.tets,
             (lengths > 0.0).all(axis=1),
             "a vertex lies at the centre of the opposite face at rest",
             "leave flat tets out",
         )
         return lengths
-
-    def _require(self, good: Any, cause: str, remedy: str) -> None:
-        """InputError that names the first tet that is not good."""
-        bad = np.flatnonzero(~good)
-        if bad.size:
-            raise InputError(f"{_label(self.tets, bad[0])}: {cause}; {remedy}")
 
 
 class PreparedFaceSprings:
@@ -158,26 +160,3 @@ class PreparedFaceSprings:
         values = stiffness[:, None, None] * (weights.T @ weights)
         rows, columns = np.repeat(tets, 4, axis=1), np.tile(tets, 4)
         return rows.ravel().astype(np.int64), columns.ravel().astype(np.int64), values.ravel()
-
-
-def _as_tets(tets: Any) -> np.ndarray:
-    array = as_array("tets", tets)
-    if array.size == 0 and array.ndim <= 2:
-        return np.empty((0, 4), dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise InputError(f"tets has shape {array.shape}, but (t, 4) is needed")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise InputError("tets must be integers: they are particle indices")
-    array = array.astype(np.int64)
-    corners = np.sort(array, axis=1)
-    for bad, cause in (
-        (np.flatnonzero((array < 0).any(axis=1)), "a particle index is negative"),
-        (np.flatnonzero((np.diff(corners, axis=1) == 0).any(axis=1)), "a particle comes twice"),
-    ):
-        if bad.size:
-            raise InputError(f"{_label(array, bad[0])}: {cause}")
-    return array
-
-
-def _label(tets: np.ndarray, which: int) -> str:
-    return f"tet {which} ({'-'.join(map(str, tets[which]))})"

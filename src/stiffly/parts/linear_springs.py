@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.constants import NO_SLOT
-from .checks import as_elements, as_number, per_element, with_scaled
+from .checks import as_elements, as_number, per_element, require_below, with_scaled
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -41,11 +41,7 @@ class LinearSprings:
         return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
-        if self.edges.size and self.edges.max() >= particles.count:
-            raise InputError(
-                f"a spring names particle {self.edges.max()}: there are {particles.count}, "
-                f"numbered 0 to {particles.count - 1}"
-            )
+        require_below("spring", self.edges, particles.count)
         return self.edges
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedLinearSprings:

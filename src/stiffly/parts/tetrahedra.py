@@ -13,7 +13,14 @@ from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.constants import NEO_HOOKEAN
-from .checks import as_elements, as_numbers, per_element, with_scaled
+from .checks import (
+    as_elements,
+    as_numbers,
+    per_element,
+    require,
+    require_below,
+    with_scaled,
+)
 from .materials import material_code, moduli
 from .part import Particles
 from .pattern import BlockPattern
@@ -59,8 +66,15 @@ class Tetrahedra:
         self.project = bool(project)
         self.young = per_element("young", young, m)
         self.poisson = per_element("poisson", poisson, m)
-        require(self.tets, self.young > 0.0, "Young's modulus is not positive", "give E > 0 in Pa")
         require(
+            "tet",
+            self.tets,
+            self.young > 0.0,
+            "Young's modulus is not positive",
+            "give E > 0 in Pa",
+        )
+        require(
+            "tet",
             self.tets,
             (self.poisson > -1.0) & (self.poisson < 0.5),
             "Poisson's ratio is out of range",
@@ -76,7 +90,7 @@ class Tetrahedra:
         return with_scaled(self, "young", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
-        require_inside(self.tets, particles.count)
+        require_below("tet", self.tets, particles.count)
         return np.stack([self.tets[:, k] for k in _PAIRS], axis=2).reshape(-1, 2)
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedTetrahedra:
@@ -223,7 +237,7 @@ def _tet_masses(positions: Any, tets: Any, density: Any) -> tuple[int, np.ndarra
     positions = as_numbers("positions", positions)
     tets = as_elements("tet", tets, 4)
     density = per_element("density", density, len(tets))
-    require(tets, density > 0.0, "density is not positive", "give it in kg/m^3")
+    require("tet", tets, density > 0.0, "density is not positive", "give it in kg/m^3")
     return len(positions), tets, density * rest_shape(positions, tets)[1]
 
 
@@ -234,34 +248,18 @@ def rest_shape(positions: Array, tets: np.ndarray) -> tuple[Array, Array]:
     """Gradients of the shape functions (m, 4, 3) [1/m] and volumes (m,) [m^3]; bad tets named."""
     if positions.ndim != 2 or positions.shape[1] != 3:
         raise InputError(f"rest positions have shape {positions.shape}, but (N, 3) is needed")
-    require_inside(tets, len(positions))
+    require_below("tet", tets, len(positions))
     d = positions[tets[:, 1:]] - positions[tets[:, :1]]
     six = np.linalg.det(d)
     edges = positions[tets[:, _PAIRS[0]]] - positions[tets[:, _PAIRS[1]]]
     longest = np.linalg.norm(edges, axis=2).max(axis=1, initial=0.0)
     require(
+        "tet",
         tets,
         np.abs(six) > FLAT * longest**3,
         "it is flat at rest",
         "move a vertex out of the plane of the others, or leave the tet out",
     )
-    require(tets, six > 0.0, "it is inverted at rest", "swap two of its vertices")
+    require("tet", tets, six > 0.0, "it is inverted at rest", "swap two of its vertices")
     g = np.linalg.inv(d).transpose(0, 2, 1)
     return np.concatenate([-g.sum(axis=1, keepdims=True), g], axis=1), six / 6.0
-
-
-def require_inside(tets: np.ndarray, count: int) -> None:
-    require(
-        tets,
-        (tets < count).all(axis=1),
-        f"there are only {count} particles",
-        f"number them 0 to {count - 1}",
-    )
-
-
-def require(tets: np.ndarray, good: Any, cause: str, remedy: str) -> None:
-    """InputError that names the first tet that is not good."""
-    bad = np.flatnonzero(~good)
-    if bad.size:
-        vertices = ", ".join(map(str, tets[bad[0]]))
-        raise InputError(f"tet {bad[0]} ({vertices}): {cause}; {remedy}")

@@ -10,7 +10,7 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from .checks import as_elements, as_number, per_element
+from .checks import as_elements, as_number, per_element, require_below
 from .fields import vector_of_time
 from .part import Particles
 from .pattern import BlockPattern
@@ -46,12 +46,7 @@ class Wind:
         self._pressure = 0.5 * as_number("wind density", density, above=0.0) * C
 
     def couples(self, particles: Particles) -> np.ndarray:
-        bad = np.flatnonzero((self.triangles >= particles.count).any(axis=1))
-        if bad.size:
-            raise InputError(
-                f"wind triangle {bad[0]} {tuple(int(i) for i in self.triangles[bad[0]])}: there "
-                f"are {particles.count} particles, numbered 0 to {particles.count - 1}"
-            )
+        require_below("triangle", self.triangles, particles.count)
         t = self.triangles
         return np.concatenate([t[:, [0, 1]], t[:, [1, 2]], t[:, [2, 0]]])
 
