@@ -115,7 +115,7 @@ class _Mean:
 
     def __init__(self, system: System, s0: State) -> None:
         self._system, self._s0 = system, s0
-        self.mass, self.backend = system.mass, system.backend
+        self.mass = system.mass
 
     def force(self, s1: State) -> Array:
         return self._system.mean_force(self._s0, s1)
