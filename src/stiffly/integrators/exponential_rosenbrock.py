@@ -36,8 +36,8 @@ from ..matfun.first_order import FirstOrderFlow
 from ..matfun.tolerance import lost_to_rounding
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .flow_work import CENTRE, Flow, flow_work
-from .rations import Ration, Spaces, smoother
 from .reduced_flow import ReducedFlow
+from .time_budget import Ration, Spaces, smoother
 
 _SUPERCONVERGENT = 0.75
 
@@ -108,7 +108,7 @@ class ExponentialRosenbrock:
     max_products: of the tangent with one vector in one evaluation of matrix functions, beyond
     which a step is NotConverged (default: what takes about ten seconds).
     budget: seconds that a step may take; matrix functions are then taken in a small space of
-    vectors (rations.py), which conserves the linearised energy, and no two runs are alike.
+    vectors (time_budget.py), which conserves the linearised energy, and no two runs are alike.
     """
 
     nodes: tuple[float, ...] = (1 / 3, 3 / 4)

@@ -1,4 +1,4 @@
-"""The linear flow of exponential Rosenbrock methods in a small space of vectors (see rations.py).
+"""The linear flow of exponential Rosenbrock methods in a small space (see time_budget.py).
 
 The questions are those that the flows on all coordinates answer.  Here a small mechanical system
 with its own stiffness and damping answers them, and its vectors carry the answers back.
@@ -16,7 +16,7 @@ from ..matfun.operators import DenseOperator
 from ..matfun.reduced import Space, change
 from ..matfun.tolerance import lengths
 from .flow_work import damped
-from .rations import Spaces
+from .time_budget import Spaces
 
 
 class SmallTangent(NamedTuple):

@@ -103,7 +103,7 @@ class StageEquation:
     ) -> None:
         self.weights, self.origin, self.time = (alpha, beta), p, t
         self._system, self._q, self._ratio = system, q, beta / alpha
-        self.backend = system.backend
+        self.backend = system.mass.backend  # that of the system
         self.still = -beta * q  # X = p - beta q: where every method here starts
         (self._covered,) = norms(self.backend, system.mass.apply(travel))
 

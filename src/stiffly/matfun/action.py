@@ -121,8 +121,9 @@ def phi_pairs(
     present = tuple((p is not None, q is not None) for p, q in vectors)
     columns = [half for pair in vectors for half in pair if half is not None]
     functions = half_size_map(requests, present, damping)
-    options: Any = {"scale": scale, "method": method, "max_products": max_products}
-    action = evaluate(A, functions, columns, tol=tol, **options)
+    action = evaluate(
+        A, functions, columns, tol=tol, scale=scale, method=method, max_products=max_products
+    )
     if strict:
         action = _not_rounded_away(A, functions, columns, action, tol)
     return action.value, action

@@ -75,7 +75,10 @@ def choose(
     A: BaseOperator, functions: SpectralMap, table: Sequence[Choice] = TABLE
 ) -> tuple[str, str]:
     """Name of the evaluator, and the reason."""
-    return next((name, why) for applies, name, why in table if applies(A, functions))
+    for applies, name, why in table:
+        if applies(A, functions):
+            return name, why
+    raise AssertionError("the last row applies to everything")
 
 
 def asked(A: BaseOperator) -> int:
@@ -179,7 +182,7 @@ def evaluate(
     """
     check_tol(tol)
     shape = (A.size,)
-    if len(columns) != functions.n_in or any(b.shape != shape for b in columns):
+    if [b.shape for b in columns] != [shape] * functions.n_in:
         shapes = ", ".join(str(b.shape) for b in columns)
         raise InputError(
             f"{functions.n_in} columns of shape ({A.size},) are needed, got {shapes}: "

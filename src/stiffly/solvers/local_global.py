@@ -20,7 +20,7 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
 - L may change with the point (something touches): whenever it has, A is factorised anew before
   the next update, also the last one.
 - `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1,
-  and A is made sparser where that costs little (detours.py).
+  and A is made sparser where that costs little (sparser.py).
 - From x + h v, where stiff bodies that turn or vibrate are stretched beyond measure, accelerated
   iterations may get nowhere (residual above UNDER_SOLVED).  Then they begin again at the
   positions that the step starts from (`still`), and the better of the two is taken.
@@ -42,7 +42,6 @@ from typing import Any, ClassVar, NamedTuple
 from ..backends.sums import norms
 from ..contracts import Array, Work
 from ..errors import InputError, NotConverged
-from .detours import sparser
 from .equation import Equation, same_weights
 from .failures import FactorisationError
 from .linear import Factor, factorise
@@ -52,6 +51,7 @@ from .rounding import ROUNDING, relative
 from .secants import Secants
 from .settings import check_count
 from .shifted_newton import ShiftedNewton
+from .sparser import sparser
 
 ITERATIONS = 10
 CONVERGED = 1e-9  # relative residual at which further iterations would be idle

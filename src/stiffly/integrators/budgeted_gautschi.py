@@ -1,4 +1,4 @@
-"""ceti and neti with a budget: one step in two small spaces of vectors (see rations.py).
+"""ceti and neti with a budget: one step in two small spaces of vectors (see time_budget.py).
 
     x+ = x + h c_1 v + h^2 c_2 a                                          (c at h^2 A)
     v+ = c_0 v + h c_1 a + h/2 psi_1 [a(x*) - a + A (x* - x)],   x* = x + phi (x+ - x)
@@ -22,7 +22,7 @@ from ..matfun.reduced import change, reduced
 from ..matfun.tolerance import lengths
 from .filters import filter_pair
 from .gautschi_maps import argument_map, flow_map, sum_map
-from .rations import Spaces
+from .time_budget import Spaces
 
 Turn = Callable[[Array], Array]
 

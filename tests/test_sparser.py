@@ -8,7 +8,7 @@ from stiffly.bodies import System, cloth_springs
 from stiffly.integrators import Bdf1, LocalGlobal
 from stiffly.meshes import cloth
 from stiffly.solvers import local_global
-from stiffly.solvers.detours import WEAK, laplacian, sparser, with_detours
+from stiffly.solvers.sparser import WEAK, laplacian, sparser, with_detours
 
 
 def test_one_detour_takes_twice_the_stiffness():
