@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
-from ..kernels.constants import TOUCHED
+from ..kernels.names import TOUCHED
 
 WINDOW = 10  # evaluations of the force: about one step of a local/global solver
 AHEAD = 2.0  # windows: what touches by then, if it keeps its pace, is near

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
-from ..kernels.constants import EDGE_EDGE, VERTEX_EDGE, VERTEX_FACE
+from ..kernels.names import EDGE_EDGE, VERTEX_EDGE, VERTEX_FACE
 from .broad_phase import BroadPhase
 
 ROOM = 0.1  # thicknesses around the way, and as much of the usual way: for what turns aside

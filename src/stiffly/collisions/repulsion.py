@@ -11,7 +11,7 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.constants import NO_SLOT
+from ..kernels.names import NO_SLOT
 from ..parts.checks import as_elements, as_number, require_below
 from ..parts.part import Particles
 from ..parts.pattern import BlockPattern

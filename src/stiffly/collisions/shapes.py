@@ -18,7 +18,7 @@ from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels.constants import HEMISPHERE, NO_SLOT, PLANE, SPHERE
+from ..kernels.names import HEMISPHERE, NO_SLOT, PLANE, SPHERE
 from ..parts.checks import as_indices, as_number, as_numbers
 from ..parts.pattern import BlockPattern
 from .motion import STILL, Frame, as_motion, frame_at

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backends.kernels import take
 from ..contracts import Array
-from ..kernels.constants import CONVEX, TOUCHED
+from ..kernels.names import CONVEX, TOUCHED
 from ..parts.pattern import BlockPattern
 from .near import Near
 from .shapes import KERNELS, Shape, Surface

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.constants import NO_SLOT
+from ..kernels.names import NO_SLOT
 from .checks import as_array, as_indices, as_number, as_numbers
 from .part import Particles
 from .pattern import BlockPattern

@@ -10,7 +10,7 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels.constants import CONVEX, SECANT
+from ..kernels.names import CONVEX, SECANT
 from .checks import (
     as_elements,
     as_numbers,

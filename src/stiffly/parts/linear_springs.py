@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels.constants import NO_SLOT
+from ..kernels.names import NO_SLOT
 from .checks import as_elements, as_number, per_element, require_below, with_scaled
 from .part import Particles
 from .pattern import BlockPattern

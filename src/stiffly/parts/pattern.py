@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..backends.cpu import CPU
 from ..contracts import Backend
-from ..kernels.constants import NO_SLOT
+from ..kernels.names import NO_SLOT
 from ..matfun.components import Components
 
 

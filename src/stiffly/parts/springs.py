@@ -11,7 +11,7 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.constants import CONVEX, SECANT
+from ..kernels.names import CONVEX, SECANT
 from .checks import as_array, as_numbers, per_element, with_scaled
 from .part import Particles
 from .pattern import BlockPattern

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.constants import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
+from ..kernels.names import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
 from .pattern import BlockPattern
 
 _UPPER = np.triu_indices(4)

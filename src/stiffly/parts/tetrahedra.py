@@ -12,7 +12,7 @@ from ..backends.cpu import announce
 from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels.constants import NEO_HOOKEAN
+from ..kernels.materials.material import Material
 from .checks import (
     as_elements,
     as_numbers,
@@ -21,7 +21,7 @@ from .checks import (
     require_below,
     with_scaled,
 )
-from .materials import material_code, moduli
+from .materials import find_material, moduli
 from .part import Particles
 from .pattern import BlockPattern
 from .tet_sums import SlotSums, block_sums, mean_sums
@@ -41,7 +41,8 @@ class Tetrahedra:
 
     tets (m, 4): particle indices, (b - a) . ((c - a) x (d - a)) > 0 at rest.
     young [Pa], poisson: one number or (m,).
-    material: 'corotated', 'stvk' or 'neo-hookean' (see materials.py).
+    material: 'corotated', 'stvk' or 'neo-hookean' (see materials.py), or one of your own
+    (docs/extending.md).
     project: replace the negative eigenvalues of each tet's tangent by zero.  Newton's
     directions then lead downhill; exponential methods lose their order where anything was replaced.
     The rest shape is that of the rest positions (N, 3), given here or to the System.
@@ -55,14 +56,15 @@ class Tetrahedra:
         tets: Any,
         young: Any,
         poisson: Any,
-        material: str = "corotated",
+        material: str | Material = "corotated",
         *,
         project: bool = False,
         rest_positions: Any = None,
     ) -> None:
         self.tets = as_elements("tet", tets, 4)
         m = len(self.tets)
-        self.material, self._code = material, material_code(material)
+        self._law = find_material(material)
+        self.material = self._law.name
         self.project = bool(project)
         self.young = per_element("young", young, m)
         self.poisson = per_element("poisson", poisson, m)
@@ -101,8 +103,9 @@ class Tetrahedra:
                 "System(..., rest=X)"
             )
         announce("tets")
-        constants = moduli(self._code, self.young, self.poisson)
-        return PreparedTetrahedra(self.tets, rest, constants, self._code, self.project, pattern)
+        constants = moduli(self._law, self.young, self.poisson)
+        kind = PreparedTetrahedra if self._law.mean is None else ExactTetrahedra
+        return kind(self.tets, rest, constants, self._law, self.project, pattern)
 
 
 class PreparedTetrahedra:
@@ -117,7 +120,7 @@ class PreparedTetrahedra:
         tets: np.ndarray,
         rest: Array,
         constants: Array,
-        code: int,
+        material: Material,
         project: bool,
         pattern: BlockPattern,
     ) -> None:
@@ -130,7 +133,7 @@ class PreparedTetrahedra:
         gradients = np.take_along_axis(gradients, order[:, :, None], axis=1)
         shape = np.ascontiguousarray(gradients[:, 1:].reshape(-1, 9))
         self._tets = tets.astype(np.uint32)
-        self._elements = (self._tets, shape, constants * volume[:, None], code)
+        self._elements = (self._tets, shape, constants * volume[:, None], material)
         self._project = project
         corner = np.argsort(tets.ravel(), kind="stable")
         start = np.searchsorted(tets.ravel()[corner], np.arange(pattern.count + 1))
@@ -164,16 +167,6 @@ class PreparedTetrahedra:
             self._frames = (x.copy(), self._kernels.tet_frames(x, *self._elements, self._project))
         self._kernels.tet_product(self._frames[1], self._tets, *self._corners, b, out)
 
-    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        """Energy is exact always, angular momentum unless a tet turns inside out between x0 and
-        x1 (see kernels/cpu/mean_stress.py)."""
-        states = (self._state(x0), self._state(x1))
-        self._kernels.tet_mean_gradient(*states, *self._elements, *self._corners, out)
-
-    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
-        states = (self._state(x0), self._state(x1))
-        self._kernels.tet_mean_blocks(*states, *self._elements, *self._mean_sums, blocks)
-
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """c V grad N_i . grad N_j, c = 2 mu + 3 max(lam, 0): the most that a tet at rest resists
         any dF, 2 mu |sym dF|^2 + lam (tr dF)^2 <= c |dF|^2, reached by swelling (lam > 0).
@@ -181,14 +174,28 @@ class PreparedTetrahedra:
         So K <= L (x) I_3 at rest, for all materials.  Corotated tets keep to it until their mean
         stretch passes 1 + 2 mu / (3 lam); stvk and neo-hookean grow stiffer as they stretch.
         """
-        tets, shape, moduli, code = self._elements
-        mu, lam = _small_strain_moduli(code, moduli)
+        tets, shape, moduli, material = self._elements
+        mu, lam = material.lame(*moduli.T)
         g = shape.reshape(-1, 3, 3)
         g = np.concatenate([-g.sum(axis=1, keepdims=True), g], axis=1)
         weight = 2.0 * mu + 3.0 * np.maximum(lam, 0.0)
         values = np.einsum("e,eia,eja->eij", weight, g, g)
         rows, columns = np.repeat(tets, 4, axis=1), np.tile(tets, 4)
         return rows.ravel().astype(np.int64), columns.ravel().astype(np.int64), values.ravel()
+
+
+class ExactTetrahedra(PreparedTetrahedra):
+    """Of a material whose mean stress is known in closed form."""
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        """Energy is exact always, angular momentum unless a tet turns inside out between x0 and
+        x1 (see kernels/cpu/mean_stretch.py)."""
+        states = (self._state(x0), self._state(x1))
+        self._kernels.tet_mean_gradient(*states, *self._elements, *self._corners, out)
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        states = (self._state(x0), self._state(x1))
+        self._kernels.tet_mean_blocks(*states, *self._elements, *self._mean_sums, blocks)
 
     @cached_property
     def _mean_sums(self) -> SlotSums:
@@ -200,17 +207,10 @@ class PreparedTetrahedra:
         for place, state in self._states:
             if np.array_equal(place, x):
                 return state
-        tets, shape, _, code = self._elements
-        state = self._kernels.tet_states(x, tets, shape, code)
+        tets, shape, _, material = self._elements
+        state = self._kernels.tet_states(x, tets, shape, material)
         self._states = [*self._states[-1:], (x.copy(), state)]
         return state
-
-
-def _small_strain_moduli(code: int, moduli: Array) -> tuple[Array, Array]:
-    """mu and lam of linear elasticity (m,), from the two that the material is written in: the
-    inverse of materials.moduli."""
-    mu, lam = moduli.T
-    return (0.75 * mu, lam - 0.625 * mu) if code == NEO_HOOKEAN else (mu, lam)
 
 
 # ------------------------------------------------------------------ masses

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..constants import CONVEX, NO_SLOT, TANGENT, TOUCHED
+from ..names import CONVEX, NO_SLOT, TANGENT, TOUCHED
 from .surfaces import mean_surface, row, surface
-
-__all__ = [
-    "TOUCHED",
-    "contact_blocks",
-    "contact_energy",
-    "contact_gradient",
-    "contact_mean_blocks",
-    "contact_mean_gradient",
-]
 
 
 def _touching(x, own, kind, numbers, margin):

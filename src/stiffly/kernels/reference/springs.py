@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..constants import CONVEX, NO_SLOT, SECANT, TANGENT
-
-__all__ = [
-    "CONVEX",
-    "NO_SLOT",
-    "SECANT",
-    "TANGENT",
-    "spring_blocks",
-    "spring_energy",
-    "spring_gradient",
-    "spring_product",
-    "spring_yield",
-]
+from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
 
 
 def _energies(length, stiffness, rest, cubic):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..constants import HEMISPHERE, PLANE, SPHERE
-
-__all__ = ["HEMISPHERE", "PLANE", "SPHERE", "surface_distances", "surface_normals"]
+from ..names import HEMISPHERE, PLANE, SPHERE
 
 
 def _half_ball(q, p):
