@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 
 from ..contracts import Array, Integrator
 from ..errors import Advice, InputError, StiffWarning
-from ..integrators import Auto
+from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
 from ..kernels.cpu.compiled import announce
 from ..recording import checkpoint as checkpoints
@@ -275,10 +274,8 @@ def _configured(
         return method
     if not method.adaptive:
         raise InputError(
-            f"{name} has no error estimate: rtol works with exprb32, exprb42, pexprb43, epirk4s3; "
+            f"{name} has no error estimate: rtol works with {', '.join(ADAPTIVE)}; "
             "give step= instead"
         )
-    # the matrix functions must not be what limits the accuracy
-    tol = min(getattr(method, "tol", 1e-8), 1e-2 * tolerance.rtol)
-    # adaptive integrators are dataclasses with these fields, which the protocol does not say
-    return replace(method, estimate=True, tol=max(tol, 1e-12))  # type: ignore[type-var]
+    controlled = getattr(method, "controlled", None)
+    return method if controlled is None else controlled(tolerance.rtol)

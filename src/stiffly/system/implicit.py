@@ -36,7 +36,7 @@ def mean_force(system: System, s0: State, s1: State) -> Array:
 def convex_tangent(system: System, s: State) -> LinearTangent:
     """The tangent less the negative stiffness of potentials, and without that of loads.
 
-    Newton's method goes down along it where the exact tangent is indefinite.
+    Newton's method goes down along it where the tangent itself is indefinite.
     """
     x = system.positions(s)
     blocks, sure = system.assembly.convex_blocks(x, system.pattern)

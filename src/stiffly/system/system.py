@@ -89,9 +89,8 @@ class System:
         if sparse:  # a consistent mass couples accelerations: same body, even without a spring
             coupled.append(np.stack(masses.nonzero(), axis=1))
         self.pattern = BlockPattern(np.concatenate(coupled), self.free, self.particles)
-        self.assembly = Assembly(
-            [(part.name, part.prepare(particles, self.pattern)) for part in parts]
-        )
+        made = [given.prepared(part, part.prepare(particles, self.pattern)) for part in parts]
+        self.assembly = Assembly(made)
         if self.assembly.matrix_free or self.assembly.global_loads:
             self.pattern.bodies = None  # they couple everything with everything
 
