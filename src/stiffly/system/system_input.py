@@ -44,7 +44,7 @@ def as_parts(parts: Any) -> list[Part]:
             require(part, Part, "part")
             if part.name in RESERVED:
                 raise InputError(f"a part cannot be named {part.name!r}: the ledger uses that name")
-            flat.append(part)
+            flat.append(part)  # type: ignore[arg-type]  # has what a part must have
         else:
             raise InputError(f"{type(part).__name__} is no part: {_where_it_belongs(part)}")
     return flat
