@@ -214,7 +214,7 @@ class Step:
     memory: Any
     work: Work
     error: ErrorEstimate | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     exchanged: Power | None = None  # [J] added and taken, where the method has summed them itself
     clear: bool = False  # nothing passes through anything on the way it took, straight or not
 

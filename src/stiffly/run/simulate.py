@@ -192,7 +192,7 @@ def _completed(given: _Given, scene: Any) -> _Given:
 def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     """tuned: a scene's own settings of the method that it names."""
     integrator, rtol = given.integrator, given.rtol
-    options = tuned if isinstance(integrator, str) else {}
+    options: Mapping[str, Any] = tuned if isinstance(integrator, str) else {}
     method: Any = find_integrator("exprb42" if integrator is None else integrator, **options)
     name = integrator if isinstance(integrator, str) else _label(method, integrator)
     duration, step, every = _checked_times(given.duration, given.step, given.every)
