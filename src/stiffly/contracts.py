@@ -225,7 +225,7 @@ class Step:
     memory: Any
     work: Work
     error: ErrorEstimate | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     exchanged: Power | None = None  # [J] added and taken, where the method has summed them itself
     clear: bool = False  # nothing passes through anything on the way it took, straight or not
 
@@ -237,11 +237,14 @@ class Integrator(Protocol):
     @property
     def order(self) -> int: ...
     @property
-    def adaptive(self) -> bool: ...  # steps carry an error estimate
+    def adaptive(self) -> bool: ...  # steps carry an error estimate: `simulate` takes rtol
 
-    # optional: `dissipative = True` where losing energy is the method's nature (bdf1, bdf2);
-    # `resume(system, state, memory, settled)`: memory after something happened between two steps
-    # (default: `start`); `remedy`: what to do about steps that were not solved well enough
+    # optional: `error_order`: the error estimated of a step goes with h^(error_order + 1) (default:
+    # order - 1); `controlled(rtol)`: the method as step control wants it, where an estimate costs
+    # something, or depends on how well the method is solved; `dissipative = True` where losing
+    # energy is the method's nature (bdf1, bdf2); `resume(system, state, memory, settled)`: memory
+    # after something happened between two steps (default: `start`); `remedy`: what to do about
+    # steps that were not solved well enough
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

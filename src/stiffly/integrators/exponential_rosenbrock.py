@@ -135,6 +135,14 @@ class ExponentialRosenbrock:
     def adaptive(self) -> bool:
         return len(self.nodes) > 0
 
+    @property
+    def error_order(self) -> int:
+        return max(1, self.order - 1) if len(self.nodes) > 1 else 2
+
+    def controlled(self, rtol: float) -> ExponentialRosenbrock:
+        """With estimates, and matrix functions that are not what limits the accuracy."""
+        return replace(self, estimate=True, tol=max(min(self.tol, 1e-2 * rtol), 1e-12))
+
     def start(self, system: System, state: State) -> Any:
         return None
 

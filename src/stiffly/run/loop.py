@@ -11,7 +11,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..contracts import Array, Integrator, State, System, Work
-from ..errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
+from ..errors import (
+    Diverged,
+    InputError,
+    NotConverged,
+    SimulationFailure,
+    StepTooSmall,
+    StiffWarning,
+)
 from ..recording.notes import FrameLog, StepLog
 from ..recording.progress import Progress, ProgressReport, Reporter
 from ..recording.sinks import Frame, Sink
@@ -67,7 +74,7 @@ class Loop(Stepper):
         self.began = time.perf_counter()
         if tolerance is not None:
             shape = np.asarray(system.positions(state))
-            order = max(1, method.order - 1) if len(getattr(method, "nodes", ())) > 1 else 2
+            order = getattr(method, "error_order", max(1, method.order - 1))
             self.controller = Controller.begin(tolerance, order, shape, state.x, frames[-1])
             self.h = step if step is not None else 1e-3 * float(frames[-1])
 
@@ -209,7 +216,11 @@ class Loop(Stepper):
         h = left if left <= 1.0001 * self.h else min(self.h, 0.5 * left)
         try:
             taken = self._try(h)
-            assert taken.error is not None
+            if taken.error is None:
+                raise InputError(
+                    f"{self.name} is adaptive, but its steps carry no error: return Step(..., "
+                    "error=ErrorEstimate(x, v)), or set adaptive = False"
+                )
             good, factor, self.controller = self.controller.judge(
                 self.state, taken.state, taken.error
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ import numpy as np
 from ..backends.cpu import announce
 from ..contracts import Array, Integrator
 from ..errors import Advice, InputError
-from ..integrators import Auto
+from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
 from ..recording.fingerprint import fingerprint
 from ..recording.folder import Place
@@ -196,7 +195,7 @@ def _completed(given: _Given, scene: Any) -> _Given:
 def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     """tuned: a scene's own settings of the method that it names."""
     integrator, rtol = given.integrator, given.rtol
-    options = tuned if isinstance(integrator, str) else {}
+    options: Mapping[str, Any] = tuned if isinstance(integrator, str) else {}
     method: Any = find_integrator("exprb42" if integrator is None else integrator, **options)
     name = integrator if isinstance(integrator, str) else _label(method, integrator)
     duration, step, every = _checked_times(given.duration, given.step, given.every)
@@ -250,10 +249,8 @@ def _configured(
         return method
     if not method.adaptive:
         raise InputError(
-            f"{name} has no error estimate: rtol works with exprb32, exprb42, pexprb43, epirk4s3; "
+            f"{name} has no error estimate: rtol works with {', '.join(ADAPTIVE)}; "
             "give step= instead"
         )
-    # the matrix functions must not be what limits the accuracy
-    tol = min(getattr(method, "tol", 1e-8), 1e-2 * tolerance.rtol)
-    # adaptive integrators are dataclasses with these fields, which the protocol does not say
-    return replace(method, estimate=True, tol=max(tol, 1e-12))  # type: ignore[type-var]
+    controlled = getattr(method, "controlled", None)
+    return method if controlled is None else controlled(tolerance.rtol)

@@ -92,9 +92,8 @@ class System:
         self.pattern = BlockPattern(
             np.concatenate(coupled), self.free, self.particles, self.backend
         )
-        self.assembly = Assembly(
-            [(part.name, part.prepare(particles, self.pattern)) for part in parts]
-        )
+        made = [given.prepared(part, part.prepare(particles, self.pattern)) for part in parts]
+        self.assembly = Assembly(made)
         if self.assembly.matrix_free or self.assembly.global_loads:
             self.pattern.bodies = None  # they couple everything with everything
 

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..contracts import Array, Backend, Mass, Rayleigh
-from ..errors import InputError, StiffWarning
+from ..errors import InputError, StiffWarning, require
 from ..parts.checks import as_indices, as_number, as_numbers
-from ..parts.part import Part
+from ..parts.part import MatrixFreePart, Part, PreparedLoad, PreparedPart, SettlingPart
 from .mass import ConsistentMass, LumpedMass, as_mass
 
 # what the ledger itself calls its lines and columns
@@ -41,13 +41,34 @@ def as_parts(parts: Any) -> list[Part]:
             flat += as_parts(part)
         elif isinstance(part, type) and hasattr(part, "prepare"):
             raise InputError(f"parts holds the class {part.__name__}: write {part.__name__}(...)")
-        elif hasattr(part, "prepare"):
+        elif hasattr(part, "prepare") or hasattr(part, "couples"):
+            require(part, Part, "part")
             if part.name in RESERVED:
                 raise InputError(f"a part cannot be named {part.name!r}: the ledger uses that name")
             flat.append(part)  # type: ignore[arg-type]  # has what a part must have
         else:
             raise InputError(f"{type(part).__name__} is no part: {_where_it_belongs(part)}")
     return flat
+
+
+def prepared(part: Part, made: Any) -> tuple[str, Any]:
+    """The part's name, and what its `prepare` made of it: one kind of part.py at least, in full."""
+    free = hasattr(made, "add_product") and not hasattr(made, "add_blocks")
+    marks = {
+        "add_gradient": MatrixFreePart if free else PreparedPart,
+        "add_force": PreparedLoad,
+        "settle": SettlingPart,
+    }
+    kinds = [kind for mark, kind in marks.items() if hasattr(made, mark)]
+    if not kinds:
+        raise InputError(
+            f"prepare of part {type(part).__name__} made {type(made).__name__}, which has none of "
+            f"{', '.join(marks)}: give it what a potential, a load or a settling part has in "
+            f"{Part.__module__}"
+        )
+    for kind in kinds:
+        require(made, kind, f"prepared part {part.name}:")
+    return part.name, made
 
 
 def _where_it_belongs(given: Any) -> str:

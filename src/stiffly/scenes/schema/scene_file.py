@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...errors import InputError
-from ...integrators import NAMES, STABILISED
+from ...integrators import ADAPTIVE, NAMES, STABILISED
 from ...integrators import integrator as find_integrator
 from ...run.simulate import MOST_FRAMES, MOST_STEPS
 from .bodies import Body
@@ -165,7 +165,7 @@ class SceneFile(Table):
         if self.rtol is not None and name is not None and not find_integrator(name).adaptive:
             raise refuse(
                 "integrator", f"integrator = '{name}' has no error estimate: rtol works with "
-                "exprb32, exprb42, pexprb43, epirk4s3; or give step instead"
+                f"{', '.join(ADAPTIVE)}; or give step instead"
             )  # fmt: skip
         if self.atol is not None and self.rtol is None:
             raise refuse("atol", "atol stands beside rtol: give that, too")
