@@ -175,5 +175,5 @@ def _change(space: _EnergyBasis, own) -> float:
             columns = (weight * (y - middle), weight * (middle - early), weight * y)
             now, then, norm = (np.sqrt(c @ c) for c in columns)
             error = float(extrapolated(now, then, 1e-12 * norm))
-            worst = max(worst, error / max(norm, 1e-300))
+            worst = max(worst, error / max(float(norm), 1e-300))
     return worst
