@@ -1,5 +1,7 @@
 """A material of one's own: the example of docs/extending.md, as printed."""
 
+import copy
+import pickle
 import re
 from pathlib import Path
 
@@ -80,6 +82,12 @@ def test_kernels_of_others_materials_are_not_kept_on_disk(example):
     """Their source may change without the cache's notice."""
     assert not example["stiffening"].built_in
     assert all(material.built_in for material in MATERIALS.values())
+
+
+def test_a_copy_of_ours_is_itself():
+    """Kernels are compiled for the object: a part restored from a checkpoint must not pay again."""
+    for material in MATERIALS.values():
+        assert pickle.loads(pickle.dumps(material)) is copy.deepcopy(material) is material
 
 
 def test_an_unknown_material_is_named():

@@ -44,6 +44,9 @@ class Template:
             self._made[material] = self._make(material)
         return self._made[material]
 
+    def __call__(self, *_: Any) -> Any:
+        raise TypeError("a kernel for materials is called as kernel[material]")
+
     def _make(self, material: Any) -> Any:
         known = self._body.__globals__
         open_names = [
