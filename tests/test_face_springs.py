@@ -141,10 +141,9 @@ def test_threads_give_the_same_bits():
     part, pattern = prepared(2.0, fixed=np.arange(5), tets=grid_tets(shape), rest=rest)
     x = rest + 0.1 * np.random.default_rng(0).standard_normal(rest.shape)
     outs = []
-    for kind in ("serial", "parallel"):
-        gradient, blocks = (
-            getattr(cpu.face_springs, f"_{name}_{kind}") for name in ("gradient", "blocks")
-        )
+    kernels = (cpu.face_springs._gradient, cpu.face_springs._blocks)
+    for threaded in (False, True):
+        gradient, blocks = (kernel[threaded] for kernel in kernels)
         m = 4 * len(part._springs[0])
         f, K, pressed = np.zeros_like(x), np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x))
         gradient(x, *part._springs, *part._corners, np.empty((m, 3)), f)
