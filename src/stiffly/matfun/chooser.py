@@ -38,9 +38,9 @@ def _precomputed(A: BaseOperator, functions: SpectralMap) -> bool:
 
 
 def _cheaper(A: BaseOperator, functions: SpectralMap) -> bool:
-    if A.size > DENSE_LIMIT:
+    if A.size > DENSE_LIMIT or asked(A):  # how long it would take is not known without products
         return False
-    return cost.eigenbasis(A, asked(A)) <= cost.iteration(A, functions)
+    return cost.eigenbasis(A) <= cost.iteration(A, functions)
 
 
 def _outliers(A: BaseOperator) -> bool | None:
@@ -63,9 +63,7 @@ TABLE = (
     Choice(lambda A, _: A.size <= SMALL, "dense", "small"),
     Choice(lambda A, _: "_eigenbasis" in A.__dict__, "dense", "eigenbasis already there"),
     Choice(body_by_body, "batched", "independent bodies"),
-    Choice(
-        lambda A, _: A.constant and A.size <= PRECOMPUTE, "dense", "constant: diagonalised once"
-    ),
+    Choice(_precomputed, "dense", "constant: diagonalised once"),
     Choice(_cheaper, "dense", "cheaper than the products of so large a step"),
     *ITERATIVE,
 )
@@ -128,8 +126,11 @@ def auto(
     name, reason = choose(A, functions, TABLE if affordable else ITERATIVE)
     if name in OTHER:
         last_resort = affordable and A.size <= DENSE_LIMIT
+        most = cost.most_products(A, max_products)
+        if last_resort and entries:
+            most = min(most, cost.products_of_entries(A))
         try:
-            action = iterate(A, functions, columns, **options)
+            action = iterate(A, functions, columns, **{**options, "max_products": most})
             if action.error <= tol or not last_resort:
                 return action
             reason = "the iterations lost digits"

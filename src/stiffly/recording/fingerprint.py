@@ -22,7 +22,10 @@ def fingerprint(system: Any) -> str:
     and the size are looked at."""
     digest, seen = hashlib.sha256(), set()
     others = (type(system), system.size)
-    _add(digest, seen, getattr(system, "given", getattr(system, "equations", others)))
+    found: Any = getattr(system, "given", getattr(system, "equations", others))
+    if hasattr(found, "backend"):
+        found = found._replace(backend=found.backend.name)  # it may count, or keep what was asked
+    _add(digest, seen, found)
     return digest.hexdigest()
 
 

@@ -123,5 +123,6 @@ def oscillator_pair(
             f"oscillator-pair detuning = {detuning}: it is lost in rounding or cancels the drive; "
             "try 1e-10"
         )
-    x0, v0 = pair.steady(0.0) if start == "steady" else pair.from_rest(0.0)
-    return setup(pair.system(), x0, v0, step=0.01, duration=100.0, integrator="eti")
+    solution = pair.steady if start == "steady" else pair.from_rest
+    run = {"step": 0.01, "duration": 100.0, "integrator": "eti", "solution": solution}
+    return setup(pair.system(), *solution(0.0), **run)

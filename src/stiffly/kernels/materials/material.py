@@ -77,5 +77,5 @@ class Material:
         return own == {Path(__file__).parent}
 
     def __reduce__(self) -> Any:
-        """Copies and pickles of one of ours are itself: kernels are compiled for the object."""
+        """Copies of one of ours are itself: kernels are compiled for the object."""
         return (load, (self.name,)) if self.built_in else super().__reduce__()
