@@ -11,6 +11,7 @@ import stiffly
 from stiffly import SecondOrder
 from stiffly.errors import InputError, StiffWarning
 from stiffly.recording import checkpoint, writer
+from stiffly.recording.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*numerical error:stiffly.errors.StiffWarning")
 
@@ -165,6 +166,27 @@ def test_a_lambda_in_the_system_does_no_harm(tmp_path):
         )
     run = stiffly.resume(tmp_path / "run", system())
     assert_same(run, stiffly.simulate(system(), [1.0, 0.5], **options))
+
+
+@pytest.mark.parametrize("integrator", ["verlet", "rk4", "bdf1", "energy-momentum"])
+def test_books_of_a_damped_body_fit_into_a_checkpoint(tmp_path, integrator):
+    """The ledger keeps the power at the end of a step, with its system: no part of a checkpoint."""
+
+    def system():
+        return SecondOrder(stiffness=[[9.0]], damping=[[0.2]])
+
+    options = {"integrator": integrator, "step": 0.02, "duration": 1.0, "every": 0.1}
+    whole = stiffly.simulate(system(), [1.0], **options)
+    short = options | {"duration": 0.5}
+    stiffly.simulate(system(), [1.0], out=tmp_path / "run", dtype="float64", **short)
+    assert_same(stiffly.resume(tmp_path / "run", system(), duration=1.0), whole)
+
+
+def test_a_body_is_the_same_after_its_kernels_were_compiled(tmp_path):
+    """What is compiled for a material is kept with it, and no part of a fingerprint."""
+    before = fingerprint(block(integrator="energy-momentum")[0])
+    simulate(block(integrator="energy-momentum"))
+    assert fingerprint(block(integrator="energy-momentum")[0]) == before
 
 
 def test_a_checkpoint_does_not_disturb_the_run(tmp_path):

@@ -24,7 +24,8 @@ class Balance:
     low, high [J]: the extremes of every line of the ledger over all looks.
     """
 
-    unsaved = ("system",)
+    unsaved = ("system", "_ended")
+    _ended: tuple[System, State, Power] | None = None  # the last step, and the power at its end
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -35,7 +36,6 @@ class Balance:
         self.high: dict[str, float] = {}
         self.scale = 0.0  # largest honest energy at earlier looks, for noticing divergence
         self.floor = 0.0  # below this, energies are rounding errors of the coordinates
-        self._ended: tuple[System, State, Power] | None = None  # the last step, and the power there
 
     def step(self, before: State, after: State, exchanged: Power | None = None) -> None:
         """Work between two states, unless the method has summed it; not needed for a conservative

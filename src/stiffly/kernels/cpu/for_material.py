@@ -35,6 +35,8 @@ def for_material(*, threads: bool = False, **options: Any) -> Callable[[Function
 
 
 class Template:
+    changing = ("_made",)  # no part of what a system is known by
+
     def __init__(self, options: dict[str, Any], threads: bool, body: FunctionType) -> None:
         self._options, self._threads, self._body = options, threads, body
         self._made: dict[Any, Any] = {}
