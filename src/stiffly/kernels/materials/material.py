@@ -35,7 +35,7 @@ def unchanged(mu: Any, lam: Any) -> Moduli:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mean:
-    """A mean stress between two states, exact in energy, free of torque (see cpu/mean_stress.py).
+    """A mean stress between two states, exact in energy, free of torque (see cpu/mean_stretch.py).
 
     stress(mu, lam, before, after, middle, e): P of element e.
     columns(mu, lam, before, after, middle, e, g, K): dP g_k along the nine directions of F1.
