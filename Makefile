@@ -3,16 +3,18 @@
 # make test-slow   the long tests; STIFFLY_MINUTES=10 lets the live page run for so long, and
 #                  STIFFLY_BODIES=10000 throws as many random bodies
 # make check   lint and types
+# make gate    does any fixed run do more work than in the last release? counts, not seconds
 # make bench   every benchmark (minutes; close other programs first)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LAB := src/stiffly_lab
 # one BLAS thread per process, since the tests run side by side; they start many processes, which
 # load faster from bytecode
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow check gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -29,6 +31,9 @@ check: $(VENV)/.installed-check
 	$(BIN)/ruff format --check src tests benchmarks examples docs/images
 	$(BIN)/pyright
 
+gate: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/work.py
+
 bench: $(VENV)/.installed-bench
 	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global rope realtime contact folded_cloth falling_on_cloth factor recording live live_page; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
@@ -37,9 +42,9 @@ $(VENV)/bin/python:
 	  || { echo "stiffly needs Python 3.11 or newer: set PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml $(LAB)/pyproject.toml
 	@echo "installing stiffly and what it needs into $(VENV) (first time only: about a minute)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -e ./$(LAB)
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
@@ -48,4 +53,4 @@ $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info $(LAB)/build $(LAB)/*.egg-info

@@ -1,11 +1,11 @@
 """Runs to record, interrupt and kill: small ones with a name, the same in every process.
 
-Functions are those of this module, so that checkpoints can name them.  `in_process` runs one in a
-process of its own, which can be killed.
+`in_process` runs one in a process of its own, which can be killed.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -19,6 +19,7 @@ import stiffly
 from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, Tetrahedra, meshes
 from stiffly.bodies import cloth_springs, lumped_mass
 from stiffly.collisions import Contact, Plane, ProjectedContact, Repulsion, Sphere, keyframes
+from stiffly.recording.trees import Packed, unpacked
 
 Case = tuple[Any, Any, Any, dict[str, Any]]  # system, x0, v0, options of simulate
 HERE = Path(__file__).parent
@@ -165,6 +166,12 @@ def kill_after(child: subprocess.Popen, seconds: float) -> bool:
     child.kill()
     child.wait()
     return True
+
+
+def through_json(tree: Any, like: Any = None) -> Any:
+    """As a checkpoint has it: packed, written as JSON, read, unpacked."""
+    packed = Packed(tree)
+    return unpacked(json.loads(json.dumps(packed.code)), packed.arrays, like)
 
 
 def wait_for(path: Path, child: subprocess.Popen, seconds: float = 60.0) -> None:

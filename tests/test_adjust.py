@@ -13,6 +13,7 @@ from stiffly.bodies import (
     Attachments,
     FaceSprings,
     Gravity,
+    LinearSprings,
     Rayleigh,
     RigidFrame,
     Springs,
@@ -26,7 +27,6 @@ from stiffly.meshes import cube
 from stiffly.parts.rigid_body import Pose
 from stiffly.scenes import Scene, files
 from stiffly.scenes.adjust import adjustable, adjusted, own_damping, own_gravity
-from stiffly.scenes.linear_springs import LinearSprings
 
 MESH = cube(2, side=0.4)
 BENT = fiber([[0, 0, 0], [0.1, 0, 0], [0.2, 0.05, 0]], thickness=0.01, young=1e6, torsional=4e5,
@@ -346,7 +346,7 @@ def test_the_command_line_adjusts_built_in_scenes(tmp_path):
     assert dict(asked.scene.method) == {"iterations": 5}
     path = tmp_path / "kept.toml"
     path.write_text(asked.toml or "")
-    assert np.array_equal(run_of(asked.scene), run_of(files.read(path)))
+    assert np.array_equal(run_of(asked.scene, **asked.options), run_of(files.read(path)))
     with pytest.raises(InputError, match=r"adjust.stiffness must be greater than 0"):
         request("cloth", small=False, given={"adjust.stiffness": "-1"}, options={})
 

@@ -96,6 +96,11 @@ def test_imports_point_towards_lower_ranks():
     assert faults == []
 
 
+def test_nothing_is_stored_as_python_objects():
+    """Reading such files runs whatever they name."""
+    assert [label(p) for p in FILES if "pickle" in p.read_text()] == []
+
+
 def test_no_two_rooms_import_each_other():
     graph = {}
     for path in FILES:
@@ -122,6 +127,23 @@ def test_algebra_knows_nothing_of_physics(room, never):
             assert not never & set(rooms_imported(path)), label(path)
 
 
+WAYS_AROUND = ("np.dot", "linalg.norm", "column_dot", "kernels.cpu", "kernels import")
+
+
+def ways_around(path):
+    """Sums and kernels that a file takes past the backend."""
+    return [way for way in WAYS_AROUND if way in path.read_text()]
+
+
+def test_algebra_sums_through_the_backend():
+    """A sum made here would be a synchronisation on a device, and wrong on one rank of many."""
+    rooms = {"integrators", "solvers", "matfun"}
+    own = [p for p in FILES if room_of(p) in rooms]
+    assert len(own) > 50
+    assert {label(p): ways_around(p) for p in own if ways_around(p)} == {}
+    assert ways_around(ROOT / "backends" / "cpu.py")  # the search finds what is known to be there
+
+
 @pytest.mark.parametrize(
     "library, rooms",
     [
@@ -139,6 +161,26 @@ def test_algebra_knows_nothing_of_physics(room, never):
 def test_libraries_stay_in_their_rooms(library, rooms):
     users = {room_of(p) for p in FILES if library in libraries_imported(p)}
     assert users <= rooms
+
+
+OWN_WAYS = {"kernels", "backends"}
+ON_CPU = {  # by nature: meshing, scalar functions, the factors of SuperLU
+    *("meshes/signed_distance.py", "collisions/triangle_mesh.py"),
+    *("matfun/stumpff.py", "solvers/linear.py"),
+}
+
+
+def test_kernels_are_reached_through_a_backend():
+    for path in FILES:
+        for module, names in imports(path):
+            compiled = f"{module}.".startswith("stiffly.kernels.cpu.") or (
+                module == "stiffly.kernels" and "cpu" in names
+            )
+            assert not compiled or room_of(path) in OWN_WAYS, label(path)
+            inner = module == "stiffly.backends.cpu" and "compiled" in names
+            assert not inner or room_of(path) == "cli", label(path)  # what the doctor reports
+        if room_of(path) not in OWN_WAYS and label(path) not in ON_CPU:
+            assert "CPU.kernels" not in path.read_text(), label(path)
 
 
 def test_the_walk_sees_the_imports():

@@ -177,7 +177,7 @@ def test_the_energy_of_every_order_is_exact():
     settled = system.settle(s, 0.1)
     assert settled.dissipated == pytest.approx(gone)
     assert settled.added == pytest.approx(stored() - (before - gone))
-    assert list(part.particles) == [1, 0] and part.laplacian_version > version
+    assert list(part.particles) == [1, 0] and part.laplacian_version != version
     assert system.settle(s, 0.1).added == 0.0
 
 

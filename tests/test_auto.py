@@ -4,7 +4,6 @@ Expected values are exact motions (cosines, Jacobi's elliptic functions) or SciP
 """
 
 import logging
-from itertools import pairwise
 from math import cos, pi, sin, sqrt
 
 import numpy as np
@@ -109,7 +108,7 @@ def climbed(system, x0, rtol, duration, v0=None, every=None):
             frames = np.append(np.arange(0.0, duration - 1e-9, every), duration)
         loop = begin(frames, StepLog())
         result = loop.run(Memory())
-        found.append((loop.plan.words.split(" at ")[0], loop.steps, loop.error))
+        found.append((loop.plan.line.split()[1], loop.steps, loop.error))
         return result
 
     own = Ladder(lambda: system.bind(x0, v0), rtol, duration, every, run)
@@ -122,9 +121,9 @@ def test_two_runs_that_agree_are_the_end_of_it_and_the_finer_is_given():
     assert last[2] <= 1e-3 and all(error > ladder.MARGIN * 1e-3 for _, _, error in before)
     assert run.stats["compared_error"] == last[2]
     assert run.stats["steps"] == last[1]
-    # steps get shorter by sqrt 2 at least, within a method
-    for (a, n, _), (b, m, _) in pairwise(found):
-        assert a != b or m >= sqrt(2.0) * n
+    # the finer of the last two by 2^(1/p): then the difference is its error
+    assert found[-2][0] == last[0]
+    assert last[1] >= 2.0 ** (1.0 / {"verlet": 2, "rk4": 4}[last[0]]) * found[-2][1]
 
 
 def test_the_difference_is_the_error_of_the_finer_run():

@@ -13,7 +13,7 @@ from stiffly.errors import NotConverged
 from stiffly.integrators import ExponentialRosenbrock
 from stiffly.matfun import SecondOrderOperator, evaluate, phi_action
 from stiffly.matfun import batched as batched_module
-from stiffly.matfun.auto import choose
+from stiffly.matfun.chooser import choose
 from stiffly.matfun.operators import SparseOperator
 
 MIXED = [1] * 30 + [2] * 8 + [16] * 5 + [40, 7, 3, 25]
@@ -179,7 +179,7 @@ def test_auto_picks_batched_where_it_pays():
     # a chain of 250 in each body: iterations are cheap at a small step, not at a large one
     chain = sp.diags([2.0, -1.0, -1.0], [0, 1, -1], shape=(250, 250))
     K = sp.csr_matrix(sp.block_diag([chain] * 4))
-    assert choose(SparseOperator(K), request(1.0))[0] == "iterate"
+    assert choose(SparseOperator(K), request(1.0))[0] == "chebyshev"
     assert choose(SparseOperator(K), request(1e6))[0] == "batched"
     constant = SparseOperator(K, constant=True)
     assert choose(constant, request(1.0))[0] == "batched"

@@ -60,11 +60,11 @@ def test_no_near_pair_is_missed(seed, radius):
     parts = elements(x, faces, edges)
     vertices = np.unique(np.concatenate([faces.ravel(), edges.ravel()]))[:, None]
     lines, loose = parts.edges.corners, parts.edges.corners[parts.loose :]
-    wanted = near_pairs(x, vertices, faces, radius, reference.vertex_face_weights)
+    wanted = near_pairs(x, vertices, faces, radius, reference.closest.vertex_face_weights)
     assert wanted <= as_sets(found.vertex_face, 1)
-    wanted = near_pairs(x, vertices, loose, radius, reference.vertex_edge_weights)
+    wanted = near_pairs(x, vertices, loose, radius, reference.closest.vertex_edge_weights)
     assert wanted <= as_sets(found.vertex_edge, 1)
-    wanted = near_pairs(x, lines, lines, radius, reference.edge_edge_weights)
+    wanted = near_pairs(x, lines, lines, radius, reference.closest.edge_edge_weights)
     assert wanted <= both_ways(as_sets(found.edge_edge, 2))
 
 

@@ -12,7 +12,7 @@ from systems import chain, rope
 from stiffly import InputError, StiffWarning, integrators, scenes, simulate
 from stiffly.bodies import Gravity, Rayleigh, SecondOrder, Springs, System
 from stiffly.integrators import Bdf1, LocalGlobal, integrator, options
-from stiffly.integrators.rations import FIRST, Ration, smoother
+from stiffly.integrators.time_budget import FIRST, Ration, smoother
 from stiffly.matfun.operators import DenseOperator
 from stiffly.matfun.reduced import MOST, grow
 from stiffly.meshes import lattice

@@ -126,7 +126,7 @@ def test_run_records_and_says_what_to_do_next(capfd, here):
     folder = here / "bar-run"
     for line in (f"stiffly {name} bar-run" for name in ("plot", "render", "export")):
         assert line in out
-    names = {"recording.vtkhdf", "summary.json", "scene.toml"}
+    names = {"checkpoint.npz", "recording.vtkhdf", "summary.json", "scene.toml"}
     assert {path.name for path in folder.iterdir()} == names
     assert all(f"wrote bar-run/{name} (" in out for name in names)
     recording = Recording(folder)
@@ -279,7 +279,7 @@ def test_other_ways_to_end(capfd, here, monkeypatch):
         def follow(*_, **__):
             raise problem
 
-        monkeypatch.setattr(run_command, "follow", follow)
+        monkeypatch.setattr(run_command, "followed", follow)
         code, _, err = stiffly(capfd, "run", *SMALL)
         return code, err
 
@@ -293,6 +293,20 @@ def test_other_ways_to_end(capfd, here, monkeypatch):
 
 def test_a_finished_run_can_be_resumed_without_harm(capfd, here):
     good(capfd, "run", *SMALL, "--quiet")
-    before = (here / "bar-run" / "recording.vtkhdf").read_bytes()
+    before = {path: path.read_bytes() for path in (here / "bar-run").iterdir()}
     assert json.loads(good(capfd, "resume", "bar-run", "--json"))["complete"]
-    assert (here / "bar-run" / "recording.vtkhdf").read_bytes() == before
+    assert cli.main(["resume", "bar-run", "--quiet"]) == 0
+    assert "bar-run is complete: nothing is left to do" in capfd.readouterr().err
+    assert {path: path.read_bytes() for path in (here / "bar-run").iterdir()} == before
+
+
+def test_a_finished_run_is_made_longer(capfd, here):
+    """Its system is built anew from scene.toml."""
+    good(capfd, "run", *SMALL, "--quiet")
+    before = Recording(here / "bar-run")
+    longer = 2.0 * float(before.times[-1])
+    said = json.loads(good(capfd, "resume", "bar-run", "--duration", str(longer), "--json"))
+    after = Recording(here / "bar-run")
+    assert said["complete"] and after.complete and after.times[-1] == longer
+    assert len(after) == 2 * len(before) - 1
+    assert np.array_equal(after.positions[: len(before)], before.positions)

@@ -20,7 +20,11 @@ TOLERANCE = 1e-6
 
 def weights(room, name, x, stencil=STENCIL):
     w = np.full((len(stencil), 4), np.nan)
-    getattr(room, name)(x, stencil, w)
+    if room is reference:
+        getattr(reference.closest, name)(x, stencil, w)
+        return w
+    for i, row in zip(stencil, w, strict=True):
+        cpu.pair_distance.distance(np.uint8(KERNELS.index(name)), x[i], row, np.empty(3))
     return w
 
 

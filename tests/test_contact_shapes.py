@@ -158,11 +158,6 @@ def test_kernels_equal_reference(seed, name):
         np.testing.assert_allclose(slope, S, atol=1e-12 * (1.0 + np.abs(S).max()))
 
 
-def test_every_name_has_its_twin():
-    for name in ("surfaces", "contact"):
-        assert set(getattr(cpu, name).__all__) == set(getattr(reference, name).__all__)
-
-
 def test_a_plane_for_each_particle():
     """Rows of numbers belong to particles; what is far away is infinitely far."""
     x = points(0, 3)

@@ -116,6 +116,6 @@ def test_interrupted(capfd, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["stiffly.simulate"], "simulate", stop)
+    monkeypatch.setattr(sys.modules["stiffly.run.simulate"], "simulate", stop)
     code, _, err = run(capfd, "--out", tmp_path / "tour")
     assert code == 130 and err == "error: interrupted; start again with: stiffly demo\n"

@@ -131,7 +131,3 @@ def test_threads_give_the_same_bits(monkeypatch):
     serial = mean_gradient(part, x0, x1)
     monkeypatch.setattr(mean_pairs, "PARALLEL_LISTED", 0)
     np.testing.assert_array_equal(mean_gradient(part, x0, x1), serial)
-
-
-def test_every_name_has_its_twin():
-    assert mean_pairs.__all__ == reference.mean_pairs.__all__

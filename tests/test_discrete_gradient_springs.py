@@ -240,8 +240,3 @@ def test_the_number_of_threads_changes_no_bit():
         numba.set_num_threads(before)
         found.append(g)
     np.testing.assert_array_equal(*found)
-
-
-def test_every_name_has_its_twin():
-    assert mean_springs.__all__ == reference.mean_springs.__all__
-    assert mean_face_springs.__all__ == reference.mean_face_springs.__all__

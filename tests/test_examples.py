@@ -18,7 +18,6 @@ GUIDES = (
     "bodies",
     "contact",
     "contact-pairs",
-    "extending",
     "fibers",
     "pictures",
     "recordings",

@@ -233,7 +233,7 @@ class Unsymmetric:
 @pytest.mark.parametrize("how", ["dense", "arnoldi"])
 def test_half_size_form_equals_the_full_jacobian(nodes, h, how, monkeypatch):
     if how == "arnoldi":  # as if twelve rows were many
-        for where in ("first_order.DENSE_SIZE", "general.DENSE_SIZE", "general.DENSE_MOST"):
+        for where in ("first_order.SMALL", "general.SMALL", "general.DENSE_MOST"):
             monkeypatch.setattr(f"stiffly.matfun.{where}", 1)
     system, state = fput()
     method = ExponentialRosenbrock(nodes, tol=1e-11, estimate=True)

@@ -141,10 +141,9 @@ def test_threads_give_the_same_bits():
     part, pattern = prepared(2.0, fixed=np.arange(5), tets=grid_tets(shape), rest=rest)
     x = rest + 0.1 * np.random.default_rng(0).standard_normal(rest.shape)
     outs = []
-    for kind in ("serial", "parallel"):
-        gradient, blocks = (
-            getattr(cpu.face_springs, f"_{name}_{kind}") for name in ("gradient", "blocks")
-        )
+    kernels = (cpu.face_springs._gradient, cpu.face_springs._blocks)
+    for threaded in (False, True):
+        gradient, blocks = (kernel[threaded] for kernel in kernels)
         m = 4 * len(part._springs[0])
         f, K, pressed = np.zeros_like(x), np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x))
         gradient(x, *part._springs, *part._corners, np.empty((m, 3)), f)
@@ -154,10 +153,6 @@ def test_threads_give_the_same_bits():
         outs.append((f, K, pressed))
     for serial, parallel in zip(*outs, strict=True):
         np.testing.assert_array_equal(serial, parallel)
-
-
-def test_every_name_has_its_twin():
-    assert set(cpu.face_springs.__all__) == set(reference.face_springs.__all__)
 
 
 def test_in_a_system_its_bounds_hold():
@@ -170,11 +165,17 @@ def test_in_a_system_its_bounds_hold():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: FaceSprings([0, 1, 2, 3], 1.0), "tets has shape"),
+        (lambda: FaceSprings([0, 1, 2, 3], 1.0), "tets have shape"),
         (lambda: FaceSprings([[0, 1, 2, 3], [1]], 1.0), "tets has rows of different lengths"),
         (lambda: FaceSprings([[0.0, 1, 2, 3]], 1.0), "integers"),
-        (lambda: FaceSprings([[0, 1, 2, 3], [0, 1, 2, -3]], 1.0), r"tet 1 \(0-1-2--3\).*negative"),
-        (lambda: FaceSprings([[0, 1, 2, 1]], 1.0), r"tet 0 \(0-1-2-1\): a particle comes twice"),
+        (
+            lambda: FaceSprings([[0, 1, 2, 3], [0, 1, 2, -3]], 1.0),
+            r"tet 1 \(0, 1, 2, -3\).*negative",
+        ),
+        (
+            lambda: FaceSprings([[0, 1, 2, 1]], 1.0),
+            r"tet 0 \(0, 1, 2, 1\): it names a particle twice",
+        ),
         (lambda: FaceSprings(TETS, -1.0), "tet 0 .*stiffness is negative"),
         (lambda: FaceSprings(TETS, np.nan), "stiffness is nan"),
         (lambda: FaceSprings(TETS, 1.0, rest_positions=X[:5]), "only 5 particles"),

@@ -1,5 +1,8 @@
 """The cache of compiled kernels is emptied when any of their files changes."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from stiffly.kernels.cpu import compiled
@@ -36,3 +39,33 @@ def test_slow_kernels_are_announced_by_themselves(tmp_path, monkeypatch):
     compiled.announce("tets")
     assert len(said) == 1 and "compiling kernels of tets" in said[0]
     compiled.announce.cache_clear()
+
+
+TWICE = """
+import numpy as np
+from numba import prange
+from stiffly.kernels.cpu.jit import both
+
+@both()
+def double(a):
+    for i in prange(a.size):
+        a[i] *= 2.0
+
+for threaded in (False, True):
+    a = np.ones(3)
+    double[threaded](a)
+    assert (a == 2.0).all()
+print(*(sum(double[t].stats.cache_hits.values()) for t in (False, True)))
+"""
+
+
+def test_a_body_compiled_twice_is_kept_twice(tmp_path):
+    """The serial and the threaded version must not overwrite each other on disk."""
+    (tmp_path / "double.py").write_text(TWICE)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(tmp_path / "double.py")]
+    hits = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert [line.split() for line in hits] == [["0", "0"], ["1", "1"]]

@@ -108,14 +108,14 @@ def test_threads_give_the_same_bits():
     results = []
     before = numba.get_num_threads()
     try:
-        for threads, suffix in ((1, "serial"), (1, "parallel"), (before, "parallel")):
+        for threads, threaded in ((1, False), (1, True), (before, True)):
             numba.set_num_threads(threads)
             lam, Q = np.empty(3 * batch.members.size), np.empty(batch.entries)
             out = np.empty((2, 3, *matrix[3].shape))
-            getattr(compiled, f"_eigenbases_{suffix}")(*unsigned, *matrix[2:], *where, lam, Q)
+            compiled._eigenbases[threaded](*unsigned, *matrix[2:], *where, lam, Q)
             basis = matrix[3], batch.start, batch.members, batch.first, Q
-            getattr(compiled, f"_apply_{suffix}")(functions(lam), *basis, B, out[0])
-            getattr(compiled, f"_stumpff_{suffix}")(functions.arrays, lam, *basis, B, out[1])
+            compiled._apply[threaded](functions(lam), *basis, B, out[0])
+            compiled._stumpff[threaded](functions.arrays, lam, *basis, B, out[1])
             results.append((lam, Q, out))
     finally:
         numba.set_num_threads(before)

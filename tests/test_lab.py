@@ -107,7 +107,16 @@ def test_wrong_names_are_found_before_any_run():
 def test_report_is_three_files_in_a_folder_of_its_own(tmp_path):
     claim = Claim("it flies", "it does not", verdict(False), "too heavy", "Luan 2021, Fig. 1")
     records = [lab.Record("m", 0.1, error=np.nan, failure="stopped")]
-    found = Report("trial", "A trial", "nowhere", records, Figure(), [claim], "some notes", "less")
+    found = Report(
+        name="trial",
+        title="A trial",
+        source="nowhere",
+        records=records,
+        figure=Figure(),
+        claims=[claim],
+        notes="some notes",
+        reduced="less",
+    )
     paths = found.save(tmp_path / "deep", quick=True, seconds=1.5)
     assert paths == [tmp_path / "deep" / "trial" / name for name in FILES]
     content = json.loads(paths[0].read_text())
@@ -257,13 +266,3 @@ def test_fput_work(results):
     assert all(r["failure"] is None and r["seconds"] > 0.0 for r in found["records"])
     best = min(r["error"] for r in found["records"] if r["method"] == "exprb42")
     assert best < 1e-6
-
-
-def test_oscillator_pair(results):
-    runs = {(r["method"], r["step"], r["start"]): r for r in results("oscillator-pair")["runs"]}
-    assert runs["eti", 0.01, "steady"]["deviation"] < 1e-6
-    assert runs["eti", 0.01, "rest"]["deviation"] < 5e-3
-    vimex = runs["vimex", 0.01, "steady"]
-    # tan(w h/2) = omega_1 h/2: after 20 s its phase is behind by (omega_1 h)^2/12 * 200 rad
-    assert vimex["deviation"] == pytest.approx(2.0 * np.sin(0.5 * 200.0 * 0.01 / 12.0), rel=0.05)
-    assert vimex["amplitude_error"] < 1e-5

@@ -156,7 +156,10 @@ def test_runs_that_take_too_long_say_so(monkeypatch, limited):
     assert record.relative is None and "time limit" in (record.failure or "")
 
 
-@pytest.mark.parametrize(("name", "level"), [("beam-step", 1e-4), ("dragon-step", 1e-2)])
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [pytest.param("beam-step", 1e-4, marks=pytest.mark.slow), ("dragon-step", 1e-2)],
+)
 def test_largest_steps_meet_their_level(name, level):
     records = [r for r in panel(name).records if r.failure is None]
     measured = [r for r in records if not r.variant]

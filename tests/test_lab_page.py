@@ -17,7 +17,14 @@ FIRST, SECOND = EXPERIMENTS[NAME].items
 
 def report(*verdicts: str) -> Report:
     claims = [Claim("says | this", f"got |<{v}>|", v, "because", FIRST) for v in verdicts]
-    return Report(NAME, "A title", "a paper", [], Figure(), claims, notes="| a |\n| --- |\n| b |")
+    return Report(
+        name=NAME,
+        title="A title",
+        source="a paper",
+        figure=Figure(),
+        claims=claims,
+        notes="| a |\n| --- |\n| b |",
+    )
 
 
 def test_every_item_of_the_papers_has_an_experiment():

@@ -1,10 +1,13 @@
 """The books of a run: what they add up, and when they say that a motion is lost."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from stiffly.accounting import work
+from stiffly.bodies import SecondOrder
 from stiffly.contracts import Power, State
 from stiffly.run.ledger import Balance, Ledger
 
@@ -66,3 +69,24 @@ def test_what_is_not_finite_is_lost():
     assert growth[1] == np.inf
     _, growth = booked([{"kinetic": 1.0}, {"kinetic": np.inf}])
     assert growth[1] == np.inf
+
+
+def test_the_power_at_the_end_of_a_step_is_that_at_the_start_of_the_next():
+    system = SecondOrder(stiffness=np.diag([2.0, 3.0]), damping=np.array([0.5, 0.1]))
+    rng = np.random.default_rng(0)
+    states = [State(0.1 * k, *rng.standard_normal((2, 2))) for k in range(4)]
+    asked = []
+    watched = SimpleNamespace(power=lambda s: asked.append(s) or system.power(s))
+    books = Balance(watched)
+    taken = 0.0
+    for pair in pairwise(states[:3]):
+        books.step(*pair)
+        taken += work(system, *pair).dissipated
+    assert books.dissipated_now == taken > 0.0
+    assert len(asked) == 5  # three states, two middles
+    books.settle(Power())  # what happened may have changed the forces: asked again
+    books.step(*states[2:])
+    assert len(asked) == 8 and sum(s is states[2] for s in asked) == 2
+    books.system = SimpleNamespace(power=system.power)
+    books.step(states[3], states[0])  # another system: nothing is known of it
+    assert len(asked) == 8

@@ -177,11 +177,6 @@ def test_neighbour_list_with_more_pairs_than_expected():
     assert len(neighbour) == 300 * 299 and start[-1] == len(neighbour)
 
 
-def test_every_name_has_its_twin():
-    for name in ("pairs", "listed_pairs", "neighbours"):
-        assert set(getattr(cpu, name).__all__) == set(getattr(reference, name).__all__)
-
-
 @pytest.mark.parametrize("cutoff", [None, 3.0])
 def test_threads_give_the_same_bits(cutoff):
     count = 1200

@@ -253,7 +253,7 @@ def test_loads_join_with_rayleigh_damping():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Wind([[0, 1, 99]], (1, 0, 0)), r"wind triangle 0 \(0, 1, 99\): there are 16"),
+        (lambda: Wind([[0, 1, 99]], (1, 0, 0)), r"triangle 0 \(0, 1, 99\): there are only 16"),
         (lambda: Wind([[0, 1, 1]], (1, 0, 0)), r"triangle 0 \(0, 1, 1\): it names a particle"),
         (lambda: Wind([[0, 1]], (1, 0, 0)), r"\(m, 3\) is needed"),
         (lambda: Wind(SHEET.triangles, (1, 0)), r"wind has shape \(2,\), but \(3,\)"),
@@ -265,8 +265,8 @@ def test_loads_join_with_rayleigh_damping():
         (lambda: Wind(SHEET.triangles, lambda t, x: (1, 0, 0)), "function of t alone"),
         (lambda: Drag(1.0, power=np.ones(2)), "drag power"),
         (lambda: Force([1, 2], np.ones((2, 3))), r"force has shape \(2, 3\), but \(3,\)"),
-        (lambda: Dashpots([[0, 16]], 1.0), r"dashpot 0 \(0-16\): there are only 16"),
-        (lambda: Dashpots([[0, 1]], -1.0), r"dashpot 0 \(0-1\): coefficient is negative"),
+        (lambda: Dashpots([[0, 16]], 1.0), r"dashpot 0 \(0, 16\): there are only 16"),
+        (lambda: Dashpots([[0, 1]], -1.0), r"dashpot 0 \(0, 1\): coefficient is negative"),
         (lambda: Drag(-1.0), r"drag coefficient\[0\] = -1"),
         (lambda: Drag(1.0, power=3), "drag power = 3"),
         (lambda: Drag([1.0, 2.0]), "give one number, or one of 16"),

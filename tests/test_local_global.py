@@ -6,7 +6,6 @@ dense matrices; it shares nothing with the package but the numbers that describe
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from itertools import pairwise
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ import scipy.sparse as sp
 import systems
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs_to_record import through_json
 from systems import march
 
 from stiffly import simulate
@@ -256,7 +256,7 @@ def test_memory_survives_a_checkpoint_bit_for_bit():
     system, state = hanging_cloth()
     states, _, memory = march(method, system, state, [0.01] * 3)
     on = method.step(system, states[-1], 0.01, memory)
-    state, memory = pickle.loads(pickle.dumps((states[-1], memory)))
+    state, memory = through_json((states[-1], memory))
     resumed = method.step(system, state, 0.01, memory)
     assert np.array_equal(on.state.x, resumed.state.x)
     assert np.array_equal(on.state.v, resumed.state.v)

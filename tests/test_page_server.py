@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from stiffly import scenes
 from stiffly.errors import InputError
 from stiffly.view import serve
-from stiffly.view.page.server import FIRST, TRIED, Server, check_address, free_port, library
+from stiffly.view.page.server import FIRST, TRIED, Server, free_port, library
 
 HERE = "127.0.0.1"
 
@@ -78,7 +78,7 @@ def test_where_all_known_ports_are_taken_any_will_do(monkeypatch):
 )
 def test_addresses_that_cannot_be(host, port, said):
     with pytest.raises(InputError, match=said) as caught:
-        check_address(host, port)
+        free_port(host, port)
     assert "\n" not in str(caught.value)
 
 

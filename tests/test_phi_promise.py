@@ -16,7 +16,7 @@ from stiffly.bodies import Rayleigh, SecondOrder, Springs, System
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import NAMES, integrator, options
 from stiffly.matfun import SecondOrderOperator, phi, phi_action
-from stiffly.matfun.auto import evaluate
+from stiffly.matfun.chooser import evaluate
 from stiffly.matfun.first_order import FirstOrderFlow
 from stiffly.matfun.rayleigh import PhiTerm, RayleighMap
 from stiffly.matfun.symmetric import as_symmetric

@@ -132,7 +132,7 @@ def test_two_runs_cannot_write_to_one_folder(tmp_path):
     def intrude(report):
         if report.frames == 3:
             with pytest.raises(InputError, match="being written by another process") as caught:
-                stiffly.resume(tmp_path / "run")
+                stiffly.resume(tmp_path / "run", block()[0])
             refused.append(caught.value)
             with pytest.raises(InputError, match="being written by another process"):
                 simulate(pendulums(), out=tmp_path / "run", force=True)
@@ -173,7 +173,7 @@ def test_a_disk_that_fills_up_keeps_the_frames_before(tmp_path, file_size_limit)
         assert "the disk is full" in kept.failure
         np.testing.assert_array_equal(kept.positions, reference.positions[:5])
         np.testing.assert_array_equal(kept.velocities, reference.velocities[:5])
-    assert_same(stiffly.resume(folder), reference)
+    assert_same(stiffly.resume(folder, block()[0]), reference)
 
 
 @pytest.mark.parametrize("what", ["fsync", "replace"])
@@ -191,7 +191,7 @@ def test_a_checkpoint_that_cannot_be_written_stops_by_name(tmp_path, monkeypatch
         simulate(block(), out=folder, dtype="float64", checkpoint=0, progress=fill)
     monkeypatch.setattr(os, what, plain)
     assert len(stiffly.Recording(folder)) == 4
-    assert_same(stiffly.resume(folder), simulate(block()))
+    assert_same(stiffly.resume(folder, block()[0]), simulate(block()))
 
 
 def test_a_summary_that_cannot_be_written_is_told(tmp_path, monkeypatch):

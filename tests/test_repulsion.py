@@ -123,7 +123,7 @@ def distance_of(one, two):
     """Smallest distance of two chains of segments, over all pairs of them."""
     stencil = np.array([(i, i + 1, 9 + j, 10 + j) for i in range(8) for j in range(8)])
     x, w = np.concatenate([one, two]), np.empty((64, 4))
-    reference.edge_edge_weights(x, stencil, w)
+    reference.closest.edge_edge_weights(x, stencil, w)
     return np.linalg.norm(np.einsum("kc,kca->ka", w, x[stencil]), axis=1).min()
 
 

@@ -1,13 +1,16 @@
 """A run that was stopped at any step goes on to the very frames of one that was not."""
 
+import dataclasses
 import json
 import signal
 
+import h5py
 import numpy as np
 import pytest
 from runs_to_record import CASES, assert_same, block, pendulums, simulate
 
 import stiffly
+from stiffly import System
 from stiffly.errors import InputError, StiffWarning
 from stiffly.run.loop import Loop
 
@@ -57,8 +60,8 @@ def test_goes_on_to_the_same_digits(name, tmp_path, interrupt_at):
     assert stopped.failure == "interrupted"
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            stiffly.resume(folder)
-    run = stiffly.resume(folder)
+            stiffly.resume(folder, CASES[name]()[0])
+    run = stiffly.resume(folder, CASES[name]()[0])
     assert run.complete and run.failure is None
     assert_same(run, reference)
 
@@ -97,7 +100,7 @@ def test_numbers_per_frame_go_on_too(tmp_path, interrupt_at):
     interrupt_at(6)
     with pytest.raises(KeyboardInterrupt):
         simulate(case(), out=tmp_path / "run")
-    found = stiffly.resume(tmp_path / "run").diagnostics
+    found = stiffly.resume(tmp_path / "run", case()[0]).diagnostics
     assert set(found) == set(reference)
     for name, values in reference.items():
         np.testing.assert_array_equal(found[name], values, err_msg=name)
@@ -132,7 +135,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path, interrupt_at):
 def test_frames_after_the_checkpoint_are_forgotten_and_computed_again(tmp_path):
     """The checkpoint of an early frame beside a recording that has gone on, as after a kill."""
     folder, saved = tmp_path / "run", []
-    checkpoint = folder / "checkpoint.pickle"
+    checkpoint = folder / "checkpoint.npz"
 
     def keep(report):
         if report.frames == 5:
@@ -140,12 +143,13 @@ def test_frames_after_the_checkpoint_are_forgotten_and_computed_again(tmp_path):
 
     reference = simulate(block(), out=folder, dtype="float64", checkpoint=0, progress=keep)
     times, positions = reference.times.copy(), np.array(reference.positions)
-    assert reference.complete and not checkpoint.exists()
+    assert reference.complete
     checkpoint.write_bytes(saved[0])
     summary = json.loads((folder / "summary.json").read_text())
     (folder / "summary.json").write_text(json.dumps({**summary, "failure": "killed"}))
     seen = []
-    run = stiffly.resume(folder, progress=lambda report: seen.append(report.frames))
+    system, report = block()[0], lambda report: seen.append(report.frames)
+    run = stiffly.resume(folder, system, progress=report)
     # the report of frame 5 came before its checkpoint, so the file still held the one before
     assert seen == list(range(5, len(times) + 1))
     assert run.complete
@@ -155,24 +159,23 @@ def test_frames_after_the_checkpoint_are_forgotten_and_computed_again(tmp_path):
 
 def test_a_complete_run_comes_back_as_it_is(tmp_path):
     run = simulate(pendulums(), out=tmp_path / "run")
-    before = (tmp_path / "run" / "recording.vtkhdf").stat().st_mtime_ns
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
     again = stiffly.resume(tmp_path / "run")
     assert again.complete and len(again) == len(run)
-    assert (tmp_path / "run" / "recording.vtkhdf").stat().st_mtime_ns == before
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()} == before
 
 
 def test_a_run_killed_before_its_summary_gets_it(tmp_path):
     folder, saved = tmp_path / "run", []
-    keep = lambda report: saved.append((folder / "checkpoint.pickle").read_bytes())  # noqa: E731
+    keep = lambda report: saved.append((folder / "checkpoint.npz").read_bytes())  # noqa: E731
     simulate(pendulums(), out=folder, checkpoint=0, progress=keep)
     summary = json.loads((folder / "summary.json").read_text())
     (folder / "summary.json").unlink()
-    (folder / "checkpoint.pickle").write_bytes(saved[-1])
-    stiffly.resume(folder)
+    (folder / "checkpoint.npz").write_bytes(saved[-1])
+    stiffly.resume(folder, pendulums()[0])
     again = json.loads((folder / "summary.json").read_text())
     assert summary.pop("wall_seconds") > 0.0 and again.pop("wall_seconds") > 0.0
     assert again == summary
-    assert not (folder / "checkpoint.pickle").exists()
 
 
 def test_seconds_of_both_parts_are_added(tmp_path, interrupt_at):
@@ -181,7 +184,7 @@ def test_seconds_of_both_parts_are_added(tmp_path, interrupt_at):
         simulate(block(), out=tmp_path / "run")
     first = stiffly.Recording(tmp_path / "run").wall_seconds
     assert first > 0.0
-    assert stiffly.resume(tmp_path / "run").wall_seconds > first
+    assert stiffly.resume(tmp_path / "run", block()[0]).wall_seconds > first
 
 
 # ------------------------------------------------------------------ what cannot go on
@@ -195,24 +198,32 @@ def stopped(tmp_path, interrupt_at):
     return tmp_path / "run"
 
 
-def refusal(folder):
+def refusal(folder, *given, **options):
     with pytest.raises(InputError) as caught:
-        stiffly.resume(folder)
+        stiffly.resume(folder, *(given or (block()[0],)), **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_a_missing_checkpoint_is_named(stopped):
-    (stopped / "checkpoint.pickle").unlink()
+    (stopped / "checkpoint.npz").unlink()
     assert "no checkpoint to go on from: run the scene again" in refusal(stopped)
+
+
+def test_a_folder_of_an_older_version_is_named_and_can_be_read(stopped):
+    """Those kept another kind of file, which is not even opened."""
+    (stopped / "checkpoint.npz").rename(stopped / "checkpoint.old")
+    said = refusal(stopped)
+    assert "older stiffly" in said and "plot, export and view still read its frames" in said
+    assert len(stiffly.Recording(stopped)) > 1
 
 
 @pytest.mark.parametrize("damage", ["shorter", "one bit", "empty", "other"])
 def test_a_damaged_checkpoint_is_named(stopped, damage):
-    path = stopped / "checkpoint.pickle"
+    path = stopped / "checkpoint.npz"
     data = bytearray(path.read_bytes())
     if damage == "one bit":
-        data[-100] ^= 1
+        data[len(data) // 2] ^= 1
     spoilt = {"shorter": data[:-1], "one bit": data, "empty": b"", "other": b"\x80\x04."}[damage]
     path.write_bytes(bytes(spoilt))
     frames = len(stiffly.Recording(stopped))
@@ -225,30 +236,114 @@ def test_a_folder_without_a_run_is_named(tmp_path):
 
 
 def test_other_versions_are_warned_about(stopped):
-    path = stopped / "checkpoint.pickle"
-    head, _, body = path.read_bytes().partition(b"\n")
-    header = json.loads(head)
-    header["versions"]["stiffly"] = "0.0.1"
-    path.write_bytes(json.dumps(header).encode() + b"\n" + body)
+    change(stopped, versions={"stiffly": "0.0.1"})
     with pytest.warns(StiffWarning, match=r"begun with stiffly 0\.0\.1: .* last digits"):
-        assert stiffly.resume(stopped).complete
+        assert stiffly.resume(stopped, block()[0]).complete
 
 
-class Vanishing:
-    """A method whose code is gone when the run goes on."""
+def change(folder, **header):
+    """Another header for a checkpoint, with everything else as it is."""
+    with np.load(folder / "checkpoint.npz") as found:
+        arrays = dict(found)
+    head = {**json.loads(arrays["tree"].tobytes()), **header}
+    arrays["tree"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+    np.savez(folder / "checkpoint.npz", **arrays)
 
-    order, adaptive, name = 1, False, "vanishing"
+
+def test_a_run_of_python_objects_asks_for_its_system(stopped):
+    assert "hand in the one it was begun with, stiffly.resume(folder, system)" in refusal(
+        stopped, None
+    )
+
+
+@pytest.mark.parametrize("other", ["stiffness", "mass", "fixed", "parts"])
+def test_another_system_is_refused(stopped, other):
+    given = block()[0].given
+    springs, gravity = given.parts
+    changed = {
+        "stiffness": {"parts": (springs.scaled(1.0 + 1e-15), gravity)},
+        "mass": {"mass": given.mass + 1e-18},
+        "fixed": {"fixed": given.fixed[1:]},
+        "parts": {"parts": (springs,)},
+    }[other]
+    before = {path: path.read_bytes() for path in stopped.iterdir()}
+    said = refusal(stopped, System(*given._replace(**changed)))
+    assert "was begun with another system than this one" in said
+    assert {path: path.read_bytes() for path in stopped.iterdir()} == before
+
+
+def test_a_checkpoint_of_another_run_is_refused(stopped):
+    change(stopped, run="another")
+    assert "checkpoint of another" in refusal(stopped)
+
+
+def test_a_recording_with_fewer_frames_than_its_checkpoint_is_refused(stopped):
+    """Copied in the wrong order while the run went on: nothing is invented."""
+    change(stopped, frames=9)
+    before = (stopped / "recording.vtkhdf").read_bytes()
+    assert "holds 3 frames, but its checkpoint goes on after 9" in refusal(stopped)
+    assert (stopped / "recording.vtkhdf").read_bytes() == before
+
+
+def test_frames_that_are_counted_but_not_there_are_noticed(stopped):
+    with h5py.File(stopped / "recording.vtkhdf", "r+") as file:
+        file["stiffly/table"][2] = 0.0
+    assert "lacks frames that its checkpoint knows" in refusal(stopped)
+
+
+class Own:
+    """A method that is none of stiffly's."""
+
+    order, adaptive, name = 1, False, "own"
 
     def start(self, system, state):
-        return None
+        return (0, None)
 
     def step(self, system, state, h, memory):
-        return stiffly.integrator("symplectic-euler").step(system, state, h, None)
+        taken = stiffly.integrator("symplectic-euler").step(system, state, h, None)
+        return dataclasses.replace(taken, memory=(memory[0] + 1, taken.state.x))
 
 
-def test_code_that_is_gone_is_named(tmp_path, interrupt_at, monkeypatch):
+def test_an_integrator_of_ones_own_is_handed_in(tmp_path, interrupt_at):
+    folder, system = tmp_path / "run", pendulums()[0]
+    reference = simulate(pendulums(integrator=Own()))
     interrupt_at(3)
     with pytest.raises(KeyboardInterrupt):
-        simulate(pendulums(integrator=Vanishing()), out=tmp_path / "run")
-    monkeypatch.delattr(f"{__name__}.Vanishing")
-    assert "call stiffly.resume from the program that started the run" in refusal(tmp_path / "run")
+        simulate(pendulums(integrator=Own()), out=folder, dtype="float64")
+    assert "Own: hand it in" in refusal(folder, system)
+    assert_same(stiffly.resume(folder, system, integrator=Own()), reference)
+
+
+# ------------------------------------------------------------------ longer than it was
+
+
+def test_a_finished_run_becomes_longer(tmp_path):
+    """The frames of the run that was longer from the start, in every digit."""
+    folder, options = tmp_path / "run", {"step": 1 / 256, "every": 1 / 64}
+    reference = simulate(block(**options, duration=0.25))
+    simulate(block(**options, duration=0.125), out=folder, dtype="float64")
+    run = stiffly.resume(folder, block()[0], duration=0.25)
+    assert run.complete and run.provenance["duration"] == 0.25
+    assert_same(run, reference)
+
+
+def test_a_last_frame_that_came_early_stays(tmp_path):
+    """After 0.25 s, one every 0.1 s again; a stop on the way goes on to the new end."""
+    folder, system = tmp_path / "run", pendulums()[0]
+    simulate(pendulums(duration=0.25), out=folder)
+
+    def stop(report):
+        if report.frames == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stiffly.resume(folder, system, duration=0.55, progress=stop)
+    run = stiffly.resume(folder, system)
+    assert run.complete
+    np.testing.assert_allclose(run.times, [0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.55], rtol=1e-15)
+
+
+def test_a_run_cannot_become_shorter(tmp_path):
+    simulate(pendulums(), out=tmp_path / "run")
+    said = refusal(tmp_path / "run", pendulums()[0], duration=0.5)
+    assert "is one of 1 s already: give more seconds" in said

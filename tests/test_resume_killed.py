@@ -23,7 +23,7 @@ def kill_run(name, folder, seconds):
     for attempt in range(5):
         child = in_process(f"runs_to_record.begin({name!r}, {str(folder)!r})")
         try:
-            wait_for(folder / "checkpoint.pickle", child)
+            wait_for(folder / "checkpoint.npz", child)
         finally:
             killed = kill_after(child, seconds * 0.3**attempt)
         if killed:
@@ -32,9 +32,13 @@ def kill_run(name, folder, seconds):
     pytest.fail(f"{name} always ended before it could be killed")
 
 
-def kill_resumed(folder, seconds):
+def go_on(name, folder):
+    return f"stiffly.resume({str(folder)!r}, runs_to_record.LONG[{name!r}]()[0])"
+
+
+def kill_resumed(name, folder, seconds):
     """Go on in another process, and kill that one too; False where it had ended before."""
-    child = in_process(f"stiffly.resume({str(folder)!r})")
+    child = in_process(go_on(name, folder))
     return kill_after(child, seconds)
 
 
@@ -52,14 +56,14 @@ def assert_left_in_order(folder, name):
 
 
 def test_killed_twice(tmp_path):
-    folder = tmp_path / "run"
-    kill_run("stabilised", folder, 0.5)
+    folder, name = tmp_path / "run", "stabilised"
+    kill_run(name, folder, 0.5)
     assert_left_in_order(folder, "stabilised")
-    child = in_process(f"stiffly.resume({str(folder)!r})")
+    child = in_process(go_on(name, folder))
     wait_for_frames(folder, child, len(stiffly.Recording(folder)) + 2)
     assert kill_after(child, 0.0), "it ended before it could be killed"
     assert_left_in_order(folder, "stabilised")
-    assert_same(stiffly.resume(folder), reference("stabilised"))
+    assert_same(stiffly.resume(folder, LONG[name]()[0]), reference(name))
 
 
 @pytest.mark.slow
@@ -71,9 +75,9 @@ def test_killed_at_random(trial, tmp_path):
     kill_run(name, folder, rng.uniform(0.0, 3.0))
     assert_left_in_order(folder, name)
     if trial % 2:
-        kill_resumed(folder, rng.uniform(1.0, 4.0))
+        kill_resumed(name, folder, rng.uniform(1.0, 4.0))
         assert_left_in_order(folder, name)
-    assert in_process(f"stiffly.resume({str(folder)!r})").wait() == 0
+    assert in_process(go_on(name, folder)).wait() == 0
     run = stiffly.Recording(folder)
     assert run.complete
     assert_same(run, reference(name))

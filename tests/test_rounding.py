@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from stiffly import simulate
+from stiffly.backends.cpu import CPU
 from stiffly.bodies import Gravity, Springs, System
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import integrator
@@ -97,15 +98,15 @@ def test_noise_is_that_of_rounded_coordinates():
     level = noise(tangent, x)
     assert np.all(change <= 1.01 * level) and np.median(change / level) > 0.01
     kept = Kept(size=np.linalg.norm(tangent.matrix(0.0)))
-    assert not hopeless(SLACK * np.linalg.norm(level), kept, x, 0.0)
-    assert hopeless(1e4 * SLACK * np.linalg.norm(level), kept, x, 0.0)
-    assert not hopeless(1e300, Kept(), x, 0.0)  # nothing is known
+    assert not hopeless(SLACK * np.linalg.norm(level), kept, x, 0.0, CPU)
+    assert hopeless(1e4 * SLACK * np.linalg.norm(level), kept, x, 0.0, CPU)
+    assert not hopeless(1e300, Kept(), x, 0.0, CPU)  # nothing is known
 
 
 def test_what_noise_explains_is_judged_component_by_component():
-    assert beyond(np.array([3.0, -4.0]), np.array([3.0, 4.0])) == 0.0
-    assert beyond(np.array([3.0, -4.0]), np.array([1e9, 1.0])) == 3.0
-    assert np.isnan(beyond(np.array([np.nan, 0.0]), np.zeros(2)))
+    assert beyond(np.array([3.0, -4.0]), np.array([3.0, 4.0]), CPU) == 0.0
+    assert beyond(np.array([3.0, -4.0]), np.array([1e9, 1.0]), CPU) == 3.0
+    assert np.isnan(beyond(np.array([np.nan, 0.0]), np.zeros(2), CPU))
     assert (relative(2.0, 4.0), relative(0.0, 0.0), relative(1e-30, 0.0)) == (0.5, 0.0, 1.0)
 
 

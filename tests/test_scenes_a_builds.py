@@ -1,8 +1,6 @@
-"""Scenes of Michels, Sobottka, Weber 2014: sizes against the paper, pickles, files, wrong input."""
+"""Scenes of Michels, Sobottka, Weber 2014: sizes against the paper, files, wrong input."""
 
 from __future__ import annotations
-
-import pickle
 
 import numpy as np
 import pytest
@@ -48,16 +46,6 @@ def test_the_full_dragon_is_near_the_papers():
     assert len(scene.x0) == pytest.approx(150_000, rel=0.03)
     system, start = scene.system.bind(scene.x0, scene.v0)
     assert np.isfinite(system.force(start)).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_systems_survive_pickling(name):
-    """Checkpoints pickle them; the copy pushes with the same forces, bit by bit."""
-    scene = scenes.load(name, small=True)
-    for system in (scene.system, scene.system.bind(scene.x0, scene.v0)[0]):
-        copy, start = pickle.loads(pickle.dumps(system)).bind(scene.x0, scene.v0)
-        original, _ = system.bind(scene.x0, scene.v0)
-        assert np.array_equal(copy.force(start), original.force(start))
 
 
 @pytest.mark.parametrize("name", ["squats", "dragon"])

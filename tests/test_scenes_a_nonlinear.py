@@ -7,10 +7,7 @@ import pytest
 
 from stiffly import Diverged, scenes, simulate
 from stiffly.integrators import FastProjection
-from stiffly.scenes.foil import largest_strain
-from stiffly.scenes.molecule import bond_lengths
-from stiffly.scenes.rope import strains
-from stiffly.scenes.tori import centre_heights
+from stiffly_lab.measures import largest_strain, lengths, rope_strains, tori_heights
 
 RK4_LIMIT = 2.0 * np.sqrt(2.0)  # omega h, on the imaginary axis
 
@@ -76,7 +73,7 @@ def test_twisting_beam_takes_steps_a_hundred_times_those_of_rk4():
 def test_tori_are_flattened_and_come_back_in_the_order_of_stiffness():
     scene = scenes.load("tori", small=True)
     run = simulate(scene, every=1e-3)
-    height = centre_heights(run.positions, 3)
+    height = tori_heights(run.positions, 3)
     drop = scene.parameters["drop"]
     falling = run.times < np.sqrt(2.0 * drop / 9.81) - scene.step
     free = drop - 0.5 * 9.81 * run.times[falling, None] ** 2
@@ -99,7 +96,7 @@ def test_rope_stretches_no_more_than_permitted_at_a_price_that_hardly_depends_on
     for permitted in (1e-2, 1e-4):
         scene = scenes.load("rope", small=True, strain=permitted)
         run = simulate(scene, every=scene.step)
-        assert strains(run.positions).max() < permitted
+        assert rope_strains(run.positions).max() < permitted
         assert abs(run.energy.numerical).max() < 1e-8 * run.energy.exchanged
         assert run.positions[:, -1, 0].min() < 0.0 < run.positions[0, -1, 0]  # it swings across
         price.append(run.stats["newton_iterations"])
@@ -117,7 +114,7 @@ def test_rope_against_fast_projection():
         run = simulate(scene, integrator=FastProjection(strain=permitted), every=scene.step)
         exact = simulate(scene, every=scene.step)
         for each in (run, exact):
-            assert strains(each.positions).max() <= permitted
+            assert rope_strains(each.positions).max() <= permitted
         assert run.stats["newton_iterations"] < exact.stats["newton_iterations"]
         assert run.energy.numerical[-1] < -0.05 * run.energy.exchanged
         assert abs(exact.energy.numerical).max() < 1e-8 * exact.energy.exchanged
@@ -156,8 +153,8 @@ def test_molecule_keeps_its_energy_and_its_bonds():
     scene = scenes.load("molecule", small=True)
     run = simulate(scene)
     assert abs(run.energy.numerical).max() < 1e-3 * run.energy.exchanged
-    lengths = bond_lengths(run.positions, scene)
-    change = np.abs(lengths / lengths[0] - 1.0).max()
+    bonds = lengths(run.positions, scene)
+    change = np.abs(bonds / bonds[0] - 1.0).max()
     assert 1e-4 < change < 0.02  # bonds vibrate, and stay bonds
     euler = simulate(scene, integrator="bdf1")
     assert euler.energy.numerical[-1] < -0.1 * euler.energy.exchanged

@@ -7,8 +7,9 @@ import pytest
 
 from stiffly import Diverged, InputError, scenes, simulate
 from stiffly.integrators import integrator
-from stiffly.scenes import bar, cloth, two_springs
+from stiffly.scenes import bar, cloth
 from stiffly.scenes.swinging_bunny import swing
+from stiffly_lab import measures
 
 
 def march(scene, method, steps):
@@ -65,11 +66,11 @@ def test_stabilised_stays_inside_the_circle():
 
 
 def test_reach_is_the_papers():
-    beta = two_springs.reach()
+    beta = measures.reach()
     assert beta == pytest.approx(2.209, abs=5e-4)
     # what it is for (Lemma 2): from beta on, tangents taken in [-1, 1] lie below the potential
     x, ends = np.linspace(beta, 50.0, 300)[:, None], np.linspace(-1.0, 1.0, 201)
-    E, slope = two_springs.potential, two_springs.slope
+    E, slope = measures.potential, measures.slope
     assert np.all(E(x) >= E(ends) + (x - ends) * slope(ends))
     e = 1e-6
     assert np.allclose(slope(ends), (E(ends + e) - E(ends - e)) / (2 * e), atol=1e-8)
@@ -81,7 +82,7 @@ def test_backward_euler_gains_the_height_of_the_hill():
     system, (first, last) = march(scene, "bdf1", 1)
     assert np.abs(last.x).max() < 1e-9
     gained = sum(system.energy(last).values()) - sum(system.energy(first).values())
-    hill = two_springs.potential(0.0, 1e3) - two_springs.potential(0.5, 1e3)
+    hill = measures.potential(0.0, 1e3) - measures.potential(0.5, 1e3)
     assert gained == pytest.approx(float(hill), rel=1e-6) and gained > 50.0
 
 
@@ -95,11 +96,11 @@ def test_backward_euler_stays_below_the_proven_bound():
         H = np.array([sum(system.energy(s).values()) for s in states])
         x = np.array([s.x[0] for s in states])
         assert all(not s.x[1:].any() for s in states)  # it stays on the axis
-        assert H.max() <= two_springs.bound(H[0], 10.0, 1.0, scene.step)
+        assert H.max() <= measures.bound(H[0], 10.0, 1.0, scene.step)
         gains = np.diff(H) > 1e-8 * H[0]
         rises += gains.sum()
         assert np.all(np.abs(x[1:][gains]) <= 1.0)  # Lemma 1
-        assert np.all(np.abs(x[:-1][gains]) < two_springs.reach())  # Lemma 2
+        assert np.all(np.abs(x[:-1][gains]) < measures.reach())  # Lemma 2
     assert rises > 50  # it does gain, again and again
 
 

@@ -6,8 +6,8 @@ import pytest
 from stiffly import InputError, scenes, simulate
 from stiffly.collisions import TriangleMesh
 from stiffly.scenes.bunny import ear_height
-from stiffly.scenes.flag import area
 from stiffly.scenes.textile import RADIUS
+from stiffly_lab.measures import area
 
 ANYWAY = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")
 

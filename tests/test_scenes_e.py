@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -124,20 +122,15 @@ def test_full_size_is_the_papers(name, vertices, step, duration):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scenes_pickle_and_know_what_to_draw(name):
+def test_scenes_touch_and_know_what_to_draw(name):
     scene = scenes.load(name, small=True)
     assert scene.mesh is not None and np.array_equal(scene.mesh.positions, scene.x0)
     assert len(scene.mesh.tets) and len(scene.mesh.triangles) and scene.colliders
     assert ("stands in" in scene.note) == (name != "falling-cube")
-    copied = pickle.loads(pickle.dumps(scene.system))
     one, start = scene.system.bind(scene.x0, scene.v0)
-    two, _ = copied.bind(scene.x0, scene.v0)
-    three = pickle.loads(pickle.dumps(one))
     down = np.tile([0.0, 0.0, 0.35], len(scene.x0))
     sunk = State(start.t, start.x - down, start.v)  # so that it touches
     assert one.diagnostics(sunk)["contacts"] > 0
-    for system in (two, three):
-        assert np.array_equal(system.force(sunk), one.force(sunk))
 
 
 @pytest.mark.parametrize("name", ["hippo", "sliding-bunny"])

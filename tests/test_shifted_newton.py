@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from stiffly.backends.cpu import CPU
 from stiffly.contracts import Work
 from stiffly.errors import NotConverged
 from stiffly.solvers.shifted_newton import ShiftedNewton
@@ -11,7 +12,7 @@ from stiffly.solvers.shifted_newton import ShiftedNewton
 class Curve:
     """r(x) = 0 in a few unknowns, as solvers ask for it, with M = I."""
 
-    weights, time = (1.0,), 0.25
+    weights, time, backend = (1.0,), 0.25, CPU
 
     def __init__(self, residual, jacobian, size=2):
         self.residual, self._jacobian, self.origin = residual, jacobian, np.zeros(size)

@@ -77,6 +77,6 @@ def test_a_resumed_run_reports_from_where_it_is(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         simulate(pendulums(), out=tmp_path / "run", checkpoint=0, progress=stop)
     seen = []
-    run = stiffly.resume(tmp_path / "run", progress=seen.append)
+    run = stiffly.resume(tmp_path / "run", pendulums()[0], progress=seen.append)
     assert [report.frames for report in seen] == [6, 7, 8, 9, 10, 11]
     assert seen[-1].exchanged == pytest.approx(run.energy.exchanged, rel=1e-12)

@@ -6,7 +6,7 @@ import pytest
 import stiffly
 from stiffly import SimulationFailure, scenes, simulate
 from stiffly.meshes import rope
-from stiffly.scenes.cactus import HEIGHT, distance_from_shape
+from stiffly_lab.measures import CACTUS_HEIGHT, distance_from_shape
 
 STRAIN, LINKS = 1e-4, 20
 
@@ -75,6 +75,6 @@ def test_the_cactus_finds_its_shape_again():
     plain = simulate(
         scene, integrator="projective-midpoint", duration=400 * scene.step, every=scene.step
     )
-    assert distance_from_shape(tracked.positions[0], rest) > 0.8 * HEIGHT
-    assert distance_from_shape(tracked.positions[-1], rest) < 0.01 * HEIGHT
-    assert distance_from_shape(plain.positions[-1], rest) > 0.3 * HEIGHT
+    assert distance_from_shape(tracked.positions[0], rest) > 0.8 * CACTUS_HEIGHT
+    assert distance_from_shape(tracked.positions[-1], rest) < 0.01 * CACTUS_HEIGHT
+    assert distance_from_shape(plain.positions[-1], rest) > 0.3 * CACTUS_HEIGHT

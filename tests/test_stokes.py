@@ -114,7 +114,6 @@ def test_kernels_equal_reference():
         getattr(cpu, name)(*args, BLOB, MU, ours)
         getattr(reference, name)(*args, BLOB, MU, theirs)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13 * np.abs(theirs).max())
-    assert set(cpu.stokes.__all__) == set(reference.stokes.__all__)
 
 
 def test_threads_give_the_same_bits():

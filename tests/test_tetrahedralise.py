@@ -29,12 +29,12 @@ from stiffly.meshes import (
 from stiffly.meshes import cache as kept
 from stiffly.meshes.implicit import capsules
 from stiffly.meshes.mesh import tet_surface, tet_volumes
+from stiffly.meshes.progress import listening
 from stiffly.meshes.quality import dihedral_angles
 from stiffly.meshes.signed_distance import SignedDistance
 from stiffly.meshes.stuffing import fill, skin
 from stiffly.meshes.thin import parts
 from stiffly.meshes.topology import require_closed
-from stiffly.meshes.watch import listening
 
 ANGLES = 9.0, 162.0  # degrees, as promised
 

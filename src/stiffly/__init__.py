@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .integrators import integrator
     from .recording.recording import Recording
     from .recording.run import Run
-    from .run.simulate import resume, simulate
+    from .run.simulate import simulate
+    from .scenes.recorded import resume
 
 __version__ = "0.1.0"
 
@@ -82,7 +83,7 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "integrators": "",
     "matfun": "",
     "meshes": "",
-    "resume": "run.simulate",
+    "resume": "scenes.recorded",
     "scenes": "",
     "scipy": "",
     "simulate": "run.simulate",

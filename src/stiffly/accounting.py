@@ -33,19 +33,22 @@ def rounding_energy(system: System, s: State) -> float:
 
 
 def work(system: System, before: State, after: State) -> Power:
-    """Energies [J, not W] that forcing added and damping took between two states.
-
-    Simpson's rule on the cubic through both ends; nothing to compute for a conservative system.
-    """
+    """Energies [J, not W] that forcing added and damping took between two states."""
     if system.conservative:
         return Power()
+    return work_between(system, before, after, system.power(before), system.power(after))
+
+
+def work_between(system: System, before: State, after: State, first: Power, last: Power) -> Power:
+    """The same where the powers [W] at both ends are known: Simpson's rule on the cubic through
+    them."""
     h = after.t - before.t
     middle = State(
         before.t + 0.5 * h,
         0.5 * (before.x + after.x) + (0.125 * h) * (before.v - after.v),
         (1.5 / h) * (after.x - before.x) - 0.25 * (before.v + after.v),
     )
-    first, centre, last = (system.power(s) for s in (before, middle, after))
+    centre = system.power(middle)
     return Power(
         h / 6.0 * (first.added + 4.0 * centre.added + last.added),
         h / 6.0 * (first.dissipated + 4.0 * centre.dissipated + last.dissipated),

@@ -10,6 +10,7 @@ from .parts.fibers import FiberBody, fiber, fibers
 from .parts.fields import Field, Force
 from .parts.gravity import Gravity
 from .parts.lennard_jones import LennardJones
+from .parts.linear_springs import LinearSprings
 from .parts.molecules import Molecule, helix_molecule, molecule_parts, read_molecule
 from .parts.momentum_damping import MomentumDamping
 from .parts.motor import MotorTorque
@@ -38,6 +39,7 @@ __all__ = [
     "Gravity",
     "Keyframes",
     "LennardJones",
+    "LinearSprings",
     "LumpedMass",
     "Molecule",
     "MomentumDamping",

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
 Array = NDArray[Any]  # float64 throughout; index arrays share the alias
+Pairs = Sequence[tuple[Array, Array]]  # what inner products are asked of, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class SymmetricOperator(Protocol):
     @property
     def constant(self) -> bool: ...  # the same object comes back every step: caches pay
     def apply(self, b: Array) -> Array: ...
-    def dot(self, a: Array, b: Array) -> Array: ...  # column by column: () or (p,)
+    def dot(self, a: Array, b: Array) -> Any: ...  # column by column: a float, or (p,)
+    def dots(self, pairs: Pairs) -> list[Any]: ...  # of all pairs at once
     def bounds(self) -> Bounds | None: ...  # cheap bounds, if the operator knows any
     def eigenbasis(self) -> tuple[Array, Array, Array]: ...  # lam, U, W with A = U lam W, W U = I
     def components(self) -> Array | None: ...  # label of each coordinate's independent body
@@ -94,15 +96,19 @@ class Mass(Protocol):
     """Lumped (diagonal) or consistent (sparse SPD)."""
 
     size: int
+    backend: Backend  # where its vectors live
 
     def apply(self, v: Array) -> Array: ...
     def solve(self, f: Array) -> Array: ...
-    def dot(self, a: Array, b: Array) -> Array: ...  # a^T M b, column by column
+    def dot(self, a: Array, b: Array) -> Any: ...  # a^T M b, column by column
+    def dots(self, pairs: Pairs) -> list[Any]: ...  # of all pairs at once
 
 
 @dataclass(frozen=True, slots=True)
 class LinearPart:
     """Constant stiffness about a reference: force ~ -K (x - reference), for ETI and V-IMEX."""
+
+    made_anew: ClassVar[bool] = True  # by its system: no part of what a checkpoint holds
 
     tangent: Tangent
     reference: Array
@@ -145,11 +151,16 @@ class Backend(Protocol):
     xp: Any
     kernels: Any  # those of kernels/names.py; asking for one it lacks is an InputError
 
+    def announce(self) -> None: ...  # says so where the first run has kernels to compile
     def put(self, a: Any) -> Array: ...  # onto the device
     def host(self, a: Array) -> Array: ...  # and back
-    def dots(  # a^T b, or a^T diag(weight) b, of every pair: one synchronisation for all
-        self, pairs: Sequence[tuple[Array, Array]], weight: Array | None = None
-    ) -> list[float]: ...
+    def dots(  # a^T b, or a^T diag(weight) b, of every pair: one synchronisation for all;
+        # floats of vectors (n,), arrays (p,) of columns (n, p): both on the host
+        self,
+        pairs: Pairs,
+        weight: Array | None = None,
+    ) -> list[Any]: ...
+    def project(self, V: Array, b: Array) -> Array: ...  # V b: b (n,) on the rows of V (m, n)
     def halo(self, x: Array) -> Array: ...  # fills ghosts; nothing on one rank
     def agree(self, value: float) -> float: ...  # what a clock says, rank 0 says for all
 
@@ -214,7 +225,7 @@ class Step:
     memory: Any
     work: Work
     error: ErrorEstimate | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     exchanged: Power | None = None  # [J] added and taken, where the method has summed them itself
     clear: bool = False  # nothing passes through anything on the way it took, straight or not
 
@@ -226,11 +237,14 @@ class Integrator(Protocol):
     @property
     def order(self) -> int: ...
     @property
-    def adaptive(self) -> bool: ...  # steps carry an error estimate
+    def adaptive(self) -> bool: ...  # steps carry an error estimate: `simulate` takes rtol
 
-    # optional: `dissipative = True` where losing energy is the method's nature (bdf1, bdf2);
-    # `resume(system, state, memory, settled)`: memory after something happened between two steps
-    # (default: `start`); `remedy`: what to do about steps that were not solved well enough
+    # optional: `error_order`: the error estimated of a step goes with h^(error_order + 1) (default:
+    # order - 1); `controlled(rtol)`: the method as step control wants it, where an estimate costs
+    # something, or depends on how well the method is solved; `dissipative = True` where losing
+    # energy is the method's nature (bdf1, bdf2); `resume(system, state, memory, settled)`: memory
+    # after something happened between two steps (default: `start`); `remedy`: what to do about
+    # steps that were not solved well enough
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

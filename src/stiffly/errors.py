@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .run.simulate import Run
@@ -54,3 +55,35 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
     return InputError(f"unknown {kind} {name}: {hint}")
+
+
+def require(thing: Any, protocol: type, what: str) -> None:
+    """InputError with the first line of the protocol that `thing` lacks.
+
+    what: it is, and whose: an integrator, a part.
+    """
+    if isinstance(thing, type):
+        raise InputError(
+            f"{what} {thing.__name__} is a class: give an object, {thing.__name__}(...)"
+        )
+    for member, line in _lines(protocol).items():
+        if not hasattr(thing, member):
+            raise InputError(
+                f"{what} {type(thing).__name__} lacks {member}: add `{line}`, as "
+                f"{protocol.__module__}.{protocol.__name__} has it"
+            )
+
+
+def _lines(protocol: type) -> dict[str, str]:
+    """Members of a protocol and of those that it extends, each as the line that declares it."""
+    found: dict[str, str] = {}
+    for kind in reversed(protocol.__mro__):
+        members: dict[str, Any] = dict(vars(kind))
+        for name, annotation in members.get("__annotations__", {}).items():
+            found[name] = f"{name}: {annotation}"
+        for name, member in members.items():
+            if isinstance(member, property):
+                found[name] = f"{name}: {member.fget.__annotations__['return']}"
+            elif inspect.isfunction(member) and not name.startswith("_"):
+                found[name] = f"def {name}{inspect.signature(member)}".replace("'", "")
+    return found

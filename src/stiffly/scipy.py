@@ -28,7 +28,8 @@ from scipy.sparse.linalg import LinearOperator
 from .contracts import Array
 from .errors import InputError, NotConverged, StiffWarning
 from .matfun.balance import balance_of
-from .matfun.general import DENSE_SIZE, dense_phi, general_phi_actions
+from .matfun.cost import SMALL
+from .matfun.general import dense_phi, general_phi_actions
 
 _EPS = float(np.finfo(float).eps)
 _KRYLOV_SHARE = 0.02  # of the step's error weights, for each evaluation of phi functions
@@ -40,7 +41,7 @@ class _Linearisation:
     """J of one step with its balance: sums s^k phi_k(sJ) v_k to a share of the error weights."""
 
     def __init__(self, J: Any, balance: Array | None, scale: Array) -> None:
-        self.small = not isinstance(J, LinearOperator) and J.shape[0] <= DENSE_SIZE
+        self.small = not isinstance(J, LinearOperator) and J.shape[0] <= SMALL
         self.J: Any = sp.csr_matrix(J).toarray() if self.small and sp.issparse(J) else J
         self.balance, self.products = balance_of(J) if balance is None else (balance, 0)
         self.scale = scale

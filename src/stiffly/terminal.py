@@ -25,8 +25,6 @@ from rich.table import Table
 from .recording.words import percent
 
 if TYPE_CHECKING:
-    from stiffly_lab import Claim
-
     from .recording.recording import Recording
     from .recording.run import Run
     from .run.loop import ProgressReport
@@ -83,7 +81,7 @@ def notices(*, quiet: bool = False) -> Iterator[list[str]]:
 @contextmanager
 def _filling(hidden: bool) -> Iterator[None]:
     """Bars for meshes that scenes make, from the first report of one to its last."""
-    from .meshes.watch import listening
+    from .meshes.progress import listening
 
     with ExitStack() as shown:
         update: Callable[..., None] | None = None
@@ -91,7 +89,7 @@ def _filling(hidden: bool) -> Iterator[None]:
         def progress(done: int, total: int, text: str) -> None:
             nonlocal update
             if update is None:
-                update = shown.enter_context(_bar("filling", hidden=hidden))
+                update = shown.enter_context(counting_bar("filling", hidden=hidden))
             update(done, total, text)
             if done == total:
                 shown.close()
@@ -106,7 +104,7 @@ def simulation_bar(
     label: str, *, hidden: bool = False
 ) -> Iterator[Callable[[ProgressReport], None]]:
     """Progress of `simulate`: simulated time, seconds left, frames, energy error."""
-    with _bar(label, hidden=hidden) as update:
+    with counting_bar(label, hidden=hidden) as update:
 
         def progress(report: ProgressReport) -> None:
             text = (
@@ -119,16 +117,12 @@ def simulation_bar(
 
 
 @contextmanager
-def counting_bar(label: str) -> Iterator[Callable[..., None]]:
-    """Progress in counts: progress(done, in all, what is under way)."""
-    with _bar(label) as update:
-        yield update
+def counting_bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
+    """Progress in counts: progress(done, in all, what is under way).
 
-
-@contextmanager
-def _bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar at once on a terminal; elsewhere a line now and then, and one at the end, if anything
-    happened."""
+    A bar at once on a terminal; elsewhere a line now and then, and one at the end, if anything
+    happened.
+    """
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -263,7 +257,8 @@ def _joules(value: float, zero: float) -> str:
     return f"{value:,.2f}" if 0.01 <= abs(value) < 1e7 else f"{value:.2e}"
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
+def claims_table(claims: Sequence[Any]) -> Table:
+    """Claims of the lab (stiffly_lab.Claim) with their verdicts."""
     table = Table(show_lines=True)
     for heading in ("the paper says", "measured here", "verdict", "why"):
         table.add_column(heading, overflow="fold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import page
 from .bench import Bench
 from .harness import Method, Outcome, Record, reference, slopes, work_precision
 from .items import ITEMS, PAPERS
@@ -24,6 +25,7 @@ __all__ = [
     "Report",
     "ScipyMethod",
     "experiment",
+    "page",
     "reference",
     "slopes",
     "work_precision",

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes, simulate
 from stiffly.errors import SimulationFailure
 from stiffly.recording.plots import BLUE, GREEN, ORANGE
-from stiffly.run.simulate import Run, simulate
 from stiffly.scenes import Scene
 
 from . import figures, parallel, references, rivals

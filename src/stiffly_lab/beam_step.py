@@ -14,7 +14,6 @@ from .bench import Bench
 from .largest_step import Ladder, draw, ladder, words
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 22e"
 ACCURACY = 1e-4
 ORDERS = 3.0  # of magnitude: the paper's 'at least three'
 
@@ -42,7 +41,6 @@ def run(bench: Bench) -> Report:
     found = ladder(bench, lambda k: load(stiffness=k), stiffness, ACCURACY, limit_s=limit)
     particles = size["along"] * size["across"] ** 2
     return Report(
-        name="beam-step",
         title="Largest step over the stiffness of a twisted beam",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Fig. 22e",
         records=found.records,
@@ -75,7 +73,6 @@ def _claims(found: Ladder) -> list[Claim]:
             report.verdict(bool(np.nanmin(bdf1) >= ORDERS), bool(np.nanmin(rk4) >= ORDERS)),
             "RK4's step falls with the root of k, so that the gain depends on k; BDF-1 is poor "
             "where the beam swings, and good where it follows the hand as if it had no mass.",
-            ITEM,
         ),
         Claim(
             "The exponential integrator is much better even at the smallest stiffness.",
@@ -83,7 +80,6 @@ def _claims(found: Ladder) -> list[Claim]:
             "RK4",
             report.verdict(bool(bdf1[0] >= 1.0), bool(rk4[0] >= 1.0)),
             "A soft beam is not stiff: an explicit method of fourth order comes close there.",
-            ITEM,
         ),
         Claim(
             "Rebuilding matrix functions in every step is overcompensated by larger steps.",
@@ -92,6 +88,5 @@ def _claims(found: Ladder) -> list[Claim]:
             report.verdict(any(faster), bool(faster) and all(faster)),
             "Below 1 the rival is faster. Products per step grow with h sqrt(k), as the number of "
             "RK4's steps does.",
-            ITEM,
         ),
     ]

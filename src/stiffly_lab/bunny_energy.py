@@ -10,13 +10,12 @@ import numpy as np
 from stiffly import scenes
 
 from . import figures, report
-from .attempt import energy_row
 from .bench import Bench
 from .bunny_precision import COLORS, STIFF, STIFFNESS
+from .energy_history import energy_history
 from .harness import Record
 from .report import Claim, Report
 
-ITEM = "Michels 2017, Fig. 3b"
 STEPS = {1e8: 0.0571, 1e10: 0.0566, 1e12: 0.0567}  # [s], of the paper's Table 1
 OTHER = "exprb42"
 GROWN = 2.0  # the last third may waver by this much more than the first before it counts as growth
@@ -44,7 +43,6 @@ def run(bench: Bench) -> Report:
     ]
     start = f"--quick: {vertices} vertices instead of 8000, {duration:g} s instead of 3 min."
     return Report(
-        name="bunny-energy",
         title="Energy of wobbling bunnies",
         source="Michels, Luan & Tokman 2017, Sec. 4.1, Fig. 3b",
         records=[
@@ -66,10 +64,10 @@ def _bunny(vertices: int, duration: float, method: str, stiffness: float) -> dic
     scene = scenes.load("bunny", vertices=vertices, diagonal=stiffness)
     every = duration / FRAMES
     step = STEPS[stiffness]
-    row = energy_row(
+    row = energy_history(
         scene, method, step, duration=duration, every=max(every, step), limit_s=LIMIT_S
     )
-    error = np.abs(row["error"])
+    error = np.abs(row["numerical"])
     thirds = [float(part.max()) for part in np.array_split(error, 3) if part.size]
     row["thirds"] = [value / row["exchanged"] for value in thirds]
     return {**row, "stiffness": stiffness}
@@ -99,14 +97,12 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             "grow without end."
             if not all(steady)
             else f"Below {SEEN:.0%}, and within a factor of {GROWN:g} from the first third on.",
-            ITEM,
         ),
         Claim(
             "The oscillations do not increase significantly with the stiffness.",
             f"largest errors {_list(worst)} for k_d = 1e8, 1e10, 1e12",
             report.verdict(*(w <= ALIKE * worst[0] or w < 0.01 * SEEN for w in worst[1:])),
             f"The stiffer body moves less, by the field's work; exprb42 has {_list(other)}.",
-            ITEM,
         ),
     ]
 
@@ -116,11 +112,10 @@ def _list(values: list[float]) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    lines = ["| method | k_d [N/m] | thirds of the run | stopped |", "|" + " --- |" * 4]
-    for r in rows:
-        cells = [r["method"], f"{r['stiffness']:.0e}", _list(r["thirds"]), r["failure"] or ""]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    cells = (
+        (r["method"], f"{r['stiffness']:.0e}", _list(r["thirds"]), r["failure"] or "") for r in rows
+    )
+    return report.table("method | k_d [N/m] | thirds of the run | stopped", cells)
 
 
 def _figure(rows: list[dict[str, Any]]):
@@ -128,7 +123,7 @@ def _figure(rows: list[dict[str, Any]]):
     for axis, method in zip(axes[0], (STIFF, OTHER), strict=True):
         for stiffness in STIFFNESS:
             row = _of(rows, method, stiffness)
-            share = np.abs(row["error"]) / row["exchanged"]
+            share = np.abs(row["numerical"]) / row["exchanged"]
             axis.semilogy(
                 row["times"][1:],
                 share[1:],
@@ -136,7 +131,5 @@ def _figure(rows: list[dict[str, Any]]):
                 label=f"k_d = {stiffness:.0e} N/m",
             )
         axis.set_title(method, fontsize=10)
-        axis.set_xlabel("time [s]")
-        axis.set_ylabel("|energy error| / energy exchanged")
-        figures.legend_below(axis)
+        figures.finish(axis, "time [s]", "|energy error| / energy exchanged")
     return figure

@@ -22,7 +22,6 @@ from .report import Claim, Report
 from .tight import Reference
 from .time_limit import time_limit
 
-ITEM = "Michels 2017, Fig. 3a"
 STIFFNESS = (1e8, 1e10, 1e12)  # k_d [N/m]: kappa_0, kappa_1, kappa_2
 COLORS = dict(zip(STIFFNESS, (BLUE, GREEN, RED), strict=True))  # the paper's
 STEP = 0.057  # [s], of the paper's table
@@ -73,7 +72,6 @@ def run(bench: Bench) -> Report:
             for h in steps
         ]
     return Report(
-        name="bunny-precision",
         title="Accuracy on bunnies of three stiffnesses",
         source="Michels, Luan & Tokman 2017, Sec. 4.1, Fig. 3a",
         records=[
@@ -135,7 +133,6 @@ def _claims(found: dict[float, list[Record]]) -> list[Claim]:
                 "as large for k_d = 1e10 and 1e12 as for 1e8 (medians)",
                 report.verdict(*(r > STRONG for r in ratio)),
                 falls if ratio[-1] < 1.0 else grows,
-                ITEM,
             )
         )
     return [*claims, _best(found), _tolerated(found), _cost(found)]
@@ -154,7 +151,6 @@ def _immune(found: dict[float, list[Record]]) -> Claim:
         report.verdict(*(f < OVERLAP for f in factors)),
         "Its weights of 1e3 and 3e4 magnify what the linearisation leaves over; how much that is "
         "depends on amplitude and frequency, and both follow the stiffness.",
-        ITEM,
     )
 
 
@@ -173,7 +169,6 @@ def _best(found: dict[float, list[Record]]) -> Claim:
         "fewer products",
         report.verdict(won == points, won > 0),
         "exprb42 fulfils the same order conditions with weights of size 10.",
-        ITEM,
     )
 
 
@@ -192,7 +187,6 @@ def _tolerated(found: dict[float, list[Record]]) -> Claim:
         "Small swings about rest are nearly linear, which these methods solve exactly."
         if all(met)
         else "Judged at the end of a run that is shorter than the paper's.",
-        ITEM,
     )
 
 
@@ -206,7 +200,6 @@ def _cost(found: dict[float, list[Record]]) -> Claim:
         report.verdict(each[-1] < 1.5 * each[0]),
         "A polynomial of the matrix needs a degree of about h omega_max, which grows with "
         "sqrt(k_d); no Krylov method avoids that.",
-        ITEM,
     )
 
 
@@ -243,8 +236,7 @@ def _figure(found: dict[float, list[Record]], duration: float):
                         label=f"{method}, {stiffness:.0e}",
                     )  # fmt: skip
         figures.few_ticks(axis)
-        axis.set_xlabel("step h [s]")
-        axis.set_ylabel(label)
+        axis.set(xlabel="step h [s]", ylabel=label)
     axes[0, 0].axhline(TOLERATED, color="#999999", linewidth=0.8)
     axes[0, 1].axhline(TOLERATED, color="#999999", linewidth=0.8)
     for axis in axes[0, :2]:

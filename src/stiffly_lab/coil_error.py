@@ -13,20 +13,18 @@ from typing import Any
 import numpy as np
 
 from stiffly import scenes
-from stiffly.bodies import Gravity, System
+from stiffly.bodies import Gravity, LinearSprings, System
 from stiffly.contracts import Array
 from stiffly.scenes import Scene
-from stiffly.scenes.coil_spring import HEIGHT
-from stiffly.scenes.linear_springs import LinearSprings
 
 from . import figures, report
 from .bench import Bench
 from .coil_runs import LIMIT_S, Truth, runs, truth
 from .harness import Record
+from .measures import COIL_HEIGHT
 from .modes import Modes, after, deviation, exact, modes_of, step_maps
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 22b"
 STEP = 0.01  # 'even for large step-sizes in the order of 1e-2'
 DURATION = 2.5
 METHODS = ("eti", "exprb42", "bdf1", "midpoint", "rk4", "verlet")
@@ -74,7 +72,6 @@ def run(bench: Bench) -> Report:
     exact = truth(bench, short, _sizes(static, modes))
     records = runs(bench, short, exact, _steps(limits, short.duration), scale)
     return Report(
-        name="coil-error",
         title="Error over step for a coil spring",
         source="Michels, Sobottka & Weber 2014, Sec. 5.2, Fig. 22b",
         records=records,
@@ -166,7 +163,6 @@ def _claims(curves: dict[str, Any], records: list[Record]) -> list[Claim]:
             report.verdict(errors["bdf1"] / errors["eti"] >= BETTER, true >= BETTER),
             "Second order against first, and stiff modes that BDF-1 damps are kept. True springs "
             "turn, which eti takes as a force from outside: what that costs falls slower.",
-            ITEM,
         ),
         Claim(
             "It stays usable as steps are increased to 1e-2 s, where BDF-1 does not.",
@@ -175,7 +171,6 @@ def _claims(curves: dict[str, Any], records: list[Record]) -> list[Claim]:
             f"{order(curves['eti']):.2f}",
             report.verdict(equal["eti"] >= STEP, equal["eti"] >= BETTER * equal["bdf1"]),
             "Counted as reproduced where eti's step is 1e-2 s or more and 100 times BDF-1's.",
-            ITEM,
         ),
     ]
 
@@ -216,7 +211,7 @@ def _notes(modes: Modes, curves: Any, limits: Any, exact: Truth, scene: Scene, s
         duration=DURATION,
         swings=DURATION * slow / (2.0 * np.pi),
         moved=moved,
-        share=moved / HEIGHT,
+        share=moved / COIL_HEIGHT,
         rk4=limits["rk4"],
         verlet=limits["verlet"],
         runs=scene.duration,

@@ -19,7 +19,6 @@ from .modes import Modes, after, deviation, exact, modes_of, step_maps
 from .report import Claim, Report
 from .trial import trial
 
-ITEM = "Michels 2014, Fig. 22c"
 BORDER = 1e12  # N/m, the paper's k_min
 ACCURACY = 1e-4  # the paper's: relative, against the ground truth
 SWINGS = 10.0  # of the slowest main mode: the time simulated
@@ -64,10 +63,8 @@ def run(bench: Bench) -> Report:
     rows = [bench.row(f"ratio {r:.0e}", partial(_largest_steps, r, size)) for r in ratios]
     check = bench.row("own runs", partial(_check, size))
     return Report(
-        name="dome-step",
         title="Largest step over the stiffness ratio of a dome",
         source="Michels, Sobottka & Weber 2014, Sec. 5.2, Fig. 22c",
-        records=[],
         figure=_figure(ratios, rows),
         claims=_claims(np.array(ratios), rows),
         notes=NOTES.format(
@@ -176,14 +173,12 @@ def _claims(ratios: Any, rows: list[dict[str, Any]]) -> list[Claim]:
             report.verdict(4.0 <= bdf1[0] <= 6.0),
             "An exponential method without a filter (exprb42) may take the whole time at once; how "
             "far BDF-1 is behind depends on that time.",
-            ITEM,
         ),
         Claim(
             "The difference to BDF-1 grows to more than ten orders beyond a ratio of 1e20.",
             f"{span}: from {bdf1[0]:.1f} to {bdf1[-1]:.1f} orders",
             report.verdict(bdf1[-1] - bdf1[0] >= decades * 5.0 / 16.0),
             "Stiffer springs move less, and BDF-1 loses nothing but their motion.",
-            ITEM,
         ),
         Claim(
             "The largest steps of the exponential integrator and of BDF-1 fall linearly (log-log).",
@@ -191,7 +186,6 @@ def _claims(ratios: Any, rows: list[dict[str, Any]]) -> list[Claim]:
             f"{falls['bdf1']:.2f}, midpoint {falls['midpoint']:.2f}",
             report.verdict(falls["eti"] < -0.1, falls["bdf1"] < -0.1),
             "They are set by the border, whose stiffness stays.",
-            ITEM,
         ),
         Claim(
             "RK4 falls back from ten to almost 30 orders, forced to follow the largest frequency.",
@@ -199,21 +193,22 @@ def _claims(ratios: Any, rows: list[dict[str, Any]]) -> list[Claim]:
             f"{falls['rk4']:.2f} (Verlet {falls['verlet']:.2f})",
             report.verdict(abs(falls["rk4"] + 0.5) < 0.05, rk4[-1] - rk4[0] > decades),
             "The frequency grows with the root of k: 16 orders of k cost 8 orders of step, not 20.",
-            ITEM,
         ),
     ]
 
 
 def _table(ratios: list[float], rows: list[dict[str, Any]]) -> str:
-    lines = ["| k/k_min | T [s] | " + " | ".join(METHODS) + " |", "|" + " --- |" * 8]
-    for ratio, row in zip(ratios, rows, strict=True):
-        cells = [_cell(row[m]["x"], row[m]["both"]) for m in METHODS]
-        lines.append(f"| {ratio:.0e} | {row['duration']:.3g} | " + " | ".join(cells) + " |")
-    return "Largest steps [s] (in brackets: with velocities right, too):\n\n" + "\n".join(lines)
+    cells = [
+        (f"{ratio:.0e}", f"{row['duration']:.3g}", *(_cell(**row[m]) for m in METHODS))
+        for ratio, row in zip(ratios, rows, strict=True)
+    ]
+    head = " | ".join(("k/k_min", "T [s]", *METHODS))
+    told = "Largest steps [s] (in brackets: with velocities right, too):\n\n"
+    return told + report.table(head, cells)
 
 
 def _cell(x: float | None, both: float | None) -> str:
-    return " ".join(f"{h:.2g}" if h else "none" for h in (x,)) + f" ({both or float('nan'):.2g})"
+    return f"{f'{x:.2g}' if x else 'none'} ({both or float('nan'):.2g})"
 
 
 def _figure(ratios: list[float], rows: list[dict[str, Any]]):
@@ -225,7 +220,5 @@ def _figure(ratios: list[float], rows: list[dict[str, Any]]):
             steps = [row[method][metric] or np.nan for row in rows]
             label = method if metric == "x" else None
             axis.loglog(ratios, steps, style, color=color, marker=marker, label=label)
-    axis.set_xlabel("k / k_min   (dashed: velocities right, too)")
-    axis.set_ylabel("largest step [s]")
-    figures.legend_below(axis)
+    figures.finish(axis, "k / k_min   (dashed: velocities right, too)", "largest step [s]")
     return figure

@@ -11,13 +11,12 @@ from stiffly import scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .attempt import attempt
 from .bench import Bench
 from .energy_history import COUNTS
 from .harness import Record
 from .report import Claim, Report
+from .trial import attempt
 
-ITEM = "Michels 2014, Fig. 23a"
 METHODS = ("neti", "exprb42", "verlet", "bdf1")
 SIZES = (20_000, 40_000, 60_000, 80_000, 100_000)
 QUICK = (1500, 3000, 6000)
@@ -50,7 +49,6 @@ def run(bench: Bench) -> Report:
         for n, method in plan
     ]
     return Report(
-        name="dragon-size",
         title="The price of a step and the size of the dragon",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Fig. 23a",
         records=[_record(row) for row in rows],
@@ -172,7 +170,6 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             report.verdict(abs(seconds - 1.0) <= LINEAR, abs(work - 1.0) <= LINEAR),
             "The stiffest mode, which decides the number of products, does not depend on the "
             "resolution at a given k and m.",
-            ITEM,
         ),
         Claim(
             f"A step takes {PAPER['neti']:.2f} s with 100,000 particles, BDF-1's over "
@@ -184,7 +181,6 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             report.verdict(ratio >= 100.0, ratio > 1.0),
             "Newton's equations are solved by a sparse Cholesky factorisation here; the paper does "
             "not say by what.",
-            ITEM,
         ),
     ]
 

@@ -13,7 +13,6 @@ from .bench import Bench
 from .largest_step import Ladder, draw, ladder, words
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 22f"
 ACCURACY = 1e-2  # the paper's, for this figure
 VERTICES = 1500
 
@@ -33,7 +32,6 @@ def run(bench: Bench) -> Report:
     load = partial(scenes.load, "dragon", vertices=VERTICES, law="cubic", duration=duration)
     found = ladder(bench, lambda k: load(stiffness=k), stiffness, ACCURACY, limit_s=limit)
     return Report(
-        name="dragon-step",
         title="Largest step over the stiffness of a dragon, at an error of 1e-2",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Fig. 22f",
         records=found.records,
@@ -67,7 +65,6 @@ def _claims(found: Ladder) -> list[Claim]:
             f"{words(found.ahead('midpoint'))} over midpoint, {words(found.ahead('rk4'))} over RK4",
             report.verdict(1.0 <= typical <= 2.0),
             "Counted as reproduced between 1 and 2 orders, in the median of all k.",
-            ITEM,
         ),
         Claim(
             "Even at this error BDF-1 is slower than the exponential integrator.",
@@ -75,6 +72,5 @@ def _claims(found: Ladder) -> list[Claim]:
             f"{found.costs('exprb42', 'verlet')}",
             report.verdict(bool(faster) and all(faster)),
             "Below 1 the rival is faster; the paper leaves Verlet out of its comparison.",
-            ITEM,
         ),
     ]

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from stiffly import Run
 from stiffly.contracts import Array
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
 
 from . import figures
-from .attempt import attempt
 from .harness import Record
+from .trial import attempt
 
 KEPT = 0.01  # of the energy exchanged: what passes for a straight line in a printed diagram
 COUNTS = ("steps", "force_evaluations", "operator_products", "factorizations")
@@ -94,8 +94,7 @@ def draw_energies(axis: Any, row: Mapping[str, Any], unit: str = "J") -> None:
     energy = total(row)
     floors = sum(np.min(np.array(part, dtype=float)) for part in row["parts"].values())
     axis.plot(times, energy - floors, color=figures.INK, linewidth=1.6, label="total")
-    axis.set_xlabel("time [s]")
-    axis.set_ylabel(f"energy [{unit}]")
+    axis.set(xlabel="time [s]", ylabel=f"energy [{unit}]")
 
 
 def draw_error(axis: Any, lines: Mapping[str, tuple[Mapping[str, Any], str]]) -> None:
@@ -108,5 +107,4 @@ def draw_error(axis: Any, lines: Mapping[str, tuple[Mapping[str, Any], str]]) ->
         share = np.abs(np.array(row["numerical"], dtype=float)) / row["exchanged"]
         share = np.maximum(share, 1e-15)
         axis.semilogy(row["times"], share, style, color=color, linewidth=1.3, label=label)
-    axis.set_xlabel("time [s]")
-    axis.set_ylabel("|energy error| / energy exchanged")
+    axis.set(xlabel="time [s]", ylabel="|energy error| / energy exchanged")

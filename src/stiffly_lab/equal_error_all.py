@@ -152,10 +152,8 @@ def report_of(found: Mapping[str, Mapping[str, Any]], quick: bool) -> Report:
     """The write-up of what `rows_of` has measured, scene by scene."""
     levels = QUICK_LEVELS if quick else LEVELS
     return Report(
-        name="equal-error",
         title="What the same error costs: every scene, every method, every rival",
         source="all five papers; not a figure of theirs",
-        records=[],
         figure=page.heat_map(found, 0.01),
         claims=page.claims(found, levels),
         notes=page.notes(found, levels, LIMIT),

@@ -31,9 +31,6 @@ from stiffly.bodies import Springs, System
 from stiffly.contracts import Array
 from stiffly.errors import InputError
 from stiffly.meshes import Mesh, lattice
-from stiffly.parts.part import Particles
-from stiffly.parts.pattern import BlockPattern
-from stiffly.parts.springs import PreparedSprings
 from stiffly.scenes import Scene
 
 OUTLIER = 1e4
@@ -96,19 +93,6 @@ class Member:
         return replace(self, **changes)
 
 
-class Payload(Springs):
-    """Every spring `copies` times over, without stiffness: work that changes nothing."""
-
-    def __init__(self, edges: Array, rest: Array, copies: int) -> None:
-        super().__init__(edges, 0.0, rest, name="payload")
-        self._copies = copies
-
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedSprings:
-        edges = np.tile(self.edges, (self._copies, 1))
-        rest = np.tile(np.asarray(self.rest), self._copies)
-        return PreparedSprings(edges, np.zeros(len(edges)), rest, pattern)
-
-
 @dataclass(frozen=True)
 class Network:
     """The springs of a member as plain arrays: what an independent code needs of it.
@@ -158,7 +142,7 @@ def build(member: Member) -> Scene:
         rest, fixed = np.vstack([rest, hubs]), np.arange(count, count + len(hubs))
         v0 = np.vstack([v0, np.zeros_like(hubs)])
     if member.cost > 1:
-        parts.append(Payload(net.edges, net.rest, member.cost - 1))
+        parts.append(_payload(net, member.cost - 1))
     return Scene(
         name=member.name,
         summary="a lattice with stiff pairs",
@@ -171,6 +155,14 @@ def build(member: Member) -> Scene:
         mesh=Mesh(rest, net.edges),
         parameters=asdict(member),
     )
+
+
+def _payload(net: Network, copies: int) -> Springs:
+    """Every spring `copies` times over, without stiffness: work that changes nothing."""
+    springs = Springs(net.edges, 0.0, net.rest, name="payload")  # which refuses repeated ones
+    springs.edges, springs.rest = np.tile(springs.edges, (copies, 1)), np.tile(net.rest, copies)
+    springs.stiffness = np.zeros(len(springs.edges))
+    return springs
 
 
 def stretchings(net: Network) -> Array:

@@ -52,6 +52,12 @@ def legend_below(axis: Any) -> None:
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, fontsize=9)
 
 
+def finish(axis: Any, x: str, y: str) -> None:
+    """What the axes are, and the legend below them."""
+    axis.set(xlabel=x, ylabel=y)
+    legend_below(axis)
+
+
 def draw_precision(axis: Any, records: Sequence[Record], cost: str, label: str) -> None:
     """Error over a cost (step, seconds, force_evaluations), both logarithmic."""
     for method in dict.fromkeys(r.method for r in records):

@@ -22,7 +22,6 @@ from .bench import Bench
 from .report import Claim, Report
 from .trial import trial
 
-ITEM = "Michels 2014, Fig. 5"
 DURATION = 0.064  # falls for 32 ms, presses into the floor, and is on its way out
 CONTACT = 3e5  # N/m, see NOTES
 FILTERED = ("garcia-archilla", "grimm-hochbruck", "hochbruck-lubich")
@@ -62,10 +61,8 @@ def run(bench: Bench) -> Report:
     hard = bench.row("floor of 1e15 N/m", partial(_hard, bench.quick))
     steps = np.array([DURATION / n for n in counts])
     return Report(
-        name="filters",
         title="Filtering the argument of the nonlinearity",
         source="Michels, Sobottka & Weber 2014, Sec. 3.4, Fig. 5",
-        records=[],
         figure=_figure(steps, rows),
         claims=_claims(steps, rows),
         notes=_notes(steps, rows, truth["omega_max"], hard),
@@ -168,7 +165,6 @@ def _claims(steps: Array, rows: dict) -> list[Claim]:
             f"roughness in decades: {listed}",
             report.verdict(*(rough[name] < SMOOTH for name in FILTERED)),
             "sinc takes out of the argument what the step cannot resolve",
-            ITEM,
         ),
         Claim(
             "Without (phi = 1) the error oscillates.",
@@ -176,7 +172,6 @@ def _claims(steps: Array, rows: dict) -> list[Claim]:
             report.verdict(*(rough[name] > 3.0 * rough[PAPERS] for name in UNFILTERED)),
             f"smooth though unfiltered: {', '.join(smooth) or 'none'}; a psi that falls like the "
             "square of 1/(h omega) is enough here, psi = sinc alone is not",
-            ITEM,
         ),
         Claim(
             "The amplitude of that oscillation grows with the step.",
@@ -184,14 +179,12 @@ def _claims(steps: Array, rows: dict) -> list[Claim]:
             "larger",
             report.verdict(large > 1.5 * small),
             "peaks stand where h omega is near a multiple of pi; their height carries h^2",
-            ITEM,
         ),
         Claim(
             "(sinc^2, sinc) and (sinc^3, sinc) are equally accurate.",
             f"errors differ by {100 * _apart(rows):.1g} % at most",
             report.verdict(_apart(rows) < 0.5),
             "both filters take the stiff modes out of the argument; the rest is the slow motion",
-            ITEM,
         ),
     ]
 
@@ -231,8 +224,7 @@ def _figure(steps: Array, rows: dict):
             axis.loglog(steps, _array(rows[name]), ".-", color=COLORS[name], label=name)
         figures.few_ticks(axis)
         axis.set_title(words)
-        axis.set_xlabel("step [s]")
-        axis.set_ylabel("error of the positions [m]")
+        axis.set(xlabel="step [s]", ylabel="error of the positions [m]")
         axis.legend(frameon=False, fontsize=9)
     axes[0, 1].sharey(axes[0, 0])
     return figure

@@ -9,15 +9,14 @@ import numpy as np
 
 from stiffly import scenes
 from stiffly.recording.plots import BLUE, GREEN, INK, RED
-from stiffly.scenes.flag import area
 
 from . import figures, report
-from .attempt import attempt
 from .bench import Bench
 from .harness import Record
+from .measures import area
 from .report import Claim, Report
+from .trial import attempt
 
-ITEM = "Michels 2017, Fig. 2"
 TRUTH, QUICK_TRUTH = ("rk4", 1e-4), ("rk4", 4e-4)
 STEPS = {  # the paper's own step first
     "epirk4s3": (0.2, 0.02, 5e-3, 2.5e-3, 1.25e-3),
@@ -61,7 +60,6 @@ def run(bench: Bench) -> Report:
     size = f"{round(1.4 * resolution)} x {resolution} particles instead of 70 x 50"
     reduced = f"--quick: {size}, {duration:g} s instead of 6 s, fewer steps." if bench.quick else ""
     return Report(
-        name="flag-area",
         title="A flag in the wind",
         source="Michels, Luan & Tokman 2017, Sec. 4.2, Fig. 2",
         records=[Record(**row["record"]) for row in rows],
@@ -127,7 +125,6 @@ def _claims(rows: list[dict[str, Any]], quick: bool) -> list[Claim]:
             f"{truth['largest']:.2%}",
             report.verdict(not truth["failure"] and truth["largest"] <= 0.025),
             "Cubic springs of 1e4 N/m hardly stretch under this weight and wind.",
-            ITEM,
         ),
         Claim(
             "The stiffly accurate integrator (epirk4s3) at h = 0.2 s keeps the area to 3 %.",
@@ -138,7 +135,6 @@ def _claims(rows: list[dict[str, Any]], quick: bool) -> list[Claim]:
             report.verdict(not paper["failure"] and paper["largest"] < TOLERATED, ours is not None),
             "Within 0.2 s a piece of this flag turns by more than a right angle, and the method "
             "linearises once per step.",
-            ITEM,
         ),
         _motion(ours, "alive", quick),
         _motion(dead, "dead", quick),
@@ -151,7 +147,7 @@ def _motion(row: dict[str, Any] | None, state: str, quick: bool) -> Claim:
         "dead": "Backward Euler (6.6 ms) suffers from uncontrollable artificial dissipation.",
     }[state]
     if row is None or row["motion"] is None:
-        return Claim(paper, "it did not get through", report.NOT_REPRODUCED, "See above.", ITEM)
+        return Claim(paper, "it did not get through", report.NOT_REPRODUCED, "See above.")
     share = row["motion"]
     text = f"{share:.0%} of the kinetic energy of the ground truth at {1e3 * row['step']:g} ms"
     if state == "alive":
@@ -166,18 +162,17 @@ def _motion(row: dict[str, Any] | None, state: str, quick: bool) -> Claim:
             why = "Hardly anything moves."
         elif share >= WEAK:
             why = "At this step most of the flutter survives."
-    return Claim(paper, text, verdict, why, ITEM)
+    return Claim(paper, text, verdict, why)
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    head = "| method | step [ms] | largest change of area | motion | stopped |"
-    lines = [head, "|" + " --- |" * 5]
+    lines = []
     for row in rows:
         motion = "" if row["motion"] is None else f"{row['motion']:.0%}"
         stopped = f"at {row['reached']:.3g} s" if row["failure"] else ""
-        cells = [row["method"], f"{1e3 * row['step']:g}", f"{row['largest']:.2%}", motion, stopped]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        step, change = f"{1e3 * row['step']:g}", f"{row['largest']:.2%}"
+        lines.append((row["method"], step, change, motion, stopped))
+    return report.table("method | step [ms] | largest change of area | motion | stopped", lines)
 
 
 def _figure(rows: list[dict[str, Any]]):
@@ -186,8 +181,7 @@ def _figure(rows: list[dict[str, Any]]):
     dead = next(r for r in rows if r["method"] == "bdf1")
     shown = [(rows[0], INK), (ours, BLUE), (dead, RED)]
     for axis, (row, color) in zip(axes[0], shown, strict=True):
-        axis.set_xlabel("away from the pole [m]")
-        axis.set_ylabel("sideways [m]")
+        axis.set(xlabel="away from the pole [m]", ylabel="sideways [m]")
         axis.set_ylim(-1.0, 1.0)
         axis.set_xlim(-0.1, 1.5)
         if row is None:
@@ -209,9 +203,7 @@ def _figure(rows: list[dict[str, Any]]):
             color=color, marker=marker, label=method,
         )  # fmt: skip
     axes[1, 2].axhline(TOLERATED, color=GREEN)
-    axes[1, 2].set_xlabel("step [ms]")
-    axes[1, 2].set_ylabel("largest change of area (line: 3 %)")
-    figures.legend_below(axes[1, 2])
+    figures.finish(axes[1, 2], "step [ms]", "largest change of area (line: 3 %)")
     return figure
 
 
@@ -219,9 +211,7 @@ def _over_time(axis: Any, shown: list, key: str, label: str) -> None:
     for row, color in shown:
         if row is not None:
             axis.plot(row["times"], row[key], color=color, label=_label(row))
-    axis.set_xlabel("time [s]")
-    axis.set_ylabel(label)
-    figures.legend_below(axis)
+    figures.finish(axis, "time [s]", label)
 
 
 def _label(row: dict[str, Any]) -> str:

@@ -8,18 +8,16 @@ from functools import partial
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.errors import SimulationFailure
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
-from stiffly.scenes.foil import largest_strain
 
 from . import figures, report
 from .bench import Bench
+from .measures import largest_strain
 from .report import Claim, Report
 from .trial import trial
 
-ITEM = "Michels 2014, Fig. 10"
 STEP, SPAN = 1e-3, 5.0  # the paper's step and time [s]
 FRAME = 5e-3  # between recorded frames [s]
 COUNTS = {
@@ -76,10 +74,8 @@ def run(bench: Bench) -> Report:
             rows.append(bench.row(f"k = {k:.4g}, {method}", job))
     words = f"{duration:g} s of motion, scaled to 5 s"
     return Report(
-        name="foil-strain",
         title="Cost of a stiff foil over its permitted strain",
         source="Michels, Sobottka & Weber 2014, Sec. 5.4, Fig. 10",
-        records=[],
         figure=_figure(rows),
         claims=_claims(rows),
         notes=_notes(rows, duration),
@@ -188,7 +184,6 @@ def _claims(rows: list[dict]) -> list[Claim]:
             ),
             "one eigenbasis, computed once, knows no stiffness; methods that follow the turning "
             f"springs pay like sqrt(k){_off(eti)}",
-            ITEM,
         ),
         Claim(
             "BDF-1 needs ever more time as the strain shrinks, 260 s at 0.1 %.",
@@ -200,7 +195,6 @@ def _claims(rows: list[dict]) -> list[Claim]:
             ),
             "Newton needs a few more iterations, no more: stiffness costs an implicit method "
             "little per step of a fixed size",
-            ITEM,
         ),
         Claim(
             "The exponential integrator is more than 430 times faster than BDF-1 at 0.1 %.",
@@ -210,14 +204,12 @@ def _claims(rows: list[dict]) -> list[Claim]:
             report.verdict(advantage > 430.0, advantage > 10.0),
             "both share Python's overhead here, and a sparse factorisation of 240 unknowns costs "
             "about as much as three dense products; 52 ms a step is not BDF-1's price",
-            ITEM,
         ),
         Claim(
             "RK4's time grows with stiffness.",
             f"{_ratio(rows, 'rk4', 'steps'):.2g} times the steps at the stiffest",
             report.verdict(abs(_ratio(rows, "rk4", "steps") / 10.0 - 1.0) < 0.05),
             "the stable step is 2.83 / omega_max, and omega_max goes like sqrt(k)",
-            ITEM,
         ),
         Claim(
             "1e8 and 1e10 N/m permit strains of 1.2 % and 0.1 %.",
@@ -225,7 +217,6 @@ def _claims(rows: list[dict]) -> list[Claim]:
             report.verdict(0.006 < soft < 0.024, 0.0005 < stiff < 0.002),
             "the mass was chosen for it, since the paper gives none; at 1e10 the strain lies at "
             "half of what the paper permits, within a factor of two at 1e8",
-            ITEM,
         ),
     ]
 
@@ -260,9 +251,7 @@ def _figure(rows: list[dict]):
         axes[0, 0].semilogy(x, [r["seconds"] for r in own], **style)
         axes[0, 1].semilogy(x, [r["forces"] + r["products"] for r in own], **style)
     for axis, label in zip(axes[0], ("runtime [s]", "forces + operator products"), strict=True):
-        axis.set_xlabel("largest strain [%]")
-        axis.set_ylabel(label)
-        figures.legend_below(axis)
+        figures.finish(axis, "largest strain [%]", label)
     axes[0, 0].plot(0.1, 260.0, "x", color=figures.ORANGE, markersize=10)
     axes[0, 0].annotate("BDF-1, paper", (0.1, 260.0), (8, -4), textcoords="offset points", size=8)
     return figure

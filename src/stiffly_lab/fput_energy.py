@@ -10,9 +10,8 @@ import numpy as np
 from stiffly import scenes
 
 from . import figures, report
-from .attempt import energy_row
 from .bench import Bench
-from .harness import Record
+from .energy_history import energy_history, records, total
 from .report import Claim, Report
 
 STEP = 0.01
@@ -36,15 +35,16 @@ def run(bench: Bench) -> Report:
     plan = [*SHARED, *FINER]
     bench.plan(len(plan))
     found = [
-        bench.row(f"{method}, step {step:g}", partial(energy_row, scene, method, step, **options))
+        bench.row(
+            f"{method}, step {step:g}", partial(energy_history, scene, method, step, **options)
+        )
         for method, step in plan
     ]
-    energy = found[0]["energy"]
+    energy = float(total(found[0])[0])
     return Report(
-        name="fput-energy",
         title="Conservation of energy on the FPUT chain",
         source="Luan & Michels 2021, Sec. 5.1, Figs. 3 and 4",
-        records=[Record(**row["record"]) for row in found],
+        records=records(found),
         figure=_figure(found, duration),
         claims=_claims(found),
         notes=NOTES.format(energy=energy, frames=len(found[0]["times"])),
@@ -52,13 +52,15 @@ def run(bench: Bench) -> Report:
         data={
             "duration": duration,
             "energy": energy,
-            "series": [{k: row[k] for k in ("method", "step", "times", "error")} for row in found],
+            "series": [
+                {k: row[k] for k in ("method", "step", "times", "numerical")} for row in found
+            ],
         },
     )
 
 
 def _claims(found: list[dict[str, Any]]) -> list[Claim]:
-    worst = {(row["method"], row["step"]): row["worst"] for row in found}
+    worst = {(row["method"], row["step"]): row["record"]["energy_drift"] for row in found}
     ours = max(worst["exprb42", STEP], worst["pexprb43", STEP])
     second, classic = worst["exprb2", STEP], worst["rk4", STEP]
     tiny = worst["rk4", 0.00025]
@@ -113,9 +115,7 @@ def _figure(found: list[dict[str, Any]], duration: float):
             _draw(axis, row, [r["step"] for r in chosen if r["method"] == row["method"]])
         axis.set_yscale("log")
         axis.set_title(heading, fontsize=10)
-        axis.set_xlabel("time [s]")
-        axis.set_ylabel("|energy error|")
-        figures.legend_below(axis)
+        figures.finish(axis, "time [s]", "|energy error|")
     return figure
 
 
@@ -125,7 +125,7 @@ def _draw(axis: Any, row: dict[str, Any], steps: list[float]) -> None:
     color, _ = figures.look(row["method"])
     axis.plot(
         row["times"][1:],
-        np.abs(row["error"][1:]),
+        np.abs(row["numerical"][1:]),
         ("-", "--", ":")[rank],
         color=color,
         linewidth=(1.6, 1.3, 1.6)[rank],

@@ -25,7 +25,6 @@ Errors are maximum norms over positions and velocities at the end, against SciPy
 The chain amplifies every error about 200 times over the 100 s, which bends the lines at large
 steps, those of second-order methods most: orders are therefore judged at T = {short:g} s (right),
 which was decided after the run at T = 100 s had been seen."""
-ITEM = "Luan 2021, Fig. 1"
 
 
 def run(bench: Bench) -> Report:
@@ -54,7 +53,6 @@ def run(bench: Bench) -> Report:
     measured = {**slopes(exponential, largest=LARGEST), **slopes(rk4, largest=LARGEST)}
     brief_slopes = slopes(brief, largest=LARGEST)
     return Report(
-        name="fput-order",
         title="Orders of convergence on the FPUT chain",
         source="Luan & Michels 2021, Sec. 5.1, Fig. 1",
         records=[*exponential, *rk4, *(replace(r, method="rk4, large steps") for r in large)],
@@ -108,21 +106,18 @@ def _claims(
             report.REPRODUCED if near else report.PARTLY,
             "Slopes of log error over log step, fitted where the error is below 0.1; judged within "
             "0.2 of the order, over the shorter time where it was run.",
-            ITEM,
         ),
         Claim(
             "RK4 needs 40 times smaller steps for about the same accuracy.",
             f"at 40 times smaller steps its error is {ratio:.2g} times exprb42's",
             report.REPRODUCED if 0.1 < ratio < 10.0 else report.NOT_REPRODUCED,
             "RK4 must resolve omega = 100, whose phase the exponential methods have exactly.",
-            ITEM,
         ),
         Claim(
             "pexprb43(1/3, 3/4) and exprb42 are about equally accurate.",
             f"pexprb43's error is {pair:.2g} times exprb42's at the largest step",
             report.REPRODUCED if 0.2 < pair < 5.0 else report.PARTLY,
             "Both are of order four, with error constants of the same size.",
-            ITEM,
         ),
         _large_steps(large, of_method(exponential, "exprb42")),
     ]
@@ -139,7 +134,6 @@ def _large_steps(rk4: list[Record], ours: list[Record]) -> Claim:
         "omega h is between 0.1 and 2: errors are 10 times exprb42's and more at every step."
         if useless
         else "At its smallest steps RK4 is within 10 times exprb42's error.",
-        ITEM,
     )
 
 

@@ -26,7 +26,6 @@ RK4 would gain more from leaving Python than a method whose steps are few and ri
 Cost at equal error, interpolated (seconds / force evaluations):
 
 {table}"""
-ITEM = "Luan 2021, Fig. 2"
 
 
 def run(bench: Bench) -> Report:
@@ -54,7 +53,6 @@ def run(bench: Bench) -> Report:
         bench=bench,
     )
     return Report(
-        name="fput-work",
         title="Work against precision on the FPUT chain",
         source="Luan & Michels 2021, Sec. 5.1, Fig. 2",
         records=records,
@@ -106,7 +104,6 @@ def _claims(records: list[Record]) -> list[Claim]:
                 verdict,
                 "Both run step by step in Python here, which flatters the method with fewer steps; "
                 "the count of forces leaves out its 6 x 6 eigenvalue problems.",
-                ITEM,
             )
         )
     return [*claims, _rivals(records)]
@@ -129,6 +126,7 @@ def _rivals(records: list[Record]) -> Claim:
         text or "no error level in common",
         report.verdict(*ours) if ours else report.UNTESTED,
         "DOP853 and CVODE choose their order, or have a high one, which pays at small errors.",
+        item="",
     )
 
 

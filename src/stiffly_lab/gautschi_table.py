@@ -14,14 +14,13 @@ from stiffly.scenes import Scene
 
 from . import equal_error, figures, report, rivals
 from .bench import Bench
-from .gautschi_cases import CASES, Case, truth
+from .gautschi_cases import CASES, GautschiCase, truth
 from .harness import Method, Record
 from .methods import IntegratorMethod
 from .patience import FIRST_S, LEAST_S, LOST, MOST_S, late, patience
 from .report import Claim, Report
 from .step_cost import step_cost
 
-ITEM = "Michels 2014, Table II"
 RIVAL = "bdf1"
 ALIKE = 3.0  # a ratio of the paper counts as reproduced within this factor, or above
 OURS = ("exprb42", "energy-momentum", "midpoint", RIVAL, "rk4")
@@ -60,7 +59,6 @@ def run(bench: Bench) -> Report:
     equal = {case.number: _equal(bench, case) for case in chosen}
     limits = {"limit": FIRST_S, "lost": LOST, "least": LEAST_S, "most": MOST_S}
     return Report(
-        name="gautschi-table",
         title="The test cases of the Gautschi integrators",
         source="Michels, Sobottka & Weber 2014, Sec. 5, Table II",
         records=[
@@ -86,7 +84,7 @@ def _reduced(quick: bool) -> str:
 # ------------------------------------------------------------------ the price of a step
 
 
-def _step_costs(bench: Bench, case: Case) -> dict[str, dict]:
+def _step_costs(bench: Bench, case: GautschiCase) -> dict[str, dict]:
     scenes_built: list[Scene] = []
 
     def price(method: str) -> dict:
@@ -102,7 +100,7 @@ def _step_costs(bench: Bench, case: Case) -> dict[str, dict]:
     }
 
 
-def _ratio(costs: Mapping[str, dict], case: Case) -> float:
+def _ratio(costs: Mapping[str, dict], case: GautschiCase) -> float:
     """Seconds of BDF-1 over those of the paper's method; nan where one has none."""
     ours, rival = (costs[m].get("seconds") for m in (case.method, RIVAL))
     return rival / ours if ours and rival else float("nan")
@@ -140,7 +138,7 @@ def _step_table(steps: Mapping[str, dict]) -> str:
     return "\n".join(lines)
 
 
-def _promised(case: Case) -> str:
+def _promised(case: GautschiCase) -> str:
     return f"{(case.implicit or 0.0) / case.exponential:.0f}"
 
 
@@ -151,10 +149,10 @@ def _known(value: float | None) -> str:
 # ------------------------------------------------------------------ the price of an error
 
 Found = Mapping[str, Mapping[float, Record]]  # by method and level
-Equal = tuple[Found, str, Case]  # by method; how it was judged, or why it was not
+Equal = tuple[Found, str, GautschiCase]  # by method; how it was judged, or why it was not
 
 
-def _equal(bench: Bench, case: Case) -> Equal:
+def _equal(bench: Bench, case: GautschiCase) -> Equal:
     scene = case.reduced()
     try:
         exact = truth(case, scene, bench, 5.0 if bench.quick else 60.0)
@@ -189,7 +187,7 @@ def _equal_tables(equal: Mapping[str, Equal]) -> str:
     return "\n\n".join(parts)
 
 
-def _place(found: Found, case: Case, others: tuple[str, ...]) -> float | None:
+def _place(found: Found, case: GautschiCase, others: tuple[str, ...]) -> float | None:
     """Seconds of the fastest of the others over the method's; None where it does not finish."""
     seconds = dict(equal_error.winners(found, case.level))
     if not seconds.get(case.method):
@@ -201,7 +199,7 @@ def _place(found: Found, case: Case, others: tuple[str, ...]) -> float | None:
 # ------------------------------------------------------------------ what it says
 
 
-def _step_claim(case: Case, costs: Mapping[str, dict]) -> Claim:
+def _step_claim(case: GautschiCase, costs: Mapping[str, dict]) -> Claim:
     own, rival = costs[case.method], costs[RIVAL]
     counts = "" if own["failure"] else f"; {own['products']:,.0f} products a step"
     measured = (
@@ -221,7 +219,7 @@ def _step_claim(case: Case, costs: Mapping[str, dict]) -> Claim:
         paper += "" if case.implicit is None else f", BDF-1 {case.implicit} s"
     small = own["particles"] < SMALLER * case.particles
     verdict = report.UNTESTED if small else report.verdict(*checks)
-    return Claim(paper, measured, verdict, _reason(own, rival), ITEM)
+    return Claim(paper, measured, verdict, _reason(own, rival))
 
 
 def _reason(own: dict, rival: dict) -> str:
@@ -259,7 +257,6 @@ def _equal_claims(equal: Mapping[str, Equal]) -> list[Claim]:
                 report.verdict(len(wins) == len(by), len(wins) > 0),
                 "it wins where the stiff part is linear; where stiff directions turn, the step "
                 "that meets the error resolves the turning",
-                ITEM,
             )
         )
     return claims
@@ -293,7 +290,5 @@ def _figure(steps: Mapping[str, dict], equal: Mapping[str, Equal]):
         x, y = [places[n] for n, _ in points], [v for _, v in points]
         bottom.plot(x, y, "osD^vP*X<>p"[k % 11], label=name, alpha=0.8)
     bottom.set_yscale("log")
-    bottom.set_xlabel("test case")
-    bottom.set_ylabel("seconds at equal error")
-    figures.legend_below(bottom)
+    figures.finish(bottom, "test case", "seconds at equal error")
     return figure

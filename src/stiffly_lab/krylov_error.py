@@ -15,7 +15,6 @@ from . import figures, report
 from .bench import Bench
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 6"
 LONGEST = 40
 BASIS = 15  # what the paper uses for all its nonlinear models
 RADIUS = 4.56  # spectral radius; see NOTES
@@ -48,10 +47,8 @@ def run(bench: Bench) -> Report:
     curves = bench.row("dome matrix", _measure)
     cosines = curves["cos"]
     return Report(
-        name="krylov-error",
         title="Length of the Krylov basis",
         source="Michels, Sobottka & Weber 2014, Sec. 4.2, Fig. 6",
-        records=[],
         figure=_figure(curves, cosines),
         claims=_claims(curves, cosines),
         notes=NOTES.format(norm=curves["norm"], radius=RADIUS, table=_table(cosines)),
@@ -149,9 +146,8 @@ def _cosine(found: Projections, phase: float) -> dict:
 
 
 def _table(cosines: dict) -> str:
-    rows = ["| h omega_max | error at m = 15 | m for 1e-9 |", "| --- | --- | --- |"]
-    rows += [f"| {p} | {row['at_15']:.1g} | {row['needed']} |" for p, row in cosines.items()]
-    return "\n".join(rows)
+    rows = [(p, f"{row['at_15']:.1g}", str(row["needed"])) for p, row in cosines.items()]
+    return report.table("h omega_max | error at m = 15 | m for 1e-9", rows)
 
 
 def _shortest(errors: list[float], level: float) -> int:
@@ -173,7 +169,6 @@ def _claims(curves: dict, cosines: dict) -> list[Claim]:
             report.verdict(1.5 <= ratio <= 2.5),
             "a Krylov space sees the interval of eigenvalues from its middle, the Taylor sum from "
             "its end: half the radius",
-            ITEM,
         ),
         Claim(
             "Krylov at m = 15: about 10^-27; Taylor at m = 5: about 10^5.",
@@ -182,7 +177,6 @@ def _claims(curves: dict, cosines: dict) -> list[Claim]:
             report.verdict(abs(k15 - KRYLOV_15) < 3.0, abs(t5 - TAYLOR_5) < 3.0, False),
             "powers of e, not of 10: no double has 32 digits between its largest and its least "
             "error; read that way, both agree",
-            ITEM,
         ),
         Claim(
             "Krylov at m = 5: about 10^-9, good enough for almost all cases.",
@@ -190,7 +184,6 @@ def _claims(curves: dict, cosines: dict) -> list[Claim]:
             report.verdict(krylov[4] < 1e-8, abs(k5 - KRYLOV_5) < 3.0),
             "five vectors cannot do it at the radius that Taylor's numbers imply, for a vector "
             "with all eigenvectors in it",
-            ITEM,
         ),
         Claim(
             "A basis of 15 was used throughout (nonlinear models).",
@@ -199,7 +192,6 @@ def _claims(curves: dict, cosines: dict) -> list[Claim]:
             report.verdict(len(enough) == len(cosines), len(enough) > 0),
             "the length must grow like h omega_max / 2: a fixed 15 limits the step to a few times "
             "Verlet's",
-            ITEM,
         ),
     ]
 

@@ -21,7 +21,7 @@ from . import equal_error, figures, references
 from .bench import Bench
 from .harness import Outcome, Record
 from .methods import IntegratorMethod
-from .report import number
+from .report import number, table
 from .tight import Reference, stable_step
 
 AFFORDABLE = 400  # steps of a run from which BDF-1's largest step is extrapolated
@@ -158,12 +158,11 @@ class Ladder:
         )
 
     def table(self) -> str:
-        lines = ["| k [N/m] | " + " | ".join(METHODS) + " |", "|" + " --- |" * (1 + len(METHODS))]
-        for k in self.stiffness:
-            cells = [_cell(self.record(k, name)) for name in METHODS]
-            lines.append(f"| {k:.0e} | " + " | ".join(cells) + " |")
+        rows = [
+            (f"{k:.0e}", *(_cell(self.record(k, name)) for name in METHODS)) for k in self.stiffness
+        ]
         head = "Largest steps [s] (steps, forces, products, factorisations; seconds):\n\n"
-        return head + "\n".join(lines)
+        return head + table(" | ".join(("k [N/m]", *METHODS)), rows)
 
 
 def _cell(r: Record) -> str:
@@ -188,7 +187,5 @@ def draw(found: Ladder, title: str) -> Any:
         axis.loglog(found.stiffness, steps, color=color, marker=marker, label=method)
         guess = [bool(found.record(k, method).variant) for k in found.stiffness]
         axis.plot(found.stiffness[guess], steps[guess], marker, color=color, mfc="white")
-    axis.set_xlabel("stiffness k [N/m]   (hollow: not run, see the table)")
-    axis.set_ylabel("largest step [s]")
-    figures.legend_below(axis)
+    figures.finish(axis, "stiffness k [N/m]   (hollow: not run, see the table)", "largest step [s]")
     return figure

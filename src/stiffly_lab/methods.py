@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.integrate import solve_ivp
 
+from stiffly import Run
 from stiffly.contracts import Array, Integrator, State, Work
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import integrator as find_integrator
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
 
 from .harness import Outcome, first_order, users_view
@@ -180,7 +180,7 @@ class CvodeMethod:
         return f"CVODE {self.formula}"
 
     def __call__(self, problem: Scene, setting: float) -> Outcome:
-        from sksundae.cvode import CVODE
+        from sksundae.cvode import CVODE  # pyright: ignore[reportMissingImports]  # optional
 
         f = Forces(problem)
 

@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.contracts import Array
-from stiffly.run.simulate import Run
-from stiffly.scenes.molecule import bond_lengths
 
 from . import figures, report
 from .bench import Bench
 from .energy_history import KEPT, draw_energies, draw_error, energy_history, error, records
+from .measures import lengths
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 23f"
 BOND = 1.5  # angstrom: the length of a covalent bond between carbon atoms
 SMALL_MOVE = 0.1  # of a bond length: what 'very small compared to' is taken to mean
 
@@ -49,7 +47,6 @@ def run(bench: Bench) -> Report:
         for method, step, duration in plan
     ]
     return Report(
-        name="molecule-energy",
         title="Energy of a molecule",
         source="Michels, Sobottka & Weber 2014, Sec. 5.6, Figs. 20 and 23f",
         records=records(rows),
@@ -69,10 +66,10 @@ def _reduced(quick: bool, atoms: int) -> str:
 
 def _measured(scene: scenes.Scene, method: str, step: float, **options: Any) -> dict[str, Any]:
     def look(run: Run) -> dict[str, Any]:
-        lengths = bond_lengths(run.positions, scene)
+        bonds = lengths(run.positions, scene)
         moved = np.linalg.norm(run.positions - scene.x0, axis=2)
         return {
-            "bonds": np.abs(lengths / lengths[0] - 1.0).max(axis=1),
+            "bonds": np.abs(bonds / bonds[0] - 1.0).max(axis=1),
             "moved": np.sqrt((moved**2).mean(axis=1)),
             "farthest": float(moved.max()),
         }
@@ -120,7 +117,6 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             if error(neti) <= KEPT
             else "More than the 1 % set as limit: neti's filters cost accuracy that exprb42 keeps "
             "at the same step.",
-            ITEM,
         ),
         Claim(
             "Atoms jitter about their places by far less than a bond length.",
@@ -130,7 +126,6 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             report.verdict(farthest <= SMALL_MOVE),
             "Only bonds and Lennard-Jones forces act: without hydrogen bonds and water nothing "
             "holds the fold in place.",
-            ITEM,
         ),
         Claim(
             "(not in the paper) An explicit symplectic method would do.",
@@ -140,6 +135,7 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
             f"{_forces(fine) / _forces(neti):.2g} times its force evaluations)",
             report.verdict(error(fine) <= error(neti), price(fine) <= price(neti)),
             "These bonds are hardly stiff at such steps; the pairwise forces cost the time.",
+            item="",
         ),
     ]
 

@@ -19,7 +19,6 @@ from .modes import Modes, energies, modes_of, step_maps
 from .report import Claim, Report
 from .trial import trial
 
-ITEM = "Michels 2014, Fig. 22a"
 DURATION, FRAME, STEP = 400.0, 0.5, 0.01
 KEPT = 0.01  # of the energy: what passes for a straight line in the figure
 LIMITS = {"rk4": 8.0**0.5, "verlet": 2.0}  # of omega h
@@ -69,10 +68,8 @@ def run(bench: Bench) -> Report:
     checks = _checks(bench, scene, modes)
     found = {"curves": curves, "forty": forty, "beyond": beyond, "soft": soft, "checks": checks}
     return Report(
-        name="pylon-energy",
         title="Energy of a pylon's swing over 400 s",
         source="Michels, Sobottka & Weber 2014, Sec. 5.2, Fig. 22a",
-        records=[],
         figure=_figure(found),
         claims=_claims(found),
         notes=_notes(modes, found),
@@ -201,7 +198,6 @@ def _claims(found: dict[str, Any]) -> list[Claim]:
             f"exprb42 at h = 0.01 s: {waver(ours):.1g}",
             report.verdict(abs(drift(eti)) <= KEPT, waver(eti) <= KEPT),
             "The filter that makes eti symplectic weakens a constant load where omega h is large.",
-            ITEM,
         ),
         Claim(
             "BDF-1 loses almost 40 % of the energy in 400 s, at a constant rate.",
@@ -209,7 +205,6 @@ def _claims(found: dict[str, Any]) -> list[Claim]:
             f"{found['forty']['step']:.2g} s, and there the rate is constant",
             report.verdict(0.35 <= lost <= 0.45, _steady(found["forty"])),
             "The loss is 1 - (1 + omega^2 h^2)^(-T/h); the paper's step is not given.",
-            ITEM,
         ),
         Claim(
             "RK4 keeps the energy for more than 100 s and then starts to oscillate.",
@@ -218,7 +213,6 @@ def _claims(found: dict[str, Any]) -> list[Claim]:
             "grows for ever",
             report.verdict(waver(stable) <= KEPT, onset(stable) is not None),
             "Each mode of a linear model decays or grows by itself: RK4 has no way to oscillate.",
-            ITEM,
         ),
         Claim(
             "With k = 1e4 the pylon collapses and erects itself with no remaining deformation.",
@@ -226,7 +220,6 @@ def _claims(found: dict[str, Any]) -> list[Claim]:
             f"({body.max():.3g} m)",
             report.verdict(back <= 0.05),
             "Several modes take part, so that the return is close, never exact.",
-            ITEM,
         ),
     ]
 
@@ -264,9 +257,7 @@ def _figure(found: dict[str, Any]):
     axes[0, 2].plot(
         soft["times"], soft["displacement"], color=figures.BLUE, label="eti, h = 0.05 s"
     )
-    axes[0, 2].set_xlabel("time [s], k = 1e4 N/m")
-    axes[0, 2].set_ylabel("mean displacement [m]")
-    figures.legend_below(axes[0, 2])
+    figures.finish(axes[0, 2], "time [s], k = 1e4 N/m", "mean displacement [m]")
     return figure
 
 
@@ -284,9 +275,7 @@ def _draw_history(axis: Any, found: dict[str, Any]) -> None:
         energy = np.array(curve["energy"], dtype=float)
         axis.plot(curve["times"], energy, color=color, alpha=alpha, linewidth=1.0, label=label)
     axis.set_ylim(0.0, 1.5)
-    axis.set_xlabel("time [s]")
-    axis.set_ylabel("energy / energy at the start")
-    figures.legend_below(axis)
+    figures.finish(axis, "time [s]", "energy / energy at the start")
 
 
 def _draw_steps(axis: Any, curves: dict[Any, dict[str, Any]]) -> None:
@@ -294,6 +283,4 @@ def _draw_steps(axis: Any, curves: dict[Any, dict[str, Any]]) -> None:
         own = [(h, max(waver(c), 1e-12)) for (name, h), c in curves.items() if name == method]
         color, marker = figures.apart(method)
         axis.loglog(*zip(*own, strict=True), color=color, marker=marker, label=method)
-    axis.set_xlabel("step [s]")
-    axis.set_ylabel("largest energy error in 400 s, relative")
-    figures.legend_below(axis)
+    figures.finish(axis, "step [s]", "largest energy error in 400 s, relative")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import NamedTuple
 
 from stiffly.errors import unknown_name
 
@@ -11,190 +11,195 @@ from .bench import Bench
 from .report import Report
 
 
-class Experiment(NamedTuple):
-    """module: within this package, with `run(bench) -> Report`; items: what of the papers it
-    answers for (see items.py), none where it goes beyond them."""
+@dataclass(frozen=True)
+class Experiment:
+    """items: what of the papers it answers for (see items.py), none where it goes beyond them;
+    module: within this package, with `run(bench) -> Report`."""
 
-    module: str
+    name: str
     description: str
     items: tuple[str, ...]
+    module: str
 
     def run(self, bench: Bench | None = None) -> Report:
-        return import_module(f".{self.module}", __package__).run(bench or Bench())
+        found = import_module(f".{self.module}", __package__).run(bench or Bench())
+        only = self.items[0] if len(self.items) == 1 else ""
+        claims = [c if c.item is not None else replace(c, item=only) for c in found.claims]
+        return replace(found, name=self.name, claims=claims)
 
 
-EXPERIMENTS: dict[str, Experiment] = {
-    "fput-order": Experiment(
-        "fput_order",
-        "order of convergence of the exponential methods and RK4",
-        ("Luan 2021, Fig. 1",),
+def _of(name: str, description: str, *items: str, module: str = "") -> Experiment:
+    return Experiment(name, description, items, module or name.replace("-", "_"))
+
+
+_ALL = (
+    _of(
+        "fput-order", "order of convergence of the exponential methods and RK4", "Luan 2021, Fig. 1"
     ),
-    "fput-work": Experiment(
-        "fput_work",
+    _of(
+        "fput-work",
         "time and force evaluations against error, with outside solvers",
-        ("Luan 2021, Fig. 2",),
+        "Luan 2021, Fig. 2",
     ),
-    "fput-energy": Experiment(
-        "fput_energy",
+    _of(
+        "fput-energy",
         "energy error over time, and how small RK4's step must be",
-        ("Luan 2021, Fig. 3", "Luan 2021, Fig. 4"),
+        "Luan 2021, Fig. 3",
+        "Luan 2021, Fig. 4",
     ),
-    "bunny-precision": Experiment(
-        "bunny_precision",
+    _of(
+        "bunny-precision",
         "error over step on bunnies of three stiffnesses",
-        ("Michels 2017, Fig. 3a",),
+        "Michels 2017, Fig. 3a",
     ),
-    "bunny-energy": Experiment(
-        "bunny_energy",
+    _of(
+        "bunny-energy",
         "energy of bunnies of three stiffnesses over three minutes",
-        ("Michels 2017, Fig. 3b",),
+        "Michels 2017, Fig. 3b",
     ),
-    "bunny-size": Experiment(
-        "bunny_size",
+    _of(
+        "bunny-size",
         "time of the stiffly accurate integrator over the number of unknowns",
-        ("Michels 2017, Fig. 3c",),
+        "Michels 2017, Fig. 3c",
     ),
-    "rosenbrock-table": Experiment(
-        "rosenbrock_table",
+    _of(
+        "rosenbrock-table",
         "run times of all methods at equal error, row by row of three tables",
-        ("Michels 2017, Table 1", "Luan 2018, Table 2", "Luan 2021, Table 2"),
+        "Michels 2017, Table 1",
+        "Luan 2018, Table 2",
+        "Luan 2021, Table 2",
     ),
-    "flag-area": Experiment(
-        "flag_area",
+    _of(
+        "flag-area",
         "a flag's area and motion with the stiffly accurate integrator and backward Euler",
-        ("Michels 2017, Fig. 2",),
+        "Michels 2017, Fig. 2",
     ),
-    "map": Experiment(
-        "map_sweep",
-        "who wins where: methods over stiffness, rotation, energy share, size and cost",
-        (),
-    ),
-    "filters": Experiment(
+    _of("map", "who wins where: methods over stiffness, rotation, energy share, size and cost"),
+    _of(
         "filters",
         "error over step of all six filter pairs on a bouncing sphere",
-        ("Michels 2014, Fig. 5",),
+        "Michels 2014, Fig. 5",
     ),
-    "krylov-error": Experiment(
-        "krylov_error",
+    _of(
+        "krylov-error",
         "error over the length of a Krylov basis and of a Taylor sum",
-        ("Michels 2014, Fig. 6",),
+        "Michels 2014, Fig. 6",
     ),
-    "tower-energy": Experiment(
-        "tower_energy",
-        "energy of a swinging tower, undamped and damped",
-        ("Michels 2014, Fig. 9",),
-    ),
-    "foil-strain": Experiment(
-        "foil_strain",
+    _of("tower-energy", "energy of a swinging tower, undamped and damped", "Michels 2014, Fig. 9"),
+    _of(
+        "foil-strain",
         "what a foil costs over the strain that is permitted",
-        ("Michels 2014, Fig. 10",),
+        "Michels 2014, Fig. 10",
     ),
-    "gautschi-table": Experiment(
-        "gautschi_table",
+    _of(
+        "gautschi-table",
         "all test cases of 2014: the price of a step, and of the same error",
-        ("Michels 2014, Table II",),
+        "Michels 2014, Table II",
     ),
-    "equal-error": Experiment(
-        "equal_error_all",
+    _of(
+        "equal-error",
         "what the same error costs: every scene, every method, Verlet, SciPy and SUNDIALS",
-        (),
+        module="equal_error_all",
     ),
-    "auto": Experiment(
-        "auto_check",
+    _of(
+        "auto",
         "auto against the best method and step: seconds over scenes and accuracies",
-        (),
+        module="auto_check",
     ),
-    "oscillator-pair": Experiment(
-        "oscillator_pair",
+    _of(
+        "oscillator-pair",
         "V-IMEX and eti near resonance against the exact motion",
-        ("Michels 2014, Fig. 11",),
+        "Michels 2014, Fig. 11",
     ),
-    "pylon-energy": Experiment(
-        "pylon_energy",
+    _of(
+        "pylon-energy",
         "energy of a stiff truss over 400 s, by exponential, implicit and explicit methods",
-        ("Michels 2014, Fig. 22a",),
+        "Michels 2014, Fig. 22a",
     ),
-    "coil-error": Experiment(
-        "coil_error",
+    _of(
+        "coil-error",
         "error over step for a coil spring, linear and with true springs",
-        ("Michels 2014, Fig. 22b",),
+        "Michels 2014, Fig. 22b",
     ),
-    "dome-step": Experiment(
-        "dome_step",
+    _of(
+        "dome-step",
         "largest step over the stiffness ratio of a dome, as far as doubles carry it",
-        ("Michels 2014, Fig. 22c",),
+        "Michels 2014, Fig. 22c",
     ),
-    "squats-energy": Experiment(
-        "squats_energy",
+    _of(
+        "squats-energy",
         "energy of squatting bodies, and whether their shape comes back",
-        ("Michels 2014, Fig. 22d",),
+        "Michels 2014, Fig. 22d",
     ),
-    "beam-step": Experiment(
-        "beam_step",
-        "largest step over the stiffness of a twisted beam",
-        ("Michels 2014, Fig. 22e",),
-    ),
-    "dragon-step": Experiment(
-        "dragon_step",
+    _of("beam-step", "largest step over the stiffness of a twisted beam", "Michels 2014, Fig. 22e"),
+    _of(
+        "dragon-step",
         "largest step over the stiffness of a dragon, at an error of 1e-2",
-        ("Michels 2014, Fig. 22f",),
+        "Michels 2014, Fig. 22f",
     ),
-    "dragon-size": Experiment(
-        "dragon_size",
+    _of(
+        "dragon-size",
         "seconds and products of a step over the size of the model",
-        ("Michels 2014, Fig. 23a",),
+        "Michels 2014, Fig. 23a",
     ),
-    "rope-cost": Experiment(
-        "rope_cost",
+    _of(
+        "rope-cost",
         "a second of a stiff rope over strain and resolution, against fast projection",
-        ("Michels 2014, Fig. 23c", "Michels 2014, Fig. 23d"),
+        "Michels 2014, Fig. 23c",
+        "Michels 2014, Fig. 23d",
     ),
-    "tori-bounce": Experiment(
-        "tori_bounce",
+    _of(
+        "tori-bounce",
         "three bouncing tori: the order of their bounces, and the energy",
-        ("Michels 2014, Fig. 23b",),
+        "Michels 2014, Fig. 23b",
     ),
-    "sphere-bounce": Experiment(
-        "sphere_bounce",
+    _of(
+        "sphere-bounce",
         "a steel sphere on a floor of 1e15 N/m: what the bounces restore",
-        ("Michels 2014, Fig. 23e",),
+        "Michels 2014, Fig. 23e",
     ),
-    "molecule-energy": Experiment(
-        "molecule_energy",
+    _of(
+        "molecule-energy",
         "energy of a molecule of stiff bonds, with Verlet as a rival",
-        ("Michels 2014, Fig. 23f",),
+        "Michels 2014, Fig. 23f",
     ),
-    "single-spring": Experiment(
-        "single_spring",
+    _of(
+        "single-spring",
         "one mass on a stiff spring: midpoint explodes, stabilised does not",
-        ("Dinev 2018, Fig. 2", "Dinev 2018, Fig. 3"),
+        "Dinev 2018, Fig. 2",
+        "Dinev 2018, Fig. 3",
     ),
-    "spinning-cube": Experiment(
-        "spinning_cube",
+    _of(
+        "spinning-cube",
         "energy, angular momentum and alpha of a soft cube that spins freely",
-        ("Dinev 2018, Fig. 4", "Dinev 2018, Fig. 5", "Dinev 2018, Fig. 6"),
+        "Dinev 2018, Fig. 4",
+        "Dinev 2018, Fig. 5",
+        "Dinev 2018, Fig. 6",
     ),
-    "cactus": Experiment(
-        "cactus_rest",
+    _of(
+        "cactus",
         "a cactus recovers its shape from random positions, or does not",
-        ("Dinev 2018, Fig. 7",),
+        "Dinev 2018, Fig. 7",
     ),
-    "cloth": Experiment(
-        "cloth_wrinkles",
+    _of(
+        "cloth",
         "wrinkles that survive, and Lagrange multipliers that get stuck",
-        ("Dinev 2018, Fig. 1", "Dinev 2018, Fig. 10"),
+        "Dinev 2018, Fig. 1",
+        "Dinev 2018, Fig. 10",
     ),
-    "stabiliser-table": Experiment(
-        "stabiliser_table",
+    _of(
+        "stabiliser-table",
         "milliseconds a frame: Newton, local/global, and midpoint in substeps",
-        ("Dinev 2018, Table 1", "Dinev 2018, Table 2"),
+        "Dinev 2018, Table 1",
+        "Dinev 2018, Table 2",
     ),
-    "two-springs": Experiment(
-        "two_springs",
+    _of(
+        "two-springs",
         "backward Euler gains energy, and stays below the proven bound",
-        ("Dinev 2018, Fig. 18",),
+        "Dinev 2018, Fig. 18",
     ),
-}
+)
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in _ALL}
 
 
 def experiment(name: str) -> Experiment:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,30 +28,31 @@ FILES = ("result.json", "figure.png", "result.md")
 class Claim:
     """What the paper says, what came out here, whether that agrees, and a sentence of why.
 
-    item: the table or figure, as in items.py; none where the paper does not claim it.
+    item: the table or figure, as in items.py; None: the only one that the experiment answers for;
+    empty where the paper does not claim it.
     """
 
     paper: str
     measured: str
     verdict: str
     why: str = ""
-    item: str = ""
+    item: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """An experiment's result, not yet written.
 
     reduced: what was cut from the paper's set-up, a sentence; notes: Markdown; data: further
-    numbers for result.json.
+    numbers for result.json.  name: the experiment's, which the registry knows.
     """
 
-    name: str
+    name: str = ""
     title: str
     source: str
-    records: Sequence[Record]
     figure: Figure = field(repr=False)
     claims: Sequence[Claim]
+    records: Sequence[Record] = ()
     notes: str = ""
     reduced: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -111,9 +112,16 @@ def verdict(*checks: bool) -> str:
 def claim_table(claims: Sequence[Claim]) -> str:
     if not claims:
         return ""
-    rows = [cells(c.item, c.paper, c.measured, f"**{c.verdict}**", c.why) for c in claims]
-    head = "| item | the paper says | measured here | verdict | why |"
-    return "\n".join([head, "|" + " --- |" * 5, *rows])
+    rows = [(c.item or "", c.paper, c.measured, f"**{c.verdict}**", c.why) for c in claims]
+    return table("item | the paper says | measured here | verdict | why", rows)
+
+
+def table(head: str, rows: Iterable[Sequence[str]]) -> str:
+    """In Markdown; head: the names of the columns, bars between them; rows: their cells, of which
+    the last may be missing."""
+    count = head.count("|") + 1
+    full = ([*row, *[""] * (count - len(row))] for row in rows)
+    return "\n".join([f"| {head} |", "|" + " --- |" * count, *(cells(*row) for row in full)])
 
 
 def cells(*texts: str) -> str:
@@ -124,16 +132,16 @@ def record_table(records: Sequence[Record]) -> str:
     if not records:
         return ""
     head = (
-        "| method | step or rtol | error x | error v | seconds | steps | forces | products "
-        "| energy error |"
+        "method | step or rtol | error x | error v | seconds | steps | forces | products "
+        "| energy error"
     )
-    return "\n".join([head, "|" + " --- |" * 9, *map(_row, records)])
+    return table(head, map(_row, records))
 
 
-def _row(r: Record) -> str:
+def _row(r: Record) -> list[str]:
     if r.failure is not None:
-        return f"| {r.method} | {r.step:.4g} | {r.failure} | | | | | | |"
-    cells = [
+        return [r.method, f"{r.step:.4g}", r.failure]
+    return [
         r.method,
         f"{r.step:.4g}",
         number(r.error_x),
@@ -144,7 +152,6 @@ def _row(r: Record) -> str:
         f"{r.operator_products:,}",
         number(r.energy_drift),
     ]
-    return "| " + " | ".join(cells) + " |"
 
 
 def number(value: float | None) -> str:

@@ -53,10 +53,8 @@ def run(bench: Bench) -> Report:
             job = partial(cheapest, scene, name, exact)
             rows.append(bench.row(f"{label}: {name}", job))
     return Report(
-        name="rope-cost",
         title="A second of a stiff rope",
         source="Michels, Sobottka & Weber 2014, Sec. 5.4, Figs. 19, 23c and 23d",
-        records=[],  # the table of the notes says more
         figure=_figure(rows, strain_sweep, size_sweep),
         claims=[*_claims(rows, STRAIN, strain_sweep), *_claims(rows, SIZE, size_sweep)],
         notes=_notes(rows),

@@ -24,7 +24,7 @@ LARGER = {"vertices": 200, "duration": 1.14}  # of bunnies
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class RosenbrockCase:
     """A row: who it belongs to, what the paper measured [s], and the body we can afford.
 
     methods: the paper's columns by our names, the paper's own method first; level: the relative
@@ -65,10 +65,10 @@ def _stiff(
     gautschi: str = "eti",
     level: float = 0.1,
     **more: Any,
-) -> Case:
+) -> RosenbrockCase:
     """A row of 2017: stiffly accurate, Gautschi-type, Newton-Raphson (BDF-1)."""
     methods = dict(zip(("epirk4s3", gautschi, "bdf1"), seconds, strict=True))
-    return Case(name, (TABLE_2017,), N, methods, scene, duration, level, **more)
+    return RosenbrockCase(name, (TABLE_2017,), N, methods, scene, duration, level, **more)
 
 
 def _rosenbrock(
@@ -79,10 +79,10 @@ def _rosenbrock(
     scene: str,
     duration: float,
     **more: Any,
-) -> Case:
+) -> RosenbrockCase:
     """A row of 2018 and 2021.  Their only number for an error is 2 %, of the coil spring."""
     names = ("exprb42", "pexprb43", "vimex", "rk4", "bdf1")
-    return Case(
+    return RosenbrockCase(
         name, items, N, dict(zip(names, seconds, strict=True)), scene, duration, 0.02, **more
     )
 

@@ -20,7 +20,7 @@ from .methods import IntegratorMethod
 from .own_reference import own_reference
 from .patience import FIRST_S, LEAST_S, LOST, MOST_S, is_late, late, patience
 from .report import Claim, Report
-from .rosenbrock_cases import CASES, Case
+from .rosenbrock_cases import CASES, RosenbrockCase
 from .tight import Reference
 
 ALIKE = 3.0  # a printed speed-up counts as reproduced from a third of it on
@@ -57,7 +57,6 @@ def run(bench: Bench) -> Report:
     found = {case: _measured(bench, case) for case in cases}
     limits = {"limit": FIRST_S, "lost": LOST, "least": LEAST_S, "most": MOST_S}
     return Report(
-        name="rosenbrock-table",
         title="Run times of exponential Rosenbrock methods and their rivals",
         source="Michels, Luan & Tokman 2017, Table 1; Luan & Michels 2018 and 2021, Table 2",
         records=[
@@ -80,14 +79,14 @@ def _reduced(quick: bool) -> str:
     return f"{words} instead of the papers' sizes and minutes."
 
 
-def _reference(case: Case, scene: Scene, bench: Bench) -> Reference:
+def _reference(case: RosenbrockCase, scene: Scene, bench: Bench) -> Reference:
     if case.fine is not None:
         return own_reference(scene, bench, case.fine, check=False)
     limit = 10.0 if bench.quick else case.settled_s if scene.system.settles else 150.0
     return references.solution(scene, bench, limit_s=limit)
 
 
-def _measured(bench: Bench, case: Case) -> Found:
+def _measured(bench: Bench, case: RosenbrockCase) -> Found:
     scene = case.build(bench.quick)
     try:
         exact = _reference(case, scene, bench)
@@ -110,7 +109,7 @@ def _measured(bench: Bench, case: Case) -> Found:
     return found, words
 
 
-def _limit(case: Case, name: str, leader: Record | None) -> float:
+def _limit(case: RosenbrockCase, name: str, leader: Record | None) -> float:
     """Seconds for a run: enough to see whether a third of the printed factor is there."""
     if name == case.leader:
         return FIRST_S
@@ -158,7 +157,7 @@ def _word(ratio: float) -> str:
 # ------------------------------------------------------------------ what it says
 
 
-def _claims(case: Case, measured: Found | None) -> list[Claim]:
+def _claims(case: RosenbrockCase, measured: Found | None) -> list[Claim]:
     leader, own = case.leader, case.methods[case.leader]
     promised = {name: s / own for name, s in case.methods.items() if name != leader}
     paper = f"{case.name}, N = {case.N:,}: {leader} {own:g} s; " + ", ".join(
@@ -175,7 +174,7 @@ def _claims(case: Case, measured: Found | None) -> list[Claim]:
 
 
 def _judged(
-    case: Case, found: Mapping[str, Record], promised: Mapping[str, float]
+    case: RosenbrockCase, found: Mapping[str, Record], promised: Mapping[str, float]
 ) -> tuple[str, str, str]:
     record = found.get(case.leader)
     if record is None or record.failure:
@@ -211,7 +210,7 @@ def _judged(
     return text, verdict, why
 
 
-def _summary(found: Mapping[Case, Found]) -> str:
+def _summary(found: Mapping[RosenbrockCase, Found]) -> str:
     lines = [
         "| row | paper's method | h here | speed-ups: paper / here, seconds / here, counts |",
         "|" + " --- |" * 4,
@@ -229,7 +228,7 @@ def _summary(found: Mapping[Case, Found]) -> str:
     return "\n".join(lines)
 
 
-def _tables(found: Mapping[Case, Found]) -> str:
+def _tables(found: Mapping[RosenbrockCase, Found]) -> str:
     parts = []
     for case, (records, words) in found.items():
         parts.append(f"{case.name}, N = {case.N:,} in the paper: {words}.")
@@ -239,7 +238,7 @@ def _tables(found: Mapping[Case, Found]) -> str:
     return "\n\n".join(parts)
 
 
-def _figure(found: Mapping[Case, Found]) -> Any:
+def _figure(found: Mapping[RosenbrockCase, Found]) -> Any:
     """Per row of the tables: how many times longer than the paper's method the others take."""
     title = "Times the seconds of the papers' own method (hollow: paper, filled: here)"
     figure, axes = figures.panels(1, title, size=11.0)

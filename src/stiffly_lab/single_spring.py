@@ -13,7 +13,7 @@ from stiffly.contracts import Array
 from . import figures, report
 from .bench import Bench
 from .report import Claim, Report
-from .watch import record, spin, watched
+from .step_by_step import record, spin, watched
 
 LARGE, SMALL = 0.033, 0.00033  # [s]
 SHOWN = 0.165  # [s] of Fig. 2
@@ -50,7 +50,6 @@ def run(bench: Bench) -> Report:
     energy = np.array(rows["printed stabilised"]["energy"])
     turning = np.abs(ours["spin"]) / abs(ours["spin"][0])
     return Report(
-        name="single-spring",
         title="One mass on a stiff spring",
         source="Dinev, Liu & Kavan 2018, Sec. 3, Figs. 2 and 3",
         records=[record(row["method"], row) for row in rows.values()],
@@ -173,9 +172,7 @@ def _figure(rows: dict[str, Any]) -> Any:
         lower[0].semilogy(seconds, row["energy"], **style)
         lower[1].plot(seconds, row["spin"], **style)
     for axis, label in zip(lower, ("energy [J]", "angular momentum [kg m²/s]"), strict=True):
-        axis.set_xlabel("time [s]")
-        axis.set_ylabel(label)
-        figures.legend_below(axis)
+        figures.finish(axis, "time [s]", label)
     return figure
 
 
@@ -189,5 +186,4 @@ def _draw_orbit(axis: Any, row: dict[str, Any], title: str) -> None:
     axis.plot(x, y, marker=marker, markersize=4, linewidth=0.6, color=color, label=row["method"])
     axis.set_aspect("equal")
     axis.set_title(f"{title}, first {SHOWN} s", fontsize=10)
-    axis.set_xlabel("x [m]")
-    axis.set_ylabel("y [m]")
+    axis.set(xlabel="x [m]", ylabel="y [m]")

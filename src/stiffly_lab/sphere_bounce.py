@@ -8,18 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.bodies import System
 from stiffly.collisions import Held
-from stiffly.run.simulate import Run
-from stiffly.scenes.steel_sphere import clearance
 
 from . import figures, report
 from .bench import Bench
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
+from .measures import sphere_height
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 23e"
 SPRINGS, PENALTY = "virtual springs", "penalty"  # kinds of contact
 G = 9.81
 DROP = 0.05  # m: a fall of 0.1 s, so that the free flights cost less
@@ -44,7 +42,7 @@ flies, depends on the step. What does not depend on it is the total.
 """
 
 
-class Case(NamedTuple):
+class Fall(NamedTuple):
     method: str
     contact: str
     step: float
@@ -67,7 +65,6 @@ def run(bench: Bench) -> Report:
     bench.plan(len(cases))
     rows = {case: bench.row(case.name, partial(_measured, scene, case)) for case in cases}
     return Report(
-        name="sphere-bounce",
         title="A bouncing steel sphere",
         source="Michels, Sobottka & Weber 2014, Sec. 5.5, Figs. 18 and 23e",
         records=[
@@ -88,19 +85,19 @@ def _scene(quick: bool) -> scenes.Scene:
     )
 
 
-def _cases(quick: bool, fall: float) -> list[Case]:
+def _cases(quick: bool, fall: float) -> list[Fall]:
     """The first is the paper's: three touches; the coarse sphere takes longer steps."""
     long, short = 6.0 * fall, 2.5 * fall
     cases = [
-        Case("exprb42", SPRINGS, 1e-3 if quick else 1e-4, long),
-        Case("energy-momentum", SPRINGS, 1e-3, long),
-        Case("energy-momentum", PENALTY, 1e-3, long),
-        Case("exprb42", PENALTY, 1e-3, short),
-        Case("exprb42", PENALTY, 1e-4, short),
-        Case("bdf1", PENALTY, 1e-3, long),
+        Fall("exprb42", SPRINGS, 1e-3 if quick else 1e-4, long),
+        Fall("energy-momentum", SPRINGS, 1e-3, long),
+        Fall("energy-momentum", PENALTY, 1e-3, long),
+        Fall("exprb42", PENALTY, 1e-3, short),
+        Fall("exprb42", PENALTY, 1e-4, short),
+        Fall("bdf1", PENALTY, 1e-3, long),
     ]
     if not quick:
-        cases += [Case("exprb42", SPRINGS, 1e-3, short), Case("neti", SPRINGS, 1e-4, short)]
+        cases += [Fall("exprb42", SPRINGS, 1e-3, short), Fall("neti", SPRINGS, 1e-4, short)]
     return cases
 
 
@@ -123,7 +120,7 @@ def tied(scene: scenes.Scene) -> scenes.Scene:
     return replace(scene, system=System(given.mass, [springs, gravity, contact], rest=scene.x0))
 
 
-def _measured(scene: scenes.Scene, case: Case) -> dict[str, Any]:
+def _measured(scene: scenes.Scene, case: Fall) -> dict[str, Any]:
     problem = tied(scene) if case.contact == SPRINGS else scene
     return energy_history(
         problem,
@@ -137,7 +134,7 @@ def _measured(scene: scenes.Scene, case: Case) -> dict[str, Any]:
 
 
 def _look(run: Run) -> dict[str, Any]:
-    return {"heights": clearance(run.positions)}
+    return {"heights": sphere_height(run.positions)}
 
 
 def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:
@@ -166,7 +163,7 @@ def _numbers(scene: scenes.Scene, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _claims(scene: scenes.Scene, rows: dict[Case, dict[str, Any]]) -> list[Claim]:
+def _claims(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]) -> list[Claim]:
     case, ours = next((c, r) for c, r in rows.items() if c.method == "exprb42")
     exact = next(r for c, r in rows.items() if c[:2] == ("energy-momentum", PENALTY))
     euler = next(r for c, r in rows.items() if c.method == "bdf1")
@@ -189,7 +186,6 @@ def _claims(scene: scenes.Scene, rows: dict[Case, dict[str, Any]]) -> list[Claim
             ),
             "The virtual spring is part of the matrix whose functions are computed. What is missing"
             " in height is in the vibration of the sphere, not lost.",
-            ITEM,
         ),
         Claim(
             "One can simply integrate over stiff penalty forces with the exponential integrator.",
@@ -197,7 +193,6 @@ def _claims(scene: scenes.Scene, rows: dict[Case, dict[str, Any]]) -> list[Claim
             report.verdict(*(error(r) <= KEPT for r in penalty)),
             "Only where the force is a spring that is set between two steps; a force that begins "
             "within a step is not in the matrix.",
-            ITEM,
         ),
         Claim(
             f"More than {TOUCHING} particles touch during the impact; the simulation runs at "
@@ -207,12 +202,11 @@ def _claims(scene: scenes.Scene, rows: dict[Case, dict[str, Any]]) -> list[Claim
             report.verdict(ours["contacts"] > TOUCHING, fps >= FPS),
             "A sphere of 1e10 N/m is not flattened: 200 of 954 particles, evenly spread, are a cap "
             "two fifths of the radius high.",
-            ITEM,
         ),
     ]
 
 
-def _others(rows: dict[Case, dict[str, Any]], first: Case) -> str:
+def _others(rows: dict[Fall, dict[str, Any]], first: Fall) -> str:
     """What became of exponential methods with the same contact at other steps."""
     return "".join(
         f" {case.name}: {row['failure'] or f'error {error(row):.1g}'}."
@@ -232,7 +226,7 @@ def _notes(scene: scenes.Scene) -> str:
     return NOTES.format(impact=impact, period=2.0 * np.pi * np.sqrt(mass / k))
 
 
-def _figure(scene: scenes.Scene, rows: dict[Case, dict[str, Any]]):
+def _figure(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]):
     title = f"A steel sphere of {len(scene.x0)} particles on a floor of 1e15 N/m"
     figure, axes = figures.panels(3, title, size=5.2)
     first = next(iter(rows))
@@ -244,8 +238,7 @@ def _figure(scene: scenes.Scene, rows: dict[Case, dict[str, Any]]):
         heights = np.array(row["heights"], dtype=float)
         axes[0, 1].plot(row["times"], heights, case.style, color=color, label=case.name)
     axes[0, 1].set_ylim(-0.1 * drop, 1.6 * drop)
-    axes[0, 1].set_xlabel("time [s]")
-    axes[0, 1].set_ylabel("centre above first touch [m]")
+    axes[0, 1].set(xlabel="time [s]", ylabel="centre above first touch [m]")
     draw_error(axes[0, 2], {case.name: (row, case.style) for case, row in rows.items()})
     figures.legend_below(axes[0, 0])
     for axis in axes[0, 1:]:

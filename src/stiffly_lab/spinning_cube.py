@@ -15,7 +15,7 @@ from stiffly.integrators import Stabilised
 from . import figures, report
 from .bench import Bench
 from .report import Claim, Report
-from .watch import a_step, spin, watched
+from .step_by_step import a_step, spin, watched
 
 FOURTH, FIFTH, SIXTH = (f"Dinev 2018, Fig. {k}" for k in (4, 5, 6))
 PAPER, PAPER_FAST = "stabilised, without spin", "local/global, without spin"
@@ -78,10 +78,8 @@ def run(bench: Bench) -> Report:
     if bench.quick:
         reduced = f"--quick: only the cube of {MATERIAL['fast']}, {CUBES['fast'][1]} steps."
     return Report(
-        name="spinning-cube",
         title="A soft cube spins freely",
         source="Dinev, Liu & Kavan 2018, Secs. 3 and 5, Figs. 4-6",
-        records=(),
         figure=_figure(found),
         claims=[claim for cube, rows in found.items() for claim in _claims(cube, rows)],
         notes=NOTES.format(

@@ -11,16 +11,15 @@ from scipy.sparse.linalg import cg
 from stiffly import scenes
 from stiffly.errors import NotConverged, SimulationFailure
 from stiffly.scenes import Scene
-from stiffly.scenes.squats import SOURCE, deformation
 
 from . import figures, report
 from .bench import Bench
 from .harness import Record
+from .measures import deformation
 from .pylon_energy import drift, waver
 from .report import Claim, Report
 from .trial import trial
 
-ITEM = "Michels 2014, Fig. 22d"
 BODIES = {
     "armadillo": {},
     "bunny": {"shape": "rabbit", "vertices": 1183, "stiffness": 1e5},
@@ -54,9 +53,8 @@ def run(bench: Bench) -> Report:
     found = {name: _runs(bench, name, scene) for name, scene in loaded.items()}
     step = next(iter(loaded.values())).step
     return Report(
-        name="squats-energy",
         title="Energy of squatting bodies",
-        source=SOURCE,
+        source=scenes.entry("squats").source,
         records=[
             _record(body, name, r) for body, rows in found.items() for name, r in rows.items()
         ],
@@ -157,7 +155,6 @@ def _claims(found: dict[str, dict[str, dict[str, Any]]]) -> list[Claim]:
                 f"{waver(ours):.1g}",
                 report.verdict(waver(eti) <= KEPT, abs(drift(eti)) <= KEPT),
                 "Symplectic, so no drift; the waver is the filter's, see below.",
-                ITEM,
             ),
             Claim(
                 f"The {body}'s energy is not conserved by BDF-1 and RK4.",
@@ -165,7 +162,6 @@ def _claims(found: dict[str, dict[str, dict[str, Any]]]) -> list[Claim]:
                 f"{waver(rk4):.1e}",
                 report.verdict(lost > KEPT, waver(rk4) > KEPT),
                 "RK4 damps by (omega h)^6/144 a step: nothing at the squat's frequency.",
-                ITEM,
             ),
             Claim(
                 f"The {body} recovers its shape after every squat, with no deformity left.",
@@ -173,7 +169,6 @@ def _claims(found: dict[str, dict[str, dict[str, Any]]]) -> list[Claim]:
                 f"eti {_returns(eti)}, exprb42 {_returns(ours)}, BDF-1 {_returns(bdf1)}",
                 report.verdict(returns(eti)[0] <= CLOSE, returns(eti).max() <= CLOSE),
                 "What is left is the share of other modes than the squat (exprb42 is exact here).",
-                ITEM,
             ),
         ]
     return claims

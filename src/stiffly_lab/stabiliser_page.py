@@ -53,10 +53,8 @@ def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: b
     if quick:  # milliseconds of bodies this small are overhead, and explosions take longer
         claims = [replace(claim, verdict=UNTESTED) for claim in claims]
     return Report(
-        name="stabiliser-table",
         title="What stability costs",
         source="Dinev, Liu & Kavan 2018, Sec. 5, Tables 1 and 2",
-        records=(),
         figure=_figure(models, rows),
         claims=claims,
         notes=NOTES.format(

@@ -12,17 +12,16 @@ import numpy as np
 
 from stiffly import scenes
 from stiffly.errors import SimulationFailure
-from stiffly.integrators import Midpoint, Substeps
+from stiffly.integrators import LocalGlobal, Midpoint, Substeps
 from stiffly.scenes import Scene
-from stiffly.solvers.local_global import LocalGlobal
 
 from . import stabiliser_page as page
 from .bench import Bench
 from .report import Report
 from .stabiliser_models import MODELS, Model
 from .stabiliser_page import BOTH, FAST, WITH_NEWTON
+from .step_by_step import StepByStep, watched
 from .time_limit import granted, time_limit
-from .watch import Watch, watched
 
 SUBSTEPS = (1, 5, 10)  # always
 FINER = (20, 100)  # only where no smaller number is stable
@@ -51,7 +50,7 @@ def run(bench: Bench) -> Report:
 
 
 def _model(bench: Bench, model: Model) -> dict[str, Any]:
-    size = model.small if bench.quick else model.full
+    size = model.small if bench.quick else {}
     beside = size if bench.quick else {**size, **model.stand_in}
     tested = (model.small, 30) if bench.quick else model.tested
     fast = bench.row(
@@ -70,7 +69,7 @@ def _model(bench: Bench, model: Model) -> dict[str, Any]:
 def _scene(model: Model, size: dict[str, Any]) -> Scene:
     """The scene, some frames later: what has only begun to fall costs nothing."""
     scene = scenes.load(model.scene, **size)
-    watch = Watch(scene, FAST, model.step)
+    watch = StepByStep(scene, FAST, model.step)
     for _ in range(model.after):
         watch.take()
     return replace(scene, x0=watch.positions, v0=watch.velocities)
@@ -87,7 +86,7 @@ def _timed(
     assert scene.mesh is not None
     elements = len(scene.mesh.tets) or len(scene.mesh.edges)
     found: dict[str, Any] = {"vertices": len(scene.x0), "elements": elements}
-    watches = {name: Watch(scene, name, model.step) for name in methods}
+    watches = {name: StepByStep(scene, name, model.step) for name in methods}
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     failures: dict[str, str] = {}
     frames = min(frames, 4) if len(scene.x0) > LARGE else frames
@@ -105,7 +104,7 @@ def _timed(
     return found
 
 
-def _cost(watch: Watch, seconds: list[float], failure: str | None) -> dict[str, Any]:
+def _cost(watch: StepByStep, seconds: list[float], failure: str | None) -> dict[str, Any]:
     """A frame's milliseconds and counts; the first frame factorises and compiles, and is left out
     where there are others."""
     steps = max(watch.stepper.steps, 1)
@@ -122,7 +121,7 @@ def _cost(watch: Watch, seconds: list[float], failure: str | None) -> dict[str, 
     }
 
 
-def _energy_seconds(watch: Watch) -> float:
+def _energy_seconds(watch: StepByStep) -> float:
     """Seconds that one energy takes: what the search for alpha is made of."""
     times = []
     for _ in range(5):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from stiffly import Run
 from stiffly.errors import InputError, SimulationFailure
-from stiffly.run.simulate import Run
 from stiffly.scenes import Scene
 
-from .attempt import attempt
+from .trial import attempt
 
 MORE = 12  # steps of the run whose difference to one step is the price of a step
 SLOW = 1.0  # seconds of the first step from which on one step more has to do

@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 
 from stiffly.contracts import Array, State
 from stiffly.errors import NotConverged
-from stiffly.matfun.bounds import estimate
+from stiffly.matfun import estimate
 from stiffly.scenes import Scene
 
 from .methods import Forces

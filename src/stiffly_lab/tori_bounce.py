@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from stiffly import scenes
+from stiffly import Run, scenes
 from stiffly.contracts import Array
-from stiffly.run.simulate import Run
-from stiffly.scenes.tori import centre_heights
 
 from . import figures, report
 from .bench import Bench
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
+from .measures import tori_heights
 from .report import Claim, Report
 
-ITEM = "Michels 2014, Fig. 23b"
 METHODS = ("neti", "exprb42", "energy-momentum", "bdf1")
 FRAME = 1e-3
 COLORS = (figures.BLUE, figures.RED, figures.GREEN)
@@ -45,7 +43,6 @@ def run(bench: Bench) -> Report:
     }
     found = list(rows.values())
     return Report(
-        name="tori-bounce",
         title="Three bouncing tori",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Figs. 7 and 23b",
         records=records(found),
@@ -67,7 +64,7 @@ def _reduced(quick: bool) -> str:
 
 
 def _heights(run: Run) -> dict[str, Any]:
-    return {"heights": centre_heights(run.positions, len(COLORS))}
+    return {"heights": tori_heights(run.positions, len(COLORS))}
 
 
 def dissipated(row: dict[str, Any]) -> float:
@@ -112,7 +109,6 @@ def _claims(scene: scenes.Scene, rows: dict[str, dict[str, Any]]) -> list[Claim]
             f"{', '.join(words)} s, for k = 1e6, 1e5, 5e4 N/m",
             report.verdict(together, bool(np.all(np.diff(seen["lowest"]) < 0.0)), sooner),
             "The contact is the paper's: what touches is held until it is pulled off.",
-            ITEM,
         ),
         Claim(
             "The exponential integrator conserves the energy through the bounces.",
@@ -123,7 +119,6 @@ def _claims(scene: scenes.Scene, rows: dict[str, dict[str, Any]]) -> list[Claim]
             report.verdict(error(neti) <= KEPT, change(neti) <= KEPT),
             f"A share of {dissipated(neti):.2g} is let go by ties that were pulled sideways: "
             "holding what touches is not free of losses, unlike the paper's words.",
-            ITEM,
         ),
     ]
 
@@ -138,8 +133,7 @@ def _figure(scene: scenes.Scene, rows: dict[str, dict[str, Any]]):
         heights = np.array(rows["neti"]["heights"], dtype=float)[:, i]
         axes[0, 1].plot(rows["neti"]["times"], heights, color=color, label=f"k = {k:g} N/m")
     axes[0, 1].axhline(0.0, color="#999999", linewidth=0.8)
-    axes[0, 1].set_xlabel("time [s]")
-    axes[0, 1].set_ylabel("centre above first touch [m]")
+    axes[0, 1].set(xlabel="time [s]", ylabel="centre above first touch [m]")
     draw_error(axes[0, 2], {method: (row, "-") for method, row in rows.items()})
     for axis in axes[0]:
         figures.legend_below(axis)

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from stiffly import scenes
-from stiffly.scenes.two_springs import bound, potential, reach
 
 from . import figures, report
 from .bench import Bench
+from .measures import bound, potential, reach
 from .report import Claim, Report
-from .watch import record, watched
+from .step_by_step import record, watched
 
-ITEM = "Dinev 2018, Fig. 18"
 STIFFNESS, MASS, STEP = 10.0, 1.0, 0.033  # as the scene has them [N/m], [kg], [s]
 STEPS = (0.01, STEP, 0.1, 0.5)  # of the random starts [s]
 SEED = 2018
@@ -39,7 +38,6 @@ def run(bench: Bench) -> Report:
     closest = {h: _closest(bench, h, starts, length) for h in STEPS}
     steps = ", ".join(f"{h:g}" for h in STEPS)
     return Report(
-        name="two-springs",
         title="Backward Euler between two springs",
         source="Dinev, Liu & Kavan 2018, Appendix C, Figs. 17-19",
         records=[record("bdf1", drawn)],
@@ -97,7 +95,6 @@ def _drawn(row: dict[str, Any]) -> Claim:
         f"{left:.1%} of {energy[0]:.3g} J are left at the end",
         report.verdict(bool(rises.size > 0), bool(left < 1.0)),
         "every pass over the hill between the wells is a step that climbs at its old speed",
-        ITEM,
     )
 
 
@@ -109,7 +106,6 @@ def _hill(row: dict[str, Any]) -> Claim:
         f"gained {gained:.9f} J, by the formula {expected:.9f} J",
         report.verdict(bool(abs(gained - expected) < 1e-6 * expected)),
         "the step ends on top of the hill, where the force is zero and the velocity stays",
-        ITEM,
     )
 
 
@@ -127,7 +123,6 @@ def _bounded(drawn: dict[str, Any], closest: dict[float, dict[str, Any]]) -> Cla
         f"rise above their own H_0, {failed} fail; beta = {reach():.4f}",
         report.verdict(bool(holds and not failed), abs(reach() - 2.209) < 1e-3),
         "the proof holds for exactly solved steps, and Newton solves these nearly so",
-        ITEM,
     )
 
 
@@ -138,8 +133,7 @@ def _figure(row: dict[str, Any], closest: dict[float, dict[str, Any]]) -> Any:
     for axis in (whole, detail):
         axis.plot(steps, energy, color=figures.BLUE, linewidth=1.2, label="H")
         axis.plot(rises, energy[rises], ".", color=figures.RED, label="a step that gained")
-        axis.set_xlabel("frame")
-        axis.set_ylabel("Hamiltonian [J]")
+        axis.set(xlabel="frame", ylabel="Hamiltonian [J]")
     whole.legend(frameon=False, fontsize=9)
     last = rises[-1] if rises.size else steps[-1]
     detail.set_xlim(max(0, last - 60), last + 20)
@@ -153,6 +147,5 @@ def _figure(row: dict[str, Any], closest: dict[float, dict[str, Any]]) -> Any:
     random.axhline(100.0, color=figures.RED, linewidth=1.0)
     random.annotate("proven bound", (h[0], 100.0), (0, 5), textcoords="offset points", size=9)
     random.set_ylim(0.0, 115.0)
-    random.set_xlabel("step [s]")
-    random.set_ylabel("highest H of random starts [% of the bound]")
+    random.set(xlabel="step [s]", ylabel="highest H of random starts [% of the bound]")
     return figure

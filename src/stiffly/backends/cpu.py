@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, Pairs
 from ..errors import InputError
 from ..kernels import cpu as _compiled
+from ..kernels.cpu import compiled as compiled
+from ..kernels.cpu.compiled import announce as announce  # a first run says that it compiles
 
 
 class Kernels:
@@ -35,16 +36,21 @@ class CpuBackend:
     xp = np
     kernels = Kernels("cpu", _compiled)
 
+    def announce(self) -> None:
+        announce()
+
     def put(self, a: Any) -> Array:
         return np.ascontiguousarray(a, dtype=np.float64)
 
     def host(self, a: Array) -> Array:
         return a
 
-    def dots(
-        self, pairs: Sequence[tuple[Array, Array]], weight: Array | None = None
-    ) -> list[float]:
-        return [float(self.kernels.column_dot(a, b, weight)) for a, b in pairs]
+    def dots(self, pairs: Pairs, weight: Array | None = None) -> list[Any]:
+        dot = self.kernels.column_dot
+        return [dot(a, b, weight) for a, b in pairs]
+
+    def project(self, V: Array, b: Array) -> Array:
+        return V @ b
 
     def halo(self, x: Array) -> Array:
         return x

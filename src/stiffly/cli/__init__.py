@@ -59,7 +59,11 @@ def stiffly(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     try:
-        code = _code_of(arguments)
+        try:
+            code = int(app(args=arguments, standalone_mode=False, prog_name="stiffly") or 0)
+            code = _stop("interrupted", code) if code == INTERRUPTED else code
+        except (Exception, KeyboardInterrupt) as failure:
+            code = _told(failure)
         sys.stdout.flush()
         return code
     except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
@@ -70,27 +74,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stop(f"cannot print the results: {failure.strerror}; make room", 2)
 
 
-def _code_of(arguments: Sequence[str] | None) -> int:
-    try:
-        code = int(app(args=arguments, standalone_mode=False, prog_name="stiffly") or 0)
-        return code if code != INTERRUPTED else _stop("interrupted", code)
-    except _UsageError as failure:
-        return _stop(_with_remedy(failure), 2)
-    except InputError as failure:
-        return _stop(str(failure), 2)
-    except SimulationFailure as failure:
-        return _stop(str(failure), 1)
-    except Interrupted as stopped:
-        return _stop(str(stopped), INTERRUPTED)
-    except (KeyboardInterrupt, typer.Abort):
-        return _stop("interrupted", INTERRUPTED)
-    except MemoryError:
-        return _stop("not enough memory for this; take a smaller scene or fewer frames", 1)
-    except BrokenPipeError:
-        raise
-    except OSError as failure:
-        where = f"{failure.filename}: " if failure.filename else ""
-        return _stop(f"{where}{failure.strerror or failure}; name another file or folder", 2)
+def _told(failure: BaseException) -> int:
+    """The exit code of what stopped a command, after a line about it."""
+    match failure:
+        case _UsageError():
+            return _stop(_with_remedy(failure), 2)
+        case InputError():
+            return _stop(str(failure), 2)
+        case SimulationFailure():
+            return _stop(str(failure), 1)
+        case Interrupted():
+            return _stop(str(failure), INTERRUPTED)
+        case KeyboardInterrupt() | typer.Abort():
+            return _stop("interrupted", INTERRUPTED)
+        case MemoryError():
+            return _stop("not enough memory for this; take a smaller scene or fewer frames", 1)
+        case OSError() if not isinstance(failure, BrokenPipeError):
+            where = f"{failure.filename}: " if failure.filename else ""
+            return _stop(f"{where}{failure.strerror or failure}; name another file or folder", 2)
+    raise failure
 
 
 def _with_remedy(failure: Any) -> str:

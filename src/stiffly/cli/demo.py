@@ -39,8 +39,8 @@ def demo(
     from .. import scenes, terminal
     from ..recording.folder import check
 
-    for name in (EXPONENTIAL, IMPLICIT):
-        check(out / name, force=True)  # an earlier tour may be replaced, other things may not
+    # an earlier tour may be replaced, other things may not
+    places = {name: check(out / name, force=True) for name in (EXPONENTIAL, IMPLICIT)}
     given = {} if small else LARGE
     scene = scenes.load(SCENE, small=small, **given)
     terminal.out.print(
@@ -50,7 +50,7 @@ def demo(
     )
     terminal.show_note(scene.note)
     with terminal.notices():
-        runs, failure = _simulate_each(scene, out)
+        runs, failure = _simulate_each(scene, places)
         terminal.out.print(terminal.ledger_table(runs, [_return_row(runs)]))
         files = [*_draw(runs, out), *([] if no_film else _film(runs, out))]
     terminal.show_files([*(run.folder for run in runs), *files])
@@ -59,20 +59,20 @@ def demo(
     _conclude(runs, out, given)
 
 
-def _simulate_each(scene: Any, out: Path) -> tuple[list[Any], SimulationFailure | None]:
+def _simulate_each(
+    scene: Any, places: dict[str, Any]
+) -> tuple[list[Any], SimulationFailure | None]:
     """Two recordings with the same steps; one that fails still gives what it recorded."""
     from .. import terminal
     from ..run.simulate import simulate
 
     runs, failure = [], None
-    for name in (EXPONENTIAL, IMPLICIT):
+    for name, place in places.items():
         one = replace(scene, integrator=name)
         origin = {"toml": as_file(one, {})}
         with terminal.simulation_bar(name) as progress:
             try:
-                run = simulate(
-                    one, out=out / name, force=True, provenance=origin, progress=progress
-                )
+                run = simulate(one, out=place, provenance=origin, progress=progress)
             except SimulationFailure as stopped:
                 if stopped.run is None:
                     raise

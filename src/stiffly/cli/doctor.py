@@ -56,7 +56,7 @@ def _threads() -> tuple[str, str, str]:
 
 
 def _kernels() -> tuple[str, str, str]:
-    from ..kernels.cpu import compiled
+    from ..backends.cpu import compiled
 
     folder = compiled._folder()
     if compiled.cold():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..recording.folder import check_writable
 
 if TYPE_CHECKING:
     from ..recording.recording import Recording
@@ -14,20 +14,11 @@ if TYPE_CHECKING:
 
 def require_folder(out: Path, option: str = "--out") -> None:
     """A folder to write into, made if missing: better found out before a minute of computing."""
-    check_folder(out, option)
+    check_writable(out, option)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(f"{option} {out}: {problem.strerror}; name another folder") from None
-
-
-def check_folder(out: Path, option: str = "--out") -> None:
-    """A folder could be made or written to at `out`; nothing is made yet."""
-    nearest = next(p for p in (out, *out.absolute().parents) if p.exists() or p.is_symlink())
-    if not nearest.is_dir():
-        raise InputError(f"{option} {out}: {nearest} is a file; name a folder")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"{option} {out}: {nearest} cannot be written to; name another folder")
 
 
 def open_run(folder: Path) -> Recording:

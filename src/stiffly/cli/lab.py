@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import InputError
-from .folders import check_folder
+from ..recording.folder import check_writable
 
 ALONE = ("list", "all", "report")  # no experiments, but what to do with all of them
 
@@ -27,25 +28,36 @@ def lab(
     Each writes result.json (numbers), figure.png and result.md into a folder of its name. One that
     was cut short goes on where it stopped. `report` makes index.html of all results in the folder.
     """
-    import stiffly_lab as laboratory
-    from stiffly_lab import page
-
     from .. import terminal
 
+    laboratory = _installed()
     _require_alone(names or [])
     if not names or names == ["list"]:
         rows = [(n, e.description, papers(e)) for n, e in laboratory.EXPERIMENTS.items()]
         terminal.out.print(terminal.listing(("experiment", "shows", "paper"), rows))
         return
     if names == ["report"]:
-        terminal.show_files(page.build(out))
+        terminal.show_files(laboratory.page.build(out))
         return
     wanted = list(laboratory.EXPERIMENTS) if names == ["all"] else names
     chosen = [(name, laboratory.experiment(name)) for name in wanted]
-    check_folder(out)  # made with the first row: an experiment may refuse its settings
+    check_writable(out, "--out")  # made with the first row: an experiment may refuse its settings
     with terminal.notices():
         for name, experiment in chosen:
-            _run(name, experiment, out, quick)
+            _run(name, experiment, laboratory.Bench, out, quick)
+
+
+def _installed() -> Any:
+    """The lab, a distribution of its own."""
+    try:
+        return import_module("stiffly_lab")
+    except ModuleNotFoundError as missing:
+        if missing.name != "stiffly_lab":
+            raise
+        raise InputError(
+            "the lab is not installed: pip install stiffly-lab, or from a clone of the "
+            "repository pip install ./src/stiffly_lab"
+        ) from None
 
 
 def _require_alone(names: list[str]) -> None:
@@ -61,9 +73,7 @@ def papers(experiment: Any) -> str:
     return "; ".join(experiment.items) or "beyond them"
 
 
-def _run(name: str, experiment: Any, out: Path, quick: bool) -> None:
-    from stiffly_lab import Bench
-
+def _run(name: str, experiment: Any, Bench: Any, out: Path, quick: bool) -> None:
     from .. import terminal
 
     began = time.perf_counter()

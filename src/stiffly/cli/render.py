@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..recording.folder import file_name
-from .folders import check_folder, open_run
+from ..recording.folder import check_writable, file_name
+from .folders import open_run
 from .inputs import check_choice, check_positive, picture_size
 
 COLORS = ("speed", "strain", "none")
@@ -53,7 +53,7 @@ def render(
         if frame is None
         else f"frame-{frame if frame >= 0 else len(recording.times) + frame}.png"
     )
-    check_folder(path.parent)
+    check_writable(path.parent, "--out")
     from ..recording.render import render as draw
 
     with terminal.notices(), terminal.counting_bar("render") as progress:

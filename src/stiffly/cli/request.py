@@ -28,7 +28,8 @@ OF_SCENE = ("integrator", "step", "duration", "every")
 
 @dataclass(frozen=True)
 class Request:
-    """scene: what to simulate; options: of `simulate`; toml: the same as a scene file."""
+    """scene: what to simulate; options: of `simulate`, where they differ from what the scene says;
+    toml: both as a scene file."""
 
     scene: Scene
     options: Mapping[str, Any]
@@ -92,9 +93,8 @@ def _built_in(
     adjust, method = files.tables(name, whole) if whole else ({}, {})
     own = {key: given[key] for key in given if key not in whole}
     values = fitting({key: p.default for key, p in known.items()}, name, own)
-    of_scene = {key: options[key] for key in OF_SCENE if key in options}
     try:
-        scene = scenes.load(name, small=small, **values, **of_scene)
+        scene = scenes.load(name, small=small, **values)
         scene = replace(adjusted(scene, **adjust), method=method)
     except InputError:
         raise
@@ -102,23 +102,12 @@ def _built_in(
         said = " ".join(str(failure).split()) or type(failure).__name__
         words = ", ".join(f"{key}={value}" for key, value in given.items()) or "its defaults"
         raise InputError(f"{name} cannot be built with {words}: {said}; try others") from None
-    _check_frames(scene)
-    others = {key: value for key, value in options.items() if key not in OF_SCENE}
-    if scene.integrator == AUTO and not {"step", "rtol"} & options.keys():
-        others["rtol"] = RTOL  # said in the file, too: the scene's own step is not meant
-    if "step" in options:
-        others["step"] = options["step"]  # with rtol it is the first one tried, the scene's is not
-    return Request(scene, others, as_file(scene, others))
-
-
-def _check_frames(scene: Scene) -> None:
-    from ..scenes.schema.scene_file import MOST_FRAMES
-
-    if scene.every is not None and scene.duration / scene.every > MOST_FRAMES:
-        raise InputError(
-            f"one frame every {scene.every:g} s means {scene.duration / scene.every:.1e} frames; "
-            "record fewer with --every or --fps"
-        )
+    if (
+        options.get("integrator", scene.integrator) == AUTO
+        and not {"step", "rtol"} & options.keys()
+    ):
+        options = {**options, "rtol": RTOL}  # in the file, too: the scene's own step is not meant
+    return Request(scene, options, as_file(scene, options))
 
 
 def as_file(scene: Scene, options: Mapping[str, Any]) -> str | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from . import inputs
-from .follow import AsJson, Quiet, follow
+from .follow import AsJson, Quiet, followed
 from .request import request
 
 Name = Annotated[
@@ -100,16 +100,19 @@ def run(
     from .. import terminal
     from ..recording.folder import check, file_name, new_path
 
-    if out is not None:
-        check(out, force)  # before the scene is built, which may take a while
+    # before the scene is built, which may take a while
+    place = None if out is None else check(out, force)
     with terminal.notices(quiet=quiet) as said:
         asked = request(scene, small=small, given=sets, options=options)
-        folder = out or new_path(Path(), f"{file_name(asked.scene.name)}-run")
+        place = place or check(new_path(Path(), f"{file_name(asked.scene.name)}-run"), force)
+        origin = {"command": sys.argv[1:], "toml": asked.toml}
         from ..run.simulate import simulate
 
-        def begin(progress: Any) -> Any:
-            origin = {"command": sys.argv[1:], "toml": asked.toml}
-            goal = {"out": folder, "force": force, "provenance": origin, "progress": progress}
-            return simulate(asked.scene, **asked.options, **goal)
-
-        follow(begin, asked.scene, folder, said, as_json=as_json, quiet=quiet)
+        with followed(asked.scene, place.folder, said, as_json=as_json, quiet=quiet) as watch:
+            watch.recording = simulate(
+                asked.scene,
+                **asked.options,
+                out=place,
+                provenance=origin,
+                progress=watch.progress,
+            )

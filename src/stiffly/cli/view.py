@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..recording.folder import check_writable
 from . import inputs
-from .folders import check_folder, open_run
+from .folders import open_run
 from .request import request
 from .run import Set, Small, Step
 
@@ -62,12 +63,12 @@ def view(
     names = _methods(integrators)
     inputs.check_positive("--step", step, "0.01")
     _check_budget(budget)
-    check_folder(out)
+    check_writable(out, "--out")
     from .. import terminal
-    from ..view.page.server import check_address, library
+    from ..view.page.server import free_port, library
 
     library()
-    check_address(host, port)
+    free_port(host, port)  # before a scene is built for it
     given = {"--integrator": names, "--step": step, "--small": small}
     given |= {"--set": assignments, "--budget": budget}
     shown, settings = _shown(what, given)
@@ -137,6 +138,7 @@ def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
     options |= {"integrator": names[0]} if names else {}
     with terminal.notices(), terminal.passing.status(f"building {text} ..."):
         scene = request(text, small=given["--small"], given=sets, options=options).scene
+        scene = replace(scene, **options)
         if scene.x0.ndim != 2:
             raise InputError(
                 f"{scene.name} has no body in space to show; use: stiffly run {text}, then "

@@ -14,13 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..contracts import Array
+from ..backends.cpu import CPU
+from ..backends.kernels import take
+from ..contracts import Array, Backend
 from ..errors import InputError
-from ..kernels import cpu
-from ..parts.checks import as_elements, as_indices, as_number, as_numbers
+from ..parts.checks import as_elements, as_indices, as_number, as_numbers, require_below
 from .elements import Elements, Kind, elements
 
 BLOCK = 16  # patches of a block
+
+KERNELS = (
+    *("patch_pairs", "vertex_element_pairs", "edge_edge_pairs", "element_boxes", "run_boxes"),
+    *("near_pairs", "pair_distances"),
+)
 
 
 class Candidates(NamedTuple):
@@ -44,7 +50,16 @@ class BroadPhase:
     are left out.
     """
 
-    def __init__(self, positions: Any, edges: Any = (), faces: Any = (), fixed: Any = ()) -> None:
+    def __init__(
+        self,
+        positions: Any,
+        edges: Any = (),
+        faces: Any = (),
+        fixed: Any = (),
+        *,
+        backend: Backend = CPU,
+    ) -> None:
+        self.kernels = take(backend, "Repulsion", *KERNELS)
         x = as_numbers("positions", positions)
         if x.ndim != 2 or x.shape[1] != 3:
             raise InputError(f"positions have shape {x.shape}, but (N, 3) is needed")
@@ -72,13 +87,15 @@ class BroadPhase:
         start, vertices = self.elements.vertices.start, self.elements.vertices.corners[:, 0]
         points = (start, vertices, boxes[vertices], self.held)
         edges, faces = self._boxed(boxes)
-        patches = _union(_around(edges[2], edges[0]), _around(faces[2], faces[0]))
-        pairs = cpu.patch_pairs(overlapping(_blocks(patches)), BLOCK, patches)
+        kernels = self.kernels
+        around = (_around(kernels, kind[2], kind[0]) for kind in (edges, faces))
+        patches = _union(*around)
+        pairs = kernels.patch_pairs(overlapping(_blocks(kernels, patches)), BLOCK, patches)
         strands = (np.maximum(edges[0], self.elements.loose), *edges[1:])
         return Candidates(
-            cpu.vertex_element_pairs(pairs, patches, points, faces, self._room[0]),
-            cpu.vertex_element_pairs(pairs, patches, points, strands, self._room[1]),
-            cpu.edge_edge_pairs(pairs, patches, edges, self._room[2]),
+            kernels.vertex_element_pairs(pairs, patches, points, faces, self._room[0]),
+            kernels.vertex_element_pairs(pairs, patches, points, strands, self._room[1]),
+            kernels.edge_edge_pairs(pairs, patches, edges, self._room[2]),
         )
 
     def _kinds(self) -> tuple[Kind, Kind]:
@@ -89,7 +106,7 @@ class BroadPhase:
         found = []
         for kind, still in zip(self._kinds(), self._still, strict=True):
             out = np.empty((len(kind.corners), 6))
-            cpu.element_boxes(boxes, kind.corners, out)
+            self.kernels.element_boxes(boxes, kind.corners, out)
             found.append((kind.start, kind.corners, out, still))
         return found
 
@@ -141,10 +158,10 @@ def overlapping(boxes: Array) -> np.ndarray:
     return np.stack([keys // count, keys % count], axis=1).astype(np.uint32)
 
 
-def _around(boxes: Array, start: np.ndarray) -> Array:
+def _around(kernels: Any, boxes: Array, start: np.ndarray) -> Array:
     """Boxes (p, 6) around runs of boxes."""
     out = np.empty((len(start) - 1, 6))
-    cpu.run_boxes(boxes, start, out)
+    kernels.run_boxes(boxes, start, out)
     return out
 
 
@@ -152,9 +169,9 @@ def _union(a: Array, b: Array) -> Array:
     return np.hstack([np.minimum(a[:, :3], b[:, :3]), np.maximum(a[:, 3:], b[:, 3:])])
 
 
-def _blocks(patches: Array) -> Array:
+def _blocks(kernels: Any, patches: Array) -> Array:
     """Boxes (b, 6) of runs of BLOCK patches."""
-    return _around(patches, np.append(np.arange(0, len(patches), BLOCK), len(patches)))
+    return _around(kernels, patches, np.append(np.arange(0, len(patches), BLOCK), len(patches)))
 
 
 def load_ipctk() -> Any:
@@ -165,14 +182,3 @@ def load_ipctk() -> Any:
             "contact between meshes needs ipctk: pip install 'stiffly[contact]'"
         ) from None
     return ipctk
-
-
-def require_below(name: str, corners: np.ndarray, count: int) -> None:
-    """InputError names the first element with a corner that does not exist."""
-    bad = (corners >= count).any(axis=1)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise InputError(
-            f"{name} {k} {tuple(int(i) for i in corners[k])}: there are only {count} particles; "
-            f"number them 0 to {count - 1}"
-        )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..parts.attachments import PointTies
 from ..parts.checks import as_number
 from ..parts.part import Particles
 from ..parts.pattern import BlockPattern
 from .motion import Frame
-from .shapes import Surface, as_shapes, free_particles
+from .shapes import KERNELS, Surface, as_shapes, free_particles
 
 
 class Held:
@@ -57,6 +59,7 @@ class PreparedHeld(PointTies):
 
     def __init__(self, config: Held, own: np.ndarray, mass: Array, pattern: BlockPattern) -> None:
         super().__init__(config.stiffness, pattern, linear=False)
+        self._kernels = take(pattern.backend, "Held", *KERNELS)
         self._config, self._own, self._mass = config, own, mass
         self._forget()
 
@@ -78,6 +81,13 @@ class PreparedHeld(PointTies):
         self._surfaces = old._surfaces
         self.tie(old.particles, old.points)
 
+    def learnt(self) -> dict[str, Any]:
+        return {"holder": self._holder, "home": self._home, "points": self.points}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self._holder, self._home = learnt["holder"].copy(), learnt["home"].copy()
+        self.tie(self._own[self._holder >= 0], learnt["points"])
+
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._catch(self._see(t, x), x, v, np.ones(self._own.size, dtype=bool))
         self._tie_held([surface.frame for surface in self._surfaces])
@@ -94,7 +104,8 @@ class PreparedHeld(PointTies):
 
     def _see(self, t: float, x: Array) -> list[Surface]:
         own = x[self._own]
-        self._surfaces = [shape.surface(t, own) for shape in self._config.shapes]
+        shapes = self._config.shapes
+        self._surfaces = [shape.surface(t, own).on(self._kernels) for shape in shapes]
         return self._surfaces
 
     def _let_go(self, surfaces: list[Surface], x: Array, v: Array) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """How colliders move: the supports' keyframes, rotations and paths, read as rigid motions.
 
-A motion is anything with `place(t, start) -> positions, velocities` (see bodies/supports.py);
+A motion is anything with `place(t, start) -> positions, velocities` (see system/supports.py);
 `keyframes`, `rotation` and `path` make those that lead no particles.
 """
 

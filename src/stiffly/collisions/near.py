@@ -9,12 +9,13 @@ only, since the matrix holds it: the set must not be much larger than what touch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from ..contracts import Array
-from ..kernels.cpu import TOUCHED
+from ..kernels.names import TOUCHED
 
 WINDOW = 10  # evaluations of the force: about one step of a local/global solver
 AHEAD = 2.0  # windows: what touches by then, if it keeps its pace, is near
@@ -34,6 +35,12 @@ class Near:
         self.marks = np.zeros(count, dtype=np.int64)
         self._clock = 0
         self._gaps: list[tuple[int, Array]] = []  # at the ends of the last two windows
+
+    def learnt(self) -> dict[str, Any]:
+        return {"marks": self.marks, "clock": self._clock, "gaps": self._gaps}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self.marks[:], self._clock, self._gaps = learnt["marks"], learnt["clock"], learnt["gaps"]
 
     def seen(self, newcomers: int, gaps: Callable[[], Array]) -> bool:
         """After an evaluation in which `newcomers` touched that were far; gaps() (m,) [m] gives

@@ -8,7 +8,7 @@ stiff and do not hold what flies as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,14 @@ class PairLaplacian:
         self._at: Array | None = None
         self._seen = True
         self.version = 0
+
+    def learnt(self) -> dict[str, Any]:
+        springs = {"keys": self._keys, "values": self._values, "version": self.version}
+        return {**springs, "at": self._at, "seen": self._seen}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self._keys, self._values, self.version = (learnt[n] for n in ("keys", "values", "version"))
+        self._at, self._seen = learnt["at"], learnt["seen"]
 
     def see(self, x: Array) -> None:
         """Positions whose contacts must be covered."""

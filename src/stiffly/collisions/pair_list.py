@@ -9,11 +9,12 @@ no difference.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..contracts import Array
-from ..kernels import cpu
+from ..kernels.names import EDGE_EDGE, VERTEX_EDGE, VERTEX_FACE
 from .broad_phase import BroadPhase
 
 ROOM = 0.1  # thicknesses around the way, and as much of the usual way: for what turns aside
@@ -32,6 +33,7 @@ class PairList:
     x: Array
     move: Array
     room: float
+    kernels: Any
 
     def covers(self, x: Array) -> bool:
         """Then x is in a convex set: the way between two places that are covered stays in it."""
@@ -52,11 +54,11 @@ class PairList:
 
     def distances(self, x: Array) -> Array:
         out = np.empty(len(self.stencil))
-        cpu.pair_distances(x, self.kinds, self.stencil, out)
+        self.kernels.pair_distances(x, self.kinds, self.stencil, out)
         return out
 
 
-def look(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float) -> PairList:
+def find_pairs(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float) -> PairList:
     """Around the way from x to end (N, 3) [m]."""
     move = end - x
     aside = float((move - move.mean(axis=0)).std())  # a common flight needs no room
@@ -72,9 +74,9 @@ def look(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float)
         ]
     ).astype(np.uint32)
     counts = [len(found.vertex_face), len(found.vertex_edge), len(found.edge_edge)]
-    kinds = np.repeat(np.array([cpu.VERTEX_FACE, cpu.VERTEX_EDGE, cpu.EDGE_EDGE]), counts)
+    kinds = np.repeat(np.array([VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE]), counts)
     reach, soft = np.empty((2, len(stencil)))
-    near = cpu.near_pairs(
+    near = broad.kernels.near_pairs(
         x, move, rest, parts.piece, kinds, stencil, thickness, room, PARALLEL, reach, soft
     )
-    return PairList(kinds, stencil, reach, soft, x.copy(), move, room).rows(near)
+    return PairList(kinds, stencil, reach, soft, x.copy(), move, room, broad.kernels).rows(near)

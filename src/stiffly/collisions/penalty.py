@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -73,14 +74,14 @@ class PreparedContact:
         self, config: Contact, own: np.ndarray, stiffness: Array, mass: Array, pattern: BlockPattern
     ) -> None:
         self._config, self._own, self._stiffness, self._mass = config, own, stiffness, mass
-        self._diagonal = pattern.diagonal
+        self._pattern = pattern
         self._forget()
 
     def _forget(self) -> None:
         """As prepared: shapes where they start, nothing near."""
         self._touches = [
             (LocalTouch if shape.local else FormulaTouch)(
-                shape, self._own, self._stiffness, self._config.margin, self._diagonal
+                shape, self._own, self._stiffness, self._config.margin, self._pattern
             )
             for shape in self._config.shapes
         ]
@@ -90,6 +91,15 @@ class PreparedContact:
         new = copy.copy(self)  # what never changes is shared
         new._forget()
         return new
+
+    def learnt(self) -> dict[str, Any]:
+        near = [touch.near.learnt() for touch in self._touches]
+        return {"near": near, "version": self.laplacian_version}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self.laplacian_version = learnt["version"]
+        for touch, near in zip(self._touches, learnt["near"], strict=True):
+            touch.near.recall(near)
 
     def energy(self, x: Array) -> float:
         return sum(touch.energy(x) for touch in self._touches)
@@ -163,11 +173,19 @@ class SettlingContact(PreparedContact):
         super()._forget()
         self._frames = [shape.frame(0.0) for shape in self._config.shapes]
 
+    def learnt(self) -> dict[str, Any]:
+        return {**super().learnt(), "t": self._t}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        super().recall(learnt)
+        self._move(learnt["t"])
+
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._move(t)
 
     def _move(self, t: float) -> bool:
         """Puts shapes that move where they are at time t; whether any has moved."""
+        self._t = t
         frames = [shape.frame(t) for shape in self._config.shapes]
         moved = [not same_place(*pair) for pair in zip(self._frames, frames, strict=True)]
         for touch, move in zip(self._touches, moved, strict=True):

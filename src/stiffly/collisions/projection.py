@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..parts.checks import as_number
 from ..parts.part import Particles
 from ..parts.pattern import BlockPattern
 from .friction import booked, slide
-from .shapes import Surface, as_shapes, free_particles
+from .shapes import KERNELS, Surface, as_shapes, free_particles
 
 
 class ProjectedContact:
@@ -42,7 +43,8 @@ class ProjectedContact:
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedProjection:
         own = free_particles("projection", self.particles, particles.count, pattern)
-        return PreparedProjection(self, own, particles.mass[own])
+        kernels = take(pattern.backend, "ProjectedContact", *KERNELS)
+        return PreparedProjection(self, own, particles.mass[own], kernels)
 
 
 class PreparedProjection:
@@ -52,18 +54,21 @@ class PreparedProjection:
     def drives(self) -> bool:
         return any(shape.moving for shape in self._config.shapes)
 
-    def __init__(self, config: ProjectedContact, own: np.ndarray, mass: Array) -> None:
-        self._config, self._own, self._mass = config, own, mass
+    def __init__(
+        self, config: ProjectedContact, own: np.ndarray, mass: Array, kernels: Any
+    ) -> None:
+        self._config, self._own, self._mass, self._kernels = config, own, mass, kernels
         self._touched = self._deepest = 0.0
 
     def fresh(self) -> PreparedProjection:
-        return PreparedProjection(self._config, self._own, self._mass)
+        return PreparedProjection(self._config, self._own, self._mass, self._kernels)
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         self._touched = self._deepest = 0.0
         total = Power()
         for shape in self._config.shapes:
-            total += self._project(shape.surface(t, x[self._own]), x, v)
+            surface = shape.surface(t, x[self._own]).on(self._kernels)
+            total += self._project(surface, x, v)
         return total
 
     def _project(self, surface: Surface, x: Array, v: Array) -> Power:

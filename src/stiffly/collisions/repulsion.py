@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels import cpu
-from ..parts.checks import as_elements, as_number
+from ..kernels.names import NO_SLOT
+from ..parts.checks import as_elements, as_number, require_below
 from ..parts.part import Particles
 from ..parts.pattern import BlockPattern
+from . import broad_phase
 from .advice import bounce, require_resolvable
-from .broad_phase import BroadPhase, load_ipctk, require_below
+from .broad_phase import BroadPhase, load_ipctk
 from .friction import as_friction
 from .pair_laplacian import PairLaplacian
-from .pair_list import PairList, look
+from .pair_list import PairList, find_pairs
 from .start import require_apart, require_thin
+
+KERNELS = (
+    *("barrier_energy", "barrier_gradient", "barrier_blocks"),
+    *("barrier_mean_gradient", "barrier_mean_blocks"),
+    *("barrier_contacts", "clear_share", "stays_clear"),
+    *broad_phase.KERNELS,
+)
 
 
 class Repulsion:
@@ -66,7 +76,7 @@ class Repulsion:
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedRepulsion:
         kind = RubbingRepulsion if self.friction > 0.0 else PreparedRepulsion
-        return kind(self, particles, pattern.diagonal == cpu.NO_SLOT)
+        return kind(self, particles, pattern)
 
 
 class PreparedRepulsion:
@@ -75,8 +85,13 @@ class PreparedRepulsion:
     external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
     passing = True  # and comes and goes: no share in the linearisation about the rest shape
 
-    def __init__(self, config: Repulsion, particles: Particles, fixed: np.ndarray) -> None:
-        self._config, self._fixed = config, fixed
+    kernels = KERNELS
+
+    def __init__(self, config: Repulsion, particles: Particles, pattern: BlockPattern) -> None:
+        self._backend = pattern.backend
+        self._kernels = take(pattern.backend, "Repulsion", *self.kernels)
+        self._config, self._fixed = config, pattern.diagonal == NO_SLOT
+        fixed = self._fixed
         self._thickness, self._stiffness = config.thickness, config.stiffness
         self._inverse_mass = np.where(fixed, 0.0, 1.0 / particles.mass)
         touching = np.unique(np.concatenate([config.faces.ravel(), config.edges.ravel()]))
@@ -96,13 +111,20 @@ class PreparedRepulsion:
 
     def _look(self, x: Array) -> BroadPhase:
         require_thin(self._config.faces, self._config.edges, x, self._thickness)
-        return BroadPhase(x, self._config.edges, self._config.faces, self._fixed)
+        config = self._config
+        return BroadPhase(x, config.edges, config.faces, self._fixed, backend=self._backend)
 
     def fresh(self) -> PreparedRepulsion:
         new = copy.copy(self)
         new._pairs, new._blocks = None, (None,)
         new._laplacian = PairLaplacian(len(self._fixed))
         return new
+
+    def learnt(self) -> dict[str, Any]:
+        return self._laplacian.learnt()
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self._laplacian.recall(learnt)
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:
@@ -125,20 +147,20 @@ class PreparedRepulsion:
         if self._broad is None:  # without a rest shape, the first positions seen are it
             self._rest, self._broad = x.copy(), self._look(x)
         assert self._rest is not None
-        return look(self._broad, self._rest, x, end, self._thickness)
+        return find_pairs(self._broad, self._rest, x, end, self._thickness)
 
     # ------------------------------------------------------------------ the potential
 
     def energy(self, x: Array) -> float:
         if not np.isfinite(x).all():
             return np.inf
-        return cpu.barrier_energy(x, *self.near(x).terms, self._stiffness)
+        return self._kernels.barrier_energy(x, *self.near(x).terms, self._stiffness)
 
     def add_gradient(self, x: Array, out: Array) -> None:
         if not np.isfinite(x).all():
             out += np.nan
             return
-        cpu.barrier_gradient(x, *self.near(x).terms, self._stiffness, out)
+        self._kernels.barrier_gradient(x, *self.near(x).terms, self._stiffness, out)
         self._laplacian.see(x)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
@@ -151,21 +173,21 @@ class PreparedRepulsion:
         pairs = self.near(x)
         pairs = pairs.rows(pairs.distances(x) < pairs.reach)
         blocks = np.empty((len(pairs.stencil), 4, 4, 3, 3))
-        cpu.barrier_blocks(x, *pairs.terms, self._stiffness, blocks)
+        self._kernels.barrier_blocks(x, *pairs.terms, self._stiffness, blocks)
         return _entries(pairs.stencil, blocks)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         if not np.isfinite(x1).all():
             out += np.nan
             return
-        cpu.barrier_mean_gradient(x0, x1, *self.near(x0, x1).terms, self._stiffness, out)
+        self._kernels.barrier_mean_gradient(x0, x1, *self.near(x0, x1).terms, self._stiffness, out)
         self._laplacian.see(x1)
 
     def mean_triplets(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray, Array]:
         pairs = self.near(x0, x1)
         pairs = pairs.rows(np.minimum(pairs.distances(x0), pairs.distances(x1)) < pairs.reach)
         blocks = np.empty((len(pairs.stencil), 4, 4, 3, 3))
-        cpu.barrier_mean_blocks(x0, x1, *pairs.terms, self._stiffness, blocks)
+        self._kernels.barrier_mean_blocks(x0, x1, *pairs.terms, self._stiffness, blocks)
         return _entries(pairs.stencil, blocks)
 
     # ------------------------------------------------------------------ nothing passes
@@ -176,7 +198,7 @@ class PreparedRepulsion:
             return 1.0  # the caller will see it
         pairs = self._pairs if self._covered(x, x + move) else self._found(x, x + move)
         assert pairs is not None
-        share = cpu.clear_share(x, move, pairs.kinds, pairs.stencil)
+        share = self._kernels.clear_share(x, move, pairs.kinds, pairs.stencil)
         if share == 1.0:  # else it led far off, and its pairs are no use for where it is cut
             self._pairs = pairs
         return share
@@ -184,7 +206,7 @@ class PreparedRepulsion:
     def stays_clear(self, x0: Array, x1: Array) -> bool:
         """Whether nothing passes through anything on the straight way."""
         pairs = self.near(x0, x1)
-        return cpu.stays_clear(x0, x1, pairs.kinds, pairs.stencil)
+        return self._kernels.stays_clear(x0, x1, pairs.kinds, pairs.stencil)
 
     def pressed(self, x: Array) -> bool:
         """Whether any pair is closer than it reaches."""
@@ -199,7 +221,7 @@ class PreparedRepulsion:
         pairs = pairs.rows(pairs.distances(x) < pairs.reach)
         m = len(pairs.stencil)
         found = np.empty((m, 4)), np.empty((m, 3)), np.empty(m)
-        cpu.barrier_contacts(x, *pairs.terms, self._stiffness, *found)
+        self._kernels.barrier_contacts(x, *pairs.terms, self._stiffness, *found)
         return pairs, *found
 
     @property
@@ -221,6 +243,7 @@ class PreparedRepulsion:
 class RubbingRepulsion(PreparedRepulsion):
     """With friction, which acts between the steps."""
 
+    kernels = (*KERNELS, "pair_friction")
     between = True  # what a support leads can drive what it rubs
     changed = False  # its forces are those of the positions, before and after
 
@@ -228,7 +251,9 @@ class RubbingRepulsion(PreparedRepulsion):
         if np.isfinite(x).all() and np.isfinite(v).all():  # else the run has diverged
             pairs, weights, normals, forces = self._pressed(x)
             most = self._config.friction * h * forces
-            cpu.pair_friction(v, self._inverse_mass, pairs.stencil, weights, normals, most)
+            self._kernels.pair_friction(
+                v, self._inverse_mass, pairs.stencil, weights, normals, most
+            )
         return Power()
 
 

@@ -9,41 +9,51 @@ the plane it touches, `planes(...)`, and sets `local`: such planes are renewed a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..backends.cpu import CPU
+from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels import cpu
+from ..kernels.names import HEMISPHERE, NO_SLOT, PLANE, SPHERE
 from ..parts.checks import as_indices, as_number, as_numbers
 from ..parts.pattern import BlockPattern
 from .motion import STILL, Frame, as_motion, frame_at
+
+KERNELS = ("surface_distances", "surface_normals")
+ON_CPU = take(CPU, "Surface", *KERNELS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
     """A shape where it stands during one step, for m particles in a fixed order.
 
-    kind: cpu.PLANE, cpu.SPHERE or cpu.HEMISPHERE; numbers (1, 7) or (m, 7), see kernels contact.
+    kind: PLANE, SPHERE or HEMISPHERE; numbers (1, 7) or (m, 7), see kernels contact.
     frame: where the shape is and how it moves, for friction and for what is tied to it.
+    kernels: those of KERNELS; a part that touches asks on its own backend, with `on`.
     """
 
     kind: int
     numbers: Array
     frame: Frame = STILL
+    kernels: Any = field(default_factory=lambda: ON_CPU)
+
+    def on(self, kernels: Any) -> Surface:
+        return replace(self, kernels=kernels)
 
     def distances(self, x: Array) -> Array:
         """d (m,) [m] of all m particles at x (m, 3); inf where the surface is out of reach."""
         d = np.empty(len(x))
-        cpu.surface_distances(x, self.kind, self.numbers, d)
+        self.kernels.surface_distances(x, self.kind, self.numbers, d)
         return d
 
     def normals(self, x: Array, rows: np.ndarray) -> Array:
         """grad d (k, 3) of the particles rows (k,), x (m, 3) being all of them."""
         n = np.empty((len(rows), 3))
-        cpu.surface_normals(x, rows.astype(np.uint32), self.kind, self.numbers, n)
+        self.kernels.surface_normals(x, rows.astype(np.uint32), self.kind, self.numbers, n)
         return n
 
     def velocities(self, x: Array, rows: np.ndarray) -> Array:
@@ -91,7 +101,7 @@ def planes(points: Array, normals: Array, frame: Frame = STILL, far: Any = None)
     numbers[:, :3], numbers[:, 3:6] = normals, points
     if far is not None:
         numbers[far] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, np.inf)
-    return Surface(cpu.PLANE, numbers, frame)
+    return Surface(PLANE, numbers, frame)
 
 
 class Plane(RigidShape):
@@ -109,7 +119,7 @@ class Plane(RigidShape):
     def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         frame = self.frame(t)
         n, p = frame.directions(self.normal), frame.points(self.point)
-        return Surface(cpu.PLANE, np.array([[*n, *p, 0.0]]), frame)
+        return Surface(PLANE, np.array([[*n, *p, 0.0]]), frame)
 
 
 class Sphere(RigidShape):
@@ -130,7 +140,7 @@ class Sphere(RigidShape):
         frame = self.frame(t)
         side = -1.0 if self.inside else 1.0
         numbers = np.array([[*frame.points(self.centre), self.radius, side, 0.0, 0.0]])
-        return Surface(cpu.SPHERE, numbers, frame)
+        return Surface(SPHERE, numbers, frame)
 
 
 class Hemisphere(RigidShape):
@@ -152,7 +162,7 @@ class Hemisphere(RigidShape):
     def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         frame = self.frame(t)
         centre, axis = frame.points(self.centre), frame.directions(self.axis)
-        return Surface(cpu.HEMISPHERE, np.array([[*centre, self.radius, *axis]]), frame)
+        return Surface(HEMISPHERE, np.array([[*centre, self.radius, *axis]]), frame)
 
 
 def as_direction(name: str, value: Any) -> Array:
@@ -182,7 +192,7 @@ def as_shapes(shapes: Any) -> list[Shape]:
 def free_particles(name: str, chosen: Any, count: int, pattern: BlockPattern) -> np.ndarray:
     """Of the chosen particles (indices, a mask, or None: all) those that can move, sorted."""
     every = np.arange(count) if chosen is None else as_indices(name, chosen, count)
-    return every[pattern.diagonal[every] != cpu.NO_SLOT]
+    return every[pattern.diagonal[every] != NO_SLOT]
 
 
 def as_stiffness(name: str, value: Any) -> Array:

@@ -11,10 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array
-from ..kernels import cpu
+from ..kernels.names import CONVEX, TOUCHED
+from ..parts.pattern import BlockPattern
 from .near import Near
-from .shapes import Shape, Surface
+from .shapes import KERNELS, Shape, Surface
+
+FORMULA = (
+    *("contact_energy", "contact_gradient", "contact_blocks"),
+    *("contact_mean_gradient", "contact_mean_blocks"),
+)
 
 
 class Touching(NamedTuple):
@@ -31,16 +38,17 @@ class FormulaTouch:
     """own (m,) particles that may touch, stiffness (m,) [N/m]; see kernels contact."""
 
     def __init__(
-        self, shape: Shape, own: np.ndarray, stiffness: Array, margin: float, diagonal: np.ndarray
+        self, shape: Shape, own: np.ndarray, stiffness: Array, margin: float, pattern: BlockPattern
     ) -> None:
         self._shape, self._own, self._stiffness, self._margin = shape, own, stiffness, margin
-        self._index, self._diagonal = own.astype(np.uint32), diagonal
+        self._index, self._diagonal = own.astype(np.uint32), pattern.diagonal
+        self._kernels = take(pattern.backend, "Contact", *FORMULA, *KERNELS)
         self.near = Near(own.size)
         self.place(0.0)
 
     def place(self, t: float) -> None:
         """Where the shape stands from now on: as it is at time t [s]."""
-        self._surface: Surface = self._shape.surface(t, np.empty((0, 3)))
+        self._surface: Surface = self._shape.surface(t, np.empty((0, 3))).on(self._kernels)
 
     @property
     def _terms(self) -> tuple[Any, int, Array, Array, float]:
@@ -48,21 +56,21 @@ class FormulaTouch:
         return (*which, self._stiffness, self._margin)
 
     def energy(self, x: Array) -> float:
-        return cpu.contact_energy(x, *self._terms)
+        return self._kernels.contact_energy(x, *self._terms)
 
     def add_gradient(self, x: Array, out: Array) -> int:
         """Returns how many touch that were far (see near.py)."""
-        return cpu.contact_gradient(x, *self._terms, self.near.marks, out)
+        return self._kernels.contact_gradient(x, *self._terms, self.near.marks, out)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array, convex: bool = False) -> None:
-        form = (cpu.CONVEX,) if convex else ()
-        cpu.contact_blocks(x, *self._terms, self._diagonal, blocks, pressed, *form)
+        form = (CONVEX,) if convex else ()
+        self._kernels.contact_blocks(x, *self._terms, self._diagonal, blocks, pressed, *form)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> int:
-        return cpu.contact_mean_gradient(x0, x1, *self._terms, self.near.marks, out)
+        return self._kernels.contact_mean_gradient(x0, x1, *self._terms, self.near.marks, out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
-        cpu.contact_mean_blocks(x0, x1, *self._terms, self._diagonal, blocks)
+        self._kernels.contact_mean_blocks(x0, x1, *self._terms, self._diagonal, blocks)
 
     def distances(self, x: Array) -> Array:
         """d (m,) [m] of all that may touch."""
@@ -86,10 +94,11 @@ class LocalTouch:
     """
 
     def __init__(
-        self, shape: Shape, own: np.ndarray, stiffness: Array, margin: float, diagonal: np.ndarray
+        self, shape: Shape, own: np.ndarray, stiffness: Array, margin: float, pattern: BlockPattern
     ) -> None:
         self._shape, self._own, self._stiffness, self._margin = shape, own, stiffness, margin
-        self._diagonal = diagonal
+        self._diagonal = pattern.diagonal
+        self._kernels = take(pattern.backend, "Contact", *KERNELS)
         self.near = Near(own.size)
         self.place(0.0)
 
@@ -100,7 +109,7 @@ class LocalTouch:
         self._last: list[tuple[Array, Touching]] = []
 
     def _exact(self, own: Array) -> Surface:
-        return self._shape.surface(self._t, own, np.inf)
+        return self._shape.surface(self._t, own, np.inf).on(self._kernels)
 
     def distances(self, x: Array) -> Array:
         """d (m,) [m], infinite where nothing is near."""
@@ -123,7 +132,7 @@ class LocalTouch:
             way = np.linalg.norm(own - self._asked, axis=1)
             unknown = np.flatnonzero(~(self._least - way >= self._margin))
         ahead = self._margin + 4.0 * float(np.max(way[np.isfinite(way)], initial=0.0))
-        surface = self._shape.surface(self._t, own[unknown], ahead)
+        surface = self._shape.surface(self._t, own[unknown], ahead).on(self._kernels)
         d = surface.distances(own[unknown])
         self._asked[unknown], self._least[unknown] = own[unknown], np.minimum(d, ahead)
         inside = np.flatnonzero(d < self._margin)
@@ -137,7 +146,7 @@ class LocalTouch:
 
     def _remember(self, rows: np.ndarray) -> int:
         newcomers = int(np.count_nonzero(self.near.marks[rows] == 0))
-        self.near.marks[rows] = cpu.TOUCHED
+        self.near.marks[rows] = TOUCHED
         return newcomers
 
     def add_gradient(self, x: Array, out: Array) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import CPU
 from ..contracts import Array
-from ..kernels import cpu
 from ..meshes import Mesh, validate
 from ..meshes.morton import morton
 from ..meshes.topology import require_closed, sides, triangle_edges
@@ -48,7 +48,7 @@ class TriangleMesh(RigidShape):
         self.reach = REACH * size if reach is None else as_number("reach", reach, above=0.0)
         faces = faces[np.argsort(morton(x[faces].mean(axis=1)), kind="stable")]
         corners = x[faces]
-        self._tree = cpu.tree_boxes(corners.min(axis=1), corners.max(axis=1))
+        self._tree = CPU.kernels.tree_boxes(corners.min(axis=1), corners.max(axis=1))
         self._faces = faces.astype(np.uint32)
         self._pseudonormals = pseudonormals(x, faces)
 
@@ -88,7 +88,7 @@ class TriangleMesh(RigidShape):
     def _nearest(self, p: Array, reach: float) -> tuple[Array, Array, Array]:
         out = np.empty(p.shape), np.empty(p.shape), np.empty(len(p))
         solid = (self.positions, self._faces, self._tree, self._pseudonormals)
-        cpu.nearest_points(p, *solid, reach, *out)
+        CPU.kernels.nearest_points(p, *solid, reach, *out)
         return out
 
 

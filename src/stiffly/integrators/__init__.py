@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..contracts import Integrator
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require, unknown_name
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from .auto import Auto
@@ -61,6 +61,7 @@ _TABLE: dict[str, Callable[[], Any]] = {
 }
 
 NAMES = tuple(_TABLE)
+ADAPTIVE = tuple(name for name, make in _TABLE.items() if make().adaptive)
 STABILISED = "stabilised:"  # in front of any other name
 AUTO = Auto.name  # not one of them: it chooses among them
 
@@ -94,11 +95,12 @@ def options(name: str | Integrator) -> frozenset[str]:
 
 def _found(name: str | Integrator) -> Integrator:
     if not isinstance(name, str):
-        if not (hasattr(name, "step") and hasattr(name, "start")):
+        if not (hasattr(name, "step") or hasattr(name, "start")):
             raise InputError(
                 f"integrator {name!r} is neither a name nor an integrator: "
                 f"choose one of {', '.join(NAMES)}"
             )
+        require(name, Integrator, "integrator")
         return name
     if name.startswith(STABILISED) and name != STABILISED:
         around: Any = Stabilised(name.removeprefix(STABILISED))
@@ -112,6 +114,7 @@ def _found(name: str | Integrator) -> Integrator:
 
 
 __all__ = [
+    "ADAPTIVE",
     "AUTO",
     "FILTERS",
     "NAMES",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..accounting import middle_work, work
+from ..backends.sums import norms
 from ..contracts import Energies, Power, State, Step, System, Work
 from ..errors import Diverged, NotConverged
 from .bdf import Bdf1
@@ -21,7 +22,6 @@ from .wrapped import Timing
 if TYPE_CHECKING:
     from .stabilised import Stabilised, StabilisedMemory
 
-T = TypeVar("T")
 FROZEN = 1e-3  # of a step: less is standing still
 ROUNDING = 1e-12  # of the energies that are summed
 
@@ -56,7 +56,10 @@ class Correction:
         """halve: NotConverged where a method fails or all end too high; else there is a step."""
         self.halve = halve
         notes: dict[str, Any] = {}
-        base = self._attempt(self._base)
+        base: Step | None = None
+        with self._may_fail():
+            method = self.timing.base(self.method.base)
+            base = self._based(method.step(self.system, self.state, self.h, self.memory.base))
         if base is None:  # what forces would have done along it is unknown: the target stays
             notes["base_failed"] = True
             best, alpha = self._without_base(), 1.0
@@ -83,40 +86,40 @@ class Correction:
     def _may_halve(self) -> bool:
         return self.halve and self.timing.spare()
 
-    def _attempt(self, take: Callable[[], T]) -> T | None:
-        """What a method ends in; None where it cannot take this step at all."""
+    @contextmanager
+    def _may_fail(self) -> Iterator[None]:
+        """A method that cannot take this step at all is passed over."""
         try:
-            return take()
+            yield
         except NotConverged:
             if self._may_halve():
                 raise
-            return None
         except (Diverged, np.linalg.LinAlgError):
-            return None
+            pass
         except ValueError:  # matrix functions refuse what is not finite
             if np.all(np.isfinite(self.system.force(self.state))):
                 raise
-            return None
 
-    def _base(self) -> Step | None:
-        base = self.timing.base(self.method.base)
-        taken = base.step(self.system, self.state, self.h, self.memory.base)
+    def _based(self, taken: Step) -> Step | None:
+        """What the base ended in; None where that is no number."""
         self.timing.base_done()
         self.work += taken.work
-        if not finite(taken.state):
+        if not finite(self.system, taken.state):
             return None
         self.memory = self.memory._replace(base=taken.memory)
         return taken
 
     def _backward(self, guess: State | None) -> Candidate | None:
+        """Backward Euler from the guess; None where it fails."""
         dissipate, memory = self.method.dissipate, self.memory.dissipate
         extra = {"guess": guess} if isinstance(dissipate, Bdf1) else {}
-        taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
-        self.work += taken.work
-        if not finite(taken.state):
-            return None
-        self.memory = self.memory._replace(dissipate=taken.memory)
-        return self._candidate(taken.state, spin=False)
+        with self._may_fail():
+            taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
+            self.work += taken.work
+            if finite(self.system, taken.state):
+                self.memory = self.memory._replace(dissipate=taken.memory)
+                return self._candidate(taken.state, spin=False)
+        return None
 
     def _without_base(self) -> Candidate:
         """Backward Euler; where that fails too, a way to go all the same."""
@@ -130,7 +133,7 @@ class Correction:
         t, x, v = self.state.t + self.h, self.state.x, self.state.v
         fast = v + self.h * self.system.acceleration(self.state)
         end = State(t, x + self.h * fast, fast)
-        return end if finite(end) else State(t, x + self.h * v, v)
+        return end if finite(self.system, end) else State(t, x + self.h * v, v)
 
     def _lowered(self, guess: State | None) -> Candidate | None:
         """Backward Euler from the guess, or from inertia; where it overshoots, from the start.
@@ -140,11 +143,11 @@ class Correction:
         """
         best: Candidate | None = None
         for begin in (guess, self.state):
-            last = self._attempt(partial(self._backward, begin))
+            last = self._backward(begin)
             for _ in range(self.method.passes - 1):
                 if last is None or last.error <= self.wide:
                     break
-                last = self._attempt(partial(self._backward, last.state)) or last
+                last = self._backward(last.state) or last
             if last is not None and (best is None or not best.error <= last.error):
                 best = last
             if best is not None and (best.error <= self.wide or not self.timing.spare()):
@@ -189,10 +192,11 @@ class Correction:
 
     def _raise(self, first: Candidate) -> tuple[Candidate, float]:
         """Too little: towards forward Euler."""
-        taken = self._attempt(
-            partial(self.method.inject.step, self.system, self.state, self.h, self.memory.inject)
-        )
-        if taken is None or not finite(taken.state):
+        taken: Step | None = None
+        with self._may_fail():
+            inject = self.method.inject
+            taken = inject.step(self.system, self.state, self.h, self.memory.inject)
+        if taken is None or not finite(self.system, taken.state):
             return first, 0.0
         self.work += taken.work
         last = self._candidate(taken.state)
@@ -241,7 +245,8 @@ class Correction:
         fit = fitted(self.system, start, best.state, target)
         if fit.share < FROZEN:  # uphill all the way: force and inertia know another
             other = fitted(self.system, start, self._fallen(), target)
-            fit = max(fit, other, key=lambda one: _distance(start, one.state))
+            ways = norms(self.system.backend, *(one.state.x - start.x for one in (fit, other)))
+            fit = other if ways[1] > ways[0] else fit
         self.moved = fit.moved
         self.target = self.memory.target.moved(fit.moved)
         notes |= {"share": fit.share, "scale": fit.scale}
@@ -269,10 +274,6 @@ class Correction:
             "energy_evaluations": self.evaluations,
         }
         return Step(best.state, memory, self.work, notes=notes, exchanged=self.moved)
-
-
-def _distance(a: State, b: State) -> float:
-    return float(np.linalg.norm(b.x - a.x))
 
 
 def _size(energies: Energies) -> float:

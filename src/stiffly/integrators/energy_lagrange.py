@@ -26,21 +26,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..accounting import Target, middle_work
+from ..backends.sums import dot, norms
 from ..contracts import Array, Power, Settled, State, Step, System, Work
 from ..errors import NotConverged
-from ..solvers.equation import dot, norm
 from ..solvers.failures import FactorisationError, NotPositiveDefinite
 from ..solvers.linear import Factor, factorise
 from ..solvers.newton import ARMIJO
 from ..solvers.rounding import ROUNDING, relative
 from ..solvers.settings import check_count, check_tolerance
 from ..solvers.shifted_newton import Unsolved
-from .halving import halved
+from .halving import clear, halves
 from .stage import StageEquation
 
 HALVINGS = 8  # of one step, one within the other
@@ -90,10 +91,11 @@ class EnergyLagrange:
         return memory.moved(settled)
 
     def step(self, system: System, state: State, h: float, memory: Target) -> Step:
-        def take(state: State, h: float, memory: Target, last: bool) -> Step:
-            return self._solve(system, state, h, memory)
-
-        return halved(take, system, state, h, memory, HALVINGS)
+        try:
+            return clear(system, state, self._solve(system, state, h, memory))
+        except NotConverged as failure:
+            take = partial(self._solve, system)
+            return halves(failure, take, system, state, h, memory, HALVINGS)
 
     def _solve(self, system: System, state: State, h: float, memory: Target) -> Step:
         solve = _Solve(self, system, state, h, memory)
@@ -178,8 +180,8 @@ class _Solve:
         noise = ROUNDING * sum(abs(value) for value in energies.values())
         allowed = self._method.tolerance * (energies["kinetic"] + swing) + noise
         # the new motion counts too: from rest to where springs relax, d and h v both vanish
-        scale = equation.scale(d) + self._h * norm(M_v)
-        residual = relative(norm(R), scale)
+        speed, size = norms(system.backend, M_v, R)
+        residual = relative(size, equation.scale(d) + self._h * speed)
         excess = abs(c) / allowed if c != 0.0 else 0.0
         merit = max(residual / self._method.tolerance, excess)
         return _Point(d, mu, R, G, c, moved, residual, merit, excess <= 1.0)
@@ -193,7 +195,8 @@ class _Solve:
             raise self._failure(f"a tangent that cannot be factorised ({failure})") from None
         self.work += Work(tangents=1, factorizations=1, linear_solves=2, newton_iterations=1)
         share = max(1.0 + point.mu, LEAST_SHARE)
-        Gw, wanted = dot(point.G, w), share * self._alpha * point.c - dot(point.G, u)
+        Gw, Gu = self._system.backend.dots([(point.G, w), (point.G, u)])
+        wanted = share * self._alpha * point.c - Gu
         dmu = wanted / Gw if Gw != 0.0 else 0.0  # nothing moves: nothing to enforce
         return -(u + dmu * w) / share, dmu
 
@@ -218,12 +221,13 @@ class _Solve:
         |mu| the step descends on that sum (Nocedal, Wright, Numerical Optimization, Sec. 18.4).
         """
         nu = PENALTY * max(abs(point.mu + dmu), abs(point.mu)) * self._alpha
-        slope, share = dot(point.R - point.mu * point.G, dd), 1.0
+        backend, share = self._system.backend, 1.0
+        slope = dot(backend, point.R - point.mu * point.G, dd)
         for _ in range(BACKTRACKS):
             trial = self._evaluate(point.d + share * dd, point.mu + share * dmu)
             if trial.merit < point.merit:
                 return trial
-            ahead = dot(trial.R - trial.mu * trial.G, dd)
+            ahead = dot(backend, trial.R - trial.mu * trial.G, dd)
             rise = 0.5 * share * (slope + ahead) + nu * (abs(trial.c) - abs(point.c))
             if rise <= ARMIJO * share * min(slope - nu * abs(point.c), 0.0):
                 return trial

@@ -25,16 +25,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from ..accounting import middle_work
-from ..contracts import Array, Settled, State, Step, System, Tangent
+from ..contracts import Array, Settled, State, Step, System
 from ..errors import NotConverged
 from ..solvers.equation import Solver
 from ..solvers.local_global import LocalGlobal
 from ..solvers.settings import check_solver
 from ..solvers.shifted_newton import ShiftedNewton
-from .halving import halved
+from .halving import clear, halves
 from .stage import StageMemory, solve_stage
 
 HALVINGS = 12  # of one step, one within the other
@@ -71,11 +72,12 @@ class EnergyMomentum:
         return memory.resumed()
 
     def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
-        def take(state: State, h: float, memory: StageMemory, last: bool) -> Step:
-            return self._solve(system, state, h, memory)
-
         try:
-            return halved(take, system, state, h, memory, HALVINGS)
+            try:
+                return clear(system, state, self._solve(system, state, h, memory))
+            except NotConverged as failure:
+                take = partial(self._solve, system)
+                return halves(failure, take, system, state, h, memory, HALVINGS)
         except NotConverged as failure:
             raise NotConverged(
                 f"{self.name} found no solution at t = {state.t:.6g} s, not even for steps of "
@@ -114,14 +116,9 @@ class _Mean:
     """A system whose force at s1 is the mean force between s0 and s1."""
 
     def __init__(self, system: System, s0: State) -> None:
-        self._system, self._s0 = system, s0
-        self.mass = system.mass
-
-    def force(self, s1: State) -> Array:
-        return self._system.mean_force(self._s0, s1)
-
-    def tangent(self, s1: State) -> Tangent:
-        return self._system.mean_tangent(self._s0, s1)
+        self._system, self.mass, self.backend = system, system.mass, system.backend
+        self.force = partial(system.mean_force, s0)
+        self.tangent = partial(system.mean_tangent, s0)
 
     def clear_share(self, s1: State, move: Array) -> float:
         clear = getattr(self._system, "clear_share", None)

@@ -22,32 +22,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..backends.sums import norms
 from ..contracts import Array, ErrorEstimate, Rayleigh, Settled, State, Step, System, Work
 from ..errors import InputError
-from ..kernels.cpu import column_dot, stumpff_apply, stumpff_eigh_apply
-from ..matfun.action import PhiRequest, half_size_map, phi_pairs
-from ..matfun.auto import SMALL, check_settings, evaluate
-from ..matfun.dense import COMPILED
+from ..matfun.action import Pair, PhiRequest, phi_pairs
+from ..matfun.chooser import check_settings
+from ..matfun.cost import SMALL
 from ..matfun.first_order import FirstOrderFlow
-from ..matfun.tolerance import conditioning, lost_to_rounding, require_finite
+from ..matfun.tolerance import lost_to_rounding
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .flow_work import CENTRE, Flow, flow_work
-from .rations import Ration, Spaces, smoother
 from .reduced_flow import ReducedFlow
+from .time_budget import Ration, Spaces, smoother
 
 _SUPERCONVERGENT = 0.75
-_apply: Any = stumpff_apply  # compiled: their signatures are numba's business
-_eigh_apply: Any = stumpff_eigh_apply
-
-# which halves (position, velocity) of the vectors are there: F = (v, a), F_t and D_i = (0, .)
-_BOTH = ((True, True),)
-_BOTH_AND_RATE = ((True, True), (False, True))
-_FORCE_ONLY = {1: ((False, True),), 2: ((False, True), (False, True))}
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ class ExponentialRosenbrock:
     max_products: of the tangent with one vector in one evaluation of matrix functions, beyond
     which a step is NotConverged (default: what takes about ten seconds).
     budget: seconds that a step may take; matrix functions are then taken in a small space of
-    vectors (rations.py), which conserves the linearised energy, and no two runs are alike.
+    vectors (time_budget.py), which conserves the linearised energy, and no two runs are alike.
     """
 
     nodes: tuple[float, ...] = (1 / 3, 3 / 4)
@@ -143,6 +135,14 @@ class ExponentialRosenbrock:
     def adaptive(self) -> bool:
         return len(self.nodes) > 0
 
+    @property
+    def error_order(self) -> int:
+        return max(1, self.order - 1) if len(self.nodes) > 1 else 2
+
+    def controlled(self, rtol: float) -> ExponentialRosenbrock:
+        """With estimates, and matrix functions that are not what limits the accuracy."""
+        return replace(self, estimate=True, tol=max(min(self.tol, 1e-2 * rtol), 1e-12))
+
     def start(self, system: System, state: State) -> Any:
         return None
 
@@ -159,9 +159,7 @@ class ExponentialRosenbrock:
         damping = tangent.damping
         if not (tangent.symmetric and isinstance(damping, Rayleigh | None)):
             return FirstOrderFlow(tangent, self.tol, self.max_products)
-        A = tangent.stiffness
-        small = A.size <= COMPILED and damping is None and self.method == "auto" and A.unit_mass
-        return (_Small if small else _HalfSize)(self, A, damping)
+        return _HalfSize(self, tangent.stiffness, damping)
 
     def _rationed(self, system: System, state: State, h: float, memory: Any) -> Step:
         """memory: seconds that the last step needed besides its spaces (Ration.gaps)."""
@@ -191,11 +189,13 @@ class ExponentialRosenbrock:
             d = system.acceleration(there) - a - flow.tangent_force(sx, sv)
             remainders.append(d if rate is None else d - (c * h) * rate)
         # 3. their contribution, unless it drowns in the tolerance
-        correction, error, size = None, None, 0.0
-        if self.estimate or flow.large:
-            size = max((sqrt(column_dot(d, d)) for d in remainders), default=0.0)
+        correction, error, size, negligible = None, None, 0.0, False
+        if remainders and (self.estimate or flow.large):
+            far, fast, *sizes = norms(system.backend, dx, dv, *remainders)
+            size = max(sizes)
+            negligible = flow.large and self._negligible(size, h, far, fast)
         ex, ev = np.zeros_like(x), np.zeros_like(v)
-        if remainders and not (flow.large and self._negligible(size, h, dx, dv)):
+        if remainders and not negligible:
             w = weights(self.nodes)
             correction, (ex, ev) = flow.remainder(w, h, remainders, dx, dv, self.estimate)
         if self.estimate:
@@ -210,11 +210,10 @@ class ExponentialRosenbrock:
         new = State(t + h, x + dx, v + dv)
         return Step(new, None, work, error, {"method": flow.used}, moved)
 
-    def _negligible(self, size: float, h: float, dx: Array, dv: Array) -> bool:
+    def _negligible(self, size: float, h: float, far: float, fast: float) -> bool:
         """|h b_i D_i| <= h |D| for every method here: far below what is asked of dx and dv."""
-        small = 1e-3 * self.tol
-        limit = small * sqrt(column_dot(dv, dv))
-        return h * size <= limit and h * h * size <= small * sqrt(column_dot(dx, dx))
+        share = 1e-3 * self.tol
+        return h * size <= share * fast and h * h * size <= share * far
 
 
 class _HalfSize:
@@ -225,26 +224,26 @@ class _HalfSize:
         self.large = A.size > SMALL  # below, saving work costs more than it saves
         self.products, self.used = 0, ""
 
-    def _evaluate(self, requests, present, columns, scale=None):
-        """Rows of the requests; `present` and `columns`: the nonzero halves of the vectors."""
+    def _evaluate(
+        self, requests: tuple[PhiRequest, ...], vectors: list[Pair], scale: Array | None = None
+    ) -> Any:
+        """Rows of the requests; vectors: F = (v, a), F_t and D_i = (0, .)."""
         config = self.config
-        if config.method == "skew":
-            halves = iter(columns)
-            pairs: Any = [tuple(next(halves) if one else None for one in own) for own in present]
-            how = {"tol": config.tol, "method": "skew", "basis": config.basis}
-            rows, action = phi_pairs(self.A, self.damping, requests, pairs, **how)
-        else:
-            functions = half_size_map(requests, present, self.damping)
-            action = evaluate(
-                self.A,
-                functions,
-                columns,
-                tol=config.tol,
-                scale=scale,
-                method=config.method,
-                max_products=config.max_products,
-            )
-            rows = action.value
+        rows, action = phi_pairs(
+            self.A,
+            self.damping,
+            requests,
+            vectors,
+            tol=config.tol,
+            scale=scale,
+            method=config.method,
+            basis=config.basis,
+            max_products=config.max_products,
+        )
+        # of the stiffest modes; below, and in large systems, slow ones keep digits enough
+        undamped = self.damping is None and config.method == "auto"
+        if action.error > 1.0 and undamped and not self.large:
+            raise lost_to_rounding(action.error)
         self.products += action.products
         self.used = action.method
         return rows
@@ -252,10 +251,7 @@ class _HalfSize:
     def linear(self, nodes, h, v, a, rate, with_velocity):
         parts = "xv" if with_velocity else "x"
         requests = _linear_requests(nodes, h, parts, rate is not None)
-        if rate is None:
-            rows = self._evaluate(requests, _BOTH, (v, a))
-        else:
-            rows = self._evaluate(requests, _BOTH_AND_RATE, (v, a, rate))
+        rows = self._evaluate(requests, [(v, a)] if rate is None else [(v, a), (None, rate)])
         if with_velocity:
             stages = [(rows[2 * i], rows[2 * i + 1]) for i in range(len(nodes))]
         else:
@@ -277,33 +273,6 @@ class _HalfSize:
         requests = _remainder_requests(self.config.nodes, h, estimate)
         scale = None
         if self.large:  # a correction need not be better than what it corrects
-            size = (sqrt(self.A.dot(dx, dx)), sqrt(self.A.dot(dv, dv)))
-            scale = np.array(size * len(requests))
-        rows = self._evaluate(requests, _FORCE_ONLY[len(remainders)], remainders, scale)
+            scale = np.tile(self.A.norms(dx, dv), len(requests))
+        rows = self._evaluate(requests, [(None, d) for d in remainders], scale)
         return (rows[0], rows[1]), (rows[-2], rows[-1])
-
-
-class _Small(_HalfSize):
-    """The same for a handful of coordinates: eigenbasis and functions in one compiled call.
-
-    Its arithmetic takes a few microseconds, so every layer of Python between would show.
-    """
-
-    eigenbasis: tuple[Array, Array] | None = None
-
-    def _evaluate(self, requests, present, columns, scale=None):
-        functions: Any = half_size_map(requests, present, None)
-        B = np.array(columns)
-        self.used = "dense eigenbasis"
-        if self.eigenbasis is None:
-            value, lam, U = _eigh_apply(self.A.todense(), *functions.arrays, functions.n_out, B)
-            self.eigenbasis = lam, U
-        else:
-            lam, U = self.eigenbasis
-            value = _apply(U, U.T, lam, *functions.arrays, functions.n_out, B)
-        if not lam[0] >= 0.0:  # only then can anything overflow, or be NaN
-            require_finite(value)
-        error = conditioning(functions, max(-lam[0], lam[-1]))
-        if error > 1.0:  # of the stiffest modes; below, slow ones keep digits enough
-            raise lost_to_rounding(error)
-        return value

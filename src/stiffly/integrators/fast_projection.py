@@ -118,6 +118,8 @@ class Projector:
     lengths (m,) [m].
     """
 
+    made_anew = True  # by its method: no part of what a checkpoint holds
+
     def __init__(self, rods: Any) -> None:
         self.body, self.movable = rods.body, np.repeat(rods.weights > 0.0, 3)
         self._i, self._j = rods.edges.T

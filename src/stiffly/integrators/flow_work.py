@@ -88,42 +88,30 @@ class _Linear:
     def __init__(
         self, system: System, s: State, h: float, tangent: Any, flow: Flow, potentials: Any
     ) -> None:
-        self.system, self.s, self.h, self.flow = system, s, h, flow
-        self.tangent, self.potentials = tangent, potentials
-        self.damped = damped(tangent, s.v)  # M^-1 D v at the start
-        self.products = 2
-        first = self._dot(s.v, self.damped)
-        self.powers = (first, self._power(*flow.middle), self._power(*flow.end))
-
-    def _dot(self, a: Any, b: Any) -> float:
-        return float(self.system.mass.dot(a, b))
-
-    def _power(self, y: Array, dv: Array) -> float:
-        v = self.s.v + dv
-        self.products += 1
-        taken = self._dot(v, damped(self.tangent, v))
-        if not self.tangent.symmetric:
-            self.products += 2
-            taken += self._dot(v, self.tangent.stiffness.apply(y) - self.potentials.apply(y))
-        return taken
+        drag: Any = damped(tangent, s.v)  # M^-1 D v at the start
+        points = [(y, s.v + dv) for y, dv in (flow.middle, flow.end)]
+        pairs = [(s.v, drag), *((v, damped(tangent, v)) for _, v in points)]
+        self.products, loads = 4, not tangent.symmetric
+        if loads:
+            self.products += 4
+            pairs += [(v, tangent.stiffness.apply(y) - potentials.apply(y)) for y, v in points]
+        y, v = points[-1]
+        ends = [(s.v, s.v), (v, v), (y, potentials.apply(y)), (flow.a + drag, y)]
+        if flow.rate is not None:
+            path = h / 6.0 * (4.0 * flow.middle[0] + y)  # the integral of y
+            ends.append((flow.rate, h * y - path))
+        sums = system.mass.dots(pairs + ends)
+        first, middle, last = sums[:3]
+        self.powers = (first, middle + sums[3], last + sums[4]) if loads else (first, middle, last)
+        self.h, factors = h, (0.5, -0.5, -0.5, 1.0, 1.0)
+        self.terms = [f * q for f, q in zip(factors, sums[len(pairs) :], strict=False)]
 
     def sampled(self) -> float:
         return _simpson(self.h, *self.powers)
 
     def exact(self, tol: float) -> float:
         """The integral of p, from the ends of the flow or, where that is as good, from samples."""
-        y, dv = self.flow.end
-        v = self.s.v + dv
-        terms = [
-            0.5 * self._dot(self.s.v, self.s.v),
-            -0.5 * self._dot(v, v),
-            -0.5 * self._dot(y, self.potentials.apply(y)),
-            self._dot(self.flow.a + self.damped, y),
-        ]
-        if self.flow.rate is not None:
-            path = self.h / 6.0 * (4.0 * self.flow.middle[0] + y)  # the integral of y
-            terms.append(self._dot(self.flow.rate, self.h * y - path))
         unsure = abs(self.sampled() - 0.5 * self.h * (self.powers[0] + self.powers[2]))
-        if unsure <= tol * sum(abs(term) for term in terms):
+        if unsure <= tol * sum(abs(term) for term in self.terms):
             return self.sampled()
-        return max(0.0, sum(terms))
+        return max(0.0, sum(self.terms))

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from ..accounting import mean_work
 from ..contracts import Array, LinearPart, State, Step, System, Work
-from ..matfun.auto import check_settings, evaluate
+from ..matfun.chooser import check_settings, evaluate
 from ..matfun.stumpff import StumpffMap
 from .filters import SINC, Filter, check_form, filter_pair
 from .gautschi_maps import argument_map, cos_map, free_map, sum_map

@@ -22,7 +22,6 @@ import numpy as np
 
 from ..accounting import Target, mean_work
 from ..contracts import Energies, Power, State, System
-from ..kernels.cpu import column_dot
 
 SHRINK = (1e-3, 0.5)  # of s, where what is stored at x(s) does not fit
 TRIES = 400  # 1e-3 at a time; at 0.5 a step of 1e-120 of the way: then s = 0
@@ -38,9 +37,9 @@ class Fitted(NamedTuple):
     scale: float
 
 
-def finite(state: State) -> bool:
+def finite(system: System, s: State) -> bool:
     """One inner product sees every infinity and NaN in either vector (inf * 0 is NaN)."""
-    return isfinite(column_dot(state.x, state.v)) and isfinite(column_dot(state.x, state.x))
+    return all(map(isfinite, system.backend.dots([(s.x, s.v), (s.x, s.x)])))
 
 
 def fitted(system: System, start: State, end: State, target: Target) -> Fitted:

@@ -11,8 +11,8 @@ from ..accounting import work
 from ..contracts import Power, State, Step, System, Work
 from ..errors import NotConverged
 
-# start, step size, memory, whether this is the last try -> the step; NotConverged where it fails
-Take = Callable[[State, float, Any, bool], Step]
+# start, step size, memory -> the step; NotConverged where it fails
+Take = Callable[[State, float, Any], Step]
 
 
 class Passed(NotConverged):
@@ -23,28 +23,42 @@ class Passed(NotConverged):
         self.work = work
 
 
-def halved(take: Take, system: System, state: State, h: float, memory: Any, halvings: int) -> Step:
-    """One step; where it does not converge, or its straight way is not clear, two of half the
+def halves(
+    failure: NotConverged,
+    take: Take,
+    system: System,
+    state: State,
+    h: float,
+    memory: Any,
+    halvings: int,
+) -> Step:
+    """Where a whole step did not converge, or its straight way is not `clear`: two of half the
     size, and so on, `halvings` deep."""
-    return _halved(take, system, state, h, memory, halvings, 0)[0]
+    return _pieces(take, system, state, h, memory, halvings, 0, _lost(failure))[0]
 
 
-def _halved(
-    take: Take, system: System, state: State, h: float, memory: Any, halvings: int, skip: int
+def _pieces(
+    take: Take,
+    system: System,
+    state: State,
+    h: float,
+    memory: Any,
+    halvings: int,
+    skip: int,
+    spent: Work | None = None,
 ) -> tuple[Step, int]:
     """The step, and how deep its last piece is; skip: as deep nothing is tried, since the piece
-    before had to be shorter still."""
-    spent = Work()
-    if skip == 0:
+    before had to be shorter still; spent: on the whole, where that has failed already."""
+    if skip == 0 and spent is None:
         try:
-            return _clear(system, state, take(state, h, memory, halvings == 0)), 0
+            return clear(system, state, take(state, h, memory)), 0
         except NotConverged as failure:
             if halvings == 0:
                 raise
-            spent = getattr(failure, "work", Work()) + Work(rejected_steps=1)
+            spent = _lost(failure)
     h *= 0.5
-    first, deep = _halved(take, system, state, h, memory, halvings - 1, max(skip - 1, 0))
-    second, last = _halved(
+    first, deep = _pieces(take, system, state, h, memory, halvings - 1, max(skip - 1, 0))
+    second, last = _pieces(
         take, system, first.state, h, first.memory, halvings - 1, max(deep - 1, 0)
     )
     notes = joined(first.notes, second.notes)
@@ -52,7 +66,7 @@ def _halved(
     whole = Step(
         State(state.t + 2.0 * h, second.state.x, second.state.v),
         second.memory,
-        spent + first.work + second.work,
+        (spent or Work()) + first.work + second.work,
         exchanged=exchange(system, state, first) + exchange(system, first.state, second),
         notes=notes,
         clear=first.clear and second.clear,
@@ -60,7 +74,11 @@ def _halved(
     return whole, last + 1
 
 
-def _clear(system: System, before: State, taken: Step) -> Step:
+def _lost(failure: NotConverged) -> Work:
+    return getattr(failure, "work", Work()) + Work(rejected_steps=1)
+
+
+def clear(system: System, before: State, taken: Step) -> Step:
     """The step, known to be clear where the system says what that is."""
     if taken.clear or not getattr(system, "guarded", False):
         return taken

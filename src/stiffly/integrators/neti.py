@@ -31,14 +31,14 @@ import numpy as np
 from ..accounting import mean_work
 from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
-from ..matfun.auto import check_settings, evaluate
+from ..matfun.chooser import check_settings, evaluate
 from ..matfun.stumpff import StumpffMap
 from ..solvers.pace import CLOCK, Clock, check_budget
+from .budgeted_gautschi import rationed
 from .filters import ONE, SINC, SINC_HALF_SQUARED, check_form, filter_pair
 from .gautschi_maps import argument_map, flow_map, rest_map, sum_map, two_step_map
-from .rationed_gautschi import rationed
-from .rations import Ration, Spaces, smoother
 from .restart import continues
+from .time_budget import Ration, Spaces, smoother
 
 LINEARISATIONS = ("tangent", "secant", "corotated")
 

@@ -1,4 +1,4 @@
-"""The linear flow of exponential Rosenbrock methods in a small space of vectors (see rations.py).
+"""The linear flow of exponential Rosenbrock methods in a small space (see time_budget.py).
 
 The questions are those that the flows on all coordinates answer.  Here a small mechanical system
 with its own stiffness and damping answers them, and its vectors carry the answers back.
@@ -14,8 +14,9 @@ import numpy as np
 from ..contracts import Array, Rayleigh, Tangent
 from ..matfun.operators import DenseOperator
 from ..matfun.reduced import Space, change
+from ..matfun.tolerance import lengths
 from .flow_work import damped
-from .rations import Spaces
+from .time_budget import Spaces
 
 
 class SmallTangent(NamedTuple):
@@ -54,8 +55,8 @@ class ReducedFlow:
 
         def sizes(space: Space, now: Array) -> Array:
             velocity = space.coordinates(v)
-            moved, last = np.linalg.norm(now[-2]), np.linalg.norm(velocity + now[-1])
-            self._sizes = np.array([moved, max(last, np.linalg.norm(velocity))])
+            moved, last, first = lengths(np.array([now[-2], velocity + now[-1], velocity]))
+            self._sizes = np.array([moved, max(last, first)])
             return self._sizes
 
         columns = [v, a, *([] if rate is None else [rate])]

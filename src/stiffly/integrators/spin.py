@@ -20,6 +20,8 @@ FAINT = 1e-9  # of sum m |r| |u|: what Newton's tolerance leaves
 class Spin:
     """Of each body about its own centre of mass, as it was at the start."""
 
+    unsaved = ()
+
     def __init__(self, bodies: Array, mass: Array, state: State) -> None:
         """bodies, mass (N,): each particle's body from 0 on, and its mass [kg]."""
         self._bodies, self._mass = bodies, mass[:, None]

@@ -34,11 +34,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..accounting import Target, rounding_energy
 from ..contracts import Settled, State, Step, System
-from ..errors import InputError
+from ..errors import InputError, NotConverged
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .correction import Correction
 from .euler import ForwardEuler
-from .halving import halved
+from .halving import clear, halves
 from .midpoint import Midpoint
 from .restart import resumed
 from .spin import Spin
@@ -144,8 +144,13 @@ class Stabilised:
         )
 
     def step(self, system: System, state: State, h: float, memory: StabilisedMemory) -> Step:
-        def take(state: State, part: float, memory: StabilisedMemory, last: bool) -> Step:
+        def take(state: State, part: float, memory: StabilisedMemory) -> Step:
             seconds = None if self.budget is None else self.budget * part / h
+            last = part <= h * 0.5**HALVINGS
             return Correction(self, system, state, part, memory, seconds).run(halve=not last)
 
-        return halved(take, system, state, h, memory, HALVINGS)
+        try:
+            taken = Correction(self, system, state, h, memory, self.budget).run(halve=True)
+            return clear(system, state, taken)
+        except NotConverged as failure:
+            return halves(failure, take, system, state, h, memory, HALVINGS)

@@ -24,8 +24,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from ..backends.sums import norms
 from ..contracts import Array, Rayleigh, State, System, Tangent, Work
-from ..solvers.equation import Solver, norm
+from ..solvers.equation import Solver
 from ..solvers.linear import is_symmetric
 
 
@@ -102,8 +103,9 @@ class StageEquation:
     ) -> None:
         self.weights, self.origin, self.time = (alpha, beta), p, t
         self._system, self._q, self._ratio = system, q, beta / alpha
+        self.backend = system.mass.backend  # that of the system
         self.still = -beta * q  # X = p - beta q: where every method here starts
-        self._covered = norm(system.mass.apply(travel))
+        (self._covered,) = norms(self.backend, system.mass.apply(travel))
 
     def state(self, d: Array) -> State:
         v = self._ratio * d
@@ -117,7 +119,7 @@ class StageEquation:
         return self.change(d) + self._covered
 
     def change(self, d: Array) -> float:
-        return norm(self._system.mass.apply(d))
+        return norms(self.backend, self._system.mass.apply(d))[0]
 
     def linearise(self, d: Array) -> StageTangent:
         state, convex = self.state(d), getattr(self._system, "convex_tangent", None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..contracts import Integrator
-from ..errors import InputError
+from ..errors import InputError, require
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from ..solvers.pace import Clock, Pace
@@ -80,9 +80,10 @@ def as_integrator(role: str, given: Any) -> Any:
         return integrator(given)
     if given is None and role == "dissipate":
         return None
-    if not (hasattr(given, "step") and hasattr(given, "start")):
+    if not (hasattr(given, "step") or hasattr(given, "start")):
         raise InputError(
             f"stabiliser: {role} {given!r} is no integrator: give a name such as 'midpoint', or "
             "an integrator"
         )
+    require(given, Integrator, f"stabiliser: {role}")
     return given

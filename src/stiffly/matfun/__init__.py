@@ -1,7 +1,8 @@
 """Matrix functions: Stumpff and phi functions of operators applied to vectors."""
 
 from .action import SecondOrderOperator, phi_action
-from .auto import EVALUATORS, evaluate
+from .bounds import estimate
+from .chooser import EVALUATORS, evaluate
 from .phi import phi
 from .stumpff import StumpffMap, Term, stumpff
 
@@ -10,6 +11,7 @@ __all__ = [
     "SecondOrderOperator",
     "StumpffMap",
     "Term",
+    "estimate",
     "evaluate",
     "phi",
     "phi_action",

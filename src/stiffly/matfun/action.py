@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import CPU
 from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
-from ..kernels.cpu.compiled import announce
-from .auto import evaluate
 from .bounds import spectrum_sample
+from .chooser import OTHER, evaluate
 from .cost import check_max_products, entries
 from .general import general_phi_actions
-from .iterative import SECOND_CHOICE
 from .operators import DENSE_LIMIT, BaseOperator
 from .phi import K_MAX
 from .rayleigh import PhiTerm, RayleighMap
@@ -42,7 +41,7 @@ class SecondOrderOperator:
 
     def __init__(self, A: Any, damping: Rayleigh | None = None, *, mass: Any = None) -> None:
         """A: array, SciPy sparse matrix, LinearOperator or operator; symmetric (checked)."""
-        if mass is not None and not all(hasattr(mass, m) for m in ("apply", "solve", "dot")):
+        if mass is not None and not all(hasattr(mass, m) for m in ("apply", "solve", "dots")):
             raise InputError(
                 "mass must be a mass object: wrap it with stiffly.bodies.as_mass(m, n)"
             )
@@ -122,8 +121,9 @@ def phi_pairs(
     present = tuple((p is not None, q is not None) for p, q in vectors)
     columns = [half for pair in vectors for half in pair if half is not None]
     functions = half_size_map(requests, present, damping)
-    options: Any = {"scale": scale, "method": method, "max_products": max_products}
-    action = evaluate(A, functions, columns, tol=tol, **options)
+    action = evaluate(
+        A, functions, columns, tol=tol, scale=scale, method=method, max_products=max_products
+    )
     if strict:
         action = _not_rounded_away(A, functions, columns, action, tol)
     return action.value, action
@@ -133,10 +133,11 @@ def _not_rounded_away(
     A: BaseOperator, functions: Any, columns: list[Array], action: Action, tol: float
 ) -> Action:
     """The action with what rounding costs in its error, if that is within the tolerance."""
-    sizes = [_norms(A, rows) for rows in (action.value, columns)]
-    require_finite(*sizes)
-    errors, sums = rounding_errors(functions, spectrum_sample(A), sizes[1])
-    allowed = tol * sizes[0] + ROUNDING * sums
+    norms = A.norms(*action.value, *columns)
+    require_finite(norms)
+    outputs, inputs = np.split(norms, [functions.n_out])
+    errors, sums = rounding_errors(functions, spectrum_sample(A), inputs)
+    allowed = tol * outputs + ROUNDING * sums
     error = relative_error(errors, allowed, tol)
     # a product is known to eps sqrt(entries of a row) |A|, and a recurrence of m of them to m^2
     # times as much (|U_m| <= m + 1 at the ends of the spectrum): mostly far less, so where that
@@ -144,16 +145,12 @@ def _not_rounded_away(
     degree, row = action.products / len(columns), entries(A) / A.size
     if error <= tol < relative_error(2.0 * EPS * degree**2 * np.sqrt(row) * sums, allowed, tol):
         first = action.method.partition(",")[0]
-        other = "dense" if A.size <= DENSE_LIMIT else SECOND_CHOICE.get(first, "chebyshev")
+        other = "dense" if A.size <= DENSE_LIMIT else OTHER.get(first, "chebyshev")
         again = evaluate(A, functions, columns, tol=tol, method=other)
-        error = relative_error(_norms(A, again.value - action.value), allowed, tol)
+        error = relative_error(A.norms(*(again.value - action.value)), allowed, tol)
     if not error <= tol:
         raise lost_to_rounding(error)
     return replace(action, error=max(error, min(action.error, tol)))
-
-
-def _norms(A: BaseOperator, rows: Sequence[Array]) -> Array:
-    return np.sqrt([float(A.dot(b, b)) for b in rows])
 
 
 def _skew_rows(A, damping, requests, vectors, tol, basis):
@@ -224,7 +221,7 @@ def phi_action(
     if basis is not None and (method != "skew" or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     check_max_products(max_products)
-    announce()
+    CPU.announce()
     size = int(J.shape[0])
     checked = _check_vectors(vectors, size)
     if all(v is None for v in checked):

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from ..backends.cpu import CPU
+from ..backends.sums import norms
 from ..contracts import Action, Array
 from ..errors import NotConverged
 from .augmented import Augmented, Scale, checked, halvings, taylor_minus_one
@@ -47,7 +49,7 @@ class _Basis:
         self.H = np.zeros((self.size + 1, self.size + 1))
 
     def begin(self, z: Array) -> None:
-        self.beta = float(np.linalg.norm(z))
+        (self.beta,) = norms(CPU, z)
         self.V[0] = z / (self.beta or 1.0)  # a state that has decayed to zero stays there
         self.H[:] = 0.0
         self.m, self.exact, self.collapsed = 0, False, False
@@ -55,21 +57,22 @@ class _Basis:
     def extend(self) -> None:
         m, V = self.m, self.V
         u = self.system.product(V[m])
-        before = float(np.linalg.norm(u))
+        (before,) = norms(CPU, u)
         if not np.isfinite(before):
             raise NotConverged("phi functions: J b is not finite: check J, or take a smaller step")
         first = 0 if self.window is None else max(0, m + 1 - self.window)
         for _ in range(2):  # classical Gram-Schmidt, twice is enough
-            c = V[first : m + 1] @ u
+            c = CPU.project(V[first : m + 1], u)
             u -= c @ V[first : m + 1]
             self.H[first : m + 1, m] += c
-        norm = float(np.linalg.norm(u))
+        (norm,) = norms(CPU, u)
         self.m = m + 1
         self.exact = norm <= 10.0 * _EPS * before or (first == 0 and m + 1 == V.shape[1])
         self.H[m + 1, m] = 0.0 if self.exact else norm
         V[m + 1] = 0.0 if self.exact else u / norm
         if first > 0:
-            self.collapsed |= bool(np.abs(V[: min(first, 4)] @ V[m + 1]).max() > _OVERLAP)
+            overlaps = CPU.project(V[: min(first, 4)], V[m + 1])
+            self.collapsed |= bool(np.abs(overlaps).max() > _OVERLAP)
 
     def coefficients(self, tau: float) -> tuple[Array, float, float]:
         """(y, error, rounding): w(tau) = V_(m+1)^T y and bounds on what it misses.
@@ -86,15 +89,17 @@ class _Basis:
         powers = [taylor_minus_one(step * H) + np.eye(m + 1)]
         y: Any = self.beta * powers[0][:, 0]
         residual, largest, pace = step * abs(y[m - 1]), self.beta, 1.0
+        length = np.sqrt(y @ y)
         with np.errstate(all="ignore"):
             # octave k runs from 2^k to 2^(k+1) steps: no early transient slips between samples
             for k in range(octaves):
                 pieces = min(4, 2**k)
                 for _ in range(pieces):
-                    before, y = y, powers[max(0, k - 2)] @ y
+                    before, y = length, powers[max(0, k - 2)] @ y
                     residual += step * 2.0**k / pieces * abs(y[m - 1])
-                    pace = float(np.linalg.norm(y) / np.linalg.norm(before))
-                largest = max(largest, float(np.linalg.norm(y)))
+                    length = np.sqrt(y @ y)
+                    pace = float(length / before)
+                largest = max(largest, float(length))
                 if k < octaves - 3:
                     powers.append(powers[-1] @ powers[-1])
             most, mean = _growth(powers, max(1.0, pace))

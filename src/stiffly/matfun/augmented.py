@@ -10,6 +10,8 @@ from math import factorial
 
 import numpy as np
 
+from ..backends.cpu import CPU
+from ..backends.sums import norms
 from ..contracts import Array
 from ..errors import InputError
 
@@ -26,7 +28,7 @@ class Augmented:
         columns = [np.zeros(n) if v is None else v / d for v in vectors]
         self.w0 = columns[0]
         B = np.array([b * T**k for k, b in enumerate(columns[1:])]).reshape(self.p, n)
-        largest = T * float(np.linalg.norm(B, axis=1).max(initial=0.0))
+        largest = T * max(norms(CPU, *B), default=0.0)
         self.eta = 2.0 ** np.ceil(np.log2(largest)) if largest > 0.0 else 1.0
         self.B = B / self.eta
 

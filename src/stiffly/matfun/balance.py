@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from ..backends.cpu import CPU
+from ..backends.sums import norms
 from ..contracts import Array
 
 
@@ -39,10 +41,10 @@ def balance_of(J: Any) -> tuple[Array, int]:
 
 def _balance_by_products(J: LinearOperator, probes: Array, d: Array) -> int:
     """Without J^T only rows can be evened out; kept only where that makes J clearly smaller."""
-    count, norms, two_sided = 0, [], True
+    count, sizes, two_sided = 0, [], True
     for batch in probes:
         rows = _rms([J.matvec(d * z) / d for z in batch])
-        norms.append(float(np.linalg.norm(rows)))
+        sizes += norms(CPU, rows)
         count += len(batch)
         try:
             columns = _rms([J.rmatvec(z / d) * d for z in batch]) if two_sided else None
@@ -51,10 +53,10 @@ def _balance_by_products(J: LinearOperator, probes: Array, d: Array) -> int:
         if columns is not None:
             count += len(batch)
             _even_out(d, rows, columns, 0.25)
-        elif len(norms) < len(probes) and rows.any():
+        elif len(sizes) < len(probes) and rows.any():
             middle = np.exp(np.log(rows[rows > 0.0]).mean())
             _even_out(d, rows, np.full_like(rows, middle), 0.5)
-    if not two_sided and not norms[-1] < 0.5 * norms[0]:
+    if not two_sided and not sizes[-1] < 0.5 * sizes[0]:
         d[:] = 1.0
     return count
 

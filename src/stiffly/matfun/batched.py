@@ -17,12 +17,11 @@ import scipy.sparse as sp
 
 from ..contracts import Action, Array, SpectralMap
 from ..errors import InputError
-from ..kernels import cpu
 from . import cost
 from .components import Batch, Layout
 from .dense import rounding_error
-from .iterative import iterate
-from .operators import BaseOperator, BlockOperator, SparseOperator, UnitMass
+from .masses import UnitMass
+from .operators import BaseOperator, BlockOperator, SparseOperator
 from .stumpff import StumpffMap
 from .tolerance import check_tol, conditioning, require_finite
 
@@ -70,7 +69,7 @@ def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
 
 
 class _Eigenbases:
-    """lam and Q of a batch of bodies, as kernels.cpu.bodies lays them out."""
+    """lam and Q of a batch of bodies, as the kernel body_eigenbases lays them out."""
 
     def __init__(self, A: BaseOperator, batch: Batch, place: Array) -> None:
         matrix = matrix_of(A)
@@ -78,10 +77,11 @@ class _Eigenbases:
         width = matrix[2].shape[1]
         mass: Any = A.mass  # lumped, since there is a layout
         diagonal = np.ones(A.size) if A.unit_mass else mass.diagonal
+        self.kernels = A.kernels
         self.batch, self.root = batch, np.sqrt(diagonal).reshape(-1, width)
         self.lam, self.Q = np.empty(width * batch.members.size), np.empty(batch.entries)
         where = batch.start, batch.members, place, batch.first
-        cpu.body_eigenbases(*matrix, self.root, *where, self.lam, self.Q)
+        self.kernels.body_eigenbases(*matrix, self.root, *where, self.lam, self.Q)
         require_finite(self.lam)
         self.top = float(np.abs(self.lam).max())
 
@@ -91,9 +91,9 @@ class _Eigenbases:
         basis = self.root, batch.start, batch.members, batch.first, self.Q
         columns = B.reshape(len(B), -1, width), out.reshape(len(out), -1, width)
         if isinstance(functions, StumpffMap):
-            cpu.body_stumpff_apply(functions.arrays, self.lam, *basis, *columns)
+            self.kernels.body_stumpff_apply(functions.arrays, self.lam, *basis, *columns)
         else:
-            cpu.body_apply(functions(self.lam), *basis, *columns)
+            self.kernels.body_apply(functions(self.lam), *basis, *columns)
 
 
 def _eigenbases(A: BaseOperator, layout: Layout) -> Iterator[_Eigenbases]:
@@ -144,6 +144,8 @@ def batched(
     if layout.count:
         method = [f"batched, {layout.count} bodies of at most {layout.largest} coordinates"]
     if layout.rest is not None:
+        from .chooser import iterate  # one floor up
+
         if "rest" not in A.cache:
             A.cache["rest"] = _rest_operator(A, layout)
         larger, own = A.cache["rest"]

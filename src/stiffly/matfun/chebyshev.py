@@ -106,18 +106,23 @@ class _Recurrence:
         self.out = B @ c[0].T
 
     def advance(self, degree: int) -> None:
-        while self.degree < degree:
-            k = self.degree + 1
-            # T_1 = A' T_0 is half a step of T_(k+1) = 2 A' T_k - T_(k-1)
-            s, t = (0.5 * self.s, 0.5 * self.t) if k == 1 else (self.s, self.t)
-            self.A.chebyshev_step(s, t, self.x, self.z, self.c[k], self.out)
-            self.x, self.z = self.z, self.x
-            self.degree = k
+        if self.degree == 0 < degree:  # T_1 = A' T_0 is half a step of 2 A' T_k - T_(k-1)
+            self._steps(0.5, 1)
+        if self.degree < degree:
+            self._steps(1.0, degree)
 
-    def growth(self, norms: Array) -> Array:
-        """|T_k b| / |b| for each column at the current degree (largest of the last two)."""
-        now = np.sqrt(np.maximum(self.A.dot(self.x, self.x), self.A.dot(self.z, self.z)))
-        return now / np.where(norms > 0.0, norms, 1.0)
+    def _steps(self, share: float, degree: int) -> None:
+        c = self.c[self.degree + 1 : degree + 1]
+        step = share * self.s, share * self.t
+        self.x, self.z = self.A.chebyshev(*step, self.x, self.z, c, self.out)
+        self.degree = degree
+
+    def sizes(self, norms: Array) -> tuple[float, Array]:
+        """Largest |T_k b| / |b| of the columns b, at this degree and the one before, and the norms
+        of what is summed up so far."""
+        x, z, out = self.A.dots([(a, a) for a in (self.x, self.z, self.out)])
+        growth = np.sqrt(np.maximum(x, z)) / np.where(norms > 0.0, norms, 1.0)
+        return float(growth.max()), np.sqrt(out)
 
 
 def _first_degree(tails: Array, target: Array) -> int:
@@ -153,19 +158,18 @@ def _attempt(
         if degree > most:
             raise _too_long(most, interval.low, interval.high)
         recurrence.advance(degree)
-        growth = float(recurrence.growth(norms).max())
+        growth, true_norms = recurrence.sizes(norms)
         # outside the interval T_k still grows after the last term kept: twice, to be safe
         growth = 1.0 if growth <= 1.0 + 1e-6 else 2.0 * growth
         if not np.isfinite(growth) or growth > _GROWTH_LIMIT:
             return recurrence.out, np.stack([sums, sums]), np.inf, recurrence.degree, np.inf
-        out = recurrence.out
-        true_norms = np.sqrt(A.dot(out, out))
         require_finite(true_norms)
         allowed = allowed_error(tol, true_norms, sums, scale) / growth
         errors = tails[recurrence.degree] + noise
         if np.all(tails[recurrence.degree] <= allowed) or recurrence.degree == len(c) - 1:
             error = relative_error(errors, allowed + ROUNDING * sums, tol)
-            return out, np.stack([growth * errors, sums]), error, recurrence.degree, growth
+            known = np.stack([growth * errors, sums])
+            return recurrence.out, known, error, recurrence.degree, growth
 
 
 def chebyshev(

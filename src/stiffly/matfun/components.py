@@ -25,7 +25,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Bodies whose eigenbases fit into MEMORY: see kernels.cpu.bodies for the arrays."""
+    """Bodies whose eigenbases fit into MEMORY: see the kernel body_eigenbases for the arrays."""
 
     start: Array
     members: Array

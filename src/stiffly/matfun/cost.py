@@ -17,6 +17,7 @@ from .operators import BaseOperator
 ENTRY, CALL, PRODUCTS = 0.8, 5e4, (10.0, 1.7)
 _UNSEEN = 20  # entries per row that a matrix known by its products is taken to have
 WORK = 2e10  # of one evaluation, unless max_products says otherwise: ten seconds
+SMALL = 64  # coordinates, or rows of a general J: all modes are cheaper than products
 LEAST = 1000  # products that any evaluation may use, however large the matrix
 
 
@@ -50,9 +51,14 @@ def phase(A: BaseOperator, functions: SpectralMap) -> float:
     return getattr(functions, "longest", 0.0) * sqrt(max(spectrum(A)[0].high, 0.0))
 
 
-def eigenbasis(A: BaseOperator, asked: int) -> float:
-    """All modes of A, after `asked` products that tell its entries."""
-    return A.size**3 + asked * product(A)
+def eigenbasis(A: BaseOperator) -> float:
+    return float(A.size) ** 3
+
+
+def products_of_entries(A: BaseOperator) -> int:
+    """For what is known by products alone, which may be those of a full matrix: as many as cost
+    what all entries and their modes do."""
+    return max(LEAST, A.size + int(eigenbasis(A) / (CALL + ENTRY * A.size**2)))
 
 
 def iteration(A: BaseOperator, functions: SpectralMap) -> float:

@@ -6,13 +6,16 @@ with the position half scaled by a typical frequency so that both halves weigh t
 
 from __future__ import annotations
 
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from ..backends.sums import norms
 from ..contracts import Array, Rayleigh, Tangent
-from .general import DENSE_SIZE, general_phi_actions
+from .cost import SMALL
+from .general import general_phi_actions
 from .tolerance import LOST
 
 
@@ -26,7 +29,7 @@ class FirstOrderFlow:
         size = 2 * self.n
         self.J: Any
         self.balance: Array | None = None
-        if size <= DENSE_SIZE:  # whatever the damping: exponentials of the whole, balanced there
+        if size <= SMALL:  # whatever the damping: exponentials of the whole, balanced there
             self.products += 2 * size
             self.J = np.array([self._product(e) for e in np.eye(size)]).T
         else:
@@ -38,8 +41,9 @@ class FirstOrderFlow:
         """sqrt(|K b| / |b|) of a random vector: order of magnitude is enough to balance."""
         b = np.random.default_rng(0).standard_normal(self.n)
         self.products += 1
-        ratio = np.linalg.norm(self.tangent.stiffness.apply(b)) / np.linalg.norm(b)
-        return float(np.sqrt(ratio)) if np.isfinite(ratio) and ratio > 0.0 else 1.0
+        A = self.tangent.stiffness
+        image, size = norms(A.backend, A.apply(b), b)
+        return sqrt(image / size) if 0.0 < image < inf else 1.0
 
     def _damping(self, v: Array) -> Array | float:
         D = self.tangent.damping

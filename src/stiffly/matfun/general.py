@@ -18,10 +18,9 @@ from ..errors import InputError, NotConverged
 from .arnoldi import arnoldi_phi, out_of_products
 from .augmented import Augmented, Scale, checked, exponential
 from .balance import balance_of
-from .cost import LEAST, WORK, entry_cost
+from .cost import LEAST, SMALL, WORK, entry_cost
 from .tolerance import Overflows
 
-DENSE_SIZE = 60  # up to here exponentials of the whole matrix cost less than a Krylov basis
 DENSE_MOST = 1000  # up to here they are what is left once n products were not enough: seconds
 _EPS = float(np.finfo(float).eps)
 _ARNOLDI = 3e6  # half nanoseconds of a vector in a basis of 96, with its share of the exponentials
@@ -121,7 +120,7 @@ def general_phi_actions(
     options: dict[str, Any] = {"norm_scale": norm_scale, "balance": balance}
     most = _most_products(operator) if max_products is None else max_products
     failure: NotConverged | None = None
-    if n > DENSE_SIZE:
+    if n > SMALL:
         limit = min(most, n) if n <= DENSE_MOST else most
         try:
             actions = _arnoldi(operator, n, taus, vectors, tol, window, limit, options)
@@ -179,7 +178,7 @@ def _arnoldi(operator, n, taus, vectors, tol, window, limit, options) -> list[Ac
     actions = arnoldi_phi(
         apply, n, taus, vectors, tol=tol, window=window, max_products=limit, **options
     )
-    why = "products only" if matrix_free else f"n = {n} > {DENSE_SIZE}"
+    why = "products only" if matrix_free else f"n = {n} > {SMALL}"
     return [Action(a.value, a.error, a.products + spent, f"{a.method}; {why}") for a in actions]
 
 

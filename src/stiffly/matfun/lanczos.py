@@ -22,6 +22,7 @@ from .tolerance import (
     check_tol,
     conditioning,
     extrapolated,
+    lengths,
     relative_error,
     require_finite,
 )
@@ -42,22 +43,13 @@ class _Basis:
         self.V = [B / np.where(self.norms > 0.0, self.norms, 1.0)]
         self.alpha: list[Array] = []
         self.beta: list[Array] = [np.zeros(B.shape[1])]
-        self.size = 0
 
-    def grow(self) -> None:
-        v = self.V[-1]
-        w = self.A.apply(v)
-        if self.size:
-            w -= self.beta[-1] * self.V[-2]
-        alpha = self.A.dot(w, v)
-        w -= alpha * v
-        beta = np.sqrt(self.A.dot(w, w))
-        floor = 1e-14 * (np.abs(self.alpha[0] if self.alpha else alpha) + beta)
-        alive = beta > floor  # an invariant subspace is exact: the column stops contributing
-        self.V.append(w * np.where(alive, 1.0 / np.where(alive, beta, 1.0), 0.0))
-        self.alpha.append(alpha)
-        self.beta.append(np.where(alive, beta, 0.0))
-        self.size += 1
+    @property
+    def size(self) -> int:
+        return len(self.alpha)
+
+    def grow(self, size: int) -> None:
+        self.A.lanczos(self.V, self.alpha, self.beta, size - self.size)
 
     def tridiagonal(self, column: int, size: int) -> tuple[Array, Array]:
         diagonal = np.array([a[column] for a in self.alpha[:size]])
@@ -97,7 +89,7 @@ def _estimate(
     for c in range(functions.n_in):
         y[c] = basis.coefficients(functions, c, basis.size)
     require_finite(y)
-    sums = np.linalg.norm(y, axis=2).sum(axis=0)
+    sums = lengths(y).sum(axis=0)
     noise = max(10.0 * ROUNDING, conditioning(functions, basis.top()))
     if not basis.beta[-1].any():  # an invariant subspace: exact
         error = np.zeros(functions.n_out)
@@ -114,7 +106,7 @@ def _change(now: Array, before: Array) -> Array:
     """Of every output, between two bases."""
     difference = now.copy()
     difference[:, :, : before.shape[2]] -= before
-    return np.linalg.norm(difference, axis=2).sum(axis=0)
+    return lengths(difference).sum(axis=0)
 
 
 def _next_check(size: int, phase: float) -> int:
@@ -143,10 +135,8 @@ def lanczos(
         return Action(np.zeros((functions.n_out, A.size)), 0.0, 0, "lanczos, all columns zero")
     check, before = 7, []
     while True:
-        basis.grow()
+        basis.grow(min(check, limit))
         finished = not basis.beta[-1].any()
-        if basis.size < check and not finished and basis.size < limit:
-            continue
         y, change, sums = _estimate(basis, functions, before)
         if np.all(change <= allowed_error(tol, sums, sums, scale)):
             value = basis.combine(y)

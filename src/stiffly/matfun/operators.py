@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
-from ..contracts import Array, Bounds, Mass
+from ..contracts import Array, Bounds, Mass, Pairs
 from ..errors import InputError, NotConverged
-from ..kernels import cpu
 from .components import Components
+from .masses import UnitMass
 
 DENSE_LIMIT = 3000  # no n x n array above this size unless the user asks for one
 
@@ -34,22 +34,6 @@ def _eigh(K: Array) -> tuple[Array, Array]:
     return lam, Q
 
 
-class UnitMass:
-    """M = I: for matrices that come without a mass."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def apply(self, v: Array) -> Array:
-        return v
-
-    def solve(self, f: Array) -> Array:
-        return f
-
-    def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, b)
-
-
 class BaseOperator:
     """What the concrete operators share. Subclasses give `_stiffness(b)` = K b and `todense()`."""
 
@@ -58,9 +42,14 @@ class BaseOperator:
     def __init__(self, size: int, mass: Mass | None, constant: bool) -> None:
         self.size = size
         self.mass: Mass = mass if mass is not None else UnitMass(size)
+        self.backend = self.mass.backend  # that of its system; a user's matrix is on the CPU
         self.constant = constant
         self.unit_mass = isinstance(self.mass, UnitMass)
         self.cache: dict[Any, Any] = {}  # what evaluators compute once and keep
+
+    @property
+    def kernels(self) -> Any:
+        return self.backend.kernels
 
     def _stiffness(self, b: Array) -> Array:
         raise NotImplementedError  # every subclass overrides this
@@ -77,15 +66,54 @@ class BaseOperator:
     def apply(self, b: Array) -> Array:
         return self.mass.solve(self._stiffness(b))
 
-    def dot(self, a: Array, b: Array) -> Array:
+    def dot(self, a: Array, b: Array) -> Any:
         return self.mass.dot(a, b)
 
-    def chebyshev_step(
+    def dots(self, pairs: Pairs) -> list[Any]:
+        return self.mass.dots(pairs)
+
+    def norms(self, *vectors: Array) -> Array:
+        """Of vectors (n,): all in one synchronisation."""
+        return np.sqrt(self.dots([(b, b) for b in vectors]))
+
+    def chebyshev(
         self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
-    ) -> None:
-        """In place: z <- s A x + t x - z, out[:, j] += sum_c coefficients[j, c] z[:, c]."""
+    ) -> tuple[Array, Array]:
+        """T_(k+1) = (s A + t) T_k - T_(k-1) from x = T_k, z = T_(k-1) (n, p), as many times as
+        there are coefficients (m, n_out, p), each summed up: out (n, n_out) += T c^T.
+
+        In place; returns the last two, the newer one first.
+        """
+        for c in coefficients:
+            self._chebyshev_step(s, t, x, z, c, out)
+            x, z = z, x
+        return x, z
+
+    def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
+        """In place: z <- s A x + t x - z, out[:, j] += sum_i c[j, i] z[:, i]."""
         z[:] = s * self.apply(x) + t * x - z
-        out += z @ coefficients.T
+        out += z @ c.T
+
+    def lanczos(self, V: list[Array], alpha: list[Array], beta: list[Array], count: int) -> None:
+        """A V_k = beta_(k-1) V_(k-1) + alpha_k V_k + beta_k V_(k+1), by columns: V (n, p).
+
+        `count` vectors more, appended with their coefficients (p,), or until all columns have
+        invariant spaces; such a column goes on as zero, with beta = 0.
+        """
+        for _ in range(count):
+            v = V[-1]
+            w = self.apply(v)
+            if alpha:
+                w -= beta[-1] * V[-2]
+            a = self.dot(w, v)
+            w -= a * v
+            b = np.sqrt(self.dot(w, w))
+            alive = b > 1e-14 * (np.abs(alpha[0] if alpha else a) + b)
+            V.append(w * np.where(alive, 1.0 / np.where(alive, b, 1.0), 0.0))
+            alpha.append(a)
+            beta.append(np.where(alive, b, 0.0))
+            if not alive.any():
+                return
 
     def bounds(self) -> Bounds | None:
         return None
@@ -149,7 +177,7 @@ class SparseOperator(BaseOperator):
         self._low = low
 
     def _stiffness(self, b: Array) -> Array:
-        return cpu.csr_apply(self.K.indptr, self.K.indices, self.K.data, b)
+        return self.kernels.csr_apply(self.K.indptr, self.K.indices, self.K.data, b)
 
     @cached_property
     def scaled(self) -> Any:
@@ -159,13 +187,11 @@ class SparseOperator(BaseOperator):
         diagonal = getattr(self.mass, "diagonal", None)
         return None if diagonal is None else sp.csr_matrix(sp.diags(1.0 / diagonal) @ self.K)
 
-    def chebyshev_step(
-        self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
-    ) -> None:
+    def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
         A = self.scaled
         if A is None:
-            return super().chebyshev_step(s, t, x, z, coefficients, out)
-        cpu.csr_chebyshev_step(A.indptr, A.indices, A.data, s, t, x, z, coefficients, out)
+            return super()._chebyshev_step(s, t, x, z, c, out)
+        self.kernels.csr_chebyshev_step(A.indptr, A.indices, A.data, s, t, x, z, c, out)
 
     def todense(self) -> Array:
         if self.size > DENSE_LIMIT:
@@ -228,27 +254,24 @@ class BlockOperator(BaseOperator):
         diagonal = getattr(self.mass, "diagonal", None)
         if diagonal is None:
             return self.blocks
-        return cpu.scale_block_rows(self.indptr, self.blocks, diagonal)
+        return self.kernels.scale_block_rows(self.indptr, self.blocks, diagonal)
 
     @property
     def lumped(self) -> bool:
         return hasattr(self.mass, "diagonal") or isinstance(self.mass, UnitMass)
 
     def apply(self, b: Array) -> Array:
-        product = cpu.block_apply(self.indptr, self.indices, self.scaled, b)
+        product = self.kernels.block_apply(self.indptr, self.indices, self.scaled, b)
         return product if self.lumped else self.mass.solve(product)
 
     def _stiffness(self, b: Array) -> Array:
-        return cpu.block_apply(self.indptr, self.indices, self.blocks, b)
+        return self.kernels.block_apply(self.indptr, self.indices, self.blocks, b)
 
-    def chebyshev_step(
-        self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
-    ) -> None:
+    def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
         if not self.lumped:
-            return super().chebyshev_step(s, t, x, z, coefficients, out)
-        cpu.block_chebyshev_step(
-            self.indptr, self.indices, self.scaled, s, t, x, z, coefficients, out
-        )
+            return super()._chebyshev_step(s, t, x, z, c, out)
+        A = self.indptr, self.indices, self.scaled
+        self.kernels.block_chebyshev_step(*A, s, t, x, z, c, out)
 
     def tosparse(self) -> sp.bsr_matrix:
         return sp.bsr_matrix((self.blocks, self.indices, self.indptr), shape=(self.size, self.size))
@@ -265,7 +288,7 @@ class BlockOperator(BaseOperator):
     def _bounds(self) -> Bounds | None:
         if not self.lumped or self.size == 0:
             return None
-        low, high, diagonal = cpu.block_gershgorin(self.indptr, self.indices, self.scaled)
+        low, high, diagonal = self.kernels.block_gershgorin(self.indptr, self.indices, self.scaled)
         if self._low is not None:
             low = max(low, self._low)
             if self._pairwise:

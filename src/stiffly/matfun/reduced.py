@@ -27,7 +27,7 @@ import numpy as np
 from ..contracts import Array, SpectralMap
 from .dense import dense
 from .operators import BaseOperator, DenseOperator
-from .tolerance import require_finite
+from .tolerance import lengths, require_finite
 
 MOST = 10  # blocks of vectors: further ones hardly improve anything that is smooth
 LEAST = 3  # the columns, and what became of them twice: with less, slow motions come to a stop
@@ -75,17 +75,17 @@ class Space:
 
     def _orthonormal(self, row: Array, count: int) -> Array | None:
         """Against the first `count` vectors; None where nothing is left."""
-        length = np.sqrt(self.A.dot(row, row))
+        (length,) = self.A.norms(row)
         require_finite(length)
         V = self._V[:count]
         for _ in range(2):  # twice is enough (Kahan)
-            row = row - (V @ self.A.mass.apply(row)) @ V
-        left = np.sqrt(self.A.dot(row, row))
+            row = row - self.A.backend.project(V, self.A.mass.apply(row)) @ V
+        (left,) = self.A.norms(row)
         return row / left if left > DEPENDENT * length else None
 
     def coordinates(self, b: Array) -> Array:
         """(N,) of a vector (n,)."""
-        return self.V @ self.A.mass.apply(b)
+        return self.A.backend.project(self.V, self.A.mass.apply(b))
 
     def vectors(self, y: Array) -> Array:
         """(..., n) from coordinates (..., N)."""
@@ -121,7 +121,7 @@ def change(now: Array, before: Array, sizes: Array) -> float:
     (j,)."""
     difference = now.copy()
     difference[:, : before.shape[1]] -= before
-    ratio = np.linalg.norm(difference, axis=1) / np.where(sizes > 0.0, sizes, 1.0)
+    ratio = lengths(difference) / np.where(sizes > 0.0, sizes, 1.0)
     return float(ratio.max(initial=0.0))
 
 

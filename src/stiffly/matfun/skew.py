@@ -52,11 +52,12 @@ class _EnergyBasis:
         self.z = [(x * scale, v * scale, ax * scale)]
 
     def _norm(self, x: Array, v: Array, ax: Array) -> float:
-        elastic, kinetic = float(self.A.dot(x, ax)), float(self.A.dot(v, v))
+        pairs = [(x, ax), (v, v), (x, x), (ax, ax)]
+        elastic, kinetic, square, *first = self.A.dots(pairs[: 3 if self.beta else 4])
         require_finite(np.array([elastic, kinetic]))
         # rounding of what was subtracted is no evidence: later vectors come from J z, |J z| ~ beta
-        top, square = max(self.beta, default=0.0) ** 2, float(self.A.dot(x, x))
-        size = top or np.sqrt(square * float(self.A.dot(ax, ax))) + kinetic
+        top = max(self.beta, default=0.0) ** 2
+        size = top or np.sqrt(square * sum(first)) + kinetic
         # nor is rounding of A times a large rigid displacement, eps |A| |x|^2
         if elastic < -1e-9 * size - 1e-12 * top * square:
             raise NotConverged(
@@ -163,17 +164,16 @@ def _change(space: _EnergyBasis, own) -> float:
     if size <= 2 * window or size < min(_PLATEAU, 0.5 * phase):
         return np.inf
     worst = 0.0
-    lengths = np.sqrt([float(space.A.dot(x, x)) for x, _, _ in space.z])
+    far = space.A.norms(*(x for x, _, _ in space.z))
     for _, k, _, tau in own:
         y, middle, early = np.zeros((3, size))
         y[:] = space.coefficients(k, tau, size)
         middle[: size - window] = space.coefficients(k, tau, size - window)
         early[: size - 2 * window] = space.coefficients(k, tau, size - 2 * window)
         # in the energy norm, and weighted by |x_j|: the energy norm is blind to rigid displacement
-        for weight in (np.ones(size), lengths):
-            now, then = weight * (y - middle), weight * (middle - early)
-            norm = float(np.linalg.norm(weight * y))
-            changes = (np.linalg.norm(now), np.linalg.norm(then), 1e-12 * norm)
-            error = float(extrapolated(*map(np.asarray, changes)))
-            worst = max(worst, error / max(norm, 1e-300))
+        for weight in (np.ones(size), far):
+            columns = (weight * (y - middle), weight * (middle - early), weight * y)
+            now, then, norm = (np.sqrt(c @ c) for c in columns)
+            error = float(extrapolated(now, then, 1e-12 * norm))
+            worst = max(worst, error / max(float(norm), 1e-300))
     return worst

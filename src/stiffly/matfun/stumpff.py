@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..backends.cpu import CPU
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels import cpu
 
 K_MAX = 6
 
@@ -26,7 +26,7 @@ def stumpff(k: int, s: Array | float) -> Array:
     if not 0 <= k <= K_MAX or int(k) != k:
         raise InputError(f"stumpff is defined here for k = 0..{K_MAX}, got {k}")
     s = np.asarray(s, dtype=np.float64)
-    return cpu.stumpff_values(int(k), s.ravel()).reshape(s.shape)
+    return CPU.kernels.stumpff_values(int(k), s.ravel()).reshape(s.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +68,5 @@ class StumpffMap:
 
     def __call__(self, lam: Array) -> Array:
         out = np.zeros((self.n_out, self.n_in, lam.size))
-        cpu.stumpff_terms(lam, *self.arrays, out)
+        CPU.kernels.stumpff_terms(lam, *self.arrays, out)
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def _probe_symmetry(operator: MatvecOperator) -> None:
     Ka, Kb = operator._stiffness(a), operator._stiffness(b)
     if not np.all(np.isfinite(Ka) & np.isfinite(Kb)):
         raise InputError("stiffness: a product holds NaN or infinite entries; check the operator")
-    if abs(a @ Kb - b @ Ka) > 1e-8 * np.linalg.norm(a) * np.linalg.norm(Kb):
+    aKb, bKa, aa, KbKb = operator.backend.dots([(a, Kb), (b, Ka), (a, a), (Kb, Kb)])
+    if abs(aKb - bKa) > 1e-8 * sqrt(aa) * sqrt(KbKb):
         raise InputError(
             "stiffness is not symmetric (its products with two random vectors say so): symmetrise "
             "it, or move the unsymmetric part into force= and jacobian="

@@ -32,6 +32,11 @@ def check_tol(tol: float) -> None:
     )
 
 
+def lengths(y: Array) -> Array:
+    """2-norms along the last axis: of coefficients, which are few and on the host."""
+    return np.sqrt((y * y).sum(axis=-1))
+
+
 def allowed_error(tol: float, norms: Array, sums: Array, scale: Array | None) -> Array:
     """Largest error each output may have. sums_j = sum_i sup|f_ji| |b_i|."""
     reference = norms if scale is None else np.maximum(norms, scale)

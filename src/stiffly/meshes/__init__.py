@@ -1,22 +1,20 @@
 """Shapes: made by formulas, or read from files."""
 
-from .beam import bar, beam
+from .boxes import bar, beam, cube
 from .car import car
+from .chains import flagellum, rope
 from .cloth import cloth, flag, foil, textile
 from .coil import coil
 from .creature import creature, creature_surface
-from .cube import cube
 from .decimate import decimate
 from .dome import dome
 from .files import read_mesh, write_mesh
-from .flagellum import flagellum
 from .lattice import lattice
 from .mesh import Mesh
 from .pylon import pylon
 from .quality import Quality, quality
 from .repair import repaired
 from .roots import Roots, brush_roots, hair_cap
-from .rope import rope
 from .skin import Skin
 from .sphere import sphere
 from .tetrahedralise import tetrahedralise

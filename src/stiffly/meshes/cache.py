@@ -54,7 +54,7 @@ def _code() -> str:
     root = Path(__file__).parents[1]
     libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")]
     digest = hashlib.sha256("\n".join(libraries).encode())
-    for room in ("meshes", "kernels/cpu"):
+    for room in ("meshes", "kernels", "kernels/cpu"):
         for path in sorted((root / room).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -71,7 +71,7 @@ def load(name: str, what: str) -> dict[str, np.ndarray] | None:
     digest, payload = rest[:64], rest[65:]
     with suppress(ValueError, KeyError, zipfile.BadZipFile):
         if mark == MARK and hashlib.sha256(payload).hexdigest().encode() == digest:
-            with np.load(io.BytesIO(payload), allow_pickle=False) as found:
+            with np.load(io.BytesIO(payload)) as found:
                 return dict(found)
     warnings.warn(
         f"{what}: what was kept of it in {path} is damaged; it is computed again",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..errors import InputError
 from .checks import require_counts, require_positive
 from .grids import quad_sheet
-from .mesh import Mesh, grouped_edges
+from .mesh import Mesh, grouped_edges, pairs
 
 
 def cloth(
@@ -77,27 +79,17 @@ def flag(nx: int = 70, ny: int = 50, *, spacing: float = 0.02) -> Mesh:
     """
     flat = cloth(nx, ny, spacing=spacing)
     upright = flat.positions[:, [0, 2, 1]]
-    return Mesh(
-        upright,
-        flat.edges,
-        triangles=flat.triangles[:, ::-1],
-        edge_groups=flat.edge_groups,
-        vertex_sets=flat.vertex_sets,
-    )
+    return replace(flat, positions=upright, triangles=flat.triangles[:, ::-1])
 
 
 def _diagonals(number: np.ndarray, count: int) -> np.ndarray:
     """None, the one that the triangles use, or both of every square."""
-    falling = _pairs(number[:-1, :-1], number[1:, 1:])
-    rising = _pairs(number[1:, :-1], number[:-1, 1:])
+    falling = pairs(number[:-1, :-1], number[1:, 1:])
+    rising = pairs(number[1:, :-1], number[:-1, 1:])
     return np.concatenate(
         [falling[: len(falling) * (count > 0)], rising[: len(rising) * (count > 1)]]
     )
 
 
 def _along(number: np.ndarray, step: int) -> np.ndarray:
-    return _pairs(number[:-step], number[step:])
-
-
-def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return np.stack([first.ravel(), second.ravel()], axis=1)
+    return pairs(number[:-step], number[step:])

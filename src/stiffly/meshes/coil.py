@@ -6,6 +6,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
+from .checks import require_positive
 from .grids import grid_tets
 from .mesh import Mesh, mesh_of_tets
 
@@ -48,9 +49,7 @@ def coil(
 
 
 def _require_room(turns: float, radius: float, wire: float, height: float) -> None:
-    for name, value in (("turns", turns), ("radius", radius), ("wire", wire), ("height", height)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise InputError(f"coil {name} = {value}: it must be positive")
+    require_positive("coil", turns=turns, radius=radius, wire=wire, height=height)
     if wire >= 2.0 * radius:
         raise InputError(f"coil wire {wire} m is too thick for radius {radius} m: keep it below 2r")
     if turns > 1.0 and height / turns <= wire:

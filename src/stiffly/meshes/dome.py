@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..errors import InputError
 from .checks import require_counts, require_positive
 from .grids import layer_tets, turned_positive
-from .mesh import Mesh, mesh_of_tets, tet_edges
+from .mesh import Mesh, mesh_of_tets
 
 
 def dome(
@@ -53,11 +55,9 @@ def dome(
 
 
 def _with_groups(mesh: Mesh) -> Mesh:
-    on_border = np.isin(tet_edges(mesh.tets), mesh.vertex_sets["border"]).all(axis=1)
+    on_border = np.isin(mesh.edges, mesh.vertex_sets["border"]).all(axis=1)
     groups = {"border": np.flatnonzero(on_border), "shell": np.flatnonzero(~on_border)}
-    return Mesh(
-        mesh.positions, mesh.edges, mesh.tets, mesh.triangles, groups, dict(mesh.vertex_sets)
-    )
+    return replace(mesh, edge_groups=groups)
 
 
 def _cap(angles: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

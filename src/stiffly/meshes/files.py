@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InputError
 from .mesh import Mesh, tet_surface, unique_rows
 from .obj import read_obj
-from .repair import kept_vertices, repaired
+from .repair import repaired, surface_only
 from .topology import triangle_edges
 from .validate import loose, validate
 
@@ -65,7 +65,7 @@ def write_mesh(path: str | PathLike[str], mesh: Mesh) -> None:
                 f"mesh file {path.name}: {path.suffix} holds triangles, and the mesh has none; "
                 "use .vtk or .msh"
             )
-        mesh = _surface_only(mesh)
+        mesh = surface_only(mesh)
         cells = [("triangle", mesh.triangles)]
     cells = [(kind, rows) for kind, rows in cells if len(rows)]
     try:
@@ -193,12 +193,6 @@ def _completed(raw: Mesh) -> Mesh:
     inner = [raw.tets[:, pair] for pair in ([0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3])]
     edges = np.concatenate([raw.edges, triangle_edges(triangles), *inner])
     return Mesh(raw.positions, unique_rows(np.sort(edges, axis=1)), raw.tets, triangles)
-
-
-def _surface_only(mesh: Mesh) -> Mesh:
-    used = np.zeros(len(mesh.positions), dtype=bool)
-    used[mesh.triangles] = True
-    return kept_vertices(Mesh(mesh.positions, mesh.edges[:0], triangles=mesh.triangles), used)
 
 
 def _one_line(error: object) -> str:

@@ -7,8 +7,9 @@ from numbers import Integral
 import numpy as np
 
 from ..errors import InputError
+from .checks import require_positive
 from .grids import quad_sheet
-from .mesh import Mesh
+from .mesh import Mesh, pairs
 
 
 def lattice(
@@ -24,8 +25,7 @@ def lattice(
         raise InputError(f"lattice {nx} x {ny} x {nz}: give whole numbers of particles")
     if min(shape) < 1 or max(shape) < 2:
         raise InputError(f"lattice {nx} x {ny} x {nz}: give at least two particles")
-    if not (np.isfinite(spacing) and spacing > 0.0):
-        raise InputError(f"lattice spacing = {spacing}: it must be positive")
+    require_positive("lattice", spacing=spacing)
     positions = spacing * np.indices(shape).reshape(3, -1).T.astype(np.float64)
     number = np.arange(nx * ny * nz).reshape(shape)
     steps = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
@@ -40,8 +40,7 @@ def _shifted(number: np.ndarray, step: tuple[int, int, int]) -> np.ndarray:
     """Pairs (m, 2) of particles that lie one step apart."""
     here = tuple(slice(max(0, -s), n - max(0, s)) for s, n in zip(step, number.shape, strict=True))
     there = tuple(slice(max(0, s), n - max(0, -s)) for s, n in zip(step, number.shape, strict=True))
-    pairs = np.stack([number[here].ravel(), number[there].ravel()], axis=1)
-    return np.sort(pairs, axis=1)
+    return np.sort(pairs(number[here], number[there]), axis=1)
 
 
 def _skin(number: np.ndarray) -> np.ndarray:

@@ -104,6 +104,16 @@ def tet_surface(tets: np.ndarray) -> np.ndarray:
     return faces[np.sort(first[count == 1])]
 
 
+def pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Edges (m, 2) from each vertex of one array to that of the other, as NumPy broadcasts them."""
+    return np.stack([a.ravel() for a in np.broadcast_arrays(first, second)], axis=1)
+
+
+def chain(count: int) -> np.ndarray:
+    """Edges (count - 1, 2) from each vertex to the next."""
+    return pairs(np.arange(count - 1), np.arange(1, count))
+
+
 def unique_rows(rows: np.ndarray) -> np.ndarray:
     """The different rows of indices, sorted."""
     _, first = np.unique(row_keys(rows), return_index=True)

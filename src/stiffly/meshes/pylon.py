@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .checks import require_counts, require_positive
-from .mesh import Mesh, grouped_edges
+from .mesh import Mesh, grouped_edges, pairs
 
 LINKS = 2  # of every insulator string
 
@@ -42,9 +42,9 @@ def pylon(
     quads = np.stack([number[:-1], after[:-1], number[1:], after[1:]], axis=-1).reshape(-1, 4)
     arm_points, groups, tips, strings = _arms(corners, number, arms, reach, len(crossings))
     groups = {
-        "legs": np.stack([number[:-1].ravel(), number[1:].ravel()], axis=1),
-        "braces": np.stack([np.repeat(crossing, 4), quads.ravel()], axis=1),
-        "ring": np.stack([number[-1], after[-1]], axis=1),
+        "legs": pairs(number[:-1], number[1:]),
+        "braces": pairs(crossing[:, None], quads),
+        "ring": pairs(number[-1], after[-1]),
         **groups,
     }
     edges, rows = grouped_edges(groups)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InputError, StiffWarning
+from .grids import turned_positive
 from .mesh import Mesh, row_keys
 from .orientation import facing_inwards, pieces
 from .topology import sides
@@ -57,6 +58,13 @@ def kept_vertices(mesh: Mesh, used: np.ndarray) -> Mesh:
     return replace(mesh, positions=mesh.positions[used], vertex_sets=sets, skin=skin, **elements)
 
 
+def surface_only(mesh: Mesh) -> Mesh:
+    """The triangles and their vertices alone: what lies inside a solid shape is left out."""
+    used = np.zeros(len(mesh.positions), dtype=bool)
+    used[mesh.triangles] = True
+    return kept_vertices(Mesh(mesh.positions, mesh.edges[:0], triangles=mesh.triangles), used)
+
+
 def _without_twice(mesh: Mesh, done: list[str]) -> Mesh:
     for kind, field, _ in KINDS:
         bad = names_twice(getattr(mesh, field))
@@ -78,10 +86,8 @@ def _tets_turned(mesh: Mesh, done: list[str]) -> Mesh:
     inverted = volumes_of(mesh)[0] < 0.0
     if not inverted.any():
         return mesh
-    tets = mesh.tets.copy()
-    tets[inverted, 2:] = mesh.tets[inverted, :1:-1]
     done.append(f"turned {_count(int(inverted.sum()), 'inverted tet(s)')}")
-    return replace(mesh, tets=tets)
+    return replace(mesh, tets=turned_positive(mesh.positions, mesh.tets))
 
 
 def _trimmed(mesh: Mesh, done: list[str]) -> Mesh:

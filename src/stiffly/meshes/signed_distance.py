@@ -19,13 +19,12 @@ class SignedDistance:
     """
 
     def __init__(self, positions: Array, triangles: np.ndarray) -> None:
-        cpu = _kernels()
         order = np.argsort(morton(positions[triangles].mean(axis=1)), kind="stable")
         self._x = np.ascontiguousarray(positions, dtype=np.float64)
         self._faces = triangles[order].astype(np.uint32)
         corners = self._x[self._faces]
         low, high = corners.min(axis=1), corners.max(axis=1)
-        self._tree = cpu.tree_boxes(low, high)
+        self._tree = _kernels().tree_boxes(low, high)
         self._columns = _columns(low[:, :2], high[:, :2])
         count = len(self._faces)
         # signs come from the winding number: it is right where triangles are tangled, too
@@ -49,9 +48,9 @@ class SignedDistance:
 
 def _kernels() -> Any:
     """Imported where they are used: most shapes need none, and numba takes a second to load."""
-    from ..kernels import cpu
+    from ..backends.cpu import CPU
 
-    return cpu
+    return CPU.kernels
 
 
 def _columns(low: Array, high: Array) -> tuple[Array, float, np.ndarray, np.ndarray]:

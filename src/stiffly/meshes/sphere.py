@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .checks import require_counts, require_positive
-from .mesh import Mesh, grouped_edges
+from .mesh import Mesh, grouped_edges, pairs
 
 
 def sphere(
@@ -43,11 +43,11 @@ def _groups(ring: np.ndarray, diagonals: bool) -> dict[str, np.ndarray]:
     columns = np.concatenate(
         [np.zeros_like(ring[:1]), ring, np.ones_like(ring[:1])]  # pole, circles, pole
     )
-    along = np.stack([ring.ravel(), after.ravel()], axis=1)
-    up = np.stack([columns[:-1].ravel(), columns[1:].ravel()], axis=1)
+    along = pairs(ring, after)
+    up = pairs(columns[:-1], columns[1:])
     groups = {"structural": np.concatenate([along, up])}
     if diagonals:
-        groups["shear"] = np.stack([ring[:-1].ravel(), after[1:].ravel()], axis=1)
+        groups["shear"] = pairs(ring[:-1], after[1:])
     return groups
 
 

@@ -13,13 +13,13 @@ from . import cache
 from .grids import turned_positive
 from .holes import Closed, closed
 from .mesh import Mesh, mesh_of_tets
+from .progress import tell
 from .quality import enclosed_volume
 from .signed_distance import SignedDistance
 from .sizing import TRIES, follow
 from .skin import Skin, embedded
 from .thin import filled
 from .validate import validate
-from .watch import tell
 
 FEWEST = 15  # particles: a vertex of the lattice and its neighbours, 24 tets
 MOST = 2_000_000  # particles: some 10 GB while they are made

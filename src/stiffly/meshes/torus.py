@@ -6,7 +6,8 @@ import numpy as np
 
 from ..errors import InputError
 from .checks import require_counts, require_positive
-from .mesh import Mesh, grouped_edges
+from .grids import quad_sheet
+from .mesh import Mesh, grouped_edges, pairs
 
 
 def torus(
@@ -38,22 +39,13 @@ def torus(
     core, skin = number[:, 0], number[:, 1:]
     edges, rows = grouped_edges(_groups(number, skin))
     sets = {"core": core, "skin": skin.ravel(), "bottom": skin[:, 0]}
-    return Mesh(positions, edges, triangles=_skin(skin), edge_groups=rows, vertex_sets=sets)
+    triangles = quad_sheet(np.pad(skin, (0, 1), mode="wrap"))
+    return Mesh(positions, edges, triangles=triangles, edge_groups=rows, vertex_sets=sets)
 
 
 def _groups(number: np.ndarray, skin: np.ndarray) -> dict[str, np.ndarray]:
-    def pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        first, second = np.broadcast_arrays(first, second)
-        return np.stack([first.ravel(), second.ravel()], axis=1)
-
     circles = pairs(skin, np.roll(skin, -1, axis=1))
     spokes = pairs(number[:, :1], skin)
     lengthwise = pairs(number, np.roll(number, -1, axis=0))
     diagonal = pairs(skin, np.roll(skin, (-1, -1), axis=(0, 1)))
     return {"structural": np.concatenate([circles, spokes, lengthwise]), "shear": diagonal}
-
-
-def _skin(skin: np.ndarray) -> np.ndarray:
-    a, b = skin.ravel(), np.roll(skin, -1, axis=0).ravel()
-    c, d = np.roll(skin, (-1, -1), axis=(0, 1)).ravel(), np.roll(skin, -1, axis=1).ravel()
-    return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])

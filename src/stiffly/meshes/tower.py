@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .checks import require_counts, require_positive
-from .mesh import Mesh, grouped_edges
+from .mesh import Mesh, grouped_edges, pairs
 
 WAIST = 0.38  # height where the legs end and the column begins, as part of the whole
 DECK = 0.19  # height of the lower ties between the legs
@@ -92,7 +92,7 @@ def _walls(number: np.ndarray, across: int) -> np.ndarray:
         (before, behind),
         (wall, facing),
     ]
-    return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in bars])
+    return np.concatenate([pairs(a, b) for a, b in bars])
 
 
 def _ties(section: np.ndarray, across: int) -> np.ndarray:
@@ -108,7 +108,7 @@ def _ties(section: np.ndarray, across: int) -> np.ndarray:
         (1, top, 2, bottom),
     ):
         a, b = section[one, wall], section[other, facing][::-1]  # outlines run opposite ways
-        ties += [np.stack([a, b], axis=1), np.stack([a[:-1], b[1:]], axis=1)]
+        ties += [pairs(a, b), pairs(a[:-1], b[1:])]
     return np.concatenate(ties)
 
 
@@ -116,4 +116,4 @@ def _nearest(nodes: np.ndarray, others: np.ndarray, positions: np.ndarray) -> np
     """Bars from each node to the LINKS nearest of the others; equal distances by number."""
     apart = np.linalg.norm(positions[nodes, None] - positions[others], axis=-1)
     near = np.argsort(apart.round(9), axis=1, kind="stable")[:, :LINKS]
-    return np.stack([np.repeat(nodes, LINKS), others[near].ravel()], axis=1)
+    return pairs(nodes[:, None], others[near])

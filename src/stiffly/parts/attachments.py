@@ -7,7 +7,9 @@ during a step they stand still, and what moving them stores in the springs is co
 from __future__ import annotations
 
 import copy
+import hashlib
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +17,7 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.cpu import NO_SLOT
+from ..kernels.names import NO_SLOT
 from .checks import as_array, as_indices, as_number, as_numbers
 from .part import Particles
 from .pattern import BlockPattern
@@ -45,6 +47,8 @@ class Attachments:
     with the particles and points given here, and takes the hand: one run at a time can have it.
     """
 
+    changing = ("wanted", "_holder", "_count", "_lock")  # while a run goes on
+
     def __init__(
         self,
         particles: Any,
@@ -72,13 +76,6 @@ class Attachments:
         self._holder: MovingAttachments | None = None  # the run that obeys
         self._count: int | None = None  # how many particles it has
         self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.Lock()  # one that no thread holds: a lock cannot be stored
 
     def couples(self, particles: Particles) -> np.ndarray:
         as_indices(self.name, self.first.particles, particles.count)
@@ -121,11 +118,12 @@ class Attachments:
             keep = ~np.isin(old.particles, gone)
             self._post(old.particles[keep], old.points[keep])
 
-    def restart(self, holder: MovingAttachments, count: int) -> Wanted:
-        """A run of `count` particles begins; what was asked of an earlier one is forgotten."""
+    def restart(self, holder: MovingAttachments, count: int | None = None) -> Wanted:
+        """A run of `count` particles begins, or goes on, with the ties that it has; what was asked
+        of an earlier one is forgotten."""
         with self._lock:
-            self._holder, self._count = holder, count
-            return self._post(self.first.particles, self.first.points)
+            self._holder, self._count = holder, self._count if count is None else count
+            return self._post(holder.particles, holder.points)
 
     def asked(self, holder: MovingAttachments) -> Wanted:
         """What this run is to do; InputError where another has begun, whose orders they may be."""
@@ -178,7 +176,6 @@ class PointTies:
         """linear: the set of ties never changes, so the tangent is constant."""
         self.linear = linear
         self._stiffness, self._diagonal = stiffness, pattern.diagonal
-        self.laplacian_version = 0
         self.tie(np.empty(0, dtype=np.int64), np.empty((0, 3)))
 
     def tie(self, particles: np.ndarray, points: Array) -> None:
@@ -186,7 +183,8 @@ class PointTies:
         self.particles, self.points = particles, points
         slots = self._diagonal[particles]
         self._slots = slots[slots != NO_SLOT]
-        self.laplacian_version += 1
+        # what is tied decides about the matrix, not where to
+        self.laplacian_version = hashlib.sha256(particles.tobytes()).hexdigest()
 
     def energies(self, x: Array) -> Array:
         """(k,) [J]."""
@@ -254,6 +252,15 @@ class MovingAttachments(PointTies):
         """The ties of the same attachments in an earlier system, as they are now."""
         self._start, self._serial = old._start, old._serial
         self.tie(old.particles, old.points)
+
+    def learnt(self) -> dict[str, Any]:
+        return {"particles": self.particles, "points": self.points, "start": self._start}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self._start = learnt["start"]
+        self.tie(learnt["particles"], learnt["points"])
+        if self._config.live:
+            self._serial = self._config.restart(self).serial
 
     def _placed(self, t: float) -> Array:
         motion = self._config.motion

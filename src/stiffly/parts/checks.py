@@ -117,7 +117,20 @@ def as_elements(name: str, value: Any, corners: int) -> np.ndarray:
         (array.min(axis=1, initial=0) < 0, "a particle index is negative"),
         ((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "it names a particle twice"),
     ):
-        if bad.any():
-            first = int(np.argmax(bad))
-            raise InputError(f"{name} {first} {tuple(int(i) for i in array[first])}: {cause}")
+        require(name, array, ~bad, cause)
     return array
+
+
+def require(name: str, elements: np.ndarray, good: Any, cause: str, remedy: str = "") -> None:
+    """InputError that names the first of the elements (m, c) that is not good (m,)."""
+    bad = np.flatnonzero(~good)
+    if bad.size:
+        label = f"{name} {bad[0]} {tuple(elements[bad[0]].tolist())}"
+        raise InputError(f"{label}: {cause}" + (f"; {remedy}" if remedy else ""))
+
+
+def require_below(name: str, elements: np.ndarray, count: int) -> None:
+    """Every corner is a particle that exists."""
+    there = (elements < count).all(axis=1)
+    only, numbers = f"there are only {count} particles", f"number them 0 to {count - 1}"
+    require(name, elements, there, only, numbers)

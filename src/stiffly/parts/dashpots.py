@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
-from ..errors import InputError
-from ..kernels import cpu
-from .checks import as_elements, per_element
+from .checks import as_elements, per_element, require, require_below
 from .part import Particles
 from .pattern import BlockPattern
 
@@ -28,19 +27,11 @@ class Dashpots:
     def __init__(self, edges: Any, coefficient: Any) -> None:
         self.edges = as_elements("dashpot", edges, 2)
         self._coefficient = per_element("coefficient", coefficient, len(self.edges))
-        bad = np.flatnonzero(self._coefficient < 0.0)
-        if bad.size:
-            i, j = self.edges[bad[0]]
-            raise InputError(f"dashpot {bad[0]} ({i}-{j}): coefficient is negative; give c >= 0")
+        good = self._coefficient >= 0.0
+        require("dashpot", self.edges, good, "coefficient is negative", "give c >= 0")
 
     def couples(self, particles: Particles) -> np.ndarray:
-        bad = np.flatnonzero((self.edges >= particles.count).any(axis=1))
-        if bad.size:
-            i, j = self.edges[bad[0]]
-            raise InputError(
-                f"dashpot {bad[0]} ({i}-{j}): there are only {particles.count} particles; number "
-                f"them 0 to {particles.count - 1}"
-            )
+        require_below("dashpot", self.edges, particles.count)
         return self.edges
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedDashpots:
@@ -53,15 +44,18 @@ class PreparedDashpots:
     symmetric = False
 
     def __init__(self, edges: np.ndarray, coefficient: Array, pattern: BlockPattern) -> None:
+        self._kernels = take(pattern.backend, "Dashpots", "dashpot_force", "dashpot_tangents")
         self._edges, self._coefficient = edges.astype(np.uint32), coefficient
         rows, columns = edges[:, [0, 0, 1, 1]], edges[:, [0, 1, 0, 1]]
         self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 4)
 
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
-        cpu.dashpot_force(x, v, self._edges, self._coefficient, out)
+        self._kernels.dashpot_force(x, v, self._edges, self._coefficient, out)
 
     def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
-        cpu.dashpot_tangents(x, v, self._edges, self._coefficient, self._slots, stiffness, damping)
+        self._kernels.dashpot_tangents(
+            x, v, self._edges, self._coefficient, self._slots, stiffness, damping
+        )
 
     def power(self, t: float, x: Array, v: Array) -> Power:
         f = np.zeros_like(x)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.cpu import NO_SLOT
+from ..kernels.names import NO_SLOT
 from .checks import per_element
 from .fields import vector_of_time
 from .part import Particles

@@ -7,13 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels import cpu
-from ..kernels.cpu import CONVEX, SECANT
-from .checks import as_array, as_numbers, per_element, with_scaled
+from ..kernels.names import CONVEX, SECANT
+from .checks import (
+    as_elements,
+    as_numbers,
+    per_element,
+    require,
+    require_below,
+    with_scaled,
+)
 from .part import Particles
 from .pattern import BlockPattern
+
+KERNELS = (
+    *("face_spring_energy", "face_spring_gradient", "face_spring_blocks"),
+    *("face_spring_mean_gradient", "face_spring_mean_blocks"),
+)
 
 
 class FaceSprings:
@@ -34,9 +46,10 @@ class FaceSprings:
         name: str = "elastic",
     ) -> None:
         self.name = name
-        self.tets = _as_tets(tets)
+        self.tets = as_elements("tet", tets, 4)
         self.stiffness = per_element("stiffness", stiffness, len(self.tets))
-        self._require(self.stiffness >= 0.0, "stiffness is negative", "give k >= 0 in N/m")
+        good = self.stiffness >= 0.0
+        require("tet", self.tets, good, "stiffness is negative", "give k >= 0 in N/m")
         self.rest = None
         if rest_positions is not None:
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
@@ -46,11 +59,7 @@ class FaceSprings:
         return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
-        self._require(
-            (self.tets < particles.count).all(axis=1),
-            f"there are only {particles.count} particles",
-            f"number them 0 to {particles.count - 1}",
-        )
+        require_below("tet", self.tets, particles.count)
         return np.concatenate([self.tets[:, pair] for pair in combinations(range(4), 2)])
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedFaceSprings:
@@ -68,7 +77,9 @@ class FaceSprings:
         """(t, 4) [m]."""
         if positions.ndim != 2 or positions.shape[1] != 3:
             raise InputError(f"rest_positions has shape {positions.shape}, but (N, 3) is needed")
-        self._require(
+        require(
+            "tet",
+            self.tets,
             (self.tets < len(positions)).all(axis=1),
             f"rest_positions has only {len(positions)} particles",
             "give a rest position for each",
@@ -76,18 +87,14 @@ class FaceSprings:
         corners = positions[self.tets]
         offsets = (4.0 * corners - corners.sum(axis=1, keepdims=True)) / 3.0
         lengths = np.linalg.norm(offsets, axis=2)
-        self._require(
+        require(
+            "tet",
+            self.tets,
             (lengths > 0.0).all(axis=1),
             "a vertex lies at the centre of the opposite face at rest",
             "leave flat tets out",
         )
         return lengths
-
-    def _require(self, good: Any, cause: str, remedy: str) -> None:
-        """InputError that names the first tet that is not good."""
-        bad = np.flatnonzero(~good)
-        if bad.size:
-            raise InputError(f"{_label(self.tets, bad[0])}: {cause}; {remedy}")
 
 
 class PreparedFaceSprings:
@@ -107,6 +114,7 @@ class PreparedFaceSprings:
     def __init__(
         self, tets: np.ndarray, stiffness: Array, rest: Array, pattern: BlockPattern
     ) -> None:
+        self._kernels = take(pattern.backend, "FaceSprings", *KERNELS)
         corners = tets.ravel()
         order = np.argsort(corners, kind="stable")
         start = np.searchsorted(corners[order], np.arange(pattern.count + 1))
@@ -116,31 +124,33 @@ class PreparedFaceSprings:
         self._slots = (pattern.diagonal, pattern.slots(rows, columns).reshape(-1, 4))
 
     def energy(self, x: Array) -> float:
-        return cpu.face_spring_energy(x, *self._springs)
+        return self._kernels.face_spring_energy(x, *self._springs)
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        cpu.face_spring_gradient(x, *self._springs, *self._corners, out)
+        self._kernels.face_spring_gradient(x, *self._springs, *self._corners, out)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        cpu.face_spring_blocks(x, *self._springs, *self._corners, *self._slots, blocks, pressed)
+        self._kernels.face_spring_blocks(
+            x, *self._springs, *self._corners, *self._slots, blocks, pressed
+        )
 
     def add_convex_blocks(self, x: Array, blocks: Array) -> None:
         """Adds d2E/dx2 without the negative stiffness across compressed springs."""
         half, ignored = (*self._corners, *self._slots), np.zeros(len(x))
-        cpu.face_spring_blocks(x, *self._springs, *half, blocks, ignored, CONVEX)
+        self._kernels.face_spring_blocks(x, *self._springs, *half, blocks, ignored, CONVEX)
 
     def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
         """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out."""
         pressed = np.zeros(len(x)) if pressed is None else pressed
         half = (*self._corners, *self._slots)
-        cpu.face_spring_blocks(x, *self._springs, *half, blocks, pressed, SECANT)
+        self._kernels.face_spring_blocks(x, *self._springs, *half, blocks, pressed, SECANT)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        cpu.face_spring_mean_gradient(x0, x1, *self._springs, *self._corners, out)
+        self._kernels.face_spring_mean_gradient(x0, x1, *self._springs, *self._corners, out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         half = (*self._corners, *self._slots)
-        cpu.face_spring_mean_blocks(x0, x1, *self._springs, *half, blocks)
+        self._kernels.face_spring_mean_blocks(x0, x1, *self._springs, *half, blocks)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """k w w^T of each spring's weights, 1 and -1/3: as for springs between two particles,
@@ -150,26 +160,3 @@ class PreparedFaceSprings:
         values = stiffness[:, None, None] * (weights.T @ weights)
         rows, columns = np.repeat(tets, 4, axis=1), np.tile(tets, 4)
         return rows.ravel().astype(np.int64), columns.ravel().astype(np.int64), values.ravel()
-
-
-def _as_tets(tets: Any) -> np.ndarray:
-    array = as_array("tets", tets)
-    if array.size == 0 and array.ndim <= 2:
-        return np.empty((0, 4), dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise InputError(f"tets has shape {array.shape}, but (t, 4) is needed")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise InputError("tets must be integers: they are particle indices")
-    array = array.astype(np.int64)
-    corners = np.sort(array, axis=1)
-    for bad, cause in (
-        (np.flatnonzero((array < 0).any(axis=1)), "a particle index is negative"),
-        (np.flatnonzero((np.diff(corners, axis=1) == 0).any(axis=1)), "a particle comes twice"),
-    ):
-        if bad.size:
-            raise InputError(f"{_label(array, bad[0])}: {cause}")
-    return array
-
-
-def _label(tets: np.ndarray, which: int) -> str:
-    return f"tet {which} ({'-'.join(map(str, tets[which]))})"

@@ -85,7 +85,8 @@ def vector_of_time(name: str, value: Any) -> Callable[[float], Array]:
     return partial(_constant, as_numbers(name, value, (3,)))
 
 
-# partials of these, since checkpoints pickle systems, and local functions cannot be pickled
+# partials of these and no functions inside functions: what partials hold counts when a resumed
+# run asks whether its system is the same (recording/fingerprint.py)
 
 
 def _checked(name: str, function: Callable[[float], Any], t: float) -> Array:

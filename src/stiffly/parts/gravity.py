@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array
-from ..kernels import cpu
+from ..backends.kernels import take
+from ..contracts import Array, Backend
 from .checks import as_numbers
 from .part import Particles
 from .pattern import BlockPattern
@@ -25,7 +25,7 @@ class Gravity:
         return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedGravity:
-        return PreparedGravity(-particles.mass[:, None] * self.g)
+        return PreparedGravity(-particles.mass[:, None] * self.g, pattern.backend)
 
 
 class PreparedGravity:
@@ -34,11 +34,12 @@ class PreparedGravity:
     linear = bounded = pairwise = True
     internal = True  # uniform: it moves a body, and does not turn it
 
-    def __init__(self, weight: Array) -> None:
+    def __init__(self, weight: Array, backend: Backend) -> None:
+        self._kernels = take(backend, "Gravity", "column_dot")
         self._weight = weight
 
     def energy(self, x: Array) -> float:
-        return float(cpu.column_dot(self._weight.ravel(), x.ravel()))
+        return float(self._kernels.column_dot(self._weight.ravel(), x.ravel()))
 
     def add_gradient(self, x: Array, out: Array) -> None:
         out += self._weight

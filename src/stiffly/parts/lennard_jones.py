@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import KDTree
 
-from ..contracts import Array
+from ..backends.cpu import CPU
+from ..backends.kernels import take
+from ..contracts import Array, Backend
 from ..errors import InputError
-from ..kernels import cpu
 from .checks import as_array, as_number, as_numbers, per_element
 from .part import Particles
 from .pattern import BlockPattern, sorted_unique
@@ -18,6 +19,10 @@ SWITCH = 0.9  # of the cutoff: where the potential starts to fade
 SKIN = 0.2  # of the cutoff: how much farther than it the neighbour list reaches
 CLOSEST = 0.3  # of sigma: atoms nearer than this are an error of the input, not physics
 LARGEST = 1e150  # no squares beyond: a cutoff larger than this is none
+
+ALL_PAIRS = ("lj_energy", "lj_gradient", "lj_product")
+LISTED = ("lj_list_energy", "lj_list_gradient", "lj_list_product", "neighbour_list")
+BOTH = ("lj_blocks", "lj_mean_gradient", "lj_mean_blocks")
 
 
 class LennardJones:
@@ -69,7 +74,7 @@ class LennardJones:
         sigma = per_element("sigma", self.sigma, particles.count)
         if particles.rest is not None:
             require_apart(particles.rest, sigma, exclude=self.exclude)
-        return PreparedLennardJones(epsilon, sigma, self.exclude, self.cutoff)
+        return PreparedLennardJones(epsilon, sigma, self.exclude, self.cutoff, pattern.backend)
 
 
 class PreparedLennardJones:
@@ -78,7 +83,12 @@ class PreparedLennardJones:
     internal = True
 
     def __init__(
-        self, epsilon: Array, sigma: Array, exclude: np.ndarray, cutoff: float | None
+        self,
+        epsilon: Array,
+        sigma: Array,
+        exclude: np.ndarray,
+        cutoff: float | None,
+        backend: Backend = CPU,
     ) -> None:
         self.count = len(sigma)
         self._unchecked: Any = (sigma, exclude)  # until the first positions have come
@@ -89,40 +99,42 @@ class PreparedLennardJones:
         self._excluded = _partners(exclude, self.count)
         self._built: Array | None = None  # positions for which _neighbours is exact
         self._neighbours: Any = None
-        self._kernels: Any = (cpu.lj_energy, cpu.lj_gradient, cpu.lj_product)
+        own = ALL_PAIRS if cutoff is None else LISTED
+        self._kernels = take(backend, "LennardJones", *own, *BOTH)
+        self._energy, self._gradient, self._product = (getattr(self._kernels, n) for n in own[:3])
         if cutoff is None:
             self._pairs = _runs(*self._excluded, self.count)
         else:
-            self._kernels = (cpu.lj_list_energy, cpu.lj_list_gradient, cpu.lj_list_product)
             inner = (SWITCH * cutoff) ** 2
             self._switch = (inner, 1.0 / (cutoff**2 - inner))
 
     def energy(self, x: Array) -> float:
-        return self._kernels[0](x, *self._pairs_near(x))
+        return self._energy(x, *self._pairs_near(x))
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        self._kernels[1](x, *self._pairs_near(x), out)
+        self._gradient(x, *self._pairs_near(x), out)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
-        self._kernels[2](x, b, *self._pairs_near(x), out)
+        self._product(x, b, *self._pairs_near(x), out)
 
     def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
         start, neighbour = self._list(x)
         coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
         (radius, root), (inner, slope) = self._mixing, self._switch
-        cpu.lj_blocks(x, radius, root, start, neighbour, inner, slope, coupling, own)
+        self._kernels.lj_blocks(x, radius, root, start, neighbour, inner, slope, coupling, own)
         return self._as_triplets(start, neighbour, coupling, own)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         start, neighbour = self._pairs_near_either(x0, x1)
         (radius, root), (inner, slope) = self._mixing, self._switch
-        cpu.lj_mean_gradient(x0, x1, radius, root, start, neighbour, inner, slope, out)
+        self._kernels.lj_mean_gradient(x0, x1, radius, root, start, neighbour, inner, slope, out)
 
     def mean_triplets(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray, Array]:
         start, neighbour = self._pairs_near_either(x0, x1)
         coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
         (radius, root), (inner, slope) = self._mixing, self._switch
-        cpu.lj_mean_blocks(x0, x1, radius, root, start, neighbour, inner, slope, coupling, own)
+        pairs = (radius, root, start, neighbour, inner, slope)
+        self._kernels.lj_mean_blocks(x0, x1, *pairs, coupling, own)
         return self._as_triplets(start, neighbour, coupling, own)
 
     def _as_triplets(
@@ -185,7 +197,7 @@ class PreparedLennardJones:
             return self._neighbours
         if np.isfinite(x).all():  # else the run has diverged, and any list will do
             reach = (1.0 + SKIN) * self.cutoff
-            self._neighbours = cpu.neighbour_list(x, reach, *self._excluded)
+            self._neighbours = self._kernels.neighbour_list(x, reach, *self._excluded)
             self._built = x.copy()
         elif self._neighbours is None:
             return np.zeros(self.count + 1, dtype=np.uint32), np.empty(0, dtype=np.uint32)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.cpu import NO_SLOT
+from ..kernels.names import NO_SLOT
 from .checks import as_number
 from .part import Particles
 from .pattern import BlockPattern

@@ -91,7 +91,7 @@ class PreparedPart(Energetic, Protocol):
 class Optional(Protocol):
     """What a potential may offer beyond the need; where it does not, something general stands in.
 
-    laplacian_version: a number that changes whenever `laplacian` would return something else.
+    laplacian_version: a number or text that is another one where `laplacian` would be.
     external = True: not the body's own elasticity (contact, attachments): no part of Rayleigh's K0.
     internal = True: turns no body about its centre of mass; else `stabilised` leaves spins alone.
     passing = True: comes and goes (contact): no part of the linear part of eti and vimex either.

@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..kernels.cpu import NO_SLOT
+from ..backends.cpu import CPU
+from ..contracts import Backend
+from ..kernels.names import NO_SLOT
 from ..matfun.components import Components
 
 
@@ -32,12 +34,15 @@ class BlockPattern:
     indptr (n + 1,), indices (nnz,): int32, over free particles.
     diagonal (N,): slot of each particle's own block, NO_SLOT where it is fixed.
     bodies: the independent bodies that the free particles form, or None when there is only one.
+    backend: whose kernels add the blocks.
     """
 
-    def __init__(self, couples: np.ndarray, free: np.ndarray, count: int) -> None:
+    def __init__(
+        self, couples: np.ndarray, free: np.ndarray, count: int, backend: Backend = CPU
+    ) -> None:
         """couples (m, 2): particles tied by any part; free (n,): sorted; count: N."""
         n = free.size
-        self.count = count
+        self.count, self.backend = count, backend
         self._row = np.full(count, -1, dtype=np.int64)
         self._row[free] = np.arange(n)
         tied = self._row[couples].reshape(-1, 2)

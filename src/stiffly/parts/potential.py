@@ -10,7 +10,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError, StiffWarning
-from ..kernels.cpu import NO_SLOT
+from ..kernels.names import NO_SLOT
 from .checks import as_elements
 from .part import Particles
 from .pattern import BlockPattern, unique_pairs

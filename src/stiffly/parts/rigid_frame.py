@@ -24,7 +24,7 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.cpu import NO_SLOT
+from ..kernels.names import NO_SLOT
 from .part import Particles
 from .pattern import BlockPattern
 from .rigid_body import Pose, cross_matrix

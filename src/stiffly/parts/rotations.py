@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..contracts import Array
-from ..kernels import cpu
+from ..backends.cpu import CPU
+from ..backends.kernels import take
+from ..contracts import Array, Backend
 
 # Below this ratio of singular values a star counts as collinear: the turn about its own axis is
 # then not determined, and noise must not choose it.
@@ -16,8 +17,11 @@ COLLINEAR = 1e-6
 class Stars:
     """The edges from each particle to its neighbours, at rest."""
 
-    def __init__(self, edges: np.ndarray, rest: Array, free: np.ndarray) -> None:
+    def __init__(
+        self, edges: np.ndarray, rest: Array, free: np.ndarray, backend: Backend = CPU
+    ) -> None:
         """edges (m, 2), rest (N, 3); free (n,): the particles whose rotations are wanted."""
+        self._kernels = take(backend, "ceti", "signed_svd")
         self._edges = edges
         self._rest = rest[edges[:, 1]] - rest[edges[:, 0]]
         row = np.full(len(rest), -1)
@@ -39,7 +43,7 @@ class Stars:
         S = self._incidence @ (now[:, :, None] * self._rest[:, None, :]).reshape(-1, 9)
         # U and V are rotations: where the best orthogonal matrix would reflect, the least
         # determined axis is turned over.
-        U, sigma, V = cpu.signed_svd(S.reshape(-1, 3, 3))
+        U, sigma, V = self._kernels.signed_svd(S.reshape(-1, 3, 3))
         R = U @ V.transpose(0, 2, 1)
         collinear = np.flatnonzero(sigma[:, 1] <= COLLINEAR * sigma[:, 0])
         R[collinear] = smallest_rotations(V[collinear, :, 0], U[collinear, :, 0])

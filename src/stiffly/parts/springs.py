@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels import cpu
-from ..kernels.cpu import CONVEX, SECANT
+from ..kernels.names import CONVEX, SECANT
 from .checks import as_array, as_numbers, per_element, with_scaled
 from .part import Particles
 from .pattern import BlockPattern
 
 LAWS = ("linear", "cubic")
+
+KERNELS = (
+    *("spring_energy", "spring_gradient", "spring_blocks", "spring_product"),
+    *("spring_mean_gradient", "spring_mean_blocks"),
+)
 
 
 class Springs:
@@ -128,6 +134,7 @@ class PreparedSprings:
     bounded = True
     pairwise = True
     internal = True
+    kernels = KERNELS
 
     # Why `pressed` bounds the spectrum. With force f at length L, a spring's tangent acts on
     # w = u_i - u_j as f' n n^T + (f/L) (I - n n^T), and f' > 0 for both laws: k, or
@@ -145,6 +152,7 @@ class PreparedSprings:
         pattern: BlockPattern,
         cubic: bool = False,
     ) -> None:
+        self._kernels = take(pattern.backend, "Springs", *self.kernels)
         self.linear = not cubic and not np.any(rest)
         self.cubic = cubic
         self.rest = rest  # (m,) [m], as it is now
@@ -170,34 +178,38 @@ class PreparedSprings:
         return self._edges.astype(np.int64)
 
     def energy(self, x: Array) -> float:
-        return cpu.spring_energy(x, self._edges, self._stiffness, self.rest, self.cubic)
+        return self._kernels.spring_energy(x, self._edges, self._stiffness, self.rest, self.cubic)
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        cpu.spring_gradient(x, *self._half, out, self.cubic)
+        self._kernels.spring_gradient(x, *self._half, out, self.cubic)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic)
+        self._kernels.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic)
 
     def add_convex_blocks(self, x: Array, blocks: Array) -> None:
         """Adds d2E/dx2 without the negative stiffness across compressed springs."""
         ignored = np.zeros(len(x))
-        cpu.spring_blocks(x, *self._half, *self._slots, blocks, ignored, self.cubic, CONVEX)
+        self._kernels.spring_blocks(
+            x, *self._half, *self._slots, blocks, ignored, self.cubic, CONVEX
+        )
 
     def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
         """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out; pressed as in
         add_blocks."""
         pressed = np.zeros(len(x)) if pressed is None else pressed
-        cpu.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic, SECANT)
+        self._kernels.spring_blocks(
+            x, *self._half, *self._slots, blocks, pressed, self.cubic, SECANT
+        )
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""
-        cpu.spring_product(x, *self._half, b, out, self.cubic)
+        self._kernels.spring_product(x, *self._half, b, out, self.cubic)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        cpu.spring_mean_gradient(x0, x1, *self._half, out, self.cubic)
+        self._kernels.spring_mean_gradient(x0, x1, *self._half, out, self.cubic)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
-        cpu.spring_mean_blocks(x0, x1, *self._half, *self._slots, blocks, self.cubic)
+        self._kernels.spring_mean_blocks(x0, x1, *self._half, *self._slots, blocks, self.cubic)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """k on each spring: K <= L (x) I_3 at any strain s for the linear law, whose stiffness is
@@ -211,6 +223,8 @@ class PreparedSprings:
 
 class YieldingSprings(PreparedSprings):
     """Springs whose rest lengths follow once they have been strained too far."""
+
+    kernels = (*KERNELS, "spring_yield")
 
     def __init__(
         self,
@@ -236,8 +250,17 @@ class YieldingSprings(PreparedSprings):
         self.rest = old.rest.copy()
         self._half = (*self._half[:3], self.rest[self._spring])
 
+    def learnt(self) -> dict[str, Any]:
+        return {"rest": self.rest}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        self.rest = learnt["rest"].copy()
+        self._half = (*self._half[:3], self.rest[self._spring])
+
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        lost = cpu.spring_yield(x, self._edges, self._stiffness, self.rest, self._limit, self.cubic)
+        lost = self._kernels.spring_yield(
+            x, self._edges, self._stiffness, self.rest, self._limit, self.cubic
+        )
         if lost > 0.0:
             np.take(self.rest, self._spring, out=self._half[3])
         return Power(dissipated=lost)

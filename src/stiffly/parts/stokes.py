@@ -8,9 +8,10 @@ import numpy as np
 import scipy.linalg
 from scipy.spatial import KDTree
 
-from ..contracts import Array, Power
+from ..backends.cpu import CPU
+from ..backends.kernels import take
+from ..contracts import Array, Backend, Power
 from ..errors import InputError, NotConverged
-from ..kernels import cpu
 from ..solvers.cg import ConjugateGradients
 from ..solvers.failures import NotPositiveDefinite
 from .checks import as_indices, as_number, as_numbers
@@ -23,6 +24,8 @@ potrf, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potrs"), dtype=np.float6
 DENSE_PARTICLES = 1000  # up to here a factor of S for several solves beats conjugate gradients
 TOLERANCE = 1e-11  # |v - S g| <= TOLERANCE |v| in conjugate gradients
 DISTINCT = 1e-3  # of the blob: particles nearer than this are one to the fluid
+
+KERNELS = ("stokeslet_velocities", "stokeslet_rates", "stokeslet_matrix", "stokeslet_rate_matrix")
 
 
 class StokesFluid:
@@ -50,7 +53,7 @@ class StokesFluid:
         return np.empty((0, 2), dtype=np.int64)  # the fluid couples all: no blocks
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedFluid:
-        prepared = self.prepared_for(particles.count)
+        prepared = self.prepared_for(particles.count, pattern.backend)
         if particles.rest is not None:
             self._require_distinct(particles.rest, prepared.touched)
         return prepared
@@ -64,18 +67,17 @@ class StokesFluid:
         v = as_numbers("velocities", velocities, x.shape)
         fluid = self.prepared_for(len(x))
         out = np.empty_like(points)
-        sources, g = x[fluid.touched], fluid.pushes(x, v)
-        cpu.stokeslet_velocities(points, sources, g, self.blob, self.viscosity, out)
+        fluid.flow(points, x[fluid.touched], fluid.pushes(x, v), out)
         return out
 
-    def prepared_for(self, count: int) -> PreparedFluid:
+    def prepared_for(self, count: int, backend: Backend = CPU) -> PreparedFluid:
         """The load for `count` particles, without a System around it."""
         touched = np.arange(count)
         if self.particles is not None:
             touched = as_indices("particles", self.particles, count)
         if touched.size == 0:
             raise InputError("the fluid touches no particle: name some, or all by particles=None")
-        return PreparedFluid(self.viscosity, self.blob, touched)
+        return PreparedFluid(self.viscosity, self.blob, touched, backend)
 
     def _require_distinct(self, x: Array, touched: np.ndarray) -> None:
         near = KDTree(x[touched]).query_pairs(DISTINCT * self.blob, output_type="ndarray")
@@ -94,7 +96,10 @@ class PreparedFluid:
     velocity_dependent = True
     symmetric = False
 
-    def __init__(self, viscosity: float, blob: float, touched: np.ndarray) -> None:
+    def __init__(
+        self, viscosity: float, blob: float, touched: np.ndarray, backend: Backend
+    ) -> None:
+        self._kernels = take(backend, "StokesFluid", *KERNELS)
         self.touched = touched
         self._blob, self._viscosity = blob, viscosity
         self._factor: tuple[Array, Any] | None = None  # positions, Cholesky factor of S there
@@ -119,7 +124,8 @@ class PreparedFluid:
         y, c = x[self.touched], b[self.touched]
         if stiffness is not None:
             rates = np.empty_like(y)
-            cpu.stokeslet_rates(y, c, self.pushes(x, v), self._blob, self._viscosity, rates)
+            fluid = (self._blob, self._viscosity)
+            self._kernels.stokeslet_rates(y, c, self.pushes(x, v), *fluid, rates)
             stiffness[self.touched] -= self._solve(y, rates)
         if damping is not None:
             damping[self.touched] += self._solve(y, c)
@@ -129,8 +135,9 @@ class PreparedFluid:
         y = x[self.touched]
         n = y.size
         S, rates = np.empty((n, n)), np.empty((n, n))
-        cpu.stokeslet_matrix(y, self._blob, self._viscosity, S)
-        cpu.stokeslet_rate_matrix(y, self.pushes(x, v), self._blob, self._viscosity, rates)
+        self._kernels.stokeslet_matrix(y, self._blob, self._viscosity, S)
+        pushes = self.pushes(x, v)
+        self._kernels.stokeslet_rate_matrix(y, pushes, self._blob, self._viscosity, rates)
         both = scipy.linalg.solve(S, np.concatenate([-rates, np.eye(n)], axis=1), assume_a="pos")
         at = (3 * self.touched[:, None] + np.arange(3)).ravel()
         K, D = np.zeros((2, x.size, x.size))
@@ -151,6 +158,10 @@ class PreparedFluid:
         self._pushes = (y, w, g)
         return g
 
+    def flow(self, points: Array, y: Array, g: Array, out: Array) -> None:
+        """Velocities (m, 3) [m/s] at points (m, 3) that forces g (n, 3) [N] at y (n, 3) drive."""
+        self._kernels.stokeslet_velocities(points, y, g, self._blob, self._viscosity, out)
+
     def _solve(self, y: Array, w: Array) -> Array:
         """S(y)^-1 w, both (n, 3)."""
         if not (np.isfinite(y).all() and np.isfinite(w).all()):
@@ -159,7 +170,7 @@ class PreparedFluid:
             return self._solve_iteratively(y, w)
         if self._factor is None or not np.array_equal(y, self._factor[0]):
             S = np.empty((y.size, y.size))
-            cpu.stokeslet_matrix(y, self._blob, self._viscosity, S)
+            self._kernels.stokeslet_matrix(y, self._blob, self._viscosity, S)
             factor, failed = potrf(S.T, lower=True, overwrite_a=True)
             if failed:
                 raise self._failure("the matrix of the fluid is not positive definite")
@@ -167,7 +178,7 @@ class PreparedFluid:
         return potrs(self._factor[1], w.ravel(), lower=True)[0].reshape(w.shape)
 
     def _solve_iteratively(self, y: Array, w: Array) -> Array:
-        products = _Mobility(y, self._blob, self._viscosity)
+        products = _Mobility(y, self)
         try:
             return ConjugateGradients(products, TOLERANCE).solve(w.ravel()).reshape(w.shape)
         except (NotConverged, NotPositiveDefinite):
@@ -185,12 +196,11 @@ class PreparedFluid:
 class _Mobility:
     """w = S(y) g on flat vectors, as conjugate gradients ask for it."""
 
-    def __init__(self, y: Array, blob: float, viscosity: float) -> None:
+    def __init__(self, y: Array, fluid: PreparedFluid) -> None:
         self.shape = (y.size, y.size)
-        self._y, self._blob, self._viscosity = y, blob, viscosity
+        self._y, self._fluid = y, fluid
 
     def matvec(self, g: Array) -> Array:
         out = np.empty_like(self._y)
-        forces = g.reshape(-1, 3)
-        cpu.stokeslet_velocities(self._y, self._y, forces, self._blob, self._viscosity, out)
+        self._fluid.flow(self._y, self._y, g.reshape(-1, 3), out)
         return out.ravel()

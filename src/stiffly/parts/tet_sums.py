@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.cpu import NO_SLOT
-from ..kernels.cpu.mean_tet_blocks import MEAN_CHUNK
-from ..kernels.cpu.tet_assembly import BLOCK_CHUNK
+from ..kernels.names import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
 from .pattern import BlockPattern
 
 _UPPER = np.triu_indices(4)
@@ -17,7 +15,7 @@ SlotSums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # chunks, slot
 
 
 class BlockSums(NamedTuple):
-    """Which of the tets' blocks go into which slots, chunk by chunk: see cpu.tet_blocks."""
+    """Which of the tets' blocks go into which slots, chunk by chunk: see tet_blocks."""
 
     chunks: np.ndarray
     slot: np.ndarray
@@ -35,7 +33,7 @@ def block_sums(tets: np.ndarray, pattern: BlockPattern) -> BlockSums:
 
 
 def mean_sums(tets: np.ndarray, pattern: BlockPattern) -> SlotSums:
-    """For all sixteen blocks: see cpu.tet_mean_blocks."""
+    """For all sixteen blocks: see tet_mean_blocks."""
     rows, columns = np.repeat(tets, 4, axis=1).ravel(), np.tile(tets, 4).ravel()
     return _slot_sums(pattern.slots(rows, columns), 16 * MEAN_CHUNK)
 

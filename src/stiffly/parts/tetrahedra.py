@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..backends.cpu import announce
+from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels import cpu
-from ..kernels.cpu.compiled import announce
-from ..kernels.cpu.materials import NEO_HOOKEAN
-from .checks import as_elements, as_numbers, per_element, with_scaled
-from .materials import material_code, moduli
+from ..kernels.materials.material import Material
+from .checks import (
+    as_elements,
+    as_numbers,
+    per_element,
+    require,
+    require_below,
+    with_scaled,
+)
+from .materials import find_material, moduli
 from .part import Particles
 from .pattern import BlockPattern
 from .tet_sums import SlotSums, block_sums, mean_sums
@@ -23,13 +30,19 @@ FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has
 
 _PAIRS = np.triu_indices(4, 1)
 
+KERNELS = (
+    *("tet_energy", "tet_gradient", "tet_blocks", "tet_frames", "tet_product"),
+    *("tet_states", "tet_mean_gradient", "tet_mean_blocks"),
+)
+
 
 class Tetrahedra:
     """E = sum V psi(F), F the deformation gradient of each tet and V its volume at rest.
 
     tets (m, 4): particle indices, (b - a) . ((c - a) x (d - a)) > 0 at rest.
     young [Pa], poisson: one number or (m,).
-    material: 'corotated', 'stvk' or 'neo-hookean' (see materials.py).
+    material: 'corotated', 'stvk' or 'neo-hookean' (see materials.py), or one of your own
+    (docs/extending.md).
     project: replace the negative eigenvalues of each tet's tangent by zero.  Newton's
     directions then lead downhill; exponential methods lose their order where anything was replaced.
     The rest shape is that of the rest positions (N, 3), given here or to the System.
@@ -43,19 +56,27 @@ class Tetrahedra:
         tets: Any,
         young: Any,
         poisson: Any,
-        material: str = "corotated",
+        material: str | Material = "corotated",
         *,
         project: bool = False,
         rest_positions: Any = None,
     ) -> None:
         self.tets = as_elements("tet", tets, 4)
         m = len(self.tets)
-        self.material, self._code = material, material_code(material)
+        self._law = find_material(material)
+        self.material = self._law.name
         self.project = bool(project)
         self.young = per_element("young", young, m)
         self.poisson = per_element("poisson", poisson, m)
-        require(self.tets, self.young > 0.0, "Young's modulus is not positive", "give E > 0 in Pa")
         require(
+            "tet",
+            self.tets,
+            self.young > 0.0,
+            "Young's modulus is not positive",
+            "give E > 0 in Pa",
+        )
+        require(
+            "tet",
             self.tets,
             (self.poisson > -1.0) & (self.poisson < 0.5),
             "Poisson's ratio is out of range",
@@ -71,7 +92,7 @@ class Tetrahedra:
         return with_scaled(self, "young", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
-        require_inside(self.tets, particles.count)
+        require_below("tet", self.tets, particles.count)
         return np.stack([self.tets[:, k] for k in _PAIRS], axis=2).reshape(-1, 2)
 
     def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedTetrahedra:
@@ -82,8 +103,9 @@ class Tetrahedra:
                 "System(..., rest=X)"
             )
         announce("tets")
-        constants = moduli(self._code, self.young, self.poisson)
-        return PreparedTetrahedra(self.tets, rest, constants, self._code, self.project, pattern)
+        constants = moduli(self._law, self.young, self.poisson)
+        kind = PreparedTetrahedra if self._law.mean is None else ExactTetrahedra
+        return kind(self.tets, rest, constants, self._law, self.project, pattern)
 
 
 class PreparedTetrahedra:
@@ -98,10 +120,11 @@ class PreparedTetrahedra:
         tets: np.ndarray,
         rest: Array,
         constants: Array,
-        code: int,
+        material: Material,
         project: bool,
         pattern: BlockPattern,
     ) -> None:
+        self._kernels = take(pattern.backend, "Tetrahedra", *KERNELS)
         self.bounded = project  # then no tet has negative stiffness, and nothing is `pressed`
         gradients, volume = rest_shape(rest, tets)
         # Ascending vertices need half as many blocks; the shape gradients move along with them.
@@ -110,7 +133,7 @@ class PreparedTetrahedra:
         gradients = np.take_along_axis(gradients, order[:, :, None], axis=1)
         shape = np.ascontiguousarray(gradients[:, 1:].reshape(-1, 9))
         self._tets = tets.astype(np.uint32)
-        self._elements = (self._tets, shape, constants * volume[:, None], code)
+        self._elements = (self._tets, shape, constants * volume[:, None], material)
         self._project = project
         corner = np.argsort(tets.ravel(), kind="stable")
         start = np.searchsorted(tets.ravel()[corner], np.arange(pattern.count + 1))
@@ -121,17 +144,17 @@ class PreparedTetrahedra:
         self._states: list[tuple[Array, Any]] = []
 
     def energy(self, x: Array) -> float:
-        return cpu.tet_energy(x, *self._elements)
+        return self._kernels.tet_energy(x, *self._elements)
 
     def add_gradient(self, x: Array, out: Array) -> None:
-        cpu.tet_gradient(x, *self._elements, *self._corners, out)
+        self._kernels.tet_gradient(x, *self._elements, *self._corners, out)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        cpu.tet_blocks(x, *self._elements, self._project, *self._sums, blocks)
+        self._kernels.tet_blocks(x, *self._elements, self._project, *self._sums, blocks)
 
     def add_convex_blocks(self, x: Array, blocks: Array) -> None:
         """Adds d2E/dx2 with each tet's negative eigenvalues replaced by zero."""
-        cpu.tet_blocks(x, *self._elements, True, *self._sums, blocks)
+        self._kernels.tet_blocks(x, *self._elements, True, *self._sums, blocks)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything.
@@ -141,18 +164,8 @@ class PreparedTetrahedra:
         assembling them costs as much as eight products here.
         """
         if self._frames is None or not np.array_equal(self._frames[0], x):
-            self._frames = (x.copy(), cpu.tet_frames(x, *self._elements, self._project))
-        cpu.tet_product(self._frames[1], self._tets, *self._corners, b, out)
-
-    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        """Energy is exact always, angular momentum unless a tet turns inside out between x0 and
-        x1 (see kernels/cpu/mean_stress.py)."""
-        states = (self._state(x0), self._state(x1))
-        cpu.tet_mean_gradient(*states, *self._elements, *self._corners, out)
-
-    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
-        states = (self._state(x0), self._state(x1))
-        cpu.tet_mean_blocks(*states, *self._elements, *self._mean_sums, blocks)
+            self._frames = (x.copy(), self._kernels.tet_frames(x, *self._elements, self._project))
+        self._kernels.tet_product(self._frames[1], self._tets, *self._corners, b, out)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """c V grad N_i . grad N_j, c = 2 mu + 3 max(lam, 0): the most that a tet at rest resists
@@ -161,14 +174,28 @@ class PreparedTetrahedra:
         So K <= L (x) I_3 at rest, for all materials.  Corotated tets keep to it until their mean
         stretch passes 1 + 2 mu / (3 lam); stvk and neo-hookean grow stiffer as they stretch.
         """
-        tets, shape, moduli, code = self._elements
-        mu, lam = _small_strain_moduli(code, moduli)
+        tets, shape, moduli, material = self._elements
+        mu, lam = material.lame(*moduli.T)
         g = shape.reshape(-1, 3, 3)
         g = np.concatenate([-g.sum(axis=1, keepdims=True), g], axis=1)
         weight = 2.0 * mu + 3.0 * np.maximum(lam, 0.0)
         values = np.einsum("e,eia,eja->eij", weight, g, g)
         rows, columns = np.repeat(tets, 4, axis=1), np.tile(tets, 4)
         return rows.ravel().astype(np.int64), columns.ravel().astype(np.int64), values.ravel()
+
+
+class ExactTetrahedra(PreparedTetrahedra):
+    """Of a material whose mean stress is known in closed form."""
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        """Energy is exact always, angular momentum unless a tet turns inside out between x0 and
+        x1 (see kernels/cpu/mean_stretch.py)."""
+        states = (self._state(x0), self._state(x1))
+        self._kernels.tet_mean_gradient(*states, *self._elements, *self._corners, out)
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        states = (self._state(x0), self._state(x1))
+        self._kernels.tet_mean_blocks(*states, *self._elements, *self._mean_sums, blocks)
 
     @cached_property
     def _mean_sums(self) -> SlotSums:
@@ -180,17 +207,10 @@ class PreparedTetrahedra:
         for place, state in self._states:
             if np.array_equal(place, x):
                 return state
-        tets, shape, _, code = self._elements
-        state = cpu.tet_states(x, tets, shape, code)
+        tets, shape, _, material = self._elements
+        state = self._kernels.tet_states(x, tets, shape, material)
         self._states = [*self._states[-1:], (x.copy(), state)]
         return state
-
-
-def _small_strain_moduli(code: int, moduli: Array) -> tuple[Array, Array]:
-    """mu and lam of linear elasticity (m,), from the two that the material is written in: the
-    inverse of materials.moduli."""
-    mu, lam = moduli.T
-    return (0.75 * mu, lam - 0.625 * mu) if code == NEO_HOOKEAN else (mu, lam)
 
 
 # ------------------------------------------------------------------ masses
@@ -217,7 +237,7 @@ def _tet_masses(positions: Any, tets: Any, density: Any) -> tuple[int, np.ndarra
     positions = as_numbers("positions", positions)
     tets = as_elements("tet", tets, 4)
     density = per_element("density", density, len(tets))
-    require(tets, density > 0.0, "density is not positive", "give it in kg/m^3")
+    require("tet", tets, density > 0.0, "density is not positive", "give it in kg/m^3")
     return len(positions), tets, density * rest_shape(positions, tets)[1]
 
 
@@ -228,34 +248,18 @@ def rest_shape(positions: Array, tets: np.ndarray) -> tuple[Array, Array]:
     """Gradients of the shape functions (m, 4, 3) [1/m] and volumes (m,) [m^3]; bad tets named."""
     if positions.ndim != 2 or positions.shape[1] != 3:
         raise InputError(f"rest positions have shape {positions.shape}, but (N, 3) is needed")
-    require_inside(tets, len(positions))
+    require_below("tet", tets, len(positions))
     d = positions[tets[:, 1:]] - positions[tets[:, :1]]
     six = np.linalg.det(d)
     edges = positions[tets[:, _PAIRS[0]]] - positions[tets[:, _PAIRS[1]]]
     longest = np.linalg.norm(edges, axis=2).max(axis=1, initial=0.0)
     require(
+        "tet",
         tets,
         np.abs(six) > FLAT * longest**3,
         "it is flat at rest",
         "move a vertex out of the plane of the others, or leave the tet out",
     )
-    require(tets, six > 0.0, "it is inverted at rest", "swap two of its vertices")
+    require("tet", tets, six > 0.0, "it is inverted at rest", "swap two of its vertices")
     g = np.linalg.inv(d).transpose(0, 2, 1)
     return np.concatenate([-g.sum(axis=1, keepdims=True), g], axis=1), six / 6.0
-
-
-def require_inside(tets: np.ndarray, count: int) -> None:
-    require(
-        tets,
-        (tets < count).all(axis=1),
-        f"there are only {count} particles",
-        f"number them 0 to {count - 1}",
-    )
-
-
-def require(tets: np.ndarray, good: Any, cause: str, remedy: str) -> None:
-    """InputError that names the first tet that is not good."""
-    bad = np.flatnonzero(~good)
-    if bad.size:
-        vertices = ", ".join(map(str, tets[bad[0]]))
-        raise InputError(f"tet {bad[0]} ({vertices}): {cause}; {remedy}")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels import cpu
-from .checks import as_elements, as_number, per_element
+from .checks import as_elements, as_number, per_element, require_below
 from .fields import vector_of_time
 from .part import Particles
 from .pattern import BlockPattern
@@ -46,12 +46,7 @@ class Wind:
         self._pressure = 0.5 * as_number("wind density", density, above=0.0) * C
 
     def couples(self, particles: Particles) -> np.ndarray:
-        bad = np.flatnonzero((self.triangles >= particles.count).any(axis=1))
-        if bad.size:
-            raise InputError(
-                f"wind triangle {bad[0]} {tuple(int(i) for i in self.triangles[bad[0]])}: there "
-                f"are {particles.count} particles, numbered 0 to {particles.count - 1}"
-            )
+        require_below("triangle", self.triangles, particles.count)
         t = self.triangles
         return np.concatenate([t[:, [0, 1]], t[:, [1, 2]], t[:, [2, 0]]])
 
@@ -71,16 +66,17 @@ class PreparedWind:
         time_dependent: bool,
         pattern: BlockPattern,
     ) -> None:
+        self._kernels = take(pattern.backend, "Wind", "wind_forces", "wind_tangents")
         self.time_dependent = time_dependent
         self._triangles, self._pressure, self._wind = triangles.astype(np.uint32), pressure, wind
         rows, columns = (np.repeat(triangles, 3, axis=1), np.tile(triangles, (1, 3)))
         self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 3, 3)
 
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
-        cpu.wind_forces(x, v, self._triangles, self._wind(t), self._pressure, out)
+        self._kernels.wind_forces(x, v, self._triangles, self._wind(t), self._pressure, out)
 
     def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
-        cpu.wind_tangents(
+        self._kernels.wind_tangents(
             x, v, self._triangles, self._wind(t), self._pressure, self._slots, stiffness, damping
         )
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError
 
 RECORDING, SUMMARY = "recording.vtkhdf", "summary.json"
-CHECKPOINT, SCENE = "checkpoint.pickle", "scene.toml"
+CHECKPOINT, SCENE = "checkpoint.npz", "scene.toml"
 FILES = (RECORDING, SUMMARY, CHECKPOINT, SCENE)
 UNFINISHED = tuple(f"{name}.part" for name in FILES)  # left behind by a kill at the wrong moment
 ELSEWHERE = "name another folder"
@@ -33,25 +33,39 @@ def new_path(folder: Path, title: str, ending: str = "") -> Path:
     return next(path for path in (folder / name for name in names) if not path.exists())
 
 
-def check(out: Any, force: bool) -> Path:
-    """A run may be written to `out`: an empty or missing folder, or, with force, an earlier run.
-
-    Nothing is written yet.
-    """
-    folder = Path(out)
+def check_writable(folder: Path, option: str) -> Path:
+    """A folder could be made or written to there; the nearest one that exists."""
     nearest = next(p for p in (folder, *folder.absolute().parents) if os.path.lexists(p))
     if not nearest.is_dir():
-        raise InputError(f"out {folder}: {nearest} is a file; name a folder")
+        raise InputError(f"{option} {folder}: {nearest} is a file; name a folder")
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"out {folder}: {nearest} cannot be written to; {ELSEWHERE}")
-    if nearest == folder and any(folder.iterdir()):
+        raise InputError(f"{option} {folder}: {nearest} cannot be written to; {ELSEWHERE}")
+    return nearest
+
+
+class Place(NamedTuple):
+    """A folder that a run may be written to; force: what is there may be replaced."""
+
+    folder: Path
+    force: bool
+
+
+def check(out: Any, force: bool) -> Place:
+    """A run may be written to `out`: an empty or missing folder, or, with force, an earlier run.
+
+    Nothing is written yet.  A Place was checked before, and is taken as it is.
+    """
+    if isinstance(out, Place):
+        return out
+    folder = Path(out)
+    if check_writable(folder, "out") == folder and any(folder.iterdir()):
         if not force:
             raise InputError(
                 f"out {folder} is not empty: {ELSEWHERE}, or replace its run: force=True, --force"
             )
         if not holds_run(folder):
             raise InputError(f"out {folder} holds no run that force could replace: {ELSEWHERE}")
-    return folder
+    return Place(folder, force)
 
 
 def check_space(folder: Path, needed: int) -> None:
@@ -86,8 +100,13 @@ def holds_run(folder: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Removes what runs write, and nothing else."""
-    for name in (*FILES, *UNFINISHED):
-        (folder / name).unlink(missing_ok=True)
+    for path in (*map(folder.joinpath, (*FILES, *UNFINISHED)), *old_checkpoints(folder)):
+        path.unlink(missing_ok=True)
+
+
+def old_checkpoints(folder: Path) -> list[Path]:
+    """Of a stiffly that had another format for them."""
+    return [p for p in folder.glob("checkpoint.*") if p.name not in (*FILES, *UNFINISHED)]
 
 
 @contextmanager

@@ -23,6 +23,7 @@ open; one opening of a growing file in some 100,000 could still go wrong.
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,28 @@ def create(path: Path, plan: Plan) -> None:
             _add_mesh(own.create_group("mesh"), plan.mesh)
         file.flush()
         own.attrs.modify("places", _find(path, own, len(plan.times)))
+
+
+def extend(path: Path, plan: Plan, frames: int) -> None:
+    """The file with the first so many frames that it has and room for all of a longer plan: whole,
+    or left as it was."""
+    import h5py
+
+    beside = path.with_name(f"{path.name}.part")
+    create(beside, plan)
+    new: Any
+    with h5py.File(beside, "r+", locking=False) as new, open_file(path) as old:
+        new["stiffly/columns"][...] = old["stiffly/columns"][()]
+        new["stiffly/table"][:frames] = old["stiffly/table"][:frames]
+        series = ["VTKHDF/Points", *["VTKHDF/PointData/velocity"] * plan.velocities]
+        for name in series:
+            for k in range(frames):
+                rows = slice(k * plan.shape[0], (k + 1) * plan.shape[0])
+                new[name][rows] = old[name][rows]
+        new["stiffly/frames"][()] = frames
+    with open(beside, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(beside, path)
 
 
 def _add_steps(own: Any, vtk: Any, plan: Plan) -> None:

@@ -16,6 +16,8 @@ MEANS = ("alpha",)  # averaged over the steps of a frame; of everything else the
 class StepLog:
     """Numbers that steps say about themselves: one value per step, NaN where there was none."""
 
+    unsaved = ()
+
     def __init__(self) -> None:
         self.times: list[float] = []
         self.series: dict[str, list[float]] = {}
@@ -55,6 +57,8 @@ class FrameLog:
 
     Of most numbers the one of largest size is kept, with its sign; `alpha` is averaged.
     """
+
+    unsaved = ()
 
     def __init__(self) -> None:
         self._count, self._worst, self._limited = 0, 0.0, 0  # of the whole run

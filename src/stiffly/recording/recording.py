@@ -27,8 +27,8 @@ class Recording(Run):
     steps, force_evaluations and other counts so far, and over the steps since the frame before
     largest_step, smallest_step [s], the mean alpha, and of other numbers the largest in size.
     name of the scene; mesh: its shape at rest; mass (N,) [kg], zero for what is fixed, None where
-    it is not known by particle; provenance: how it was made; complete: it reached
-    its end; failure: why it did not.
+    it is not known by particle; provenance: how it was made; planned (of_frames,) [s]: times of all
+    frames, also of those to come; complete: it reached its end; failure: why it did not.
     It shows what was there when it was opened: open a running one again to see more.
     """
 
@@ -46,8 +46,9 @@ class Recording(Run):
         self.integrator: str = self.provenance["integrator"]
         self.step: float | None = self.provenance["step"]
         self.name: str = self.provenance.get("scene") or self.folder.absolute().name
-        self.of_frames = len(own["times"])
-        self.times: Array = own["times"][:frames]
+        self.planned: Array = own["times"][()]
+        self.of_frames = len(self.planned)
+        self.times: Array = self.planned[:frames]
         names = [name.decode() for name in own["columns"][()]]
         rows = own["table"][:frames]
         table = {name: np.array(rows[:, k]) for k, name in enumerate(names) if name}

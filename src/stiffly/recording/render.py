@@ -16,7 +16,7 @@ from .exports.writing import replacing
 from .plots.style import describe
 from .render_colors import coloring
 from .render_labels import BAR, Words, draw_bar, join, letters, write_words
-from .render_stage import Stage, library
+from .render_scenery import Scenery, library
 from .render_time import Schedule, clock, schedule
 from .render_view import look_at, points_of, sampled
 
@@ -90,12 +90,12 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
     shown = motion(recording)
     number = _telling(shown)
     view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1])
-    stage = Stage(shown, None, view, size)
+    scenery = Scenery(shown, None, view, size)
     try:
         with replacing(target, force=True) as partial:
-            _save(stage.picture(number), partial)
+            _save(scenery.picture(number), partial)
     finally:
-        stage.close()
+        scenery.close()
     return target
 
 
@@ -129,8 +129,8 @@ class Studio:
         points = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
         free = (bar - self._strip) / narrow
         view = look_at(points, narrow / size[1], words=True, bar=free)
-        self._stages = [
-            Stage(m, c, view, (int(width), size[1]))
+        self._sceneries = [
+            Scenery(m, c, view, (int(width), size[1]))
             for m, c, width in zip(self.motions, self.colorings, np.diff(edges), strict=True)
         ]
         self.note = ""
@@ -138,18 +138,18 @@ class Studio:
     def picture(self, t: float) -> np.ndarray:
         """All panels at time t [s], each at the frame nearest to it."""
         panels = []
-        for stage, shown, title in zip(self._stages, self.motions, self._titles, strict=True):
+        for scenery, shown, title in zip(self._sceneries, self.motions, self._titles, strict=True):
             number = int(np.abs(shown.times - t).argmin())
             corner = clock(float(shown.times[number]), float(shown.times[-1]))
             stopped = t > shown.times[-1] + 1.5 * typical_interval(shown.times)
             words = Words(*title, corner, "stopped here" if stopped else self.note)
-            panels.append(write_words(stage.picture(number), words, letters(self._size)))
+            panels.append(write_words(scenery.picture(number), words, letters(self._size)))
         joined, scale = join(panels, self._strip), self.colorings[0]
         return joined if scale is None else draw_bar(joined, scale)
 
     def close(self) -> None:
-        for stage in self._stages:
-            stage.close()
+        for scenery in self._sceneries:
+            scenery.close()
 
 
 # ------------------------------------------------------------------ films

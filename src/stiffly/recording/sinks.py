@@ -36,7 +36,7 @@ class Frame(NamedTuple):
 
 
 class Progressing(Protocol):
-    """What a sink reads of the loop; all of the loop is what a checkpoint holds."""
+    """What a sink reads of the loop; `saved`: what a checkpoint holds."""
 
     name: str
     step: float | None
@@ -46,6 +46,7 @@ class Progressing(Protocol):
 
     @property
     def seconds(self) -> float: ...
+    def saved(self) -> dict[str, Any]: ...
     def stats(self) -> dict[str, Any]: ...
     def history(self) -> EnergyHistory: ...
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from .colliders import describe
-from .folder import check, check_space
+from .folder import Place, check, check_space
 from .layout import Plan
 from .provenance import provenance
 
@@ -24,8 +23,7 @@ DTYPES = ("float32", "float64")
 class Options:
     """How to record: see `simulate`."""
 
-    out: Path
-    force: bool
+    place: Place
     dtype: str
     velocities: bool
     checkpoint: float
@@ -50,9 +48,7 @@ class Options:
             raise InputError(
                 f"checkpoint = {checkpoint!r}: give the seconds between two, or 0 for every frame"
             )
-        return Options(
-            check(out, force), force, dtype, bool(velocities), seconds, dict(given or {})
-        )
+        return Options(check(out, force), dtype, bool(velocities), seconds, dict(given or {}))
 
 
 @dataclass(frozen=True)
@@ -63,8 +59,7 @@ class Target:
     scene: text for scene.toml, where there is one.
     """
 
-    folder: Path
-    force: bool
+    place: Place
     plan: Plan
     checkpoint: float
     scene: str | None
@@ -90,6 +85,7 @@ def target(
     known = {
         "scene": getattr(scene, "name", None),
         "parameters": parameters,
+        "adjust": getattr(scene, "adjust", {}),
         "source": getattr(scene, "source", None),
         "seed": parameters.get("seed"),
         **run,
@@ -101,6 +97,6 @@ def target(
     if mass is not None:
         contents["mass"] = mass
     plan = Plan(times, shape, options.dtype, options.velocities, (), mesh, contents)
-    check_space(options.out, plan.bytes)
-    text = options.provenance.get("toml")
-    return Target(options.out, options.force, plan, options.checkpoint, text)
+    check_space(options.place.folder, plan.bytes)
+    text = options.provenance.get("toml", getattr(scene, "text", None))
+    return Target(options.place, plan, options.checkpoint, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import struct
 import time
@@ -17,11 +18,12 @@ from ..contracts import Array
 from ..errors import InputError, NotRecorded, StiffWarning
 from . import checkpoint, folder
 from .interrupt import Interrupt
-from .layout import NAME, Places, create, find, open_file
+from .layout import NAME, Places, Plan, create, extend, find, open_file
 from .provenance import write_json
 from .recording import Recording
 from .sinks import Frame, Progressing
 from .target import Target
+from .trees import NotPlain
 
 SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
 PUBLISH = 10.0  # seconds between two updates for ParaView, see layout.py
@@ -43,15 +45,27 @@ class Writer:
     @classmethod
     def new(cls, target: Target, interrupt: Interrupt) -> Writer:
         """For a run that begins; nothing is written before its first frame."""
-        writer = cls(target.folder, target.checkpoint, interrupt)
+        writer = cls(target.place.folder, target.checkpoint, interrupt)
         writer._target = target
         return writer
 
     @classmethod
-    def again(cls, where: Path, seconds: float, frames: int, interrupt: Interrupt) -> Writer:
-        """For a run that goes on after so many frames; later ones are forgotten."""
+    def again(
+        cls,
+        found: Recording,
+        seconds: float,
+        frames: int,
+        interrupt: Interrupt,
+        plan: Plan | None = None,
+    ) -> Writer:
+        """For a run that goes on after so many frames; later ones are forgotten.  plan: of the
+        recording that it is to become, where there are to be more than it has room for."""
+        where = found.folder
         writer = cls(where, seconds, interrupt)
         writer._lock = folder.Lock(where)
+        if plan is not None:
+            folder.check_space(where, plan.bytes)
+            extend(where / folder.RECORDING, plan, frames)
         (where / folder.SUMMARY).unlink(missing_ok=True)
         writer._open(where / folder.RECORDING)
         writer._count(frames)
@@ -106,13 +120,14 @@ class Writer:
         except OSError as found:  # the frames that were counted are there all the same
             problem = found
         os.close(self._file)
+        self._file = None
         recording = Recording(self.folder)
         recording.failure = None if failure is None else _told(failure)
         recording.stats = {**loop.stats(), **recording.stats}  # and what is no number
         try:
+            if recording.complete and self._saving and hasattr(loop, "saved"):
+                self._save(loop)  # so that it can be made longer
             write_json(self.folder / folder.SUMMARY, recording.summary())
-            if recording.complete:
-                (self.folder / folder.CHECKPOINT).unlink(missing_ok=True)
         except OSError as found:
             problem = found
         if problem is not None and failure is None:
@@ -125,13 +140,13 @@ class Writer:
 
     def _begin(self, target: Target, frame: Frame) -> None:
         """The folder and everything in it, before the first frame is written."""
-        where = target.folder
+        where = target.place.folder
         plan = replace(target.plan, energies=tuple(frame.energies))
         unfinished = where / f"{folder.RECORDING}.part"
         try:
             where.mkdir(parents=True, exist_ok=True)
             self._lock = folder.Lock(where)
-            folder.check(where, target.force)  # others may have been here since
+            folder.check(*target.place)  # others may have been here since
             folder.clear(where)
             create(unfinished, plan)
             self._open(unfinished)
@@ -151,6 +166,7 @@ class Writer:
     def _open(self, path: Path) -> None:
         with open_file(path) as file:
             self._places: Places = find(file)
+            self._run = json.loads(file["stiffly/provenance"][()]).get("run")
             points = file["VTKHDF/Points"]
             self._dtype = points.dtype
             self._flat = bool(file["stiffly"].attrs["coordinates"])
@@ -223,15 +239,16 @@ class Writer:
     def _save(self, loop: Any) -> None:
         """At most a share of the time goes into this: slow checkpoints are written less often."""
         began = time.perf_counter()
+        header = {"run": self._run, "loop": type(loop).__name__, "frames": loop.recorded}
         try:
-            assert self._file is not None
-            os.fsync(self._file)  # a checkpoint must not know of frames that the disk does not
-            checkpoint.write(self.folder, loop, seconds=self._every, frames=loop.recorded)
-        except checkpoint.NotPicklable as problem:
+            if self._file is not None:
+                os.fsync(self._file)  # a checkpoint must not know of frames that the disk does not
+            checkpoint.write(self.folder, loop.saved(), seconds=self._every, **header)
+        except NotPlain as problem:
             self._saving = False
             warnings.warn(
-                f"no checkpoints, so this run cannot be resumed: {problem}; use functions of a "
-                "module instead of lambdas and functions inside functions",
+                f"no checkpoints, so this run cannot be resumed: its memory holds {problem}; keep "
+                "arrays, numbers, texts and tuples of them there",
                 StiffWarning,
                 stacklevel=4,
             )

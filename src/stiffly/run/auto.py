@@ -1,46 +1,46 @@
 """integrator="auto" without a step: a ladder of whole runs, the last of which is the run.
 
 Consecutive runs are compared (rung.py); when two differ by less than rtol, the finer one is given.
-Steps shrink by 2^(1/p) from run to run: at order p the difference then is the error of the finer
-one.  p is 2, and 1 where something acts between the steps.
+In the last two steps shrink by 2^(1/p): at order p the difference then is the error of the finer
+one.  Two runs tell how long the steps of the next two may be.
 
 Prices are counted, in forces, so that every machine climbs the same ladder.  The yardstick is what
 Verlet needs at its stability limit: omega T / 2 forces, omega the frequency of the stiffest mode.
 
     linear            exprb2, which is exact, where eigenvectors are cheaper than that
-    bear any step     energy-momentum, or bdf2 where forces depend on velocities: while all that
-                      they are expected to need is a share of it
-    explicit          Verlet at its limit, twice.  Verlet turns a mode of frequency w too fast by
-                      (h w)^2/24, so what two runs differ by tells the w of the motion; rk4, which
-                      turns it too slowly by (h w)^4/120, takes over where that is cheaper
-    exponential       exprb42, in between, where all that needs many times the yardstick
+    bear any step     energy-momentum, or bdf2 where forces depend on velocities: where trying them
+                      costs a small share of it
+    explicit          Verlet at its limit, twice; then rk4, unless Verlet needs less than rk4's
+                      first two runs, at half of that limit, beyond which it kills fast modes
+    exponential       exprb42, where trying it costs a small share of what rk4 will
 """
 
 from __future__ import annotations
 
 import logging
 import warnings
+from dataclasses import replace
 from functools import partial
 from math import ceil, inf, sqrt
 from typing import Any, NamedTuple
 
 from ..contracts import Array, State, System, Work
 from ..errors import Diverged, NotConverged, SimulationFailure, StiffWarning
-from ..integrators import Bdf2, EnergyMomentum, ExponentialRosenbrock, RungeKutta4, Verlet
-from ..integrators.auto import Auto, Stiffest, for_step, seconds, stiffest
+from ..integrators import integrator
+from ..integrators.auto import Auto, for_step, seconds, stiffest
 from ..matfun import cost
 from .rung import Plan, Rung
 
 log = logging.getLogger("stiffly")
 
-MARGIN = 0.85  # of rtol is allowed, of that and of Verlet's limit is aimed at
+MARGIN = 0.85  # of rtol is allowed
+SPARE = 1.3  # times as many steps as forecast: forecasts fall short
+SAFE = 0.95  # of Verlet's limit
 FEWEST = 8  # steps of a run
-RADIANS = 9e3  # of the stiffest mode in a run: below, explicit methods win (`stiffly lab map`)
-SHARE = 0.4  # of explicit runs' price may go into others that could be cheaper
-LONGEST = 4.0  # times as many steps, at most, in the next run
+SHARE = 0.15  # of a price may go into trying another method
+RETREAT = 4.0  # times as many steps after a run that exploded
 RUNGS = 12  # of a ladder; half of them in vain are enough
-BROAD = 2.0  # times as many steps of rk4 as one frequency would need: spectra are broad
-TANGENT, PRODUCT, FACTOR = 4.0, 0.5, 12.0  # prices, in forces; a factor with its solves
+TANGENT, PRODUCT, FACTOR = 3.0, 0.2, 12.0  # prices, in forces; a factor with its solves
 
 
 def price(work: Work) -> float:
@@ -50,11 +50,23 @@ def price(work: Work) -> float:
 
 
 class Choice(NamedTuple):
-    """A method, and how many steps it takes between frames (in all, if frames are not given)."""
+    """A method, how many steps it takes between frames (in all, if frames are not given), and the
+    ratio of steps whose runs are compared."""
 
     name: str
     method: Any  # an Integrator
     count: int
+    ratio: float
+
+    @property
+    def coarser(self) -> Choice:
+        """The run that this one will be compared with."""
+        return self._replace(count=ceil(self.count / self.ratio))
+
+    @property
+    def pair(self) -> float:
+        """Steps of this run and of the finer one that it will be compared with."""
+        return (1.0 + self.ratio) * self.count
 
 
 def auto_run(
@@ -67,9 +79,8 @@ def auto_run(
     system, state = bind()
     method, line = for_step(system, state, step)
     log.warning(line)
-    plan = Plan(method, step, "", line, inf)
-    begin = partial(Rung, (system, state))
-    return run(step, lambda *given: begin(*given, plan), rtol=auto.rtol, auto=line)
+    begin = partial(Rung, (system, state), plan=Plan(method, step, line))
+    return run(step, begin, rtol=auto.rtol, auto=line)
 
 
 class Ladder:
@@ -81,17 +92,17 @@ class Ladder:
         self.bind, self.run = bind, run
         self.rtol, self.duration, self.span = rtol, duration, every or duration
         system, state = bind()
-        self.facts: Stiffest = stiffest(system, state)
+        self.facts = stiffest(system, state)
         self.settles, self.braked = system.settles, system.velocity_dependent
-        self.ratio = 2.0 if self.settles else sqrt(2.0)
-        self.at_limit = duration / (MARGIN * self.facts.limit)  # steps of Verlet
+        self.at_limit = max(FEWEST, duration / (SAFE * self.facts.limit))  # steps of Verlet
         self.linear = self.facts.constant and _eigenvectors(system, state) < self.at_limit
         self.choices: list[Choice] = []
+        self.differences: list[float] = []  # of each from the one before
         self.rung: Rung | None = None
         self.result: Any = None
         self.failure: SimulationFailure | None = None
         self.said: list[warnings.WarningMessage] = []
-        self.best, self.stuck = inf, 0
+        self.best, self.stuck, self.price = inf, 0, 0.0
 
     def climb(self) -> Any:
         """The run; it warns where no two agreed."""
@@ -103,9 +114,9 @@ class Ladder:
         for word in self.said:
             warnings.warn(word.message, word.category, stacklevel=3)
         if not met:
-            falls = f"after {len(self.choices)} runs"
-            why = "and differences no longer fall: this motion is sensitive"
-            why = falls if self.stuck < 2 else why
+            why = f"after {len(self.choices)} runs"
+            if self.stuck > 1:
+                why = "and differences no longer fall: this motion is sensitive"
             text = f"auto: rtol = {self.rtol:g} was not met, the last two runs differ by "
             text += f"{self.rung.error:.2g}, {why}; try a larger rtol or a shorter run"
             warnings.warn(text, StiffWarning, stacklevel=3)
@@ -114,77 +125,66 @@ class Ladder:
     # ------------------------------------------------------------------ methods
 
     def _any_step(self) -> bool:
-        """Methods that bear any step, where they promise to be cheaper than Verlet."""
+        """Methods that bear any step, where trying them is cheap beside a run of Verlet."""
         if self.linear:
-            return self._climb("exprb2", ExponentialRosenbrock(nodes=(), tol=self._tol), 1)
-        if self.settles or not (self.braked or self.facts.omega * self.duration > RADIANS):
-            return False
-        budget = self.at_limit * (1.0 / SHARE if self.braked else SHARE)
-        name, method = ("bdf2", Bdf2()) if self.braked else ("energy-momentum", EnergyMomentum())
-        return self._climb(name, method, self._count(FEWEST), budget)
+            return self._climb(self._choice("exprb2", 1, tol=self._tol))
+        verlet = self._choice("verlet", self.at_limit)
+        name, budget, share = "energy-momentum", verlet.count, SHARE
+        if self.braked:  # steps of explicit methods are the shorter for it
+            name, budget, share = "bdf2", verlet.pair, 1.0
+        first = self._choice(name, FEWEST)
+        # a step is three iterations or so, each with a tangent and its factor
+        trial = 3.0 * (TANGENT + FACTOR) * first.pair
+        return not self.settles and trial < share * budget and self._climb(first, budget)
 
     def _explicit(self) -> bool:
-        verlet = "verlet", Verlet()
-        if self._climb(*verlet, self._count(max(self.at_limit, FEWEST)), pair=True):
+        if self._climb(self._choice("verlet", self.at_limit), pair=True):
             return True
-        if self.stuck >= RUNGS // 2 or len(self.choices) >= RUNGS:
-            return False
-        count, chosen = self._next(), verlet
-        forces, steps = self._needed() * self.duration / self.span, self._rk4_steps()
-        if 4.0 * steps < forces:
-            count, chosen, forces = self._count(steps), ("rk4", RungeKutta4()), 4.0 * steps
-        return self._exponential(SHARE * forces) or self._climb(*chosen, count)
-
-    def _rk4_steps(self) -> float:
-        """By the frequency that two runs of Verlet tell; infinite where something acts between
-        steps."""
-        assert self.rung is not None
-        if self.settles:
-            return inf
-        T, h = self.duration, self.span / self.choices[-1].count
-        w = (24.0 * self._error / (T * h * h)) ** (1.0 / 3.0)
-        # at a ratio of sqrt 2 two runs of order 4 differ by 3 times the error of the finer
-        step = (120.0 / 3.0 * self._aim / (T * w**5)) ** 0.25
-        # beyond half of the limit, fast modes die
-        return T / min(self.ratio / BROAD * step, 0.5 * self.facts.limit)
+        rk4 = self._choice("rk4", 2.0 * self.at_limit).coarser
+        go_on = self._paired and self._forecast() < 4.0 * rk4.count
+        if go_on and self._climb(self._next(), 4.0 * rk4.pair):
+            return True
+        if self._climb(rk4, pair=True):
+            return True
+        rk4 = self._next()
+        return self._exponential(self._forecast()) or self._climb(rk4)
 
     def _exponential(self, budget: float) -> bool:
-        """exprb42 in steps whose products are due to the phase as much as to anything else."""
-        phase = cost.PRODUCTS[0] / cost.PRODUCTS[1]
-        steps = self.duration * self.facts.omega / phase
-        each = TANGENT + 2.0 * PRODUCT * cost.products(phase)
-        if self.settles or (1.0 + self.ratio) * steps * each > budget:
+        """exprb42 in steps two thirds of whose products are due to the phase."""
+        phase = 2.0 * cost.PRODUCTS[0] / cost.PRODUCTS[1]
+        first = self._choice("exprb42", self.duration * self.facts.omega / phase, tol=self._tol)
+        each = 2.0 + TANGENT + 2.0 * PRODUCT * cost.products(phase)
+        if self.settles or each * first.pair > SHARE * budget:
             return False
-        method = ExponentialRosenbrock(nodes=(3 / 4,), tol=self._tol)
-        return self._climb("exprb42", method, self._count(steps), budget)
+        return self._climb(first, budget)
 
     # ------------------------------------------------------------------ runs
 
-    def _climb(
-        self, name: str, method: Any, count: int, budget: float = inf, pair: bool = False
-    ) -> bool:
-        """Runs of one method until two agree; False where they do not, or will need more than the
-        budget; pair: until there are two to compare."""
-        self.best, self.stuck, spent = inf, 0, 0.0
+    def _climb(self, choice: Choice, budget: float = inf, pair: bool = False) -> bool:
+        """Runs of one method until two agree; False where they do not.  budget: until more will be
+        needed; pair: until two were compared; both: until one explodes."""
+        if not self.choices or self.choices[-1].name != choice.name:
+            self.best, self.stuck = inf, 0
+        spent, patience = 0.0, RUNGS // 2 if budget == inf else 2
         while len(self.choices) < RUNGS:
-            work = self._run(Choice(name, method, count))
-            if self._error <= MARGIN * self.rtol:
+            spent += self._run(choice)
+            if self._agree:
                 return True
-            patience = RUNGS // 2 if budget == inf else 2
             if self.stuck >= patience or (pair and self._paired):
                 return False
-            count, spent = self._next(), spent + work
-            if spent + work * max(count, self._needed()) / self.choices[-1].count > budget:
+            if self.failure is not None and (pair or budget < inf):
                 return False
+            if spent + self._forecast() > budget:
+                return False
+            choice = self._next()
         return False
 
     def _run(self, choice: Choice) -> float:
-        """Its price."""
+        """Its price, between two frames."""
         step = self.span / choice.count
-        words = f"{choice.name} at {seconds(step)}"
-        line = f"auto: {words}: h omega = {step * self.facts.omega:.2g}"
+        line = f"auto: {choice.name} at {seconds(step)}: h omega = {step * self.facts.omega:.2g}"
         below = None if self.rung is None else self.rung.report
-        plan = Plan(choice.method, step, words, line, self.rtol, self.facts.omega, below)
+        plan = Plan(choice.method, step, line, self.rtol, self.facts.omega, below)
 
         def begin(frames: Array, recorder: Any) -> Rung:
             self.rung = Rung(self.bind(), frames, recorder, plan)
@@ -197,62 +197,95 @@ class Ladder:
                 self.result = self.run(step, begin, again, rtol=self.rtol, auto=line)
             except (Diverged, NotConverged) as failure:
                 self.failure = failure
-        self.choices.append(choice)
         assert self.rung is not None
-        falls = self._error < self.best / sqrt(2.0)
-        self.best, self.stuck = min(self.best, self._error), 0 if falls else self.stuck + 1
-        return price(self.rung.work)
+        self.choices.append(choice)
+        self.differences.append(self.rung.error)
+        if self.rung.error < self.best / sqrt(2.0):
+            self.stuck = 0
+        elif self.failure is not None or self._paired:
+            self.stuck += 1
+        self.best = min(self.best, self.rung.error)
+        self.price = price(self.rung.work) * self.span / self.duration
+        return self.price
 
-    @property
-    def _error(self) -> float:
-        return inf if self.rung is None else self.rung.error
-
-    @property
-    def _aim(self) -> float:
-        return MARGIN * MARGIN * self.rtol
+    def _choice(self, name: str, steps: float, **options: Any) -> Choice:
+        """steps: in all; where something acts between them, no method is trusted beyond order 2."""
+        method: Any = integrator(name)
+        count = ceil(steps * self.span / self.duration)
+        order = min(method.order, 2) if self.settles else method.order
+        return Choice(name, replace(method, **options), max(1, count), 2.0 ** (1.0 / order))
 
     @property
     def _tol(self) -> float:
         """Of matrix functions: they must not be what limits."""
         return min(max(1e-3 * self.rtol, 1e-8), 1e-5)
 
+    def _runs_back(self, count: int) -> bool:
+        """The last so many differences are those of one method's runs."""
+        names = [choice.name for choice in self.choices[-count - 1 :]]
+        known = max(self.differences[-count:], default=inf) < inf
+        return len(names) == count + 1 and known and len(set(names)) == 1
+
     @property
     def _paired(self) -> bool:
-        """The last two runs are of one method, and can be compared."""
-        names = {choice.name for choice in self.choices[-2:]}
-        return len(self.choices) > 1 and len(names) == 1 and self._error < inf
+        return self._runs_back(1)
 
-    def _needed(self) -> int:
-        """Steps of a run that should agree with one of longer steps by the ratio: the last two
-        differ by r^p - 1 times the error of the finer, where r is the ratio of their steps."""
+    # ------------------------------------------------------------------ steps
+
+    @property
+    def _agree(self) -> bool:
+        """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
+        difference of r^q - 1 times the error.  Where something acts between steps, q is 1 until
+        three runs have shown 2."""
+        order = self.choices[-1].method.order
+        if self.settles:
+            order = 2 if self._second_order_seen else 1
+        share = min(1.0, self._ratio**order - 1.0) if self._paired else 1.0
+        return self.differences[-1] <= share * MARGIN * self.rtol
+
+    @property
+    def _second_order_seen(self) -> bool:
+        if not self._runs_back(2):
+            return False
+        a, b, c = (choice.count**-2.0 for choice in self.choices[-3:])
+        return (b - c) * self.differences[-2] >= (a - b) * self.differences[-1]
+
+    @property
+    def _ratio(self) -> float:
+        """Of the steps of the last two runs."""
+        return self.choices[-1].count / self.choices[-2].count if len(self.choices) > 1 else 1.0
+
+    def _needed(self) -> float:
+        """Steps of a run whose error will be small enough."""
         now = self.choices[-1]
-        if not self._paired:
+        if not self._paired or self.rung is None:
             return now.count
-        order = 1 if self.settles else now.method.order
-        finer = self._error / ((now.count / self.choices[-2].count) ** order - 1.0)
-        return ceil(now.count * ((self.ratio**order - 1.0) * finer / self._aim) ** (1.0 / order))
+        order = now.method.order
+        # a mode whose phase is lost has no order; beyond 2, it is found again soon
+        error = self.rung.error if order == 2 else self.rung.difference
+        error /= self._ratio**order - 1.0
+        return SPARE * now.count * (error / (MARGIN * self.rtol)) ** (1.0 / order)
 
-    def _next(self) -> int:
-        """Steps of the next run: a little more than now to compare, or far more, if that is what
-        is needed; an odd number more, as implicit methods turn what is much faster than a step over
-        in each of them."""
-        count, needed = self.choices[-1].count, self._needed()
+    def _forecast(self) -> float:
+        """The price of that run and of the one before it, by that of the last."""
+        now = self.choices[-1]
+        return self.price / now.count * (1.0 + 1.0 / now.ratio) * self._needed()
+
+    def _next(self) -> Choice:
+        """The next run of this method: one that should agree with the last, or the first of two; by
+        an odd number of steps, as implicit methods turn what is much faster over in each."""
+        now, needed = self.choices[-1], self._needed()
+        count = ceil(now.ratio * now.count)
         if self.failure is not None:
-            needed = ceil(LONGEST * count)
+            count = ceil(RETREAT * now.count)
         elif self.stuck > 1:
-            needed = 2 * count
-        elif needed > 2 * count:
-            needed = ceil(min(needed, LONGEST * count) / self.ratio)
-        else:
-            needed = ceil(self.ratio * count)
-        return needed + (needed - count + 1) % 2
-
-    def _count(self, steps: float) -> int:
-        """Between frames, of so many in all."""
-        return max(1, ceil(steps * self.span / self.duration))
+            count = 2 * now.count
+        elif needed > now.ratio * count:
+            count = ceil(needed / now.ratio)
+        return now._replace(count=count + (count - now.count + 1) % 2)
 
 
 def _eigenvectors(system: System, state: State) -> float:
     """Their price, in forces."""
     A = system.tangent(state).stiffness
-    return cost.eigenbasis(A, 0) / (cost.product(A) / PRODUCT)
+    return cost.eigenbasis(A) / (cost.product(A) / PRODUCT)

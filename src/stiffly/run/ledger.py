@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..accounting import ROUNDING, rounding_energy, work
+from ..accounting import ROUNDING, rounding_energy, work_between
 from ..contracts import Power, Settled, State, System
 from ..recording.energy_history import EnergyHistory
 
@@ -24,6 +24,9 @@ class Balance:
     low, high [J]: the extremes of every line of the ledger over all looks.
     """
 
+    unsaved = ("system", "_ended")
+    _ended: tuple[System, State, Power] | None = None  # the last step, and the power at its end
+
     def __init__(self, system: System) -> None:
         self.system = system
         self.start: dict[str, float] = {}
@@ -37,12 +40,21 @@ class Balance:
     def step(self, before: State, after: State, exchanged: Power | None = None) -> None:
         """Work between two states, unless the method has summed it; not needed for a conservative
         system."""
-        moved = work(self.system, before, after) if exchanged is None else exchanged
+        moved = self._work(before, after) if exchanged is None else exchanged
         self.added_now += moved.added
         self.dissipated_now += moved.dissipated
 
+    def _work(self, before: State, after: State) -> Power:
+        """The power at the start of a step is that at the end of the last one."""
+        system, ended = self.system, self._ended
+        if ended is None or ended[0] is not system or ended[1] is not before:
+            ended = (system, before, system.power(before))
+        self._ended = (system, after, system.power(after))
+        return work_between(system, before, after, ended[2], self._ended[2])
+
     def settle(self, settled: Settled | Power) -> None:
         """Energy that moved between two steps."""
+        self._ended = None  # at the same state other forces may act
         self.added_now += settled.added
         self.dissipated_now += settled.dissipated
         self.invented_now += getattr(settled, "invented", 0.0)  # a hand's Power has none

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..contracts import Array, Integrator, State, System, Work
-from ..errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
+from ..errors import (
+    Diverged,
+    InputError,
+    NotConverged,
+    SimulationFailure,
+    StepTooSmall,
+    StiffWarning,
+)
 from ..recording.notes import FrameLog, StepLog
 from ..recording.progress import Progress, ProgressReport, Reporter
 from ..recording.sinks import Frame, Sink
+from ..recording.trees import plain
 from .control import Controller, Tolerance
 from .ledger import NUMERICAL, EnergyHistory, Ledger
 from .stepper import Stepper, quiet
@@ -22,6 +31,7 @@ WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
 LOOKS = 200  # at the energy of a run, at least, however few its frames
 OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
+APART = ("system", "method", "state", "memory", "origin")  # saved apart, or not at all
 
 
 __all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
@@ -36,9 +46,13 @@ class Interval(NamedTuple):
 
 
 class Loop(Stepper):
-    """Everything that a run needs to go on from here: pickled as it is, it is a checkpoint."""
+    """Everything that a run needs to go on from here; `saved` gives it as plain data.
+
+    origin: x0, as it was given to `bind`.
+    """
 
     ledger: Ledger
+    origin: Array | None = None
 
     def __init__(
         self,
@@ -60,16 +74,39 @@ class Loop(Stepper):
         self.began = time.perf_counter()
         if tolerance is not None:
             shape = np.asarray(system.positions(state))
-            order = max(1, method.order - 1) if len(getattr(method, "nodes", ())) > 1 else 2
+            order = getattr(method, "error_order", max(1, method.order - 1))
             self.controller = Controller.begin(tolerance, order, shape, state.x, frames[-1])
             self.h = step if step is not None else 1e-3 * float(frames[-1])
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "began": -self.seconds}  # clocks differ between processes
+    def saved(self) -> dict[str, Any]:
+        """Trees of plain data (see recording/trees.py): `resumed` goes on with them."""
+        own = {name: value for name, value in vars(self).items() if name not in APART}
+        own["began"] = -self.seconds  # clocks differ between processes
+        known, system = plain(self.method), cast("Any", self.system)
+        return {
+            "state": self.state,
+            "origin": self.origin,
+            "method": self.method if known else type(self.method).__qualname__,
+            "known": known,
+            "learnt": system.learnt() if hasattr(system, "learnt") else None,
+            "memory": self.memory,
+            "loop": own,
+        }
 
-    def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.__dict__.update(saved)
-        self.began += time.perf_counter()
+    @classmethod
+    def resumed(cls, system: System, method: Integrator, tree: Callable[..., Any]) -> Loop:
+        """On a system that is bound; tree(name, like): one of the saved trees."""
+        loop = object.__new__(cls)
+        loop.system, loop.method = system, method
+        loop.state, loop.origin = tree("state"), tree("origin")
+        loop.memory = tree("memory", method.start(system, loop.state))
+        vars(loop).update(tree("loop"))
+        loop.ledger.system = system
+        loop.began += time.perf_counter()
+        learnt = tree("learnt")
+        if learnt is not None:
+            system.recall(learnt)  # type: ignore[attr-defined]  # it has `learnt`
+        return loop
 
     @property
     def seconds(self) -> float:
@@ -179,7 +216,11 @@ class Loop(Stepper):
         h = left if left <= 1.0001 * self.h else min(self.h, 0.5 * left)
         try:
             taken = self._try(h)
-            assert taken.error is not None
+            if taken.error is None:
+                raise InputError(
+                    f"{self.name} is adaptive, but its steps carry no error: return Step(..., "
+                    "error=ErrorEstimate(x, v)), or set adaptive = False"
+                )
             good, factor, self.controller = self.controller.judge(
                 self.state, taken.state, taken.error
             )

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from math import inf, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..contracts import Array, State, System
 from ..errors import StiffWarning
-from ..integrators import Verlet
+from ..integrators import RungeKutta4, Verlet
 from .loop import LOOKS, Loop
 
 
 class Report(NamedTuple):
-    """What is left of a run: x and v by share of the duration, its own words, and the lines that
-    tell of it and of all runs before."""
+    """What is left of a run: x and v by time, and the lines that tell of it and of all before."""
 
-    seen: dict[float, tuple[Array, Array]]
-    words: str
+    seen: dict[str, tuple[Array, Array]]
     lines: tuple[str, ...]
 
 
 class Plan(NamedTuple):
-    """method and step [s], both in words, and the line about them; omega: of the stiffest mode;
-    below: the run before, None for the first."""
+    """method, step [s] and the line about them; omega: of the stiffest mode; below: the run
+    before, None for the first."""
 
     method: Any  # an Integrator
     step: float
-    words: str
     line: str
-    rtol: float
+    rtol: float = inf
     omega: float = 0.0
     below: Report | None = None
 
@@ -43,14 +41,16 @@ class Rung(Loop):
         (system, state), step = start, plan.step
         super().__init__(system, plan.method, "auto", state, frames, step, None, recorder)
         self.plan, self.below, self.alone = plan, plan.below, False
-        self.origin, self.far, self.fast, self.next_measure = state.x, 0.0, 0.0, 0.0
-        self.seen: dict[float, tuple[Array, Array]] = {}
+        self.begin, self.far, self.fast, self.next_measure = state.x, 0.0, 0.0, 0.0
+        self.seen: dict[str, tuple[Array, Array]] = {}
         self.before = state.v, state.v  # velocities of the last two steps
         self.bent, self.looks = 0.0, 0
 
-    def __setstate__(self, saved: dict[str, Any]) -> None:
-        super().__setstate__(saved)
-        self.alone = True  # resumed: nobody climbs on
+    @classmethod
+    def resumed(cls, system: System, method: Any, tree: Callable[..., Any]) -> Rung:
+        loop = cast("Rung", super().resumed(system, method, tree))
+        loop.alone = True  # nobody climbs on
+        return loop
 
     def _advance_fixed(self, target: float) -> bool:
         before = self.before[1], self.state.v
@@ -59,13 +59,12 @@ class Rung(Loop):
         if landed or self.state.t >= self.next_measure:
             self._measure()
         last = len(self.frames) - 1
-        if landed and self.recorded in (1, last // 2, last):
-            when = round(self.state.t / float(self.frames[-1]), 9)
-            self.seen[when] = self.state.x.copy(), self.state.v.copy()
+        if landed and self.recorded in (last // 2, last):
+            self.seen[_told(self.state.t)] = self.state.x.copy(), self.state.v.copy()
         return landed
 
     def _measure(self) -> None:
-        way = self.state.x - self.origin
+        way = self.state.x - self.begin
         far, fast = self.system.backend.dots([(way, way), (self.state.v, self.state.v)])
         self.far, self.fast = max(self.far, far), max(self.fast, fast)
         if self.steps > 1:
@@ -76,12 +75,20 @@ class Rung(Loop):
 
     @property
     def error(self) -> float:
+        """What it differs by, or what both runs may have wrong, if that is more."""
+        return max(self.difference, self.lost)
+
+    @property
+    def difference(self) -> float:
         """|x - below| over the longest way, |v - below| over the largest |v|: the largest, at the
-        end, and at the first and the middle frame where both have it; infinite where one failed."""
-        other = {} if self.below is None else self.below.seen
-        if 1.0 not in self.seen or 1.0 not in other:
+        end, and at the middle frame where both have it; infinite where one failed.  Beyond second
+        order, energy that the books miss is an error, too."""
+        other, end = {} if self.below is None else self.below.seen, _told(float(self.frames[-1]))
+        if end not in self.seen or end not in other:
             return inf
-        worst = self.unseen
+        books, worst = self.ledger, 0.0
+        if self.method.order > 2 and self.system.conservative and books.exchanged > books.floor:
+            worst = abs(books.numerical) / books.exchanged
         for when in self.seen.keys() & other.keys():
             offs = [new - old for new, old in zip(self.seen[when], other[when], strict=True)]
             squares = self.system.backend.dots([(off, off) for off in offs])
@@ -90,28 +97,26 @@ class Rung(Loop):
         return worst
 
     @property
-    def unseen(self) -> float:
-        """Errors that two runs may have in common, relative.
+    def lost(self) -> float:
+        """The stiffest mode, where its phase is lost, relative: two runs may agree without it.
 
-        Verlet turns the stiffest mode too fast, by (h w)^2/24 radians per radian.  Where its phase
-        is lost, it is wrong by sqrt 2 of its size, of which second differences of v, (h w)^2 times
-        that, tell.  Beyond second order, energy that the books miss is an error, too.
+        Verlet turns it too fast, by (h w)^2/24 radians per radian, rk4 too slowly, by (h w)^4/120.
+        Where that is more than a radian, it is wrong by sqrt 2 of its size, of which second
+        differences of v, (h w)^2 times that, tell.
         """
-        books, phase = self.ledger, (self.longest * self.plan.omega) ** 2
-        if isinstance(self.method, Verlet):
-            lost = phase / 24.0 * self.plan.omega * float(self.frames[-1]) > sqrt(2.0)
-            known = lost and self.looks * self.fast > 0.0
-            return sqrt(2.0 * self.bent / self.looks / self.fast) / phase if known else 0.0
-        if self.method.order > 2 and self.system.conservative and books.exchanged > books.floor:
-            return abs(books.numerical) / books.exchanged
-        return 0.0
+        omega, turns = self.plan.omega, {Verlet: (2, 24.0), RungeKutta4: (4, 120.0)}
+        order, share = turns.get(type(self.method), (0, inf))
+        phase = self.longest * omega
+        if not phase**order / share * omega * float(self.frames[-1]) > 1.0 or not self.looks:
+            return 0.0
+        return sqrt(2.0 * self.bent / self.looks / self.fast) / phase**2 if self.fast > 0.0 else 0.0
 
     @property
     def report(self) -> Report:
         line, lines = self.plan.line, () if self.below is None else self.below.lines
-        if self.below is not None and self.error < inf:
-            line += f", differs by {self.error:.2g} from {self.below.words}"
-        return Report(self.seen, self.plan.words, (line, *lines))
+        if lines and self.error < inf:
+            line += f", differs by {self.error:.2g} from {lines[0].split(': ')[1]}"
+        return Report(self.seen, (line, *lines))
 
     def stats(self) -> dict[str, Any]:
         own = {"auto": list(self.report.lines)}
@@ -127,3 +132,7 @@ class Rung(Loop):
                 stacklevel=4,
             )
         super()._warn_of_energy()
+
+
+def _told(t: float) -> str:
+    return f"{t:.9g}"

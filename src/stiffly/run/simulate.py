@@ -8,19 +8,19 @@ from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
+from ..backends.cpu import announce
 from ..contracts import Array, Integrator
-from ..errors import Advice, InputError, StiffWarning
-from ..integrators import Auto
+from ..errors import Advice, InputError
+from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
-from ..kernels.cpu.compiled import announce
-from ..recording import checkpoint as checkpoints
-from ..recording.folder import CHECKPOINT, SUMMARY
+from ..recording.fingerprint import fingerprint
+from ..recording.folder import Place
 from ..recording.interrupt import Interrupt
 from ..recording.notes import FrameLog, StepLog
-from ..recording.provenance import versions
 from ..recording.recording import Recording
 from ..recording.run import Run
 from ..recording.sinks import Memory
@@ -33,7 +33,7 @@ from .loop import Loop, Progress
 FRAMES = 200  # recorded by default
 MOST_STEPS, MOST_FRAMES = 1e9, 1e7
 
-__all__ = ["Recording", "Run", "resume", "simulate"]
+__all__ = ["Recording", "Run", "simulate"]
 
 
 def _number(name: str, value: Any, remedy: str = "give a number") -> float:
@@ -74,7 +74,7 @@ def simulate(
     every: float | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
-    out: str | Path | None = None,
+    out: str | Path | Place | None = None,
     force: bool = False,
     dtype: str = "float32",
     keep_velocities: bool = True,
@@ -130,11 +130,14 @@ def simulate(
         if options is None:
             return begin(frames, StepLog()).run(Memory(), progress)
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
+        asked |= {"run": uuid4().hex, "system": fingerprint(system)}
         shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
-        place = replace(options, force=True) if again else options
-        goal = target(place, shape, frames, scene, asked, mass)
+        place = options.place._replace(force=options.place.force or again)
+        goal = target(replace(options, place=place), shape, frames, scene, asked, mass)
+        loop = begin(frames, FrameLog())
+        loop.origin = np.array(given.x0, dtype=np.float64)
         with Interrupt() as interrupt:
-            return begin(frames, FrameLog()).run(Writer.new(goal, interrupt), progress)
+            return loop.run(Writer.new(goal, interrupt), progress)
 
     if isinstance(plan.method, Auto):
         wanted = plan.method, plan.duration, plan.step, plan.every
@@ -193,7 +196,7 @@ def _completed(given: _Given, scene: Any) -> _Given:
 def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     """tuned: a scene's own settings of the method that it names."""
     integrator, rtol = given.integrator, given.rtol
-    options = tuned if isinstance(integrator, str) else {}
+    options: Mapping[str, Any] = tuned if isinstance(integrator, str) else {}
     method: Any = find_integrator("exprb42" if integrator is None else integrator, **options)
     name = integrator if isinstance(integrator, str) else _label(method, integrator)
     duration, step, every = _checked_times(given.duration, given.step, given.every)
@@ -207,34 +210,6 @@ def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     told = {"integrator": name, "method": repr(method), "step": step}
     asked = told | {"rtol": rtol, "atol": given.atol}
     return _Plan(name, method, duration, step, every, tolerance, asked)
-
-
-def resume(folder: str | Path, progress: Progress | None = None) -> Recording:
-    """Go on with a run that was stopped, to the very frames of a run that was not.
-
-    folder: what was given to `simulate(out=...)`.  Frames recorded after the last checkpoint are
-    computed again.  A run that is complete comes back as it is.
-    It runs code from the folder's checkpoint: resume only folders that you trust.
-    """
-    found = Recording(folder)
-    told, saved = ((found.folder / name).exists() for name in (SUMMARY, CHECKPOINT))
-    if found.complete and (told or not saved):  # else it was killed at the very end
-        return found
-    header, body = checkpoints.read(found.folder)
-    now = versions()
-    others = [f"{n} {v}" for n, v in header["versions"].items() if now.get(n) != v]
-    if others:
-        warnings.warn(
-            f"{found.folder} was begun with {', '.join(others)}: from here on it may differ in the "
-            "last digits",
-            StiffWarning,
-            stacklevel=2,
-        )
-    announce()
-    loop = checkpoints.restore(found.folder, body)
-    with Interrupt() as interrupt:
-        writer = Writer.again(found.folder, header["seconds"], loop.recorded, interrupt)
-        return loop.run(writer, progress)
 
 
 def _checked_times(
@@ -275,10 +250,8 @@ def _configured(
         return method
     if not method.adaptive:
         raise InputError(
-            f"{name} has no error estimate: rtol works with exprb32, exprb42, pexprb43, epirk4s3; "
+            f"{name} has no error estimate: rtol works with {', '.join(ADAPTIVE)}; "
             "give step= instead"
         )
-    # the matrix functions must not be what limits the accuracy
-    tol = min(getattr(method, "tol", 1e-8), 1e-2 * tolerance.rtol)
-    # adaptive integrators are dataclasses with these fields, which the protocol does not say
-    return replace(method, estimate=True, tol=max(tol, 1e-12))  # type: ignore[type-var]
+    controlled = getattr(method, "controlled", None)
+    return method if controlled is None else controlled(tolerance.rtol)

@@ -17,7 +17,6 @@ from ..contracts import Integrator, State, Step, System, Work
 from ..errors import Diverged, InputError
 from ..integrators.clearance import clear_step
 from ..integrators.restart import resumed
-from ..kernels.cpu import column_dot
 from ..recording.notes import FrameLog, StepLog
 from .ledger import Balance
 
@@ -81,7 +80,10 @@ class Stepper:
 
     def _try(self, h: float) -> Step:
         try:
-            taken = clear_step(self.method, self.system, self.state, h, self.memory)
+            if getattr(self.system, "guarded", False):
+                taken = clear_step(self.method, self.system, self.state, h, self.memory)
+            else:
+                taken = self.method.step(self.system, self.state, h, self.memory)
         except (ValueError, np.linalg.LinAlgError) as problem:
             # matrix functions refuse NaN as wrong input; inside a run it means the motion is lost
             if np.all(np.isfinite(self.system.force(self.state))):
@@ -90,7 +92,7 @@ class Stepper:
                 f"the forces are no longer finite at t = {self.state.t:.4g} s; {self._remedy(h)}"
             ) from problem
         # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
-        if not isfinite(column_dot(taken.state.x, taken.state.v)):
+        if not isfinite(self.system.backend.dots([(taken.state.x, taken.state.v)])[0]):
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
                 f"finite; {self._remedy(h)}"

@@ -1,11 +1,11 @@
 """Built-in scenes: `load(name)` builds one with the paper's parameters, or with your own.
 
-A scene is one file: a function of the file's own name that builds a Scene, and beside it
+A scene is one file: a function of the file's own name that builds a Scene (builder.py), whose
+arguments say what they mean, and beside it
 
     SUMMARY      what is simulated, one line
     SOURCE       paper, section, figure
     SHOWS        what a run must show, one line
-    PARAMETERS   what each argument means, with its unit
     SMALL        arguments (and duration, step, ...) of a variant that runs in seconds
 """
 
@@ -78,9 +78,8 @@ def entry(name: str) -> Entry:
         raise unknown_name("scene", name, NAMES)
     stem = name.replace("-", "_")
     file = import_module(f".{stem}", __name__)
-    return Entry(
-        getattr(file, stem), file.SUMMARY, file.SOURCE, file.SHOWS, file.PARAMETERS, file.SMALL
-    )
+    build = getattr(file, stem)
+    return Entry(build, file.SUMMARY, file.SOURCE, file.SHOWS, build.meanings, file.SMALL)
 
 
 def load(name: str | Path, *, small: bool = False, **parameters: Any) -> Scene:
@@ -104,8 +103,7 @@ def load(name: str | Path, *, small: bool = False, **parameters: Any) -> Scene:
         scene = found.build(**arguments)
     except TypeError as failure:  # a word where a number belongs
         raise InputError(f"{name}: {failure}") from None
-    defaults = {key: p.default for key, p in known.items()}
-    return replace(scene, parameters={**defaults, **arguments}, **options)
+    return replace(scene, **options)
 
 
 __all__ = ["NAMES", "Entry", "Scene", "entry", "load"]

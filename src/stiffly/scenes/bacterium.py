@@ -25,36 +25,26 @@ from ..bodies import MotorTorque, Springs, StokesFluid, System, fiber
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, flagellum
-from ..meshes.checks import require_counts, require_positive
 from ..parts.checks import as_number
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a bacterium swims in a viscous fluid: a motor turns its helical tail against its head"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.5, Fig. 6, Table 1 row 6"
 SHOWS = "it swims along its axis, head first; with the motor reversed, backwards"
-PARAMETERS = {
-    "points": "of the tail's centreline, four particles each",
-    "torque": "of the motor; negative: the other way round",
-    "turns": "of the helix",
-    "viscosity": "of the fluid",
-    "young": "Young's modulus of the tail; its torsional modulus is a tenth",
-}
 SMALL = {"points": 10, "turns": 1.0, "duration": 0.8, "step": 0.04}
 LENGTH, RADIUS, TAPER, THICKNESS, DENSITY = 4.0, 0.4, 0.5, 0.12, 1.0
 HEAD, GAP, HEAD_MASS, JOINT, BLOB = 0.8, 0.3, 1e-2, 1e4, 0.12
 
 
+@scene
 def bacterium(
-    points: int = 26,
-    torque: float = 3.0,
-    turns: float = 2.0,
-    viscosity: float = 1.0,
-    young: float = 1e7,
+    points: int = whole(26, "of the tail's centreline, four particles each", least=4),
+    torque: float = plain(3.0, "of the motor; negative: the other way round"),
+    turns: float = positive(2.0, "of the helix"),
+    viscosity: float = positive(1.0, "of the fluid"),
+    young: float = positive(1e7, "Young's modulus of the tail; its torsional modulus is a tenth"),
 ) -> Scene:
-    """points of the tail, four particles each; torque of the motor; turns of the helix; viscosity;
-    young: modulus of the tail.  Units: see the top of this file."""
-    require_counts("bacterium", 4, points=points)
-    require_positive("bacterium", turns=turns, viscosity=viscosity, young=young)
     if as_number("bacterium torque", torque) == 0.0:
         raise InputError("bacterium torque = 0: it would not move; give a number of either sign")
     line = flagellum(points, length=LENGTH, radius=RADIUS, turns=turns, taper=TAPER).positions
@@ -82,13 +72,9 @@ def bacterium(
         ],
         rest=x0,
     )
-    return Scene(
-        "bacterium",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=0.01,
         duration=2.0,
         integrator="bdf1",

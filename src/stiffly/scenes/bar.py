@@ -16,48 +16,33 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
+from ..bodies import Gravity
 from ..meshes import bar as bar_mesh
-from ..meshes.checks import require_counts, require_positive
+from . import models
+from .builder import positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "an elastic bar stretches under its weight and bounces back to where it started"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 8"
 SHOWS = "the tip is back at its height after every bounce; with backward Euler it is not"
-PARAMETERS = {
-    "cells": "across the bar; 16/3 times as many along it",
-    "young": "Young's modulus [Pa]",
-    "length": "[m]",
-}
 SMALL = {"cells": 2, "duration": 125 * 0.033}
 YOUNG, POISSON, DENSITY, LENGTH, SLENDERNESS = 6.3e4, 0.0, 1000.0, 4.0, 16 / 3
 
 
-def bar(cells: int = 3, young: float = YOUNG, length: float = LENGTH) -> Scene:
-    """cells across the bar; young [Pa]; length [m]."""
-    require_counts("bar", 1, cells=cells)
-    require_positive("bar", young=young, length=length)
+@scene
+def bar(
+    cells: int = whole(3, "across the bar; 16/3 times as many along it", least=1),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    length: float = positive(LENGTH, "[m]"),
+) -> Scene:
     along, across = round(SLENDERNESS * cells) + 1, (cells + 1, cells + 1)
     lying = bar_mesh(along, across, length=length, side=length / SLENDERNESS)
     x0 = lying.positions[:, [2, 1, 0]] * [1.0, 1.0, -1.0]  # a turn: x runs downwards
     mesh = replace(lying, positions=x0)
-    system = System(
-        lumped_mass(x0, mesh.tets, DENSITY),
-        [Tetrahedra(mesh.tets, young, POISSON), Gravity()],
-        fixed=mesh.vertex_sets["left"],
-        rest=x0,
-    )
-    return Scene(
-        "bar",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=0.033,
-        duration=250 * 0.033,
-        integrator="realtime-midpoint",
-        mesh=mesh,
+    held = mesh.vertex_sets["left"]
+    system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), fixed=held)
+    return setup(
+        system, x0, step=0.033, duration=250 * 0.033, integrator="realtime-midpoint", mesh=mesh
     )
 
 

@@ -32,32 +32,26 @@ from ..collisions import Contact, Hemisphere, path
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, brush_roots
-from ..meshes.checks import require_counts, require_positive
+from .builder import positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a toothbrush of 1500 bristles strokes half a ball, a paperweight"
 SOURCE = "Luan, Michels 2018, Sec. 5.2, Fig. 2; Michels, Luan, Tokman 2017, Table 1 row 5"
 SHOWS = "bristles touch the object, bend over it, and spring back when they leave it"
-PARAMETERS = {
-    "bristles": "how many, in 30 tufts",
-    "segments": "cuboids of each bristle",
-    "strokes": "of the object, to and fro, per second",
-    "press": "how far tips would pass below the top of the object, were it not there [m]",
-}
 SMALL = {"bristles": 9, "strokes": 4.0, "duration": 0.125, "step": 2.5e-4}
 LENGTH, THICKNESS, YOUNG, TORSIONAL, DENSITY = 0.011, 0.12e-3, 3.2e10, 1e9, 1150.0  # SI
 RADIUS, SWING, WALL, FRICTION, AIR = 0.015, 0.035, 100.0, 0.2, 500.0
 
 
+@scene
 def brush(
-    bristles: int = 1500,
-    segments: int = 4,
-    strokes: float = 2.0,
-    press: float = 0.002,
+    bristles: int = whole(1500, "how many, in 30 tufts", least=1),
+    segments: int = whole(4, "cuboids of each bristle", least=1),
+    strokes: float = positive(2.0, "of the object, to and fro, per second"),
+    press: float = positive(
+        0.002, "how far tips would pass below the top of the object, were it not there [m]"
+    ),
 ) -> Scene:
-    """bristles in 30 tufts, of `segments` cuboids each; strokes [1/s]; press [m]."""
-    require_counts("brush", 1, bristles=bristles, segments=segments)
-    require_positive("brush", strokes=strokes, press=press)
     if press > 0.5 * LENGTH:
         raise InputError(f"brush press = {press} m: at most half a bristle, {0.5 * LENGTH} m")
     roots = brush_roots(bristles, length=LENGTH)
@@ -80,13 +74,9 @@ def brush(
         fixed=body.root,
         damping=Rayleigh(alpha=AIR),
     )
-    return Scene(
-        "brush",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         body.positions,
-        np.zeros_like(body.positions),
         step=5e-4,
         duration=15.0,
         integrator="energy-momentum",

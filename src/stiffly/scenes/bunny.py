@@ -26,46 +26,35 @@ The energy stays flat: 1e-4 of what is exchanged in 20 s (1000 vertices, exprb42
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from ..bodies import Gravity, System, tet_springs
-from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
 from . import models
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a bunny of 24,000 degrees of freedom wobbles undamped for 3 min"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.1, Fig. 3, Table 1 rows 0a-1c"
 SHOWS = "energy stays flat whatever the stiffness; the ears go on swinging"
-PARAMETERS = {
-    "vertices": "about how many: 1000, 4000, 8000 in the paper",
-    "diagonal": "k_d: stiffness from vertices to opposite faces [N/m]; paper: 1e8, 1e10, 1e12",
-    "structural": "k_s: stiffness along the edges [N/m]",
-    "mass": "of the bunny [kg]",
-    "field": "downwards [m/s^2]",
-    "mesh": "file of a closed surface or of tets; without one a rabbit made by formulas",
-    "up": models.UP,
-}
 SMALL = {"vertices": 400, "duration": 5.7}
 HEIGHT = 40.0  # [m]
 
 
+@scene
 def bunny(
-    vertices: int = 8000,
-    diagonal: float = 1e8,
-    structural: float = 1e2,
-    mass: float = 8e6,
-    field: float = 1.0,
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(8000, "about how many: 1000, 4000, 8000 in the paper", least=50),
+    diagonal: float = positive(
+        1e8, "k_d: stiffness from vertices to opposite faces [N/m]; paper: 1e8, 1e10, 1e12"
+    ),
+    structural: float = positive(1e2, "k_s: stiffness along the edges [N/m]"),
+    mass: float = positive(8e6, "of the bunny [kg]"),
+    field: float = positive(1.0, "downwards [m/s^2]"),
+    mesh: str = plain(
+        "", "file of a closed surface or of tets; without one a rabbit made by formulas"
+    ),
+    up: str = models.UP,
 ) -> Scene:
-    """vertices: about how many; diagonal, structural [N/m]; mass in all [kg]; field [m/s^2]."""
-    require_positive("bunny", diagonal=diagonal, structural=structural, mass=mass, field=field)
-    require_counts("bunny", 50, vertices=vertices)
-    stand_in = partial(creature, vertices, shape="rabbit", height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    body, note = models.solid(mesh, "rabbit", vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=mass / len(x0),
@@ -73,18 +62,7 @@ def bunny(
         fixed=x0[:, 2] < 0.05 * HEIGHT,
         rest=x0,
     )
-    return Scene(
-        "bunny",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=0.057,
-        duration=180.0,
-        mesh=body,
-        note=note,
-    )
+    return setup(system, x0, step=0.057, duration=180.0, mesh=body, note=note)
 
 
 def ear_height(positions: np.ndarray, rest: np.ndarray) -> np.ndarray:

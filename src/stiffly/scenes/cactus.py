@@ -15,60 +15,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import MomentumDamping, System, Tetrahedra, lumped_mass
-from ..contracts import Array
+from ..bodies import MomentumDamping
 from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
+from . import models
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a cactus recovers its shape from random positions, with a little damping"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 7"
 SHOWS = "the rest shape comes back from random positions; with midpoint it does not"
-PARAMETERS = {
-    "vertices": "about how many",
-    "young": "Young's modulus [Pa]",
-    "damping": "k_d: share of the non-rigid velocity taken after every step",
-    "seed": "of the random positions",
-}
 SMALL = {"vertices": 1500, "duration": 30 * 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e4, 0.0, 1000.0, 0.5
 K_D = 0.08
 
 
+@scene
 def cactus(
-    vertices: int = 5261, young: float = YOUNG, damping: float = K_D, seed: int = 0
+    vertices: int = whole(5261, "about how many", least=50),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    damping: float = plain(K_D, "k_d: share of the non-rigid velocity taken after every step"),
+    seed: int = whole(0, "of the random positions", least=0),
 ) -> Scene:
-    """damping: the paper's k_d, the share of non-rigid velocity taken after every step."""
-    require_counts("cactus", 50, vertices=vertices)
-    require_counts("cactus", 0, seed=seed)
-    require_positive("cactus", young=young)
     mesh = creature(vertices, shape="cactus", height=HEIGHT)
     rest = mesh.positions
-    system = System(
-        lumped_mass(rest, mesh.tets, DENSITY),
-        [Tetrahedra(mesh.tets, young, POISSON), MomentumDamping(per_step=damping)],
-        rest=rest,
-    )
+    system = models.elastic(mesh, young, POISSON, DENSITY, MomentumDamping(per_step=damping))
     low, high = rest.min(axis=0), rest.max(axis=0)
     x0 = np.random.default_rng(seed).uniform(low, high, rest.shape)
-    return Scene(
-        "cactus",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=0.033,
         duration=400 * 0.033,
         integrator="stabilised:projective-midpoint",
         mesh=mesh,
         note="a cactus made by formulas stands in for the paper's model",
     )
-
-
-def distance_from_shape(positions: Array, rest: Array) -> float:
-    """Largest distance [m] of a vertex from the rest shape, moved and turned to fit best."""
-    a, b = positions - positions.mean(axis=0), rest - rest.mean(axis=0)
-    U, _, Vt = np.linalg.svd(b.T @ a)
-    turn = Vt.T @ np.diag([1.0, 1.0, np.linalg.det(Vt.T @ U.T)]) @ U.T
-    return float(np.linalg.norm(a - b @ turn.T, axis=1).max())

@@ -31,21 +31,13 @@ from ..bodies import Gravity, Keyframes, Rayleigh, System, cloth_springs
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import cloth as cloth_mesh
-from ..meshes.checks import require_counts, require_positive
 from ..parts.attachments import Attachments
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a cloth of 101 x 101 particles hangs from two corners, one of which is shaken"
 SOURCE = "Dinev, Liu, Kavan 2018, Figs. 1 and 10"
 SHOWS = "waves and wrinkles run through the cloth; with projective they die at once"
-PARAMETERS = {
-    "resolution": "particles along each side",
-    "stiffness": "of structural and shear springs [N/m]",
-    "bending": "of the springs against bending, as a share of it",
-    "shake": "how far one corner is shaken; it comes 1.5 times that closer [m]",
-    "damping": "beta of the flat cloth's stiffness [s]",
-    "start": "hanging, or flat: it falls (Fig. 1)",
-}
 SMALL = {"resolution": 21, "duration": 4.0}
 SIDE, DENSITY, STIFFNESS, BENDING = 4.0, 0.2, 80.0, 0.02  # [m], [kg/m^2], [N/m]
 CLIP, GRIP = 0.08, 720.0  # [m], [N/m]: of each held corner
@@ -53,17 +45,15 @@ SHAKE, SHAKEN, TIMES = 0.4, 3.0, 4  # [m], [s], how often
 STARTS = ("hanging", "flat")
 
 
+@scene
 def cloth(
-    resolution: int = 101,
-    stiffness: float = STIFFNESS,
-    bending: float = BENDING,
-    shake: float = SHAKE,
-    damping: float = 5e-4,
-    start: str = "hanging",
+    resolution: int = whole(101, "particles along each side", least=3),
+    stiffness: float = positive(STIFFNESS, "of structural and shear springs [N/m]"),
+    bending: float = positive(BENDING, "of the springs against bending, as a share of it"),
+    shake: float = plain(SHAKE, "how far one corner is shaken; it comes 1.5 times that closer [m]"),
+    damping: float = plain(5e-4, "beta of the flat cloth's stiffness [s]"),
+    start: str = plain("hanging", "hanging, or flat: it falls (Fig. 1)"),
 ) -> Scene:
-    """stiffness [N/m]; bending, a share of it; shake [m]; damping [s]; start: hanging or flat."""
-    require_counts("cloth", 3, resolution=resolution)
-    require_positive("cloth", stiffness=stiffness, bending=bending)
     if start not in STARTS:
         raise InputError(f"cloth start = {start}: choose one of {', '.join(STARTS)}")
     flat = cloth_mesh(resolution, resolution, spacing=SIDE / (resolution - 1), diagonals=1)
@@ -77,13 +67,9 @@ def cloth(
         _clip(x0, x0[mesh.vertex_sets["corners"][3]], shaking(shake)),
     ]
     mass = DENSITY * SIDE**2 / resolution**2
-    return Scene(
-        "cloth",
-        SUMMARY,
-        SOURCE,
+    return setup(
         System(mass, parts, rest=x0, damping=Rayleigh(0.0, damping) if damping else None),
         x0,
-        np.zeros_like(x0),
         step=0.033,
         duration=6.0,
         integrator="realtime",

@@ -29,35 +29,28 @@ import numpy as np
 from ..bodies import Gravity, Springs, System
 from ..errors import InputError
 from ..meshes import coil
-from ..meshes.checks import require_counts, require_positive
 from ..meshes.coil import ACROSS
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "coil spring, 24,000 degrees of freedom, k = 1e6 N/m, swings for 60 s undamped"
 SOURCE = "Luan & Michels 2021, Sec. 5.2.1, Fig. 5, Table 2; Michels, Sobottka, Weber 2014, Fig. 22b"
 SHOWS = "the top returns to its height; energy stays flat at h = 0.05 s"
-PARAMETERS = {
-    "vertices": "a multiple of those of a cross-section",
-    "stiffness": "of every edge [N/m]",
-    "mass": "of the whole spring [kg]",
-    "field": "downwards [m/s^2]",
-    "section": "vertices of a cross-section, outwards x upwards: 4x4, or 3x4 for the coil of 2014",
-}
 SMALL = {"vertices": 320, "duration": 5.0}
 TURNS, RADIUS, WIRE, HEIGHT = 4.0, 5.0, 2.5, 16.0
 
 
+@scene
 def coil_spring(
-    vertices: int = 8000,
-    stiffness: float = 1e6,
-    mass: float = 8000.0,
-    field: float = 0.25,
-    section: str = f"{ACROSS}x{ACROSS}",
+    vertices: int = whole(8000, "a multiple of those of a cross-section", least=1),
+    stiffness: float = positive(1e6, "of every edge [N/m]"),
+    mass: float = positive(8000.0, "of the whole spring [kg]"),
+    field: float = positive(0.25, "downwards [m/s^2]"),
+    section: str = plain(
+        f"{ACROSS}x{ACROSS}",
+        "vertices of a cross-section, outwards x upwards: 4x4, or 3x4 for the coil of 2014",
+    ),
 ) -> Scene:
-    """vertices: a multiple of those of the section; stiffness of every edge [N/m]; mass of the
-    whole spring [kg]; field [m/s^2], downwards; section, such as '3x4'."""
-    require_counts("coil-spring", 1, vertices=vertices)
-    require_positive("coil-spring", stiffness=stiffness, mass=mass, field=field)
     across = _across(section)
     mesh = coil(vertices, turns=TURNS, radius=RADIUS, wire=WIRE, height=HEIGHT, across=across)
     system = System(
@@ -67,9 +60,7 @@ def coil_spring(
         rest=mesh.positions,
     )
     x0, v0 = mesh.positions, np.zeros_like(mesh.positions)
-    return Scene(
-        "coil-spring", SUMMARY, SOURCE, system, x0, v0, step=0.05, duration=60.0, mesh=mesh
-    )
+    return setup(system, x0, v0, step=0.05, duration=60.0, mesh=mesh)
 
 
 def _across(section: str) -> tuple[int, int]:

@@ -30,42 +30,29 @@ import numpy as np
 from ..bodies import System, shell_springs
 from ..collisions import Contact, Plane
 from ..meshes import car
-from ..meshes.checks import require_counts, require_positive
+from .builder import plain, positive, scene, setup, whole
 from .models import UP, X, surface
 from .scene import Scene
 
 SUMMARY = "a car of plastic springs hits a wall head-on"
 SOURCE = "Luan, Michels 2018, Sec. 5.3, Fig. 3, Table 2"
 SHOWS = "permanent dents, deeper at the higher speed"
-PARAMETERS = {
-    "vertices": "of the car, about",
-    "speed": "towards the wall [m/s]; 2 is the moderate crash, 4 the fast one",
-    "stiffness": "of the springs along edges [N/m]; those across have 1/100",
-    "yield_strain": "beyond which rest lengths follow",
-    "mass": "of the car [kg]",
-    "mesh": "file with another car, x forwards; empty: one made by formulas",
-    "up": UP,
-}
 SMALL = {"vertices": 300, "duration": 0.4, "integrator": "exprb42", "step": 1e-3}
 LENGTH = 4.3  # [m]
 WALL = 1e6  # [1/s^2], times the mass of a particle: the stiffness of its contact
 AHEAD = 0.01  # gap to the wall at the start [m]
 
 
+@scene
 def crash(
-    vertices: int = 120_000,
-    speed: float = 2.0,
-    stiffness: float = 1e4,
-    yield_strain: float = 0.02,
-    mass: float = 10.0,
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(120_000, "of the car, about", least=200),
+    speed: float = positive(2.0, "towards the wall [m/s]; 2 is the moderate crash, 4 the fast one"),
+    stiffness: float = positive(1e4, "of the springs along edges [N/m]; those across have 1/100"),
+    yield_strain: float = positive(0.02, "beyond which rest lengths follow"),
+    mass: float = positive(10.0, "of the car [kg]"),
+    mesh: str = plain("", "file with another car, x forwards; empty: one made by formulas"),
+    up: str = UP,
 ) -> Scene:
-    """vertices of the car; speed [m/s]; stiffness [N/m]; yield_strain; mass [kg]; mesh: a file."""
-    require_counts("crash", 200, vertices=vertices)
-    require_positive(
-        "crash", speed=speed, stiffness=stiffness, yield_strain=yield_strain, mass=mass
-    )
     shape, note = surface(
         mesh, partial(car, vertices, length=LENGTH), vertices=vertices, size=LENGTH, axis=X, up=up
     )
@@ -74,10 +61,7 @@ def crash(
     one = mass / len(x0)
     springs = shell_springs(shape, stiffness, yield_strain=yield_strain)
     system = System(one, [*springs, Contact(wall, WALL * one)], rest=x0)
-    return Scene(
-        "crash",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
         np.tile([float(speed), 0.0, 0.0], (len(x0), 1)),

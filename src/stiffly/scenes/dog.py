@@ -13,67 +13,43 @@ Without mesh= a dog made by formulas stands in, 28,358 vertices and 140,137 tets
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from ..bodies import System, Tetrahedra, lumped_mass
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
 from . import models
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a dog's nose is pulled and let go: it wobbles on"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 11"
 SHOWS = "nose and head wobble on; with backward Euler and BDF2 they come to rest"
-PARAMETERS = {
-    "vertices": "about how many",
-    "young": "Young's modulus [Pa]",
-    "height": "[m]",
-    "pull": "of the tip of the nose, in heights",
-    "held": "share of the height, from below, that is held",
-    "mesh": "a mesh file to use instead, x forwards",
-    "up": models.UP,
-}
 SMALL = {"vertices": 500, "duration": 160 * 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT, PULL, HELD = 1e4, 0.0, 1000.0, 0.8, 0.2, 0.4
 NOSE = 0.3  # of the height
 
 
+@scene
 def dog(
-    vertices: int = 28_390,
-    young: float = YOUNG,
-    height: float = HEIGHT,
-    pull: float = PULL,
-    held: float = HELD,
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(28_390, "about how many", least=50),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    height: float = positive(HEIGHT, "[m]"),
+    pull: float = positive(PULL, "of the tip of the nose, in heights"),
+    held: float = plain(HELD, "share of the height, from below, that is held"),
+    mesh: str = plain("", "a mesh file to use instead, x forwards"),
+    up: str = models.UP,
 ) -> Scene:
-    """young [Pa]; height [m]; pull, held: as shares of the height; mesh: a file."""
-    require_counts("dog", 50, vertices=vertices)
-    require_positive("dog", young=young, height=height, pull=pull)
     if not 0.0 <= held < 1.0:
         raise InputError(f"dog held = {held}: give a share of the height, 0 to below 1")
-    stand_in = partial(creature, vertices, shape="dog", height=height)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height, up=up)
+    body, note = models.solid(mesh, "dog", vertices=vertices, size=height, up=up)
     rest = body.positions
-    system = System(
-        lumped_mass(rest, body.tets, DENSITY),
-        [Tetrahedra(body.tets, young, POISSON)],
-        fixed=rest[:, 2] < held * height,
-        rest=rest,
-    )
+    legs = rest[:, 2] < held * height
+    system = models.elastic(body, young, POISSON, DENSITY, fixed=legs)
     x0 = _pulled(rest, pull * height, NOSE * height)
     x0[system.fixed] = rest[system.fixed]
-    return Scene(
-        "dog",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=0.033,
         duration=300 * 0.033,
         integrator="realtime-midpoint",

@@ -23,36 +23,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System
+from ..bodies import Gravity, LinearSprings, System
 from ..meshes import dome as dome_mesh
-from ..meshes.checks import require_counts, require_positive
-from .linear_springs import LinearSprings
+from .builder import positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a soft dome on a border that is 2e10 times stiffer, swinging under gravity"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 15, 22c"
 SHOWS = "the step of the exponential method does not depend on the stiffness; that of RK4 does"
-PARAMETERS = {
-    "rings": "circles between the apex and the border, which is the last",
-    "around": "particles on the border's circle",
-    "shell": "stiffness of the shell's springs [N/m]",
-    "border": "stiffness of the border's springs [N/m]",
-    "mass": "of the whole dome [kg]",
-}
 SMALL = {"rings": 6, "around": 22, "integrator": "exprb42", "step": 0.05, "duration": 1.0}
 
 
+@scene
 def dome(
-    rings: int = 14,
-    around: int = 51,
-    shell: float = 50.0,
-    border: float = 1e12,
-    mass: float = 3.0,
+    rings: int = whole(14, "circles between the apex and the border, which is the last", least=1),
+    around: int = whole(51, "particles on the border's circle", least=3),
+    shell: float = positive(50.0, "stiffness of the shell's springs [N/m]"),
+    border: float = positive(1e12, "stiffness of the border's springs [N/m]"),
+    mass: float = positive(3.0, "of the whole dome [kg]"),
 ) -> Scene:
-    """rings and particles around the border; stiffness of shell and border [N/m]; mass [kg]."""
-    require_counts("dome", 1, rings=rings)
-    require_counts("dome", 3, around=around)
-    require_positive("dome", shell=shell, border=border, mass=mass)
     mesh = dome_mesh(rings, around)
     x0 = mesh.positions
     stiffness = np.full(len(mesh.edges), float(shell))
@@ -63,15 +52,4 @@ def dome(
         fixed=mesh.vertex_sets["border"][around:],  # the outer layer comes second
         rest=x0,
     )
-    return Scene(
-        "dome",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=0.01,
-        duration=5.0,
-        integrator="midpoint",
-        mesh=mesh,
-    )
+    return setup(system, x0, step=0.01, duration=5.0, integrator="midpoint", mesh=mesh)

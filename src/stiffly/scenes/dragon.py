@@ -16,47 +16,31 @@ gravity makes that 9 %.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from ..bodies import Gravity, Springs, System
-from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
 from . import models
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a dragon, 450,000 degrees of freedom, nods in a weak field for 10 s"
 SOURCE = "Luan & Michels 2021, Sec. 5.2.1, Fig. 6, Table 2; Michels, Sobottka, Weber 2014, Fig. 23a"
 SHOWS = "products per step do not depend on the resolution: the time is linear in it"
-PARAMETERS = {
-    "vertices": "about how many, from 1500 on",
-    "stiffness": "of every spring [N/m]",
-    "law": "of the springs: linear or cubic",
-    "mass": "of every vertex [kg]",
-    "field": "downwards [m/s^2]",
-    "mesh": "a mesh file to use instead",
-    "up": models.UP,
-}
 SMALL = {"vertices": 1500, "stiffness": 5e4, "duration": 2.0}
 HEIGHT, BASE = 10.0, 0.05
 
 
+@scene
 def dragon(
-    vertices: int = 150_000,
-    stiffness: float = 1e6,
-    law: str = "linear",
-    mass: float = 1.0,
-    field: float = 1.62,
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(150_000, "about how many, from 1500 on", least=4),
+    stiffness: float = positive(1e6, "of every spring [N/m]"),
+    law: str = plain("linear", "of the springs: linear or cubic"),
+    mass: float = positive(1.0, "of every vertex [kg]"),
+    field: float = positive(1.62, "downwards [m/s^2]"),
+    mesh: str = plain("", "a mesh file to use instead"),
+    up: str = models.UP,
 ) -> Scene:
-    """stiffness [N/m] and law of every spring; mass of every vertex [kg]; field [m/s^2], downwards;
-    mesh: a file."""
-    require_counts("dragon", 4, vertices=vertices)
-    require_positive("dragon", stiffness=stiffness, mass=mass, field=field)
-    stand_in = partial(creature, vertices, shape="dragon", height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    body, note = models.solid(mesh, "dragon", vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=np.full(len(x0), float(mass)),
@@ -64,7 +48,4 @@ def dragon(
         fixed=x0[:, 2] < BASE * HEIGHT,
         rest=x0,
     )
-    v0 = np.zeros_like(x0)
-    return Scene(
-        "dragon", SUMMARY, SOURCE, system, x0, v0, step=0.05, duration=10.0, mesh=body, note=note
-    )
+    return setup(system, x0, step=0.05, duration=10.0, mesh=body, note=note)

@@ -20,51 +20,38 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
-from ..collisions import Contact, Sphere
+from ..bodies import Gravity
+from ..collisions import Contact
 from ..contracts import Array
 from ..meshes import cube
-from ..meshes.checks import require_positive
+from . import models
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a soft cube falls on four balls and bounces back"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 15"
 SHOWS = "the cube is nearly back at its height after the bounce; with backward Euler it is not"
-PARAMETERS = {
-    "cells": "along each side",
-    "young": "Young's modulus [Pa]",
-    "drop": "height above the balls [m]",
-    "contact": "stiffness of the balls at a vertex [N/m]",
-}
 SMALL = {"cells": 3, "duration": 0.5}
 YOUNG, POISSON, DENSITY, SIDE = 5e5, 0.3, 1000.0, 0.5
 DROP, CONTACT, RADIUS = 0.08, 4e4, 0.15
 
 
+@scene
 def falling_cube(
-    cells: int = 6, young: float = YOUNG, drop: float = DROP, contact: float = CONTACT
+    cells: int = plain(6, "along each side"),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    drop: float = positive(DROP, "height above the balls [m]"),
+    contact: float = positive(CONTACT, "stiffness of the balls at a vertex [N/m]"),
 ) -> Scene:
-    """cells along each side; young [Pa]; drop [m]; contact [N/m] at every vertex that touches."""
-    require_positive("falling-cube", young=young, drop=drop, contact=contact)
     centred = cube(cells, side=SIDE)
     x0 = centred.positions + np.array([0.0, 0.0, 0.5 * SIDE + drop])  # the balls end at z = 0
     mesh = replace(centred, positions=x0)
-    quarter = 0.25 * SIDE
-    balls = tuple(
-        Sphere((x, y, -RADIUS), RADIUS) for x in (-quarter, quarter) for y in (-quarter, quarter)
-    )
-    system = System(
-        lumped_mass(x0, mesh.tets, DENSITY),
-        [Tetrahedra(mesh.tets, young, POISSON), Gravity(), Contact(balls, contact)],
-        rest=x0,
-    )
-    return Scene(
-        "falling-cube",
-        SUMMARY,
-        SOURCE,
+    balls = models.four_balls(RADIUS, 0.25 * SIDE, 0.25 * SIDE)
+    touch = Contact(balls, contact)
+    system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), touch)
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=0.01,
         duration=1.0,
         integrator="stabilised",

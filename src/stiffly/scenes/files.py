@@ -184,21 +184,16 @@ def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
         name=source.path.stem,
         summary=file.summary or f"{len(parts.x0)} particles, from {source.path.name}",
         source=source.path.name,
-        system=parts.system,
-        x0=parts.x0,
-        v0=parts.v0,
         step=file.step or 1e-3 * file.duration,  # with rtol: the first one tried
         duration=file.duration,
         integrator=file.integrator_name,
-        mesh=parts.mesh,
         every=file.seconds_per_frame,
         rtol=file.rtol,
         atol=file.atol or 0.0,
-        colliders=parts.colliders,
-        note=parts.note,
         parameters={"file": str(source.path), **_overridden(source)},
         file=file,
         text=text,
+        **parts._asdict(),
     )
 
 

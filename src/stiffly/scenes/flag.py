@@ -24,41 +24,26 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Gravity, System, Wind, cloth_springs
-from ..contracts import Array
-from ..errors import InputError
 from ..meshes import flag as flag_mesh
-from ..meshes.checks import require_counts, require_positive
+from .builder import not_negative, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a flag of 50 x 70 particles flutters in the wind for 6 s"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.2, Fig. 2, Table 1 row 2"
 SHOWS = "area changes by less than 3 %; with bdf1 most of the flutter is gone"
-PARAMETERS = {
-    "resolution": "particles along the pole; 7/5 as many away from it",
-    "structural": "stiffness between neighbours [N/m]",
-    "shear": "stiffness along diagonals [N/m]",
-    "bending": "stiffness between every second particle [N/m]",
-    "mass": "of the flag [kg]",
-    "wind": "speed along the flag [m/s]",
-}
 SMALL = {"resolution": 10, "step": 1 / 150, "duration": 3.0}
 LENGTH, WAVE = 1.38, 0.04  # [m]
 
 
+@scene
 def flag(
-    resolution: int = 50,
-    structural: float = 1e4,
-    shear: float = 1e3,
-    bending: float = 1e2,
-    mass: float = 2.0,
-    wind: float = 10.0,
+    resolution: int = whole(50, "particles along the pole; 7/5 as many away from it", least=4),
+    structural: float = positive(1e4, "stiffness between neighbours [N/m]"),
+    shear: float = positive(1e3, "stiffness along diagonals [N/m]"),
+    bending: float = positive(1e2, "stiffness between every second particle [N/m]"),
+    mass: float = positive(2.0, "of the flag [kg]"),
+    wind: float = not_negative(10.0, "speed along the flag [m/s]"),
 ) -> Scene:
-    """resolution: particles along the pole; stiffnesses [N/m]; mass of the flag [kg]; wind
-    [m/s]."""
-    require_counts("flag", 4, resolution=resolution)
-    require_positive("flag", structural=structural, shear=shear, bending=bending, mass=mass)
-    if not 0.0 <= wind < np.inf:
-        raise InputError(f"flag wind = {wind}: it must not be negative")
     along = round(1.4 * resolution)
     mesh = flag_mesh(along, resolution, spacing=LENGTH / (along - 1))
     rest = mesh.positions
@@ -75,21 +60,4 @@ def flag(
     away = rest[:, 0] / LENGTH
     x0 = rest.copy()
     x0[:, 1] += WAVE * away * np.sin(2.0 * np.pi * away)
-    return Scene(
-        "flag",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=1 / 300,
-        duration=6.0,
-        integrator="realtime",
-        mesh=mesh,
-    )
-
-
-def area(positions: Array, triangles: np.ndarray) -> Array:
-    """Area (...) [m^2] of triangles (s, 3), from positions (..., N, 3)."""
-    a, b, c = (positions[..., triangles[:, k], :] for k in range(3))
-    return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=-1).sum(axis=-1)
+    return setup(system, x0, step=1 / 300, duration=6.0, integrator="realtime", mesh=mesh)

@@ -17,27 +17,23 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Gravity, System, cloth_springs
-from ..contracts import Array
 from ..meshes import foil as foil_mesh
-from ..meshes.checks import require_counts, require_positive
+from .builder import positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "an aluminium foil, held along two sides, swings in gravity with strains below 1.2 %"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Figs. 10, 21"
 SHOWS = "the price per second does not depend on the strain that is permitted"
-PARAMETERS = {
-    "resolution": "particles along each side",
-    "stiffness": "of every spring [N/m]; 1e8 to 1e10",
-    "mass": "of the whole foil [kg]",
-}
 SMALL = {"duration": 0.2}
 SIDE = 0.09
 
 
-def foil(resolution: int = 10, stiffness: float = 1e8, mass: float = 3000.0) -> Scene:
-    """resolution: particles along each side; stiffness [N/m]; mass of the whole foil [kg]."""
-    require_counts("foil", 2, resolution=resolution)
-    require_positive("foil", stiffness=stiffness, mass=mass)
+@scene
+def foil(
+    resolution: int = whole(10, "particles along each side", least=2),
+    stiffness: float = positive(1e8, "of every spring [N/m]; 1e8 to 1e10"),
+    mass: float = positive(3000.0, "of the whole foil [kg]"),
+) -> Scene:
     mesh = foil_mesh(resolution, resolution, spacing=SIDE / (resolution - 1))
     x0 = mesh.positions
     system = System(
@@ -46,24 +42,4 @@ def foil(resolution: int = 10, stiffness: float = 1e8, mass: float = 3000.0) -> 
         fixed=np.concatenate([mesh.vertex_sets["left"], mesh.vertex_sets["right"]]),
         rest=x0,
     )
-    return Scene(
-        "foil",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=1e-3,
-        duration=5.0,
-        integrator="energy-momentum",
-        mesh=mesh,
-    )
-
-
-def largest_strain(positions: Array, scene: Scene) -> float:
-    """Of any spring at any time, from positions (frames, N, 3)."""
-    assert scene.mesh is not None
-    i, j = scene.mesh.edges.T
-    lengths = np.linalg.norm(positions[..., j, :] - positions[..., i, :], axis=-1)
-    rest = np.linalg.norm(scene.x0[j] - scene.x0[i], axis=-1)
-    return float((lengths / rest - 1.0).max())
+    return setup(system, x0, step=1e-3, duration=5.0, integrator="energy-momentum", mesh=mesh)

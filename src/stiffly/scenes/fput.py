@@ -16,13 +16,12 @@ import numpy as np
 from numba import njit
 
 from ..bodies import SecondOrder
-from ..errors import InputError
+from .builder import positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "chain of 3 stiff and 4 soft springs, omega = 100: orders and energy of every method"
 SOURCE = "Luan & Michels 2021, Sec. 5.1, Figs. 1-4"
 SHOWS = "every method keeps its order; exprb42 keeps the energy at steps where RK4 cannot"
-PARAMETERS = {"m": "stiff springs", "omega": "their frequency [1/s]"}
 SMALL = {"duration": 2.0}
 
 
@@ -85,15 +84,15 @@ def jacobian(x):
     return J
 
 
-def fput(m: int = 3, omega: float = 100.0) -> Scene:
-    """m stiff springs of frequency omega [rad/s]; the first one starts stretched and moving."""
-    if not isinstance(m, (int, np.integer)) or m < 1:
-        raise InputError(f"fput m = {m}: give the number of stiff springs, 1 or more")
-    if not (np.isfinite(omega) and omega > 0.0):
-        raise InputError(f"fput omega = {omega}: give a positive frequency, such as 100")
+@scene
+def fput(
+    m: int = whole(3, "stiff springs", least=1),
+    omega: float = positive(100.0, "their frequency [1/s]"),
+) -> Scene:
+    """The first stiff spring starts stretched and moving."""
     A = np.diag(np.repeat([1.0, float(omega) ** 2], m))
     x0, v0 = np.zeros(2 * m), np.zeros(2 * m)
     x0[0] = v0[0] = v0[m] = 1.0
     x0[m] = 1.0 / omega
     system = SecondOrder(stiffness=A, force=force, jacobian=jacobian, potential=potential)
-    return Scene("fput", SUMMARY, SOURCE, system, x0, v0, step=0.01, duration=100.0)
+    return setup(system, x0, v0, step=0.01, duration=100.0)

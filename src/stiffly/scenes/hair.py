@@ -30,25 +30,14 @@ from ..bodies import Gravity, Rayleigh, Rotation, System
 from ..bodies import fibers as fiber_body
 from ..collisions import Contact, Sphere, TriangleMesh, rotation
 from ..contracts import Array
-from ..errors import InputError
 from ..meshes import Mesh, Roots, hair_cap, sphere
-from ..meshes.checks import require_counts, require_positive
 from . import models
+from .builder import not_negative, plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "60,000 hairs, 2.16 million particles, follow the shake of a head"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.4, Fig. 1, Table 1 row 4"
 SHOWS = "tips follow the head with a lag and calm down when it stops"
-PARAMETERS = {
-    "fibers": "how many hairs",
-    "length": "of a hair [m]",
-    "young": "Young's modulus [Pa]",
-    "torsional": "torsional modulus [Pa]",
-    "damping": "[1/s], proportional to mass",
-    "angle": "of the shake to either side [degrees]",
-    "mesh": "file of a head's closed surface; without one a ball",
-    "up": models.UP,
-}
 SMALL = {"fibers": 8, "integrator": "exprb42", "step": 2e-3, "duration": 2.6}
 THICKNESS, WIDTH, DENSITY = (0.09e-3, 0.04e-3), 4e-3, 1300.0  # [m], [m], [kg/m^3]
 RADIUS, BELOW, MARGIN, PUSH, FRICTION = 0.1, 0.005, 1e-3, 0.02, 0.2  # [m], [m], [m], [N/m]
@@ -57,21 +46,17 @@ LEAVING, LIFT, FINE = 0.02, 0.2, 8  # [m] straight out of the scalp, slope off i
 DOWN = np.array([0.0, 0.0, -1.0])
 
 
+@scene
 def hair(
-    fibers: int = 60_000,
-    length: float = 0.3,
-    young: float = 3.6e9,
-    torsional: float = 1e9,
-    damping: float = 5.0,
-    angle: float = 40.0,
-    mesh: str = "",
-    up: str = "z",
+    fibers: int = whole(60_000, "how many hairs", least=1),
+    length: float = positive(0.3, "of a hair [m]"),
+    young: float = plain(3.6e9, "Young's modulus [Pa]"),
+    torsional: float = plain(1e9, "torsional modulus [Pa]"),
+    damping: float = not_negative(5.0, "[1/s], proportional to mass"),
+    angle: float = plain(40.0, "of the shake to either side [degrees]"),
+    mesh: str = plain("", "file of a head's closed surface; without one a ball"),
+    up: str = models.UP,
 ) -> Scene:
-    """fibers: how many hairs; length [m]; young, torsional [Pa]; damping [1/s]; angle [degrees]."""
-    require_counts("hair", 1, fibers=fibers)
-    require_positive("hair", length=length)
-    if not 0.0 <= damping < np.inf:
-        raise InputError(f"hair damping = {damping}: it must not be negative")
     angles = np.radians(angle) * np.array(TURNS)
     shake: dict[str, Any] = {"axis": (0.0, 0.0, 1.0), "times": TIMES, "angles": angles}
     head, roots, half_axes, note = _head(mesh, up, fibers, length, rotation(**shake))
@@ -95,13 +80,9 @@ def hair(
     )
     # of 16 springs that join two cross-sections the first four run along the hair
     lines_drawn = body.edges[6 * len(x0) // 4 :].reshape(-1, 16, 2)[:, :4].reshape(-1, 2)
-    return Scene(
-        "hair",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=4e-4,
         duration=4.0,
         integrator="verlet",

@@ -16,64 +16,42 @@ did not help, five do here: 1.8 % at 2 ms.  Vertices enter the balls by 22 mm at
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
-from ..collisions import Contact, Sphere
-from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
+from ..bodies import Gravity
+from ..collisions import Contact
 from . import models
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a soft hippo falls on four balls and bounces between them"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 13"
 SHOWS = "stable contact at h = 0.01 s: energy within 1 %, no vertex deep inside a ball"
-PARAMETERS = {
-    "vertices": "about how many",
-    "young": "Young's modulus [Pa]",
-    "drop": "height above the balls [m]",
-    "contact": "stiffness of the balls at a vertex [N/m]",
-    "mesh": "a mesh file to use instead of the stand-in, x forwards",
-    "up": models.UP,
-}
 SMALL = {"vertices": 300, "contact": 3e4, "duration": 1.0}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e5, 0.3, 1000.0, 0.5
 DROP, CONTACT, RADIUS = 0.2, 5e3, 0.25
 ALONG, ACROSS = 0.27, 0.2  # of the balls' centres from the middle [m]
 
 
+@scene
 def hippo(
-    vertices: int = 2387,
-    young: float = YOUNG,
-    drop: float = DROP,
-    contact: float = CONTACT,
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(2387, "about how many", least=4),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    drop: float = positive(DROP, "height above the balls [m]"),
+    contact: float = positive(CONTACT, "stiffness of the balls at a vertex [N/m]"),
+    mesh: str = plain("", "a mesh file to use instead of the stand-in, x forwards"),
+    up: str = models.UP,
 ) -> Scene:
-    """young [Pa]; drop: height above the balls [m]; contact [N/m] at every vertex that touches."""
-    require_counts("hippo", 4, vertices=vertices)
-    require_positive("hippo", young=young, drop=drop, contact=contact)
-    stand_in = partial(creature, vertices, shape="hippo", height=HEIGHT)
-    standing, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    standing, note = models.solid(mesh, "hippo", vertices=vertices, size=HEIGHT, up=up)
     x0 = standing.positions + np.array([0.0, 0.0, drop])  # the balls end at z = 0
     body = replace(standing, positions=x0)
-    balls = tuple(
-        Sphere((x, y, -RADIUS), RADIUS) for x in (-ALONG, ALONG) for y in (-ACROSS, ACROSS)
-    )
-    system = System(
-        lumped_mass(x0, body.tets, DENSITY),
-        [Tetrahedra(body.tets, young, POISSON), Gravity(), Contact(balls, contact)],
-        rest=x0,
-    )
-    return Scene(
-        "hippo",
-        SUMMARY,
-        SOURCE,
+    balls = models.four_balls(RADIUS, ALONG, ACROSS)
+    touch = Contact(balls, contact)
+    system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=0.01,
         duration=1.0,
         integrator="realtime-midpoint",

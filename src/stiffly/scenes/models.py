@@ -1,10 +1,10 @@
-"""Scanned models of the papers: a mesh file of the user's, or what stands in for it.
+"""Bodies that scenes share: scanned models or what stands in for them, elastic solids, balls.
 
-Nothing is fetched: a scene takes `mesh="bunny.obj"`, any file that `meshes.read_mesh` reads, and
-scales it to the scene's size; without one, a shape made by formulas stands in.  The note that comes
-with the mesh says which it is.  Scenes have z upwards and x forwards; a file that has another axis
-upwards is turned with `up`: "y", as most scans have it, leaves x where it is, and "x" turns y
-forwards.
+Scanned models are not fetched: a scene takes `mesh="bunny.obj"`, any file that `meshes.read_mesh`
+reads, and scales it to the scene's size; without one, a shape made by formulas stands in.  The note
+that comes with the mesh says which it is.  Scenes have z upwards and x forwards; a file that has
+another axis upwards is turned with `up`: "y", as most scans have it, leaves x where it is, and "x"
+turns y forwards.
 """
 
 from __future__ import annotations
@@ -12,16 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..bodies import System, Tetrahedra, lumped_mass
+from ..collisions import Sphere
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import Mesh, decimate, quality, read_mesh, shell, tetrahedralise
+from ..meshes import Mesh, creature, decimate, quality, read_mesh, shell, tetrahedralise
 from ..meshes.topology import require_closed
+from .builder import plain
 
 X, Z = 0, 2
-UP = "the axis of the mesh file that points upwards, x, y or z"  # a scene's parameter `up`
+UPWARD = "the axis of the mesh file that points upwards, x, y or z"
+UP = plain("z", UPWARD)  # a scene's parameter `up`
 STAND_IN = "a shape made by formulas stands in for the scanned model; or give mesh="
 # turns, not mirrors: the file's axes that become x, y, z, and their signs
 UPWARDS = {
@@ -33,7 +38,7 @@ UPWARDS = {
 
 def solid(
     mesh: str,
-    stand_in: Callable[[], Mesh],
+    stand_in: str | Callable[[], Mesh],
     *,
     vertices: int,
     size: float,
@@ -41,11 +46,13 @@ def solid(
     up: str = "z",
 ) -> tuple[Mesh, str]:
     """A mesh of tets, and the note: from a file with tets as it is, or filled with about `vertices`
-    of them.  size [m]: along axis, X (length) or Z (height) as they are in the end; it stands on
-    z = 0.  up: the file's own axis that points upwards."""
+    of them.  stand_in: a creature by its name, or what makes another mesh.  size [m]: along axis, X
+    (length) or Z (height) as they are in the end; it stands on z = 0.  up: the file's own axis that
+    points upwards."""
     found = _read(mesh, up)
     if found is None:
-        return stand_in(), STAND_IN
+        made = stand_in() if callable(stand_in) else creature(vertices, shape=stand_in, height=size)
+        return made, STAND_IN
     if len(found.tets) == 0:
         found = tetrahedralise(found, vertices, name=Path(mesh).name, close_holes=True)
     found = _scaled(found, size, axis)
@@ -84,10 +91,26 @@ def surface(
     return _scaled(found, size, axis), _note(mesh, found)
 
 
+def elastic(
+    body: Mesh, young: float, poisson: float, density: float, *others: Any, fixed: Any = ()
+) -> System:
+    """Tets of one material (Young's modulus [Pa], [kg/m^3]), at rest where they are, and others."""
+    x, tets = body.positions, body.tets
+    parts = [Tetrahedra(tets, young, poisson), *others]
+    return System(lumped_mass(x, tets, density), parts, fixed=fixed, rest=x)
+
+
+def four_balls(radius: float, along: float, across: float) -> tuple[Sphere, ...]:
+    """That far [m] before and behind, and beside the middle; they end at z = 0."""
+    return tuple(
+        Sphere((x, y, -radius), radius) for x in (-along, along) for y in (-across, across)
+    )
+
+
 def check_up(mesh: str, up: str) -> None:
     """up is an axis, and there is a file to turn."""
     if up not in UPWARDS:
-        raise InputError(f"up = {up!r}: give {UP}")
+        raise InputError(f"up = {up!r}: give {UPWARD}")
     if not mesh and up != "z":
         raise InputError(f"up = {up!r} is for a mesh file, and there is none: give mesh=")
 

@@ -19,38 +19,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from ..bodies import System
-from ..contracts import Array
 from ..meshes import Mesh
-from ..meshes.checks import require_positive
 from ..parts.molecules import BOND_STIFFNESS, helix_molecule, molecule_parts, read_molecule
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a molecule of 1732 atoms, stiff bonds and Lennard-Jones forces"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.6, Figs. 20, 23f"
 SHOWS = "energy flat while bonds vibrate; BDF-1 cools the molecule"
-PARAMETERS = {
-    "atoms": "of the stand-in",
-    "chains": "helices of the stand-in",
-    "bonds": "stiffness of covalent bonds [Da/ps^2]",
-    "angles": "stiffness between the ends of each angle [Da/ps^2]; 0: none",
-    "file": "a PDB or mmCIF file to use instead",
-}
 SMALL = {"atoms": 120, "chains": 3, "duration": 0.4}
 UNITS = "units: angstrom, dalton, picosecond; energies in 0.01 kJ/mol"
 
 
+@scene
 def molecule(
-    atoms: int = 1732,
-    chains: int = 7,
-    bonds: float = BOND_STIFFNESS,
-    angles: float = 0.0,
-    file: str = "",
+    atoms: int = plain(1732, "of the stand-in"),
+    chains: int = plain(7, "helices of the stand-in"),
+    bonds: float = positive(BOND_STIFFNESS, "stiffness of covalent bonds [Da/ps^2]"),
+    angles: float = plain(0.0, "stiffness between the ends of each angle [Da/ps^2]; 0: none"),
+    file: str = plain("", "a PDB or mmCIF file to use instead"),
 ) -> Scene:
-    """atoms and chains of the stand-in; bonds, angles: stiffness [Da/ps^2]; file: PDB or mmCIF."""
-    require_positive("molecule", bonds=bonds)
     found = read_molecule(file) if file else helix_molecule(atoms, chains)
     parts = molecule_parts(found, bond_stiffness=bonds, angle_stiffness=angles)
     x0 = found.positions
@@ -59,22 +48,11 @@ def molecule(
         if file
         else "a bundle of helices stands in; or give file="
     )
-    return Scene(
-        "molecule",
-        SUMMARY,
-        SOURCE,
+    return setup(
         System(found.mass, parts, rest=x0),
         x0,
-        np.zeros_like(x0),
         step=5e-3,
         duration=1.0,
         mesh=Mesh(x0, found.bonds),
         note=f"{model}; {UNITS}",
     )
-
-
-def bond_lengths(positions: Array, scene: Scene) -> Array:
-    """(..., m) [angstrom], from positions (..., N, 3)."""
-    assert scene.mesh is not None
-    i, j = scene.mesh.edges.T
-    return np.linalg.norm(positions[..., j, :] - positions[..., i, :], axis=-1)

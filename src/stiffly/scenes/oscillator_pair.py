@@ -19,19 +19,12 @@ import numpy as np
 from ..bodies import SecondOrder
 from ..contracts import Array
 from ..errors import InputError
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "2 masses, springs 1e2 and 1e10 N/m, driven at resonance less 1e-10 rad/s"
 SOURCE = "Michels, Sobottka & Weber 2014, Sec. 5.1, Fig. 11"
 SHOWS = "eti gives the analytic solution, V-IMEX falls out of phase"
-PARAMETERS = {
-    "ka": "stiffness to the walls [N/m]",
-    "kb": "stiffness between the masses [N/m]",
-    "mass": "of each [kg]",
-    "amplitude": "of the wall that moves [m]",
-    "detuning": "from resonance [rad/s]",
-    "start": "steady or rest",
-}
 SMALL = {"duration": 2.0}
 STARTS = ("steady", "rest")
 
@@ -112,18 +105,16 @@ class OscillatorPair:
         return np.array([self.ka * self.amplitude * cos(self.omega_ext * t), 0.0])
 
 
+@scene
 def oscillator_pair(
-    ka: float = 1e2,
-    kb: float = 1e10,
-    mass: float = 1.0,
-    amplitude: float = 1.0,
-    detuning: float = 1e-10,
-    start: str = "steady",
+    ka: float = positive(1e2, "stiffness to the walls [N/m]"),
+    kb: float = positive(1e10, "stiffness between the masses [N/m]"),
+    mass: float = positive(1.0, "of each [kg]"),
+    amplitude: float = plain(1.0, "of the wall that moves [m]"),
+    detuning: float = positive(1e-10, "from resonance [rad/s]"),
+    start: str = plain("steady", "steady or rest"),
 ) -> Scene:
     """start: 'steady', the forced motion itself, or 'rest', from which resonance builds up."""
-    for name, value in (("ka", ka), ("kb", kb), ("mass", mass), ("detuning", detuning)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise InputError(f"oscillator-pair {name} = {value}: it must be positive")
     if start not in STARTS:
         raise InputError(f"oscillator-pair start = {start}: choose one of {', '.join(STARTS)}")
     pair = OscillatorPair(ka, kb, mass, amplitude, detuning)
@@ -132,7 +123,6 @@ def oscillator_pair(
             f"oscillator-pair detuning = {detuning}: it is lost in rounding or cancels the drive; "
             "try 1e-10"
         )
-    x0, v0 = pair.steady(0.0) if start == "steady" else pair.from_rest(0.0)
-    return Scene(
-        "oscillator-pair", SUMMARY, SOURCE, pair.system(), x0, v0, 0.01, 100.0, integrator="eti"
-    )
+    solution = pair.steady if start == "steady" else pair.from_rest
+    run = {"step": 0.01, "duration": 100.0, "integrator": "eti", "solution": solution}
+    return setup(pair.system(), *solution(0.0), **run)

@@ -27,32 +27,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System
+from ..bodies import Gravity, LinearSprings, System
 from ..contracts import Array
 from ..meshes import pylon as pylon_mesh
-from ..meshes.checks import require_positive
-from .linear_springs import LinearSprings
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a stiff pylon swings up and down for 400 s; with k = 1e4 it collapses and stands up"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 13, 14, 22a"
 SHOWS = "energy flat at h = 0.01 s; BDF-1 loses it, RK4 needs steps below 2.83/omega_max"
-PARAMETERS = {
-    "panels": "of the mast, at least 9",
-    "stiffness": "of every rod [N/m]; 1e8, or 1e4 for the collapse",
-    "mass": "of the whole pylon [kg]",
-    "field": "downwards [m/s^2]",
-}
 SMALL = {"panels": 9, "stiffness": 1e4, "duration": 10.0, "step": 0.05}
 ACROSS, HEIGHT = 0.01, 30.0
 
 
+@scene
 def pylon(
-    panels: int = 32, stiffness: float = 1e8, mass: float = 3000.0, field: float = 9.81
+    panels: int = plain(32, "of the mast, at least 9"),
+    stiffness: float = positive(1e8, "of every rod [N/m]; 1e8, or 1e4 for the collapse"),
+    mass: float = positive(3000.0, "of the whole pylon [kg]"),
+    field: float = positive(9.81, "downwards [m/s^2]"),
 ) -> Scene:
-    """panels of the mast; stiffness of every rod [N/m]; mass of the whole [kg]; field [m/s^2],
-    downwards."""
-    require_positive("pylon", stiffness=stiffness, mass=mass, field=field)
     mesh = pylon_mesh(panels, height=HEIGHT)
     x0 = mesh.positions
     system = System(
@@ -61,8 +55,7 @@ def pylon(
         fixed=mesh.vertex_sets["feet"],
         rest=x0,
     )
-    v0 = np.zeros_like(x0)
-    return Scene("pylon", SUMMARY, SOURCE, system, x0, v0, step=0.01, duration=400.0, mesh=mesh)
+    return setup(system, x0, step=0.01, duration=400.0, mesh=mesh)
 
 
 def top_height(positions: Array, scene: Scene) -> Array:

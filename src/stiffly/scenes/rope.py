@@ -34,28 +34,24 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Gravity, Springs, System
-from ..contracts import Array
 from ..errors import InputError
 from ..meshes import rope as rope_mesh
-from ..meshes.checks import require_counts, require_positive
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a rope that stretches by 0.1 % at most swings from one end"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Figs. 19, 23c, 23d"
 SHOWS = "strain stays below what is permitted; the price hardly depends on it"
-PARAMETERS = {
-    "particles": "of the rope",
-    "strain": "permitted, e.g. 1e-3",
-    "angle": "from hanging down, at the start [degrees]",
-}
 SMALL = {"particles": 20, "duration": 1.0}
 G, LENGTH, MASS, PULL = 9.81, 1.0, 1.0, 3.0
 
 
-def rope(particles: int = 80, strain: float = 1e-3, angle: float = 60.0) -> Scene:
-    """strain permitted; angle from hanging down, at the start [degrees]."""
-    require_counts("rope", 2, particles=particles)
-    require_positive("rope", strain=strain)
+@scene
+def rope(
+    particles: int = whole(80, "of the rope", least=2),
+    strain: float = positive(1e-3, "permitted, e.g. 1e-3"),
+    angle: float = plain(60.0, "from hanging down, at the start [degrees]"),
+) -> Scene:
     if not abs(angle) <= 90.0:
         raise InputError(f"rope angle = {angle}: give -90 to 90 degrees")
     along = np.array([np.sin(np.radians(angle)), 0.0, -np.cos(np.radians(angle))])
@@ -71,21 +67,4 @@ def rope(particles: int = 80, strain: float = 1e-3, angle: float = 60.0) -> Scen
     below = MASS * (links - np.arange(links)) / particles  # hangs from each link [kg]
     lengths = LENGTH / links + below * G * max(-along[2], 0.0) / stiffness
     x0 = np.concatenate([[0.0], np.cumsum(lengths)])[:, None] * along
-    return Scene(
-        "rope",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=5e-3,
-        duration=5.0,
-        integrator="energy-momentum",
-        mesh=mesh,
-    )
-
-
-def strains(positions: Array) -> Array:
-    """Of every link (..., N - 1), from positions (..., N, 3)."""
-    lengths = np.linalg.norm(np.diff(positions, axis=-2), axis=-1)
-    return lengths * (positions.shape[-2] - 1) / LENGTH - 1.0
+    return setup(system, x0, step=5e-3, duration=5.0, integrator="energy-momentum", mesh=mesh)

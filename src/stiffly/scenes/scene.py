@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ class Scene:
     model stands in for a scanned one.
     adjust: what of it was changed afterwards (see adjust.py).
     method: options of the integrator, iterations, tolerance, budget (see `integrator`).
+    solution: x, v at times t (...), where the motion is known in closed form.
     """
 
     name: str
@@ -43,3 +44,4 @@ class Scene:
     note: str = ""
     adjust: Mapping[str, float] = field(default_factory=dict)
     method: Mapping[str, Any] = field(default_factory=dict)
+    solution: Callable[[Any], tuple[Array, Array]] | None = field(default=None, repr=False)

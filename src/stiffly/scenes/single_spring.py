@@ -15,37 +15,30 @@ import numpy as np
 from ..bodies import System
 from ..contracts import Array
 from ..meshes import Mesh
-from ..meshes.checks import require_positive
 from ..parts.checks import as_number
 from ..parts.potential import Potential
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "one mass on a stiff spring, flung round: midpoint explodes within a second"
 SOURCE = "Dinev, Liu, Kavan 2018, Figs. 2-3"
 SHOWS = "midpoint leaves the circle it starts on by orders of magnitude; stabilised stays inside"
-PARAMETERS = {
-    "stiffness": "k of the energy k/2 (|x|^2 - 1)^2 [N/m^3]",
-    "mass": "[kg]",
-    "length": "of the spring at the start; 1 at rest [m]",
-    "speed": "at the start, across the spring [m/s]",
-}
 SMALL = {"duration": 100 * 0.033}
 
 
+@scene
 def single_spring(
-    stiffness: float = 3.2e4, mass: float = 0.5, length: float = 1.5, speed: float = 10.0
+    stiffness: float = positive(3.2e4, "k of the energy k/2 (|x|^2 - 1)^2 [N/m^3]"),
+    mass: float = positive(0.5, "[kg]"),
+    length: float = positive(1.5, "of the spring at the start; 1 at rest [m]"),
+    speed: float = plain(10.0, "at the start, across the spring [m/s]"),
 ) -> Scene:
-    """stiffness [N/m^3]; mass [kg]; length [m] and speed [m/s] at the start."""
-    require_positive("single-spring", stiffness=stiffness, mass=mass, length=length)
     x0 = np.array([[0.0, 0.0, 0.0], [length, 0.0, 0.0]])
     v0 = np.array([[0.0, 0.0, 0.0], [0.0, as_number("single-spring speed", speed), 0.0]])
     spring = Potential(
         partial(energy, stiffness), partial(gradient, stiffness), couples=[[0, 1]], name="elastic"
     )
-    return Scene(
-        "single-spring",
-        SUMMARY,
-        SOURCE,
+    return setup(
         System([mass, mass], [spring], fixed=[0]),
         x0,
         v0,

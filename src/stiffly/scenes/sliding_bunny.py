@@ -27,67 +27,45 @@ from functools import partial
 
 import numpy as np
 
-from ..bodies import Gravity, System, Tetrahedra, lumped_mass
+from ..bodies import Gravity
 from ..collisions import Contact, Plane
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, creature
-from ..meshes.checks import require_counts, require_positive
 from . import models
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a soft bunny slides over a level plane with friction 0.8"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 14"
 SHOWS = "slows down and turns; without friction it slides on for ever"
-PARAMETERS = {
-    "vertices": "about how many",
-    "friction": "k_f; 0: slides for ever",
-    "speed": "at the start [m/s]",
-    "heading": "angle from where it looks to where it slides [degrees]",
-    "young": "Young's modulus [Pa]",
-    "contact": "stiffness of the plane at a vertex [N/m]",
-    "mesh": "a mesh file to use instead of the stand-in, x forwards",
-    "up": models.UP,
-}
 SMALL = {"vertices": 1000, "contact": 300.0, "step": 0.01, "duration": 0.66}
 YOUNG, POISSON, DENSITY, HEIGHT = 3e4, 0.3, 1000.0, 0.2
 SPEED, HEADING, FRICTION, CONTACT = 4.0, 30.0, 0.8, 100.0
 CROUCH = 0.4  # of the height of a rabbit that sits up
 
 
+@scene
 def sliding_bunny(
-    vertices: int = 4497,
-    friction: float = FRICTION,
-    speed: float = SPEED,
-    heading: float = HEADING,
-    young: float = YOUNG,
-    contact: float = CONTACT,
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(4497, "about how many", least=4),
+    friction: float = plain(FRICTION, "k_f; 0: slides for ever"),
+    speed: float = positive(SPEED, "at the start [m/s]"),
+    heading: float = plain(HEADING, "angle from where it looks to where it slides [degrees]"),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    contact: float = positive(CONTACT, "stiffness of the plane at a vertex [N/m]"),
+    mesh: str = plain("", "a mesh file to use instead of the stand-in, x forwards"),
+    up: str = models.UP,
 ) -> Scene:
-    """friction: k_f; speed [m/s]; heading [degrees]; young [Pa]; contact [N/m] at every vertex."""
-    require_counts("sliding-bunny", 4, vertices=vertices)
-    require_positive("sliding-bunny", speed=speed, young=young, contact=contact)
     if not np.isfinite(heading):
         raise InputError(f"sliding-bunny heading = {heading}: give an angle in degrees")
     body, note = models.solid(
         mesh, partial(_crouching, vertices), vertices=vertices, size=HEIGHT, up=up
     )
     x0, floor = body.positions, Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-    system = System(
-        lumped_mass(x0, body.tets, DENSITY),
-        [
-            Tetrahedra(body.tets, young, POISSON),
-            Gravity(),
-            Contact(floor, contact, friction=friction),
-        ],
-        rest=x0,
-    )
+    touch = Contact(floor, contact, friction=friction)
+    system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
     angle = np.radians(heading)
-    return Scene(
-        "sliding-bunny",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
         np.tile(speed * np.array([np.cos(angle), np.sin(angle), 0.0]), (len(x0), 1)),

@@ -17,40 +17,28 @@ import numpy as np
 
 from ..bodies import System, Tetrahedra, lumped_mass
 from ..meshes import cube
-from ..meshes.checks import require_counts, require_positive
+from .builder import positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a soft cube spins freely for 5000 steps: energy and angular momentum"
 SOURCE = "Dinev, Liu, Kavan 2018, Figs. 4-6"
 SHOWS = "energy within 1 %, angular momentum kept; midpoint and Newmark explode"
-PARAMETERS = {
-    "cells": "along each side",
-    "young": "Young's modulus [Pa]",
-    "rate": "of the spin [rad/s]",
-}
 SMALL = {"cells": 3, "duration": 100 * 0.033}
 YOUNG, POISSON, DENSITY, RATE = 1e5, 0.3, 1000.0, 10.0
 AXIS = np.array([0.3, 0.2, 1.0])
 
 
-def spinning_cube(cells: int = 6, young: float = YOUNG, rate: float = RATE) -> Scene:
-    """cells along each side; young [Pa]; rate of the spin [rad/s]."""
-    require_counts("spinning-cube", 1, cells=cells)
-    require_positive("spinning-cube", young=young, rate=rate)
+@scene
+def spinning_cube(
+    cells: int = whole(6, "along each side", least=1),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    rate: float = positive(RATE, "of the spin [rad/s]"),
+) -> Scene:
     mesh = cube(cells)
     x0 = mesh.positions
     mass = lumped_mass(x0, mesh.tets, DENSITY)
     system = System(mass, [Tetrahedra(mesh.tets, young, POISSON)], rest=x0)
     v0 = np.cross(rate * AXIS / np.linalg.norm(AXIS), x0 - mass @ x0 / mass.sum())
-    return Scene(
-        "spinning-cube",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        v0,
-        step=0.033,
-        duration=5000 * 0.033,
-        integrator="stabilised",
-        mesh=mesh,
+    return setup(
+        system, x0, v0, step=0.033, duration=5000 * 0.033, integrator="stabilised", mesh=mesh
     )

@@ -17,47 +17,30 @@ A squat takes about 2 s and 12 % of the height.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from ..bodies import Gravity, System
-from ..contracts import Array
-from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
+from ..bodies import Gravity, LinearSprings, System
 from . import models
-from .linear_springs import LinearSprings
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "an armadillo does squats in gravity, its feet held"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 2, 22d"
 SHOWS = "the shape comes back after every squat; energy flat, BDF-1 loses it"
-PARAMETERS = {
-    "vertices": "about how many; 14038, the bunny 1183",
-    "stiffness": "of every spring [N/m]; 1e6, the bunny 1e5",
-    "mass": "of every particle [kg]",
-    "shape": "what stands in for the scan: biped, rabbit, or another creature",
-    "mesh": "a mesh file to use instead",
-    "up": models.UP,
-}
 SMALL = {"vertices": 300, "stiffness": 1e5, "shape": "rabbit", "duration": 3.0}
 HEIGHT, BASE = 20.0, 0.05
 
 
+@scene
 def squats(
-    vertices: int = 14038,
-    stiffness: float = 1e6,
-    mass: float = 200.0,
-    shape: str = "biped",
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(14038, "about how many; 14038, the bunny 1183", least=4),
+    stiffness: float = positive(1e6, "of every spring [N/m]; 1e6, the bunny 1e5"),
+    mass: float = positive(200.0, "of every particle [kg]"),
+    shape: str = plain("biped", "what stands in for the scan: biped, rabbit, or another creature"),
+    mesh: str = plain("", "a mesh file to use instead"),
+    up: str = models.UP,
 ) -> Scene:
-    """stiffness of every spring [N/m]; mass of every particle [kg]; shape of the stand-in, or a
-    mesh file."""
-    require_counts("squats", 4, vertices=vertices)
-    require_positive("squats", stiffness=stiffness, mass=mass)
-    stand_in = partial(creature, vertices, shape=shape, height=HEIGHT)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=HEIGHT, up=up)
+    body, note = models.solid(mesh, shape, vertices=vertices, size=HEIGHT, up=up)
     x0 = body.positions
     system = System(
         mass=np.full(len(x0), float(mass)),
@@ -65,20 +48,4 @@ def squats(
         fixed=x0[:, 2] < BASE * HEIGHT,
         rest=x0,
     )
-    return Scene(
-        "squats",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=0.05,
-        duration=20.0,
-        mesh=body,
-        note=note,
-    )
-
-
-def deformation(positions: Array, scene: Scene) -> Array:
-    """Root mean square distance (...) [m] of the particles from the rest shape."""
-    return np.sqrt(((positions - scene.x0) ** 2).sum(axis=-1).mean(axis=-1))
+    return setup(system, x0, step=0.05, duration=20.0, mesh=body, note=note)

@@ -26,55 +26,37 @@ import numpy as np
 
 from ..bodies import Gravity, Rayleigh, System, cloth_springs
 from ..collisions import Contact, Plane, Repulsion, TriangleMesh, rotation
-from ..errors import InputError
 from ..meshes import creature_surface
 from ..meshes import textile as textile_mesh
-from ..meshes.checks import require_positive
 from . import models
+from .builder import not_negative, plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a cloth of 100 x 100 particles over a spinning statue, with self-collision"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Fig. 1, Table II row 10b"
 SHOWS = "the cloth swirls with the statue; neither goes through the other, nor cloth through cloth"
-PARAMETERS = {
-    "resolution": "particles along each side of the cloth",
-    "tensile": "stiffness of the springs along the threads [N/m]",
-    "shear": "stiffness of the diagonal springs [N/m]",
-    "mass": "of the cloth [kg]",
-    "rate": "at which the statue turns [rad/s]",
-    "friction": "Coulomb's coefficient, against the statue, the ground and itself",
-    "drag": "of the air [1/s]",
-    "damping": "beta of the flat cloth's stiffness [s]",
-    "vertices": "of the statue made by formulas",
-    "mesh": "file of a closed surface, all of whose triangles are kept",
-    "up": models.UP,
-}
 SMALL = {"resolution": 14, "vertices": 600, "step": 4e-3, "duration": 0.8}
 SIZE, HEIGHT, OFFSET, ABOVE = 1.6, 1.0, 0.3, 0.02  # [m]
 MARGIN, THICKNESS = 0.6, 0.8  # mesh widths
 PUSH, REPEL = 2e3, 5e3  # [N/m] for each particle, for each pair
 
 
+@scene
 def statue(
-    resolution: int = 100,
-    tensile: float = 1e4,
-    shear: float = 1e3,
-    mass: float = 6.4,
-    rate: float = 4.0,
-    friction: float = 0.4,
-    drag: float = 2.0,
-    damping: float = 5e-4,
-    vertices: int = 20_000,
-    mesh: str = "",
-    up: str = "z",
+    resolution: int = plain(100, "particles along each side of the cloth"),
+    tensile: float = positive(1e4, "stiffness of the springs along the threads [N/m]"),
+    shear: float = positive(1e3, "stiffness of the diagonal springs [N/m]"),
+    mass: float = positive(6.4, "of the cloth [kg]"),
+    rate: float = plain(4.0, "at which the statue turns [rad/s]"),
+    friction: float = plain(
+        0.4, "Coulomb's coefficient, against the statue, the ground and itself"
+    ),
+    drag: float = not_negative(2.0, "of the air [1/s]"),
+    damping: float = not_negative(5e-4, "beta of the flat cloth's stiffness [s]"),
+    vertices: int = plain(20_000, "of the statue made by formulas"),
+    mesh: str = plain("", "file of a closed surface, all of whose triangles are kept"),
+    up: str = models.UP,
 ) -> Scene:
-    """resolution: particles along each side; tensile, shear [N/m]; mass of the cloth [kg]; rate
-    [rad/s]; friction: Coulomb's; drag [1/s]; damping [s]; vertices of the statue made by
-    formulas."""
-    require_positive("statue", tensile=tensile, shear=shear, mass=mass)
-    for name, value in (("drag", drag), ("damping", damping)):
-        if not 0.0 <= value < np.inf:
-            raise InputError(f"statue {name} = {value}: it must not be negative")
     stand_in = partial(creature_surface, vertices, shape="biped", height=HEIGHT)
     figure, note = models.surface(mesh, stand_in, vertices=None, size=HEIGHT, up=up, closed=True)
     body = figure.positions
@@ -102,13 +84,9 @@ def statue(
         rest=x0,
         damping=Rayleigh(alpha=drag, beta=damping),
     )
-    return Scene(
-        "statue",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=2e-3,
         duration=4.0,
         integrator="realtime-midpoint",

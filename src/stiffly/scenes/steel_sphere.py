@@ -21,37 +21,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System
+from ..bodies import Gravity, LinearSprings, System
 from ..collisions import Contact, Plane
-from ..contracts import Array
 from ..meshes import sphere
-from ..meshes.checks import require_positive
-from .linear_springs import LinearSprings
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a steel sphere bounces on a floor of 1e15 N/m"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.5, Figs. 5, 18, 23e"
 SHOWS = "every bounce restores the energy of the fall; BDF-1 loses it at the first"
-PARAMETERS = {
-    "rings": "circles of latitude",
-    "segments": "particles on each circle",
-    "stiffness": "of every spring [N/m]",
-    "contact": "stiffness of the floor [N/m]",
-    "drop": "height above the floor [m]",
-}
 SMALL = {"rings": 7, "segments": 16, "drop": 0.02, "duration": 0.3}
 RADIUS, MASS = 0.1, 33.0
 
 
+@scene
 def steel_sphere(
-    rings: int = 17,
-    segments: int = 56,
-    stiffness: float = 1e10,
-    contact: float = 1e15,
-    drop: float = 0.2,
+    rings: int = plain(17, "circles of latitude"),
+    segments: int = plain(56, "particles on each circle"),
+    stiffness: float = positive(1e10, "of every spring [N/m]"),
+    contact: float = positive(1e15, "stiffness of the floor [N/m]"),
+    drop: float = positive(0.2, "height above the floor [m]"),
 ) -> Scene:
-    """stiffness of springs and of the contact [N/m]; drop: height above the floor [m]."""
-    require_positive("steel-sphere", stiffness=stiffness, contact=contact, drop=drop)
     mesh = sphere(rings, segments, radius=RADIUS)
     x0 = mesh.positions + np.array([0.0, 0.0, RADIUS + drop])
     floor = Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
@@ -61,13 +51,9 @@ def steel_sphere(
         parts=[springs, Gravity(), Contact(floor, contact)],
         rest=x0,
     )
-    return Scene(
-        "steel-sphere",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=1e-3,
         duration=2.0,
         integrator="energy-momentum",
@@ -75,8 +61,3 @@ def steel_sphere(
         every=5e-3,
         colliders=(floor,),
     )
-
-
-def clearance(positions: Array) -> Array:
-    """Height (...) [m] of the centre above where it is when the sphere touches the floor."""
-    return positions[..., 2].mean(axis=-1) - RADIUS

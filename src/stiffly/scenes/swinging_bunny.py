@@ -16,49 +16,36 @@ Without mesh= a rabbit made by formulas stands in, 34,546 vertices and 179,853 t
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from ..bodies import Gravity, System, Tetrahedra, lumped_mass
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import creature
-from ..meshes.checks import require_counts, require_positive
 from . import models
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "an elastic bunny swings on its ears"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 9"
 SHOWS = "it swings on as far as it started; with backward Euler the swing dies"
-PARAMETERS = {
-    "vertices": "about how many",
-    "young": "Young's modulus [Pa]",
-    "height": "[m]",
-    "angle": "from hanging straight, at the start [degrees]",
-    "mesh": "a mesh file to use instead, x forwards",
-    "up": models.UP,
-}
 SMALL = {"vertices": 600, "duration": 145 * 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT, ANGLE = 2e5, 0.0, 1000.0, 0.7, 60.0
 HELD = 0.03  # of the height
 
 
+@scene
 def swinging_bunny(
-    vertices: int = 34_844,
-    young: float = YOUNG,
-    height: float = HEIGHT,
-    angle: float = ANGLE,
-    mesh: str = "",
-    up: str = "z",
+    vertices: int = whole(34_844, "about how many", least=50),
+    young: float = positive(YOUNG, "Young's modulus [Pa]"),
+    height: float = positive(HEIGHT, "[m]"),
+    angle: float = plain(ANGLE, "from hanging straight, at the start [degrees]"),
+    mesh: str = plain("", "a mesh file to use instead, x forwards"),
+    up: str = models.UP,
 ) -> Scene:
-    """young [Pa]; height [m]; angle [degrees] from hanging straight; mesh: a file."""
-    require_counts("swinging-bunny", 50, vertices=vertices)
-    require_positive("swinging-bunny", young=young, height=height)
     if not -180.0 < angle < 180.0:
         raise InputError(f"swinging-bunny angle = {angle}: give degrees between -180 and 180")
-    stand_in = partial(creature, vertices, shape="rabbit", height=height)
-    body, note = models.solid(mesh, stand_in, vertices=vertices, size=height, up=up)
+    body, note = models.solid(mesh, "rabbit", vertices=vertices, size=height, up=up)
     rest = body.positions
     top = rest[:, 2].max()
     held = np.flatnonzero(rest[:, 2] > top - HELD * height)
@@ -69,13 +56,9 @@ def swinging_bunny(
         fixed=held,
         rest=x0,
     )
-    return Scene(
-        "swinging-bunny",
-        SUMMARY,
-        SOURCE,
+    return setup(
         system,
         x0,
-        np.zeros_like(x0),
         step=0.033,
         duration=300 * 0.033,
         integrator="realtime-midpoint",

@@ -25,39 +25,30 @@ import numpy as np
 
 from ..bodies import Gravity, Rayleigh, System, cloth_springs
 from ..collisions import Hemisphere, ProjectedContact
-from ..errors import InputError
 from ..meshes import textile as textile_mesh
-from ..meshes.checks import require_positive
+from .builder import not_negative, plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a textile of 100 x 100 particles drapes over half a ball and slides off"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Fig. 3, Table II row 10a"
 SHOWS = "wraps around the half ball, then slides over it and falls on; no particle inside"
-PARAMETERS = {
-    "resolution": "particles along each side",
-    "tensile": "stiffness of the springs along the threads [N/m]",
-    "shear": "stiffness of the diagonal springs [N/m]",
-    "mass": "of the textile [kg]",
-    "friction": "share of the velocity along the ball that a touching particle loses per step",
-    "drag": "of the air [1/s]: what moves loses this share of its speed in a second",
-}
 SMALL = {"resolution": 16}
 SIZE, RADIUS, OFFSET, ABOVE = 2.0, 0.4, 0.6, 0.05  # [m]
 
 
+@scene
 def textile(
-    resolution: int = 100,
-    tensile: float = 1e4,
-    shear: float = 1e3,
-    mass: float = 10.0,
-    friction: float = 0.4,
-    drag: float = 4.0,
+    resolution: int = plain(100, "particles along each side"),
+    tensile: float = positive(1e4, "stiffness of the springs along the threads [N/m]"),
+    shear: float = positive(1e3, "stiffness of the diagonal springs [N/m]"),
+    mass: float = positive(10.0, "of the textile [kg]"),
+    friction: float = plain(
+        0.4, "share of the velocity along the ball that a touching particle loses per step"
+    ),
+    drag: float = not_negative(
+        4.0, "of the air [1/s]: what moves loses this share of its speed in a second"
+    ),
 ) -> Scene:
-    """resolution: particles along each side; tensile, shear [N/m]; mass of the textile [kg];
-    friction: share per step, 0 to 1; drag [1/s]."""
-    require_positive("textile", tensile=tensile, shear=shear, mass=mass)
-    if not 0.0 <= drag < np.inf:
-        raise InputError(f"textile drag = {drag}: it must not be negative")
     mesh = textile_mesh(resolution, resolution, spacing=SIZE / max(1, resolution - 1))
     x0 = mesh.positions + np.array([OFFSET - 0.5 * SIZE, -0.5 * SIZE, RADIUS + ABOVE])
     ball = Hemisphere((0.0, 0.0, 0.0), RADIUS)
@@ -67,16 +58,6 @@ def textile(
         rest=x0,
         damping=Rayleigh(alpha=drag),
     )
-    return Scene(
-        "textile",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=2e-3,
-        duration=3.0,
-        integrator="realtime",
-        mesh=mesh,
-        colliders=(ball,),
+    return setup(
+        system, x0, step=2e-3, duration=3.0, integrator="realtime", mesh=mesh, colliders=(ball,)
     )

@@ -21,37 +21,28 @@ import numpy as np
 
 from ..bodies import Gravity, Springs, System
 from ..collisions import Held, Plane
-from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, torus
-from ..meshes.checks import require_positive
 from ..parts.checks import as_numbers
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "three bouncing tori of cubic springs: the stiffer, the less flattened, the sooner back"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.3, Figs. 7, 23b"
 SHOWS = "lowest heights and times of return ordered by stiffness; energy flat through the bounces"
-PARAMETERS = {
-    "sections": "discs of each torus",
-    "around": "particles on the skin of a disc",
-    "stiffness": "of the springs of each torus [N/m], a list",
-    "drop": "height above the floor [m]",
-    "mass": "of each torus [kg]",
-}
 SMALL = {"sections": 16, "around": 6, "drop": 0.3, "duration": 0.4, "step": 1e-3}
 RADIUS, TUBE, APART, TIE = 0.45, 0.15, 1.4, 1e7
 STIFFNESS = (1e6, 1e5, 5e4)
 
 
+@scene
 def tori(
-    sections: int = 53,
-    around: int = 12,
-    stiffness: Sequence[float] = STIFFNESS,
-    drop: float = 1.0,
-    mass: float = 300.0,
+    sections: int = plain(53, "discs of each torus"),
+    around: int = plain(12, "particles on the skin of a disc"),
+    stiffness: Sequence[float] = plain(STIFFNESS, "of the springs of each torus [N/m], a list"),
+    drop: float = positive(1.0, "height above the floor [m]"),
+    mass: float = positive(300.0, "of each torus [kg]"),
 ) -> Scene:
-    """stiffness [N/m]: one for each torus; drop: height above the floor [m]; mass of each [kg]."""
-    require_positive("tori", drop=drop, mass=mass)
     k = as_numbers("tori stiffness", stiffness)
     if k.ndim != 1 or k.size == 0 or not np.all(k > 0.0):
         raise InputError(f"tori stiffness = {stiffness}: give a list of positive numbers [N/m]")
@@ -65,19 +56,7 @@ def tori(
         parts=[springs, Gravity(), Held(floor, TIE)],
         rest=x0,
     )
-    return Scene(
-        "tori",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        np.zeros_like(x0),
-        step=5e-4,
-        duration=2.0,
-        mesh=mesh,
-        every=5e-3,
-        colliders=(floor,),
-    )
+    return setup(system, x0, step=5e-4, duration=2.0, mesh=mesh, every=5e-3, colliders=(floor,))
 
 
 def _row(one: Mesh, count: int, drop: float) -> Mesh:
@@ -89,9 +68,3 @@ def _row(one: Mesh, count: int, drop: float) -> Mesh:
         np.concatenate([one.edges + n for n in first]),
         triangles=np.concatenate([one.triangles + n for n in first]),
     )
-
-
-def centre_heights(positions: Array, count: int) -> Array:
-    """(..., count) [m] of each torus above where it first touches, from positions (..., N, 3)."""
-    each = positions[..., 2].reshape(*positions.shape[:-2], count, -1)
-    return each.mean(axis=-1) - TUBE

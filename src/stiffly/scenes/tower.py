@@ -25,28 +25,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Rayleigh, Springs, System
+from ..bodies import LinearSprings, Rayleigh, Springs, System
 from ..contracts import Array
 from ..errors import unknown_name
 from ..meshes import tower as tower_mesh
-from ..meshes.checks import require_positive
-from .linear_springs import LinearSprings
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a lattice tower swings far: linear elasticity distorts it, co-rotational does not"
 SOURCE = "Michels, Sobottka, Weber 2014, Figs. 9, 16; Michels, Luan, Tokman 2017, Fig. 4, Table 1"
 SHOWS = "the antenna keeps its size unless linear; energy flat, or an exponential decay if damped"
-PARAMETERS = {
-    "across": "nodes along a side of each cross-section",
-    "leg_levels": "of the four legs",
-    "column_levels": "of the column above them",
-    "model": "corotated or linear",
-    "lower": "stiffness of the legs' girders [N/m]",
-    "upper": "stiffness of the column's girders [N/m]; 1e4 or 1e2",
-    "speed": "of the top at the start [m/s]",
-    "damping": "alpha of Rayleigh's damping [1/s]; 0: none",
-    "mass": "of the whole tower [kg]",
-}
 SMALL = {
     "across": 2, "leg_levels": 6, "column_levels": 14, "speed": 300.0, "mass": 30.0,
     "duration": 2.0,
@@ -55,20 +43,18 @@ MODELS = {"corotated": Springs, "linear": LinearSprings}
 HEIGHT, WAIST = 300.0, 0.38
 
 
+@scene
 def tower(
-    across: int = 5,
-    leg_levels: int = 40,
-    column_levels: int = 90,
-    model: str = "corotated",
-    lower: float = 1e8,
-    upper: float = 1e4,
-    speed: float = 40.0,
-    damping: float = 0.0,
-    mass: float = 500.0,
+    across: int = plain(5, "nodes along a side of each cross-section"),
+    leg_levels: int = plain(40, "of the four legs"),
+    column_levels: int = plain(90, "of the column above them"),
+    model: str = plain("corotated", "corotated or linear"),
+    lower: float = positive(1e8, "stiffness of the legs' girders [N/m]"),
+    upper: float = positive(1e4, "stiffness of the column's girders [N/m]; 1e4 or 1e2"),
+    speed: float = positive(40.0, "of the top at the start [m/s]"),
+    damping: float = plain(0.0, "alpha of Rayleigh's damping [1/s]; 0: none"),
+    mass: float = positive(500.0, "of the whole tower [kg]"),
 ) -> Scene:
-    """lower, upper: stiffness of the girders [N/m]; speed of the top at the start [m/s]; damping:
-    Rayleigh's alpha [1/s]; mass of the whole [kg]."""
-    require_positive("tower", lower=lower, upper=upper, speed=speed, mass=mass)
     if model not in MODELS:
         raise unknown_name("tower model", model, MODELS)
     mesh = tower_mesh(across, leg_levels, column_levels, height=HEIGHT)
@@ -85,18 +71,7 @@ def tower(
     part = np.clip((x0[:, 2] / HEIGHT - WAIST) / (1.0 - WAIST), 0.0, 1.0)
     v0 = np.zeros_like(x0)
     v0[:, 0] = speed * part**2
-    return Scene(
-        "tower",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        v0,
-        step=0.05,
-        duration=12.0,
-        integrator="energy-momentum",
-        mesh=mesh,
-    )
+    return setup(system, x0, v0, step=0.05, duration=12.0, integrator="energy-momentum", mesh=mesh)
 
 
 def girder_strains(positions: Array, scene: Scene) -> Array:

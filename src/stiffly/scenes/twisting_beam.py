@@ -20,33 +20,24 @@ import numpy as np
 from ..bodies import Rotation, Springs, System
 from ..errors import InputError
 from ..meshes import beam
-from ..meshes.checks import require_counts, require_positive
+from .builder import plain, positive, scene, setup, whole
 from .scene import Scene
 
 SUMMARY = "a stiff beam of cubic springs, twisted by half a turn"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.3, Figs. 17, 22e"
 SHOWS = "the step does not shrink with k as that of RK4 does; the twist stores what the hand adds"
-PARAMETERS = {
-    "along": "particles along the beam",
-    "across": "particles across it, each way",
-    "stiffness": "of every spring [N/m]",
-    "turn": "of the support [degrees]",
-    "mass": "of the whole beam [kg]",
-}
 SMALL = {"along": 9, "across": 3, "duration": 0.5, "step": 5e-3}
 LONGEST_TURN = 360.0  # beyond, layers of springs pass through each other
 
 
+@scene
 def twisting_beam(
-    along: int = 26,
-    across: int = 5,
-    stiffness: float = 5e8,
-    turn: float = 180.0,
-    mass: float = 69.0,
+    along: int = whole(26, "particles along the beam", least=2),
+    across: int = whole(5, "particles across it, each way", least=2),
+    stiffness: float = positive(5e8, "of every spring [N/m]"),
+    turn: float = plain(180.0, "of the support [degrees]"),
+    mass: float = positive(69.0, "of the whole beam [kg]"),
 ) -> Scene:
-    """along, across: particles; stiffness [N/m]; turn of the support [degrees]; mass [kg]."""
-    require_counts("twisting-beam", 2, along=along, across=across)
-    require_positive("twisting-beam", stiffness=stiffness, mass=mass)
     if not abs(turn) <= LONGEST_TURN:
         raise InputError(f"twisting-beam turn = {turn}: give -{LONGEST_TURN:g} to {LONGEST_TURN:g}")
     mesh = beam(along, (across, across))
@@ -64,7 +55,4 @@ def twisting_beam(
         rest=x0,
         supports=hand,
     )
-    v0 = np.zeros_like(x0)
-    return Scene(
-        "twisting-beam", SUMMARY, SOURCE, system, x0, v0, step=2e-3, duration=2.0, mesh=mesh
-    )
+    return setup(system, x0, step=2e-3, duration=2.0, mesh=mesh)

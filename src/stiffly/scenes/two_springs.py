@@ -8,8 +8,8 @@ tied to the middle one, which moves along x, by a spring of rest length sqrt(2).
 two wells at -1 and 1 with a hill of k (sqrt(2) - 1)^2 between them: not convex, so that backward
 Euler may gain energy.  It stays below max(H_0, H_c), H_c = E_test(0) + m/2 ((beta + 1)/h)^2, the
 proof being that a step can gain only if it ends in [-1, 1] and began in [-beta, beta]: then its
-velocity is at most (beta + 1)/h (`reach`, `bound`; beta = 2.209).  Stiffness, mass, step and start
-of Fig. 18 are not printed; chosen here:
+velocity is at most (beta + 1)/h, beta = 2.209.  Stiffness, mass, step and start of Fig. 18 are not
+printed; chosen here:
 
     k = 10 N/m, 1 kg, h = 0.033 s, from rest at x = 3 m: 31 J, lost in 20 s, with a small gain on
     every pass over the hill
@@ -20,77 +20,31 @@ of the hill, where no force acts, and gains what the hill is higher.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy.optimize import brentq
 
 from ..bodies import Springs, System
-from ..contracts import Array
 from ..meshes import Mesh
-from ..meshes.checks import require_positive
 from ..parts.checks import as_number
+from .builder import plain, positive, scene, setup
 from .scene import Scene
 
 SUMMARY = "a mass snaps through between two springs: backward Euler gains energy"
 SOURCE = "Dinev, Liu, Kavan 2018, App. C, Figs. 17-18"
 SHOWS = "the energy of backward Euler rises in single steps, and stays below the proven bound"
-PARAMETERS = {
-    "stiffness": "of either spring [N/m]",
-    "mass": "of the middle node [kg]",
-    "x": "where it starts; the springs rest at -1 and 1 [m]",
-    "v": "its velocity at the start [m/s]",
-}
 SMALL = {"duration": 5.0}
 REST = float(np.sqrt(2.0))
 
 
+@scene
 def two_springs(
-    stiffness: float = 10.0, mass: float = 1.0, x: float = 3.0, v: float = 0.0
+    stiffness: float = positive(10.0, "of either spring [N/m]"),
+    mass: float = positive(1.0, "of the middle node [kg]"),
+    x: float = plain(3.0, "where it starts; the springs rest at -1 and 1 [m]"),
+    v: float = plain(0.0, "its velocity at the start [m/s]"),
 ) -> Scene:
-    """stiffness [N/m] of either spring; mass [kg]; start x [m] and v [m/s] along the x axis."""
-    require_positive("two-springs", stiffness=stiffness, mass=mass)
     x, v = as_number("two-springs x", x), as_number("two-springs v", v)
     x0 = np.array([[0.0, 1.0, 0.0], [x, 0.0, 0.0], [0.0, -1.0, 0.0]])
     v0 = np.array([[0.0, 0.0, 0.0], [v, 0.0, 0.0], [0.0, 0.0, 0.0]])
     edges = np.array([[0, 1], [1, 2]])
     system = System(np.full(3, mass), [Springs(edges, stiffness, REST)], fixed=[0, 2])
-    return Scene(
-        "two-springs",
-        SUMMARY,
-        SOURCE,
-        system,
-        x0,
-        v0,
-        step=0.033,
-        duration=20.0,
-        integrator="bdf1",
-        mesh=Mesh(x0, edges),
-    )
-
-
-def potential(x: Array | float, stiffness: float = 1.0) -> Array:
-    """E_test [J]."""
-    return stiffness * (np.sqrt(np.square(x) + 1.0) - REST) ** 2
-
-
-def slope(x: Array | float, stiffness: float = 1.0) -> Array:
-    """E_test' [N]."""
-    length = np.sqrt(np.square(x) + 1.0)
-    return 2.0 * stiffness * (length - REST) * x / length
-
-
-def reach() -> float:
-    """beta [m]: from beyond it, no step of backward Euler that ends in [-1, 1] gains energy.
-
-    E_test(beta) = E_test(0) + (beta + 1) max E_test' over [-1, 1]; both sides are linear in k.
-    """
-    # E_test'' = 2 k (1 - sqrt(2)/L^3) is zero where the springs are L = 2^(1/6) long
-    steepest = slope(-np.sqrt(2.0 ** (1.0 / 3.0) - 1.0))
-    root: Any = brentq(lambda b: potential(b) - potential(0.0) - (b + 1.0) * steepest, 1.0, 10.0)
-    return float(root)
-
-
-def bound(start: float, stiffness: float, mass: float, h: float) -> float:
-    """max(H_0, H_c) [J], above which backward Euler with step h [s] never comes."""
-    return max(start, float(potential(0.0, stiffness)) + 0.5 * mass * ((reach() + 1.0) / h) ** 2)
+    return setup(system, x0, v0, step=0.033, duration=20.0, integrator="bdf1", mesh=Mesh(x0, edges))

@@ -9,8 +9,11 @@ Sec. 7.3).  J need not be symmetric.  One solve with A an iteration, as without 
 
 from __future__ import annotations
 
-from ..contracts import Array
-from .equation import dot, norm
+from math import sqrt
+
+from ..backends.cpu import CPU
+from ..backends.sums import dot
+from ..contracts import Array, Backend
 
 LEAST_ANGLE = 1e-3  # cosine of s and H y: below it the update would divide by rounding
 
@@ -18,7 +21,8 @@ LEAST_ANGLE = 1e-3  # cosine of s and H y: below it the update would divide by r
 class Broyden:
     """Directions of one solve, as long as A stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend = CPU) -> None:
+        self._backend = backend
         self.forget()
 
     def forget(self) -> None:
@@ -29,13 +33,13 @@ class Broyden:
         """About J^-1 r at x (n,); solved: A^-1 r."""
         z = solved
         for u, s in self._updates:
-            z = z + dot(s, z) * u
+            z = z + dot(self._backend, s, z) * u
         if self._last is not None:
             s, Hy = x - self._last[0], z - self._last[1]
-            along = dot(s, Hy)
-            if along > LEAST_ANGLE * norm(s) * norm(Hy):
+            along, ss, yy = self._backend.dots([(s, Hy), (s, s), (Hy, Hy)])
+            if along > LEAST_ANGLE * sqrt(ss) * sqrt(yy):
                 u = (s - Hy) / along
                 self._updates.append((u, s))
-                z = z + dot(s, z) * u
+                z = z + dot(self._backend, s, z) * u
         self._last = x, z
         return z

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import CPU
+from ..backends.sums import dot
 from ..contracts import Array
 from ..errors import NotConverged
 from .failures import NotPositiveDefinite
@@ -29,20 +31,20 @@ class ConjugateGradients:
         x = np.zeros_like(b)
         r = b.copy()  # 1. r0 = b - A x0, p0 = r0
         p = r.copy()
-        rr = float(r @ r)
+        rr = dot(CPU, r, r)
         goal = self._tolerance**2 * rr
         for _ in range(self._limit):  # 2. until convergence
             if rr <= goal:
                 return x
             self.products += 1
             Ap = self._operator.matvec(p)
-            curvature = float(p @ Ap)
+            curvature = dot(CPU, p, Ap)
             if not curvature > 0.0:
                 raise NotPositiveDefinite(f"curvature {curvature:.1e} along a direction")
             step = rr / curvature  # 3.
             x += step * p  # 4.
             r -= step * Ap  # 5.
-            rr, before = float(r @ r), rr
+            rr, before = dot(CPU, r, r), rr
             p *= rr / before  # 6. and 7. p = r + beta p
             p += r
         reached = self._tolerance * np.sqrt(rr / goal)

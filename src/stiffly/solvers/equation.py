@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from typing import Any, ClassVar, Protocol
 
-from ..contracts import Array, Work
-from ..kernels.cpu import column_dot
+from ..contracts import Array, Backend, Work
 
 SAME = 1e-9  # steps that differ in their last digits share a factorisation
 
@@ -36,6 +34,7 @@ class Equation(Protocol):
     reach: the share of an update that may be taken, 1 where nothing is in the way; pressed: at d
     bodies press against each other, with a force that has no bound.
     still: d at the positions that the step starts from.
+    backend: where d and r live, and how their sums are made.
     linearise: what Newton's method asks for.  global_matrix, global_version: what the local/global
     iteration asks for, a constant matrix in place of J, sparse, symmetric and positive definite
     (n, n), or (n/3, n/3) where it serves x, y and z alike, and what changes when it does.
@@ -45,6 +44,7 @@ class Equation(Protocol):
     origin: Array
     time: float
     still: Array
+    backend: Backend
 
     def residual(self, d: Array) -> Array: ...
     def scale(self, d: Array) -> float: ...
@@ -84,14 +84,6 @@ class Solver(Protocol):
     def solve(self, equation: Equation, guess: Array, kept: Any) -> Solution:
         """From guess (n,); kept: `Solution.kept` of an earlier, similar solve, or None."""
         ...
-
-
-def dot(a: Array, b: Array) -> float:
-    return float(column_dot(a, b))
-
-
-def norm(a: Array) -> float:
-    return math.sqrt(column_dot(a, a))
 
 
 def same_weights(old: tuple[float, ...], new: tuple[float, ...]) -> bool:

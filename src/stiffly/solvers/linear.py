@@ -10,7 +10,8 @@
 
 An indefinite matrix raises NotPositiveDefinite on every symmetric path.  SuperLU without pivoting
 computes L U = L (D L^T), and its pivots show their sign; half of its fill is dropped then, and
-kernels/cpu/triangular.py solves with the other half (docs/decisions/0015).
+the kernel ldl_solve solves with the other half (docs/decisions/0015).  All of it is work of the
+host: a device has its own `factorise`.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs  # type: ignore[attr-defined]
 from scipy.sparse.linalg import LinearOperator, splu
 
+from ..backends.cpu import CPU
+from ..backends.sums import norms
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels.cpu import ldl_solve, supernodes
 from .cg import ConjugateGradients
 from .failures import FactorisationError, NotPositiveDefinite
 
@@ -49,6 +51,7 @@ class DenseCholesky:
     """A = L L^T with LAPACK, called directly: SciPy's wrappers cost more than a 10 x 10 solve."""
 
     products = 0
+    unsaved = ()
 
     def __init__(self, matrix: Array) -> None:
         self._lower, info = dpotrf(matrix, lower=1, clean=0)
@@ -65,6 +68,7 @@ class DenseLU:
     """P A = L U with partial pivoting."""
 
     products = 0
+    unsaved = ()
 
     def __init__(self, matrix: Array) -> None:
         self._lu, self._pivots, info = dgetrf(matrix)
@@ -78,9 +82,10 @@ class DenseLU:
 
 
 class SparseLDL:
-    """P A P^T = L D L^T, D > 0, with SuperLU. Pickles by its numbers."""
+    """P A P^T = L D L^T, D > 0, with SuperLU."""
 
     products = 0
+    unsaved = ()
 
     def __init__(self, matrix: sp.csc_matrix) -> None:
         lu = _superlu(matrix, NotPositiveDefinite, SYMMETRIC)
@@ -90,27 +95,28 @@ class SparseLDL:
         if not (np.array_equal(lu.perm_r, lu.perm_c) and (pivots > 0.0).all()):
             raise NotPositiveDefinite("a pivot is not positive")
         self._lower, self._inverse, self._order = lu.L, 1.0 / pivots, lu.perm_r
-        self._starts = supernodes(self._lower.indptr, self._lower.indices)
+        self._starts = CPU.kernels.supernodes(self._lower.indptr, self._lower.indices)
 
     def solve(self, b: Array) -> Array:
-        L = self._lower
-        return ldl_solve(L.indptr, L.indices, L.data, self._starts, self._inverse, self._order, b)
+        L, rest = self._lower, (self._starts, self._inverse, self._order)
+        return CPU.kernels.ldl_solve(L.indptr, L.indices, L.data, *rest, b)
 
 
 class SparseLU:
-    """P A Q = L U with SuperLU. Pickles by refactorising."""
+    """P A Q = L U with SuperLU; a checkpoint holds A, which is factorised again."""
 
     products = 0
+    unsaved = ("_lu",)
 
     def __init__(self, matrix: sp.csc_matrix) -> None:
         self._matrix = matrix
-        self._lu = _superlu(matrix, FactorisationError, {"diag_pivot_thresh": PIVOT})
+        self.rebuilt()
+
+    def rebuilt(self) -> None:
+        self._lu = _superlu(self._matrix, FactorisationError, {"diag_pivot_thresh": PIVOT})
 
     def solve(self, b: Array) -> Array:
         return self._lu.solve(b)
-
-    def __reduce__(self) -> tuple:
-        return SparseLU, (self._matrix,)
 
 
 def _superlu(matrix: sp.csc_matrix, kind: type[FactorisationError], options: dict) -> Any:
@@ -156,7 +162,8 @@ def frobenius(matrix: Any) -> float:
     """The root of the sum of all entries squared; infinite where only products are known."""
     if isinstance(matrix, LinearOperator):
         return math.inf
-    return float(np.linalg.norm(matrix.data if sp.issparse(matrix) else matrix))
+    entries = matrix.data if sp.issparse(matrix) else matrix
+    return norms(CPU, entries.ravel(order="K"))[0]
 
 
 def _as_csc(matrix: Any) -> sp.csc_matrix:

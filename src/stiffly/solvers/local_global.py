@@ -20,7 +20,7 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
 - L may change with the point (something touches): whenever it has, A is factorised anew before
   the next update, also the last one.
 - `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1,
-  and A is made sparser where that costs little (detours.py).
+  and A is made sparser where that costs little (sparser.py).
 - From x + h v, where stiff bodies that turn or vibrate are stretched beyond measure, accelerated
   iterations may get nowhere (residual above UNDER_SOLVED).  Then they begin again at the
   positions that the step starts from (`still`), and the better of the two is taken.
@@ -39,10 +39,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
+from ..backends.sums import norms
 from ..contracts import Array, Work
 from ..errors import InputError, NotConverged
-from .detours import sparser
-from .equation import Equation, dot, norm, same_weights
+from .equation import Equation, same_weights
 from .failures import FactorisationError
 from .linear import Factor, factorise
 from .newton import ARMIJO
@@ -51,6 +51,7 @@ from .rounding import ROUNDING, relative
 from .secants import Secants
 from .settings import check_count
 from .shifted_newton import ShiftedNewton
+from .sparser import sparser
 
 ITERATIONS = 10
 CONVERGED = 1e-9  # relative residual at which further iterations would be idle
@@ -181,8 +182,20 @@ def factorised(equation: Equation, accelerate: bool = False) -> Global:
 
 
 class _Point(NamedTuple):
+    """slope: r.dx along the update that led there, if it was asked for."""
+
     d: Array
     r: Array
+    norm: float
+    slope: float = math.nan
+
+
+class _Way(NamedTuple):
+    """An update dx, |dx|, and -r.dx where it begins: what the slope along it has to lose."""
+
+    dx: Array
+    length: float
+    slope: float
 
 
 class _Run:
@@ -191,8 +204,8 @@ class _Run:
     def __init__(
         self, equation: Equation, kept: Global | None, accelerate: bool, pace: Pace
     ) -> None:
-        self.equation, self._pace = equation, pace
-        self._secants = Secants() if accelerate else None
+        self.equation, self._pace, self._backend = equation, pace, equation.backend
+        self._secants = Secants(equation.backend) if accelerate else None
         self.evaluations = self.solves = self.factorizations = 0
         self._kept = kept
         self.step = 1.0 if kept is None else kept.step
@@ -203,9 +216,9 @@ class _Run:
     @property
     def residual(self) -> float:
         """Relative, of the last point that was evaluated."""
-        r, scale = self.point.r, self.equation.scale
+        point, scale = self.point, self.equation.scale
         # from rest, one iteration has evaluated nothing that moved
-        return relative(norm(r), scale(self.point.d) or scale(self.end))
+        return relative(point.norm, scale(point.d) or scale(self.end))
 
     @property
     def work(self) -> Work:
@@ -215,9 +228,12 @@ class _Run:
             linear_solves=self.solves,
         )
 
-    def evaluate(self, d: Array) -> _Point:
+    def evaluate(self, d: Array, along: Array | None = None) -> _Point:
         self.evaluations += 1
-        return _Point(d, self.equation.residual(d))
+        r = self.equation.residual(d)
+        pairs = [(r, r)] if along is None else [(r, r), (r, along)]
+        square, *slope = self._backend.dots(pairs)
+        return _Point(d, r, math.sqrt(square), *slope)
 
     @property
     def kept(self) -> Global | None:
@@ -244,20 +260,20 @@ class _Run:
         """`point` is the last one that was evaluated, `end` where the iteration went from there."""
         self.point = point = self.evaluate(guess)
         self.end = guess
-        if not math.isfinite(norm(point.r)):
+        if not math.isfinite(point.norm):
             raise NotConverged(
                 f"local/global met a force that is not finite at t = {self.equation.time:.6g} s: "
                 "try a smaller step"
             )
         demand = self.equation.change
-        digits = ROUNDING * norm(self.equation.origin + guess)
+        digits = ROUNDING * norms(self._backend, self.equation.origin + guess)[0]
         for left in reversed(range(iterations)):
-            if norm(point.r) <= CONVERGED * demand(point.d):
+            if point.norm <= CONVERGED * demand(point.d):
                 break
             demand = self.equation.scale
-            dx = self.direction(point)
-            self.faint = norm(dx) <= digits
-            self.end = point.d + self.step * dx
+            way = self.direction(point)
+            self.faint = way.length <= digits
+            self.end = point.d + self.step * way.dx
             last = left == 0 or not self._pace.more()
             if last and (self.faint or not self.trouble):
                 break
@@ -265,12 +281,12 @@ class _Run:
                 self._forget()
                 self.point = point = self.evaluate(self.end)
                 continue
-            point, progress = self.advance(point, dx)
+            point, progress = self.advance(point, way)
             self.point, self.end = point, point.d
             if last or not progress:
                 break
 
-    def direction(self, point: _Point) -> Array:
+    def direction(self, point: _Point) -> _Way:
         self.solves += 1
         used = self._used()
         if self._secants is None:
@@ -278,18 +294,19 @@ class _Run:
         else:
             dx = -self._secants.solve(point.d, point.r, used.solve)
         dx *= self.equation.reach(point.d, dx)
-        return dx
+        square, slope = self._backend.dots([(dx, dx), (point.r, dx)])
+        return _Way(dx, math.sqrt(square), -slope)
 
-    def advance(self, point: _Point, dx: Array) -> tuple[_Point, bool]:
+    def advance(self, point: _Point, way: _Way) -> tuple[_Point, bool]:
         """The first of d + s dx, with s shrinking, that makes progress; else the point itself.
 
         Where L has changed on the way there, A knows the way from there: the point moves on, if
         that leads back.  Where it leads further off, more has grown stiffer than L knows.
         """
-        slope = -dot(point.r, dx)  # > 0: what r.dx has to lose
+        dx, length, slope = way
         while slope > 0.0:  # else the numbers are used up
-            trial = self.evaluate(point.d + self.step * dx)
-            reached = dot(trial.r, dx)
+            trial = self.evaluate(point.d + self.step * dx, dx)
+            reached = trial.slope
             curvature = (reached + slope) / (self.step * slope)
             if -STEEPER * slope <= reached <= (1.0 - ARMIJO) * slope:
                 self.step = 1.0 if self._secants is not None else 1.0 / max(1.0, curvature)
@@ -298,10 +315,10 @@ class _Run:
                 break
             self._backtracks -= 1
             if self._stale() and math.isfinite(reached):
-                far, onward = self.step * norm(dx), self.direction(trial)
-                known = norm(onward) <= far
-                point, dx = (trial, onward) if known else (point, self.direction(point))
-                slope = -dot(point.r, dx)
+                far, onward = self.step * length, self.direction(trial)
+                known = onward.length <= far
+                point, way = (trial, onward) if known else (point, self.direction(point))
+                dx, length, slope = way
             else:
                 self.trouble = True
                 ahead = math.isfinite(curvature) and curvature > 0.0

@@ -29,9 +29,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
-from ..contracts import Array, Work
+from ..backends.cpu import CPU
+from ..backends.sums import dot, norms
+from ..contracts import Array, Backend, Work
 from ..errors import NotConverged
-from .equation import Equation, Linearisation, dot, norm
+from .equation import Equation, Linearisation
 from .failures import FactorisationError, NotPositiveDefinite
 from .kept import NOTHING_KEPT, Kept, NewtonResult
 from .linear import Factor, factorise, frobenius
@@ -77,6 +79,7 @@ class Newton:
             kept=(kept or NOTHING_KEPT).weighted(equation.weights),
             time=equation.time,
             reach=equation.reach,
+            backend=equation.backend,
         )
         return replace(result, kept=replace(result.kept, weights=equation.weights))
 
@@ -100,6 +103,7 @@ def newton(
     kept: Kept = NOTHING_KEPT,
     time: float = math.nan,
     reach: Callable[[Array, Array], float] | None = None,
+    backend: Backend = CPU,
 ) -> NewtonResult:
     """Solve r(x) = 0 from x0 (n,) to |r(x)| <= tolerance * scale(x), 2-norms.
 
@@ -109,7 +113,7 @@ def newton(
     time: where the solve stands [s], for the message of a failure.
     reach: the share of an update that may be taken (see equation.py).
     """
-    run = _Run(residual, linearise, origin, kept, time, reach)
+    run = _Run(residual, linearise, origin, kept, time, reach, backend)
     point, demand = run.evaluate(x0), change or scale
     for _ in range(max_iterations):
         if run.exhausted or point.norm <= tolerance * demand(point.x):
@@ -137,9 +141,10 @@ class _Run:
         kept: Kept,
         time: float,
         reach: Callable[[Array, Array], float] | None,
+        backend: Backend,
     ) -> None:
         self._residual, self._linearise, self._reach = residual, linearise, reach
-        self.origin, self._time = origin, time
+        self.origin, self._time, self._backend = origin, time, backend
         self.kept = kept
         self._tangent: Linearisation | None = None
         self._is_convex = False
@@ -156,7 +161,7 @@ class _Run:
     def evaluate(self, x: Array) -> _Point:
         self._evaluations += 1
         r = self._residual(x)
-        return _Point(x, r, norm(r))
+        return _Point(x, r, *norms(self._backend, r))
 
     def improve(self, point: _Point, goal: float) -> _Point | None:
         """The next iterate (the same one, where only a new tangent helps); None: no way on."""
@@ -164,7 +169,8 @@ class _Run:
         if direction is None:
             return None
         dx, fresh = direction
-        self.lost = norm(dx) <= ROUNDING * norm(self.origin + point.x)
+        moved, far = norms(self._backend, dx, self.origin + point.x)
+        self.lost = moved <= ROUNDING * far
         trial = self.advance(point, dx, fresh, goal)
         if trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm):
             return trial
@@ -178,14 +184,14 @@ class _Run:
         """Rounding the coordinates does; unknown until a tangent of this solve says how much."""
         level, x = self.kept.noise, self.origin + point.x
         if level is None:
-            if hopeless(point.norm, self.kept, x, goal):
+            if hopeless(point.norm, self.kept, x, goal, self._backend):
                 return False
             tangent = self._linearise(point.x) if self.kept.constant else self._tangent
             if tangent is None:
                 return False
             level = noise(tangent, x)
             self.kept = replace(self.kept, noise=level)
-        return beyond(point.r, slack * level) <= goal
+        return beyond(point.r, slack * level, self._backend) <= goal
 
     def direction(self, point: _Point) -> tuple[Array, bool] | None:
         """-J^-1 r, and whether J belongs to this point."""
@@ -258,27 +264,31 @@ class _Run:
             return trial
         if not fresh:  # not worth a search: a new tangent tells more
             return trial if trial.norm < point.norm else None
-        highest = (ARMIJO - 1.0) * dot(point.r, dx)  # slope at which Phi has just not risen
+        highest = (ARMIJO - 1.0) * self._slope(point, dx)  # slope at which Phi has just not risen
         for _ in range(BACKTRACKS):
             if not self.kept.corrected and trial.norm <= (1.0 - ARMIJO * step) * point.norm:
                 return trial
-            if self.kept.symmetric and dot(trial.r, dx) <= highest:
+            if self.kept.symmetric and self._slope(trial, dx) <= highest:
                 return self.lengthened(point, dx, trial) if step == 1.0 else trial
             step *= 0.5
             trial = self.evaluate(point.x + step * dx)
         return None
 
+    def _slope(self, point: _Point, dx: Array) -> float:
+        """Of Phi along dx."""
+        return dot(self._backend, point.r, dx)
+
     def lengthened(self, point: _Point, dx: Array, trial: _Point) -> _Point:
         """The last of x + dx, x + 2 dx, x + 4 dx, ... to which Phi has fallen all the way."""
-        step, steep = 1.0, STEEP * dot(point.r, dx)
+        step, steep = 1.0, STEEP * self._slope(point, dx)
         if not self.kept.convex or trial.norm <= REUSE * point.norm:
             return trial
-        while step < LONGEST and dot(trial.r, dx) <= steep:
+        while step < LONGEST and self._slope(trial, dx) <= steep:
             step *= 2.0
             if self._reach is not None and self._reach(point.x, step * dx) < 1.0:
                 break
             longer = self.evaluate(point.x + step * dx)
-            if not dot(longer.r, dx) <= 0.0:
+            if not self._slope(longer, dx) <= 0.0:
                 break
             trial = longer
         return trial

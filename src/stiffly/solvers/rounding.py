@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..contracts import Array
-from .equation import Linearisation, norm
+from ..backends.sums import norms
+from ..contracts import Array, Backend
+from .equation import Linearisation
 from .kept import Kept
 from .linear import absolute_product
 
@@ -30,18 +31,19 @@ def noise(tangent: Linearisation, x: Array) -> Array:
     return EPS * absolute_product(tangent.matrix(-1.0), x)
 
 
-def hopeless(r: float, kept: Kept, x: Array, goal: float) -> bool:
+def hopeless(r: float, kept: Kept, x: Array, goal: float, backend: Backend) -> bool:
     """Noise cannot explain |r| = r: a bound that saves its computation far from rounding level.
 
     | |J| |x| | is at most the Frobenius norm of J times |x|; twice that where a negative stiffness
     nearly cancels the mass on the diagonal.
     """
-    return r - 2.0 * ROUNDING * kept.size * norm(x) > goal
+    (far,) = norms(backend, x)
+    return r - 2.0 * ROUNDING * kept.size * far > goal
 
 
-def beyond(r: Array, noise: Array) -> float:
+def beyond(r: Array, noise: Array, backend: Backend) -> float:
     """|r| as far as the noise does not explain it."""
-    return norm(np.maximum(np.abs(r) - noise, 0.0))
+    return norms(backend, np.maximum(np.abs(r) - noise, 0.0))[0]
 
 
 def relative(size: float, scale: float) -> float:

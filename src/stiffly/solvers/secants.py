@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import sqrt
 from typing import NamedTuple
 
-from ..contracts import Array
-from ..kernels.cpu import add_scaled
-from .equation import dot, norm
+from ..backends.cpu import CPU
+from ..backends.sums import dot
+from ..contracts import Array, Backend
 
 PAIRS = 5
 LEAST_ANGLE = 1e-12  # cosine of s and y below which their product is rounding
@@ -29,7 +30,8 @@ class _Pair(NamedTuple):
 class Secants:
     """The last PAIRS pairs of one solve."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend = CPU) -> None:
+        self._backend = backend
         self.forget()
 
     def forget(self) -> None:
@@ -40,16 +42,15 @@ class Secants:
         """About J^-1 r; d, r (n,): where the iteration stands; inverse: r -> A^-1 r."""
         if self._last is not None:
             s, y = d - self._last[0], r - self._last[1]
-            sy = dot(s, y)
-            if sy > LEAST_ANGLE * norm(s) * norm(y):  # else J is not positive along s
+            sy, ss, yy = self._backend.dots([(s, y), (s, s), (y, y)])
+            if sy > LEAST_ANGLE * sqrt(ss) * sqrt(yy):  # else J is not positive along s
                 self._pairs.append(_Pair(s, y, sy))
         self._last = d, r
-        shares = []
-        r = r.copy()
+        backend, shares, r = self._backend, [], r.copy()
         for s, y, sy in reversed(self._pairs):
-            shares.append(dot(s, r) / sy)
-            add_scaled(r, -shares[-1], y)
+            shares.append(dot(backend, s, r) / sy)
+            backend.kernels.add_scaled(r, -shares[-1], y)
         z = inverse(r)
         for (s, y, sy), share in zip(self._pairs, reversed(shares), strict=True):
-            add_scaled(z, share - dot(y, z) / sy, s)
+            backend.kernels.add_scaled(z, share - dot(backend, y, z) / sy, s)
         return z

@@ -29,10 +29,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
+from ..backends.sums import dot, norms
 from ..contracts import Array, Work
 from ..errors import NotConverged
 from .broyden import Broyden
-from .equation import Equation, Linearisation, norm
+from .equation import Equation, Linearisation
 from .failures import FactorisationError
 from .kept import NOTHING_KEPT, Kept, NewtonResult
 from .linear import Factor, factorise, frobenius
@@ -102,7 +103,8 @@ class _Run:
 
     def __init__(self, equation: Equation, kept: Kept, tolerance: float) -> None:
         self._equation, self.kept, self._tolerance = equation, kept, tolerance
-        self._tau, self._seen = 0.0, Broyden()
+        self._backend = equation.backend
+        self._tau, self._seen = 0.0, Broyden(equation.backend)
         self._tangent: Linearisation | None = None
         self.exhausted = False  # the last update ended where rounding explains what is left
         self.lost = False  # it was lost in the last digits of the coordinates
@@ -111,7 +113,7 @@ class _Run:
     def evaluate(self, x: Array) -> _Point:
         self._evaluations += 1
         r = self._equation.residual(x)
-        return _Point(x, r, norm(r))
+        return _Point(x, r, *norms(self._backend, r))
 
     def improve(self, point: _Point) -> _Point | None:
         """The next iterate; None where there is no way on."""
@@ -134,11 +136,11 @@ class _Run:
         goal = self._tolerance * self._equation.scale(point.x)
         level, x = self.kept.noise, self._equation.origin + point.x
         if level is None:
-            if self._tangent is None or hopeless(point.norm, self.kept, x, goal):
+            if self._tangent is None or hopeless(point.norm, self.kept, x, goal, self._backend):
                 return False
             level = noise(self._tangent, x)
             self.kept = replace(self.kept, noise=level)
-        return beyond(point.r, slack * level) <= goal
+        return beyond(point.r, slack * level, self._backend) <= goal
 
     def _fresh(self, point: _Point) -> _Point | None:
         """A step with the tangent at this point; None where no tau makes progress."""
@@ -162,8 +164,8 @@ class _Run:
         except FactorisationError:  # exactly singular
             return None
         dx = self._solve(solver, point)
-        digits = ROUNDING * norm(self._equation.origin + point.x)
-        self.lost = self._tau == 0.0 and norm(dx) <= digits
+        moved, far = norms(self._backend, dx, self._equation.origin + point.x)
+        self.lost = self._tau == 0.0 and moved <= ROUNDING * far
         trial = self._search(point, dx)
         useful = trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm)
         if self._tau > 0.0 or not useful:
@@ -175,7 +177,7 @@ class _Run:
 
         x + dx also where it ends at rounding level.
         """
-        slope, s = float(point.r @ dx), 1.0
+        slope, s = dot(self._backend, point.r, dx), 1.0
         if not slope < 0.0:
             return None
         for _ in range(1 + HALVINGS):
@@ -184,7 +186,7 @@ class _Run:
                 self.exhausted = True
                 return trial
             falls = trial.norm <= (1.0 - ARMIJO * s) * point.norm
-            if falls or float(trial.r @ dx) <= (ARMIJO - 1.0) * slope:
+            if falls or dot(self._backend, trial.r, dx) <= (ARMIJO - 1.0) * slope:
                 return trial
             s *= 0.5
         return None

@@ -18,6 +18,7 @@ The second half of this file is the constant matrix of local/global solvers (see
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def _pulls_alike_everywhere(part: Any, count: int) -> bool:
     return bool(np.array_equal(here, there))
 
 
-def laplacian_version(assembly: Assembly) -> tuple[int, ...]:
+def laplacian_version(assembly: Assembly) -> tuple[Hashable, ...]:
     """Changes whenever `laplacian` would come out different."""
     return tuple(getattr(part, "laplacian_version", 0) for _, part in _stiff(assembly))
 

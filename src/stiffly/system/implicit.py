@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def mean_force(system: System, s0: State, s1: State) -> Array:
-    """Discrete gradients of the potentials; loads and damping at the middle."""
+    """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""
     parts, centre = system.assembly, middle(s0, s1)
     total = discrete_gradient.mean_gradient(parts, system.positions(s0), system.positions(s1))
     np.negative(total, out=total)
@@ -36,7 +36,7 @@ def mean_force(system: System, s0: State, s1: State) -> Array:
 def convex_tangent(system: System, s: State) -> LinearTangent:
     """The tangent less the negative stiffness of potentials, and without that of loads.
 
-    Newton's method goes down along it where the exact tangent is indefinite.
+    Newton's method goes down along it where the tangent itself is indefinite.
     """
     x = system.positions(s)
     blocks, sure = system.assembly.convex_blocks(x, system.pattern)
@@ -81,8 +81,8 @@ class MeanTangent(LinearTangent):
         return super().matrix(m, k, 0.5 * d)
 
 
-def mean(system: System, s0: State, s1: State) -> MeanTangent:
-    """Of the discrete gradients and of the loads at the middle; not symmetric."""
+def mean_tangent(system: System, s0: State, s1: State) -> MeanTangent:
+    """K = -dF/dx1 and D = -dF/dv1 of the mean force; not symmetric."""
     x0, x1 = system.positions(s0), system.positions(s1)
     parts, centre = system.assembly, middle(s0, s1)
     blocks, triplets = discrete_gradient.mean_blocks(parts, x0, x1, system.pattern)

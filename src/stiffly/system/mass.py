@@ -9,15 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg, splu
 
-from ..contracts import Array, Mass
+from ..backends.cpu import CPU
+from ..backends.kernels import take
+from ..contracts import Array, Backend, Mass, Pairs
 from ..errors import InputError, NotConverged
-from ..kernels import cpu
-from ..matfun import operators
+from ..matfun import masses
+from ..matfun.operators import DENSE_LIMIT
 
 CG_TOLERANCE = 1e-13  # relative residual of M a = f for a mass known only by its products
 
 
-class UnitMass(operators.UnitMass):
+class UnitMass(masses.UnitMass):
     """M = I."""
 
     def matrix(self) -> sp.csc_matrix:
@@ -28,10 +30,11 @@ class UnitMass(operators.UnitMass):
         return np.eye(self.size)
 
 
-class LumpedMass:
+class LumpedMass(masses.BaseMass):
     """M = diag(diagonal), diagonal (n,) [kg] > 0."""
 
-    def __init__(self, diagonal: Any) -> None:
+    def __init__(self, diagonal: Any, backend: Backend = CPU) -> None:
+        self.backend = _summing(backend)
         self.diagonal = np.array(diagonal, dtype=np.float64)
         if self.diagonal.ndim != 1:
             raise InputError(f"a lumped mass is a vector (n,), got shape {self.diagonal.shape}")
@@ -48,8 +51,8 @@ class LumpedMass:
     def solve(self, f: Array) -> Array:
         return f / self._shaped(f)
 
-    def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, b, self.diagonal)
+    def dots(self, pairs: Pairs) -> list[Any]:
+        return self.backend.dots(pairs, self.diagonal)
 
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(sp.diags(self.diagonal))
@@ -59,14 +62,15 @@ class LumpedMass:
         return np.diag(self.diagonal)
 
 
-class ConsistentMass:
+class ConsistentMass(masses.BaseMass):
     """M sparse, symmetric and positive definite, factorised once.
 
     copies: every row serves that many consecutive coordinates, M = kron(matrix, I): particles
     in space have copies = 3, and one factorisation of a third of the size.
     """
 
-    def __init__(self, matrix: Any, copies: int = 1) -> None:
+    def __init__(self, matrix: Any, copies: int = 1, backend: Backend = CPU) -> None:
+        self.backend = _summing(backend)
         self._matrix: Any = sp.csc_matrix(matrix, dtype=np.float64)
         self._copies = copies
         self.size = copies * self._matrix.shape[0]
@@ -89,18 +93,12 @@ class ConsistentMass:
             order = np.argsort(self._factors.perm_c)
             raise _indefinite(int(order[np.flatnonzero(~(pivots > 0.0))].min()))
 
-    def __reduce__(self) -> tuple:
-        return ConsistentMass, (self._matrix, self._copies)  # factors do not pickle: made again
-
     def apply(self, v: Array) -> Array:
         return (self._matrix @ v.reshape(self._matrix.shape[0], -1)).reshape(v.shape)
 
     def solve(self, f: Array) -> Array:
         rows = np.ascontiguousarray(f).reshape(self._matrix.shape[0], -1)
         return np.ascontiguousarray(self._factors.solve(rows)).reshape(f.shape)
-
-    def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, self.apply(b))
 
     def matrix(self) -> sp.csc_matrix:
         return self._full
@@ -116,10 +114,11 @@ class ConsistentMass:
         return self._full.toarray()
 
 
-class MatvecMass:
+class MatvecMass(masses.BaseMass):
     """M known only by its products: M a = f is solved by conjugate gradients to CG_TOLERANCE."""
 
-    def __init__(self, operator: Any) -> None:
+    def __init__(self, operator: Any, backend: Backend = CPU) -> None:
+        self.backend = _summing(backend)
         self.size = operator.shape[0]
         self._operator = operator
         self._probe()
@@ -151,15 +150,12 @@ class MatvecMass:
             )
         return a
 
-    def dot(self, a: Array, b: Array) -> Array:
-        return cpu.column_dot(a, self.apply(b))
-
     def matrix(self) -> sp.csc_matrix:
         return sp.csc_matrix(self.dense)
 
     @cached_property
     def dense(self) -> Array:
-        if self.size > operators.DENSE_LIMIT:
+        if self.size > DENSE_LIMIT:
             raise InputError(
                 f"implicit integrators need the entries of the {self.size} x {self.size} mass: "
                 "give it as a sparse matrix"
@@ -167,16 +163,16 @@ class MatvecMass:
         return self.apply(np.eye(self.size))
 
 
-def as_mass(mass: Any, n: int) -> Mass:
+def as_mass(mass: Any, n: int, backend: Backend = CPU) -> Mass:
     """None (unit), a number, (n,), (n, n) dense or sparse, or a LinearOperator [kg]."""
     if mass is None:
-        return UnitMass(n)
+        return UnitMass(n, backend)
     if isinstance(mass, (UnitMass, LumpedMass, ConsistentMass, MatvecMass)):
         _require_size((mass.size,), n)
         return mass
     if not sp.issparse(mass) and hasattr(mass, "matvec"):
         _require_size(mass.shape, n)
-        return MatvecMass(mass)
+        return MatvecMass(mass, backend)
     if not sp.issparse(mass):
         mass = _numbers(mass)
         if mass.ndim == 0:
@@ -185,9 +181,15 @@ def as_mass(mass: Any, n: int) -> Mass:
     if mass.ndim == 2 and not _off_diagonal(mass):
         mass = np.asarray(mass.diagonal())
     if mass.ndim == 2:
-        return ConsistentMass(mass)
+        return ConsistentMass(mass, backend=backend)
     _require_positive(mass)
-    return UnitMass(n) if np.all(mass == 1.0) else LumpedMass(mass)
+    return UnitMass(n, backend) if np.all(mass == 1.0) else LumpedMass(mass, backend)
+
+
+def _summing(backend: Backend) -> Backend:
+    """The backend, where it has what inner products take."""
+    take(backend, "the mass", "column_dot")
+    return backend
 
 
 def _numbers(mass: Any) -> Array:

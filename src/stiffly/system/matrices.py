@@ -153,6 +153,6 @@ def _as_rayleigh(
 def _damped(
     alpha: float, beta: float, mass: Any, stiff: Callable[[Array], Array] | None, v: Array
 ) -> Array:
-    """(alpha M + beta K) v; a function of the module, so that checkpoints can pickle it."""
+    """(alpha M + beta K) v."""
     drag = alpha * mass.apply(v)
     return drag if stiff is None else drag + beta * stiff(v)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
+from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
 from ..errors import InputError, StiffWarning
 from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, SparseOperator
 from ..matfun.symmetric import as_symmetric
@@ -37,10 +37,9 @@ class SecondOrder:
     that g depends on t only. Without it differences are taken, with a warning.
     potential: U(x) [J] with g = -grad U (plus, for g(t, x), forcing that the ledger counts as
     added). It also vouches for a symmetric jacobian, which then is not checked at every step.
-    size: n, where no matrix tells it.
+    size: n, where no matrix tells it; backend: where it is computed.
     """
 
-    backend = CPU
     settles = False
 
     def __init__(
@@ -53,10 +52,13 @@ class SecondOrder:
         mass: Any = None,
         damping: Any = None,
         size: int | None = None,
+        backend: Backend = CPU,
     ) -> None:
+        self.backend = backend
         _require_sense(stiffness, force, jacobian, potential)
+        self.equations = (stiffness, force, jacobian, potential, mass, damping, size)
         self.size = n = size_of(stiffness, mass, damping, size)
-        self.mass: Mass = as_mass(mass, n)
+        self.mass: Mass = as_mass(mass, n, backend)
         self._A = None if stiffness is None else _as_stiffness(stiffness, self.mass, n)
         self._Ax = None if self._A is None else product(self._A)
         self._potential = potential
@@ -117,6 +119,15 @@ class SecondOrder:
                 StiffWarning,
                 stacklevel=3,
             )
+
+    def learnt(self) -> dict[str, Any]:
+        """What a run has found out on its way, see System.learnt."""
+        return {"bounds": self._linear.stiffness.cache.get("bounds")}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        """Go on with what an earlier run of the same system had learnt."""
+        if learnt["bounds"] is not None:
+            self._linear.stiffness.cache["bounds"] = learnt["bounds"]
 
     def positions(self, s: State) -> Array:
         return s.x

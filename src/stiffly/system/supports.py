@@ -128,7 +128,7 @@ class Moving:
         return value
 
 
-# classes, and no functions inside functions: checkpoints pickle supports
+# classes, and no functions inside functions: see fields.py
 
 
 class Eased:

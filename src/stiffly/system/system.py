@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
+from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.checks import as_indices, as_numbers
@@ -36,9 +36,8 @@ class System:
     rest: (N, 3) rest positions [m], for springs without rest lengths, eti and ceti.
     damping: Rayleigh(alpha, beta), D = alpha M + beta K0, K0 the body's convex stiffness at rest.
     supports: Keyframes, Rotation, Moving: particles that are led, not free.
+    backend: where it is computed; one that lacks a kernel is named together with the part.
     """
-
-    backend = CPU
 
     def __init__(
         self,
@@ -48,7 +47,9 @@ class System:
         rest: Any = None,
         damping: Rayleigh | None = None,
         supports: Sequence[Support] | Support = (),
+        backend: Backend = CPU,
     ) -> None:
+        self.backend = backend
         self.rest = None if rest is None else given.as_rest(rest)
         self.particles, masses = given.particle_mass(mass, self.rest)
         self.supports = given.as_supports(supports, self.particles)
@@ -61,11 +62,11 @@ class System:
             raise InputError("supports that move need a lumped mass: give mass=M.sum(axis=1)")
         self.movable = np.repeat(np.isin(np.arange(self.particles), self.free), 3)
         self.size = 3 * self.free.size
-        self.mass: Mass = given.free_mass(masses, self.free)
+        self.mass: Mass = given.free_mass(masses, self.free, backend)
         self.lumped = not sp.issparse(masses)
         self.damping = given.as_damping(damping)
         flat = tuple(given.as_parts(parts))
-        self.given = given.Given(masses, flat, held, self.rest, self.damping, supports)
+        self.given = given.Given(masses, flat, held, self.rest, self.damping, supports, backend)
         self._prepare(flat, masses)
         loads = self.assembly.loads
         self.time_dependent = bool(self.supports) or any(p.time_dependent for p in loads)
@@ -88,10 +89,11 @@ class System:
         coupled = [self._edges]
         if sparse:  # a consistent mass couples accelerations: same body, even without a spring
             coupled.append(np.stack(masses.nonzero(), axis=1))
-        self.pattern = BlockPattern(np.concatenate(coupled), self.free, self.particles)
-        self.assembly = Assembly(
-            [(part.name, part.prepare(particles, self.pattern)) for part in parts]
+        self.pattern = BlockPattern(
+            np.concatenate(coupled), self.free, self.particles, self.backend
         )
+        made = [given.prepared(part, part.prepare(particles, self.pattern)) for part in parts]
+        self.assembly = Assembly(made)
         if self.assembly.matrix_free or self.assembly.global_loads:
             self.pattern.bodies = None  # they couple everything with everything
 
@@ -123,6 +125,22 @@ class System:
         state = State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
         settling.begin(bound, state)
         return bound, state
+
+    def learnt(self) -> dict[str, Any]:
+        """What a run has found out on its way (contacts near, bounds of a spectrum) and what parts
+        remember: whoever goes on needs it for the same digits."""
+        linear = self._linear
+        bounds = None if linear is None else linear.tangent.stiffness.cache.get("bounds")
+        parts = [p.learnt() if hasattr(p, "learnt") else None for _, p in self.assembly.parts]
+        return {"bounds": bounds, "parts": parts}
+
+    def recall(self, learnt: Mapping[str, Any]) -> None:
+        """Go on with what an earlier run of the same system had learnt."""
+        if learnt["bounds"] is not None:
+            self.linear_part().tangent.stiffness.cache["bounds"] = learnt["bounds"]
+        for (_, part), own in zip(self.assembly.parts, learnt["parts"], strict=True):
+            if own is not None:
+                part.recall(own)
 
     # ------------------------------------------------------------------ what users see
 
@@ -249,7 +267,7 @@ class System:
         if self.rest is None:
             raise InputError("ceti needs a rest shape: give System(..., rest=X), or use eti")
         if self._stars is None:
-            self._stars = Stars(self._edges, self.rest, self.free)
+            self._stars = Stars(self._edges, self.rest, self.free, self.backend)
         return self._stars.rotations(self.positions(s))
 
     # ------------------------------------------------------------------ energy
@@ -317,17 +335,9 @@ class System:
 
     rods = as_rods  # for methods that keep lengths instead of following forces
 
-    def mean_force(self, s0: State, s1: State) -> Array:
-        """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""
-        return implicit.mean_force(self, s0, s1)
-
-    def mean_tangent(self, s0: State, s1: State) -> implicit.MeanTangent:
-        """K = -dF/dx1 and D = -dF/dv1 of the mean force."""
-        return implicit.mean(self, s0, s1)
-
-    def convex_tangent(self, s: State) -> LinearTangent:
-        """The tangent less its negative stiffness: a way down where it is indefinite."""
-        return implicit.convex_tangent(self, s)
+    mean_force = implicit.mean_force
+    mean_tangent = implicit.mean_tangent
+    convex_tangent = implicit.convex_tangent
 
     def global_matrix(self, alpha: float, beta: float = 0.0) -> sp.csc_matrix:
         """M + alpha L + beta D over the free particles, for all three coordinates alike."""

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..contracts import Array, Mass, Rayleigh
-from ..errors import InputError, StiffWarning
+from ..contracts import Array, Backend, Mass, Rayleigh
+from ..errors import InputError, StiffWarning, require
 from ..parts.checks import as_indices, as_number, as_numbers
-from ..parts.part import Part
+from ..parts.part import MatrixFreePart, Part, PreparedLoad, PreparedPart, SettlingPart
 from .mass import ConsistentMass, LumpedMass, as_mass
 
 # what the ledger itself calls its lines and columns
@@ -27,6 +27,7 @@ class Given(NamedTuple):
     rest: Any
     damping: Rayleigh | None
     supports: Any
+    backend: Backend
 
 
 def as_parts(parts: Any) -> list[Part]:
@@ -40,13 +41,34 @@ def as_parts(parts: Any) -> list[Part]:
             flat += as_parts(part)
         elif isinstance(part, type) and hasattr(part, "prepare"):
             raise InputError(f"parts holds the class {part.__name__}: write {part.__name__}(...)")
-        elif hasattr(part, "prepare"):
+        elif hasattr(part, "prepare") or hasattr(part, "couples"):
+            require(part, Part, "part")
             if part.name in RESERVED:
                 raise InputError(f"a part cannot be named {part.name!r}: the ledger uses that name")
             flat.append(part)  # type: ignore[arg-type]  # has what a part must have
         else:
             raise InputError(f"{type(part).__name__} is no part: {_where_it_belongs(part)}")
     return flat
+
+
+def prepared(part: Part, made: Any) -> tuple[str, Any]:
+    """The part's name, and what its `prepare` made of it: one kind of part.py at least, in full."""
+    free = hasattr(made, "add_product") and not hasattr(made, "add_blocks")
+    marks = {
+        "add_gradient": MatrixFreePart if free else PreparedPart,
+        "add_force": PreparedLoad,
+        "settle": SettlingPart,
+    }
+    kinds = [kind for mark, kind in marks.items() if hasattr(made, mark)]
+    if not kinds:
+        raise InputError(
+            f"prepare of part {type(part).__name__} made {type(made).__name__}, which has none of "
+            f"{', '.join(marks)}: give it what a potential, a load or a settling part has in "
+            f"{Part.__module__}"
+        )
+    for kind in kinds:
+        require(made, kind, f"prepared part {part.name}:")
+    return part.name, made
 
 
 def _where_it_belongs(given: Any) -> str:
@@ -142,9 +164,9 @@ def particle_mass(mass: Any, rest: Array | None) -> tuple[int, Any]:
     return n, mass if mass.ndim == 1 else sp.csr_matrix(mass)
 
 
-def free_mass(masses: Any, free: np.ndarray) -> Mass:
+def free_mass(masses: Any, free: np.ndarray, backend: Backend) -> Mass:
     if not sp.issparse(masses):
         LumpedMass(masses)  # names a bad particle, fixed ones included
-        return as_mass(np.repeat(masses[free], 3), 3 * free.size)
+        return as_mass(np.repeat(masses[free], 3), 3 * free.size, backend)
     ConsistentMass(masses)
-    return ConsistentMass(masses[free][:, free], copies=3)
+    return ConsistentMass(masses[free][:, free], 3, backend)

@@ -8,9 +8,9 @@ from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
+from ..backends.cpu import announce
 from ..errors import unknown_name
 from ..integrators import options
-from ..kernels.cpu.compiled import announce
 from ..run.stepper import quiet
 from ..scenes import Scene
 from .body import begun

@@ -1,35 +1,80 @@
-"""Compiled kernels (numba), same names and signatures as `kernels.reference`, tested equal."""
+"""Compiled kernels (numba): those of `kernels.names`, tested against `kernels.reference`."""
 
-from .barrier import *  # noqa: F403
-from .blocks import *  # noqa: F403
-from .bodies import *  # noqa: F403
-from .closest import *  # noqa: F403
+# ruff: noqa: F401
+
+from ..names import (
+    BLOCK_CHUNK,
+    CONVEX,
+    EDGE_EDGE,
+    HEMISPHERE,
+    LEAF,
+    MEAN_CHUNK,
+    NO_SLOT,
+    PLANE,
+    SECANT,
+    SPHERE,
+    TANGENT,
+    TOUCHED,
+    VERTEX_EDGE,
+    VERTEX_FACE,
+)
+from .barrier import barrier_blocks, barrier_contacts, barrier_energy, barrier_gradient
+from .blocks import (
+    add_scaled,
+    block_apply,
+    block_chebyshev_step,
+    block_gershgorin,
+    column_dot,
+    scale_block_rows,
+)
+from .bodies import body_apply, body_eigenbases, body_stumpff_apply
+from .clearance import clear_share, near_pairs, stays_clear
 from .compiled import discard_stale
-from .contact import *  # noqa: F403
-from .csr import *  # noqa: F403
-from .dashpots import *  # noqa: F403
-from .face_springs import *  # noqa: F403
-from .listed_pairs import *  # noqa: F403
-from .mean_face_springs import *  # noqa: F403
-from .mean_pairs import *  # noqa: F403
-from .mean_springs import *  # noqa: F403
-from .mean_tet_blocks import *  # noqa: F403
-from .mean_tets import *  # noqa: F403
-from .mesh_distance import *  # noqa: F403
-from .neighbours import *  # noqa: F403
-from .pair_candidates import *  # noqa: F403
-from .pair_contacts import *  # noqa: F403
-from .pairs import *  # noqa: F403
-from .polar import *  # noqa: F403
-from .spectral import *  # noqa: F403
-from .springs import *  # noqa: F403
-from .stokes import *  # noqa: F403
-from .surfaces import *  # noqa: F403
-from .tet_assembly import *  # noqa: F403
-from .tet_tangents import *  # noqa: F403
-from .tets import *  # noqa: F403
-from .triangular import *  # noqa: F403
-from .wind import *  # noqa: F403
-from .winding import *  # noqa: F403
+from .contact import (
+    contact_blocks,
+    contact_energy,
+    contact_gradient,
+    contact_mean_blocks,
+    contact_mean_gradient,
+)
+from .csr import csr_apply, csr_chebyshev_step
+from .dashpots import dashpot_force, dashpot_tangents
+from .face_springs import face_spring_blocks, face_spring_energy, face_spring_gradient
+from .listed_pairs import lj_blocks, lj_list_energy, lj_list_gradient, lj_list_product
+from .mean_barrier import barrier_mean_blocks, barrier_mean_gradient
+from .mean_face_springs import face_spring_mean_blocks, face_spring_mean_gradient
+from .mean_pairs import lj_mean_blocks, lj_mean_gradient
+from .mean_springs import spring_mean_blocks, spring_mean_gradient
+from .mean_tet_blocks import tet_mean_blocks
+from .mean_tets import tet_mean_gradient, tet_states
+from .mesh_distance import nearest_points, tree_boxes
+from .neighbours import neighbour_list
+from .pair_candidates import (
+    edge_edge_pairs,
+    element_boxes,
+    patch_pairs,
+    run_boxes,
+    vertex_element_pairs,
+)
+from .pair_contacts import pair_friction
+from .pair_distance import pair_distances
+from .pairs import lj_energy, lj_gradient, lj_product
+from .polar import signed_svd
+from .spectral import (
+    spectral_apply,
+    stumpff_apply,
+    stumpff_eigh_apply,
+    stumpff_terms,
+    stumpff_values,
+)
+from .springs import spring_blocks, spring_energy, spring_gradient, spring_product, spring_yield
+from .stokes import stokeslet_matrix, stokeslet_rate_matrix, stokeslet_rates, stokeslet_velocities
+from .surfaces import surface_distances, surface_normals
+from .tet_assembly import tet_blocks
+from .tet_tangents import tet_frames, tet_product
+from .tets import tet_energy, tet_gradient
+from .triangular import ldl_solve, supernodes
+from .wind import wind_forces, wind_tangents
+from .winding import winding_numbers
 
 discard_stale()  # before anything is compiled or loaded

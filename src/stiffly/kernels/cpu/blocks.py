@@ -13,20 +13,11 @@ import numpy as np
 from numba import prange
 
 from .indices import unsigned
-from .jit import njit
+from .jit import both, njit
 from .threads import PARALLEL_ROWS
 
-__all__ = [
-    "add_scaled",
-    "block_apply",
-    "block_chebyshev_step",
-    "block_gershgorin",
-    "column_dot",
-    "scale_block_rows",
-]
 
-
-@njit(cache=True, fastmath=True)
+@njit(fastmath=True)
 def _dot(a, b):
     total = 0.0
     for i in range(a.size):
@@ -34,14 +25,14 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True)
+@njit
 def add_scaled(out, factor, a):
     """out += factor a, (n,), in place and without a temporary array."""
     for i in range(a.size):
         out[i] += factor * a[i]
 
 
-@njit(cache=True, fastmath=True)
+@njit(fastmath=True)
 def _dot_columns(a, b, weight, out):
     for i in range(a.shape[0]):
         w = weight[i] if weight.size else 1.0
@@ -67,7 +58,7 @@ def column_dot(a, b, weight=None) -> Any:
 # One kernel does both jobs: y = s A x + t x - z.  With z = 0, t = 0, s = 1 it is the product.
 
 
-@njit(cache=True, fastmath={"contract"}, inline="always")
+@njit(fastmath={"contract"}, inline="always")
 def _block_row1(i, indptr, indices, blocks, x):
     a0 = 0.0
     a1 = 0.0
@@ -81,7 +72,7 @@ def _block_row1(i, indptr, indices, blocks, x):
     return a0, a1, a2
 
 
-@njit(cache=True, fastmath={"contract"}, inline="always")
+@njit(fastmath={"contract"}, inline="always")
 def _block_row2(i, indptr, indices, blocks, x):
     a0 = 0.0
     a1 = 0.0
@@ -101,19 +92,8 @@ def _block_row2(i, indptr, indices, blocks, x):
     return a0, a1, a2, a3, a4, a5
 
 
-@njit(cache=True, fastmath={"contract"})
-def _apply_serial(indptr, indices, blocks, x, y, columns):
-    for i in range(y.shape[0]):
-        w = y[i]
-        if columns == 1:
-            w[0], w[1], w[2] = _block_row1(np.uint64(i), indptr, indices, blocks, x)
-        else:
-            r = _block_row2(np.uint64(i), indptr, indices, blocks, x)
-            w[0], w[1], w[2], w[3], w[4], w[5] = r
-
-
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _apply_parallel(indptr, indices, blocks, x, y, columns):
+@both(fastmath={"contract"})
+def _apply(indptr, indices, blocks, x, y, columns):
     for i in prange(y.shape[0]):
         w = y[i]
         if columns == 1:
@@ -135,12 +115,12 @@ def block_apply(indptr, indices, blocks, b):
         for c in range(columns):
             out[:, c] = block_apply(indptr, indices, blocks, b[:, c])
         return out
-    apply = _apply_parallel if n >= PARALLEL_ROWS else _apply_serial
+    apply = _apply[n >= PARALLEL_ROWS]
     apply(indptr, indices, blocks, b.reshape(n, -1), out.reshape(n, -1), columns)
     return out
 
 
-@njit(cache=True, fastmath={"contract"}, inline="always")
+@njit(fastmath={"contract"}, inline="always")
 def _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out):
     r, w, o = x[i], z[i], out[i]
     if coefficients.shape[1] == 1:
@@ -161,14 +141,8 @@ def _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out):
                 o[a, j] += coefficients[j, 0] * first + coefficients[j, 1] * second
 
 
-@njit(cache=True, fastmath={"contract"})
-def _step_serial(indptr, indices, blocks, s, t, x, z, coefficients, out):
-    for i in range(x.shape[0]):
-        _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out)
-
-
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _step_parallel(indptr, indices, blocks, s, t, x, z, coefficients, out):
+@both(fastmath={"contract"})
+def _step(indptr, indices, blocks, s, t, x, z, coefficients, out):
     for i in prange(x.shape[0]):
         _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out)
 
@@ -181,7 +155,7 @@ def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out)
     indptr, indices = unsigned(indptr, indices)
     blocks = blocks.reshape(-1, 9)
     n, p = indptr.size - 1, x.shape[1]
-    step = _step_parallel if n >= PARALLEL_ROWS else _step_serial
+    step = _step[n >= PARALLEL_ROWS]
     step(
         indptr,
         indices,
@@ -198,7 +172,7 @@ def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out)
 # ------------------------------------------------------------------ block helpers
 
 
-@njit(cache=True)
+@njit
 def _scale_block_rows(indptr, blocks, diagonal, out):
     for i in range(indptr.size - 1):
         row = np.uint64(i)
@@ -217,7 +191,7 @@ def scale_block_rows(indptr, blocks, diagonal):
     return out
 
 
-@njit(cache=True)
+@njit
 def _extreme_eigenvalues(d):
     """Smallest and largest eigenvalue of a symmetric 3x3 matrix (trigonometric formula)."""
     q = (d[0, 0] + d[1, 1] + d[2, 2]) / 3.0
@@ -233,7 +207,7 @@ def _extreme_eigenvalues(d):
     return q + 2.0 * p * np.cos(angle + 2.0 * np.pi / 3.0), q + 2.0 * p * np.cos(angle)
 
 
-@njit(cache=True)
+@njit
 def _block_gershgorin(indptr, indices, blocks, low, high, largest):
     """Row sums of Frobenius norms around the extreme eigenvalues of the diagonal blocks."""
     for i in range(indptr.size - 1):

@@ -17,16 +17,14 @@ from numba import prange
 
 from .eigen import SUMS, eigenbasis
 from .indices import unsigned
-from .jit import njit
+from .jit import both, njit
 from .spectral import stumpff_terms
-
-__all__ = ["body_apply", "body_eigenbases", "body_stumpff_apply"]
 
 _PARALLEL_EIGEN = 1e6  # sum of size^3 from which threads pay: about a millisecond
 _PARALLEL_APPLY = 4e5  # sum of size^2, likewise
 
 
-@njit(cache=True)
+@njit
 def _assemble(indptr, indices, blocks, root, rows, place, a):
     """M^-1/2 K M^-1/2 of one body into a; returns its largest entry, infinity where it has NaN."""
     d = blocks.shape[1]
@@ -47,27 +45,16 @@ def _assemble(indptr, indices, blocks, root, rows, place, a):
     return top
 
 
-@njit(cache=True)
-def _eigenbasis_of(b, indptr, indices, blocks, root, start, members, place, first, lam, Q):
+@both()
+def _eigenbases(indptr, indices, blocks, root, start, members, place, first, lam, Q):
     d = blocks.shape[1]
-    low, high = start[b], start[b + 1]
-    n = d * (high - low)
-    a = np.empty((n, n))
-    top = _assemble(indptr, indices, blocks, root, members[low:high], place, a)
-    z = Q[first[b] : first[b] + n * n].reshape(n, n)
-    eigenbasis(a, top, lam[d * low : d * high], z)
-
-
-@njit(cache=True)
-def _eigenbases_serial(indptr, indices, blocks, root, start, members, place, first, lam, Q):
-    for b in range(start.size - 1):
-        _eigenbasis_of(b, indptr, indices, blocks, root, start, members, place, first, lam, Q)
-
-
-@njit(cache=True, parallel=True)
-def _eigenbases_parallel(indptr, indices, blocks, root, start, members, place, first, lam, Q):
     for b in prange(start.size - 1):
-        _eigenbasis_of(b, indptr, indices, blocks, root, start, members, place, first, lam, Q)
+        low, high = start[b], start[b + 1]
+        n = d * (high - low)
+        a = np.empty((n, n))
+        top = _assemble(indptr, indices, blocks, root, members[low:high], place, a)
+        z = Q[first[b] : first[b] + n * n].reshape(n, n)
+        eigenbasis(a, top, lam[d * low : d * high], z)
 
 
 def body_eigenbases(indptr, indices, blocks, root, start, members, place, first, lam, Q):
@@ -78,11 +65,11 @@ def body_eigenbases(indptr, indices, blocks, root, start, members, place, first,
     its body.
     """
     sizes = blocks.shape[1] * np.diff(start).astype(np.float64)
-    run = _eigenbases_serial if (sizes**3).sum() < _PARALLEL_EIGEN else _eigenbases_parallel
-    run(*unsigned(indptr, indices), blocks, root, start, members, place, first, lam, Q)
+    find = _eigenbases[(sizes**3).sum() >= _PARALLEL_EIGEN]
+    find(*unsigned(indptr, indices), blocks, root, start, members, place, first, lam, Q)
 
 
-@njit(cache=True, fastmath=SUMS)
+@njit(fastmath=SUMS)
 def _combine(z, F, scale, b, out):
     """out_j = sum_k z_k f_ji(k) (z_k . b_i), both ends scaled: b (n_in, n), out (n_out, n)."""
     c = np.empty(b.shape[0])
@@ -108,7 +95,7 @@ def _combine(z, F, scale, b, out):
         out[j] /= scale
 
 
-@njit(cache=True)
+@njit
 def _apply_to(body, F, root, start, members, first, Q, B, out):
     """One body: gather its part of B (n_in, n, d), combine, scatter into out (n_out, n, d)."""
     d = root.shape[1]
@@ -128,16 +115,8 @@ def _apply_to(body, F, root, start, members, first, Q, B, out):
             out[j, rows[r]] = value[j, d * r : d * (r + 1)]
 
 
-@njit(cache=True)
-def _apply_serial(F, root, start, members, first, Q, B, out):
-    d = root.shape[1]
-    for b in range(start.size - 1):
-        own = F[:, :, d * start[b] : d * start[b + 1]]
-        _apply_to(b, own, root, start, members, first, Q, B, out)
-
-
-@njit(cache=True, parallel=True)
-def _apply_parallel(F, root, start, members, first, Q, B, out):
+@both()
+def _apply(F, root, start, members, first, Q, B, out):
     d = root.shape[1]
     for b in prange(start.size - 1):
         own = F[:, :, d * start[b] : d * start[b + 1]]
@@ -149,34 +128,21 @@ def body_apply(F, root, start, members, first, Q, B, out):
 
     B (n_in, n, d), out (n_out, n, d): rows of no body are left alone.
     """
-    run = _apply_serial if Q.size < _PARALLEL_APPLY else _apply_parallel
-    run(F, root, start, members, first, Q, B, out)
+    _apply[Q.size >= _PARALLEL_APPLY](F, root, start, members, first, Q, B, out)
 
 
-@njit(cache=True)
-def _stumpff_of(b, terms, lam, root, start, members, first, Q, B, out):
+@both()
+def _stumpff(terms, lam, root, start, members, first, Q, B, out):
     d = root.shape[1]
-    own = lam[d * start[b] : d * start[b + 1]]
-    F = np.zeros((out.shape[0], B.shape[0], own.size))
     rows, columns, ks, taus, powers, factors = terms
-    stumpff_terms(own, rows, columns, ks, taus, powers, factors, F)
-    _apply_to(b, F, root, start, members, first, Q, B, out)
-
-
-@njit(cache=True)
-def _stumpff_serial(terms, lam, root, start, members, first, Q, B, out):
-    for b in range(start.size - 1):
-        _stumpff_of(b, terms, lam, root, start, members, first, Q, B, out)
-
-
-@njit(cache=True, parallel=True)
-def _stumpff_parallel(terms, lam, root, start, members, first, Q, B, out):
     for b in prange(start.size - 1):
-        _stumpff_of(b, terms, lam, root, start, members, first, Q, B, out)
+        own = lam[d * start[b] : d * start[b + 1]]
+        F = np.zeros((out.shape[0], B.shape[0], own.size))
+        stumpff_terms(own, rows, columns, ks, taus, powers, factors, F)
+        _apply_to(b, F, root, start, members, first, Q, B, out)
 
 
 def body_stumpff_apply(terms, lam, root, start, members, first, Q, B, out):
     """As body_apply, with the functions of StumpffMap.arrays = (rows, columns, ks, taus, powers,
     factors): evaluated body by body, hence in threads too."""
-    run = _stumpff_serial if Q.size < _PARALLEL_APPLY else _stumpff_parallel
-    run(terms, lam, root, start, members, first, Q, B, out)
+    _stumpff[Q.size >= _PARALLEL_APPLY](terms, lam, root, start, members, first, Q, B, out)

@@ -12,22 +12,20 @@ from __future__ import annotations
 
 from .jit import njit
 
-__all__ = ["edge_edge_weights", "vertex_edge_weights", "vertex_face_weights"]
-
 FLAT = 1e-14  # sine^2 below which a triangle has no inside and two edges are parallel
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def dot3(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def difference(a, b):
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def along_segment(p, a, b):
     """s in 0..1 of the point a + s (b - a) closest to p, and the squared distance."""
     e, r = difference(b, a), difference(p, a)
@@ -37,7 +35,7 @@ def along_segment(p, a, b):
     return s, dot3(d, d)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def on_border(p, a, b, c):
     """Barycentric coordinates of the point closest to p on the sides of a triangle."""
     s, best = along_segment(p, a, b)
@@ -52,7 +50,7 @@ def on_border(p, a, b, c):
     return x, y, z
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def on_triangle(p, a, b, c):
     """Barycentric coordinates of the point of a triangle closest to p."""
     u, v, r = difference(b, a), difference(c, a), difference(p, a)
@@ -65,7 +63,7 @@ def on_triangle(p, a, b, c):
     return on_border(p, a, b, c)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _beside(uu, uv, vv, ru, rv):
     """s, t in the middle of the stretch where two parallel edges run beside each other."""
     first, last = ru / uu, (ru + uv) / uu  # where the second edge's ends lie along the first
@@ -76,7 +74,7 @@ def _beside(uu, uv, vv, ru, rv):
     return s, min(1.0, max(0.0, (s * uv - rv) / vv))
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def between_ends(u, v, r):
     """s, t where the lines a + s u and c + t v, r = c - a, are closest, in the middle of where
     parallel ones run beside each other; outside 0..1 where that is not on both edges."""
@@ -90,7 +88,7 @@ def between_ends(u, v, r):
     return -1.0, -1.0
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def on_edges(a, b, c, d):
     """s, t of the closest points a + s (b - a) and c + t (d - c)."""
     s, t = between_ends(difference(b, a), difference(d, c), difference(c, a))
@@ -110,30 +108,3 @@ def on_edges(a, b, c, d):
     if square < best:
         s, t = other, 1.0
     return s, t
-
-
-@njit(cache=True)
-def vertex_face_weights(x, stencil, weights):
-    """Writes weights (m, 4) of stencil (m, 4) = (vertex, corners of the triangle); x (N, 3)."""
-    for k in range(len(stencil)):
-        i, w = stencil[k], weights[k]
-        a, b, c = on_triangle(x[i[0]], x[i[1]], x[i[2]], x[i[3]])
-        w[0], w[1], w[2], w[3] = 1.0, -a, -b, -c
-
-
-@njit(cache=True)
-def vertex_edge_weights(x, stencil, weights):
-    """Writes weights (m, 4) of stencil (m, 4) = (vertex, both ends of the edge, anything)."""
-    for k in range(len(stencil)):
-        i, w = stencil[k], weights[k]
-        s, _ = along_segment(x[i[0]], x[i[1]], x[i[2]])
-        w[0], w[1], w[2], w[3] = 1.0, s - 1.0, -s, 0.0
-
-
-@njit(cache=True)
-def edge_edge_weights(x, stencil, weights):
-    """Writes weights (m, 4) of stencil (m, 4) = (ends of one edge, ends of the other)."""
-    for k in range(len(stencil)):
-        i, w = stencil[k], weights[k]
-        s, t = on_edges(x[i[0]], x[i[1]], x[i[2]], x[i[3]])
-        w[0], w[1], w[2], w[3] = 1.0 - s, s, t - 1.0, -t

@@ -23,10 +23,13 @@ def discard_stale() -> None:
     """Empty the cache when any kernel file has changed.
 
     numba looks only at the file a kernel is written in; one that takes functions from another
-    file would go on using their old versions, after an upgrade as after an edit.
+    file, or a material's, would go on using their old versions, after an upgrade as after an edit.
     """
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    kernels = Path(__file__).parents[1]
+    for path in sorted(
+        (*kernels.glob("cpu/*.py"), *kernels.glob("materials/*.py"), kernels / "names.py")
+    ):
         digest.update(path.read_bytes())
     folder = _folder()
     mark, stamp = folder / "stiffly-kernels.sha256", digest.hexdigest()

@@ -10,23 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..names import CONVEX, NO_SLOT, TANGENT, TOUCHED
 from .jit import njit
-from .springs import CONVEX, NO_SLOT, TANGENT
 from .surfaces import curvature, distance, mean_normal, mean_slope, normal
 
-__all__ = [
-    "TOUCHED",
-    "contact_blocks",
-    "contact_energy",
-    "contact_gradient",
-    "contact_mean_blocks",
-    "contact_mean_gradient",
-]
 
-TOUCHED = 5  # marks what touches; see collisions/near.py, where marks fade
-
-
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _row(numbers, j):
     """Of one row for all particles, or of one for each.
 
@@ -36,13 +25,13 @@ def _row(numbers, j):
     return numbers[np.uint64(j if numbers.shape[0] > 1 else 0)]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _point(x, i):
     p = x[i]
     return p[0], p[1], p[2]
 
 
-@njit(cache=True)
+@njit
 def contact_energy(x, own, kind, numbers, stiffness, margin):
     """Energy [J]. x (N, 3) [m]; own (m,): particles that may touch; stiffness (m,) [N/m];
     kind, numbers (1 or m, 7): the surface; margin [m]."""
@@ -54,7 +43,7 @@ def contact_energy(x, own, kind, numbers, stiffness, margin):
     return total
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _remember(touches, near, j):
     """Marks particle j where it touches; 1 where it was not near before."""
     if not touches:
@@ -64,7 +53,7 @@ def _remember(touches, near, j):
     return 1 if new else 0
 
 
-@njit(cache=True)
+@njit
 def contact_gradient(x, own, kind, numbers, stiffness, margin, near, out):
     """Adds dE/dx [N] to out (N, 3); near (m,), integers, becomes TOUCHED where a particle touches.
 
@@ -85,7 +74,7 @@ def contact_gradient(x, own, kind, numbers, stiffness, margin, near, out):
     return newcomers
 
 
-@njit(cache=True)
+@njit
 def contact_blocks(
     x, own, kind, numbers, stiffness, margin, diagonal, blocks, pressed, form=TANGENT
 ):
@@ -120,7 +109,7 @@ def contact_blocks(
         pressed[i] += -0.5 * f * lam
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _divided(s0, s1, stiffness):
     """[phi(s1) - phi(s0)]/(s1 - s0) and its derivative by s1, phi(s) = k/2 min(s, 0)^2.
 
@@ -138,7 +127,7 @@ def _divided(s0, s1, stiffness):
     return 0.0, 0.0
 
 
-@njit(cache=True)
+@njit
 def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, out):
     """Adds g with g.(x1 - x0) = E(x1) - E(x0) to out (N, 3); near and what is returned as in
     contact_gradient, at x1."""
@@ -159,7 +148,7 @@ def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, o
     return newcomers
 
 
-@njit(cache=True)
+@njit
 def contact_mean_blocks(x0, x1, own, kind, numbers, stiffness, margin, diagonal, blocks):
     """Adds dg/dx1 = m f'(s1) n1^T + f dm/dx1 to blocks (nnz, 3, 3)."""
     for j in range(own.size):

@@ -7,10 +7,8 @@ import numpy as np
 from .indices import unsigned
 from .jit import njit
 
-__all__ = ["csr_apply", "csr_chebyshev_step"]
 
-
-@njit(cache=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _csr_apply1(indptr, indices, data, x, y):
     for i in range(y.size):
         acc = 0.0
@@ -19,7 +17,7 @@ def _csr_apply1(indptr, indices, data, x, y):
         y[i] = acc
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _csr_apply2(indptr, indices, data, x, y):
     for i in range(y.shape[0]):
         a0 = 0.0
@@ -48,7 +46,7 @@ def csr_apply(indptr, indices, data, b):
     return out
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _csr_step1(indptr, indices, data, s, t, x, z, coefficients, out):
     n_out = out.shape[1]
     for i in range(x.shape[0]):
@@ -61,7 +59,7 @@ def _csr_step1(indptr, indices, data, s, t, x, z, coefficients, out):
             out[i, j] += coefficients[j, 0] * value
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _csr_step2(indptr, indices, data, s, t, x, z, coefficients, out):
     n_out = out.shape[1]
     for i in range(x.shape[0]):

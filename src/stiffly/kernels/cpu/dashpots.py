@@ -9,13 +9,11 @@ import math
 
 import numpy as np
 
+from ..names import NO_SLOT
 from .jit import njit
-from .springs import NO_SLOT
-
-__all__ = ["dashpot_force", "dashpot_tangents"]
 
 
-@njit(cache=True)
+@njit
 def dashpot_force(x, v, edges, coefficient, out):
     """Adds the force [N] to out (N, 3); edges (m, 2), coefficient (m,) [N s/m]."""
     for s in range(edges.shape[0]):
@@ -34,7 +32,7 @@ def dashpot_force(x, v, edges, coefficient, out):
         out[j, 2] += scale * d2
 
 
-@njit(cache=True)
+@njit
 def dashpot_tangents(x, v, edges, coefficient, slots, stiffness, damping):
     """Adds K = -df/dx and D = -df/dv to blocks (nnz, 3, 3).
 

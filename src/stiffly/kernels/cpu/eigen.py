@@ -19,7 +19,7 @@ _SWEEPS = 60  # per eigenvalue: two are typical
 SUMS = {"reassoc", "contract", "nsz"}  # lets sums vectorise, keeps NaN and infinity
 
 
-@njit(cache=True, fastmath=SUMS)
+@njit(fastmath=SUMS)
 def _tridiagonalise(a, d, e, beta):
     """a = Q T Q^T from its lower triangle: T in d (n,), e (n,); the reflectors I - beta[i] v v^T
     stay in the rows a[i, :i]."""
@@ -64,7 +64,7 @@ def _tridiagonalise(a, d, e, beta):
     e[n - 1] = 0.0
 
 
-@njit(cache=True, fastmath=SUMS)
+@njit(fastmath=SUMS)
 def _collect(a, beta, z):
     """z = Q^T, the product of the reflectors: its leading block grows row by row."""
     for i in range(a.shape[0]):
@@ -84,7 +84,7 @@ def _collect(a, beta, z):
         z[i, i] = 1.0
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _sweep(d, e, z, low, high):
     """One implicit QL sweep on rows low .. high, its rotations applied to rows of z."""
     g = (d[low + 1] - d[low]) / (2.0 * e[low])
@@ -118,7 +118,7 @@ def _sweep(d, e, z, low, high):
     e[high] = 0.0
 
 
-@njit(cache=True)
+@njit
 def _diagonalise_tridiagonal(d, e, z):
     """Eigenvalues into d; False when an eigenvalue does not settle."""
     n = d.size
@@ -135,7 +135,7 @@ def _diagonalise_tridiagonal(d, e, z):
     return True
 
 
-@njit(cache=True)
+@njit
 def eigenbasis(a, top, lam, z):
     """Eigenvalues into lam (n,), in no order, eigenvectors into the rows of z (n, n); a is lost.
 
@@ -154,3 +154,35 @@ def eigenbasis(a, top, lam, z):
     if not _diagonalise_tridiagonal(lam, e, z):
         lam[:] = math.nan
     lam *= math.ldexp(1.0, exponent)
+
+
+@njit(error_model="numpy")
+def clamp_negative(H):
+    """Replaces the negative eigenvalues of the symmetric H (3, 3) by zero; untouched without any.
+
+    Cyclic Jacobi (Golub and Van Loan 2013, 8.5.3).
+    """
+    A = H.copy()
+    Q = np.eye(3)
+    for _ in range(5):
+        for p, q in ((0, 1), (0, 2), (1, 2)):
+            d = A[q, q] - A[p, p]
+            g = 2.0 * A[p, q]
+            if g == 0.0:
+                continue
+            t = math.copysign(1.0, d) * g / (abs(d) + math.hypot(d, g))
+            cos = 1.0 / math.sqrt(1.0 + t * t)
+            sin = cos * t
+            for k in range(3):
+                A[k, p], A[k, q] = cos * A[k, p] - sin * A[k, q], sin * A[k, p] + cos * A[k, q]
+            for k in range(3):
+                A[p, k], A[q, k] = cos * A[p, k] - sin * A[q, k], sin * A[p, k] + cos * A[q, k]
+                Q[k, p], Q[k, q] = cos * Q[k, p] - sin * Q[k, q], sin * Q[k, p] + cos * Q[k, q]
+    if min(A[0, 0], A[1, 1], A[2, 2]) >= 0.0:
+        return
+    H[:] = 0.0
+    for m in range(3):
+        value = max(A[m, m], 0.0)
+        for i in range(3):
+            for j in range(3):
+                H[i, j] += value * Q[i, m] * Q[j, m]

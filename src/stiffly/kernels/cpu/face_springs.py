@@ -12,16 +12,14 @@ import math
 import numpy as np
 from numba import prange
 
-from .jit import njit
-from .springs import CONVEX, NO_SLOT, SECANT, TANGENT
+from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
+from .jit import both, njit
 from .threads import PARALLEL_ROWS
-
-__all__ = ["face_spring_blocks", "face_spring_energy", "face_spring_gradient"]
 
 THIRD = 1.0 / 3.0
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _offset(x, t, s):
     """d of spring s: (4 x_s - sum of all four) / 3 loses digits, so the face is summed alone."""
     a = x[t[s]]
@@ -35,7 +33,7 @@ def _offset(x, t, s):
     )
 
 
-@njit(cache=True)
+@njit
 def _energy(x, tets, stiffness, rest, each):
     for e in range(each.size):
         total = 0.0
@@ -53,7 +51,7 @@ def face_spring_energy(x, tets, stiffness, rest):
     return float(each.sum())
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _scale(d, stiffness, rest):
     """Force divided by length, and the length squared."""
     square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
@@ -61,7 +59,7 @@ def _scale(d, stiffness, rest):
     return stiffness * (1.0 - ratio), square
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _tet_forces(x, t, stiffness, rest, forces):
     """Gradient at the four corners: (4/3) g_c - (1/3) sum of g, g_s that of spring s's own d."""
     for s in range(4):
@@ -75,7 +73,7 @@ def _tet_forces(x, t, stiffness, rest, forces):
             forces[s, a] = 4.0 * THIRD * forces[s, a] - mean
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _gather(i, start, corner, forces, out):
     for p in range(start[i], start[i + np.uint64(1)]):
         f = forces[corner[p]]
@@ -84,16 +82,8 @@ def _gather(i, start, corner, forces, out):
         out[2] += f[2]
 
 
-@njit(cache=True)
-def _gradient_serial(x, tets, stiffness, rest, start, corner, forces, out):
-    for e in range(len(tets)):
-        _tet_forces(x, tets[e], stiffness[e], rest[e], forces[4 * e : 4 * e + 4])
-    for i in range(len(out)):
-        _gather(np.uint64(i), start, corner, forces, out[i])
-
-
-@njit(cache=True, parallel=True)
-def _gradient_parallel(x, tets, stiffness, rest, start, corner, forces, out):
+@both()
+def _gradient(x, tets, stiffness, rest, start, corner, forces, out):
     for e in prange(len(tets)):
         _tet_forces(x, tets[e], stiffness[e], rest[e], forces[4 * e : 4 * e + 4])
     for i in prange(len(out)):
@@ -105,11 +95,12 @@ def face_spring_gradient(x, tets, stiffness, rest, start, corner, out):
 
     start (N + 1,), corner (4t,): of each particle, the corners 4 tet + c that it is.
     """
-    gradient = _gradient_serial if len(x) < PARALLEL_ROWS else _gradient_parallel
-    gradient(x, tets, stiffness, rest, start, corner, np.empty((4 * len(tets), 3)), out)
+    _gradient[len(x) >= PARALLEL_ROWS](
+        x, tets, stiffness, rest, start, corner, np.empty((4 * len(tets), 3)), out
+    )
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _tet_matrices(x, t, stiffness, rest, form, matrices, press):
     """Upper triangle (00, 11, 22, 01, 02, 12) of each spring's 3x3 matrix B_s; press_s >= 0."""
     for s in range(4):
@@ -128,7 +119,7 @@ def _tet_matrices(x, t, stiffness, rest, form, matrices, press):
         press[s] = max(0.0, -scale)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _row_blocks(i, start, corner, slot, matrices, press, blocks):
     """Writes particle i's block row; returns its share of the negative stiffness.
 
@@ -163,20 +154,8 @@ def _row_blocks(i, start, corner, slot, matrices, press, blocks):
     return pressed
 
 
-@njit(cache=True)
-def _blocks_serial(x, springs, form, start, corner, diagonal, slot, work, blocks, pressed):
-    tets, stiffness, rest = springs
-    matrices, press = work
-    for e in range(len(tets)):
-        four = slice(4 * e, 4 * e + 4)
-        _tet_matrices(x, tets[e], stiffness[e], rest[e], form, matrices[four], press[four])
-    for i in range(len(x)):
-        if diagonal[i] != NO_SLOT:
-            pressed[i] += _row_blocks(np.uint64(i), start, corner, slot, matrices, press, blocks)
-
-
-@njit(cache=True, parallel=True)
-def _blocks_parallel(x, springs, form, start, corner, diagonal, slot, work, blocks, pressed):
+@both()
+def _blocks(x, springs, form, start, corner, diagonal, slot, work, blocks, pressed):
     tets, stiffness, rest = springs
     matrices, press = work
     for e in prange(len(tets)):
@@ -196,7 +175,8 @@ def face_spring_blocks(
     diagonal (N,): slot of each particle's own block; slot (4t, 4): slots of each corner's blocks.
     form: as in spring_blocks.
     """
-    add = _blocks_serial if len(x) < PARALLEL_ROWS else _blocks_parallel
     work = (np.empty((4 * len(tets), 6)), np.empty(4 * len(tets)))
     springs = (tets, stiffness, rest)
-    add(x, springs, form, start, corner, diagonal, slot, work, blocks, pressed)
+    _blocks[len(x) >= PARALLEL_ROWS](
+        x, springs, form, start, corner, diagonal, slot, work, blocks, pressed
+    )

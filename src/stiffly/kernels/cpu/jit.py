@@ -7,8 +7,41 @@ last resort for teams of threads, `workqueue`, does not allow that and ends the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from types import FunctionType
+from typing import Any
 
 import numba
 
-njit = partial(numba.njit, nogil=True)
+njit = partial(numba.njit, nogil=True, cache=True)
+strict = partial(njit, error_model="numpy")  # 1/0 is infinite, without a test for it
+inlined = partial(strict, forceinline=True)
+
+
+def both(**options: Any) -> Callable[[FunctionType], Both]:
+    """Compiles one body, a loop over `prange`, without threads and with them."""
+    return partial(Both, options)
+
+
+class Both:
+    """kernel[threaded](...): with a team of threads where `threaded` is true (see threads.py)."""
+
+    def __init__(self, options: dict[str, Any], body: FunctionType) -> None:
+        self.serial = njit(**options)(body)
+        self.parallel = njit(**options, parallel=True)(copied(body, "parallel"))
+
+    def __getitem__(self, threaded: Any) -> Any:
+        return self.parallel if threaded else self.serial
+
+
+def copied(function: FunctionType, label: str, names: dict[str, Any] | None = None) -> FunctionType:
+    """The same function under another name, with `names` in place of its own global ones.
+
+    numba's cache on disk tells functions apart by file, line and qualified name: two versions of
+    one name would overwrite each other there.
+    """
+    seen = {**function.__globals__, **names} if names else function.__globals__
+    copy = FunctionType(function.__code__, seen, function.__name__, function.__defaults__)
+    copy.__qualname__ = f"{function.__qualname__}.{label}"
+    return copy

@@ -11,14 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from .jit import njit
-
-__all__ = ["lj_blocks", "lj_list_energy", "lj_list_gradient", "lj_list_product"]
+from .jit import both, njit
 
 PARALLEL_LISTED = 1 << 17  # about a millisecond of the serial loop (see threads.py)
 
 _ROWS = 32  # atoms of one task
-_STRICT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
+_STRICT = {"error_model": "numpy", "fastmath": {"contract"}}
 
 
 @njit(inline="always", **_STRICT)
@@ -110,39 +108,21 @@ def _list_product_rows(task, x, b, radius, root, start, neighbour, inner, slope,
         out[i, 2] += 2.0 * g2
 
 
-@njit(cache=True)
-def _energy_serial(tasks, x, radius, root, start, neighbour, inner, slope, rows):
-    for task in range(tasks):
+@both()
+def _energy(x, radius, root, start, neighbour, inner, slope, rows):
+    for task in prange(-(-len(x) // _ROWS)):
         _list_energy_rows(task, x, radius, root, start, neighbour, inner, slope, rows)
 
 
-@njit(cache=True, parallel=True)
-def _energy_parallel(tasks, x, radius, root, start, neighbour, inner, slope, rows):
-    for task in prange(tasks):
-        _list_energy_rows(task, x, radius, root, start, neighbour, inner, slope, rows)
-
-
-@njit(cache=True)
-def _gradient_serial(tasks, x, radius, root, start, neighbour, inner, slope, out):
-    for task in range(tasks):
+@both()
+def _gradient(x, radius, root, start, neighbour, inner, slope, out):
+    for task in prange(-(-len(x) // _ROWS)):
         _list_gradient_rows(task, x, radius, root, start, neighbour, inner, slope, out)
 
 
-@njit(cache=True, parallel=True)
-def _gradient_parallel(tasks, x, radius, root, start, neighbour, inner, slope, out):
-    for task in prange(tasks):
-        _list_gradient_rows(task, x, radius, root, start, neighbour, inner, slope, out)
-
-
-@njit(cache=True)
-def _product_serial(tasks, x, b, radius, root, start, neighbour, inner, slope, out):
-    for task in range(tasks):
-        _list_product_rows(task, x, b, radius, root, start, neighbour, inner, slope, out)
-
-
-@njit(cache=True, parallel=True)
-def _product_parallel(tasks, x, b, radius, root, start, neighbour, inner, slope, out):
-    for task in prange(tasks):
+@both()
+def _product(x, b, radius, root, start, neighbour, inner, slope, out):
+    for task in prange(-(-len(x) // _ROWS)):
         _list_product_rows(task, x, b, radius, root, start, neighbour, inner, slope, out)
 
 
@@ -150,21 +130,24 @@ def lj_list_energy(x, radius, root, start, neighbour, inner, slope):
     """Energy of the listed pairs (each pair is listed twice). x (N, 3); radius = s/2 and
     root = sqrt(e), both (N,); start (N + 1,), neighbour (m,): partners of each atom, sorted."""
     rows = np.empty(len(x))
-    energy = _energy_serial if len(neighbour) < PARALLEL_LISTED else _energy_parallel
-    energy(-(-len(x) // _ROWS), x, radius, root, start, neighbour, inner, slope, rows)
+    _energy[len(neighbour) >= PARALLEL_LISTED](
+        x, radius, root, start, neighbour, inner, slope, rows
+    )
     return float(rows.sum())
 
 
 def lj_list_gradient(x, radius, root, start, neighbour, inner, slope, out):
     """Adds dE/dx to out (N, 3)."""
-    add = _gradient_serial if len(neighbour) < PARALLEL_LISTED else _gradient_parallel
-    add(-(-len(x) // _ROWS), x, radius, root, start, neighbour, inner, slope, out)
+    _gradient[len(neighbour) >= PARALLEL_LISTED](
+        x, radius, root, start, neighbour, inner, slope, out
+    )
 
 
 def lj_list_product(x, b, radius, root, start, neighbour, inner, slope, out):
     """Adds (d2E/dx2) b to out, both (N, 3)."""
-    add = _product_serial if len(neighbour) < PARALLEL_LISTED else _product_parallel
-    add(-(-len(x) // _ROWS), x, b, radius, root, start, neighbour, inner, slope, out)
+    _product[len(neighbour) >= PARALLEL_LISTED](
+        x, b, radius, root, start, neighbour, inner, slope, out
+    )
 
 
 @njit(**_STRICT)

@@ -10,22 +10,20 @@ import math
 import numpy as np
 from numba import prange
 
+from ..names import NO_SLOT
 from .face_springs import THIRD, _offset
-from .jit import njit
+from .jit import both, njit
 from .mean_springs import mean_scale, mean_tangent
-from .springs import NO_SLOT
 from .tets import gather
 from .threads import PARALLEL_ROWS
 
-__all__ = ["face_spring_mean_blocks", "face_spring_mean_gradient"]
 
-
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _length(d):
     return math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _tet_forces(x0, x1, t, stiffness, rest, f):
     """At the four corners (12,): (4/3) g_c - (1/3) sum of g, g_s that of spring s's own d."""
     for s in range(4):
@@ -41,14 +39,8 @@ def _tet_forces(x0, x1, t, stiffness, rest, f):
             f[3 * s + k] = 4.0 * THIRD * f[3 * s + k] - mean
 
 
-@njit(cache=True)
-def _forces_serial(x0, x1, tets, stiffness, rest, forces):
-    for e in range(len(tets)):
-        _tet_forces(x0, x1, tets[e], stiffness[e], rest[e], forces[e])
-
-
-@njit(cache=True, parallel=True)
-def _forces_parallel(x0, x1, tets, stiffness, rest, forces):
+@both()
+def _forces(x0, x1, tets, stiffness, rest, forces):
     for e in prange(len(tets)):
         _tet_forces(x0, x1, tets[e], stiffness[e], rest[e], forces[e])
 
@@ -57,12 +49,11 @@ def face_spring_mean_gradient(x0, x1, tets, stiffness, rest, start, corner, out)
     """Adds g [N] to out (N, 3), g.(x1 - x0) = E(x1) - E(x0); the rest as in
     face_spring_gradient."""
     forces = np.empty((len(tets), 12))
-    fill = _forces_serial if len(tets) < PARALLEL_ROWS else _forces_parallel
-    fill(x0, x1, tets, stiffness, rest, forces)
+    _forces[len(tets) >= PARALLEL_ROWS](x0, x1, tets, stiffness, rest, forces)
     gather(start, corner, forces, out)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _tet_matrices(x0, x1, t, stiffness, rest, matrices):
     """dg_s/dd_s of the four springs (4, 9)."""
     for s in range(4):
@@ -74,7 +65,7 @@ def _tet_matrices(x0, x1, t, stiffness, rest, matrices):
                 matrices[s, 3 * k + j] = value + scale if k == j else value
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _row_blocks(i, start, corner, slot, matrices, blocks):
     """Block (c, c') of a tet: the sum of w_sc w_sc' B_s, w = 1 where s = c and -1/3 elsewhere."""
     for p in range(start[i], start[i + np.uint64(1)]):
@@ -93,18 +84,8 @@ def _row_blocks(i, start, corner, slot, matrices, blocks):
                 blocks[place, a] += total / 9.0 + factor * (matrices[q, a] + matrices[other, a])
 
 
-@njit(cache=True)
-def _blocks_serial(x0, x1, tets, stiffness, rest, sums, matrices, blocks):
-    start, corner, diagonal, slot = sums
-    for e in range(len(tets)):
-        _tet_matrices(x0, x1, tets[e], stiffness[e], rest[e], matrices[4 * e : 4 * e + 4])
-    for i in range(len(x0)):
-        if diagonal[i] != NO_SLOT:
-            _row_blocks(np.uint64(i), start, corner, slot, matrices, blocks)
-
-
-@njit(cache=True, parallel=True)
-def _blocks_parallel(x0, x1, tets, stiffness, rest, sums, matrices, blocks):
+@both()
+def _blocks(x0, x1, tets, stiffness, rest, sums, matrices, blocks):
     start, corner, diagonal, slot = sums
     for e in prange(len(tets)):
         _tet_matrices(x0, x1, tets[e], stiffness[e], rest[e], matrices[4 * e : 4 * e + 4])
@@ -115,7 +96,8 @@ def _blocks_parallel(x0, x1, tets, stiffness, rest, sums, matrices, blocks):
 
 def face_spring_mean_blocks(x0, x1, tets, stiffness, rest, start, corner, diagonal, slot, blocks):
     """Adds dg/dx1 [N/m] to blocks (nnz, 3, 3), not symmetric; slots as in face_spring_blocks."""
-    add = _blocks_serial if len(tets) < PARALLEL_ROWS else _blocks_parallel
     matrices = np.empty((4 * len(tets), 9))
     sums = (start, corner, diagonal, slot)
-    add(x0, x1, tets, stiffness, rest, sums, matrices, blocks.reshape(-1, 9))
+    _blocks[len(tets) >= PARALLEL_ROWS](
+        x0, x1, tets, stiffness, rest, sums, matrices, blocks.reshape(-1, 9)
+    )

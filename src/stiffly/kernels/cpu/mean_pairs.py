@@ -18,13 +18,11 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from .jit import njit
+from .jit import both, njit
 from .listed_pairs import PARALLEL_LISTED
 
-__all__ = ["lj_mean_blocks", "lj_mean_gradient"]
-
 _ROWS = 32  # atoms of one task
-_STRICT = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
+_STRICT = {"error_model": "numpy", "fastmath": {"contract"}}
 
 
 @njit(inline="always", **_STRICT)
@@ -97,23 +95,18 @@ def _rows(task, x0, x1, radius, root, start, neighbour, inner, slope, out):
         out[i, 2] += g2
 
 
-@njit(cache=True)
-def _gradient_serial(tasks, x0, x1, radius, root, start, neighbour, inner, slope, out):
-    for task in range(tasks):
-        _rows(task, x0, x1, radius, root, start, neighbour, inner, slope, out)
-
-
-@njit(cache=True, parallel=True)
-def _gradient_parallel(tasks, x0, x1, radius, root, start, neighbour, inner, slope, out):
-    for task in prange(tasks):
+@both()
+def _gradient(x0, x1, radius, root, start, neighbour, inner, slope, out):
+    for task in prange(-(-len(x0) // _ROWS)):
         _rows(task, x0, x1, radius, root, start, neighbour, inner, slope, out)
 
 
 def lj_mean_gradient(x0, x1, radius, root, start, neighbour, inner, slope, out):
     """Adds g to out (N, 3), g.(x1 - x0) = E(x1) - E(x0); the list must hold every pair that is
     within the cutoff in either state, the rest as in lj_list_gradient."""
-    add = _gradient_serial if len(neighbour) < PARALLEL_LISTED else _gradient_parallel
-    add(-(-len(x0) // _ROWS), x0, x1, radius, root, start, neighbour, inner, slope, out)
+    _gradient[len(neighbour) >= PARALLEL_LISTED](
+        x0, x1, radius, root, start, neighbour, inner, slope, out
+    )
 
 
 @njit(**_STRICT)

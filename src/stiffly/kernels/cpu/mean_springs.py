@@ -21,14 +21,13 @@ import math
 import numpy as np
 from numba import prange
 
-from .jit import njit
-from .springs import NO_SLOT, add_row
+from ..names import NO_SLOT
+from .jit import both, njit
+from .springs import add_row
 from .threads import PARALLEL_ROWS
 
-__all__ = ["spring_mean_blocks", "spring_mean_gradient"]
 
-
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def mean_scale(total, first, second, stiffness, rest, cubic):
     """a of g = a (d0 + d1), and da/dL1; total = L0 + L1 > 0, first, second = L0 - l, L1 - l."""
     both = 0.5 * stiffness * (first + second)
@@ -42,7 +41,7 @@ def mean_scale(total, first, second, stiffness, rest, cubic):
     return scale, (slope - scale) / total
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def mean_tangent(L0, L1, stiffness, rest, cubic):
     """a, c of dg/dd1 = a I + c (d0 + d1) d1^T; at length zero the slope along the spring."""
     total = L0 + L1
@@ -52,7 +51,7 @@ def mean_tangent(L0, L1, stiffness, rest, cubic):
     return scale, 0.0 if L1 == 0.0 else slope / L1
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _pull(r, s, q, w, stiffness, rest, cubic):
     """g of one spring between particles that move from r to s and from q to w."""
     a0, a1, a2 = r[0] - q[0], r[1] - q[1], r[2] - q[2]
@@ -64,7 +63,7 @@ def _pull(r, s, q, w, stiffness, rest, cubic):
     return scale * (a0 + b0), scale * (a1 + b1), scale * (a2 + b2)
 
 
-@njit(cache=True)
+@njit
 def _gradient_serial(x0, x1, start, neighbour, stiffness, rest, cubic, out):
     """Every spring once: a lone thread may write to both ends, and roots are what takes time."""
     for i in range(np.uint64(len(x0))):
@@ -82,7 +81,7 @@ def _gradient_serial(x0, x1, start, neighbour, stiffness, rest, cubic, out):
         add_row(out[i], (t0, t1, t2))
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _row_gradient(i, x0, x1, start, neighbour, stiffness, rest, cubic, out):
     t0, t1, t2 = 0.0, 0.0, 0.0
     for p in range(start[i], start[i + np.uint64(1)]):
@@ -92,7 +91,7 @@ def _row_gradient(i, x0, x1, start, neighbour, stiffness, rest, cubic, out):
     add_row(out[i], (t0, t1, t2))
 
 
-@njit(cache=True, parallel=True)
+@njit(parallel=True)
 def _gradient_parallel(x0, x1, start, neighbour, stiffness, rest, cubic, out):
     for i in prange(len(x0)):
         _row_gradient(np.uint64(i), x0, x1, start, neighbour, stiffness, rest, cubic, out)
@@ -104,7 +103,7 @@ def spring_mean_gradient(x0, x1, start, neighbour, stiffness, rest, out, cubic=F
     gradient(x0, x1, start, neighbour, stiffness, rest, cubic, out)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _row_blocks(i, x0, x1, half, cubic, diagonal, slot, blocks):
     start, neighbour, stiffness, rest = half
     r, s = x0[i], x1[i]
@@ -127,15 +126,8 @@ def _row_blocks(i, x0, x1, half, cubic, diagonal, slot, blocks):
                     blocks[other, 3 * k + j] -= value
 
 
-@njit(cache=True)
-def _blocks_serial(x0, x1, half, cubic, diagonal, slot, blocks):
-    for i in range(len(x0)):
-        if diagonal[i] != NO_SLOT:
-            _row_blocks(np.uint64(i), x0, x1, half, cubic, diagonal, slot, blocks)
-
-
-@njit(cache=True, parallel=True)
-def _blocks_parallel(x0, x1, half, cubic, diagonal, slot, blocks):
+@both()
+def _blocks(x0, x1, half, cubic, diagonal, slot, blocks):
     for i in prange(len(x0)):
         if diagonal[i] != NO_SLOT:
             _row_blocks(np.uint64(i), x0, x1, half, cubic, diagonal, slot, blocks)
@@ -145,6 +137,5 @@ def spring_mean_blocks(
     x0, x1, start, neighbour, stiffness, rest, diagonal, slot, blocks, cubic=False
 ):
     """Adds dg/dx1 [N/m] to blocks (nnz, 3, 3), not symmetric; slots as in spring_blocks."""
-    add = _blocks_serial if len(x0) < PARALLEL_ROWS else _blocks_parallel
     half = (start, neighbour, stiffness, rest)
-    add(x0, x1, half, cubic, diagonal, slot, blocks.reshape(-1, 9))
+    _blocks[len(x0) >= PARALLEL_ROWS](x0, x1, half, cubic, diagonal, slot, blocks.reshape(-1, 9))

@@ -13,13 +13,12 @@ import math
 import numpy as np
 from numba import prange
 
+from ..names import LEAF
 from .closest import difference, dot3, on_triangle
-from .jit import njit
+from .jit import both, njit
 
-__all__ = ["LEAF", "nearest_points", "tree_boxes"]
-
-LEAF = 4
 PARALLEL_POINTS = 2048  # about a millisecond of the serial loop
+TASK = 32  # points
 SNAP = 1e-12  # barycentric coordinates below this are zero
 TOUCHING = 1e-12  # of the coordinates' size: closer points take the pseudonormal itself
 CANCELLED = 1e-9  # on a fin without thickness pseudonormals cancel: there any triangle's will do
@@ -43,7 +42,7 @@ def tree_boxes(low, high):
     return boxes
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _outside(p, box):
     """Squared distance of a point from a box, infinite for an empty one."""
     total = 0.0
@@ -53,7 +52,7 @@ def _outside(p, box):
     return total
 
 
-@njit(cache=True)
+@njit
 def _nearest(p, x, faces, boxes, reach, stack, away):
     """Number and barycentric coordinates of the closest triangle, from the root down; -1 where
     none is within reach.  stack, away: nodes to visit, and their squared distances."""
@@ -90,7 +89,7 @@ def _nearest(p, x, faces, boxes, reach, stack, away):
     return found, bary
 
 
-@njit(cache=True)
+@njit
 def _pseudonormal(f, bary, faces, flat, side, corner):
     """Of the feature that a point of triangle f lies on: triangle, edge or vertex."""
     zero0, zero1, zero2 = bary[0] < SNAP, bary[1] < SNAP, bary[2] < SNAP
@@ -103,7 +102,7 @@ def _pseudonormal(f, bary, faces, flat, side, corner):
     return (n[0], n[1], n[2])
 
 
-@njit(cache=True)
+@njit
 def _plane(p, x, faces, boxes, flat, side, corner, reach, stack, away, point, normal):
     """Writes the closest point and the outward normal there; returns the signed distance."""
     f, g = _nearest(p, x, faces, boxes, reach, stack, away)
@@ -130,22 +129,14 @@ def _plane(p, x, faces, boxes, flat, side, corner, reach, stack, away, point, no
     return sign * distance
 
 
-@njit(cache=True)
-def _planes_serial(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances):
-    stack, away = np.empty(64, dtype=np.int64), np.empty(64)
-    for k in range(len(p)):
-        distances[k] = _plane(
-            p[k], x, faces, boxes, flat, side, corner, reach, stack, away, points[k], normals[k]
-        )
-
-
-@njit(cache=True, parallel=True)
-def _planes_parallel(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances):
-    for k in prange(len(p)):
+@both()
+def _planes(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances):
+    for task in prange(-(-len(p) // TASK)):
         stack, away = np.empty(64, dtype=np.int64), np.empty(64)
-        distances[k] = _plane(
-            p[k], x, faces, boxes, flat, side, corner, reach, stack, away, points[k], normals[k]
-        )
+        for k in range(task * TASK, min((task + 1) * TASK, len(p))):
+            distances[k] = _plane(
+                p[k], x, faces, boxes, flat, side, corner, reach, stack, away, points[k], normals[k]
+            )
 
 
 def nearest_points(p, x, faces, boxes, pseudonormals, reach, points, normals, distances):
@@ -156,6 +147,7 @@ def nearest_points(p, x, faces, boxes, pseudonormals, reach, points, normals, di
     x (N, 3), faces (f, 3) uint32; boxes of `tree_boxes`; pseudonormals: of triangles (f, 3), of
     their sides (f, 3, 3), side k facing corner k, and of vertices (N, 3), of any length.
     """
-    plane = _planes_serial if len(p) < PARALLEL_POINTS else _planes_parallel
     flat, side, corner = pseudonormals
-    plane(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances)
+    _planes[len(p) >= PARALLEL_POINTS](
+        p, x, faces, boxes, flat, side, corner, reach, points, normals, distances
+    )

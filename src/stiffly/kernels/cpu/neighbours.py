@@ -10,10 +10,8 @@ import numpy as np
 
 from .jit import njit
 
-__all__ = ["neighbour_list"]
 
-
-@njit(cache=True)
+@njit
 def _grid(x, reach):
     """Lowest corner (3,), cells along each axis (3,) and their widths (3,).
 
@@ -32,7 +30,7 @@ def _grid(x, reach):
     return low, shape, np.maximum(extent / shape, reach)
 
 
-@njit(cache=True)
+@njit
 def _sort_into_cells(x, low, shape, width):
     """Cell of each particle along each axis (N, 3), first (cells + 1,) and members (N,)."""
     cell = np.empty(x.shape, dtype=np.int64)
@@ -52,7 +50,7 @@ def _sort_into_cells(x, low, shape, width):
     return cell, first, members
 
 
-@njit(cache=True)
+@njit
 def _is_excluded(j, skip):
     found = False
     for k in range(len(skip)):
@@ -60,7 +58,7 @@ def _is_excluded(j, skip):
     return found
 
 
-@njit(cache=True)
+@njit
 def _closer_pairs(x, square, shape, cell, first, members, skip_start, skip, pair_i, pair_j):
     """Writes pairs i > j, i ascending, as far as there is room; returns their number."""
     found = 0
@@ -88,7 +86,7 @@ def _closer_pairs(x, square, shape, cell, first, members, skip_start, skip, pair
     return found
 
 
-@njit(cache=True)
+@njit
 def _both_ways(pair_i, pair_j, count):
     """start (N + 1,), neighbour (2m,): each pair in both rows, sorted without a sort.
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from .jit import njit
-
-__all__ = ["edge_edge_pairs", "element_boxes", "patch_pairs", "run_boxes", "vertex_element_pairs"]
+from .jit import both, njit
 
 CHUNKS = 16  # shares of the work, each with its own room for pairs
 PARALLEL_PATCHES = 4096  # pairs of patches: about a millisecond of the serial loop
 
 
-@njit(cache=True)
+@njit
 def element_boxes(boxes, corners, out):
     """Writes out (m, 6), the boxes of elements with corners (m, c), from those of particles."""
     for k in range(len(corners)):
@@ -32,7 +30,7 @@ def element_boxes(boxes, corners, out):
                 box[a + 3] = max(box[a + 3], other[a + 3])
 
 
-@njit(cache=True)
+@njit
 def run_boxes(boxes, start, out):
     """Writes out (p, 6), around each run start_k .. start_(k + 1) of boxes; start (p + 1,)."""
     for k in range(len(out)):
@@ -45,7 +43,7 @@ def run_boxes(boxes, start, out):
                 box[a + 3] = max(box[a + 3], other[a + 3])
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _overlap(a, b):
     # without `and`: six comparisons cost less than one branch guessed wrong
     return (
@@ -58,7 +56,7 @@ def _overlap(a, b):
     )
 
 
-@njit(cache=True)
+@njit
 def _patch_pairs(blocks, size, boxes, out):
     found = 0
     for k in range(len(blocks)):
@@ -85,7 +83,7 @@ def patch_pairs(blocks, size, boxes):
     return out[:found]
 
 
-@njit(cache=True)
+@njit
 def _vertices(pairs, patches, start, particle, box, held, starts, corners, boxes, still, out):
     """Pairs of a vertex of one patch and an element of the other, both ways."""
     found, last = 0, corners.shape[1] - 1
@@ -107,7 +105,7 @@ def _vertices(pairs, patches, start, particle, box, held, starts, corners, boxes
     return found
 
 
-@njit(cache=True)
+@njit
 def _edges(pairs, patches, start, corners, boxes, still, out):
     found = 0
     for k in range(len(pairs)):
@@ -127,7 +125,7 @@ def _edges(pairs, patches, start, corners, boxes, still, out):
     return found
 
 
-@njit(cache=True, parallel=True)
+@both()
 def _vertices_shared(
     pairs, patches, start, particle, box, held, starts, corners, boxes, still, out, found
 ):
@@ -138,23 +136,20 @@ def _vertices_shared(
         )
 
 
-@njit(cache=True, parallel=True)
+@both()
 def _edges_shared(pairs, patches, start, corners, boxes, still, out, found):
     for c in prange(len(out)):
         share = pairs[c * len(pairs) // len(out) : (c + 1) * len(pairs) // len(out)]
         found[c] = _edges(share, patches, start, corners, boxes, still, out[c])
 
 
-def _collected(serial, shared, pairs, arguments, room):
+def _collected(find, pairs, arguments, room):
     """All rows (m, 2) that a loop finds; tried with room[0] rows, again where more are needed."""
     count = 1 if len(pairs) < PARALLEL_PATCHES else CHUNKS
     while True:
         out = np.empty((count, int(room[0]), 2), dtype=np.uint32)
         found = np.zeros(count, dtype=np.int64)
-        if count == 1:
-            found[0] = serial(pairs, *arguments, out[0])
-        else:
-            shared(pairs, *arguments, out, found)
+        find[count > 1](pairs, *arguments, out, found)
         if found.max() <= room[0]:
             return np.concatenate([rows[:n] for rows, n in zip(out, found, strict=True)])
         room[0] = found.max() + found.max() // 4
@@ -168,9 +163,9 @@ def vertex_element_pairs(pairs, patches, vertices, elements, room):
     elements: start (p + 1,), corners (e, c), box (e, 6), still (e,) mask.
     room (1,): rows to try with (per share of the work), raised in place to what was needed.
     """
-    return _collected(_vertices, _vertices_shared, pairs, (patches, *vertices, *elements), room)
+    return _collected(_vertices_shared, pairs, (patches, *vertices, *elements), room)
 
 
 def edge_edge_pairs(pairs, patches, edges, room):
     """Pairs (m, 2) of two edges; arguments as in `vertex_element_pairs`."""
-    return _collected(_edges, _edges_shared, pairs, (patches, *edges), room)
+    return _collected(_edges_shared, pairs, (patches, *edges), room)

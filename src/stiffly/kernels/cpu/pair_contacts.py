@@ -10,10 +10,8 @@ import math
 
 from .jit import njit
 
-__all__ = ["pair_friction"]
 
-
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _sum(x, i, w):
     """sum_i w_i x_i."""
     a, b, c, d = x[i[0]], x[i[1]], x[i[2]], x[i[3]]
@@ -24,7 +22,7 @@ def _sum(x, i, w):
     )
 
 
-@njit(cache=True)
+@njit
 def pair_friction(v, inverse_mass, stencil, weights, normals, most):
     """Slows the sliding of each contact in turn, v (N, 3) in place; momentum stays.
 

@@ -14,15 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from .jit import njit
-
-__all__ = ["lj_energy", "lj_gradient", "lj_product"]
+from .jit import both, njit
 
 PARALLEL_PAIRS = 1 << 20  # about a millisecond of the serial loop (see threads.py)
 
 _ROWS = 32  # atoms of one task
 # error_model: a check for division by zero in every pair keeps loops from the vector unit
-_VECTOR = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+_VECTOR = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
 @njit(inline="always", **_VECTOR)
@@ -101,39 +99,21 @@ def _product_rows(task, x, b, radius, root, start, low, high, out):
         out[i, 2] += 2.0 * g2
 
 
-@njit(cache=True)
-def _energy_serial(tasks, x, radius, root, start, low, high, rows):
-    for task in range(tasks):
+@both()
+def _energy(x, radius, root, start, low, high, rows):
+    for task in prange(-(-x.shape[1] // _ROWS)):
         _energy_rows(task, x, radius, root, start, low, high, rows)
 
 
-@njit(cache=True, parallel=True)
-def _energy_parallel(tasks, x, radius, root, start, low, high, rows):
-    for task in prange(tasks):
-        _energy_rows(task, x, radius, root, start, low, high, rows)
-
-
-@njit(cache=True)
-def _gradient_serial(tasks, x, radius, root, start, low, high, out):
-    for task in range(tasks):
+@both()
+def _gradient(x, radius, root, start, low, high, out):
+    for task in prange(-(-x.shape[1] // _ROWS)):
         _gradient_rows(task, x, radius, root, start, low, high, out)
 
 
-@njit(cache=True, parallel=True)
-def _gradient_parallel(tasks, x, radius, root, start, low, high, out):
-    for task in prange(tasks):
-        _gradient_rows(task, x, radius, root, start, low, high, out)
-
-
-@njit(cache=True)
-def _product_serial(tasks, x, b, radius, root, start, low, high, out):
-    for task in range(tasks):
-        _product_rows(task, x, b, radius, root, start, low, high, out)
-
-
-@njit(cache=True, parallel=True)
-def _product_parallel(tasks, x, b, radius, root, start, low, high, out):
-    for task in prange(tasks):
+@both()
+def _product(x, b, radius, root, start, low, high, out):
+    for task in prange(-(-x.shape[1] // _ROWS)):
         _product_rows(task, x, b, radius, root, start, low, high, out)
 
 
@@ -146,18 +126,17 @@ def lj_energy(x, radius, root, start, low, high):
     """Energy of all pairs in the runs (each pair is in two of them). x (N, 3); radius = s/2 and
     root = sqrt(e), both (N,); start (N + 1,), low, high (m,): runs of each atom."""
     rows = np.empty(len(x))
-    energy = _energy_serial if len(x) ** 2 < PARALLEL_PAIRS else _energy_parallel
-    energy(-(-len(x) // _ROWS), _columns(x), radius, root, start, low, high, rows)
+    _energy[len(x) ** 2 >= PARALLEL_PAIRS](_columns(x), radius, root, start, low, high, rows)
     return float(rows.sum())
 
 
 def lj_gradient(x, radius, root, start, low, high, out):
     """Adds dE/dx to out (N, 3)."""
-    add = _gradient_serial if len(x) ** 2 < PARALLEL_PAIRS else _gradient_parallel
-    add(-(-len(x) // _ROWS), _columns(x), radius, root, start, low, high, out)
+    _gradient[len(x) ** 2 >= PARALLEL_PAIRS](_columns(x), radius, root, start, low, high, out)
 
 
 def lj_product(x, b, radius, root, start, low, high, out):
     """Adds (d2E/dx2) b to out, both (N, 3)."""
-    add = _product_serial if len(x) ** 2 < PARALLEL_PAIRS else _product_parallel
-    add(-(-len(x) // _ROWS), _columns(x), _columns(b), radius, root, start, low, high, out)
+    _product[len(x) ** 2 >= PARALLEL_PAIRS](
+        _columns(x), _columns(b), radius, root, start, low, high, out
+    )

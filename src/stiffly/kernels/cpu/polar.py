@@ -20,10 +20,8 @@ import math
 import numpy as np
 from numba import prange
 
-from .jit import njit
+from .jit import both, inlined, strict
 from .threads import PARALLEL_ROWS
-
-__all__ = ["signed_svd"]
 
 LANES = 64
 SWEEPS = 5  # three leave 1e-5, four reach rounding for 4 million random matrices; one to spare
@@ -36,17 +34,14 @@ _SMALLEST = 1e-300  # a matrix below this counts as zero
 _LOST = 1e-20  # after scaling to max|F| = 1 a column as short as this is rounding error
 
 
-_options = {"cache": True, "error_model": "numpy"}
-
-
-@njit(**_options, forceinline=True)
+@inlined
 def column(w, row, lane):
     """Three entries a column apart (rows row, row + 3, row + 6) of one lane."""
     k = row * LANES + lane
     return w[k], w[k + 3 * LANES], w[k + 6 * LANES]
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def set_column(w, row, lane, a, b, c):
     k = row * LANES + lane
     w[k] = a
@@ -54,12 +49,12 @@ def set_column(w, row, lane, a, b, c):
     w[k + 6 * LANES] = c
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _rotate(w, p, q, lane, c, s):
     """Columns p, q become c p - s q, s p + c q."""
     a, b = column(w, p, lane), column(w, q, lane)
@@ -67,7 +62,7 @@ def _rotate(w, p, q, lane, c, s):
     set_column(w, q, lane, s * a[0] + c * b[0], s * a[1] + c * b[1], s * a[2] + c * b[2])
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _turn_pair(w, p, q):
     """Rotates columns p, q of B and V such that those of B become orthogonal.
 
@@ -89,7 +84,7 @@ def _turn_pair(w, p, q):
         _rotate(w, V_ROW + p, V_ROW + q, lane, c, s)
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _order_pair(w, p, q):
     """Longer column of B first; the swap is a quarter turn, so that V stays a rotation."""
     for lane in range(LANES):
@@ -100,7 +95,7 @@ def _order_pair(w, p, q):
         _rotate(w, V_ROW + p, V_ROW + q, lane, c, s)
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _start(w):
     """V = I, and F scaled to max|F| = 1, so that no square over- or underflows."""
     for lane in range(LANES):
@@ -115,7 +110,7 @@ def _start(w):
             w[(V_ROW + k) * LANES + lane] = 1.0 if k % 4 == 0 else 0.0
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _second_direction(a, b0, b1, b2):
     """Length of b less its part along the unit vector a, and its direction (made up where lost)."""
     for _ in range(2):  # Gram-Schmidt, twice: b may be nothing but rounding error
@@ -133,7 +128,7 @@ def _second_direction(a, b0, b1, b2):
     return 0.0 if lost else length, (b0 * inverse, b1 * inverse, b2 * inverse)
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _finish(w):
     """U and sigma from the orthogonal columns of B."""
     for lane in range(LANES):
@@ -156,7 +151,7 @@ def _finish(w):
         w[(SIGMA_ROW + 2) * LANES + lane] = scale * third
 
 
-@njit(**_options)
+@strict
 def svd_tile(w):
     """Rows B_ROW of the flat tile w hold F; fills V, U and sigma (sorted, the last one signed)."""
     _start(w)
@@ -170,33 +165,22 @@ def svd_tile(w):
     _finish(w)
 
 
-@njit(cache=True)
-def _svd_of_tile(tile, F, U, sigma, V):
-    w = np.zeros(SVD_ROWS * LANES)
-    first = tile * LANES
-    count = min(LANES, len(F) - first)
-    for lane in range(count):
-        for k in range(9):
-            w[k * LANES + lane] = F[first + lane, k]
-    svd_tile(w)
-    for lane in range(count):
-        for k in range(9):
-            V[first + lane, k] = w[(V_ROW + k) * LANES + lane]
-            U[first + lane, k] = w[(U_ROW + k) * LANES + lane]
-        for k in range(3):
-            sigma[first + lane, k] = w[(SIGMA_ROW + k) * LANES + lane]
-
-
-@njit(cache=True)
-def _svd_serial(tiles, F, U, sigma, V):
-    for tile in range(tiles):
-        _svd_of_tile(tile, F, U, sigma, V)
-
-
-@njit(cache=True, parallel=True)
-def _svd_parallel(tiles, F, U, sigma, V):
-    for tile in prange(tiles):
-        _svd_of_tile(tile, F, U, sigma, V)
+@both()
+def _svd(F, U, sigma, V):
+    for tile in prange(-(-len(F) // LANES)):
+        w = np.zeros(SVD_ROWS * LANES)
+        first = tile * LANES
+        count = min(LANES, len(F) - first)
+        for lane in range(count):
+            for k in range(9):
+                w[k * LANES + lane] = F[first + lane, k]
+        svd_tile(w)
+        for lane in range(count):
+            for k in range(9):
+                V[first + lane, k] = w[(V_ROW + k) * LANES + lane]
+                U[first + lane, k] = w[(U_ROW + k) * LANES + lane]
+            for k in range(3):
+                sigma[first + lane, k] = w[(SIGMA_ROW + k) * LANES + lane]
 
 
 def signed_svd(F):
@@ -206,6 +190,5 @@ def signed_svd(F):
     """
     flat = np.ascontiguousarray(F, dtype=np.float64).reshape(-1, 9)
     U, V, sigma = np.empty_like(flat), np.empty_like(flat), np.empty((len(flat), 3))
-    svd = _svd_serial if len(flat) < PARALLEL_ROWS else _svd_parallel
-    svd(-(-len(flat) // LANES), flat, U, sigma, V)
+    _svd[len(flat) >= PARALLEL_ROWS](flat, U, sigma, V)
     return U.reshape(-1, 3, 3), sigma, V.reshape(-1, 3, 3)

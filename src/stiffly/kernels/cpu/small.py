@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from .jit import njit
-
-_options = {"cache": True, "error_model": "numpy", "forceinline": True}
+from .jit import inlined
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@njit(**_options)
+@inlined
 def load(a):
     """From nine consecutive entries of an array."""
     return a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]
 
 
-@njit(**_options)
+@inlined
 def row(a, i):
     """Row i of a matrix, or the i-th three numbers of an array."""
     return a[3 * i], a[3 * i + 1], a[3 * i + 2]
 
 
-@njit(**_options)
+@inlined
 def outer(a, b):
     """a b^T of two vectors."""
     return (
@@ -31,12 +29,12 @@ def outer(a, b):
     )
 
 
-@njit(**_options)
+@inlined
 def diagonal(u):
     return u[0], 0.0, 0.0, 0.0, u[1], 0.0, 0.0, 0.0, u[2]
 
 
-@njit(**_options)
+@inlined
 def add(a, b):
     return (
         *(a[0] + b[0], a[1] + b[1], a[2] + b[2]),
@@ -45,7 +43,7 @@ def add(a, b):
     )
 
 
-@njit(**_options)
+@inlined
 def combine(s, a, t, b):
     """s a + t b."""
     return (
@@ -55,7 +53,7 @@ def combine(s, a, t, b):
     )
 
 
-@njit(**_options)
+@inlined
 def scaled(s, a):
     return (
         *(s * a[0], s * a[1], s * a[2]),
@@ -64,13 +62,13 @@ def scaled(s, a):
     )
 
 
-@njit(**_options)
+@inlined
 def turned(a):
     """The transpose."""
     return a[0], a[3], a[6], a[1], a[4], a[7], a[2], a[5], a[8]
 
 
-@njit(**_options)
+@inlined
 def times(a, v):
     """a v, v of three numbers."""
     return (
@@ -80,7 +78,7 @@ def times(a, v):
     )
 
 
-@njit(**_options)
+@inlined
 def product(a, b):
     p = times(turned(b), (a[0], a[1], a[2]))  # the rows of a b are those of a, times b
     q = times(turned(b), (a[3], a[4], a[5]))
@@ -88,7 +86,7 @@ def product(a, b):
     return p[0], p[1], p[2], q[0], q[1], q[2], r[0], r[1], r[2]
 
 
-@njit(**_options)
+@inlined
 def scaled_columns(a, s):
     """a diag(s)."""
     return (
@@ -98,7 +96,7 @@ def scaled_columns(a, s):
     )
 
 
-@njit(**_options)
+@inlined
 def inner(a, b):
     """a : b."""
     return (
@@ -108,7 +106,7 @@ def inner(a, b):
     )
 
 
-@njit(**_options)
+@inlined
 def cofactor(a):
     return (
         *(a[4] * a[8] - a[5] * a[7], a[5] * a[6] - a[3] * a[8], a[3] * a[7] - a[4] * a[6]),
@@ -117,13 +115,13 @@ def cofactor(a):
     )
 
 
-@njit(**_options)
+@inlined
 def cross(a, b):
     """cof(a + b) - cof(a) - cof(b): the derivative of cof at a along b, and the other way round."""
     return combine(1.0, cofactor(add(a, b)), -1.0, add(cofactor(a), cofactor(b)))
 
 
-@njit(**_options)
+@inlined
 def determinant(a, cof):
     """From the first row and its cofactors."""
     return a[0] * cof[0] + a[1] * cof[1] + a[2] * cof[2]

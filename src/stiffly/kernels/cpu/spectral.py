@@ -13,14 +13,6 @@ import numpy as np
 
 from .jit import njit
 
-__all__ = [
-    "spectral_apply",
-    "stumpff_apply",
-    "stumpff_eigh_apply",
-    "stumpff_terms",
-    "stumpff_values",
-]
-
 _K_MAX = 6
 _TAYLOR_LIMIT = 16.0
 _TAYLOR_TERMS = 22
@@ -36,7 +28,7 @@ _TAYLOR = np.array(
 _INVERSE_FACTORIAL = np.array([1.0 / math.factorial(k) for k in range(_K_MAX + 1)])
 
 
-@njit(cache=True)
+@njit
 def _root(a):
     """r + dr = sqrt(a) to twice the working precision."""
     mantissa, exponent = math.frexp(a)
@@ -54,7 +46,7 @@ def _root(a):
     return math.ldexp(r, half), math.ldexp(dr, half)
 
 
-@njit(cache=True)
+@njit
 def _sinc_like(s):
     r, dr = _root(abs(s))
     if s < 0.0:
@@ -64,7 +56,7 @@ def _sinc_like(s):
     return top / r * (1.0 - dr / r)
 
 
-@njit(cache=True)
+@njit
 def _even(s):
     r, dr = _root(abs(s))
     if s < 0.0:
@@ -72,7 +64,7 @@ def _even(s):
     return math.cos(r) * math.cos(dr) - math.sin(r) * math.sin(dr)
 
 
-@njit(cache=True)
+@njit
 def _growing(k, s):
     """c_k(s) = exp(r) / (2 r^k), r = sqrt(-s), for s so negative that nothing else is left."""
     r, dr = _root(-s)
@@ -80,7 +72,7 @@ def _growing(k, s):
     return 0.5 * half * (1.0 + dr - k * dr / r) / r**k * half
 
 
-@njit(cache=True)
+@njit
 def _stumpff(k, s):
     if s < _GROWING:
         return _growing(k, s)
@@ -108,7 +100,7 @@ def _stumpff(k, s):
     return value
 
 
-@njit(cache=True)
+@njit
 def _stumpff_fill(k, s, out):
     for i in range(s.size):
         out[i] = _stumpff(k, s[i])
@@ -121,7 +113,7 @@ def stumpff_values(k, s):
     return out
 
 
-@njit(cache=True)
+@njit
 def stumpff_terms(lam, rows, columns, ks, taus, powers, factors, out):
     """out[row, column, :] += factor * lam^power * c_k(tau^2 lam), term by term."""
     values = np.empty((rows.size, lam.size))
@@ -146,7 +138,7 @@ def stumpff_terms(lam, rows, columns, ks, taus, powers, factors, out):
             target[i] += value
 
 
-@njit(cache=True)
+@njit
 def spectral_apply(U, W, F, B):
     """sum_i U f_ji(lam) W b_i for every j: F (n_out, n_in, m), B (n_in, n) -> (n_out, n).
 
@@ -171,7 +163,7 @@ def spectral_apply(U, W, F, B):
     return out
 
 
-@njit(cache=True)
+@njit
 def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B):
     """stumpff_terms and spectral_apply in one call: the hot path of small systems."""
     F = np.zeros((n_out, B.shape[0], lam.size))
@@ -179,7 +171,7 @@ def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B)
     return spectral_apply(U, W, F, B)
 
 
-@njit(cache=True)
+@njit
 def stumpff_eigh_apply(K, rows, columns, ks, taus, powers, factors, n_out, B):
     """The eigenbasis of a symmetric K as well: value, lam, U (NaN where K is not finite)."""
     for i in range(K.shape[0]):

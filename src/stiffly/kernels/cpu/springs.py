@@ -16,26 +16,9 @@ import math
 import numpy as np
 from numba import prange
 
-from .jit import njit
+from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
+from .jit import both, njit
 from .threads import PARALLEL_ROWS
-
-__all__ = [
-    "CONVEX",
-    "NO_SLOT",
-    "SECANT",
-    "TANGENT",
-    "spring_blocks",
-    "spring_energy",
-    "spring_gradient",
-    "spring_product",
-    "spring_yield",
-]
-
-# which matrix the blocks are: d2E/dx2; K(x) with dE/dx = K(x) x; d2E/dx2 without the negative
-# stiffness across compressed springs, which is positive semidefinite
-TANGENT, SECANT, CONVEX = 0, 1, 2
-
-NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a fixed end)
 
 _CHUNK = 256  # springs summed in order before the chunks are: keeps rounding off the ledger
 # energies of fewer springs are summed before a second thread has woken up
@@ -43,14 +26,14 @@ _THREADED = 16 * PARALLEL_ROWS
 _ROUNDING = 1.0 + 1e-12  # a spring that sits at its limit does not yield again
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _length(x, e):
     a = x[e[0]]
     b = x[e[1]]
     return math.sqrt((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2 + (b[2] - a[2]) ** 2)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _spring_energy(length, stiffness, rest, cubic):
     stretch = length - rest
     energy = 0.5 * stiffness * stretch * stretch
@@ -60,7 +43,7 @@ def _spring_energy(length, stiffness, rest, cubic):
     return energy
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _across(square, stiffness, rest, cubic):
     """Force divided by length, which is the stiffness across the spring; < 0 if compressed."""
     length = math.sqrt(square)
@@ -72,7 +55,7 @@ def _across(square, stiffness, rest, cubic):
     return across
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _tangent(square, stiffness, rest, cubic):
     """a, b of the tangent a I + b d d^T."""
     length = math.sqrt(square)
@@ -88,36 +71,24 @@ def _tangent(square, stiffness, rest, cubic):
     return across, extra
 
 
-@njit(cache=True, inline="always")
-def _chunk_energy(c, x, edges, stiffness, rest, cubic):
-    total = 0.0
-    first = np.uint64(c) * np.uint64(_CHUNK)
-    for s in range(first, min(first + np.uint64(_CHUNK), np.uint64(len(edges)))):
-        total += _spring_energy(_length(x, edges[s]), stiffness[s], rest[s], cubic)
-    return total
-
-
-@njit(cache=True)
-def _energy_serial(x, edges, stiffness, rest, cubic, chunks):
-    for c in range(chunks.size):
-        chunks[c] = _chunk_energy(c, x, edges, stiffness, rest, cubic)
-
-
-@njit(cache=True, parallel=True)
-def _energy_parallel(x, edges, stiffness, rest, cubic, chunks):
+@both()
+def _energy(x, edges, stiffness, rest, cubic, chunks):
     for c in prange(chunks.size):
-        chunks[c] = _chunk_energy(c, x, edges, stiffness, rest, cubic)
+        total = 0.0
+        first = np.uint64(c) * np.uint64(_CHUNK)
+        for s in range(first, min(first + np.uint64(_CHUNK), np.uint64(len(edges)))):
+            total += _spring_energy(_length(x, edges[s]), stiffness[s], rest[s], cubic)
+        chunks[c] = total
 
 
 def spring_energy(x, edges, stiffness, rest, cubic=False):
     """Energy [J]. x (N, 3) [m], edges (m, 2), stiffness (m,) [N/m], rest (m,) [m]."""
     chunks = np.empty(-(-len(edges) // _CHUNK))
-    add = _energy_serial if len(edges) < _THREADED else _energy_parallel
-    add(x, edges, stiffness, rest, cubic, chunks)
+    _energy[len(edges) >= _THREADED](x, edges, stiffness, rest, cubic, chunks)
     return float(chunks.sum())
 
 
-@njit(cache=True)
+@njit
 def _yield(x, edges, stiffness, rest, limit, cubic, chunks):
     m = np.uint64(len(edges))
     for c in range(chunks.size):
@@ -144,43 +115,27 @@ def spring_yield(x, edges, stiffness, rest, limit, cubic=False):
     return float(chunks.sum())
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def add_row(row, g):
     row[0] += g[0]
     row[1] += g[1]
     row[2] += g[2]
 
 
-@njit(cache=True, inline="always")
-def _row_gradient(i, x, start, neighbour, stiffness, rest, cubic):
-    r = x[i]
-    g0 = 0.0
-    g1 = 0.0
-    g2 = 0.0
-    for p in range(start[i], start[i + np.uint64(1)]):
-        q = x[neighbour[p]]
-        d0 = r[0] - q[0]
-        d1 = r[1] - q[1]
-        d2 = r[2] - q[2]
-        scale = _across(d0 * d0 + d1 * d1 + d2 * d2, stiffness[p], rest[p], cubic)
-        g0 += scale * d0
-        g1 += scale * d1
-        g2 += scale * d2
-    return g0, g1, g2
-
-
-@njit(cache=True)
-def _gradient_serial(x, start, neighbour, stiffness, rest, cubic, out):
-    for i in range(x.shape[0]):
-        g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest, cubic)
-        add_row(out[i], g)
-
-
-@njit(cache=True, parallel=True)
-def _gradient_parallel(x, start, neighbour, stiffness, rest, cubic, out):
-    for i in prange(x.shape[0]):
-        g = _row_gradient(np.uint64(i), x, start, neighbour, stiffness, rest, cubic)
-        add_row(out[i], g)
+@both()
+def _gradient(x, start, neighbour, stiffness, rest, cubic, out):
+    for k in prange(x.shape[0]):
+        i = np.uint64(k)
+        r = x[i]
+        g0, g1, g2 = 0.0, 0.0, 0.0
+        for p in range(start[i], start[i + np.uint64(1)]):
+            q = x[neighbour[p]]
+            d0, d1, d2 = r[0] - q[0], r[1] - q[1], r[2] - q[2]
+            scale = _across(d0 * d0 + d1 * d1 + d2 * d2, stiffness[p], rest[p], cubic)
+            g0 += scale * d0
+            g1 += scale * d1
+            g2 += scale * d2
+        add_row(out[i], (g0, g1, g2))
 
 
 def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
@@ -188,56 +143,34 @@ def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
 
     start (N + 1,), neighbour (2m,): half-springs of each particle; stiffness, rest (2m,) theirs.
     """
-    gradient = _gradient_serial if len(x) < PARALLEL_ROWS else _gradient_parallel
-    gradient(x, start, neighbour, stiffness, rest, cubic, out)
+    _gradient[len(x) >= PARALLEL_ROWS](x, start, neighbour, stiffness, rest, cubic, out)
 
 
-@njit(cache=True, inline="always")
-def _row_product(i, x, start, neighbour, stiffness, rest, cubic, b):
-    r = x[i]
-    u = b[i]
-    g0 = 0.0
-    g1 = 0.0
-    g2 = 0.0
-    for p in range(start[i], start[i + np.uint64(1)]):
-        q = x[neighbour[p]]
-        w = b[neighbour[p]]
-        d0 = r[0] - q[0]
-        d1 = r[1] - q[1]
-        d2 = r[2] - q[2]
-        square = d0 * d0 + d1 * d1 + d2 * d2
-        across, extra = _tangent(square, stiffness[p], rest[p], cubic)
-        w0 = u[0] - w[0]
-        w1 = u[1] - w[1]
-        w2 = u[2] - w[2]
-        extra *= d0 * w0 + d1 * w1 + d2 * w2
-        g0 += across * w0 + extra * d0
-        g1 += across * w1 + extra * d1
-        g2 += across * w2 + extra * d2
-    return g0, g1, g2
-
-
-@njit(cache=True)
-def _product_serial(x, start, neighbour, stiffness, rest, cubic, b, out):
-    for i in range(x.shape[0]):
-        g = _row_product(np.uint64(i), x, start, neighbour, stiffness, rest, cubic, b)
-        add_row(out[i], g)
-
-
-@njit(cache=True, parallel=True)
-def _product_parallel(x, start, neighbour, stiffness, rest, cubic, b, out):
-    for i in prange(x.shape[0]):
-        g = _row_product(np.uint64(i), x, start, neighbour, stiffness, rest, cubic, b)
-        add_row(out[i], g)
+@both()
+def _product(x, start, neighbour, stiffness, rest, cubic, b, out):
+    for k in prange(x.shape[0]):
+        i = np.uint64(k)
+        r, u = x[i], b[i]
+        g0, g1, g2 = 0.0, 0.0, 0.0
+        for p in range(start[i], start[i + np.uint64(1)]):
+            q, w = x[neighbour[p]], b[neighbour[p]]
+            d0, d1, d2 = r[0] - q[0], r[1] - q[1], r[2] - q[2]
+            w0, w1, w2 = u[0] - w[0], u[1] - w[1], u[2] - w[2]
+            square = d0 * d0 + d1 * d1 + d2 * d2
+            across, extra = _tangent(square, stiffness[p], rest[p], cubic)
+            extra *= d0 * w0 + d1 * w1 + d2 * w2
+            g0 += across * w0 + extra * d0
+            g1 += across * w1 + extra * d1
+            g2 += across * w2 + extra * d2
+        add_row(out[i], (g0, g1, g2))
 
 
 def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
     """Adds (d2E/dx2) b [N] to out, b and out (N, 3): nothing is assembled."""
-    product = _product_serial if len(x) < PARALLEL_ROWS else _product_parallel
-    product(x, start, neighbour, stiffness, rest, cubic, b, out)
+    _product[len(x) >= PARALLEL_ROWS](x, start, neighbour, stiffness, rest, cubic, b, out)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _add_block(block, b00, b11, b22, b01, b02, b12):
     block[0] += b00
     block[4] += b11
@@ -250,7 +183,7 @@ def _add_block(block, b00, b11, b22, b01, b02, b12):
     block[7] += b12
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks):
     """Writes particle i's block row; returns its share of the negative stiffness."""
     cubic, form = law
@@ -284,17 +217,8 @@ def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, bl
     return press
 
 
-@njit(cache=True)
-def _blocks_serial(x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks, pressed):
-    for i in range(x.shape[0]):
-        if diagonal[i] != NO_SLOT:
-            pressed[i] += _row_blocks(
-                np.uint64(i), x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks
-            )
-
-
-@njit(cache=True, parallel=True)
-def _blocks_parallel(x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks, pressed):
+@both()
+def _blocks(x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks, pressed):
     for i in prange(x.shape[0]):
         if diagonal[i] != NO_SLOT:
             pressed[i] += _row_blocks(
@@ -312,6 +236,7 @@ def spring_blocks(
     coupling block; NO_SLOT for fixed particles.
     form: SECANT has (f/L) I for every spring, CONVEX no stiffness across where f < 0.
     """
-    add = _blocks_serial if len(x) < PARALLEL_ROWS else _blocks_parallel
     half = (start, neighbour, stiffness, rest)
-    add(x, *half, (cubic, form), diagonal, slot, blocks.reshape(-1, 9), pressed)
+    _blocks[len(x) >= PARALLEL_ROWS](
+        x, *half, (cubic, form), diagonal, slot, blocks.reshape(-1, 9), pressed
+    )

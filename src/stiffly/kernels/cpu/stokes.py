@@ -12,19 +12,12 @@ import math
 import numpy as np
 from numba import prange
 
-from .jit import njit
-
-__all__ = [
-    "stokeslet_matrix",
-    "stokeslet_rate_matrix",
-    "stokeslet_rates",
-    "stokeslet_velocities",
-]
+from .jit import both, njit
 
 PARALLEL_PAIRS = 1 << 18  # about a millisecond of the serial loop (see threads.py)
 
 _ROWS = 16  # points of one task
-_VECTOR = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+_VECTOR = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
 @njit(**_VECTOR)
@@ -80,27 +73,15 @@ def _rate_rows(task, x, b, g, square_blob, factor, out):
         out[i, 2] = factor * u2
 
 
-@njit(cache=True)
-def _velocities_serial(tasks, x, y, g, square_blob, factor, out):
-    for task in range(tasks):
+@both()
+def _velocities(x, y, g, square_blob, factor, out):
+    for task in prange(-(-x.shape[1] // _ROWS)):
         _velocity_rows(task, x, y, g, square_blob, factor, out)
 
 
-@njit(cache=True, parallel=True)
-def _velocities_parallel(tasks, x, y, g, square_blob, factor, out):
-    for task in prange(tasks):
-        _velocity_rows(task, x, y, g, square_blob, factor, out)
-
-
-@njit(cache=True)
-def _rates_serial(tasks, x, b, g, square_blob, factor, out):
-    for task in range(tasks):
-        _rate_rows(task, x, b, g, square_blob, factor, out)
-
-
-@njit(cache=True, parallel=True)
-def _rates_parallel(tasks, x, b, g, square_blob, factor, out):
-    for task in prange(tasks):
+@both()
+def _rates(x, b, g, square_blob, factor, out):
+    for task in prange(-(-x.shape[1] // _ROWS)):
         _rate_rows(task, x, b, g, square_blob, factor, out)
 
 
@@ -112,23 +93,21 @@ def _columns(x):
 def stokeslet_velocities(targets, sources, forces, eps, mu, out):
     """Writes to out (n, 3) the velocity [m/s] at targets (n, 3) [m] of a fluid of viscosity mu
     [Pa s] that the forces (m, 3) [N] at sources (m, 3) push, spread over blobs of size eps [m]."""
-    small = len(targets) * len(sources) < PARALLEL_PAIRS
-    write = _velocities_serial if small else _velocities_parallel
+    many = len(targets) * len(sources) >= PARALLEL_PAIRS
     factor = 1.0 / (8.0 * math.pi * mu)
     columns = (_columns(targets), _columns(sources), _columns(forces))
-    write(-(-len(targets) // _ROWS), *columns, eps * eps, factor, out)
+    _velocities[many](*columns, eps * eps, factor, out)
 
 
 def stokeslet_rates(x, b, forces, eps, mu, out):
     """Writes to out (n, 3) how the velocity at the particles x changes when they, and with them
     the forces, move along b: (dS/dx [b]) g, all (n, 3)."""
-    write = _rates_serial if len(x) ** 2 < PARALLEL_PAIRS else _rates_parallel
     factor = 1.0 / (8.0 * math.pi * mu)
     columns = (_columns(x), _columns(b), _columns(forces))
-    write(-(-len(x) // _ROWS), *columns, eps * eps, factor, out)
+    _rates[len(x) ** 2 >= PARALLEL_PAIRS](*columns, eps * eps, factor, out)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(error_model="numpy", fastmath={"contract"})
 def stokeslet_matrix(x, eps, mu, out):
     """Writes S (3n, 3n) with velocities = S forces."""
     factor = 1.0 / (8.0 * math.pi * mu)
@@ -148,7 +127,7 @@ def stokeslet_matrix(x, eps, mu, out):
                     out[3 * j + c, 3 * i + a] = entry
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(error_model="numpy", fastmath={"contract"})
 def stokeslet_rate_matrix(x, forces, eps, mu, out):
     """Writes the matrix (3n, 3n) of b -> (dS/dx [b]) g."""
     factor = 1.0 / (8.0 * math.pi * mu)

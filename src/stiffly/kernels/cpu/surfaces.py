@@ -19,40 +19,38 @@ import math
 
 import numpy as np
 
+from ..names import PLANE, SPHERE
 from .jit import njit
 
-__all__ = ["HEMISPHERE", "PLANE", "SPHERE", "surface_distances", "surface_normals"]
-
-PLANE, SPHERE, HEMISPHERE = 0, 1, 2
 CAP, FLAT, RIM = 0, 1, 2
 
 _NEAR = 1e-20  # |x1 - x0|^2 / r^2: below this the correction of the normal is rounding
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def combine(s, a, t, b):
     """s a + t b."""
     return s * a[0] + t * b[0], s * a[1] + t * b[1], s * a[2] + t * b[2]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _from_centre(q, p):
     return p[0] - q[0], p[1] - q[1], p[2] - q[2]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _part(r, z, rho, length):
     if z >= 0.0:
         return CAP if length - r >= -z else FLAT
     return FLAT if rho <= r else RIM
 
 
-@njit(cache=True)
+@njit
 def _half_ball(q, p):
     """The part of the half ball next to p; y, height z along the axis, w across it, |w|, |y|."""
     y = _from_centre(q, p)
@@ -63,7 +61,7 @@ def _half_ball(q, p):
     return _part(q[3], z, rho, length), y, z, w, rho, length
 
 
-@njit(cache=True)
+@njit
 def _half_ball_distance(q, p):
     part, _, z, _, rho, length = _half_ball(q, p)
     if part == CAP:
@@ -73,7 +71,7 @@ def _half_ball_distance(q, p):
     return math.sqrt((rho - q[3]) ** 2 + z * z)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def distance(kind, q, p):
     """d [m]; inlined, since every particle is asked for it in every evaluation."""
     if kind == PLANE:
@@ -85,7 +83,7 @@ def distance(kind, q, p):
     return _half_ball_distance(q, p)
 
 
-@njit(cache=True)
+@njit
 def normal(kind, q, p):
     """grad d; zero at the centre of a sphere, which has no direction."""
     if kind == PLANE:
@@ -106,7 +104,7 @@ def normal(kind, q, p):
     return combine(out / (rho * d), w, z / d, a)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _round(n, bend):
     """bend (I - n n^T), as 00, 11, 22, 01, 02, 12."""
     return (
@@ -119,7 +117,7 @@ def _round(n, bend):
     )
 
 
-@njit(cache=True)
+@njit
 def curvature(kind, q, p):
     """Hessian of d [1/m] as 00, 11, 22, 01, 02, 12, and its largest eigenvalue, >= 0."""
     flat = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -154,7 +152,7 @@ def curvature(kind, q, p):
     return H, s
 
 
-@njit(cache=True)
+@njit
 def mean_normal(kind, q, p0, p1):
     """m with m.(p1 - p0) = d(p1) - d(p0), see above."""
     if kind == PLANE:
@@ -180,7 +178,7 @@ def mean_normal(kind, q, p0, p1):
     return combine(1.0, combine(across, w0, across, w1), (z0 + z1) / both, a)
 
 
-@njit(cache=True)
+@njit
 def _corrected(kind, q, p0, p1):
     step = combine(1.0, p1, -1.0, p0)
     n = normal(kind, q, combine(0.5, p0, 0.5, p1))
@@ -191,7 +189,7 @@ def _corrected(kind, q, p0, p1):
     return combine(1.0, n, gap / square, step)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _outer(s, a, b):
     return (
         s * a[0] * b[0], s * a[0] * b[1], s * a[0] * b[2],
@@ -200,7 +198,7 @@ def _outer(s, a, b):
     )  # fmt: skip
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _plus(A, B, s):
     """A + B + s I, all as nine numbers by rows."""
     return (
@@ -210,7 +208,7 @@ def _plus(A, B, s):
     )  # fmt: skip
 
 
-@njit(cache=True)
+@njit
 def _round_slope(kind, q, p0, p1, side):
     """m = side (y0 + y1)/total, and d total/dp1 = side n1."""
     y0, y1 = _from_centre(q, p0), _from_centre(q, p1)
@@ -222,7 +220,7 @@ def _round_slope(kind, q, p0, p1, side):
     return _plus(_outer(-side / total, m, n1), zero, side / total)
 
 
-@njit(cache=True)
+@njit
 def mean_slope(kind, q, p0, p1):
     """dm/dp1 as nine numbers by rows; not symmetric."""
     zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -249,7 +247,7 @@ def mean_slope(kind, q, p0, p1):
     return _plus(S, _outer((1.0 - out / wide) / both, a, a), out / (wide * both))
 
 
-@njit(cache=True)
+@njit
 def _corrected_slope(kind, q, p0, p1):
     """m = n + c s with n at the middle, s = p1 - p0, c = (d1 - d0 - n.s)/s.s."""
     step = combine(1.0, p1, -1.0, p0)
@@ -269,7 +267,7 @@ def _corrected_slope(kind, q, p0, p1):
     return _plus(half, _outer(1.0, step, dc), gap / square)
 
 
-@njit(cache=True)
+@njit
 def surface_distances(x, kind, numbers, out):
     """d [m] of each point of x (m, 3) to out (m,); numbers (1, 7), or (m, 7): a row for each."""
     each = numbers.shape[0] > 1
@@ -278,7 +276,7 @@ def surface_distances(x, kind, numbers, out):
         out[j] = distance(kind, numbers[np.uint64(j if each else 0)], (p[0], p[1], p[2]))
 
 
-@njit(cache=True)
+@njit
 def surface_normals(x, rows, kind, numbers, out):
     """grad d (k, 3) of the points rows (k,) of x (m, 3)."""
     each = numbers.shape[0] > 1

@@ -10,21 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from .jit import njit
+from ..names import BLOCK_CHUNK
+from .for_material import for_material
+from .jit import both, inlined, strict
 from .polar import LANES, dot
 from .tet_tangents import H_ROW, HALF_ROW, MEAN_ROW, PSI_ROW, U_ROW, tile_frames
 from .tets import set_triple, triple
 from .threads import PARALLEL_ROWS
 
-__all__ = ["tet_blocks"]
 
-BLOCK_CHUNK = 8192  # a multiple of LANES; 720 bytes an element: 6 MB
-
-_options = {"cache": True, "error_model": "numpy"}
-_parallel = {**_options, "parallel": True}
-
-
-@njit(**_options, forceinline=True)
+@inlined
 def _block_lanes(t, k, m, out, row):
     """K_kl of vertices k + 1, l = m + 1 into nine rows of out."""
     for lane in range(LANES):
@@ -58,7 +53,7 @@ def _block_lanes(t, k, m, out, row):
             set_triple(out, row + i, lane, dot(z, u), dot(z, v), dot(z, n))
 
 
-@njit(**_options)
+@strict
 def _store_blocks(lanes, w, elements):
     """The blocks of vertices 1, 2, 3 and, from sum_l K_kl = 0, those of vertex 0: (count, 90)."""
     for lane in range(lanes):
@@ -76,15 +71,15 @@ def _store_blocks(lanes, w, elements):
             e[63 + k], e[72 + k], e[81 + k] = b22, b23, b33
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _three_blocks(w, row, lane):
     k = row * LANES + lane
     return w[k], w[k + 9 * LANES], w[k + 18 * LANES]
 
 
-@njit(**_options)
-def _tile_blocks(tile, first, x, tets, shape, moduli, material, project, elements):
-    t = tile_frames(tile, x, tets, shape, moduli, material, project)
+@for_material()
+def _tile_blocks(tile, first, x, tets, shape, moduli, project, elements):
+    t = tile_frames(tile, x, tets, shape, moduli, project)
     w = np.empty(54 * LANES)
     _block_lanes(t, 0, 0, w, 0)
     _block_lanes(t, 0, 1, w, 9)
@@ -96,19 +91,13 @@ def _tile_blocks(tile, first, x, tets, shape, moduli, material, project, element
     _store_blocks(lanes, w, elements[tile * LANES - first :])
 
 
-@njit(**_options)
-def _fill_serial(first, end, x, tets, shape, moduli, material, project, elements):
-    for tile in range(first // LANES, -(-end // LANES)):
-        _tile_blocks(tile, first, x, tets, shape, moduli, material, project, elements)
-
-
-@njit(**_parallel)
-def _fill_parallel(first, end, x, tets, shape, moduli, material, project, elements):
+@for_material(threads=True)
+def _fill(first, end, x, tets, shape, moduli, project, elements):
     for tile in prange(first // LANES, -(-end // LANES)):
-        _tile_blocks(tile, first, x, tets, shape, moduli, material, project, elements)
+        _tile_blocks(tile, first, x, tets, shape, moduli, project, elements)
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _add(b, factor, b0, b1, b2, b3, b4, b5, b6, b7, b8):
     b[0] += factor * b0
     b[1] += factor * b1
@@ -121,7 +110,7 @@ def _add(b, factor, b0, b1, b2, b3, b4, b5, b6, b7, b8):
     b[8] += factor * b8
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _sum_pair(pair, first, slot, mirror, start, source, elements, blocks):
     """Blocks (i, j) and (j, i) of one pair of particles; i = j is made exactly symmetric."""
     s00, s01, s02, s10, s11, s12, s20, s21, s22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -135,14 +124,8 @@ def _sum_pair(pair, first, slot, mirror, start, source, elements, blocks):
     _add(blocks[mirror[pair]], half, s00, s10, s20, s01, s11, s21, s02, s12, s22)
 
 
-@njit(**_options)
-def _sum_serial(begin, end, first, slot, mirror, start, source, elements, blocks):
-    for pair in range(begin, end):
-        _sum_pair(np.uint64(pair), first, slot, mirror, start, source, elements, blocks)
-
-
-@njit(**_parallel)
-def _sum_parallel(begin, end, first, slot, mirror, start, source, elements, blocks):
+@both(error_model="numpy")
+def _sum(begin, end, first, slot, mirror, start, source, elements, blocks):
     for pair in prange(begin, end):
         _sum_pair(np.uint64(pair), first, slot, mirror, start, source, elements, blocks)
 
@@ -158,13 +141,12 @@ def tet_blocks(
     chunks[c] to chunks[c + 1], each pair once.
     """
     elements = np.empty((min(len(tets), BLOCK_CHUNK), 90))
-    serial = len(tets) < PARALLEL_ROWS
-    fill, add = (_fill_serial, _sum_serial) if serial else (_fill_parallel, _sum_parallel)
+    many = len(tets) >= PARALLEL_ROWS
     flat = blocks.reshape(-1, 9)
     for chunk in range(len(chunks) - 1):
         first = chunk * BLOCK_CHUNK
         end = min(first + BLOCK_CHUNK, len(tets))
-        fill(first, end, x, tets, shape, moduli, material, project, elements)
+        _fill[material][many](first, end, x, tets, shape, moduli, project, elements)
         offset = np.uint32(10 * first)
         pairs = chunks[chunk], chunks[chunk + 1], offset
-        add(*pairs, slot, mirror, start, source, elements.reshape(-1, 9), flat)
+        _sum[many](*pairs, slot, mirror, start, source, elements.reshape(-1, 9), flat)

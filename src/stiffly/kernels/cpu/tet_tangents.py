@@ -1,6 +1,6 @@
 """Tangents of linear tetrahedra: their frames, and products with them.
 
-In the frame of U, V an element's tangent is a handful of numbers (see materials.py).  With
+In the frame of U, V an element's tangent is a handful of numbers (see materials/material.py).  With
 h_k = V^T g_k the block of vertices k, l is K_kl = U T U^T,
 
     T_ii = psi_ii h_ki h_li + sum_(j != i) mean_ij h_kj h_lj
@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from .jit import njit
-from .materials import COROTATED, NEO_HOOKEAN, STVK, clamp_negative, second_derivatives
+from .eigen import clamp_negative
+from .for_material import for_material, tangent
+from .jit import both, inlined, strict
 from .polar import LANES, SIGMA_ROW, V_ROW, column, dot
 from .tets import (
     MODULI_ROW,
@@ -30,34 +31,29 @@ from .tets import (
 )
 from .threads import PARALLEL_ROWS
 
-__all__ = ["tet_frames", "tet_product"]
-
 # A frame's rows in a tile of tets.py: h lies in place of V, then U; the second derivatives
 # overwrite sigma and the shape gradients.  Then the same rows, counted from the frame's first.
 FRAME_ROW, FRAME_ROWS, SECOND_ROW = V_ROW, 30, SIGMA_ROW
 H_ROW, U_ROW, PSI_ROW, MEAN_ROW, HALF_ROW = 0, 9, 18, 24, 27
 
-_options = {"cache": True, "error_model": "numpy"}
-_parallel = {**_options, "parallel": True}
-
 
 # ------------------------------------------------------------------ frames
 
 
-@njit(**_options, forceinline=True)
-def _second_lanes(w, material):
+@for_material(forceinline=True)
+def _second_lanes(w):
     for lane in range(LANES):
         a, b, c = triple(w, SIGMA_ROW, lane)
         mu = w[MODULI_ROW * LANES + lane]
         lam = w[(MODULI_ROW + 1) * LANES + lane]
-        s = second_derivatives(material, mu, lam, a, b, c)
+        s = tangent(mu, lam, a, b, c)
         set_triple(w, SECOND_ROW, lane, s[0], s[1], s[2])
         set_triple(w, SECOND_ROW + 3, lane, s[3], s[4], s[5])
         set_triple(w, SECOND_ROW + 6, lane, s[6], s[7], s[8])
         set_triple(w, SECOND_ROW + 9, lane, s[9], s[10], s[11])
 
 
-@njit(**_options)
+@strict
 def _project_lanes(w):
     """Negative eigenvalues become zero: modes one by one, psi_ij where it is not definite."""
     H = np.empty((3, 3))
@@ -82,7 +78,7 @@ def _project_lanes(w):
         set_triple(w, SECOND_ROW + 3, lane, H[0, 1], H[0, 2], H[1, 2])
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _mean_and_half(w):
     for lane in range(LANES):
         s = triple(w, SECOND_ROW + 6, lane)
@@ -95,32 +91,21 @@ def _mean_and_half(w):
         )
 
 
-@njit(**_options)
-def tile_frames(tile, x, tets, shape, moduli, material, project):
+@for_material()
+def tile_frames(tile, x, tets, shape, moduli, project):
     w = load_tile(tile, x, tets, shape, moduli)
     turn_shapes(w)
-    if material == COROTATED:  # a literal each: only then are the loops vectorised
-        _second_lanes(w, COROTATED)
-    elif material == STVK:
-        _second_lanes(w, STVK)
-    else:
-        _second_lanes(w, NEO_HOOKEAN)
+    _second_lanes(w)
     if project:
         _project_lanes(w)
     _mean_and_half(w)
     return w[FRAME_ROW * LANES : (FRAME_ROW + FRAME_ROWS) * LANES]
 
 
-@njit(**_options)
-def _frames_serial(x, tets, shape, moduli, material, project, frames):
-    for tile in range(len(frames)):
-        frames[tile] = tile_frames(tile, x, tets, shape, moduli, material, project)
-
-
-@njit(**_parallel)
-def _frames_parallel(x, tets, shape, moduli, material, project, frames):
+@for_material(threads=True)
+def _frames(x, tets, shape, moduli, project, frames):
     for tile in prange(len(frames)):
-        frames[tile] = tile_frames(tile, x, tets, shape, moduli, material, project)
+        frames[tile] = tile_frames(tile, x, tets, shape, moduli, project)
 
 
 def tet_frames(x, tets, shape, moduli, material, project):
@@ -129,15 +114,15 @@ def tet_frames(x, tets, shape, moduli, material, project):
     project: negative eigenvalues of each element's tangent are replaced by zero.
     """
     frames = np.empty((tile_count(tets), FRAME_ROWS * LANES))
-    fill = _frames_serial if len(tets) < PARALLEL_ROWS else _frames_parallel
-    fill(x, tets, shape, moduli, material, project, frames)
+    fill = _frames[material][len(tets) >= PARALLEL_ROWS]
+    fill(x, tets, shape, moduli, project, frames)
     return frames
 
 
 # ------------------------------------------------------------------ product
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _product_lanes(t, w):
     """Displacements of vertices 1, 2, 3 relative to 0 in the nine rows of w become forces."""
     for lane in range(LANES):
@@ -175,7 +160,7 @@ def _product_lanes(t, w):
                 w[(k + a) * LANES + lane] = dot(triple(t, U_ROW + 3 * a, lane), z)
 
 
-@njit(**_options)
+@strict
 def _tile_product(tile, frames, tets, b, forces):
     w = np.empty(9 * LANES)
     last = len(tets) - 1
@@ -190,14 +175,8 @@ def _tile_product(tile, frames, tets, b, forces):
     store_forces(tile, w, forces)
 
 
-@njit(**_options)
-def _product_serial(frames, tets, b, forces):
-    for tile in range(len(frames)):
-        _tile_product(tile, frames, tets, b, forces)
-
-
-@njit(**_parallel)
-def _product_parallel(frames, tets, b, forces):
+@both(error_model="numpy")
+def _product(frames, tets, b, forces):
     for tile in prange(len(frames)):
         _tile_product(tile, frames, tets, b, forces)
 
@@ -205,6 +184,5 @@ def _product_parallel(frames, tets, b, forces):
 def tet_product(frames, tets, start, corner, b, out):
     """Adds K b to out (N, 3): K the tangent of `frames`, b (N, 3); the rest as in tet_gradient."""
     forces = np.empty((len(tets), 12))
-    fill = _product_serial if len(tets) < PARALLEL_ROWS else _product_parallel
-    fill(frames, tets, b, forces)
+    _product[len(tets) >= PARALLEL_ROWS](frames, tets, b, forces)
     gather(start, corner, forces, out)

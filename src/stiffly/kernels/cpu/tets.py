@@ -1,7 +1,7 @@
 """Linear tetrahedra of an isotropic material: energy, gradient, tangent blocks, tangent product.
 
 The deformation gradient of element e is F = sum_k (x_k - x_0) g_k^T, k = 1, 2, 3, with g_k the
-gradient of vertex k's linear shape function at rest; its forces are P g_k (see materials.py).
+gradient of vertex k's linear shape function at rest; its forces are P g_k (materials/material.py).
 Elements go through polar.py's tiles of LANES lanes into a buffer per element, and every particle
 (every block) then gathers its own sum: no races, the same bits whatever the number of threads.
 """
@@ -11,28 +11,23 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from .jit import njit
-from .materials import COROTATED, NEO_HOOKEAN, STVK, energy_density, first_derivatives
+from .for_material import energy, for_material, stress
+from .jit import both, inlined, strict
 from .polar import LANES, SIGMA_ROW, SVD_ROWS, U_ROW, V_ROW, column, dot, svd_tile
 from .threads import PARALLEL_ROWS
-
-__all__ = ["tet_energy", "tet_gradient"]
 
 # Rows of a tile after polar.py's: the shape gradients and the two moduli.
 SHAPE_ROW, MODULI_ROW, ROWS = SVD_ROWS, SVD_ROWS + 9, SVD_ROWS + 11
 
-_options = {"cache": True, "error_model": "numpy"}
-_parallel = {**_options, "parallel": True}
 
-
-@njit(**_options, forceinline=True)
+@inlined
 def triple(w, row, lane):
     """Three consecutive rows of one lane."""
     k = row * LANES + lane
     return w[k], w[k + LANES], w[k + 2 * LANES]
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def set_triple(w, row, lane, a, b, c):
     k = row * LANES + lane
     w[k] = a
@@ -40,7 +35,7 @@ def set_triple(w, row, lane, a, b, c):
     w[k + 2 * LANES] = c
 
 
-@njit(**_options)
+@strict
 def load_tile(tile, x, tets, shape, moduli):
     """A tile with F decomposed; lanes beyond the last element repeat it."""
     w = np.empty(ROWS * LANES)
@@ -61,7 +56,7 @@ def load_tile(tile, x, tets, shape, moduli):
     return w
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def turn_shapes(w):
     """h_k = V^T g_k in place of V: h_ki in row 3 k + i."""
     for lane in range(LANES):
@@ -74,39 +69,32 @@ def turn_shapes(w):
 # ------------------------------------------------------------------ energy
 
 
-@njit(**_options)
-def _tile_energy(tile, x, tets, shape, moduli, material):
+@for_material()
+def _tile_energy(tile, x, tets, shape, moduli):
     w = load_tile(tile, x, tets, shape, moduli)
     total = 0.0
     for lane in range(min(LANES, len(tets) - tile * LANES)):
         a, b, c = triple(w, SIGMA_ROW, lane)
         mu = w[MODULI_ROW * LANES + lane]
         lam = w[(MODULI_ROW + 1) * LANES + lane]
-        total += energy_density(material, mu, lam, a, b, c)
+        total += energy(mu, lam, a, b, c)
     return total
 
 
-@njit(**_options)
-def _energy_serial(x, tets, shape, moduli, material, sums):
-    for tile in range(sums.size):
-        sums[tile] = _tile_energy(tile, x, tets, shape, moduli, material)
-
-
-@njit(**_parallel)
-def _energy_parallel(x, tets, shape, moduli, material, sums):
+@for_material(threads=True)
+def _energy(x, tets, shape, moduli, sums):
     for tile in prange(sums.size):
-        sums[tile] = _tile_energy(tile, x, tets, shape, moduli, material)
+        sums[tile] = _tile_energy(tile, x, tets, shape, moduli)
 
 
 def tet_energy(x, tets, shape, moduli, material):
     """Energy [J] of elements tets (m, 4) at positions x (N, 3) [m].
 
     shape (m, 9): rows g_1, g_2, g_3 [1/m]; moduli (m, 2): mu and lam times the volume [J];
-    material: COROTATED, STVK or NEO_HOOKEAN of materials.py.
+    material: see materials/material.py.
     """
     sums = np.empty(tile_count(tets))
-    add = _energy_serial if len(tets) < PARALLEL_ROWS else _energy_parallel
-    add(x, tets, shape, moduli, material, sums)
+    _energy[material][len(tets) >= PARALLEL_ROWS](x, tets, shape, moduli, sums)
     return float(sums.sum())
 
 
@@ -117,17 +105,17 @@ def tile_count(tets):
 # ------------------------------------------------------------------ gradient
 
 
-@njit(**_options, forceinline=True)
-def _stress_lanes(w, material):
+@for_material(forceinline=True)
+def _stress_lanes(w):
     for lane in range(LANES):
         a, b, c = triple(w, SIGMA_ROW, lane)
         mu = w[MODULI_ROW * LANES + lane]
         lam = w[(MODULI_ROW + 1) * LANES + lane]
-        a, b, c = first_derivatives(material, mu, lam, a, b, c)
+        a, b, c = stress(mu, lam, a, b, c)
         set_triple(w, SIGMA_ROW, lane, a, b, c)
 
 
-@njit(**_options, forceinline=True)
+@inlined
 def _force_lanes(w):
     """Forces U (psi_i h_ki) of vertices 1, 2, 3, into the first nine rows."""
     for lane in range(LANES):
@@ -139,7 +127,7 @@ def _force_lanes(w):
                 w[(k + a) * LANES + lane] = dot(triple(w, U_ROW + 3 * a, lane), f)
 
 
-@njit(**_options)
+@strict
 def store_forces(tile, w, forces):
     """The first nine rows into forces (m, 12); vertex 0 balances the others."""
     first = tile * LANES
@@ -153,62 +141,40 @@ def store_forces(tile, w, forces):
             f[9 + a] = r
 
 
-@njit(**_options)
-def _tile_forces(tile, x, tets, shape, moduli, material, forces):
+@for_material()
+def _tile_forces(tile, x, tets, shape, moduli, forces):
     w = load_tile(tile, x, tets, shape, moduli)
-    if material == COROTATED:  # a literal each: only then are the loops vectorised
-        _stress_lanes(w, COROTATED)
-    elif material == STVK:
-        _stress_lanes(w, STVK)
-    else:
-        _stress_lanes(w, NEO_HOOKEAN)
+    _stress_lanes(w)
     turn_shapes(w)
     _force_lanes(w)
     store_forces(tile, w, forces)
 
 
-@njit(**_options)
-def _forces_serial(tiles, x, tets, shape, moduli, material, forces):
-    for tile in range(tiles):
-        _tile_forces(tile, x, tets, shape, moduli, material, forces)
-
-
-@njit(**_parallel)
-def _forces_parallel(tiles, x, tets, shape, moduli, material, forces):
+@for_material(threads=True)
+def _forces(tiles, x, tets, shape, moduli, forces):
     for tile in prange(tiles):
-        _tile_forces(tile, x, tets, shape, moduli, material, forces)
+        _tile_forces(tile, x, tets, shape, moduli, forces)
 
 
-@njit(**_options, forceinline=True)
-def _gather_row(i, start, corner, forces, out):
-    a, b, c = 0.0, 0.0, 0.0
-    for p in range(start[i], start[i + np.uint64(1)]):
-        f = forces[corner[p]]
-        a += f[0]
-        b += f[1]
-        c += f[2]
-    r = out[i]
-    r[0] += a
-    r[1] += b
-    r[2] += c
-
-
-@njit(**_options)
-def _gather_serial(start, corner, forces, out):
-    for i in range(len(out)):
-        _gather_row(np.uint64(i), start, corner, forces, out)
-
-
-@njit(**_parallel)
-def _gather_parallel(start, corner, forces, out):
-    for i in prange(len(out)):
-        _gather_row(np.uint64(i), start, corner, forces, out)
+@both(error_model="numpy")
+def _gather(start, corner, forces, out):
+    for k in prange(len(out)):
+        i = np.uint64(k)
+        a, b, c = 0.0, 0.0, 0.0
+        for p in range(start[i], start[i + np.uint64(1)]):
+            f = forces[corner[p]]
+            a += f[0]
+            b += f[1]
+            c += f[2]
+        r = out[i]
+        r[0] += a
+        r[1] += b
+        r[2] += c
 
 
 def gather(start, corner, forces, out):
     """Adds the forces (m, 12) of each particle's corners to out (N, 3)."""
-    add = _gather_serial if len(forces) < PARALLEL_ROWS else _gather_parallel
-    add(start, corner, forces.reshape(-1, 3), out)
+    _gather[len(forces) >= PARALLEL_ROWS](start, corner, forces.reshape(-1, 3), out)
 
 
 def tet_gradient(x, tets, shape, moduli, material, start, corner, out):
@@ -217,6 +183,6 @@ def tet_gradient(x, tets, shape, moduli, material, start, corner, out):
     start (N + 1,), corner (4 m,): the corners of each particle, corner 4 e + k of element e.
     """
     forces = np.empty((len(tets), 12))
-    fill = _forces_serial if len(tets) < PARALLEL_ROWS else _forces_parallel
-    fill(tile_count(tets), x, tets, shape, moduli, material, forces)
+    fill = _forces[material][len(tets) >= PARALLEL_ROWS]
+    fill(tile_count(tets), x, tets, shape, moduli, forces)
     gather(start, corner, forces, out)

@@ -12,13 +12,11 @@ import numpy as np
 from .indices import unsigned
 from .jit import njit
 
-__all__ = ["ldl_solve", "supernodes"]
-
 WIDTH = 3  # right-hand sides taken at once: coordinates of a point
 NARROW = 4  # columns, up to which a supernode is not worth its set-up
 
 
-@njit(cache=True)
+@njit
 def supernodes(indptr, indices):
     """Where each supernode begins, and n at the end.
 
@@ -65,7 +63,7 @@ def ldl_solve(indptr, indices, data, starts, inverse, order, b):
 
 # Its parts are inlined here, not where LLVM sees fit: that depends on which of them a process has
 # compiled and which it has loaded, and a run resumed by another would differ in its last digits.
-@njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(fastmath={"contract", "reassoc", "nsz"})
 def _solve3(indptr, indices, data, starts, inverse, order, b):
     y, x = np.empty_like(b), np.empty_like(b)
     work = np.empty((WIDTH, b.shape[0]))

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..names import NO_SLOT
 from .jit import njit
-from .springs import NO_SLOT
-
-__all__ = ["wind_forces", "wind_tangents"]
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _area(a, b, c):
     e0, e1, e2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     f0, f1, f2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
@@ -23,7 +21,7 @@ def _area(a, b, c):
     )
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _relative(v, i, j, k, wind):
     a, b, c = v[i], v[j], v[k]
     return (
@@ -33,7 +31,7 @@ def _relative(v, i, j, k, wind):
     )
 
 
-@njit(cache=True)
+@njit
 def wind_forces(x, v, triangles, wind, pressure, out):
     """Adds the force [N] to out (N, 3); triangles (s, 3), wind (3,) [m/s], pressure (s,) =
     density * coefficient / 2 [kg/m^3]."""
@@ -51,7 +49,7 @@ def wind_forces(x, v, triangles, wind, pressure, out):
             row[2] += third * S[2]
 
 
-@njit(cache=True)
+@njit
 def _derivatives(S, u, q, dF, dv):
     """dF/dS into dF (3, 3), dF/dv of any one corner into dv (3, 3)."""
     square = S[0] * S[0] + S[1] * S[1] + S[2] * S[2]
@@ -66,7 +64,7 @@ def _derivatives(S, u, q, dF, dv):
         dF[a, a] += value
 
 
-@njit(cache=True)
+@njit
 def wind_tangents(x, v, triangles, wind, pressure, slots, stiffness, damping):
     """Adds K = -df/dx and D = -df/dv to blocks (nnz, 3, 3); slots (s, 3, 3): where block
     (corner m, corner k) is kept, NO_SLOT where it is not."""

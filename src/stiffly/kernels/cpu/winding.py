@@ -11,10 +11,8 @@ import numpy as np
 
 from .jit import njit
 
-__all__ = ["winding_numbers"]
 
-
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _left(a, b, p0, p1):
     """Whether p lies to the left of the line from a to b, in the plane of x and y.
 
@@ -27,7 +25,7 @@ def _left(a, b, p0, p1):
     return area <= 0.0 if turned else area > 0.0
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _side(a, b, p0, p1):
     """+1 where the side from a to b passes p on the right going up, -1 going down, else 0."""
     if a[1] <= p1 < b[1]:
@@ -37,7 +35,7 @@ def _side(a, b, p0, p1):
     return 0
 
 
-@njit(cache=True)
+@njit
 def _height(a, b, c, p0, p1):
     """z of the triangle's plane above p, within the triangle's own heights."""
     low, high = min(a[2], b[2], c[2]), max(a[2], b[2], c[2])
@@ -50,7 +48,7 @@ def _height(a, b, c, p0, p1):
     return min(high, max(low, a[2] + s * (b[2] - a[2]) + t * (c[2] - a[2])))
 
 
-@njit(cache=True)
+@njit
 def _wind(p, x, faces, low, cell, start, members, out):
     rows, columns = start.shape
     columns -= 1

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..names import EDGE_EDGE, VERTEX_EDGE
 from .closest import edge_edge_weights, vertex_edge_weights, vertex_face_weights
 
-__all__ = [
-    "EDGE_EDGE",
-    "VERTEX_EDGE",
-    "VERTEX_FACE",
-    "barrier_blocks",
-    "barrier_contacts",
-    "barrier_energy",
-    "barrier_gradient",
-    "barrier_mean_blocks",
-    "barrier_mean_gradient",
-    "clear_share",
-    "near_pairs",
-    "pair_distances",
-    "stays_clear",
-]
-
-VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE = np.uint8(0), np.uint8(1), np.uint8(2)
 WEIGHTS = (vertex_face_weights, vertex_edge_weights, edge_edge_weights)
 ALL = np.arange(4)[None]
 

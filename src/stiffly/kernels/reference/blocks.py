@@ -5,15 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = [
-    "add_scaled",
-    "block_apply",
-    "block_chebyshev_step",
-    "block_gershgorin",
-    "column_dot",
-    "scale_block_rows",
-]
-
 
 def add_scaled(out, factor, a):
     out += factor * a

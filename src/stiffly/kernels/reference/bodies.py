@@ -6,8 +6,6 @@ import numpy as np
 
 from .spectral import stumpff_terms
 
-__all__ = ["body_apply", "body_eigenbases", "body_stumpff_apply"]
-
 
 def _bodies(root, start, members, first):
     """For every body: its rows, its part of lam, its part of Q."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["edge_edge_weights", "vertex_edge_weights", "vertex_face_weights"]
-
 FLAT = 1e-14
 
 

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .springs import CONVEX, NO_SLOT, TANGENT
+from ..names import CONVEX, NO_SLOT, TANGENT, TOUCHED
 from .surfaces import mean_surface, row, surface
-
-__all__ = [
-    "TOUCHED",
-    "contact_blocks",
-    "contact_energy",
-    "contact_gradient",
-    "contact_mean_blocks",
-    "contact_mean_gradient",
-]
-
-TOUCHED = 5
 
 
 def _touching(x, own, kind, numbers, margin):

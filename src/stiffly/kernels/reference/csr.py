@@ -6,8 +6,6 @@ import scipy.sparse as sp
 
 from .blocks import chebyshev_step
 
-__all__ = ["csr_apply", "csr_chebyshev_step"]
-
 
 def _csr(indptr, indices, data):
     n = indptr.size - 1

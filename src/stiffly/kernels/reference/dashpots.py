@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .springs import NO_SLOT
-
-__all__ = ["dashpot_force", "dashpot_tangents"]
+from ..names import NO_SLOT
 
 
 def _directions(x, v, edges):

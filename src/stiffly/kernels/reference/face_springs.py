@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .springs import CONVEX, NO_SLOT, SECANT, TANGENT
-
-__all__ = ["face_spring_blocks", "face_spring_energy", "face_spring_gradient"]
+from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
 
 WEIGHTS = (4.0 * np.eye(4) - 1.0) / 3.0  # of corner c (column) in spring s (row)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["lj_blocks", "lj_list_energy", "lj_list_gradient", "lj_list_product"]
-
 
 def _pairs(x, radius, root, start, neighbour, inner, slope):
     """Atoms i and j of each pair, d = x_i - x_j, and psi with its two derivatives by r^2."""

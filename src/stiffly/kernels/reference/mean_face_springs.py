@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..names import NO_SLOT
 from .face_springs import WEIGHTS
 from .mean_springs import mean_terms
-from .springs import NO_SLOT
-
-__all__ = ["face_spring_mean_blocks", "face_spring_mean_gradient"]
 
 
 def _terms(x0, x1, tets, stiffness, rest):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["lj_mean_blocks", "lj_mean_gradient"]
-
 
 def _power_quotient(a, b, n):
     """(b^n - a^n)/(b - a), and its derivative by b."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .springs import NO_SLOT
-
-__all__ = ["spring_mean_blocks", "spring_mean_gradient"]
+from ..names import NO_SLOT
 
 
 def mean_terms(d0, d1, stiffness, rest, cubic=False):

@@ -10,9 +10,6 @@ import numpy as np
 
 from .polar import signed_svd
 
-__all__ = ["tet_mean_blocks", "tet_mean_gradient", "tet_states"]
-
-COROTATED, STVK = 0, 1
 SMALLEST_SUM = 1e-6
 LIMIT, LARGEST, ROUNDING = 2.0, 1e20, 64 * 2.0**-52
 EYE = np.eye(3)
@@ -46,7 +43,7 @@ def _cof(a):
 def tet_states(x, tets, shape, material):
     d = x[tets[:, 1:]] - x[tets[:, :1]]
     F = np.einsum("eka,ekc->eac", d, shape.reshape(-1, 3, 3))
-    U, sigma, V = signed_svd(F[:0] if material == STVK else F)
+    U, sigma, V = signed_svd(F[:0] if material.name == "stvk" else F)
     return F.reshape(-1, 9), U.reshape(-1, 9), sigma, V.reshape(-1, 9)
 
 
@@ -90,7 +87,7 @@ class _Stretched:
 
     def __init__(self, before, after, mu, lam, material):
         (self.F0, A0, s0, V0), (self.F1, self.A, self.sigma, self.V) = before, after
-        self.mu, self.lam, self.corotated = mu, lam, material == COROTATED
+        self.mu, self.lam, self.corotated = mu, lam, material.name == "corotated"
         self.D, self.mean = self.F1 - self.F0, 0.5 * (self.F0 + self.F1)
         self.R0, self.R1 = A0 @ _t(V0), self.A @ _t(self.V)
         self.U0, self.U1 = (V0 * s0[:, None]) @ _t(V0), (self.V * self.sigma[:, None]) @ _t(self.V)
@@ -202,7 +199,7 @@ class _StVK:
 
 def mean_law(before, after, moduli, material):
     mu, lam = moduli.T
-    if material == STVK:
+    if material.name == "stvk":
         return _StVK(_matrices(before), _matrices(after), mu, lam)
     return _Stretched(_matrices(before), _matrices(after), mu, lam, material)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..names import LEAF
 from .closest import vertex_face_weights
 
-__all__ = ["LEAF", "nearest_points", "tree_boxes"]
-
-LEAF, SNAP, TOUCHING, CANCELLED = 4, 1e-12, 1e-12, 1e-9
+SNAP, TOUCHING, CANCELLED = 1e-12, 1e-12, 1e-9
 
 
 def tree_boxes(low, high):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["neighbour_list"]
-
 
 def neighbour_list(x, reach, skip_start, skip):
     near = np.sum((x[:, None] - x) ** 2, axis=2) < reach**2

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["edge_edge_pairs", "element_boxes", "patch_pairs", "run_boxes", "vertex_element_pairs"]
-
 
 def element_boxes(boxes, corners, out):
     out[:, :3] = boxes[corners, :3].min(axis=1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["pair_friction"]
-
 
 def pair_friction(v, inverse_mass, stencil, weights, normals, most):
     for i, w, n, limit in zip(stencil, weights, normals, most, strict=True):

@@ -6,8 +6,6 @@ import numpy as np
 
 from .listed_pairs import lj_list_energy, lj_list_gradient, lj_list_product
 
-__all__ = ["lj_energy", "lj_gradient", "lj_product"]
-
 NO_SWITCH = (np.inf, 1.0)
 
 

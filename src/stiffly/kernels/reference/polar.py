@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["signed_svd"]
-
 
 def signed_svd(F):
     U, sigma, Vt = np.linalg.svd(np.asarray(F, dtype=np.float64).reshape(-1, 3, 3))

@@ -18,14 +18,6 @@ import numpy as np
 
 Array = np.ndarray
 
-__all__ = [
-    "spectral_apply",
-    "stumpff_apply",
-    "stumpff_eigh_apply",
-    "stumpff_terms",
-    "stumpff_values",
-]
-
 K_MAX = 6
 _TAYLOR_LIMIT = 16.0
 _GROWING = -6400.0

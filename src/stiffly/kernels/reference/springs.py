@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = [
-    "CONVEX",
-    "NO_SLOT",
-    "SECANT",
-    "TANGENT",
-    "spring_blocks",
-    "spring_energy",
-    "spring_gradient",
-    "spring_product",
-    "spring_yield",
-]
-
-TANGENT, SECANT, CONVEX = 0, 1, 2
-
-NO_SLOT = np.uint32(0xFFFFFFFF)
+from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
 
 
 def _energies(length, stiffness, rest, cubic):

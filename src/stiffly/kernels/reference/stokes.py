@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = [
-    "stokeslet_matrix",
-    "stokeslet_rate_matrix",
-    "stokeslet_rates",
-    "stokeslet_velocities",
-]
-
 
 def stokeslet_velocities(targets, sources, forces, eps, mu, out):
     d = targets[:, None] - sources

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["HEMISPHERE", "PLANE", "SPHERE", "surface_distances", "surface_normals"]
-
-PLANE, SPHERE, HEMISPHERE = 0, 1, 2
+from ..names import HEMISPHERE, PLANE, SPHERE
 
 
 def _half_ball(q, p):

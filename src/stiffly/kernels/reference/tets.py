@@ -11,72 +11,64 @@ import numpy as np
 
 from .polar import signed_svd
 
-__all__ = ["tet_blocks", "tet_energy", "tet_frames", "tet_gradient", "tet_product"]
-
-COROTATED, STVK, NEO_HOOKEAN = 0, 1, 2
 SMALLEST_SUM = 1e-6
 PAIRS = ((0, 1), (0, 2), (1, 2))
 UPPER = np.triu_indices(4)
 
 
-def _energy(material, mu, lam, sigma):
-    """psi (m,) of signed singular values sigma (m, 3)."""
-    if material == COROTATED:
-        e = sigma - 1.0
-        return mu * (e**2).sum(axis=1) + 0.5 * lam * e.sum(axis=1) ** 2
-    E = 0.5 * (sigma**2 - 1.0)
-    if material == STVK:
-        return mu * (E**2).sum(axis=1) + 0.5 * lam * E.sum(axis=1) ** 2
-    square, J = (sigma**2).sum(axis=1), sigma.prod(axis=1)
+def _corotated(mu, lam, sigma):
+    e, (p, q, _) = sigma - 1.0, _pairs(sigma)
+    trace = e.sum(axis=1, keepdims=True)
+    H = 2.0 * mu[..., None] * np.eye(3) + lam[..., None] * np.ones((3, 3))
+    mode = 2.0 * mu + (2.0 * lam * trace - 4.0 * mu) / np.maximum(p + q, SMALLEST_SUM)
+    energy = mu * (e**2).sum(axis=1, keepdims=True) + 0.5 * lam * trace**2
+    return energy, 2.0 * mu * e + lam * trace, H, 2.0 * mu + 0.0 * p, mode
+
+
+def _stvk(mu, lam, sigma):
+    E, (p, q, _) = 0.5 * (sigma**2 - 1.0), _pairs(sigma)
+    trace = E.sum(axis=1, keepdims=True)
+    H = (3.0 * mu * sigma**2 + lam * trace - mu)[..., None] * np.eye(3)
+    H += lam[..., None] * sigma[:, :, None] * sigma[:, None, :]
+    both = mu * (p**2 + q**2) + lam * trace - mu
+    energy = mu * (E**2).sum(axis=1, keepdims=True) + 0.5 * lam * trace**2
+    return energy, sigma * (2.0 * mu * E + lam * trace), H, both + mu * p * q, both - mu * p * q
+
+
+def _neo_hookean(mu, lam, sigma):
+    (_, _, r), (i, j) = _pairs(sigma), np.array(PAIRS).T
+    square, J = (sigma**2).sum(axis=1, keepdims=True), sigma.prod(axis=1, keepdims=True)
     alpha = 1.0 + 0.75 * mu / lam
     rest = 0.5 * lam * (1.0 - alpha) ** 2 - 0.5 * mu * np.log(4.0)
     growth = 0.5 * lam * (J - alpha) ** 2
-    return 0.5 * mu * (square - 3.0 - np.log(square + 1.0)) + growth - rest
-
-
-def _first(material, mu, lam, sigma):
-    """psi_i (m, 3)."""
-    mu, lam = mu[:, None], lam[:, None]
-    if material == COROTATED:
-        return 2.0 * mu * (sigma - 1.0) + lam * (sigma.sum(axis=1, keepdims=True) - 3.0)
-    square = (sigma**2).sum(axis=1, keepdims=True)
-    if material == STVK:
-        return sigma * (mu * (sigma**2 - 1.0) + 0.5 * lam * (square - 3.0))
-    J = sigma.prod(axis=1, keepdims=True)
-    bulk = lam * (J - 1.0) - 0.75 * mu
-    return mu * (1.0 - 1.0 / (square + 1.0)) * sigma + bulk * _others(sigma)
-
-
-def _others(sigma):
-    """Products of the two other singular values: dJ/dsigma."""
-    return sigma[:, [1, 0, 0]] * sigma[:, [2, 2, 1]]
-
-
-def _second(material, mu, lam, sigma):
-    """psi_ij (m, 3, 3), symmetric and antisymmetric modes of the pairs (m, 3)."""
-    eye = np.eye(3)
-    i, j = np.array(PAIRS).T
-    p, q, r = sigma[:, i], sigma[:, j], sigma[:, [2, 1, 0]]  # r: the singular value left over
-    mu, lam = mu[:, None], lam[:, None]
-    if material == COROTATED:
-        H = 2.0 * mu[..., None] * eye + lam[..., None] * np.ones((3, 3))
-        trace = 2.0 * lam * (sigma.sum(axis=1, keepdims=True) - 3.0) - 4.0 * mu
-        return H, 2.0 * mu + 0.0 * p, 2.0 * mu + trace / np.maximum(p + q, SMALLEST_SUM)
-    square = (sigma**2).sum(axis=1, keepdims=True)
-    outer = sigma[:, :, None] * sigma[:, None, :]
-    if material == STVK:
-        trace = 0.5 * lam * (square - 3.0) - mu
-        H = (3.0 * mu * sigma**2 + trace)[..., None] * eye + lam[..., None] * outer
-        both = mu * (p**2 + q**2) + trace
-        return H, both + mu * p * q, both - mu * p * q
-    shear = mu * (1.0 - 1.0 / (square + 1.0))
-    bulk = lam * (sigma.prod(axis=1, keepdims=True) - 1.0) - 0.75 * mu
-    others = _others(sigma)
-    H = shear[..., None] * eye + (2.0 * mu / (square + 1.0) ** 2)[..., None] * outer
-    H += lam[..., None] * others[:, :, None] * others[:, None, :]
+    energy = 0.5 * mu * (square - 3.0 - np.log(square + 1.0)) + growth - rest
+    shear, bulk = mu * (1.0 - 1.0 / (square + 1.0)), lam * (J - 1.0) - 0.75 * mu
+    others = sigma[:, [1, 0, 0]] * sigma[:, [2, 2, 1]]  # dJ/dsigma
+    H = shear[..., None] * np.eye(3) + lam[..., None] * others[:, :, None] * others[:, None, :]
+    H += (2.0 * mu / (square + 1.0) ** 2)[..., None] * sigma[:, :, None] * sigma[:, None, :]
     H[:, i, j] += bulk * r
     H[:, j, i] += bulk * r
-    return H, shear - bulk * r, shear + bulk * r
+    return energy, shear * sigma + bulk * others, H, shear - bulk * r, shear + bulk * r
+
+
+def _pairs(sigma):
+    """Both singular values of each pair, and the one left over."""
+    i, j = np.array(PAIRS).T
+    return sigma[:, i], sigma[:, j], sigma[:, [2, 1, 0]]
+
+
+LAWS = {"corotated": _corotated, "stvk": _stvk, "neo-hookean": _neo_hookean}
+
+
+def _law(material, moduli, sigma):
+    """psi (m, 1), psi_i (m, 3), psi_ij (m, 3, 3), symmetric and antisymmetric modes (m, 3)."""
+    if material.name in LAWS:
+        return LAWS[material.name](moduli[:, :1], moduli[:, 1:], sigma)
+    rows = [(*m, *s) for m, s in zip(moduli, sigma, strict=True)]
+    energy, stress = ([law(*r) for r in rows] for law in (material.energy, material.stress))
+    T = np.array([material.tangent(*r) for r in rows]).reshape(-1, 12)
+    H = T[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)
+    return np.array(energy)[:, None], np.array(stress).reshape(-1, 3), H, T[:, 6:9], T[:, 9:]
 
 
 def _decomposed(x, tets, shape):
@@ -92,12 +84,12 @@ def _all_shapes(shape):
 
 def tet_energy(x, tets, shape, moduli, material):
     _, sigma, _ = _decomposed(x, tets, shape)
-    return float(_energy(material, moduli[:, 0], moduli[:, 1], sigma).sum())
+    return float(_law(material, moduli, sigma)[0].sum())
 
 
 def tet_gradient(x, tets, shape, moduli, material, start, corner, out):
     U, sigma, V = _decomposed(x, tets, shape)
-    P = np.einsum("eai,ei,eci->eac", U, _first(material, moduli[:, 0], moduli[:, 1], sigma), V)
+    P = np.einsum("eai,ei,eci->eac", U, _law(material, moduli, sigma)[1], V)
     np.add.at(out, tets, np.einsum("eac,ekc->eka", P, _all_shapes(shape)))
 
 
@@ -109,7 +101,7 @@ def _clamped(H):
 def tet_frames(x, tets, shape, moduli, material, project):
     """The elements' tangents (m, 4, 3, 4, 3) themselves."""
     U, sigma, V = _decomposed(x, tets, shape)
-    H, symmetric, antisymmetric = _second(material, moduli[:, 0], moduli[:, 1], sigma)
+    _, _, H, symmetric, antisymmetric = _law(material, moduli, sigma)
     if project:
         H = _clamped(H)
         symmetric, antisymmetric = np.maximum(symmetric, 0.0), np.maximum(antisymmetric, 0.0)

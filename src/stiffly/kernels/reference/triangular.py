@@ -8,8 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve_triangular
 
-__all__ = ["ldl_solve", "supernodes"]
-
 
 def supernodes(indptr, indices):
     columns = [list(indices[a:b]) for a, b in pairwise(indptr)]

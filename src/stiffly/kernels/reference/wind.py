@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .springs import NO_SLOT
-
-__all__ = ["wind_forces", "wind_tangents"]
+from ..names import NO_SLOT
 
 
 def _geometry(x, v, triangles, wind):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["winding_numbers"]
-
 
 def winding_numbers(p, x, faces, low, cell, start, members, out):
     corners = x[faces]

@@ -30,7 +30,7 @@ def write(recording: Any, path: Path, progress: Callable[[int, int], None] | Non
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in _arrays(recording):
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+                np.lib.format.write_array(file, np.asarray(array))
         done = 0
         for name, series in kept.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:

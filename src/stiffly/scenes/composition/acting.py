@@ -14,11 +14,12 @@ from ... import bodies as physics
 from ... import collisions
 from ...contracts import Array
 from ...errors import InputError, unknown_name
+from ...meshes.repair import surface_only
 from ..schema import colliders as collider_tables
 from ..schema import loads as load_tables
 from ..schema.types import Keyframes, Place, Swing
 from .bodies import Built, selected
-from .geometry import placed_mesh, surface
+from .geometry import placed_mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +149,7 @@ def _shape(table: Any, folder: Path) -> Any:
             return collisions.Sphere(table.centre, table.radius, table.inside, motion)
         case collider_tables.Hemisphere():
             return collisions.Hemisphere(table.centre, table.radius, table.axis, motion)
-    mesh = surface(placed_mesh(table, folder))
+    mesh = surface_only(placed_mesh(table, folder))
     return collisions.TriangleMesh(mesh.positions, mesh.triangles, motion, reach=table.reach)
 
 
@@ -189,10 +190,6 @@ def led(motion: Any, particles: Any) -> Any:
         times=motion.times,
         angles=motion.angles,
     )
-
-
-def support(table: collider_tables.Support, joined: Joined) -> Any:
-    return led(table.motion, joined.at(table))
 
 
 def attachment(table: collider_tables.Attachment, joined: Joined) -> Any:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +20,9 @@ from .acting import Joined
 from .bodies import Built, built, elastic_parts, selected
 
 
-@dataclass(frozen=True, eq=False)
-class Composition:
-    """x0, v0: (N, 3) [m, m/s]; mesh: the union of all bodies; colliders: shapes to draw; note: how
-    well bodies that were filled with tets came out."""
+class Composition(NamedTuple):
+    """Fields of a Scene: x0, v0 (N, 3) [m, m/s]; mesh: the union of all bodies; colliders: shapes
+    to draw; note: how well bodies that were filled with tets came out."""
 
     system: System
     x0: Array
@@ -42,25 +40,20 @@ def compose(file: SceneFile, source: Source, folder: Path) -> Composition:
     for number, body in enumerate(joined.bodies):
         with source.at("body", number):
             parts += elastic_parts(body, _view(joined, number, mesh.positions))
-    for number, table in enumerate(file.load):
-        with source.at("load", number):
-            parts.append(acting.load(table, joined))
-    shapes = []
-    for number, table in enumerate(file.collider):
-        with source.at("collider", number):
-            shape, part = acting.collider(table, joined, folder)
-            shapes.append(shape)
-            parts.append(part)
-    for number, table in enumerate(file.attachment):
-        with source.at("attachment", number):
-            parts.append(acting.attachment(table, joined))
+    parts += _each(source, "load", file.load, lambda one: acting.load(one, joined))
+    touched = _each(
+        source, "collider", file.collider, lambda one: acting.collider(one, joined, folder)
+    )
+    parts += [part for _, part in touched]
+    parts += _each(
+        source, "attachment", file.attachment, lambda one: acting.attachment(one, joined)
+    )
     if file.contact is not None:
         with source.at("contact"):
             parts.append(acting.contact(file.contact, joined))
-    supports = []
-    for number, table in enumerate(file.support):
-        with source.at("support", number):
-            supports.append(acting.support(table, joined))
+    supports = _each(
+        source, "support", file.support, lambda one: acting.led(one.motion, joined.at(one))
+    )
     pinned = _pinned(joined, source)
     with source.at():
         system = _system(file, joined, mesh, parts, pinned, supports)
@@ -70,7 +63,18 @@ def compose(file: SceneFile, source: Source, folder: Path) -> Composition:
     if file.contact is not None and file.contact.push_apart:
         with source.at("contact"):
             x0 = acting.pushed_apart(file.contact, joined, x0, system.fixed)
-    return Composition(system, x0, v0, mesh, tuple(shapes), _note(joined))
+    return Composition(system, x0, v0, mesh, tuple(shape for shape, _ in touched), _note(joined))
+
+
+def _each(
+    source: Source, key: str, tables: Iterable[Any], build: Callable[[Any], Any]
+) -> list[Any]:
+    """build(table) of every [[key]]; what is wrong with one names its line."""
+    found = []
+    for number, table in enumerate(tables):
+        with source.at(key, number):
+            found.append(build(table))
+    return found
 
 
 def _note(joined: Joined) -> str:

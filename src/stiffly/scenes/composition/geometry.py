@@ -13,7 +13,6 @@ from ... import meshes
 from ...bodies import fibers
 from ...contracts import Array
 from ...meshes import Mesh
-from ...meshes.repair import kept_vertices
 from ...parts.fibers import FiberBody
 from ..schema.bodies import BodyTable, Fibers, Placed
 from ..schema.shapes import ROOTS, Particles, function_of
@@ -28,13 +27,6 @@ def placed_mesh(table: Placed, folder: Path) -> Mesh:
     if target is not None:
         mesh = meshes.tetrahedralise(mesh, target, name=_name(table), close_holes=table.repair)
     return replace(mesh, positions=put(table, mesh.positions))
-
-
-def surface(mesh: Mesh) -> Mesh:
-    """The triangles alone: what lies inside a solid shape is no part of its skin."""
-    used = np.zeros(len(mesh.positions), dtype=bool)
-    used[mesh.triangles] = True
-    return kept_vertices(Mesh(mesh.positions, mesh.edges[:0], triangles=mesh.triangles), used)
 
 
 def _own_mesh(table: Placed, folder: Path) -> Mesh:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
+from ...kernels.materials import NAMES as MATERIALS
 from ...meshes.tetrahedralise import FEWEST, MOST
 from .shapes import LINES, ROOTS, AnyShape
 from .types import (
@@ -173,7 +174,7 @@ class Tetrahedra(Weighed):
     elasticity: Literal["tetrahedra"]
     young: Positive = Field(description="Young's modulus [Pa]")
     poisson: float = Field(gt=-1.0, lt=0.5, description="Poisson's ratio, below 0.5")
-    material: Literal["corotated", "stvk", "neo-hookean"] = Field(
+    material: Literal[MATERIALS] = Field(  # type: ignore[valid-type]  # the names, one by one
         "corotated", description="corotated, stvk or neo-hookean"
     )
     project: bool = Field(False, description="tangents without negative stiffness")

@@ -8,15 +8,14 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...errors import InputError
-from ...integrators import NAMES, STABILISED
+from ...integrators import ADAPTIVE, NAMES, STABILISED
 from ...integrators import integrator as find_integrator
+from ...run.simulate import MOST_FRAMES, MOST_STEPS
 from .bodies import Body
 from .colliders import Attachment, Collider, Contact, Support
 from .loads import Load
 from .types import Name, NotNegative, Positive, Share, Table, refuse, require_one_of
 
-MOST_STEPS = 1e9
-MOST_FRAMES = 1e6
 LONGEST = 1e9  # [s], thirty years
 DEFAULT, ADAPTIVE_DEFAULT = "energy-momentum", "pexprb43"
 
@@ -166,7 +165,7 @@ class SceneFile(Table):
         if self.rtol is not None and name is not None and not find_integrator(name).adaptive:
             raise refuse(
                 "integrator", f"integrator = '{name}' has no error estimate: rtol works with "
-                "exprb32, exprb42, pexprb43, epirk4s3; or give step instead"
+                f"{', '.join(ADAPTIVE)}; or give step instead"
             )  # fmt: skip
         if self.atol is not None and self.rtol is None:
             raise refuse("atol", "atol stands beside rtol: give that, too")

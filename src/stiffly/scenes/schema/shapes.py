@@ -21,6 +21,11 @@ SEGMENTS = "segments"  # of every fiber that grows from roots: no argument of th
 
 _CLOTH = {"nx": "particles along x", "ny": "particles along y", "spacing": "between them [m]"}
 _BEAM = {"along": "vertices along x", "across": "vertices along y and z", "length": "along x [m]"}
+_CREATURE = {
+    "vertices": "about how many",
+    "shape": "rabbit, biped, dragon, hippo, dog or cactus",
+    "height": "[m]",
+}
 MEANINGS: Mapping[str, Mapping[str, str]] = {
     "bar": {**_BEAM, "side": "of the cross-section [m]"},
     "beam": {**_BEAM, "width": "along y [m]", "height": "along z [m]"},
@@ -38,16 +43,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "height": "between the ends [m]",
         "across": "vertices of a cross-section, outwards and upwards",
     },
-    "creature": {
-        "vertices": "about how many",
-        "shape": "rabbit, biped, dragon, hippo, dog or cactus",
-        "height": "[m]",
-    },
-    "creature-surface": {
-        "vertices": "about how many",
-        "shape": "rabbit, biped, dragon, hippo, dog or cactus",
-        "height": "[m]",
-    },
+    "creature": _CREATURE,
+    "creature-surface": _CREATURE,
     "cube": {"cells": "along each side", "side": "[m]"},
     "dome": {
         "rings": "of vertices around the apex",

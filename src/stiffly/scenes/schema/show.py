@@ -32,7 +32,7 @@ def catalogue_text(scene: Scene) -> str | None:
         [f"scene = {toml_value(scene.name)}"],
         _aligned(_run_rows(scene)),
         ["[parameters]", *_aligned(parameters)],
-        ["[output]", *_aligned(_output_rows())],
+        ["[output]", *_aligned(_rows(Output, Output().model_dump()))],
         *_tables(adjust=scene.adjust, method=scene.method),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -54,15 +54,10 @@ def _parameter_rows(scene: Scene) -> list[Row]:
 
 
 def _run_rows(scene: Scene) -> list[Row]:
-    chosen = {
-        "integrator": scene.integrator,
-        "step": scene.step,
-        "duration": scene.duration,
-        "every": scene.every,
-    }
+    chosen = {key: getattr(scene, key) for key in ("integrator", "step", "duration", "every")}
     unset = {"every": 0.1, **UNSET} if scene.every is None else UNSET
-    rows = [(f"{k} = {toml_value(v)}", _meaning(k)) for k, v in chosen.items() if v is not None]
-    return [*rows, *((f"# {k} = {toml_value(v)}", _meaning(k)) for k, v in unset.items())]
+    rows = _rows(SceneFile, {k: v for k, v in chosen.items() if v is not None})
+    return [*rows, *((f"# {code}", meaning) for code, meaning in _rows(SceneFile, unset))]
 
 
 def _tables(**tables: Mapping[str, Any]) -> Iterable[list[str]]:
@@ -70,23 +65,13 @@ def _tables(**tables: Mapping[str, Any]) -> Iterable[list[str]]:
     for name, table in tables.items():
         if table:
             model: Any = SceneFile.model_fields[name].annotation
-            fields = model.model_fields
-            rows = [
-                (f"{k} = {toml_value(v)}", fields[k].description or "") for k, v in table.items()
-            ]
-            yield [f"[{name}]", *_aligned(rows)]
+            yield [f"[{name}]", *_aligned(_rows(model, table))]
 
 
-def _output_rows() -> list[Row]:
-    kept: dict[str, Any] = Output().model_dump()
-    return [
-        (f"{key} = {toml_value(value)}", Output.model_fields[key].description or "")
-        for key, value in kept.items()
-    ]
-
-
-def _meaning(key: str) -> str:
-    return SceneFile.model_fields[key].description or ""
+def _rows(model: Any, values: Mapping[str, Any]) -> list[Row]:
+    """The values as lines of a table, and what its model says that they mean."""
+    fields = model.model_fields
+    return [(f"{k} = {toml_value(v)}", fields[k].description or "") for k, v in values.items()]
 
 
 def _aligned(rows: Iterable[Row]) -> list[str]:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ...recording.plots.style import unit
-from .decades import Decades
-from .handles import listen, set_value
+from .handles import Decades, listen, set_value
 
 NONE = "none"
 PLAY, PAUSE, STEP, RESET = "Play", "Pause", "Step", "Reset"

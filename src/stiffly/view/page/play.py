@@ -11,9 +11,8 @@ import numpy as np
 from ..playback import Playback
 from .base import Page
 from .controls import PAUSE, PLAY, STEP
-from .decades import Decades
 from .figures import Figures
-from .handles import listen
+from .handles import Decades, listen
 from .plots import FIRST, RED, Chart, energy_curves, from_start
 from .server import Server
 from .words import Notice, banner, clock, ledger, seconds

@@ -58,11 +58,6 @@ class Server:
         self.viser.stop()
 
 
-def check_address(host: str, port: int | None) -> None:
-    """InputError where a server could not be started there: before a scene is built for it."""
-    free_port(host, port)
-
-
 def free_port(host: str, port: int | None) -> int:
     """That port, or, without one, the first that is free; InputError where there is none."""
     if port is not None:

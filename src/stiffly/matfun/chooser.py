@@ -1,0 +1,195 @@
+"""One chooser of evaluators: what is known about the operator against a table, first match wins.
+
+Prices are counted work (cost.py), so the same problem has the same evaluator everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..contracts import Action, Array, SpectralMap
+from ..errors import InputError, NotConverged, unknown_name
+from . import cost
+from .batched import batched, body_by_body
+from .chebyshev import chebyshev
+from .cost import SMALL
+from .dense import dense
+from .lanczos import lanczos
+from .operators import DENSE_LIMIT, BaseOperator, MatvecOperator
+from .tolerance import Overflows, check_tol
+
+PRECOMPUTE = 1000  # a constant operator up to this size is diagonalised once
+_OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
+OTHER = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
+
+
+class Choice(NamedTuple):
+    applies: Callable[[BaseOperator, SpectralMap], bool]
+    evaluator: str
+    reason: str
+
+
+def _precomputed(A: BaseOperator, functions: SpectralMap) -> bool:
+    return A.constant and A.size <= PRECOMPUTE
+
+
+def _cheaper(A: BaseOperator, functions: SpectralMap) -> bool:
+    if A.size > DENSE_LIMIT or asked(A):  # how long it would take is not known without products
+        return False
+    return cost.eigenbasis(A) <= cost.iteration(A, functions)
+
+
+def _outliers(A: BaseOperator) -> bool | None:
+    """Whether a few coordinates are far stiffer than the rest; None: only products are known."""
+    if "outliers" not in A.cache:
+        diagonal, found = A.diagonal(), None
+        if diagonal is not None:
+            size = np.abs(diagonal)
+            found = bool(size.max() > _OUTLIERS * np.quantile(size, 0.98))
+        A.cache["outliers"] = found
+    return A.cache["outliers"]
+
+
+ITERATIVE = (
+    Choice(lambda A, _: _outliers(A) is True, "lanczos", "a few stiff outliers"),
+    Choice(lambda A, _: _outliers(A) is False, "chebyshev", "assembled, no outliers"),
+    Choice(lambda *_: True, "lanczos", "only products are known: as few as possible"),
+)
+TABLE = (
+    Choice(lambda A, _: A.size <= SMALL, "dense", "small"),
+    Choice(lambda A, _: "_eigenbasis" in A.__dict__, "dense", "eigenbasis already there"),
+    Choice(body_by_body, "batched", "independent bodies"),
+    Choice(_precomputed, "dense", "constant: diagonalised once"),
+    Choice(_cheaper, "dense", "cheaper than the products of so large a step"),
+    *ITERATIVE,
+)
+
+
+def choose(
+    A: BaseOperator, functions: SpectralMap, table: Sequence[Choice] = TABLE
+) -> tuple[str, str]:
+    """Name of the evaluator, and the reason."""
+    for applies, name, why in table:
+        if applies(A, functions):
+            return name, why
+    raise AssertionError("the last row applies to everything")
+
+
+def asked(A: BaseOperator) -> int:
+    """Products that tell the entries of A: one for every column where nothing else is known."""
+    unknown = isinstance(A, MatvecOperator) and "_eigenbasis" not in A.__dict__
+    return A.size if unknown else 0
+
+
+def iterate(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+    max_products: int | None = None,
+) -> Action:
+    """By products alone: the better of two evaluators, or the other one where that gives up."""
+    name, reason = choose(A, functions, ITERATIVE)
+    options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
+    try:
+        action = EVALUATORS[name](A, functions, columns, **options)
+    except NotConverged as failure:
+        reason = f"after {name} gave up"
+        try:
+            action = EVALUATORS[OTHER[name]](A, functions, columns, **options)
+        except Overflows:
+            raise
+        except NotConverged as second:  # what stopped the series tells more than a full basis
+            raise (failure if name == "chebyshev" else second) from None
+    return replace(action, method=f"{action.method} ({reason})")
+
+
+def auto(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+    max_products: int | None = None,
+) -> Action:
+    """As the table says; dense in the end, where that can be afforded and products were no good."""
+    options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
+    entries = asked(A)
+    affordable = entries == 0 or entries <= cost.most_products(A, max_products)
+    name, reason = choose(A, functions, TABLE if affordable else ITERATIVE)
+    if name in OTHER:
+        last_resort = affordable and A.size <= DENSE_LIMIT
+        most = cost.most_products(A, max_products)
+        if last_resort and entries:
+            most = min(most, cost.products_of_entries(A))
+        try:
+            action = iterate(A, functions, columns, **{**options, "max_products": most})
+            if action.error <= tol or not last_resort:
+                return action
+            reason = "the iterations lost digits"
+        except Overflows:
+            raise
+        except NotConverged:
+            if not last_resort:
+                raise
+            reason = "after the iterations gave up"
+        name = "dense"
+    action = EVALUATORS[name](A, functions, columns, **options)
+    products = action.products + (entries if name == "dense" else 0)
+    return Action(action.value, action.error, products, f"{action.method} ({reason})")
+
+
+EVALUATORS = {
+    "auto": auto,
+    "dense": dense,
+    "batched": batched,
+    "chebyshev": chebyshev,
+    "lanczos": lanczos,
+}
+
+
+def check_settings(
+    tol: float, method: str, also: Sequence[str] = (), max_products: int | None = None
+) -> None:
+    """For integrators: wrong settings are refused when they are made."""
+    check_tol(tol)
+    cost.check_max_products(max_products)
+    if method not in EVALUATORS and method not in also:
+        raise unknown_name("evaluator", method, [*EVALUATORS, *also])
+
+
+def evaluate(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+    method: str = "auto",
+    max_products: int | None = None,
+) -> Action:
+    """sum_i f_ji(A) b_i for every output j, by the named evaluator.
+
+    To the tolerance, or as well as rounding of A allows: `error` says so.  It is that of the
+    stiffest modes; slow ones, which carry a motion, keep more digits, so integrators go on.
+    max_products: with A and one vector, beyond which NotConverged is raised.
+    """
+    check_tol(tol)
+    shape = (A.size,)
+    if [b.shape for b in columns] != [shape] * functions.n_in:
+        shapes = ", ".join(str(b.shape) for b in columns)
+        raise InputError(
+            f"{functions.n_in} columns of shape ({A.size},) are needed, got {shapes}: "
+            "one vector for every input of the map"
+        )
+    if method not in EVALUATORS:
+        raise unknown_name("evaluator", method, EVALUATORS)
+    how = EVALUATORS[method]
+    return how(A, functions, columns, tol=tol, scale=scale, max_products=max_products)

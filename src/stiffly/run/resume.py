@@ -1,0 +1,151 @@
+"""Go on with a recorded run: its system at hand, its state from the checkpoint."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ..backends.cpu import announce
+from ..contracts import Array, Integrator
+from ..errors import InputError, StiffWarning
+from ..recording.checkpoint import Checkpoint
+from ..recording.colliders import describe
+from ..recording.fingerprint import fingerprint
+from ..recording.folder import SUMMARY
+from ..recording.interrupt import Interrupt
+from ..recording.layout import Plan
+from ..recording.provenance import versions
+from ..recording.recording import Recording
+from ..recording.writer import Writer
+from .loop import Loop, Progress
+from .rung import Rung
+
+LOOPS = {loop.__name__: loop for loop in (Loop, Rung)}
+HAND_IN = "hand in the one it was begun with, stiffly.resume(folder, system)"
+
+
+def finished(found: Recording, duration: float | None = None) -> bool:
+    """Nothing is left to do; InputError where the run should end before it does already."""
+    end = float(found.planned[-1])
+    if duration is not None:
+        longer = isinstance(duration, (int, float)) and isfinite(duration) and duration >= end
+        if not longer:
+            raise InputError(
+                f"duration = {duration!r}: the run in {found.folder} is one of {end:g} s already: "
+                "give more seconds, in all"
+            )
+        if duration > end * (1.0 + 1e-9):
+            return False
+    return found.complete and (found.folder / SUMMARY).exists()  # else killed at the very end
+
+
+def go_on(
+    found: Recording,
+    given: Any,
+    *,
+    integrator: Integrator | None = None,
+    duration: float | None = None,
+    progress: Progress | None = None,
+) -> Recording:
+    """given: the system that the run was begun with, or a scene that has it.
+
+    All is checked before anything is written.
+    """
+    system, saved = getattr(given, "system", given), Checkpoint.read(found.folder)
+    _require_same_run(found, saved)
+    if found.provenance.get("system") != fingerprint(system):
+        raise InputError(
+            f"{found.folder} was begun with another system than this one: {HAND_IN}, or use the "
+            "stiffly that began it"
+        )
+    _warn_of_versions(found, saved)
+    method = _method(found, saved, integrator)
+    announce()
+    bound, _ = system.bind(saved.tree("origin"))
+    loop = LOOPS[saved.header["loop"]].resumed(bound, method, saved.tree)
+    _require_same_frames(found, loop)
+    plan, loop.frames = None, found.planned
+    if duration is not None and duration > found.planned[-1]:
+        loop.frames = longer(found.planned, duration)
+        plan = _plan(found, loop.frames, given)
+    with Interrupt() as interrupt:
+        writer = Writer.again(found, saved.header["seconds"], loop.recorded, interrupt, plan)
+        return loop.run(writer, progress)
+
+
+def longer(times: Array, duration: float) -> Array:
+    """Frames at `times` and from there on at the same distance; the last one at `duration` [s]."""
+    every = times[1] - times[0]
+    first = int(times[-1] / every * (1.0 + 1e-12)) + 1
+    more = np.arange(first, int(duration / every * (1.0 + 1e-12)) + 1) * every
+    if more.size == 0 or duration - more[-1] > 1e-9 * duration:
+        more = np.append(more, duration)
+    more[-1] = duration
+    return np.concatenate([times, more])
+
+
+def _plan(found: Recording, times: Array, given: Any) -> Plan:
+    """Of the same recording with frames at these times."""
+    origin = {**found.provenance, "duration": float(times[-1])}
+    colliders = getattr(given, "colliders", found.colliders)
+    contents = {"provenance": np.bytes_(json.dumps(origin)), **describe(colliders, times)}
+    if found.mass is not None:
+        contents["mass"] = found.mass
+    shape, energies = found.positions.shape[1:], tuple(found.energy.parts)
+    kept = found.velocities is not None
+    return Plan(times, shape, origin["dtype"], kept, energies, found.mesh, contents)
+
+
+def _method(found: Recording, saved: Checkpoint, given: Integrator | None) -> Integrator:
+    method, known = saved.tree("method"), saved.tree("known")
+    if known and given is None:
+        return method
+    if known:
+        raise InputError(f"{found.folder} goes on with {found.integrator}: leave integrator= out")
+    if given is None:
+        raise InputError(
+            f"{found.folder} was begun with an integrator of your own, {method}: hand it in, "
+            "stiffly.resume(folder, system, integrator=...)"
+        )
+    return given
+
+
+def _require_same_run(found: Recording, saved: Checkpoint) -> None:
+    run, frames = saved.header.get("run"), saved.header["frames"]
+    if run != found.provenance.get("run"):
+        raise InputError(
+            f"{found.folder} holds the recording of one run and the checkpoint of another: put "
+            "back the checkpoint that belongs to it"
+        )
+    if len(found) < frames:
+        raise InputError(
+            f"{found.folder} holds {len(found)} frames, but its checkpoint goes on after {frames}: "
+            "it was copied while the run went on; copy it again when that has stopped"
+        )
+
+
+def _require_same_frames(found: Recording, loop: Loop) -> None:
+    """The books of both agree on every frame before the checkpoint, in all digits."""
+    said, there = loop.history(), found.energy
+    for name, series in said.parts.items():
+        if not np.array_equal(series, there.parts[name][: loop.recorded]):
+            raise InputError(
+                f"{found.folder} lacks frames that its checkpoint knows: it was copied while the "
+                "run went on; copy it again when that has stopped"
+            )
+
+
+def _warn_of_versions(found: Recording, saved: Checkpoint) -> None:
+    now = versions()
+    others = [f"{n} {v}" for n, v in saved.header["versions"].items() if now.get(n) != v]
+    if others:
+        warnings.warn(
+            f"{found.folder} was begun with {', '.join(others)}: from here on it may differ in the "
+            "last digits",
+            StiffWarning,
+            stacklevel=4,
+        )

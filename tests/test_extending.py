@@ -1,0 +1,177 @@
+"""docs/extending.md runs as it is printed, and what an extension lacks is named with its line."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stiffly
+from stiffly.contracts import ErrorEstimate, State, Step, Work
+from stiffly.errors import InputError
+from stiffly.matfun import EVALUATORS
+
+PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), flags=re.M | re.S))
+PROGRAMS = {
+    title: "\n".join(re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S))
+    for title, text in SECTIONS.items()
+}
+SPRING = stiffly.SecondOrder(stiffness=[[4.0]])
+
+
+@pytest.fixture
+def evaluators():
+    """The table as it was."""
+    before = dict(EVALUATORS)
+    yield
+    EVALUATORS.clear()
+    EVALUATORS.update(before)
+
+
+@pytest.mark.parametrize("title", [title for title, code in PROGRAMS.items() if code])
+def test_a_section_runs_as_printed(title, evaluators):
+    assert "assert " in PROGRAMS[title]
+    exec(compile(PROGRAMS[title], f"{PAGE.name}: {title}", "exec"), {"__name__": "__main__"})
+
+
+def test_every_extension_has_its_section():
+    wanted = {
+        "A time integrator",
+        "A time integrator that chooses its steps",
+        "A part",
+        "A matrix-function evaluator",
+        "A backend",
+        "A scene",
+    }
+    assert wanted <= {title for title, code in PROGRAMS.items() if code}
+
+
+class Whole:
+    """Explicit midpoint, with all that an integrator needs."""
+
+    order, adaptive = 2, True
+
+    def start(self, system, state):
+        return None
+
+    def step(self, system, state, h, memory):
+        a = system.acceleration(state)
+        middle = State(state.t + 0.5 * h, state.x + 0.5 * h * state.v, state.v + 0.5 * h * a)
+        x, v = state.x + h * middle.v, state.v + h * system.acceleration(middle)
+        error = self.estimate(x - state.x - h * state.v, v - state.v - h * a)
+        return Step(State(state.t + h, x, v), None, Work(force_evaluations=2), error=error)
+
+    def estimate(self, x, v):
+        return ErrorEstimate(x, v)
+
+
+def without(name):
+    """The same class without one of its members."""
+    members = {key: value for key, value in vars(Whole).items() if key not in ("__dict__", name)}
+    return type("Lacking", (), members)()
+
+
+@pytest.mark.parametrize(
+    "name, line",
+    [
+        ("order", "order: int"),
+        ("adaptive", "adaptive: bool"),
+        ("start", "def start(self, system: System, state: State) -> Any"),
+        ("step", "def step(self, system: System, state: State, h: float, memory: Any) -> Step"),
+    ],
+)
+def test_an_integrator_that_lacks_something_is_told_the_line(name, line):
+    for use in (
+        lambda method: stiffly.simulate(SPRING, [1.0], integrator=method, step=0.1, duration=1.0),
+        stiffly.integrators.Stabilised,
+    ):
+        with pytest.raises(InputError) as caught:
+            use(without(name))
+        said = str(caught.value)
+        assert f"Lacking lacks {name}: add `{line}`, as stiffly.contracts.Integrator" in said
+        assert "\n" not in said
+
+
+def test_a_class_in_place_of_an_object():
+    with pytest.raises(InputError, match=r"Whole is a class: give an object, Whole\(\.\.\.\)"):
+        stiffly.simulate(SPRING, [1.0], integrator=Whole, step=0.1, duration=1.0)
+
+
+def test_an_adaptive_method_whose_steps_carry_no_error():
+    class Silent(Whole):
+        def estimate(self, x, v):
+            return None
+
+    run = stiffly.simulate(SPRING, [1.0], integrator=Silent(), step=0.001, duration=1.0)
+    assert abs(run.positions[-1, 0] - np.cos(2.0)) < 1e-5
+    with pytest.raises(InputError, match="Silent is adaptive, but its steps carry no error"):
+        stiffly.simulate(SPRING, [1.0], integrator=Silent(), rtol=1e-3, duration=1.0)
+
+
+def test_error_order_and_controlled_are_used():
+    seen = []
+
+    class Careful(Whole):
+        error_order = 1
+
+        def controlled(self, rtol):
+            seen.append(rtol)
+            return self
+
+    stiffly.simulate(SPRING, [1.0], integrator=Careful(), step=0.01, duration=1.0)
+    assert seen == []
+    careful = stiffly.simulate(SPRING, [1.0], integrator=Careful(), rtol=1e-3, duration=1.0)
+    plain = stiffly.simulate(SPRING, [1.0], integrator=Whole(), rtol=1e-3, duration=1.0)
+    assert seen == [1e-3]
+    assert np.array_equal(careful.positions, plain.positions)  # order - 1 is the default
+
+    class Other(Whole):
+        error_order = 3
+
+    other = stiffly.simulate(SPRING, [1.0], integrator=Other(), rtol=1e-3, duration=1.0)
+    assert other.stats["steps"] != plain.stats["steps"]
+
+
+class Nothing:
+    name = "nothing"
+
+    def couples(self, particles):
+        return np.empty((0, 2), dtype=np.int64)
+
+    def prepare(self, particles, pattern):
+        return object()
+
+
+@pytest.mark.parametrize(
+    "members, words",
+    [
+        ({"couples": None}, "part Lacking lacks couples: add `def couples(self, particles: "),
+        ({"prepare": None}, "part Lacking lacks prepare: add `def prepare(self, particles: "),
+        ({"name": None}, "part Lacking lacks name: add `name: str`"),
+        ({}, "Lacking made object, which has none of add_gradient, add_force, settle"),
+    ],
+)
+def test_a_part_that_lacks_something_is_told_the_line(members, words):
+    own = {k: v for k, v in vars(Nothing).items() if k != "__dict__" and k not in members}
+    with pytest.raises(InputError) as caught:
+        stiffly.System(mass=[1.0, 1.0], parts=[type("Lacking", (), own)()])
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "made, line",
+    [
+        ({"add_gradient": 0}, "def energy(self, x: Array) -> float"),
+        ({"add_gradient": 0, "energy": 0, "add_product": 0}, "def triplets(self, x: Array)"),
+        ({"add_force": 0}, "time_dependent: bool"),
+    ],
+)
+def test_what_prepare_makes_is_checked_too(made, line):
+    class Part(Nothing):
+        def prepare(self, particles, pattern):
+            return type("Made", (), made)()
+
+    with pytest.raises(InputError) as caught:
+        stiffly.System(mass=[1.0, 1.0], parts=[Part()])
+    assert "prepared part nothing: Made lacks" in str(caught.value) and line in str(caught.value)
