@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
@@ -122,13 +123,11 @@ def simulate(
     if plan.tolerance is None and plan.step is not None:
         advise(bound, plan.step)
 
-    def run(
-        step: float | None, begin: Callable[..., Loop], again: bool = False, **told: Any
-    ) -> Run:
-        """One whole run, by the loop that begin(frames, log) makes; again: in place of the last."""
+    def begun(step: float | None, begin: Callable[..., Loop], again: bool, **told: Any) -> Any:
+        """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""
         frames = _frame_times(plan.duration, step, plan.every)
-        if options is None:
-            return begin(frames, StepLog()).run(Memory(), progress)
+        if options is None or interrupt is None:
+            return begin(frames, StepLog()), Memory()
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
         asked |= {"run": uuid4().hex, "system": fingerprint(system)}
         shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
@@ -136,14 +135,21 @@ def simulate(
         goal = target(replace(options, place=place), shape, frames, scene, asked, mass)
         loop = begin(frames, FrameLog())
         loop.origin = np.array(given.x0, dtype=np.float64)
-        with Interrupt() as interrupt:
-            return loop.run(Writer.new(goal, interrupt), progress)
+        return loop, Writer.new(goal, interrupt)
 
-    if isinstance(plan.method, Auto):
-        wanted = plan.method, plan.duration, plan.step, plan.every
-        return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run)
-    plain = bound, plan.method, plan.name, state
-    return run(plan.step, lambda f, log: Loop(*plain, f, plan.step, plan.tolerance, log))
+    with nullcontext() if options is None else Interrupt() as interrupt:
+        if isinstance(plan.method, Auto):
+
+            def run(step: float, begin: Any, again: bool = False, **told: Any) -> Run:
+                loop, sink = begun(step, begin, again, **told)
+                return loop.run(sink, progress)
+
+            wanted = plan.method, plan.duration, plan.step, plan.every
+            return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run)
+        plain = bound, plan.method, plan.name, state
+        whole = lambda f, log: Loop(*plain, f, plan.step, plan.tolerance, log)  # noqa: E731
+        loop, sink = begun(plan.step, whole, False)
+        return loop.run(sink, progress)
 
 
 def advise(system: Any, step: float) -> None:
