@@ -11,7 +11,7 @@ Verlet needs at its stability limit: omega T / 2 forces, omega the frequency of 
     bear any step     energy-momentum, or bdf2 where forces depend on velocities: where trying them
                       costs a small share of it
     explicit          Verlet at its limit, twice; then rk4, unless Verlet needs less than rk4's
-                      first two runs, at half of that limit, beyond which it kills fast modes
+                      first run, in steps that keep the stiffest mode in phase
     exponential       exprb42, where trying it costs a small share of what rk4 will
 """
 
@@ -129,18 +129,18 @@ class Ladder:
         if self.linear:
             return self._climb(self._choice("exprb2", 1, tol=self._tol))
         verlet = self._choice("verlet", self.at_limit)
-        name, budget, share = "energy-momentum", verlet.count, SHARE
+        name, budget, most = "energy-momentum", 0.5 * verlet.count, SHARE * verlet.count
         if self.braked:  # steps of explicit methods are the shorter for it
-            name, budget, share = "bdf2", verlet.pair, 1.0
+            name, budget, most = "bdf2", verlet.pair, verlet.pair
         first = self._choice(name, FEWEST)
         # a step is three iterations or so, each with a tangent and its factor
         trial = 3.0 * (TANGENT + FACTOR) * first.pair
-        return not self.settles and trial < share * budget and self._climb(first, budget)
+        return not self.settles and trial < most and self._climb(first, budget)
 
     def _explicit(self) -> bool:
         if self._climb(self._choice("verlet", self.at_limit), pair=True):
             return True
-        rk4 = self._choice("rk4", 2.0 * self.at_limit).coarser
+        rk4 = self._choice("rk4", self._in_phase).coarser
         go_on = self._paired and self._forecast() < 4.0 * rk4.count
         if go_on and self._climb(self._next(), 4.0 * rk4.pair):
             return True
@@ -148,6 +148,13 @@ class Ladder:
             return True
         rk4 = self._next()
         return self._exponential(self._forecast()) or self._climb(rk4)
+
+    @property
+    def _in_phase(self) -> float:
+        """Steps of rk4 that turn the stiffest mode too slowly by a radian in all: (h omega)^4/120
+        per radian."""
+        radians = self.facts.omega * self.duration
+        return max(2.0 * self.at_limit, radians * (radians / 120.0) ** 0.25)
 
     def _exponential(self, budget: float) -> bool:
         """exprb42 in steps two thirds of whose products are due to the phase."""
@@ -258,12 +265,10 @@ class Ladder:
     def _needed(self) -> float:
         """Steps of a run whose error will be small enough."""
         now = self.choices[-1]
-        if not self._paired or self.rung is None:
+        if not self._paired:
             return now.count
         order = now.method.order
-        # a mode whose phase is lost has no order; beyond 2, it is found again soon
-        error = self.rung.error if order == 2 else self.rung.difference
-        error /= self._ratio**order - 1.0
+        error = self.differences[-1] / (self._ratio**order - 1.0)
         return SPARE * now.count * (error / (MARGIN * self.rtol)) ** (1.0 / order)
 
     def _forecast(self) -> float:

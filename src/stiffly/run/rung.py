@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, cast
 
 from ..contracts import Array, State, System
 from ..errors import StiffWarning
-from ..integrators import RungeKutta4, Verlet
 from .loop import LOOKS, Loop
 
 
@@ -43,7 +42,7 @@ class Rung(Loop):
         self.plan, self.below, self.alone = plan, plan.below, False
         self.begin, self.far, self.fast, self.next_measure = state.x, 0.0, 0.0, 0.0
         self.seen: dict[str, tuple[Array, Array]] = {}
-        self.before = state.v, state.v  # velocities of the last two steps
+        self.before = (state.v,) * 4  # velocities of the last steps
         self.bent, self.looks = 0.0, 0
 
     @classmethod
@@ -53,7 +52,7 @@ class Rung(Loop):
         return loop
 
     def _advance_fixed(self, target: float) -> bool:
-        before = self.before[1], self.state.v
+        before = (*self.before[1:], self.state.v)
         landed = super()._advance_fixed(target)
         self.before = before
         if landed or self.state.t >= self.next_measure:
@@ -67,28 +66,21 @@ class Rung(Loop):
         way = self.state.x - self.begin
         far, fast = self.system.backend.dots([(way, way), (self.state.v, self.state.v)])
         self.far, self.fast = max(self.far, far), max(self.fast, fast)
-        if self.steps > 1:
-            bend = self.before[0] - 2.0 * self.before[1] + self.state.v
+        if self.steps > 3:
+            a, b, c, d = self.before
+            bend = a - 4.0 * b + 6.0 * c - 4.0 * d + self.state.v
             self.bent += self.system.backend.dots([(bend, bend)])[0]
             self.looks += 1
         self.next_measure = self.state.t + float(self.frames[-1]) / LOOKS
 
     @property
     def error(self) -> float:
-        """What it differs by, or what both runs may have wrong, if that is more."""
-        return max(self.difference, self.lost)
-
-    @property
-    def difference(self) -> float:
         """|x - below| over the longest way, |v - below| over the largest |v|: the largest, at the
-        end, and at the middle frame where both have it; infinite where one failed.  Beyond second
-        order, energy that the books miss is an error, too."""
+        end, and at the middle frame where both have it; infinite where one failed."""
         other, end = {} if self.below is None else self.below.seen, _told(float(self.frames[-1]))
         if end not in self.seen or end not in other:
             return inf
-        books, worst = self.ledger, 0.0
-        if self.method.order > 2 and self.system.conservative and books.exchanged > books.floor:
-            worst = abs(books.numerical) / books.exchanged
+        worst = self.unseen
         for when in self.seen.keys() & other.keys():
             offs = [new - old for new, old in zip(self.seen[when], other[when], strict=True)]
             squares = self.system.backend.dots([(off, off) for off in offs])
@@ -97,19 +89,22 @@ class Rung(Loop):
         return worst
 
     @property
-    def lost(self) -> float:
-        """The stiffest mode, where its phase is lost, relative: two runs may agree without it.
+    def unseen(self) -> float:
+        """Errors that two runs may have in common, relative.
 
-        Verlet turns it too fast, by (h w)^2/24 radians per radian, rk4 too slowly, by (h w)^4/120.
-        Where that is more than a radian, it is wrong by sqrt 2 of its size, of which second
-        differences of v, (h w)^2 times that, tell.
+        Verlet turns the stiffest mode too fast, by (h w)^2/24 radians per radian, rk4 too slowly,
+        by (h w)^4/120: so much of its size is wrong, and sqrt 2 where the phase is lost.  Fourth
+        differences of v, (h w)^4 times that, tell of its size.  Beyond second order, energy that
+        the books miss is an error, too.
         """
-        omega, turns = self.plan.omega, {Verlet: (2, 24.0), RungeKutta4: (4, 120.0)}
-        order, share = turns.get(type(self.method), (0, inf))
-        phase = self.longest * omega
-        if not phase**order / share * omega * float(self.frames[-1]) > 1.0 or not self.looks:
-            return 0.0
-        return sqrt(2.0 * self.bent / self.looks / self.fast) / phase**2 if self.fast > 0.0 else 0.0
+        books, worst, phase = self.ledger, 0.0, (self.longest * self.plan.omega) ** 2
+        turn = {"verlet": phase / 24.0, "rk4": phase**2 / 120.0}.get(self.plan.line.split()[1])
+        if turn and self.looks * self.fast > 0.0:
+            wrong = min(turn * self.plan.omega * float(self.frames[-1]), sqrt(2.0))
+            worst = wrong * sqrt(self.bent / self.looks / self.fast) / phase**2
+        if self.method.order > 2 and self.system.conservative and books.exchanged > books.floor:
+            worst = max(worst, abs(books.numerical) / books.exchanged)
+        return worst
 
     @property
     def report(self) -> Report:
