@@ -50,8 +50,6 @@ def quiet(size: int) -> Iterator[None]:
 class Stepper:
     """A method on a system, where it stands, and the books of its energy."""
 
-    together = 1  # steps of the method in one of its calls; where the system settles, always 1
-
     def __init__(
         self,
         system: System,
@@ -113,14 +111,13 @@ class Stepper:
             if settled.changed:
                 memory = resumed(self.method, self.system, settled.state, memory, settled)
             new = settled.state
-        h /= self.together
         if h < self.shortest:
             self.shortest = h
         if h > self.longest:
             self.longest = h
         self.state, self.memory, self.notes = new, memory, taken.notes
         self.work += taken.work
-        self.steps += self.together
+        self.steps += 1
         self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)}, h)
 
     def book(self) -> float:
