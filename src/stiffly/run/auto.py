@@ -265,10 +265,11 @@ class Ladder:
     def _needed(self) -> float:
         """Steps of a run whose error will be small enough."""
         now = self.choices[-1]
-        if not self._paired:
+        if not self._paired or self.rung is None:
             return now.count
         order = now.method.order
-        error = self.differences[-1] / (self._ratio**order - 1.0)
+        error = self.rung.error if order == 2 else self.rung.difference
+        error /= self._ratio**order - 1.0
         return SPARE * now.count * (error / (MARGIN * self.rtol)) ** (1.0 / order)
 
     def _forecast(self) -> float:

@@ -75,12 +75,20 @@ class Rung(Loop):
 
     @property
     def error(self) -> float:
+        """What it differs by, or what both runs may have wrong, if that is more."""
+        return max(self.difference, self.unseen)
+
+    @property
+    def difference(self) -> float:
         """|x - below| over the longest way, |v - below| over the largest |v|: the largest, at the
-        end, and at the middle frame where both have it; infinite where one failed."""
+        end, and at the middle frame where both have it; infinite where one failed.  Beyond second
+        order, energy that the books miss is a difference, too."""
         other, end = {} if self.below is None else self.below.seen, _told(float(self.frames[-1]))
         if end not in self.seen or end not in other:
             return inf
-        worst = self.unseen
+        books, worst = self.ledger, 0.0
+        if self.method.order > 2 and self.system.conservative and books.exchanged > books.floor:
+            worst = abs(books.numerical) / books.exchanged
         for when in self.seen.keys() & other.keys():
             offs = [new - old for new, old in zip(self.seen[when], other[when], strict=True)]
             squares = self.system.backend.dots([(off, off) for off in offs])
@@ -90,21 +98,18 @@ class Rung(Loop):
 
     @property
     def unseen(self) -> float:
-        """Errors that two runs may have in common, relative.
+        """The error of the stiffest mode, relative, which two runs may have in common.
 
-        Verlet turns the stiffest mode too fast, by (h w)^2/24 radians per radian, rk4 too slowly,
-        by (h w)^4/120: so much of its size is wrong, and sqrt 2 where the phase is lost.  Fourth
-        differences of v, (h w)^4 times that, tell of its size.  Beyond second order, energy that
-        the books miss is an error, too.
+        Verlet turns it too fast, by (h w)^2/24 radians per radian, rk4 too slowly, by (h w)^4/120:
+        so much of its size is wrong, and sqrt 2 where the phase is lost.  Fourth differences of v,
+        (h w)^4 times that, tell of its size.
         """
-        books, worst, phase = self.ledger, 0.0, (self.longest * self.plan.omega) ** 2
+        phase = (self.longest * self.plan.omega) ** 2
         turn = {"verlet": phase / 24.0, "rk4": phase**2 / 120.0}.get(self.plan.line.split()[1])
-        if turn and self.looks * self.fast > 0.0:
-            wrong = min(turn * self.plan.omega * float(self.frames[-1]), sqrt(2.0))
-            worst = wrong * sqrt(self.bent / self.looks / self.fast) / phase**2
-        if self.method.order > 2 and self.system.conservative and books.exchanged > books.floor:
-            worst = max(worst, abs(books.numerical) / books.exchanged)
-        return worst
+        if not turn or not self.looks * self.fast > 0.0:
+            return 0.0
+        wrong = min(turn * self.plan.omega * float(self.frames[-1]), sqrt(2.0))
+        return wrong * sqrt(self.bent / self.looks / self.fast) / phase**2
 
     @property
     def report(self) -> Report:
