@@ -108,7 +108,8 @@ def _largest(operator: Any, size: int) -> float:
 def for_step(system: System, state: State, h: float) -> tuple[Integrator, str]:
     """The method for a step h [s], by the radians of the stiffest mode in it, and why."""
     found = stiffest(system, state)
-    name, method = "energy-momentum", EnergyMomentum()
+    name: str = "energy-momentum"
+    method: Any = EnergyMomentum()
     if found.constant:
         name, method = "exprb2", ExponentialRosenbrock(nodes=())
     elif h <= 0.5 * found.limit:  # what gets stiffer on the way, up to four times, stays stable

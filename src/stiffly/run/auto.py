@@ -39,6 +39,7 @@ SAFE = 0.95  # of Verlet's limit
 FEWEST = 8  # steps of a run
 SHARE = 0.15  # of a price may go into trying another method
 RETREAT = 4.0  # times as many steps after a run that exploded
+ORDER = 1.9  # that counts as 2
 RUNGS = 12  # of a ladder; half of them in vain are enough
 TANGENT, PRODUCT, FACTOR = 3.0, 0.2, 12.0  # prices, in forces; a factor with its solves
 
@@ -243,18 +244,18 @@ class Ladder:
     def _agree(self) -> bool:
         """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
         difference of r^q - 1 times the error.  Where something acts between steps, q is 1 until
-        three runs have shown 2."""
+        three runs have shown ORDER."""
         order = self.choices[-1].method.order
         if self.settles:
-            order = 2 if self._second_order_seen else 1
+            order = ORDER if self._order_seen else 1
         share = min(1.0, self._ratio**order - 1.0) if self._paired else 1.0
         return self.differences[-1] <= share * MARGIN * self.rtol
 
     @property
-    def _second_order_seen(self) -> bool:
+    def _order_seen(self) -> bool:
         if not self._runs_back(2):
             return False
-        a, b, c = (choice.count**-2.0 for choice in self.choices[-3:])
+        a, b, c = (choice.count**-ORDER for choice in self.choices[-3:])
         return (b - c) * self.differences[-2] >= (a - b) * self.differences[-1]
 
     @property
@@ -267,10 +268,10 @@ class Ladder:
         now = self.choices[-1]
         if not self._paired or self.rung is None:
             return now.count
-        order = now.method.order
-        error = self.rung.error if order == 2 else self.rung.difference
-        error /= self._ratio**order - 1.0
-        return SPARE * now.count * (error / (MARGIN * self.rtol)) ** (1.0 / order)
+        order, allowed = now.method.order, MARGIN * self.rtol
+        error = self.rung.difference / (self._ratio**order - 1.0)
+        by_difference = SPARE * (error / allowed) ** (1.0 / order)
+        return now.count * max(by_difference, (self.rung.unseen / allowed) ** (1.0 / order))
 
     def _forecast(self) -> float:
         """The price of that run and of the one before it, by that of the last."""

@@ -146,9 +146,12 @@ def simulate(
 
             wanted = plan.method, plan.duration, plan.step, plan.every
             return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run)
-        plain = bound, plan.method, plan.name, state
-        whole = lambda f, log: Loop(*plain, f, plan.step, plan.tolerance, log)  # noqa: E731
-        loop, sink = begun(plan.step, whole, False)
+        method: Any = plan.method
+
+        def plain(frames: Array, log: StepLog | FrameLog) -> Loop:
+            return Loop(bound, method, plan.name, state, frames, plan.step, plan.tolerance, log)
+
+        loop, sink = begun(plan.step, plain, False)
         return loop.run(sink, progress)
 
 
