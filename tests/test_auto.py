@@ -431,6 +431,15 @@ def test_a_run_that_is_stopped_before_says_that_nothing_was_compared(tmp_path):
     assert run.complete and len(run.stats["auto"]) == 1
 
 
+def test_a_run_that_is_made_longer_says_that_nothing_was_compared_there(tmp_path):
+    scene = scenes.load("foil", small=True)
+    whole = stiffly.simulate(scene, out=tmp_path, duration=0.1, **OPTIONS)
+    assert whole.stats["compared_error"] <= 0.1
+    with pytest.warns(StiffWarning, match="rtol = 0.1 is not known to be met"):
+        run = stiffly.resume(tmp_path, duration=0.14)
+    assert run.complete and run.times[-1] == pytest.approx(0.14)
+
+
 def test_the_command_line(tmp_path, monkeypatch, capfd):
     from stiffly import cli
 

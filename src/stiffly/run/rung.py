@@ -126,8 +126,8 @@ class Rung(Loop):
     def _warn_of_energy(self) -> None:
         if self.alone and self.error > self.plan.rtol:
             warnings.warn(
-                f"auto: rtol = {self.plan.rtol:g} is not known to be met, this run was stopped "
-                "before the last of its ladder; run it again",
+                f"auto: rtol = {self.plan.rtol:g} is not known to be met, no other run agrees with "
+                "this one at its end; run it again from the start",
                 StiffWarning,
                 stacklevel=4,
             )
