@@ -86,12 +86,12 @@ class Bunch:
         middle = state
         for k in range(1, self.count + 1):
             x = x + h * v
-            a = system.acceleration(State(t + k * h, x, v))
+            a = system.acceleration(state.moved(t + k * h, x, v))
             recent = [*recent[-2:], a]
             if k == self.count - 1:
-                middle = State(t + k * h, x, v + (0.5 * h) * a)
+                middle = state.moved(t + k * h, x, v + (0.5 * h) * a)
             if k < self.count:
                 v = v + h * a
-        end = State(t + self.count * h, x, v + (0.5 * h) * a)
+        end = state.moved(t + self.count * h, x, v + (0.5 * h) * a)
         work = Work(force_evaluations=self.count + (not known))
         return Step(end, Recent(VerletMemory(end, a), recent, middle), work)

@@ -55,7 +55,9 @@ class Race:
     def __post_init__(self) -> None:
         """What the ledger takes for a step: power at three states, where there is any."""
         if not self.system.conservative:
-            later = State(self.state.t + 1e-6 * self.duration, self.state.x, self.state.v)
+            later = self.state.moved(
+                self.state.t + 1e-6 * self.duration, self.state.x, self.state.v
+            )
             job = lambda: timed(lambda: work(self.system, self.state, later))[1]  # noqa: E731
             self.books = min(job(), job())
 
