@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,14 @@ class Bench:
         self._done += 1
         self._progress(self._done, self._total, name)
         return known
+
+    def rows(
+        self, name: str, job: Callable[..., Mapping[str, Any]], plan: Iterable[tuple]
+    ) -> list[dict[str, Any]]:
+        """What job(*given) finds for each `given` of the plan, under name.format(*given)."""
+        plan = list(plan)
+        self.plan(len(plan))
+        return [self.row(name.format(*given), partial(job, *given)) for given in plan]
 
     def finished(self) -> None:
         """The results are written: what the journal holds is in them."""

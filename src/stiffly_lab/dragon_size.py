@@ -42,12 +42,7 @@ def run(bench: Bench) -> Report:
     """Seconds, products and springs of a step for dragons of growing size."""
     sizes = QUICK if bench.quick else SIZES
     plan = [(n, m) for n in sizes for m in METHODS if m != "bdf1" or n <= LARGEST_BDF1]
-    bench.plan(len(plan))
-    dragons = Dragons()
-    rows = [
-        bench.row(f"{method}, {n} particles", partial(_measured, dragons, n, method))
-        for n, method in plan
-    ]
+    rows = bench.rows("{1}, {0} particles", partial(_measured, Dragons()), plan)
     return Report(
         title="The price of a step and the size of the dragon",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Fig. 23a",
@@ -55,19 +50,15 @@ def run(bench: Bench) -> Report:
         figure=_figure(rows),
         claims=_claims(rows),
         notes=_notes(rows),
-        reduced=_reduced(bench.quick, sizes),
+        reduced=f"{sizes[0]} to {sizes[-1]} particles instead of 20,000 to 100,000."
+        if bench.quick
+        else f"4 steps of each size; BDF-1 one, and only up to {LARGEST_BDF1} particles.",
         data={
             "rows": rows,
             "exponents": {m: exponent(rows, m, "step_seconds") for m in METHODS},
             "work_exponents": {m: exponent(rows, m, "work") for m in METHODS},
         },
     )
-
-
-def _reduced(quick: bool, sizes: tuple[int, ...]) -> str:
-    if quick:
-        return f"--quick: {sizes[0]} to {sizes[-1]} particles instead of 20,000 to 100,000."
-    return f"4 steps of each size; BDF-1 one, and only up to {LARGEST_BDF1} particles."
 
 
 class Dragons:
@@ -214,10 +205,7 @@ def _figure(rows: list[dict[str, Any]]):
     middle.set_xticks([], minor=True)
     left.set_ylim(bottom=0.0)
     right.set_ylim(bottom=0.0)
-    left.set_ylabel("seconds for a step")
-    middle.set_ylabel("seconds for a second of motion")
-    right.set_ylabel("products for a step")
-    for axis in axes[0]:
-        axis.set_xlabel("particles")
-        figures.legend_below(axis)
+    words = ("seconds for a step", "seconds for a second of motion", "products for a step")
+    for axis, label in zip(axes[0], words, strict=True):
+        figures.finish(axis, "particles", label)
     return figure

@@ -27,6 +27,11 @@ COLORS = {
 }
 
 
+def cost(run: Run) -> dict[str, Any]:
+    """Those fields of a Record."""
+    return {name: run.stats[name] for name in COUNTS} | {"seconds": run.wall_seconds}
+
+
 def energy_history(
     scene: Scene,
     integrator: str,
@@ -46,8 +51,7 @@ def energy_history(
         return {**row, "record": dict(row), "times": [], "parts": {}}
     energy = run.energy
     worst, most = float(np.abs(energy.numerical).max()), energy.exchanged
-    cost = {name: run.stats[name] for name in COUNTS} | {"seconds": run.wall_seconds}
-    record = {**row, **cost, "energy_drift": worst, "energy_relative": worst / most}
+    record = {**row, **cost(run), "energy_drift": worst, "energy_relative": worst / most}
     return {
         **row,
         "times": run.times,

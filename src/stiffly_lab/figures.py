@@ -41,6 +41,12 @@ def panels(columns: int, title: str, *, rows: int = 1, size: float = 4.3) -> tup
     return figure, axes
 
 
+def panel(title: str, size: float) -> tuple[Figure, Any]:
+    """A figure of one of them."""
+    figure, axes = panels(1, title, size=size)
+    return figure, axes[0, 0]
+
+
 def few_ticks(axis: Any) -> None:
     """Powers of ten and their halves: on a short logarithmic axis more labels would overlap."""
     axis.xaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
@@ -52,9 +58,9 @@ def legend_below(axis: Any) -> None:
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, fontsize=9)
 
 
-def finish(axis: Any, x: str, y: str) -> None:
-    """What the axes are, and the legend below them."""
-    axis.set(xlabel=x, ylabel=y)
+def finish(axis: Any, x: str, y: str | None = None) -> None:
+    """What the axes are (y: unless it is said already), and the legend below them."""
+    axis.set(xlabel=x, **({} if y is None else {"ylabel": y}))
     legend_below(axis)
 
 

@@ -31,15 +31,8 @@ def run(bench: Bench) -> Report:
     """Energy error over time for exprb2, pexprb43, exprb42 and RK4, and at smaller steps."""
     scene = scenes.load("fput")
     duration = 5.0 if bench.quick else scene.duration
-    options = {"duration": duration, "every": 1.0 / FRAMES_PER_SECOND}
-    plan = [*SHARED, *FINER]
-    bench.plan(len(plan))
-    found = [
-        bench.row(
-            f"{method}, step {step:g}", partial(energy_history, scene, method, step, **options)
-        )
-        for method, step in plan
-    ]
+    job = partial(energy_history, scene, duration=duration, every=1.0 / FRAMES_PER_SECOND)
+    found = bench.rows("{}, step {:g}", job, [*SHARED, *FINER])
     energy = float(total(found[0])[0])
     return Report(
         title="Conservation of energy on the FPUT chain",
@@ -48,7 +41,7 @@ def run(bench: Bench) -> Report:
         figure=_figure(found, duration),
         claims=_claims(found),
         notes=NOTES.format(energy=energy, frames=len(found[0]["times"])),
-        reduced=f"--quick: T = {duration:g} s instead of 100 s." if bench.quick else "",
+        reduced=f"T = {duration:g} s instead of 100 s." if bench.quick else "",
         data={
             "duration": duration,
             "energy": energy,

@@ -121,11 +121,8 @@ def table(head: str, rows: Iterable[Sequence[str]]) -> str:
     the last may be missing."""
     count = head.count("|") + 1
     full = ([*row, *[""] * (count - len(row))] for row in rows)
-    return "\n".join([f"| {head} |", "|" + " --- |" * count, *(cells(*row) for row in full)])
-
-
-def cells(*texts: str) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+    lines = ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in full]
+    return "\n".join([f"| {head} |", "|" + " --- |" * count, *lines])
 
 
 def record_table(records: Sequence[Record]) -> str:

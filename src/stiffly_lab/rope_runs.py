@@ -38,7 +38,7 @@ def accurate(scene: scenes.Scene) -> dict[str, Any]:
     return {"end": run.positions[-1, -1], "exchanged": run.energy.exchanged}
 
 
-def cheapest(scene: scenes.Scene, name: str, exact: dict[str, Any]) -> dict[str, Any]:
+def cheapest(scene: scenes.Scene, exact: dict[str, Any], name: str) -> dict[str, Any]:
     """The run with the largest setting that keeps strain and energy; exact: from `accurate`."""
     outside = name.startswith("CVODE ")
     attempt = _outside if outside else _inside

@@ -24,6 +24,7 @@ DROP = 0.05  # m: a fall of 0.1 s, so that the free flights cost less
 GRANTED_S = 400.0  # for one run
 RESTORED = 0.9  # of the height of the drop: what passes for a full bounce
 FPS, TOUCHING = 48.0, 200  # the paper's
+FULL = f"A drop of {100 * DROP:g} cm and three touches (the paper tells neither); neti: one."
 
 NOTES = """\
 *virtual springs*: a particle that has come to the floor is joined to the point below it by a spring
@@ -60,28 +61,25 @@ class Fall(NamedTuple):
 
 def run(bench: Bench) -> Report:
     """Heights and energies through the bounces, with both kinds of contact."""
-    scene = _scene(bench.quick)
+    given: dict[str, Any] = {"small": True} if bench.quick else {"drop": DROP}
+    scene = scenes.load("steel-sphere", **given)
     cases = _cases(bench.quick, fall_time(scene))
-    bench.plan(len(cases))
-    rows = {case: bench.row(case.name, partial(_measured, scene, case)) for case in cases}
+    found = bench.rows("{0.name}", partial(_measured, scene), [(case,) for case in cases])
+    rows = dict(zip(cases, found, strict=True))
     return Report(
         title="A bouncing steel sphere",
         source="Michels, Sobottka & Weber 2014, Sec. 5.5, Figs. 18 and 23e",
         records=[
             replace(record, variant=case.contact)
-            for case, record in zip(rows, records(list(rows.values())), strict=True)
+            for case, record in zip(cases, records(found), strict=True)
         ],
         figure=_figure(scene, rows),
         claims=_claims(scene, rows),
         notes=_notes(scene),
-        reduced=_reduced(bench.quick, len(scene.x0)),
+        reduced=f"{len(scene.x0)} particles instead of 954, a drop of 2 cm, h = 0.1 ms once."
+        if bench.quick
+        else FULL,
         data={case.name: _numbers(scene, row) for case, row in rows.items()},
-    )
-
-
-def _scene(quick: bool) -> scenes.Scene:
-    return (
-        scenes.load("steel-sphere", small=True) if quick else scenes.load("steel-sphere", drop=DROP)
     )
 
 
@@ -101,12 +99,6 @@ def _cases(quick: bool, fall: float) -> list[Fall]:
     return cases
 
 
-def _reduced(quick: bool, particles: int) -> str:
-    if quick:
-        return f"--quick: {particles} particles instead of 954, a drop of 2 cm, h = 0.1 ms once."
-    return f"A drop of {100 * DROP:g} cm and three touches (the paper tells neither); neti: one."
-
-
 def fall_time(scene: scenes.Scene) -> float:
     """Until the first touch [s]."""
     return float(np.sqrt(2.0 * scene.parameters["drop"] / G))
@@ -121,20 +113,12 @@ def tied(scene: scenes.Scene) -> scenes.Scene:
 
 
 def _measured(scene: scenes.Scene, case: Fall) -> dict[str, Any]:
+    def look(run: Run) -> dict[str, Any]:
+        return {"heights": sphere_height(run.positions)}
+
     problem = tied(scene) if case.contact == SPRINGS else scene
-    return energy_history(
-        problem,
-        case.method,
-        case.step,
-        look=_look,
-        limit_s=GRANTED_S,
-        duration=case.duration,
-        every=1e-3,
-    )
-
-
-def _look(run: Run) -> dict[str, Any]:
-    return {"heights": sphere_height(run.positions)}
+    options = {"look": look, "duration": case.duration, "every": 1e-3}
+    return energy_history(problem, case.method, case.step, limit_s=GRANTED_S, **options)
 
 
 def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:
@@ -152,14 +136,14 @@ def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:
 
 
 def _numbers(scene: scenes.Scene, row: dict[str, Any]) -> dict[str, Any]:
-    seconds, steps = row["record"]["seconds"], row["record"]["steps"]
+    failed = bool(row["failure"])
     return {
         "failure": row["failure"],
-        "energy_error": None if row["failure"] else error(row),
-        "energy_change": None if row["failure"] else change(row),
-        "apexes": None if row["failure"] else apexes(scene, row),
+        "energy_error": None if failed else error(row),
+        "energy_change": None if failed else change(row),
+        "apexes": None if failed else apexes(scene, row),
         "contacts": row["contacts"],
-        "steps_per_second": steps / seconds,
+        "steps_per_second": _rate(row),
     }
 
 
@@ -169,7 +153,7 @@ def _claims(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]) -> list[Claim
     euler = next(r for c, r in rows.items() if c.method == "bdf1")
     penalty = [r for c, r in rows.items() if c.method == "exprb42" and c.contact == PENALTY]
     heights = [] if ours["failure"] else apexes(scene, ours)
-    fps = ours["record"]["steps"] / ours["record"]["seconds"]
+    fps = _rate(ours)
     words = ", ".join(f"{h:.2f}" for h in heights)
     return [
         Claim(

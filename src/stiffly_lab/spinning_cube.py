@@ -49,24 +49,29 @@ MATERIAL = {
     "scene": "343 vertices, 10 rad/s, 1e5 Pa",
 }
 
-NOTES = """\
+HEAD = (
+    " | steps | explodes | energy error | angular momentum error, largest | mean abs alpha | forces"
+    " a step | ms a step"
+)
+NOTES = f"""\
 The paper prints the size, 386 vertices (Table 1), but neither material nor spin; cubes tried:
-{cubes}. The first was
+{{cubes}}. The first was
 chosen after seeing that midpoint explodes there within 400 steps (at 10 rad/s it takes longer, at
 15 rad/s 380); what the other methods do was not known then. The paper's cube explodes with midpoint
-after several hundred steps: a cube that does so within {several[0]} to {several[1]} stands for it;
+after several hundred steps: a cube that does so within {SEVERAL_HUNDRED[0]} to
+{SEVERAL_HUNDRED[1]} stands for it;
 what another one does is shown, and not counted as the paper's figure. Explodes: the method has
 invented as much energy as there was at the start, or could not go on. Decided before the runs: 1 %
-of energy (the paper's tolerance) for "preserves very well"; a mean |alpha| below {zero} for "close
-to zero", above {one} for "almost 1 for most of the simulation".
+of energy (the paper's tolerance) for "preserves very well"; a mean |alpha| below {NEAR_ZERO} for
+"close to zero", above {NEAR_ONE} for "almost 1 for most of the simulation".
 
-"{paper}" is the algorithm of the paper: it watches the energy alone, and turns spin into vibration.
+"{PAPER}" is the algorithm of the paper: it watches the energy alone, and turns spin into vibration.
 `stabilised` and `realtime-midpoint` also give a free body back its angular momentum. What the paper
 claims is judged by the former, with every step solved; ten iterations of local/global leave a rest,
 and what they do to spin and alpha has rows of its own, which are not counted as the paper's figure.
 (That they are told apart was decided after the runs.)
 
-{table}"""
+{{table}}"""
 
 
 def run(bench: Bench) -> Report:
@@ -76,7 +81,7 @@ def run(bench: Bench) -> Report:
     found = {cube: {name: _row(bench, cube, name) for name in COLORS} for cube in cubes}
     reduced = "3000 steps where the paper shows several thousand; 1000 of bdf1 and bdf2."
     if bench.quick:
-        reduced = f"--quick: only the cube of {MATERIAL['fast']}, {CUBES['fast'][1]} steps."
+        reduced = f"only the cube of {MATERIAL['fast']}, {CUBES['fast'][1]} steps."
     return Report(
         title="A soft cube spins freely",
         source="Dinev, Liu & Kavan 2018, Secs. 3 and 5, Figs. 4-6",
@@ -84,10 +89,6 @@ def run(bench: Bench) -> Report:
         claims=[claim for cube, rows in found.items() for claim in _claims(cube, rows)],
         notes=NOTES.format(
             cubes="; ".join(MATERIAL[cube] for cube in cubes),
-            several=SEVERAL_HUNDRED,
-            zero=NEAR_ZERO,
-            one=NEAR_ONE,
-            paper=PAPER,
             table="\n\n".join(_table(cube, rows) for cube, rows in found.items()),
         ),
         reduced=reduced,
@@ -246,27 +247,20 @@ def _alphas(rows: dict[str, Any], words: str) -> list[Claim]:
 
 
 def _table(cube: str, rows: dict[str, Any]) -> str:
-    head = (
-        f"| {MATERIAL[cube]} | steps | explodes | energy error | angular momentum error, largest "
-        "| mean abs alpha | forces a step | ms a step |"
-    )
-    lines = [head, "|" + " --- |" * 8]
-    for name, row in rows.items():
-        forces, milliseconds = a_step(row)
-        alpha = "" if row["mean_alpha"] is None else f"{row['mean_alpha']:.1e}"
-        invented = np.array(row["invented"]) / row["energy"][0]
-        cells = [
-            name,
-            str(row["cost"]["steps"]),
-            "no" if row["exploded"] is None else f"step {row['exploded']}",
-            f"{invented.min():+.2%} to {invented.max():+.2%}",
-            f"{max(row['spin_error']):.1e}",
-            alpha,
-            f"{forces:.1f}",
-            f"{milliseconds:.1f}",
-        ]
-        lines.append(report.cells(*cells))
-    return "\n".join(lines)
+    return report.table(MATERIAL[cube] + HEAD, [_cells(name, row) for name, row in rows.items()])
+
+
+def _cells(name: str, row: dict[str, Any]) -> list[str]:
+    invented = np.array(row["invented"]) / row["energy"][0]
+    return [
+        name,
+        str(row["cost"]["steps"]),
+        "no" if row["exploded"] is None else f"step {row['exploded']}",
+        f"{invented.min():+.2%} to {invented.max():+.2%}",
+        f"{max(row['spin_error']):.1e}",
+        "" if row["mean_alpha"] is None else f"{row['mean_alpha']:.1e}",
+        *(f"{number:.1f}" for number in a_step(row)),
+    ]
 
 
 def _figure(found: dict[str, dict[str, Any]]) -> Any:
@@ -286,14 +280,10 @@ def _figure(found: dict[str, dict[str, Any]]) -> Any:
                 count = int(np.searchsorted(row["step"], SHOWN, side="right"))
                 blend.plot(row["step"][1:count], row["alpha"][1:count], **style)
         frames = (0, max(SHOWN, rows[PAPER]["step"][-1]))
-        energy.set(xlim=frames, ylim=(0.0, TOP))
         energy.set_title(MATERIAL[cube], fontsize=10)
-        energy.set_ylabel("energy / start")
-        turning.set_ylabel("angular momentum / start")
-        turning.set(xlim=frames, ylim=(0.0, 1.2))
-        blend.set_ylim(-1.05, 1.05)
-        blend.set_ylabel("alpha")
-        blend.set_xlabel("frame")
+        energy.set(xlim=frames, ylim=(0.0, TOP), ylabel="energy / start")
+        turning.set(xlim=frames, ylim=(0.0, 1.2), ylabel="angular momentum / start")
         figures.legend_below(turning)
-        figures.legend_below(blend)
+        blend.set_ylim(-1.05, 1.05)
+        figures.finish(blend, "frame", "alpha")
     return figure

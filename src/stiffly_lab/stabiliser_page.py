@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import figures
-from .report import UNTESTED, Claim, Report, verdict
+from .report import UNTESTED, Claim, Report, table, verdict
 from .stabiliser_models import Model
 
 FIRST, SECOND = "Dinev 2018, Table 1", "Dinev 2018, Table 2"
@@ -25,27 +25,31 @@ BOTTLENECK = 0.05  # of a frame
 COLORS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.PURPLE, figures.BROWN)
 COLORS += (figures.PINK, figures.RED, figures.INK, "#66a9d0")
 
-NOTES = """\
+FIRST_HEAD = (
+    "model | vertices | elements | Newton: backward Euler | ours | alpha search | local/global: "
+    "backward Euler | ours | alpha search | `realtime-midpoint` | Newton over local/global, ours"
+)
+NOTES = f"""\
 Milliseconds a frame, all methods of a row in turns within one run; in brackets the paper's. Median
 without the first frame, where there is more than one. Newton takes its turns with local/global, in
 a run of their own, on a smaller model where that is said; ratios with Newton are those of this run.
 Small models measure Python's overhead as much as arithmetic; the counts below do not depend on the
 machine. Alpha search: energies evaluated, times what one of them takes. Decided before the runs:
-ratios agree within a factor of {within:g}; an overhead of {overhead:.0%} in the median is "20 to 30
-%"; below {bottleneck:.0%} of a frame the search is no bottleneck.
+ratios agree within a factor of {WITHIN:g}; an overhead of {OVERHEAD - 1.0:.0%} in the median is "20
+to 30 %"; below {BOTTLENECK:.0%} of a frame the search is no bottleneck.
 
-{first}
+{{first}}
 
 Counts a frame (force evaluations, factorisations):
 
-{counts}
+{{counts}}
 
 Table 2: implicit midpoint by ten local/global iterations, in substeps, against our method, at
 the sizes given. Unstable (**bold**): it stops, or invents more than half of the
 largest kinetic energy of the stabilised run; in brackets what it invents at most, of that energy.
 The paper marks stability by colour, which its text does not carry, save for the hippo.
 
-{second}"""
+{{second}}"""
 
 
 def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: bool) -> Report:
@@ -58,9 +62,6 @@ def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: b
         figure=_figure(models, rows),
         claims=claims,
         notes=NOTES.format(
-            within=WITHIN,
-            overhead=OVERHEAD - 1.0,
-            bottleneck=BOTTLENECK,
             first=_first_table(models, rows),
             counts=_counts(models, rows),
             second=_second_table(models, rows),
@@ -199,54 +200,45 @@ def _cell(value: float | None, paper: float) -> str:
 
 
 def _first_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
-    lines = [
-        "| model | vertices | elements | Newton: backward Euler | ours | alpha search "
-        "| local/global: backward Euler | ours | alpha search | `realtime-midpoint` "
-        "| Newton over local/global, ours |",
-        "|" + " --- |" * 11,
-    ]
+    lines = []
     for m in models:
         row = rows[m.name]
         newton, fast = row["newton"], row["fast"]
         at = "" if _full_size(row) else f", {newton['vertices']} vertices"
-        cells = [
-            m.name,
-            str(fast["vertices"]),
-            str(fast["elements"]),
-            _cell(_ms(newton, NEWTON_EULER), m.newton[0]) + at,
-            _cell(_ms(newton, NEWTON), m.newton[1]) + at,
-            _cell(newton[NEWTON]["search_ms"], m.newton[2]) + at,
-            _cell(_ms(fast, FAST_EULER), m.fast[0]),
-            _cell(_ms(fast, FAST), m.fast[1]),
-            _cell(fast[FAST]["search_ms"], m.fast[2]),
-            f"{fast['realtime-midpoint']['ms']:.3g}",
-            _cell(_ratio(row, NEWTON, FAST), round(m.newton[1] / m.fast[1], 1)) + at,
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        cells = [m.name, str(fast["vertices"]), str(fast["elements"])]
+        for costs, methods, paper, words in (
+            (newton, (NEWTON_EULER, NEWTON), m.newton, at),
+            (fast, (FAST_EULER, FAST), m.fast, ""),
+        ):
+            values = [*(_ms(costs, name) for name in methods), costs[methods[1]]["search_ms"]]
+            cells += [_cell(ms, p) + words for ms, p in zip(values, paper, strict=True)]
+        cells.append(f"{fast['realtime-midpoint']['ms']:.3g}")
+        cells.append(_cell(_ratio(row, NEWTON, FAST), round(m.newton[1] / m.fast[1], 1)) + at)
+        lines.append(cells)
+    return table(FIRST_HEAD, lines)
 
 
 def _counts(models: Sequence[Model], rows: dict[str, Any]) -> str:
-    lines = ["| model | " + " | ".join(WITH_NEWTON) + " |", "|" + " --- |" * 5]
+    lines = []
     for m in models:
         works = [{**rows[m.name]["newton"], **rows[m.name]["fast"]}[n]["work"] for n in WITH_NEWTON]
         cells = [f"{w['force_evaluations']:.1f}, {w['factorizations']:.1f}" for w in works]
-        lines.append(f"| {m.name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append((m.name, *cells))
+    return table(" | ".join(("model", *WITH_NEWTON)), lines)
 
 
 def _second_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
     counts = (1, 5, 10, 20, 100)
     head = " | ".join(f"{n} substep" + "s" * (n > 1) for n in counts)
-    lines = [f"| model | vertices | frames | ours | {head} |", "|" + " --- |" * (4 + len(counts))]
+    lines = []
     for m in models:
         found = rows[m.name]["substeps"]
-        cells = [_stable(found["ours"], m.fast[1])]
+        cells = [m.name, str(found["vertices"]), str(found["frames"])]
+        cells.append(_stable(found["ours"], m.fast[1]))
         for n, paper in zip(counts, m.midpoint, strict=True):
             cells.append(_stable(found[str(n)], paper) if str(n) in found else f"- ({paper:g} ms)")
-        start = f"| {m.name} | {found['vertices']} | {found['frames']} | "
-        lines.append(start + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return table(f"model | vertices | frames | ours | {head}", lines)
 
 
 def _stable(found: dict[str, Any], paper: float) -> str:
@@ -284,7 +276,7 @@ def _figure(models: Sequence[Model], rows: dict[str, Any]) -> Any:
             mark = "o" if found[str(n)]["stable"] else "X"
             right.loglog([n], [c], mark, color=color, markersize=8 if mark == "X" else 5)
     right.axhline(1.0, color=figures.INK, linewidth=0.8, linestyle=":")
-    right.set_xlabel("substeps of implicit midpoint (X: unstable)")
-    right.set_ylabel("milliseconds a frame / ours")
+    words = "substeps of implicit midpoint (X: unstable)"
+    right.set(xlabel=words, ylabel="milliseconds a frame / ours")
     right.legend(frameon=False, fontsize=8)
     return figure

@@ -22,6 +22,7 @@ from .stabiliser_models import MODELS, Model
 from .stabiliser_page import BOTH, FAST, WITH_NEWTON
 from .step_by_step import StepByStep, watched
 from .time_limit import granted, time_limit
+from .timing import timed
 
 SUBSTEPS = (1, 5, 10)  # always
 FINER = (20, 100)  # only where no smaller number is stable
@@ -45,7 +46,7 @@ def run(bench: Bench) -> Report:
         "paper's meshes."
     )
     if bench.quick:
-        reduced = f"--quick: {len(models)} of 9 models at reduced sizes, 8 frames (Newton: 3)."
+        reduced = f"{len(models)} of 9 models at reduced sizes, 8 frames (Newton: 3)."
     return page.report(models, rows, reduced, bench.quick)
 
 
@@ -53,17 +54,13 @@ def _model(bench: Bench, model: Model) -> dict[str, Any]:
     size = model.small if bench.quick else {}
     beside = size if bench.quick else {**size, **model.stand_in}
     tested = (model.small, 30) if bench.quick else model.tested
-    fast = bench.row(
-        f"{model.name}: local/global", lambda: _timed(model, size, BOTH, 8 if bench.quick else 12)
-    )
-    newton = bench.row(
-        f"{model.name}: Newton",
-        lambda: _timed(model, beside, WITH_NEWTON, 3 if bench.quick else 10, NEWTON_S),
-    )
-    substeps = bench.row(
-        f"{model.name}: substeps", lambda: _substeps(model, *tested, finer=not bench.quick)
-    )
-    return {"fast": fast, "newton": newton, "substeps": substeps}
+    frames, few = (8, 3) if bench.quick else (12, 10)
+    jobs = {
+        "fast": ("local/global", lambda: _timed(model, size, BOTH, frames)),
+        "newton": ("Newton", lambda: _timed(model, beside, WITH_NEWTON, few, NEWTON_S)),
+        "substeps": ("substeps", lambda: _substeps(model, *tested, finer=not bench.quick)),
+    }
+    return {k: bench.row(f"{model.name}: {name}", job) for k, (name, job) in jobs.items()}
 
 
 def _scene(model: Model, size: dict[str, Any]) -> Scene:
@@ -123,12 +120,7 @@ def _cost(watch: StepByStep, seconds: list[float], failure: str | None) -> dict[
 
 def _energy_seconds(watch: StepByStep) -> float:
     """Seconds that one energy takes: what the search for alpha is made of."""
-    times = []
-    for _ in range(5):
-        began = time.perf_counter()
-        watch.system.energy(watch.stepper.state)
-        times.append(time.perf_counter() - began)
-    return median(times)
+    return timed(lambda: watch.system.energy(watch.stepper.state), 5)[1]
 
 
 def _substeps(model: Model, size: dict[str, Any], frames: int, finer: bool) -> dict[str, Any]:

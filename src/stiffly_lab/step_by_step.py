@@ -18,6 +18,7 @@ from stiffly.integrators import integrator as find_integrator
 from stiffly.run import Balance, StepLog, Stepper, quiet
 from stiffly.scenes import Scene
 
+from .energy_history import COUNTS
 from .harness import Record
 from .time_limit import OutOfTime, in_time
 
@@ -152,14 +153,6 @@ def a_step(row: dict[str, Any]) -> tuple[float, float]:
 
 def record(method: str, row: dict[str, Any]) -> Record:
     """What a row of `watched` cost, as a line of the result's table."""
-    cost = row["cost"]
-    return Record(
-        method,
-        row["time_step"],
-        seconds=cost["seconds"],
-        force_evaluations=cost["force_evaluations"],
-        operator_products=cost["operator_products"],
-        factorizations=cost["factorizations"],
-        steps=cost["steps"],
-        energy_drift=float(np.abs(row["invented"]).max()),
-    )
+    cost = {name: row["cost"][name] for name in ("seconds", *COUNTS)}
+    drift = float(np.abs(row["invented"]).max())
+    return Record(method, row["time_step"], energy_drift=drift, **cost)
