@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .bunny_precision import COLORS, STIFF, STIFFNESS
 from .energy_history import energy_history
 from .harness import Record
@@ -56,7 +55,7 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _bunny(vertices: int, duration: float, method: str, stiffness: float) -> dict[str, Any]:
+def _bunny(vertices: int, duration: float, method: str, stiffness: float) -> Row:
     scene = scenes.load("bunny", vertices=vertices, diagonal=stiffness)
     step = STEPS[stiffness]
     every = max(duration / FRAMES, step)
@@ -66,11 +65,11 @@ def _bunny(vertices: int, duration: float, method: str, stiffness: float) -> dic
     return {**row, "stiffness": stiffness}
 
 
-def _of(rows: list[dict[str, Any]], method: str, stiffness: float) -> dict[str, Any]:
+def _of(rows: list[Row], method: str, stiffness: float) -> Row:
     return next(r for r in rows if (r["method"], r["stiffness"]) == (method, stiffness))
 
 
-def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+def _claims(rows: list[Row]) -> list[Claim]:
     own = [_of(rows, STIFF, k) for k in STIFFNESS]
     first, last = ([r["thirds"][i] for r in own] for i in (0, -1))
     steady = [
@@ -104,14 +103,14 @@ def _list(values: list[float]) -> str:
     return ", ".join(f"{value:.1e}" for value in values)
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: list[Row]) -> str:
     cells = (
         (r["method"], f"{r['stiffness']:.0e}", _list(r["thirds"]), r["failure"] or "") for r in rows
     )
     return report.table("method | k_d [N/m] | thirds of the run | stopped", cells)
 
 
-def _figure(rows: list[dict[str, Any]]):
+def _figure(rows: list[Row]):
     figure, axes = figures.panels(2, "Energy of wobbling bunnies at h = 57 ms", size=5.4)
     for axis, method in zip(axes[0], (STIFF, OTHER), strict=True):
         for stiffness in STIFFNESS:

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import product
 from math import log
 from statistics import median
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from stiffly import scenes
 from stiffly.recording.plots import BLUE, GREEN, RED
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .harness import Record, measure
 from .methods import IntegratorMethod
 from .own_reference import own_reference
@@ -80,7 +79,7 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _row(scene: scenes.Scene, reference: Reference, name: str, step: float) -> dict[str, Any]:
+def _row(scene: scenes.Scene, reference: Reference, name: str, step: float) -> Row:
     """A Record whose errors are relative L2 errors."""
     with time_limit(LIMIT_S):
         exact = (reference.x, reference.v)

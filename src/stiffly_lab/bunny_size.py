@@ -10,7 +10,7 @@ from stiffly import scenes
 from stiffly.recording.plots import BLUE, ORANGE, RED
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .bunny_precision import STEP, STIFF
 from .energy_history import energy_history
 from .harness import Record
@@ -59,7 +59,7 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _bunny(vertices: int) -> dict[str, Any]:
+def _bunny(vertices: int) -> Row:
     scene = scenes.load("bunny", vertices=vertices, diagonal=STIFFNESS)
     options: dict[str, Any] = {"every": STEP * COUNT, "limit_s": 300.0}
     energy_history(scene, STIFF, STEP, duration=STEP, **options)  # compiles, and is not counted
@@ -97,7 +97,7 @@ def _claims(exponents: dict[str, float], paper: float) -> list[Claim]:
     ]
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: list[Row]) -> str:
     cells = [
         (f"{r['N']:,}", r["failure"])
         if r["failure"]
@@ -107,7 +107,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
     return report.table("N | seconds for 3 min | products per step", cells)
 
 
-def _figure(rows: list[dict[str, Any]]):
+def _figure(rows: list[Row]):
     figure, axes = figures.panels(2, f"Bunny, k_d = {STIFFNESS:.0e} N/m, {STIFF}", size=5.0)
     left, right = axes[0]
     N = np.array([r["N"] for r in rows])

@@ -10,7 +10,7 @@ from stiffly import scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .measures import CACTUS_HEIGHT, distance_from_shape
 from .report import Claim, Report
 from .step_by_step import a_step, watched
@@ -75,8 +75,8 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _row(bench: Bench, method: str, vertices: int, frames: int) -> dict[str, Any]:
-    def job() -> dict[str, Any]:
+def _row(bench: Bench, method: str, vertices: int, frames: int) -> Row:
+    def job() -> Row:
         scene = scenes.load("cactus", vertices=vertices)
         assert scene.mesh is not None
         album = _Album(scene.mesh.positions)
@@ -87,17 +87,17 @@ def _row(bench: Bench, method: str, vertices: int, frames: int) -> dict[str, Any
     return bench.row(method, job)
 
 
-def _at(row: dict[str, Any], frame: int) -> float | None:
+def _at(row: Row, frame: int) -> float | None:
     return row["distance"][frame // EVERY] if frame // EVERY < len(row["distance"]) else None
 
 
-def _back(row: dict[str, Any]) -> int | None:
+def _back(row: Row) -> int | None:
     """The first frame from which on the shape stays recovered."""
     far = np.flatnonzero(np.array(row["distance"]) >= RECOVERED)
     return None if far[-1] + 1 == len(row["distance"]) else row["step"][far[-1] + 1]
 
 
-def _recovers(row: dict[str, Any]) -> Claim:
+def _recovers(row: Row) -> Claim:
     back = _back(row)
     when = "never" if back is None else f"from frame {back} on"
     third = _at(row, PICTURED[-1])
@@ -111,7 +111,7 @@ def _recovers(row: dict[str, Any]) -> Claim:
     )
 
 
-def _fails(row: dict[str, Any], ours: dict[str, Any]) -> Claim:
+def _fails(row: Row, ours: Row) -> Claim:
     energy, frames = np.array(row["energy"]), row["step"]
     early = energy[min(PICTURED[-1] // EVERY, len(energy) - 1)]
     tracked = ours["energy"][-1] / ours["energy"][0]
@@ -125,7 +125,7 @@ def _fails(row: dict[str, Any], ours: dict[str, Any]) -> Claim:
     )
 
 
-def _table(rows: dict[str, Any]) -> str:
+def _table(rows: Row) -> str:
     frames = (30, 125, 300, 400)
     lines = []
     for name, row in rows.items():
@@ -137,7 +137,7 @@ def _table(rows: dict[str, Any]) -> str:
     return report.table(" | ".join(head), lines)
 
 
-def _figure(rows: dict[str, Any]) -> Any:
+def _figure(rows: Row) -> Any:
     title = f"A cactus of {rows[PAPER]['vertices']} vertices from random positions"
     figure, axes = figures.panels(4, title, rows=2, size=3.4)
     for line, name in zip(axes, (PAPER, MIDPOINT), strict=True):

@@ -12,7 +12,7 @@ from stiffly.contracts import Array
 from stiffly.scenes import Scene
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .measures import CLOTH_DENSITY, CLOTH_SHAKEN, CLOTH_SIDE
 from .report import UNTESTED, Claim, Report
 from .step_by_step import a_step, watched
@@ -85,10 +85,10 @@ def _cloth(kind: str, side: int) -> Scene:
     )
 
 
-def _row(bench: Bench, kind: str, method: str, side: int, frames: int) -> dict[str, Any]:
+def _row(bench: Bench, kind: str, method: str, side: int, frames: int) -> Row:
     parts = SUBSTEPS[kind] if method == TRUTH else 1
 
-    def job() -> dict[str, Any]:
+    def job() -> Row:
         scene = _cloth(kind, side)
         album = _Album(side, round(PICTURED[kind] / scene.step))
         step = scene.step / parts
@@ -130,11 +130,11 @@ def wrinkles(x: Array, side: int) -> float:
     return float(np.sqrt(np.mean(np.square(np.concatenate(turns)))))
 
 
-def _times(row: dict[str, Any]) -> Array:
+def _times(row: Row) -> Array:
     return row["time_step"] * np.array(row["step"])
 
 
-def _mean(row: dict[str, Any], series: str, since: float, until: float) -> float:
+def _mean(row: Row, series: str, since: float, until: float) -> float:
     """nan where the run did not get so far."""
     t = _times(row)
     if t[-1] < until:
@@ -142,17 +142,17 @@ def _mean(row: dict[str, Any], series: str, since: float, until: float) -> float
     return float(np.mean(np.array(row[series])[(t > since) & (t <= until)]))
 
 
-def _bent(row: dict[str, Any]) -> float:
+def _bent(row: Row) -> float:
     """Wrinkles [rad] while the corner is shaken, without the first pull."""
     return _mean(row, "wrinkles", 0.5, CLOTH_SHAKEN)
 
 
-def _waves(row: dict[str, Any]) -> float:
+def _waves(row: Row) -> float:
     """Kinetic energy [J] in the second after the shaking."""
     return _mean(row, "kinetic", CLOTH_SHAKEN, CLOTH_SHAKEN + 1.0)
 
 
-def _wrinkles(rows: dict[str, Any]) -> list[Claim]:
+def _wrinkles(rows: Row) -> list[Claim]:
     bent = {name: _bent(row) for name, row in rows.items()}
     moving = {name: _waves(row) for name, row in rows.items()}
     return [
@@ -182,7 +182,7 @@ def _verdict(found: dict[str, float], factor: float) -> str:
     return report.verdict(*checks) if checks else UNTESTED
 
 
-def _listed(found: dict[str, float], rows: dict[str, Any]) -> str:
+def _listed(found: dict[str, float], rows: Row) -> str:
     return ", ".join(
         f"{name} {value:.3g}"
         if np.isfinite(value)
@@ -191,7 +191,7 @@ def _listed(found: dict[str, float], rows: dict[str, Any]) -> str:
     )
 
 
-def _stuck(rows: dict[str, Any]) -> list[Claim]:
+def _stuck(rows: Row) -> list[Claim]:
     row = rows[STUCK]
     error = float(np.abs(row["invented"]).max() / np.ptp(row["kinetic"]))
     moved = {name: _stroke(found) for name, found in rows.items()}
@@ -215,13 +215,13 @@ def _stuck(rows: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _stroke(row: dict[str, Any]) -> float:
+def _stroke(row: Row) -> float:
     """How far the mean height moves at the end [m]."""
     times = _times(row)
     return float(np.ptp(np.array(row["height"])[times >= times[-1] - LAST]))
 
 
-def _table(rows: dict[str, Any]) -> str:
+def _table(rows: Row) -> str:
     lines = []
     for name, row in rows.items():
         seen = [f"{a:.4f}" if np.isfinite(a) else "none" for a in (_bent(row), _waves(row))]
@@ -230,7 +230,7 @@ def _table(rows: dict[str, Any]) -> str:
     return report.table(head, lines)
 
 
-def _figure(shaken: dict[str, Any], fallen: dict[str, Any], side: int) -> Any:
+def _figure(shaken: Row, fallen: Row, side: int) -> Any:
     figure, axes = figures.panels(3, "Cloth: Figs. 10 (above) and 1 (below)", rows=3, size=4.4)
     for axis, name in zip(axes[0], ("bdf1", "bdf2", "stabilised"), strict=True):
         _draw_cloth(axis, shaken[name], side, f"{name}, {PICTURED['shaken']} s")
@@ -251,7 +251,7 @@ def _figure(shaken: dict[str, Any], fallen: dict[str, Any], side: int) -> Any:
     return figure
 
 
-def _draw_cloth(axis: Any, row: dict[str, Any], side: int, title: str) -> None:
+def _draw_cloth(axis: Any, row: Row, side: int, title: str) -> None:
     axis.set_title(title, fontsize=10)
     axis.set_aspect("equal")
     axis.axis("off")

@@ -18,7 +18,7 @@ from stiffly.contracts import Array
 from stiffly.scenes import Scene
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .coil_runs import LIMIT_S, Truth, runs, truth
 from .harness import Record
 from .measures import COIL_HEIGHT
@@ -81,7 +81,7 @@ def linear_model(scene: Scene) -> Scene:
 # ------------------------------------------------------------------ rows
 
 
-def _curve(modes: Modes, counts: list[int], method: str, limit: float | None) -> dict[str, Any]:
+def _curve(modes: Modes, counts: list[int], method: str, limit: float | None) -> Row:
     truth = exact(modes.omega, DURATION)
     main = int(np.argmax(modes.energy))
     found: dict[str, list[float]] = {"step": [], "error": [], "amplitude": []}
@@ -114,20 +114,20 @@ def _sizes(static: Array, modes: Modes) -> tuple[float, float]:
 # ------------------------------------------------------------------ reading them
 
 
-def at(curve: dict[str, Any], h: float, what: str = "error") -> float:
+def at(curve: Row, h: float, what: str = "error") -> float:
     """The value at the tabulated step nearest to h."""
     nearest = int(np.argmin(np.abs(np.log(np.array(curve["step"]) / h))))
     return float(curve[what][nearest])
 
 
-def order(curve: dict[str, Any]) -> float:
+def order(curve: Row) -> float:
     """Slope of log error over log step, fitted between rounding and the first per cent."""
     h, e = np.array(curve["step"]), np.array(curve["error"])
     fit = (e < 1e-2) & (e > 1e-8)
     return float(np.polyfit(np.log(h[fit]), np.log(e[fit]), 1)[0]) if fit.sum() > 1 else np.nan
 
 
-def _claims(curves: dict[str, Any], records: list[Record]) -> list[Claim]:
+def _claims(curves: Row, records: list[Record]) -> list[Claim]:
     errors = {name: at(curves[name], STEP) for name in ("eti", "exprb42", "bdf1", "midpoint")}
     sizes = {name: at(curves[name], STEP, "amplitude") for name in errors}
     true, tell = _true_ratio(records)
@@ -170,7 +170,7 @@ def _true_ratio(records: list[Record]) -> tuple[float, str]:
     return ratio, f"{words}{finer})"
 
 
-def _equal_error(curves: dict[str, Any]) -> dict[str, float]:
+def _equal_error(curves: Row) -> dict[str, float]:
     """The largest tabulated step whose error is 1 % at most; nan where there is none."""
     return {
         name: max(
@@ -205,7 +205,7 @@ Measured orders in the linear model: {orders}.
 """
 
 
-def _figure(curves: dict[str, Any], records: list[Record], below: float, scene: Scene) -> Any:
+def _figure(curves: Row, records: list[Record], below: float, scene: Scene) -> Any:
     title = f"Coil spring, {len(scene.x0)} particles, k = 1e8 N/m"
     figure, axes = figures.panels(3, title, size=4.8)
     for axis, what, label in (
@@ -213,15 +213,13 @@ def _figure(curves: dict[str, Any], records: list[Record], below: float, scene: 
         (axes[0, 1], "amplitude", "amplitude error |A/A0 - 1|, linear model"),
     ):
         for name, curve in curves.items():
-            color, marker = figures.apart(name)
             values = np.maximum(np.array(curve[what], dtype=float), 1e-15)
-            axis.loglog(curve["step"], values, color=color, marker=marker, label=name)
+            axis.loglog(curve["step"], values, **figures.marked(name))
         axis.set_ylabel(label)
     for name in METHODS:
         own = [(r.step, r.relative) for r in records if r.method == name and r.relative]
-        color, marker = figures.apart(name)
         if own:
-            axes[0, 2].loglog(*zip(*own, strict=True), color=color, marker=marker, label=name)
+            axes[0, 2].loglog(*zip(*own, strict=True), **figures.marked(name))
     axes[0, 2].axhline(below, color=figures.INK, linestyle=":", label="of the reference")
     axes[0, 2].set_ylabel(f"displacement error at {scene.duration:g} s, true springs")
     for axis in axes[0]:

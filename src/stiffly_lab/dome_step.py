@@ -14,7 +14,7 @@ import numpy as np
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .modes import Modes, after, deviation, exact, modes_of, step_maps
 from .report import Claim, Report
 from .trial import trial
@@ -85,11 +85,11 @@ def run(bench: Bench) -> Report:
 # ------------------------------------------------------------------ rows
 
 
-def _largest_steps(size: dict[str, Any], ratio: float) -> dict[str, Any]:
+def _largest_steps(size: dict[str, Any], ratio: float) -> Row:
     scene = scenes.load("dome", border=BORDER, shell=BORDER * ratio, **size)
     modes = modes_of(scene)
     duration = SWINGS * 2.0 * np.pi / float(modes.main()[0])
-    found: dict[str, Any] = {"duration": duration, "omega": modes.omega[[0, -1]]}
+    found: Row = {"duration": duration, "omega": modes.omega[[0, -1]]}
     for method in METHODS:
         found[method] = _largest(modes, method, duration)
     return found
@@ -123,7 +123,7 @@ def _counts(modes: Modes, method: str, duration: float) -> list[int]:
     return list(dict.fromkeys(int(np.ceil(10.0 ** (e / PER_DECADE))) for e in exponents))
 
 
-def _check(size: dict[str, Any]) -> dict[str, Any]:
+def _check(size: dict[str, Any]) -> Row:
     """The program's own runs of a soft dome of ratio 1e4 beside the maps."""
     scene = scenes.load("dome", border=SOFT, shell=1e4 * SOFT, **size)
     modes, steps = modes_of(scene), 50
@@ -141,18 +141,18 @@ def _check(size: dict[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------ reading them
 
 
-def orders_apart(rows: list[dict[str, Any]], one: str, other: str) -> list[float]:
+def orders_apart(rows: list[Row], one: str, other: str) -> list[float]:
     """log10 of the quotient of the largest steps, ratio by ratio."""
     return [float(np.log10(row[one]["x"] / row[other]["x"])) for row in rows]
 
 
-def slope(ratios: Any, rows: list[dict[str, Any]], method: str, metric: str = "x") -> float:
+def slope(ratios: Any, rows: list[Row], method: str, metric: str = "x") -> float:
     """d log h / d log ratio, fitted."""
     steps = [row[method][metric] for row in rows]
     return float(np.polyfit(np.log10(ratios), np.log10(steps), 1)[0])
 
 
-def _claims(ratios: Any, rows: list[dict[str, Any]]) -> list[Claim]:
+def _claims(ratios: Any, rows: list[Row]) -> list[Claim]:
     bdf1, rk4 = (orders_apart(rows, "eti", name) for name in ("bdf1", "rk4"))
     ours = orders_apart(rows, "exprb42", "bdf1")
     decades = float(np.log10(ratios[-1] / ratios[0]))
@@ -190,7 +190,7 @@ def _claims(ratios: Any, rows: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _table(ratios: list[float], rows: list[dict[str, Any]]) -> str:
+def _table(ratios: list[float], rows: list[Row]) -> str:
     cells = [
         (f"{ratio:.0e}", f"{row['duration']:.3g}", *(_cell(**row[m]) for m in METHODS))
         for ratio, row in zip(ratios, rows, strict=True)
@@ -202,7 +202,7 @@ def _cell(x: float | None, both: float | None) -> str:
     return f"{f'{x:.2g}' if x else 'none'} ({both or float('nan'):.2g})"
 
 
-def _figure(ratios: list[float], rows: list[dict[str, Any]]):
+def _figure(ratios: list[float], rows: list[Row]):
     figure, axis = figures.panel("Dome, k_min = 1e12 N/m: largest step for 1e-4", 7.0)
     for method in METHODS:
         color, marker = figures.apart(method)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from stiffly import scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import COUNTS
 from .harness import Record
 from .report import Claim, Report
@@ -74,7 +73,7 @@ class Dragons:
         return self._known[1]
 
 
-def _measured(dragons: Dragons, size: int, method: str) -> dict[str, Any]:
+def _measured(dragons: Dragons, size: int, method: str) -> Row:
     """The faster of two runs (of BDF-1 there is one)."""
     scene = dragons(size)
     h = _limit(scene) if method == "verlet" else scene.step
@@ -117,13 +116,13 @@ def _limit(scene: scenes.Scene) -> float:
 # ------------------------------------------------------------------ reading the rows
 
 
-def series(rows: list[dict[str, Any]], method: str, name: str) -> tuple[Array, Array]:
+def series(rows: list[Row], method: str, name: str) -> tuple[Array, Array]:
     own = [(r["particles"], r[name]) for r in rows if r["method"] == method]
     particles, values = np.array(own, dtype=float).T
     return particles, values
 
 
-def exponent(rows: list[dict[str, Any]], method: str, name: str) -> float | None:
+def exponent(rows: list[Row], method: str, name: str) -> float | None:
     """p of value ~ N^p, fitted; None where nothing is counted."""
     particles, values = series(rows, method, name)
     if len(values) < 2 or values.min() <= 0.0:
@@ -131,7 +130,7 @@ def exponent(rows: list[dict[str, Any]], method: str, name: str) -> float | None
     return float(np.polyfit(np.log(particles), np.log(values), 1)[0])
 
 
-def _record(row: dict[str, Any]) -> Record:
+def _record(row: Row) -> Record:
     return Record(
         row["method"],
         row["step"],
@@ -142,11 +141,11 @@ def _record(row: dict[str, Any]) -> Record:
     )
 
 
-def _last(rows: list[dict[str, Any]], method: str) -> dict[str, Any]:
+def _last(rows: list[Row], method: str) -> Row:
     return [r for r in rows if r["method"] == method][-1]
 
 
-def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+def _claims(rows: list[Row]) -> list[Claim]:
     seconds = exponent(rows, "neti", "step_seconds") or np.inf
     work = exponent(rows, "neti", "work") or np.inf
     euler = _last(rows, "bdf1")
@@ -176,7 +175,7 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _notes(rows: list[dict[str, Any]]) -> str:
+def _notes(rows: list[Row]) -> str:
     products = series(rows, "neti", "products")[1]
     return NOTES.format(
         products=", ".join(f"{p:.0f}" for p in products),
@@ -188,12 +187,11 @@ def _notes(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _figure(rows: list[dict[str, Any]]):
+def _figure(rows: list[Row]):
     figure, axes = figures.panels(3, "A dragon of cubic springs, h = 0.05 s", size=4.8)
     left, middle, right = axes[0]
     for method in METHODS:
-        color, marker = figures.apart(method)
-        look = {"color": color, "marker": marker, "label": method}
+        look = figures.marked(method)
         middle.loglog(*series(rows, method, "second_seconds"), **look)
         if method in ("neti", "exprb42"):
             left.plot(*series(rows, method, "step_seconds"), **look)

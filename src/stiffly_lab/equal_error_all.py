@@ -18,7 +18,7 @@ from stiffly.scenes import Scene
 
 from . import equal_error_page as page
 from . import parallel, references, rivals
-from .bench import Bench
+from .bench import Bench, Row
 from .equal_error import TOLERANCES, cheapest, granted_time, ladder
 from .harness import Method, Record
 from .methods import IntegratorMethod
@@ -77,7 +77,7 @@ def problem_of(name: str, quick: bool) -> Scene:
     return scenes.load(name, small=True, **options)
 
 
-def rows_of(name: str, quick: bool) -> dict[str, Any]:
+def rows_of(name: str, quick: bool) -> Row:
     """One scene: what it is, its reference, and rows[method][level], as JSON can hold them."""
     problem = problem_of(name, quick)
     _, start = problem.system.bind(problem.x0, problem.v0)
@@ -107,8 +107,8 @@ def rows_of(name: str, quick: bool) -> dict[str, Any]:
 
 def _rows(
     problem: Scene, reference: references.Reference, levels: Sequence[float], quick: bool
-) -> dict[str, Any]:
-    rows: dict[str, Any] = {}
+) -> Row:
+    rows: Row = {}
     best, ends = None, inf if quick else perf_counter() + SCENE_LIMIT
     for method in _methods(problem, reference, quick):
         few = _few_settings(problem, method) if quick else None

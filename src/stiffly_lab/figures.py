@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,15 @@ LOOK = {
 }
 
 
-def look(method: str) -> tuple[str, str]:
-    return LOOK.get(method, (INK, "."))
+def look(method: str, own: Mapping[str, tuple[str, str]] = LOOK) -> tuple[str, str]:
+    """Colour and marker; own: those of a figure that has its own."""
+    return own.get(method) or LOOK.get(method, (INK, "."))
+
+
+def marked(method: str) -> dict[str, str]:
+    """A line's style and label where all methods stand side by side."""
+    color, marker = apart(method)
+    return {"color": color, "marker": marker, "label": method}
 
 
 def panels(columns: int, title: str, *, rows: int = 1, size: float = 4.3) -> tuple[Figure, Any]:
@@ -100,11 +108,7 @@ APART = {
     "rk4": (ORANGE, "D"),
     "verlet": (PURPLE, "v"),
 }
-
-
-def apart(method: str) -> tuple[str, str]:
-    return APART.get(method) or look(method)
-
+apart = partial(look, own=APART)
 
 # The methods of the three papers on exponential Rosenbrock schemes, side by side.
 ROSENBROCK = {
@@ -119,7 +123,4 @@ ROSENBROCK = {
     "rk4": (INK, "D"),
     "verlet": (PURPLE, "v"),
 }
-
-
-def rosenbrock(method: str) -> tuple[str, str]:
-    return ROSENBROCK.get(method) or look(method)
+rosenbrock = partial(look, own=ROSENBROCK)

@@ -22,7 +22,7 @@ from stiffly.run.stepper import quiet
 from stiffly.scenes import Scene
 
 from . import figures, parallel, references, rivals
-from .bench import Bench
+from .bench import Bench, Row
 from .equal_error import cheapest
 from .equal_error_all import LEVELS, REFERENCE_LIMIT, problem_of
 from .harness import Record
@@ -52,7 +52,7 @@ def run(bench: Bench) -> Report:
     return report_of(found, bench.quick)
 
 
-def rows_of(name: str, quick: bool) -> dict[str, Any]:
+def rows_of(name: str, quick: bool) -> Row:
     """One scene: for every method and level the forecasts, over the true error, by share."""
     if quick:
         problem = scenes.load(name, small=True, duration=QUICK_SCENES[name])
@@ -65,7 +65,7 @@ def rows_of(name: str, quick: bool) -> dict[str, Any]:
         reference = references.solution(problem, Bench(quick=quick), limit_s=REFERENCE_LIMIT)
     except SimulationFailure as failure:
         return {"why": str(failure)}
-    rows: dict[str, Any] = {}
+    rows: Row = {}
     for method in METHODS:
         for level, record in _right_steps(problem, method, reference).items():
             if record.relative and record.step < ACCURATE * stable_step(problem):

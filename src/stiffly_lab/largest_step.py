@@ -18,7 +18,7 @@ import numpy as np
 from stiffly.scenes import Scene
 
 from . import equal_error, figures, references
-from .bench import Bench
+from .bench import Bench, Row
 from .harness import Outcome, Record
 from .methods import IntegratorMethod
 from .report import number, table
@@ -69,9 +69,7 @@ def largest_steps(
     return found
 
 
-def _by_order(
-    problem: Scene, method: IntegratorMethod, reference: Reference, level: float
-) -> dict[str, Any]:
+def _by_order(problem: Scene, method: IntegratorMethod, reference: Reference, level: float) -> Row:
     h = problem.duration / AFFORDABLE
     began = time.perf_counter()
     outcome = method(problem, h)
@@ -170,9 +168,8 @@ def draw(found: Ladder, title: str) -> Any:
     """The paper's axes: largest step over stiffness, both logarithmic."""
     figure, axis = figures.panel(title, 7.0)
     for method in METHODS:
-        color, marker = figures.apart(method)
-        steps = found.steps(method)
-        axis.loglog(found.stiffness, steps, color=color, marker=marker, label=method)
+        steps, (color, marker) = found.steps(method), figures.apart(method)
+        axis.loglog(found.stiffness, steps, **figures.marked(method))
         guess = [bool(found.record(k, method).variant) for k in found.stiffness]
         axis.plot(found.stiffness[guess], steps[guess], marker, color=color, mfc="white")
     figures.finish(axis, "stiffness k [N/m]   (hollow: not run, see the table)", "largest step [s]")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import map_cells, parallel
-from .bench import Bench
+from .bench import Bench, Row
 from .map_cells import BASE
 from .map_figure import figure
 from .map_reading import KINDS, NOISE, Found, by_count, read, rules
@@ -107,7 +107,7 @@ def _cells(found: Found) -> list[str]:
     ]
 
 
-def _summary(found: Found) -> dict[str, Any]:
+def _summary(found: Found) -> Row:
     win = found.win
     summary: dict[str, Any] = {"cell": found.member.name, "level": found.level}
     if win is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from stiffly import Run, scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import KEPT, draw_energies, draw_error, energy_history, error, records
 from .measures import lengths
 from .report import Claim, Report
@@ -54,8 +53,8 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _measured(scene: scenes.Scene, method: str, step: float, duration: float) -> dict[str, Any]:
-    def look(run: Run) -> dict[str, Any]:
+def _measured(scene: scenes.Scene, method: str, step: float, duration: float) -> Row:
+    def look(run: Run) -> Row:
         bonds = lengths(run.positions, scene)
         moved = np.linalg.norm(run.positions - scene.x0, axis=2)
         return {
@@ -68,16 +67,16 @@ def _measured(scene: scenes.Scene, method: str, step: float, duration: float) ->
     return energy_history(scene, method, step, look=look, every=every, duration=duration)
 
 
-def _label(row: dict[str, Any]) -> str:
+def _label(row: Row) -> str:
     return f"{row['method']}, h = {1e3 * row['step']:g} fs"
 
 
-def price(row: dict[str, Any]) -> float:
+def price(row: Row) -> float:
     """Seconds for a picosecond."""
     return row["record"]["seconds"] / row["times"][-1]
 
 
-def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+def _numbers(row: Row) -> Row:
     return {
         "energy_error": error(row),
         "largest_bond_change": max(row["bonds"]),
@@ -87,14 +86,14 @@ def _numbers(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def drift(row: dict[str, Any]) -> float:
+def drift(row: Row) -> float:
     """Mean energy error of the last tenth of the time less that of the first, relative."""
     series: Array = np.array(row["numerical"], dtype=float) / row["exchanged"]
     tenth = max(1, len(series) // 10)
     return float(series[-tenth:].mean() - series[:tenth].mean())
 
 
-def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+def _claims(rows: list[Row]) -> list[Claim]:
     neti, exprb42, verlet, fine, bdf1 = rows
     farthest, mean = neti["farthest"] / BOND, neti["moved"][-1] / BOND
     return [
@@ -131,11 +130,11 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _forces(row: dict[str, Any]) -> int:
+def _forces(row: Row) -> int:
     return row["record"]["force_evaluations"]
 
 
-def _notes(scene: scenes.Scene, rows: list[dict[str, Any]]) -> str:
+def _notes(scene: scenes.Scene, rows: list[Row]) -> str:
     # two carbons on a spring: omega^2 = k (1/m + 1/m)
     omega = float(np.sqrt(2.0 * scene.parameters["bonds"] / 12.0))
     return NOTES.format(
@@ -146,7 +145,7 @@ def _notes(scene: scenes.Scene, rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _figure(scene: scenes.Scene, rows: list[dict[str, Any]]):
+def _figure(scene: scenes.Scene, rows: list[Row]):
     title = f"A molecule of {len(scene.x0)} atoms, released at rest"
     figure, axes = figures.panels(3, title, size=5.0)
     draw_energies(axes[0, 0], rows[0], "0.01 kJ/mol")

@@ -14,7 +14,7 @@ import numpy as np
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .measures import deformation
 from .modes import Modes, energies, modes_of, step_maps
 from .report import Claim, Report
@@ -68,7 +68,7 @@ def run(bench: Bench) -> Report:
 # ------------------------------------------------------------------ rows
 
 
-def _curve(modes: Modes, method: str, h: float) -> dict[str, Any]:
+def _curve(modes: Modes, method: str, h: float) -> Row:
     maps = step_maps(method, modes.omega, h)
     steps = max(1, round(FRAME / h))
     frames = round(DURATION / (steps * h))
@@ -76,7 +76,7 @@ def _curve(modes: Modes, method: str, h: float) -> dict[str, Any]:
     return {"step": h, "times": h * steps * np.arange(frames + 1), "energy": energy}
 
 
-def _forty(modes: Modes) -> dict[str, Any]:
+def _forty(modes: Modes) -> Row:
     """Bisection in log h for BDF-1's loss of 40 %."""
     low, high = 1e-8, 1e-3
     for _ in range(30):
@@ -86,7 +86,7 @@ def _forty(modes: Modes) -> dict[str, Any]:
     return _curve(modes, "bdf1", low)
 
 
-def _beyond(modes: Modes) -> dict[str, Any]:
+def _beyond(modes: Modes) -> Row:
     """Bisection for the excess over RK4's limit that shows after 100 s."""
     limit = LIMITS["rk4"] / modes.omega[-1]
     low, high = 1e-8, 1e-2
@@ -97,14 +97,14 @@ def _beyond(modes: Modes) -> dict[str, Any]:
     return {**_curve(modes, "rk4", limit * (1.0 + low)), "excess": low}
 
 
-def _collapse(duration: float) -> dict[str, Any]:
+def _collapse(duration: float) -> Row:
     """The soft pylon: displacement (root mean square over particles) over time, by eti."""
     scene = scenes.load("pylon", stiffness=SOFT)
     found = trial(scene, integrator="eti", step=0.05, duration=duration, every=0.05)
     return {"times": found.times, "displacement": deformation(found.positions, scene)}
 
 
-def _checks(bench: Bench, scene: Any, modes: Modes) -> dict[str, dict[str, Any]]:
+def _checks(bench: Bench, scene: Any, modes: Modes) -> dict[str, Row]:
     """The program's own runs beside the maps."""
     long, short = (1.0, 0.1) if bench.quick else (40.0, 2.0)
     plan = [("eti", STEP, long), ("exprb42", STEP, long), ("bdf1", 1e-3, long / 10.0)]
@@ -113,7 +113,7 @@ def _checks(bench: Bench, scene: Any, modes: Modes) -> dict[str, dict[str, Any]]
     return {name: row for (name, _, _), row in zip(plan, rows, strict=True)}
 
 
-def _check(scene: Any, modes: Modes, method: str, h: float, duration: float) -> dict[str, Any]:
+def _check(scene: Any, modes: Modes, method: str, h: float, duration: float) -> Row:
     frames = 10
     found = trial(scene, integrator=method, step=h, duration=duration, every=duration / frames)
     maps = step_maps(method, modes.omega, h)
@@ -126,30 +126,30 @@ def _check(scene: Any, modes: Modes, method: str, h: float, duration: float) -> 
 # ------------------------------------------------------------------ reading them
 
 
-def onset(curve: dict[str, Any]) -> float | None:
+def onset(curve: Row) -> float | None:
     """When the energy first leaves the band of KEPT about its start [s]; None: never."""
     energy = np.array(curve["energy"], dtype=float)  # null where it overflowed
     left = np.flatnonzero(~(np.abs(energy - 1.0) <= KEPT))
     return float(curve["times"][left[0]]) if left.size else None
 
 
-def waver(curve: dict[str, Any]) -> float:
+def waver(curve: Row) -> float:
     """Largest deviation of the energy from its start."""
     return float(np.abs(np.array(curve["energy"], dtype=float) - 1.0).max())
 
 
-def drift(curve: dict[str, Any]) -> float:
+def drift(curve: Row) -> float:
     """Mean of the last third of the time less that of the first."""
     energy = np.array(curve["energy"], dtype=float)
     third = len(energy) // 3
     return float(energy[-third:].mean() - energy[:third].mean())
 
 
-def _stable(curves: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+def _stable(curves: dict[Any, Row]) -> Row:
     return next(curve for (name, _), curve in curves.items() if name == "rk4")
 
 
-def _steady(curve: dict[str, Any]) -> bool:
+def _steady(curve: Row) -> bool:
     """Is the rate of loss, d log E / dt, the same in the first and the last quarter?"""
     log = np.log(np.array(curve["energy"], dtype=float))
     quarter = len(log) // 4
@@ -157,7 +157,7 @@ def _steady(curve: dict[str, Any]) -> bool:
     return bool(abs(last / first - 1.0) < 0.1)
 
 
-def _claims(found: dict[str, Any]) -> list[Claim]:
+def _claims(found: Row) -> list[Claim]:
     curves = found["curves"]
     eti, ours, bdf1 = (curves[name, STEP] for name in ("eti", "exprb42", "bdf1"))
     flat = [h for h in STEPS["eti"] if waver(curves["eti", h]) <= KEPT]
@@ -199,7 +199,7 @@ def _claims(found: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _notes(modes: Modes, found: dict[str, Any]) -> str:
+def _notes(modes: Modes, found: Row) -> str:
     forty, beyond, checks = found["forty"]["step"], found["beyond"], found["checks"]
     omega, main = float(modes.main()[0]), ", ".join(f"{w:.0f}" for w in modes.main())
     half = STEP * np.log(2.0) / np.log1p((omega * STEP) ** 2)
@@ -231,7 +231,7 @@ the energy.
 # ------------------------------------------------------------------ drawing
 
 
-def _figure(found: dict[str, Any]):
+def _figure(found: Row):
     title = "Pylon, 278 particles, k = 1e8 N/m: energy of the swing"
     figure, axes = figures.panels(3, title, size=5.0)
     _draw_history(axes[0, 0], found)
@@ -244,7 +244,7 @@ def _figure(found: dict[str, Any]):
     return figure
 
 
-def _draw_history(axis: Any, found: dict[str, Any]) -> None:
+def _draw_history(axis: Any, found: Row) -> None:
     curves = found["curves"]
     lines = (
         ("eti, h = 0.01 s", curves["eti", STEP], figures.BLUE, 0.3),
@@ -261,9 +261,8 @@ def _draw_history(axis: Any, found: dict[str, Any]) -> None:
     figures.finish(axis, "time [s]", "energy / energy at the start")
 
 
-def _draw_steps(axis: Any, curves: dict[Any, dict[str, Any]]) -> None:
+def _draw_steps(axis: Any, curves: dict[Any, Row]) -> None:
     for method in ("eti", "exprb42", "midpoint", "bdf1", "rk4", "verlet"):
         own = [(h, max(waver(c), 1e-12)) for (name, h), c in curves.items() if name == method]
-        color, marker = figures.apart(method)
-        axis.loglog(*zip(*own, strict=True), color=color, marker=marker, label=method)
+        axis.loglog(*zip(*own, strict=True), **figures.marked(method))
     figures.finish(axis, "step [s]", "largest energy error in 400 s, relative")

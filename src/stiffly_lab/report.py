@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from stiffly.recording.plots import save_figure
 from stiffly.recording.provenance import versions, write_atomic, write_json
 
+from .bench import Row
 from .harness import Record
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
@@ -83,7 +84,7 @@ class Report:
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    def _content(self, quick: bool, seconds: float | None) -> dict[str, Any]:
+    def _content(self, quick: bool, seconds: float | None) -> Row:
         return {
             "name": self.name,
             "title": self.title,

@@ -6,12 +6,11 @@ How the rows are measured: rope_runs.py.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .methods import CvodeMethod
 from .report import Claim, Report
 from .rope_runs import ANY, BAND, DURATION, FAST, accurate, cheapest
@@ -71,7 +70,11 @@ def run(bench: Bench) -> Report:
     )
 
 
-def sweeps(quick: bool) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+Rope = tuple[int, float]  # particles, strain
+Ropes = list[Rope]
+
+
+def sweeps(quick: bool) -> tuple[Ropes, Ropes]:
     """(particles, strain) of Fig. 23c and of Fig. 23d."""
     if quick:
         return [(10, 1e-3), (10, 1e-2)], [(10, 1e-2), (20, 1e-2)]
@@ -84,7 +87,7 @@ def sweeps(quick: bool) -> tuple[list[tuple[int, float]], list[tuple[int, float]
 # ------------------------------------------------------------------ reading the rows
 
 
-def pick(rows: list[dict[str, Any]], rope: tuple[int, float], method: str) -> dict[str, Any] | None:
+def pick(rows: list[Row], rope: tuple[int, float], method: str) -> Row | None:
     """The row of that rope and method; None where it kept neither strain nor energy."""
     for row in rows:
         if (row["particles"], row["strain"]) == rope and row["method"] == method:
@@ -92,19 +95,19 @@ def pick(rows: list[dict[str, Any]], rope: tuple[int, float], method: str) -> di
     return None
 
 
-def best(rows: list[dict[str, Any]], rope: tuple[int, float]) -> dict[str, Any] | None:
+def best(rows: list[Row], rope: tuple[int, float]) -> Row | None:
     """The faster of the exponential methods."""
     known = [row for name in EXPONENTIAL if (row := pick(rows, rope, name))]
     return min(known, key=lambda row: row["seconds"], default=None)
 
 
-def speedup(rows: list[dict[str, Any]], rope: tuple[int, float], rival: str) -> float | None:
+def speedup(rows: list[Row], rope: tuple[int, float], rival: str) -> float | None:
     """The rival's seconds over those of the better exponential method."""
     ours, theirs = best(rows, rope), pick(rows, rope, rival)
     return theirs["seconds"] / ours["seconds"] if ours and theirs else None
 
 
-def _claims(rows: list[dict[str, Any]], item: str, sweep: list[tuple[int, float]]) -> list[Claim]:
+def _claims(rows: list[Row], item: str, sweep: list[tuple[int, float]]) -> list[Claim]:
     where = "a strain of 0.1 %" if item == STRAIN else "any resolution, at 1 %"
     factors = {rope: speedup(rows, rope, FAST) or 0.0 for rope in sweep}
     judged = [f for rope, f in factors.items() if item == SIZE or rope[1] == PERMITTED]
@@ -133,13 +136,13 @@ def _rope(item: str, rope: tuple[int, float]) -> str:
     return f"{100 * rope[1]:g} %" if item == STRAIN else f"{rope[0]} particles"
 
 
-def _fastest(rows: list[dict[str, Any]], rope: tuple[int, float]) -> str:
+def _fastest(rows: list[Row], rope: tuple[int, float]) -> str:
     own = [r for r in rows if (r["particles"], r["strain"]) == rope and not r["failure"]]
     first = min((r for r in own if r["method"] != ANY), key=lambda r: r["seconds"])
     return f"{first['method']} ({first['seconds']:.2g} s)"
 
 
-def _counts(rows: list[dict[str, Any]], rope: tuple[int, float]) -> str:
+def _counts(rows: list[Row], rope: tuple[int, float]) -> str:
     ours, theirs = best(rows, rope), pick(rows, rope, FAST)
     if ours is None or theirs is None:
         return ""
@@ -150,7 +153,7 @@ def _counts(rows: list[dict[str, Any]], rope: tuple[int, float]) -> str:
     )
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: Row) -> list[str]:
     first = [str(row["particles"]), f"{row['strain']:g}", row["method"]]
     if row["failure"]:
         return [*first, row["failure"]]
@@ -164,11 +167,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 # ------------------------------------------------------------------ drawing
 
 
-def _figure(
-    rows: list[dict[str, Any]],
-    strain_sweep: list[tuple[int, float]],
-    size_sweep: list[tuple[int, float]],
-):
+def _figure(rows: list[Row], strain_sweep: Ropes, size_sweep: Ropes):
     title = "One second of a rope: CPU seconds at the largest step that keeps strain and energy"
     figure, axes = figures.panels(3, title, size=4.8)
     names = list(dict.fromkeys(row["method"] for row in rows))
@@ -182,23 +181,23 @@ def _figure(
             found = [(rope, pick(rows, rope, name)) for rope in sweep]
             points = [(100 * rope[1] if by_strain else rope[0], r[value]) for rope, r in found if r]
             if points and not (value == "setting" and name.startswith("CVODE")):
-                color, marker, style = _look(name)
-                axis.loglog(
-                    *zip(*points, strict=True), style, color=color, marker=marker, label=name
-                )
+                axis.loglog(*zip(*points, strict=True), **_look(name))
         ticks = [100 * rope[1] if by_strain else rope[0] for rope in sweep]
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.set_xticks([], minor=True)
-        axis.set_xlabel("permitted strain [%]" if by_strain else "particles, strain 1 %")
-        axis.set_ylabel(label)
+        words = "permitted strain [%]" if by_strain else "particles, strain 1 %"
+        axis.set(xlabel=words, ylabel=label)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     return figure
 
 
-def _look(name: str) -> tuple[str, str, str]:
+def _look(name: str) -> dict[str, str]:
+    style = figures.marked(name)
     if name in (FAST, ANY):
-        return figures.RED, "s", "-" if name == FAST else "--"
-    if name == "CVODE BDF":
-        return figures.BROWN, "X", "-"
-    return (*figures.apart(name), "-")
+        return style | {
+            "color": figures.RED,
+            "marker": "s",
+            "linestyle": "-" if name == FAST else "--",
+        }
+    return style | ({"color": figures.BROWN, "marker": "X"} if name == "CVODE BDF" else {})

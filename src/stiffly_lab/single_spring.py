@@ -11,7 +11,7 @@ from stiffly import scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .report import Claim, Report
 from .step_by_step import record, spin, watched
 
@@ -68,7 +68,7 @@ def run(bench: Bench) -> Report:
 
 
 def _row(bench: Bench, method: str, step: float, steps: int, stiffness: float = 0.0) -> Any:
-    def job() -> dict[str, Any]:
+    def job() -> Row:
         given: dict[str, Any] = {"stiffness": stiffness} if stiffness else {}
         scene = scenes.load("single-spring", **given)
         look = partial(_look, scene.system.particle_mass)
@@ -83,11 +83,11 @@ def _look(mass: Array, x: Array, v: Array) -> dict[str, float]:
     return {"x": float(x[1, 0]), "y": float(x[1, 1]), "spin": float(turning[2])}
 
 
-def _radius(row: dict[str, Any]) -> Array:
+def _radius(row: Row) -> Array:
     return np.hypot(row["x"], row["y"])
 
 
-def _turned(row: dict[str, Any]) -> float:
+def _turned(row: Row) -> float:
     """Largest relative change of the angular momentum."""
     series = np.array(row["spin"])
     return float(np.abs(series / series[0] - 1.0).max())
@@ -154,7 +154,7 @@ def _energies(large: Any, ours: Any) -> list[Claim]:
     ]
 
 
-def _figure(rows: dict[str, Any]) -> Any:
+def _figure(rows: Row) -> Any:
     figure, axes = figures.panels(2, "A mass on a stiff spring, flung round", rows=2, size=5.0)
     upper, lower = axes
     for axis, row, title in (
@@ -175,7 +175,7 @@ def _figure(rows: dict[str, Any]) -> Any:
     return figure
 
 
-def _draw_orbit(axis: Any, row: dict[str, Any], title: str) -> None:
+def _draw_orbit(axis: Any, row: Row, title: str) -> None:
     count = round(SHOWN / row["time_step"]) + 1
     x, y = np.array(row["x"])[:count], np.array(row["y"])[:count]
     angle = np.linspace(0.0, 2.0 * np.pi, 200)

@@ -13,7 +13,7 @@ from stiffly.bodies import System
 from stiffly.collisions import Held
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
 from .measures import sphere_height
 from .report import Claim, Report
@@ -112,8 +112,8 @@ def tied(scene: scenes.Scene) -> scenes.Scene:
     return replace(scene, system=System(given.mass, [springs, gravity, contact], rest=scene.x0))
 
 
-def _measured(scene: scenes.Scene, case: Fall) -> dict[str, Any]:
-    def look(run: Run) -> dict[str, Any]:
+def _measured(scene: scenes.Scene, case: Fall) -> Row:
+    def look(run: Run) -> Row:
         return {"heights": sphere_height(run.positions)}
 
     problem = tied(scene) if case.contact == SPRINGS else scene
@@ -121,7 +121,7 @@ def _measured(scene: scenes.Scene, case: Fall) -> dict[str, Any]:
     return energy_history(problem, case.method, case.step, limit_s=GRANTED_S, **options)
 
 
-def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:
+def apexes(scene: scenes.Scene, row: Row) -> list[float]:
     """The height reached after each touch, as a share of the drop; the last flight only if whole.
 
     A lossless bounce lasts two falls, so that touches are expected at odd multiples of the fall.
@@ -135,7 +135,7 @@ def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:
     return found
 
 
-def _numbers(scene: scenes.Scene, row: dict[str, Any]) -> dict[str, Any]:
+def _numbers(scene: scenes.Scene, row: Row) -> Row:
     failed = bool(row["failure"])
     return {
         "failure": row["failure"],
@@ -147,7 +147,7 @@ def _numbers(scene: scenes.Scene, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _claims(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]) -> list[Claim]:
+def _claims(scene: scenes.Scene, rows: dict[Fall, Row]) -> list[Claim]:
     case, ours = next((c, r) for c, r in rows.items() if c.method == "exprb42")
     exact = next(r for c, r in rows.items() if c[:2] == ("energy-momentum", PENALTY))
     euler = next(r for c, r in rows.items() if c.method == "bdf1")
@@ -190,7 +190,7 @@ def _claims(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]) -> list[Claim
     ]
 
 
-def _others(rows: dict[Fall, dict[str, Any]], first: Fall) -> str:
+def _others(rows: dict[Fall, Row], first: Fall) -> str:
     """What became of exponential methods with the same contact at other steps."""
     return "".join(
         f" {case.name}: {row['failure'] or f'error {error(row):.1g}'}."
@@ -199,7 +199,7 @@ def _others(rows: dict[Fall, dict[str, Any]], first: Fall) -> str:
     )
 
 
-def _rate(row: dict[str, Any]) -> float:
+def _rate(row: Row) -> float:
     return row["record"]["steps"] / row["record"]["seconds"]
 
 
@@ -210,7 +210,7 @@ def _notes(scene: scenes.Scene) -> str:
     return NOTES.format(impact=impact, period=2.0 * np.pi * np.sqrt(mass / k))
 
 
-def _figure(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]):
+def _figure(scene: scenes.Scene, rows: dict[Fall, Row]):
     title = f"A steel sphere of {len(scene.x0)} particles on a floor of 1e15 N/m"
     figure, axes = figures.panels(3, title, size=5.2)
     first = next(iter(rows))

@@ -13,7 +13,7 @@ from stiffly.contracts import Array, Integrator
 from stiffly.integrators import Stabilised
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .report import Claim, Report
 from .step_by_step import a_step, spin, watched
 
@@ -102,12 +102,12 @@ def _method(name: str) -> str | Integrator:
     return method
 
 
-def _row(bench: Bench, cube: str, name: str) -> dict[str, Any]:
+def _row(bench: Bench, cube: str, name: str) -> Row:
     parameters, steps, decaying = CUBES[cube]
     count = decaying if name in EULER else steps
     count = LONG if name in UNSTABLE else SHOWN if name == EXPLICIT else count
 
-    def job() -> dict[str, Any]:
+    def job() -> Row:
         scene = scenes.load("spinning-cube", **parameters)
         mass = scene.system.particle_mass
         start = spin(scene.x0, scene.v0, mass)
@@ -126,12 +126,12 @@ def _look(mass: Array, start: Array, x: Array, v: Array) -> dict[str, float]:
     }
 
 
-def _energy_error(row: dict[str, Any]) -> float:
+def _energy_error(row: Row) -> float:
     energy = np.array(row["energy"])
     return float(np.abs(energy / energy[0] - 1.0).max())
 
 
-def _claims(cube: str, rows: dict[str, Any]) -> list[Claim]:
+def _claims(cube: str, rows: Row) -> list[Claim]:
     words = f" ({MATERIAL[cube]})"
     claims = [
         *_explosions(rows, words),
@@ -145,7 +145,7 @@ def _claims(cube: str, rows: dict[str, Any]) -> list[Claim]:
     return [replace(claim, paper=f"(another cube) {claim.paper}", item="") for claim in claims]
 
 
-def _explosions(rows: dict[str, Any], words: str) -> list[Claim]:
+def _explosions(rows: Row, words: str) -> list[Claim]:
     midpoint, newmark, budget = (rows[name]["exploded"] for name in UNSTABLE)
     late = [step or LONG + 1 for step in (midpoint, newmark, budget)]
     both = Claim(
@@ -171,13 +171,13 @@ def _when(step: int | None) -> str:
     return f"step {step}" if step is not None else f"none of {LONG} steps"
 
 
-def _stopped(row: dict[str, Any]) -> str:
+def _stopped(row: Row) -> str:
     """Newton gave up before the energy had doubled: that is an end too, but another one."""
     most = max(row["energy"]) / row["energy"][0] - 1.0
     return f" (no solution found there; energy up by {most:.0%})" if row["failure"] else ""
 
 
-def _kept(rows: dict[str, Any], words: str) -> Claim:
+def _kept(rows: Row, words: str) -> Claim:
     errors = {name: _energy_error(rows[name]) for name in (PAPER, PAPER_FAST, *OURS)}
     stable = all(rows[name]["exploded"] is None for name in errors)
     text = ", ".join(f"{name} {error:.2%}" for name, error in errors.items())
@@ -192,7 +192,7 @@ def _kept(rows: dict[str, Any], words: str) -> Claim:
     )
 
 
-def _turning(rows: dict[str, Any], words: str) -> list[Claim]:
+def _turning(rows: Row, words: str) -> list[Claim]:
     names = (PAPER, PAPER_FAST, *OURS, *EULER)
     last = min(rows[name]["step"][-1] for name in names)
     left = {name: _at(rows[name], last) for name in names}
@@ -215,11 +215,11 @@ def _fast(claim: Claim, holds: bool) -> Claim:
     return replace(claim, paper=paper, verdict=report.verdict(holds), item="")
 
 
-def _at(row: dict[str, Any], step: int) -> float:
+def _at(row: Row, step: int) -> float:
     return row["spin"][int(np.searchsorted(row["step"], step))]
 
 
-def _alphas(rows: dict[str, Any], words: str) -> list[Claim]:
+def _alphas(rows: Row, words: str) -> list[Claim]:
     implicit = {name: rows[name]["mean_alpha"] for name in (PAPER, PAPER_FAST)}
     explicit, left = rows[EXPLICIT]["mean_alpha"], rows[EXPLICIT]["spin"][-1]
     text = ", ".join(f"{name} {alpha:.2g}" for name, alpha in implicit.items())
@@ -246,11 +246,11 @@ def _alphas(rows: dict[str, Any], words: str) -> list[Claim]:
     ]
 
 
-def _table(cube: str, rows: dict[str, Any]) -> str:
+def _table(cube: str, rows: Row) -> str:
     return report.table(MATERIAL[cube] + HEAD, [_cells(name, row) for name, row in rows.items()])
 
 
-def _cells(name: str, row: dict[str, Any]) -> list[str]:
+def _cells(name: str, row: Row) -> list[str]:
     invented = np.array(row["invented"]) / row["energy"][0]
     return [
         name,
@@ -263,7 +263,7 @@ def _cells(name: str, row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _figure(found: dict[str, dict[str, Any]]) -> Any:
+def _figure(found: dict[str, Row]) -> Any:
     figure, axes = figures.panels(
         len(found), "A soft cube spins freely, h = 0.033 s", rows=3, size=6.0
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import cg
@@ -13,7 +12,7 @@ from stiffly.errors import NotConverged
 from stiffly.scenes import Scene
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import COUNTS
 from .harness import Record
 from .measures import deformation
@@ -73,7 +72,7 @@ def run(bench: Bench) -> Report:
 # ------------------------------------------------------------------ rows
 
 
-def _runs(bench: Bench, body: str, scene: Scene) -> dict[str, dict[str, Any]]:
+def _runs(bench: Bench, body: str, scene: Scene) -> dict[str, Row]:
     fixed = bench.row(f"{body}: statics", partial(_statics, scene))
     plan = {name: scene.step for name in ("eti", "exprb42", "midpoint", "bdf1")}
     for name, limit in LIMITS.items():  # whole steps from frame to frame
@@ -94,7 +93,7 @@ def _statics(scene: Scene) -> dict[str, float]:
     return {"energy": energy, "fastest": float(np.sqrt(bounds.high))}
 
 
-def _swing(scene: Scene, energy: float, method: str, h: float) -> dict[str, Any]:
+def _swing(scene: Scene, energy: float, method: str, h: float) -> Row:
     """Energy and deformation at the frames; a run that failed counts up to there."""
     found, failure = attempt(scene, method, step=h, every=scene.step)
     assert found is not None
@@ -113,7 +112,7 @@ def _swing(scene: Scene, energy: float, method: str, h: float) -> dict[str, Any]
 # ------------------------------------------------------------------ reading them
 
 
-def returns(row: dict[str, Any]) -> np.ndarray:
+def returns(row: Row) -> np.ndarray:
     """Deformation at the end of every squat, over the largest."""
     size = np.array(row["deformation"])
     before, here, behind = size[:-2], size[1:-1], size[2:]
@@ -121,12 +120,12 @@ def returns(row: dict[str, Any]) -> np.ndarray:
     return here[low] / size.max() if low.any() else size[-1:] / size.max()
 
 
-def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+def _numbers(row: Row) -> Row:
     kept = {k: row[k] for k in ("step", "failure", "joules", "seconds", "stats")}
     return kept | {"waver": waver(row), "drift": drift(row), "returns": returns(row)}
 
 
-def _record(body: str, method: str, row: dict[str, Any]) -> Record:
+def _record(body: str, method: str, row: Row) -> Record:
     return Record(
         f"{body}: {method}",
         row["step"],
@@ -137,7 +136,7 @@ def _record(body: str, method: str, row: dict[str, Any]) -> Record:
     )
 
 
-def _claims(found: dict[str, dict[str, dict[str, Any]]]) -> list[Claim]:
+def _claims(found: dict[str, dict[str, Row]]) -> list[Claim]:
     claims = []
     for body, rows in found.items():
         eti, ours, bdf1, rk4 = (rows[name] for name in ("eti", "exprb42", "bdf1", "rk4"))
@@ -168,12 +167,12 @@ def _claims(found: dict[str, dict[str, dict[str, Any]]]) -> list[Claim]:
     return claims
 
 
-def _returns(row: dict[str, Any]) -> str:
+def _returns(row: Row) -> str:
     found = returns(row)
     return f"{100 * found[0]:.1f} % and {100 * found.max():.1f} %"
 
 
-def _table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
+def _table(found: dict[str, dict[str, Row]]) -> str:
     lines = []
     for body, rows in found.items():
         for name, row in rows.items():
@@ -183,7 +182,7 @@ def _table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
     return report.table(HEAD, lines)
 
 
-def _figure(found: dict[str, dict[str, dict[str, Any]]]):
+def _figure(found: dict[str, dict[str, Row]]):
     title = "Squats: energy of the swing, and the distance from the rest shape"
     figure, axes = figures.panels(2, title, rows=len(found), size=5.2)
     for pair, (body, rows) in zip(axes, found.items(), strict=True):
@@ -194,8 +193,7 @@ def _figure(found: dict[str, dict[str, dict[str, Any]]]):
             if name in ("eti", "exprb42", "bdf1"):
                 pair[1].plot(row["times"], row["deformation"], color=color, label=label)
         pair[0].set_ylim(0.0, 1.2)
-        pair[0].set_ylabel(f"{body}: energy / energy at the start")
-        pair[1].set_ylabel("root mean square displacement [m]")
-        for axis in pair:
-            figures.finish(axis, "time [s]")
+        words = (f"{body}: energy / energy at the start", "root mean square displacement [m]")
+        for axis, label in zip(pair, words, strict=True):
+            figures.finish(axis, "time [s]", label)
     return figure

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import figures
+from .bench import Row
 from .report import UNTESTED, Claim, Report, table, verdict
 from .stabiliser_models import Model
 
@@ -52,7 +53,7 @@ The paper marks stability by colour, which its text does not carry, save for the
 {{second}}"""
 
 
-def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: bool) -> Report:
+def report(models: Sequence[Model], rows: Row, reduced: str, quick: bool) -> Report:
     claims = [*_speed(models, rows), *_midpoint(models, rows)]
     if quick:  # milliseconds of bodies this small are overhead, and explosions take longer
         claims = [replace(claim, verdict=UNTESTED) for claim in claims]
@@ -71,19 +72,19 @@ def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: b
     )
 
 
-def _ms(costs: dict[str, Any], method: str) -> float | None:
+def _ms(costs: Row, method: str) -> float | None:
     cost = costs[method]
     return None if cost["failure"] else cost["ms"]
 
 
-def _ratio(row: dict[str, Any], above: str, below: str) -> float | None:
+def _ratio(row: Row, above: str, below: str) -> float | None:
     """Of milliseconds a frame, both from the same turns: those with Newton, where it takes part."""
     costs = row["newton" if above in (NEWTON, NEWTON_EULER) else "fast"]
     a, b = _ms(costs, above), _ms(costs, below)
     return None if a is None or b is None else a / b
 
 
-def _full_size(row: dict[str, Any]) -> bool:
+def _full_size(row: Row) -> bool:
     """Newton was timed on the model itself, not on a stand-in."""
     return row["newton"]["vertices"] == row["fast"]["vertices"]
 
@@ -96,7 +97,7 @@ def _range(values: Sequence[float]) -> str:
     return f"{min(values):.3g} to {max(values):.3g}" if values else "none measured"
 
 
-def _speed(models: Sequence[Model], rows: dict[str, Any]) -> list[Claim]:
+def _speed(models: Sequence[Model], rows: Row) -> list[Claim]:
     own = [rows[m.name] for m in models]
     euler = [_ratio(row, NEWTON_EULER, FAST_EULER) for row in own]
     ours = [_ratio(row, NEWTON, FAST) for row in own]
@@ -146,15 +147,15 @@ def _speed(models: Sequence[Model], rows: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _forces(costs: dict[str, Any], method: str) -> float:
+def _forces(costs: Row, method: str) -> float:
     return costs[method]["work"]["force_evaluations"]
 
 
-def _share(cost: dict[str, Any]) -> float | None:
+def _share(cost: Row) -> float | None:
     return None if cost["failure"] or not cost["ms"] else cost["search_ms"] / cost["ms"]
 
 
-def _midpoint(models: Sequence[Model], rows: dict[str, Any]) -> list[Claim]:
+def _midpoint(models: Sequence[Model], rows: Row) -> list[Claim]:
     own = [rows[m.name] for m in models]
     printed = _range([m.fast[1] / m.midpoint[0] for m in models])
     single = _known([_ratio(row, FAST, SINGLE) for row in own])
@@ -199,7 +200,7 @@ def _cell(value: float | None, paper: float) -> str:
     return f"fails ({paper:g})" if value is None else f"{value:.3g} ({paper:g})"
 
 
-def _first_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
+def _first_table(models: Sequence[Model], rows: Row) -> str:
     lines = []
     for m in models:
         row = rows[m.name]
@@ -218,7 +219,7 @@ def _first_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
     return table(FIRST_HEAD, lines)
 
 
-def _counts(models: Sequence[Model], rows: dict[str, Any]) -> str:
+def _counts(models: Sequence[Model], rows: Row) -> str:
     lines = []
     for m in models:
         works = [{**rows[m.name]["newton"], **rows[m.name]["fast"]}[n]["work"] for n in WITH_NEWTON]
@@ -227,7 +228,7 @@ def _counts(models: Sequence[Model], rows: dict[str, Any]) -> str:
     return table(" | ".join(("model", *WITH_NEWTON)), lines)
 
 
-def _second_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
+def _second_table(models: Sequence[Model], rows: Row) -> str:
     counts = (1, 5, 10, 20, 100)
     head = " | ".join(f"{n} substep" + "s" * (n > 1) for n in counts)
     lines = []
@@ -241,14 +242,14 @@ def _second_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
     return table(f"model | vertices | frames | ours | {head}", lines)
 
 
-def _stable(found: dict[str, Any], paper: float) -> str:
+def _stable(found: Row, paper: float) -> str:
     text = f"{found['ms']:.3g} ms ({paper:g} ms)"
     text = text if found["stable"] else f"**{text}**"
     cut = f", {found['frames']} frames" if found["late"] else ""
     return f"{text} [{found['invented']:+.1%}{cut}]"
 
 
-def _figure(models: Sequence[Model], rows: dict[str, Any]) -> Any:
+def _figure(models: Sequence[Model], rows: Row) -> Any:
     figure, axes = figures.panels(2, "What stability costs", size=6.4)
     left, right = axes[0]
     places = np.arange(len(models))

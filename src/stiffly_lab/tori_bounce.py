@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from stiffly import Run, scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
 from .measures import tori_heights
 from .report import Claim, Report
@@ -53,16 +52,16 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _heights(run: Run) -> dict[str, Any]:
+def _heights(run: Run) -> Row:
     return {"heights": tori_heights(run.positions, len(COLORS))}
 
 
-def dissipated(row: dict[str, Any]) -> float:
+def dissipated(row: Row) -> float:
     """What the ties have let go, as a share of the energy exchanged."""
     return float(row["dissipated"][-1] / row["exchanged"])
 
 
-def bounce(row: dict[str, Any]) -> dict[str, Any]:
+def bounce(row: Row) -> Row:
     """Of each torus: time of the first touch, lowest height [m], time when it is back [s]."""
     times, heights = np.array(row["times"]), np.array(row["heights"], dtype=float)
     lowest, touch, back = [], [], []
@@ -82,7 +81,7 @@ def _crossing(times: Array, height: Array, index: int) -> float:
     return float(times[index - 1] + (times[index] - times[index - 1]) * a / (a - b))
 
 
-def _claims(scene: scenes.Scene, rows: dict[str, dict[str, Any]]) -> list[Claim]:
+def _claims(scene: scenes.Scene, rows: dict[str, Row]) -> list[Claim]:
     neti, ours = rows["neti"], rows["exprb42"]
     seen = bounce(neti)
     fall = float(np.sqrt(2.0 * scene.parameters["drop"] / 9.81))
@@ -113,7 +112,7 @@ def _claims(scene: scenes.Scene, rows: dict[str, dict[str, Any]]) -> list[Claim]
     ]
 
 
-def _figure(scene: scenes.Scene, rows: dict[str, dict[str, Any]]):
+def _figure(scene: scenes.Scene, rows: dict[str, Row]):
     count = len(scene.x0) // len(COLORS)
     title = f"Three tori of {count} particles, h = {1e3 * scene.step:g} ms"
     figure, axes = figures.panels(3, title, size=5.0)
