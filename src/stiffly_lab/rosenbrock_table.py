@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from math import inf, isfinite
 from typing import Any
 
@@ -94,18 +95,19 @@ def _measured(bench: Bench, case: RosenbrockCase) -> Found:
         return {}, f"no reference: {failure}"
     names = (*case.methods, *(() if bench.quick else MORE))
     methods, absent = rivals.contenders(names, scene, exact, bench.quick)
-
-    def factor(name: str) -> float:
-        """Enough to see whether a third of what is printed is there."""
-        printed = case.methods.get(name, 0.0) / case.methods[case.leader]
-        return max(LOST, printed / ALIKE)
-
-    met = race(bench, scene, exact, methods, (case.level,), case.leader, factor)
+    worth = partial(_worth, case)
+    met = race(bench, scene, exact, methods, (case.level,), case.leader, worth)
     found = {name: records[case.level] for name, records in met.items()}
     for name, why in absent.items():
         found.setdefault(name, Record(name, scene.step, failure=why))
     words = f"{len(scene.x0)} particles, {scene.duration:g} s; reference: {exact.how}"
     return found, words
+
+
+def _worth(case: RosenbrockCase, name: str) -> float:
+    """Of the leader's seconds: enough to see whether a third of the printed factor is there."""
+    printed = case.methods.get(name, 0.0) / case.methods[case.leader]
+    return max(LOST, printed / ALIKE)
 
 
 # ------------------------------------------------------------------ ratios
