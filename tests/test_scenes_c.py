@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scene_measures import bounce_period, swing
 
 from stiffly import Diverged, InputError, scenes, simulate
 from stiffly.integrators import integrator
-from stiffly.scenes import bar, cloth
-from stiffly.scenes.swinging_bunny import swing
+from stiffly.scenes import cloth
 from stiffly_lab import measures
 
 
@@ -110,7 +110,7 @@ def test_backward_euler_stays_below_the_proven_bound():
 def test_the_bar_returns_to_its_start():
     """Frames 30, 61 and 122 of Fig. 8; a bar whose weight is switched on falls by g T^2/16."""
     scene = scenes.load("bar", small=True)
-    tip, T = scene.mesh.vertex_sets["right"], bar.period()
+    tip, T = scene.mesh.vertex_sets["right"], bounce_period()
     run, euler = (simulate(scene, integrator=m, every=scene.step) for m in (None, "projective"))
     fall, lost = (r.positions[0, tip, 2].mean() - r.positions[:, tip, 2].mean(1)
                   for r in (run, euler))  # fmt: skip

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from scene_measures import ear_height
 
 from stiffly import InputError, scenes, simulate
 from stiffly.collisions import TriangleMesh
-from stiffly.scenes.bunny import ear_height
 from stiffly.scenes.textile import RADIUS
 from stiffly_lab.measures import area
 

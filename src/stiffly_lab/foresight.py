@@ -22,12 +22,12 @@ from stiffly.run.stepper import quiet
 from stiffly.scenes import Scene
 
 from . import figures, parallel, references, rivals
-from .bench import Bench
+from .bench import Bench, Row
 from .equal_error import cheapest
 from .equal_error_all import LEVELS, REFERENCE_LIMIT, problem_of
 from .harness import Record
 from .methods import IntegratorMethod
-from .report import UNTESTED, Claim, Report, verdict
+from .report import UNTESTED, Claim, Report, table, verdict
 from .tight import Reference, stable_step
 
 METHODS = ("verlet", "rk4")
@@ -38,6 +38,11 @@ ACCURATE = 0.7  # of Verlet's stability limit: longer steps are chosen by stabil
 LIMIT = 2.0  # seconds of one run
 LEAST = 1e-3  # of the true error: less is drawn as this
 QUICK_SCENES = {"fput": 2.0, "two-springs": 2.0, "squats": 0.5}
+TABLE = """\
+Forecast over true error, by the share of the run that was seen, and how many cases lie within the
+best interval of that width.
+
+"""
 Cases = dict[str, dict[str, list[float]]]  # method, case, forecast over truth by share
 
 
@@ -47,7 +52,7 @@ def run(bench: Bench) -> Report:
     return report_of(found, bench.quick)
 
 
-def rows_of(name: str, quick: bool) -> dict[str, Any]:
+def rows_of(name: str, quick: bool) -> Row:
     """One scene: for every method and level the forecasts, over the true error, by share."""
     if quick:
         problem = scenes.load(name, small=True, duration=QUICK_SCENES[name])
@@ -60,7 +65,7 @@ def rows_of(name: str, quick: bool) -> dict[str, Any]:
         reference = references.solution(problem, Bench(quick=quick), limit_s=REFERENCE_LIMIT)
     except SimulationFailure as failure:
         return {"why": str(failure)}
-    rows: dict[str, Any] = {}
+    rows: Row = {}
     for method in METHODS:
         for level, record in _right_steps(problem, method, reference).items():
             if record.relative and record.step < ACCURATE * stable_step(problem):
@@ -83,8 +88,7 @@ def _forecasts(system: System, start: State, record: Record, reference: Referenc
     count, order = record.steps, integrator(record.method).order
     ends = [max(1, round(share * count)) for share in SHARES]
     factor = 2.0**order / (2.0**order - 1.0) / (record.relative or np.inf)
-    coarse = _Walk(system, record.method, start)
-    fine = _Walk(system, record.method, start)
+    coarse, fine = (_Walk(system, record.method, start) for _ in range(2))
     found: dict[int, float] = {}
     with quiet(system.size):
         for k in range(1, count + 1):
@@ -116,14 +120,14 @@ class _Walk:
 def report_of(found: Mapping[str, Any], quick: bool) -> Report:
     cases = {name: _of_method(found, name) for name in METHODS}
     return Report(
-        name="foresight",
         title="How much of a run has to be seen before its error can be told",
         source='not a figure of the papers; what integrator="auto" is up against',
-        records=[],
         figure=_figure(cases),
         claims=_claims(cases),
         notes=_table(cases) + _left_out(found),
-        reduced=_reduced(quick),
+        reduced="three short scenes."
+        if quick
+        else "every scene in its small variant, some shortened as in equal-error.",
         data={"shares": SHARES, "scenes": dict(found)},
     )
 
@@ -178,19 +182,15 @@ def _claim(cases: Cases, share: float) -> Claim:
 
 
 def _table(cases: Cases) -> str:
-    lines = [
-        "Forecast over true error, by the share of the run that was seen, and how many cases lie "
-        "within the best interval of that width.\n",
-        "| method | wanted within | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |",
-        "|" + " --- |" * (2 + len(SHARES)),
-    ]
+    lines = []
     for method, own in cases.items():
         columns = list(zip(*own.values(), strict=True))
         counts = [f"{window(c, _width(method))} of {len(c)}" for c in columns]
         spread = [f"{np.quantile(c, 0.1):.2g} to {np.quantile(c, 0.9):.2g}" for c in columns]
-        lines.append(f"| {method} | {_width(method):.2f}x | " + " | ".join(counts) + " |")
-        lines.append(f"| {method}, 10 to 90 % of the cases | | " + " | ".join(spread) + " |")
-    return "\n".join(lines)
+        lines.append((method, f"{_width(method):.2f}x", *counts))
+        lines.append((f"{method}, 10 to 90 % of the cases", "", *spread))
+    head = " | ".join(("method", "wanted within", *(f"{share:.0%}" for share in SHARES)))
+    return TABLE + table(head, lines)
 
 
 def _left_out(found: Mapping[str, Any]) -> str:
@@ -204,12 +204,6 @@ def _left_out(found: Mapping[str, Any]) -> str:
     if none:
         text += f"\n\nNo accuracy asks for shorter steps than stability: {', '.join(none)}."
     return text
-
-
-def _reduced(quick: bool) -> str:
-    if quick:
-        return "--quick: three short scenes."
-    return "every scene in its small variant, some shortened as in equal-error."
 
 
 def _figure(cases: Cases) -> Any:

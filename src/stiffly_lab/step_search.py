@@ -16,7 +16,7 @@ from stiffly.errors import InputError, SimulationFailure
 from stiffly.integrators import integrator as find_integrator
 from stiffly.scenes import Scene
 
-from .bench import Bench
+from .bench import Bench, Row
 from .harness import REFUSED, Method, Outcome, Record, measure, warm_up
 from .references import fingerprint
 from .tight import Reference
@@ -155,7 +155,7 @@ class Search:
         self.spent[rung] = found.pop("spent")
         return Record(**found)
 
-    def _again(self, known: Record, setting: float, repeats: int) -> dict[str, Any]:
+    def _again(self, known: Record, setting: float, repeats: int) -> Row:
         """Timed with repeats, unless it is slow: then one time is as good; and its memory."""
         found = asdict(known)
         if (known.seconds or 0.0) <= SLOW:
@@ -167,7 +167,7 @@ class Search:
             "memory": peak_memory(self.problem, self.method, setting),
         }
 
-    def _measured(self, setting: float, repeats: int) -> dict[str, Any]:
+    def _measured(self, setting: float, repeats: int) -> Row:
         problem, method, reference = self.problem, self.method, self.reference
         if not self.runs:
             with time_limit(self.limit_s):
