@@ -6,19 +6,20 @@ of a module would be made in every process.  So files are grouped here, by their
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from thinned import PROFILE
 
 # The same examples on every machine and every day: a test that fails, fails for whoever changed
-# something.  HYPOTHESIS_PROFILE=search draws others.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", max_examples=500)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+# something.  HYPOTHESIS_PROFILE=all draws more of them (see thinned.py), =search draws others.
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("all", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=500, deadline=None)
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(autouse=True, scope="session")
