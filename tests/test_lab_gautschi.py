@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.linalg import eigvalsh
+from thinned import thinned
 
 from stiffly import scenes
 from stiffly_lab import Bench, experiment, gautschi_table, step_cost
@@ -32,17 +33,11 @@ def reports():
         yield get
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "filters",
-        "krylov-error",
-        "tower-energy",
-        "foil-strain",
-        "oscillator-pair",
-        "gautschi-table",
-    ],
-)
+NAMES = ("krylov-error", "foil-strain", "gautschi-table")
+LONGER = ("filters", "tower-energy", "oscillator-pair")
+
+
+@pytest.mark.parametrize("name", thinned((*NAMES, *LONGER), keep=NAMES))
 def test_every_claim_has_an_item_a_verdict_and_a_reason(reports, name):
     found = reports(name)
     items = {claim.item for claim in found.claims if claim.item}
@@ -65,6 +60,7 @@ def test_roughness_is_that_of_a_known_wiggle():
     assert large > 10.0 * small  # a relative wiggle on h^2 over two decades
 
 
+@pytest.mark.slow
 def test_filtered_methods_converge_at_second_order_whatever_h_omega(reports):
     data = reports("filters").data
     steps = np.array(data["steps"])
@@ -116,6 +112,7 @@ def test_decay_rate_of_an_exponential():
     assert decay_rate(times, 7.0 * np.exp(-0.4 * times)) == pytest.approx(0.4)
 
 
+@pytest.mark.slow
 def test_linear_tower_keeps_its_energy_and_the_damped_one_loses_it_as_predicted(reports):
     rows = {(r["model"], r["method"], r["alpha"]): r for r in reports("tower-energy").data["runs"]}
     assert rows["linear", "eti", 0.0]["error"] < 1e-8  # exact but for rounding
@@ -138,6 +135,7 @@ def test_foil_steps_and_forces_follow_from_the_stability_limits(reports):
         assert rows[k, "energy-momentum"]["energy"] < 1e-8
 
 
+@pytest.mark.slow
 def test_oscillator_pair_vimex_is_out_of_phase_by_theory(reports):
     """A phase off by d = omega T (omega h)^2/12 makes a cosine deviate by up to 2 sin(d/2)."""
     runs = {
@@ -151,6 +149,7 @@ def test_oscillator_pair_vimex_is_out_of_phase_by_theory(reports):
     assert runs["eti", 0.01, "rest"]["deviation"] < 5e-3
 
 
+@pytest.mark.slow
 def test_oscillator_pair_vimex_beats_off_resonance_as_its_own_response_says(reports):
     """V-IMEX solves (1 + (h w1/2)^2) x_tt = f - w1^2 x with a central difference: driven at w its
     answer is r times the right one, and from the right one it beats up to 2 r - 1 of it."""
@@ -196,11 +195,11 @@ def test_the_papers_cases_are_compared_at_equal_error():
     assert all(record.failure or record.relative <= 1e-4 for record in found.records)
 
 
-def test_only_the_exponential_method_meets_the_pair_of_oscillators(reports):
-    """Two steps are exact; h omega of the stiff spring is 7000."""
+def test_the_exponential_method_meets_the_pair_of_oscillators_in_two_steps(reports):
+    """They are exact; h omega of the stiff spring is 7000.  BDF-1 damps, and takes thousands."""
     strict = {record.method: record for record in reports("gautschi-table").records}
     assert strict["1: eti"].failure is None and strict["1: eti"].steps == 2
-    assert strict["1: bdf1"].failure
+    assert strict["1: bdf1"].failure is None and strict["1: bdf1"].steps > 2000
 
 
 def test_cost_of_a_step_counts_what_theory_says():
