@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly import Gravity, InputError, SecondOrder, Springs, State, System, simulate
 from stiffly.bodies import MomentumDamping
@@ -212,7 +213,7 @@ def test_the_yardstick_does_not_know_where_height_begins():
     np.testing.assert_allclose(low, high, atol=1e-6)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(
     low=st.floats(1e-3, 1e3),
     high=st.floats(1e-3, 1e12),

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.errors import InputError, StiffWarning
 from stiffly.meshes import (
@@ -205,7 +206,7 @@ def test_where_the_cache_lies(monkeypatch, tmp_path):
 
 
 @given(st.integers(0, 2**31), st.floats(0.25, 0.6), st.floats(-0.6, 0.6))
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 def test_no_field_whatever_gives_bad_angles(seed, spacing, shift):
     """Noise that has nothing to do with a distance: cuts lie anywhere on the lattice's edges."""
 
@@ -228,7 +229,7 @@ def faces_of(tets):
 
 
 @given(st.integers(0, 2**31), st.integers(40, 800))
-@settings(max_examples=12, deadline=None)
+@drawn(12)
 def test_random_shapes_are_filled_well_and_followed_closely(seed, particles):
     shape = bumpy(seed)
     mesh = tetrahedralise(shape, particles)
@@ -321,7 +322,7 @@ def test_crossing_surfaces_are_filled_and_the_report_says_so():
 
 
 @given(st.integers(0, 2**31))
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 def test_affine_motions_of_the_tets_are_those_of_the_surface(seed):
     rng = np.random.default_rng(seed)
     mesh, shape = filled_scan(), scan()
