@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from thinned import drawn
+from thinned import drawn, thinned
 
 from stiffly import meshes, simulate
 from stiffly.bodies import Gravity, Springs, System
@@ -223,8 +223,14 @@ def draped(motion, friction=0.0):
 
 @pytest.mark.parametrize(
     "motion",
-    [None, rotation(axis=(0, 0, 1), rate=3.0), keyframes([0, 0.3], [[0, 0, 0], [0.05, 0, 0.02]])],
-    ids=["still", "turning", "carried"],
+    thinned(
+        [
+            rotation(axis=(0, 0, 1), rate=3.0),
+            None,
+            keyframes([0, 0.3], [[0, 0, 0], [0.05, 0, 0.02]]),
+        ]
+    ),
+    ids=["turning", "still", "carried"],
 )
 def test_cloth_stays_outside_and_every_joule_is_found(motion):
     mesh, body, x = draped(motion, friction=0.3)
