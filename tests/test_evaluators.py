@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator
-from thinned import drawn
+from thinned import drawn, thinned
 
 from stiffly.bodies import ConsistentMass, LumpedMass, Springs, System
 from stiffly.errors import InputError, NotConverged
@@ -204,7 +204,7 @@ PLATEAUS = {
 }
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("tol", thinned([1e-2, 1e-6, 1e-3, 1e-4], keep=2))
 @pytest.mark.parametrize("smooth", [True, False], ids=["smooth", "rough"])
 @pytest.mark.parametrize(
     "method, phase, name",
