@@ -251,6 +251,7 @@ def test_fput_orders(results):
     assert found["slopes"]["rk4"] == pytest.approx(4, abs=0.2)
 
 
+@pytest.mark.slow
 def test_fput_energy(results):
     found = results("fput-energy")
     assert found["energy"] == pytest.approx(2.500300005, abs=1e-9)

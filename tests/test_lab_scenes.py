@@ -33,7 +33,7 @@ def reports(tmp_path_factory):
         yield report
 
 
-@pytest.mark.parametrize("name", thinned(NAMES, keep=2))
+@pytest.mark.parametrize("name", thinned(NAMES))
 def test_every_item_has_a_verdict_and_the_cuts_are_told(reports, name):
     found = reports(name)
     assert {c.item for c in found.claims if c.item} == set(EXPERIMENTS[name].items)
@@ -78,6 +78,7 @@ def test_bounce_is_read_from_the_heights():
     assert seen["lowest"] == pytest.approx([-0.05, -0.75], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_tori_fall_together_and_return_in_order(reports):
     found = reports("tori-bounce")
     fall = np.sqrt(2.0 * 0.3 / 9.81)
