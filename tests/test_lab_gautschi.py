@@ -8,12 +8,20 @@ from scipy.linalg import eigvalsh
 from thinned import thinned
 
 from stiffly import scenes
-from stiffly_lab import Bench, experiment, gautschi_table, step_cost
+from stiffly_lab import Bench, equal_error, experiment, gautschi_table, step_cost
 from stiffly_lab.filters import roughness, swing
 from stiffly_lab.gautschi_cases import CASES
 from stiffly_lab.krylov_error import Projections, dome_matrix, krylov_basis
 from stiffly_lab.oscillator_pair import DETUNED
 from stiffly_lab.tower_energy import decay_rate
+
+EQUAL = gautschi_table.QUICK_EQUAL  # before `reports` leaves one
+
+
+def fewer_steps(patch):
+    """At most 2048: rivals give up by counted work, where the lab has a limit in seconds."""
+    whole = equal_error.ladder
+    patch.setattr(equal_error, "ladder", lambda problem: whole(problem)[:21])
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +37,7 @@ def reports():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gautschi_table, "QUICK_EQUAL", ("1",))
+        fewer_steps(patch)
         patch.setattr(step_cost, "MORE", 2)
         yield get
 
@@ -188,18 +197,20 @@ def test_every_case_has_its_claim_and_its_price(reports):
 
 
 @pytest.mark.slow
-def test_the_papers_cases_are_compared_at_equal_error():
+def test_the_papers_cases_are_compared_at_equal_error(monkeypatch):
+    monkeypatch.setattr(gautschi_table, "QUICK_EQUAL", EQUAL)
+    fewer_steps(monkeypatch)
     found = experiment("gautschi-table").run(Bench(quick=True))
     names = {record.method.partition(":")[0] for record in found.records}
-    assert names == set(gautschi_table.QUICK_EQUAL) == {"1", "9", "10c"}
+    assert names == set(EQUAL) == {"1", "9", "10c"}
     assert all(record.failure or record.relative <= 1e-4 for record in found.records)
 
 
-def test_the_exponential_method_meets_the_pair_of_oscillators_in_two_steps(reports):
-    """They are exact; h omega of the stiff spring is 7000.  BDF-1 damps, and takes thousands."""
+def test_only_the_exponential_method_meets_the_pair_of_oscillators(reports):
+    """Two steps are exact; h omega of the stiff spring is 7000."""
     strict = {record.method: record for record in reports("gautschi-table").records}
     assert strict["1: eti"].failure is None and strict["1: eti"].steps == 2
-    assert strict["1: bdf1"].failure is None and strict["1: bdf1"].steps > 2000
+    assert strict["1: bdf1"].failure
 
 
 def test_cost_of_a_step_counts_what_theory_says():
