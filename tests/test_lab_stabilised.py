@@ -39,7 +39,7 @@ def results():
         yield result
 
 
-@pytest.mark.parametrize("name", thinned(NAMES, keep=2))
+@pytest.mark.parametrize("name", thinned(NAMES))
 def test_every_item_has_a_claim_and_a_page(results, name):
     report = results(name)
     # claims without an item are beyond the paper's figures
@@ -106,6 +106,7 @@ def test_wrinkles_outlive_backward_euler(results):
     assert np.abs(lagrange["invented"]).max() < 1e-6 * np.ptp(lagrange["kinetic"])
 
 
+@pytest.mark.slow
 def test_the_tables_count_what_they_time(results):
     models = results("stabiliser-table").data["models"]
     assert len(models) == 4
@@ -119,6 +120,7 @@ def test_the_tables_count_what_they_time(results):
     assert models["Cloth"]["fast"]["projective"]["work"]["force_evaluations"] == 10.0
 
 
+@pytest.mark.slow
 def test_newton_ratios_are_judged_at_the_papers_size_only(results):
     rows = copy.deepcopy(results("stabiliser-table").data["models"])
     models = [m for m in MODELS if m.name in rows]

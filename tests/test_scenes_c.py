@@ -138,6 +138,7 @@ def test_the_bunny_swings_on():
     assert amplitude["projective"] < half
 
 
+@pytest.mark.slow
 def test_the_dog_wobbles_on():
     """An undamped body has half of its energy in motion, on average; Fig. 11 ends at frame 159."""
     scene = scenes.load("dog", small=True)
