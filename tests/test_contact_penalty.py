@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.bodies import Gravity, System
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes
@@ -86,7 +87,7 @@ def test_gradient_and_tangent_are_the_derivatives(stiffness):
     np.testing.assert_allclose(K, expected, atol=1e-6 * stiffness)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(seed=seeds, margin=st.sampled_from([0.0, 0.3]))
 def test_the_lower_bound_holds(seed, margin):
     part, pattern = prepared(margin=margin)
@@ -114,7 +115,7 @@ def pair(seed):
     return x0, x0 + 10.0 ** rng.uniform(-9, 0, (N, 1)) * rng.standard_normal((N, 3))
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(seed=seeds, margin=st.sampled_from([0.0, 0.3]))
 def test_the_mean_gradient_closes_the_energy(seed, margin):
     """g.(x1 - x0) = E1 - E0 for each particle, the same both ways, dE/dx at one point."""
@@ -150,7 +151,7 @@ def test_a_mean_force_of_a_sphere_turns_nothing_about_its_centre():
     np.testing.assert_allclose(np.cross(arms, g), 0.0, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(seed=seeds)
 def test_kernels_equal_reference(seed):
     rng = np.random.default_rng(seed)

@@ -29,6 +29,7 @@ def quick():
     return EXPERIMENTS["foresight"].run(Bench(quick=True))
 
 
+@pytest.mark.slow
 def test_the_whole_run_tells_its_error(quick):
     """Two whole runs differ by the error of the longer steps, by Richardson: the control."""
     last = [
@@ -41,6 +42,7 @@ def test_the_whole_run_tells_its_error(quick):
     assert quick.claims[-1].verdict == REPRODUCED
 
 
+@pytest.mark.slow
 def test_the_beginning_tells_less(quick):
     spread = [
         abs(np.log(row["forecast"][k]))

@@ -103,6 +103,7 @@ def test_the_full_car():
 # ------------------------------------------------------------------ brush
 
 
+@pytest.mark.slow
 def test_bristles_touch_and_spring_back():
     scene = scenes.load("brush", small=True)
     run = simulate(scene)

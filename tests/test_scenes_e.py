@@ -91,6 +91,7 @@ def test_the_bunny_slides_on_without_friction():
     assert abs(turned(run.positions[-1], scene.x0, masses(scene))) < 1.0
 
 
+@pytest.mark.slow
 def test_short_steps_slide_by_coulombs_law():
     """As long as every foot slides; at the paper's step friction is weaker (see the scene)."""
     _, _, speed, bound = slide(step=1e-3, duration=0.2)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 import stiffly
 from stiffly.bodies import Springs, System
@@ -91,7 +92,7 @@ def test_cubic_is_linear_near_rest():
     np.testing.assert_allclose(forces[1], forces[0], rtol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=st.integers(0, 2**32 - 1), law=st.sampled_from(LAWS))
 def test_no_resultant_and_no_torque(seed, law):
     part, _, x = random_body(seed, law, noise=1.0)
@@ -101,7 +102,7 @@ def test_no_resultant_and_no_torque(seed, law):
     np.testing.assert_allclose(np.cross(x, f).sum(axis=0), 0.0, atol=1e-11 * scale)
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(seed=st.integers(0, 2**32 - 1), squeeze=st.floats(0.2, 1.5), law=st.sampled_from(LAWS))
 def test_bounds_hold_for_tangent_and_secant(seed, squeeze, law):
     """K >= -2 diag(pressed), and K <= 2 diag(K) + that much: what the System builds upon."""

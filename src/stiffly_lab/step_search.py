@@ -20,7 +20,7 @@ from .bench import Bench, Row
 from .harness import REFUSED, Method, Outcome, Record, measure, warm_up
 from .references import fingerprint
 from .tight import Reference
-from .time_limit import time_limit
+from .time_limit import granted, time_limit
 from .timing import SLOW
 
 Error = Callable[[Outcome, Reference], float]
@@ -102,7 +102,7 @@ class Search:
         done = [rung for rung in before if self.runs[rung].relative is not None]
         slow = [rung for rung in before if self._cut(rung)]
         out = bool(slow) and slow[-1] == before[-1] and (bool(done) or len(slow) >= PATIENCE)
-        if out or (done and self._predicted(done) > self.limit_s):
+        if out or (done and self._predicted(done) > granted(self.limit_s)):
             return f"not within {self.limit_s:g} s{self._reached()}"
         return self._hopeless(done, level)
 
@@ -126,7 +126,7 @@ class Search:
             return ""
         seen = log2(coarse / fine) if coarse > fine else 0.0
         halvings = log2(fine / level) / max(seen, self.order)
-        if self.spent[done[-1]] * 2.0**halvings > 2.0 * self.limit_s:
+        if self.spent[done[-1]] * 2.0**halvings > 2.0 * granted(self.limit_s):
             return f"not within {self.limit_s:g} s, by its order{self._reached()}"
         return ""
 
