@@ -1,7 +1,7 @@
 # make demo    sets everything up, simulates a stiff body two ways: ledgers, plots, a film
 # make test    sets everything up, runs the tests
-# make test-slow   the long tests; STIFFLY_MINUTES=10 lets the live page run for so long, and
-#                  STIFFLY_BODIES=10000 throws as many random bodies
+# make test-slow   the long tests, and all examples that the others draw; STIFFLY_MINUTES=10 lets the
+#                  live page run for so long, STIFFLY_BODIES=10000 throws as many random bodies
 # make check   lint and types
 # make gate    does any fixed run do more work than in the last release? counts, not seconds
 # make bench   every benchmark (minutes; close other programs first)
@@ -24,7 +24,8 @@ test: $(VENV)/.installed-test
 	$(QUIET) $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
 test-slow: $(VENV)/.installed-test
-	$(QUIET) $(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+	$(QUIET) HYPOTHESIS_PROFILE=all $(BIN)/python -m pytest -n auto --dist loadgroup \
+	  -m "slow or hypothesis"
 
 check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images

@@ -204,11 +204,12 @@ def main() -> None:
     parser.add_argument("--meshes", help="folder with " + ", ".join(SCANS))
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--every", type=int, default=1, help="of the cases only every so many")
+    parser.add_argument("--first", type=int, default=0, help="the first case")
     parser.add_argument("--case", type=int, help="this one alone")
     asked = parser.parse_args()
     if asked.meshes:
         os.environ[FOLDER] = asked.meshes
-    cases = range(0, len(CASES), asked.every)
+    cases = range(asked.first, len(CASES), asked.every)
     if asked.case is not None:
         cases, asked.processes = range(asked.case, asked.case + 1), 1
     found: dict[int, Outcome] = {}
@@ -217,6 +218,7 @@ def main() -> None:
         if outcome.broken or asked.case is not None:
             line = f"case {case}: {outcome.verdict}: {outcome.story} ({seconds:.0f} s)"
             print(line, file=sys.stderr, flush=True)
+        print(f"\r{len(found)} of {len(cases)}", end="", file=sys.stderr, flush=True)
     broken = sum(outcome.broken for outcome in found.values())
     print(f"{table(found)}\n{len(found)} cases, {broken} broke a promise")
     sys.exit(1 if broken else 0)

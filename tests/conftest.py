@@ -1,24 +1,25 @@
 """Which tests run in the same process where several processes share them (--dist loadgroup).
 
-pytest-xdist 3.8 cannot see its own marks, xdist_group, with pytest 9.2, and says nothing: set-ups
-of a module would be made in every process.  So files are grouped here, by their names.
+Those of a file do: what they share, runs and reference solutions, is computed once.  Files that
+take long come first, so that none is left to one process at the end.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from thinned import PROFILE
 
 # The same examples on every machine and every day: a test that fails, fails for whoever changed
-# something.  HYPOTHESIS_PROFILE=search draws others.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", max_examples=500)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+# something.  HYPOTHESIS_PROFILE=all draws more of them (see thinned.py), =search draws others.
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("all", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=500, deadline=None)
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -60,15 +61,45 @@ COMPILING = {
     ),
 }
 GROUPS = {name: group for group, names in COMPILING.items() for name in names}
-TOGETHER = ("test_demo", "test_examples", "test_lab")  # beginnings of names: a group for each file
+LONG = (  # ten seconds of a processor and more, and those that wait for a browser
+    "browser",
+    "test_examples",
+    "test_order",
+    "test_cli_process",
+    "test_tetrahedralise",
+    "test_supports",
+    "test_demo",
+    "test_lab_gautschi",
+    "test_scenes_cloth",
+)
+FIRST = {name: place for place, name in enumerate((*COMPILING, *LONG))}
+APART = {  # minutes in the slow run, of tests that share nothing
+    "test_contact_passive",
+    "test_energy_momentum",
+    "test_never_explodes",
+    "test_resume_killed",
+    "test_scene_files",
+    "test_stabilised_random",
+    "test_stable_scenes",
+}
+
+
+def file_of(nodeid: str) -> str:
+    path = PurePosixPath(nodeid.partition("::")[0])
+    return "browser" if "browser" in path.parts else path.stem  # it fills a machine by drawing
 
 
 def group(nodeid: str) -> str:
-    """The group of a test; the test itself where it may run anywhere."""
-    path = PurePosixPath(nodeid.partition("::")[0])
-    if "browser" in path.parts:  # a browser that draws in software fills a machine
-        return "browser"
-    return path.stem if path.stem.startswith(TOGETHER) else GROUPS.get(path.stem, nodeid)
+    """The group of a test: its file, a few files, all that need a browser, or itself."""
+    file = file_of(nodeid)
+    return nodeid if file in APART else GROUPS.get(file, file)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        return FIRST.get(group(item.nodeid), len(FIRST)), file_of(item.nodeid) not in APART
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)  # only where pytest-xdist is installed
@@ -76,6 +107,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     if config.getoption("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # the order is that of FIRST
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:

@@ -134,7 +134,7 @@ LONG: dict[str, Callable[[], Case]] = {
     "eti two-step": lambda: block(integrator="eti", step=5e-4, duration=3.0),
     "bdf2 contact friction": lambda: jelly(integrator="bdf2", step=1e-3, duration=1.5),
     "midpoint kept factors": lambda: block(6, integrator="midpoint", step=1e-3, duration=2.0),
-    "stabilised": lambda: spinner(integrator="stabilised", duration=24.0),
+    "stabilised": lambda: spinner(integrator="stabilised", duration=12.0),
     "realtime contact": lambda: cloth(integrator="realtime", duration=1.2),
     "energy-momentum yielding": lambda: wreck(integrator="energy-momentum", duration=4.0),
 }

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from independent_bodies import Bodies, columns_for, request
+from thinned import drawn
 
 from stiffly.bodies import Rayleigh, Springs, System
 from stiffly.errors import NotConverged
@@ -93,7 +94,7 @@ def test_rayleigh_damping(damping):
         assert np.linalg.norm(action.value[both] - exact) <= 1e-10 * np.linalg.norm(u[both])
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(
     st.integers(0, 2**32 - 1),
     st.lists(st.integers(1, 30), min_size=2, max_size=12),

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly import contracts
 from stiffly.bodies import Gravity, Rayleigh, Springs, System
@@ -112,7 +113,7 @@ def test_damping_power_is_what_the_damping_force_takes():
 # ---------------------------------------------------------------------- invariants
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_internal_forces_have_no_resultant_and_no_torque(seed):
     rng = np.random.default_rng(seed)
@@ -125,7 +126,7 @@ def test_internal_forces_have_no_resultant_and_no_torque(seed):
     np.testing.assert_allclose(torque, 0.0, atol=1e-11 * scale)
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(seed=st.integers(0, 2**32 - 1), squeeze=st.floats(0.3, 1.5))
 def test_lower_bound_holds_with_compressed_springs(seed, squeeze):
     rng = np.random.default_rng(seed)

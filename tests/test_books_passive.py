@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly import simulate
 from stiffly.bodies import (
@@ -103,7 +104,7 @@ def six_steps(system, x0, v0, name, h):
             return None
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     name=st.sampled_from(METHODS),
@@ -121,7 +122,7 @@ def test_nothing_is_added_and_dissipation_never_falls(seed, name, step):
         assert np.all(run.energy.dissipated == 0.0)
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     name=st.sampled_from(METHODS),

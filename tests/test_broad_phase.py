@@ -7,8 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.collisions.broad_phase import BroadPhase, candidates, overlapping
 from stiffly.collisions.elements import elements
@@ -52,7 +53,7 @@ def both_ways(pairs):
     return pairs | {(b, a) for a, b in pairs}
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(st.integers(0, 10**6), st.floats(0.0, 0.2))
 def test_no_near_pair_is_missed(seed, radius):
     x, faces, edges = soup(seed)
@@ -68,7 +69,7 @@ def test_no_near_pair_is_missed(seed, radius):
     assert wanted <= both_ways(as_sets(found.edge_edge, 2))
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(st.integers(0, 10**6))
 def test_what_meets_on_the_way_is_found(seed):
     """A vertex that flies through a triangle within the step, from far away to far away."""
@@ -179,7 +180,7 @@ def test_element_boxes():
     np.testing.assert_array_equal(both[0][:, 3:], x[faces].max(axis=1))
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 1e-6, 1e30]), st.sampled_from([0.0, 1e5]))
 def test_overlapping_boxes(seed, scale, shift):
     rng = np.random.default_rng(seed)

@@ -1,8 +1,9 @@
 """Broyden's updates against his formula with dense matrices."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.solvers.broyden import LEAST_ANGLE, Broyden
 
@@ -14,7 +15,7 @@ def problem(seed, n=6, off=0.3):
     return A + off * rng.standard_normal((n, n)) / np.sqrt(n), A, rng.standard_normal(n)
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(st.integers(0, 10**6), st.floats(0.2, 1.0))
 def test_directions_are_those_of_the_formula(seed, share):
     """Also where a part of the way is gone, as where something is in it."""

@@ -96,10 +96,10 @@ def test_lab_lists_and_runs(capfd, tmp_path):
     for arguments in (["lab"], ["lab", "list"]):
         assert "Fig. 11" in good(capfd, *arguments)
     assert "the paper says" in good(
-        capfd, "lab", "fput-energy", "--quick", "--out", tmp_path / "lab"
+        capfd, "lab", "krylov-error", "--quick", "--out", tmp_path / "lab"
     )
     for name in ("result.json", "figure.png", "result.md"):
-        assert (tmp_path / "lab" / "fput-energy" / name).stat().st_size > 500
+        assert (tmp_path / "lab" / "krylov-error" / name).stat().st_size > 500
     assert not list(tmp_path.rglob("*.jsonl"))  # the journal of a finished experiment
     assert "index.html" in good(capfd, "lab", "report", "--out", tmp_path / "lab")
 

@@ -11,6 +11,7 @@ import threading
 import urllib.request
 
 import pytest
+from thinned import thinned
 
 from stiffly import cli, scenes, simulate
 from stiffly.cli import view as command
@@ -182,7 +183,7 @@ def test_a_browser_is_opened_where_there_is_a_screen(here, monkeypatch, served, 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", thinned([signal.SIGINT, signal.SIGTERM]))
 def test_ctrl_c_ends_it_and_the_port_is_free(here, recorded, number):
     arguments = [sys.executable, "-m", "stiffly", "view", str(recorded), "--no-open"]
     process = subprocess.Popen(

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from thinned import drawn
 
 from stiffly.kernels import cpu, reference
 
@@ -28,7 +29,7 @@ def weights(room, name, x, stencil=STENCIL):
     return w
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(POINTS)
 def test_point_and_triangle(x):
     w = weights(cpu, "vertex_face_weights", x)[0]
@@ -38,7 +39,7 @@ def test_point_and_triangle(x):
     assert np.all((x[1:] - q) @ (x[0] - q) <= TOLERANCE)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(POINTS)
 def test_two_edges(x):
     w = weights(cpu, "edge_edge_weights", x)[0]
@@ -49,7 +50,7 @@ def test_two_edges(x):
     assert np.all((x[2:] - q) @ (p - q) <= TOLERANCE)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(POINTS)
 def test_point_and_edge(x):
     w = weights(cpu, "vertex_edge_weights", x)[0]

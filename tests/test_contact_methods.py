@@ -5,9 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_barrier import sheet
+from thinned import drawn
 
 from stiffly import simulate
 from stiffly.bodies import Gravity, System
@@ -43,7 +44,7 @@ def test_nothing_passes_whatever_the_method(name, ways):
             assert np.abs(a + a[2] / (a[2] - b[2]) * (b - a))[:2].max() > 0.02
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(seed=st.integers(0, 2**32 - 1), size=st.floats(-6.0, 6.0))
 def test_friction_between_elements_is_never_a_reversal(seed, size):
     """Along the surface, the velocity of one side against the other is shortened, not turned."""

@@ -1,15 +1,14 @@
 """The repelling potential: derivatives, discrete gradients, bounds, input."""
 
-from math import ceil
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.bodies import Gravity, System
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes
-from stiffly.collisions.near import AHEAD, WINDOW, Near
+from stiffly.collisions.near import AHEAD, near
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 from stiffly.parts.part import Particles, SettlingPart
@@ -88,7 +87,7 @@ def test_gradient_and_tangent_are_the_derivatives(stiffness):
     np.testing.assert_allclose(K, expected, atol=1e-6 * stiffness)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(seed=seeds, margin=st.sampled_from([0.0, 0.3]))
 def test_the_lower_bound_holds(seed, margin):
     part, pattern = prepared(margin=margin)
@@ -116,7 +115,7 @@ def pair(seed):
     return x0, x0 + 10.0 ** rng.uniform(-9, 0, (N, 1)) * rng.standard_normal((N, 3))
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(seed=seeds, margin=st.sampled_from([0.0, 0.3]))
 def test_the_mean_gradient_closes_the_energy(seed, margin):
     """g.(x1 - x0) = E1 - E0 for each particle, the same both ways, dE/dx at one point."""
@@ -152,33 +151,30 @@ def test_a_mean_force_of_a_sphere_turns_nothing_about_its_centre():
     np.testing.assert_allclose(np.cross(arms, g), 0.0, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(seed=seeds)
 def test_kernels_equal_reference(seed):
     rng = np.random.default_rng(seed)
     fixed = rng.choice(N, 4, replace=False)
     part, pattern = prepared(fixed=fixed, stiffness=rng.uniform(10.0, 90.0, N), margin=0.1)
     x0, x1 = pair(seed)
-    assert cpu.TOUCHED == cpu.TOUCHED
     for touch in part._touches:
         terms = touch._terms
-        marks = rng.integers(0, cpu.TOUCHED + 1, touch.near.marks.size)
         assert cpu.contact_energy(x0, *terms) == pytest.approx(
             reference.contact_energy(x0, *terms), rel=1e-12
         )
         results = []
         for kernels in (cpu, reference):
             g, m = np.ones((2, N, 3))  # not zero: kernels add
-            now, later = marks.copy(), marks.copy()
             K, C, S = np.ones((3, pattern.nnz, 3, 3))
             pressed, none = np.ones((2, N))
-            one = kernels.contact_gradient(x0, *terms, now, g)
-            two = kernels.contact_mean_gradient(x0, x1, *terms, later, m)
+            kernels.contact_gradient(x0, *terms, g)
+            kernels.contact_mean_gradient(x0, x1, *terms, m)
             kernels.contact_blocks(x0, *terms, pattern.diagonal, K, pressed)
             kernels.contact_blocks(x0, *terms, pattern.diagonal, C, none, cpu.CONVEX)
             kernels.contact_mean_blocks(x0, x1, *terms, pattern.diagonal, S)
-            results.append((g, m, now, later, K, C, pressed, none, S, np.array([one, two])))
-        assert np.all(results[0][7] == 1.0)
+            results.append((g, m, K, C, pressed, none, S))
+        assert np.all(results[0][5] == 1.0)
         for ours, theirs in zip(*results, strict=True):
             scale = np.abs(theirs).max()
             np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-12 * scale)
@@ -205,55 +201,51 @@ def test_only_friction_and_motion_make_it_settle():
 
 
 def test_the_laplacian_follows_what_touches():
-    """In at once; out when most have left, or when something else touches."""
+    """In at once; out as a solve begins, when most have left or something else touches."""
     part, _ = prepared([FLOOR], stiffness=7.0, count=4)
 
-    def seen(heights, windows=0.0):
-        for _ in range(max(1, round(windows * WINDOW))):
-            gradient(part, np.column_stack([np.zeros((4, 2)), heights]))
-        rows, columns, values = part.laplacian()
+    def at(heights):
+        return np.column_stack([np.zeros((4, 2)), heights])
+
+    def laid(heights, old, begins=True):
+        """Standing still there."""
+        layout = part.layout(at(heights), at(heights), old, begins)
+        rows, columns, values = part.laplacian(layout)
         np.testing.assert_array_equal(rows, columns)
         assert np.all(values == 7.0)
-        return list(rows), part.laplacian_version
+        return layout, list(rows)
 
-    assert seen([1.0, 1.0, 1.0, 1.0]) == ([], 0)
-    assert seen([1.0, -0.2, -0.2, -0.2]) == ([1, 2, 3], 1)
-    assert seen([1.0, 0.1, -0.1, -0.1], 9) == ([1, 2, 3], 1)  # most still touch
-    assert seen([-0.1, 0.1, -0.1, -0.1]) == ([0, 2, 3], 2)  # the occasion to drop 1
-    assert seen([-0.1, 0.1, 0.1, 0.1], 9) == ([0], 3)
-    assert part.fresh().laplacian_version == 0 and part.fresh().laplacian()[0].size == 0
-    down = np.tile([0.0, 0.0, -1.0], (4, 1))
-    mean_gradient(part, -down, down)
-    assert part.laplacian_version == 4  # a step that ends inside counts like a force
-    assert list(part.laplacian()[0]) == [0, 1, 2, 3]
+    none, rows = laid([1.0, 1.0, 1.0, 1.0], None)
+    assert rows == [] and part.laplacian()[0].size == 0
+    three, rows = laid([1.0, -0.2, -0.2, -0.2], none)
+    assert rows == [1, 2, 3]
+    assert laid([1.0, 0.1, -0.1, -0.1], three)[0] is three  # most still touch
+    assert laid([-0.1, 0.1, -0.1, -0.1], three)[1] == [0, 1, 2, 3]
+    assert laid([-0.1, 0.1, 0.1, -0.1], three)[1] == [0, 3]  # the occasion to drop what left
+    assert laid([-0.1, 0.1, 0.1, -0.1], three, begins=False)[1] == [0, 1, 2, 3]  # not in a solve
+    assert laid([1.0, 0.1, 0.1, -0.1], three)[1] == [3]
+    assert laid([1.0, 0.1, 0.1, -0.1], three, begins=False)[0] is three
+    step = part.layout(at([1.0] * 4), at([-1.0] * 4), none, False)
+    assert list(part.laplacian(step)[0]) == [0, 1, 2, 3]
 
 
 def test_what_will_touch_soon_is_taken_in_with_what_touches():
-    """At 0.1 m per window: within AHEAD windows, not later, and not what rises or is far off."""
-    soon, late = 0.1 * AHEAD - 0.05, 0.1 * AHEAD + 0.1
-    heights = 0.261 + np.array([0.0, soon, late, 0.0, np.inf])
-    pace = np.array([-0.1, -0.1, -0.1, 0.1, 0.0]) / WINDOW
-    near = Near(5)
-
-    def changed(step):
-        gaps = heights + step * pace
-        touching = gaps < 0.0
-        newcomers = np.sum(touching & (near.marks == 0))
-        near.marks[touching] = cpu.TOUCHED
-        return near.seen(newcomers, lambda: gaps)
-
-    changes = [step for step in range(1, 9 * WINDOW) if changed(step)]
-    assert changes == [ceil(2.61 * WINDOW), ceil((2.61 + 10.0 * late) * WINDOW)]
-    assert list(np.flatnonzero(near.marks)) == [0, 1, 2]
+    """At 0.1 m a step: within AHEAD steps, not later, nor what is far off; what has just left
+    stays as long."""
+    soon, late = 0.1 * AHEAD - 0.05, 0.1 * AHEAD + 0.05
+    now = np.array([[-0.01, soon, late, soon, late, np.inf]])
+    before = np.add(now, [[0.1, 0.1, 0.1, -0.1, -0.1, 0.0]])
+    x0, x1 = np.zeros((1, 3)), np.ones((1, 3))
+    found = near(lambda x: now if x[0, 0] else before, x0, x1, None, True)
+    assert list(np.flatnonzero(found[0])) == [0, 1, 3]
 
 
 def test_the_laplacian_bounds_the_tangent():
     """Convex shapes: k n n^T less something, so at most k."""
     part, pattern = prepared([SHAPES["ball"]])
     x = positions(4)
-    gradient(part, x)
     K, _ = tangent(part, pattern, x)
-    rows, _, values = part.laplacian()
+    rows, _, values = part.laplacian(part.layout(x, x, None, True))
     bound = np.zeros(N)
     bound[rows] = values
     assert rows.size > 3

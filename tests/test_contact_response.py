@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from stiffly import Gravity, InputError, Springs, System, simulate
 from stiffly.bodies import cloth_springs
@@ -126,7 +127,7 @@ def test_what_a_tie_stores_along_the_surface_is_lost():
     assert run.energy.kinetic[-1] == pytest.approx(2.5 - lost)
 
 
-@pytest.mark.parametrize(("method", "step"), [("verlet", 2e-4), ("midpoint", 1e-3)])
+@pytest.mark.parametrize(("method", "step"), thinned([("midpoint", 1e-3), ("verlet", 2e-4)]))
 def test_a_torus_bounces_off_the_floor_that_holds_it(method, step):
     """Upright, k = 1e5: it springs back with nearly all of its energy, and the stiffer torus
     leaves the floor first (Michels, Sobottka, Weber 2014, Fig. 7)."""
@@ -151,7 +152,7 @@ def test_a_shape_carries_what_it_holds():
     """A plate that moves sideways, 0.3 m in a second, under a particle that lies on it."""
     plate = Plane((0, 0, 0), (0, 0, 1), keyframes([0.0, 1.0], [[0, 0, 0], [0.3, 0, 0]]))
     system = System(np.ones(1), [Gravity(), Held(plate, 1e4, margin=1e-6)])
-    run = simulate(system, [[0, 0, 0.0]], integrator="midpoint", step=5e-4, duration=1.2)
+    run = simulate(system, [[0, 0, 0.0]], integrator="midpoint", step=2e-3, duration=1.2)
     assert run.positions[-1, 0, 0] == pytest.approx(0.3, abs=2e-3)
     assert np.ptp(run.energy.added) > 0.05
     assert abs(run.energy.numerical).max() < 1e-10
@@ -163,9 +164,8 @@ def test_held_ties_are_a_potential_like_any_other():
     x0 = np.array([[0, 0, -0.1], [0, 0, 1.0], [4.5, 0, 0.2], [0, 0, -0.2]])
     v0 = np.array([[0, 0, -1.0], [0, 0, 0], [0.1, 0, 0], [0, 0, 1.0]])
     system, s = System(np.ones(4), [Held(shapes, 50.0)]).bind(x0, v0)
-    part = system.assembly.parts[0][1]
+    part = system.at(s).parts[0][1]
     assert list(part.particles) == [0, 2]  # 3 moves out
-    assert part.laplacian_version != part.fresh().laplacian_version
     x1 = x0 + 0.1 * np.random.default_rng(0).standard_normal((4, 3))
     g, f = np.zeros((2, 4, 3))
     part.add_mean_gradient(x0, x1, g)

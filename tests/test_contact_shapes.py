@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.bodies import Keyframes
 from stiffly.collisions import Hemisphere, Plane, Sphere, keyframes, path, planes, rotation
@@ -48,7 +49,7 @@ def half_ball_distance(x, centre, radius, axis):
     return np.where(inside, -1.0, 1.0) * np.minimum(cap, disc)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(seed=seeds)
 def test_distances_are_those_of_geometry(seed):
     x = points(seed)
@@ -91,7 +92,7 @@ def close_pair(seed):
     return rng.uniform(-2, 2, 3), 10.0 ** rng.uniform(-9, 0) * rng.standard_normal(3)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(seed=seeds, name=st.sampled_from(sorted(SHAPES)))
 def test_the_mean_normal_closes_the_distance(seed, name):
     """m.(x1 - x0) = d1 - d0, the same both ways, and the normal where both are one point."""
@@ -106,7 +107,7 @@ def test_the_mean_normal_closes_the_distance(seed, name):
     np.testing.assert_allclose(compiled.mean_normal(kind, q, p0, p0), n, atol=1e-15)
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(seed=seeds, name=st.sampled_from(sorted(SHAPES)))
 def test_the_slope_of_the_mean_normal(seed, name):
     kind, q = row_and_kind(SHAPES[name])
@@ -137,7 +138,7 @@ def near_a_kink(kind, q, x0, x1, e):
     return False
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(seed=seeds, name=st.sampled_from(sorted(SHAPES)))
 def test_kernels_equal_reference(seed, name):
     kind, q = row_and_kind(SHAPES[name])

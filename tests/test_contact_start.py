@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly import cli, meshes, simulate
 from stiffly.bodies import Springs, System
@@ -92,7 +93,7 @@ def test_bodies_that_overlap_may_be_pushed_apart_first(tmp_path):
     assert run.energy.contact[0] == 0.0 and len(run.positions) > 1
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(st.integers(0, 10**6), st.integers(2, 5))
 def test_pushed_apart_nothing_overlaps_and_shapes_stay(seed, count):
     rng = np.random.default_rng(seed)

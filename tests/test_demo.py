@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from functools import partial
 
 import pytest
 
-from stiffly import Recording, cli
+from stiffly import Recording, cli, scenes
 from stiffly.cli import demo
 
 
@@ -28,6 +29,12 @@ def toured(tmp_path_factory):
         patch.setattr(terminal.out, "print", lambda *a, **_: lines.append(str(a[0])))
         assert cli.main(["demo", "--small", "--no-film", "--out", str(folder)]) == 0
     return folder, lines
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Of the motion its first half second: what is tested happens after it."""
+    monkeypatch.setattr(scenes, "load", partial(scenes.load, duration=0.5))
 
 
 def test_the_tour_keeps_two_recordings_and_plots(toured):
@@ -71,7 +78,7 @@ def test_commands_it_names_work(toured, capfd, tmp_path, monkeypatch):
 
 
 def test_a_second_tour_replaces_the_first_with_ledgers_of_both_and_a_film(
-    capfd, toured, tmp_path, monkeypatch
+    capfd, toured, tmp_path, monkeypatch, short
 ):
     monkeypatch.setattr(demo, "FILM", (160, 90))
     folder = shutil.copytree(toured[0], tmp_path / "tour")
@@ -85,10 +92,11 @@ def test_a_second_tour_replaces_the_first_with_ledgers_of_both_and_a_film(
     assert "film" in err
 
 
-def test_without_the_drawing_library_it_goes_on(capfd, tmp_path, monkeypatch):
+def test_without_the_drawing_library_it_goes_on(capfd, tmp_path, monkeypatch, short):
     for name in [n for n in sys.modules if n == "pyvista" or n.startswith("pyvista.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyvista", None)
+    monkeypatch.setattr(demo, "_draw", lambda *_: [])  # diagrams need another library
     code, out, err = run(capfd, "--out", tmp_path / "tour")
     assert code == 0 and 'pip install "stiffly[render]"' in err and "Next:" in out
     assert not (tmp_path / "tour" / "film.mp4").exists()
@@ -103,7 +111,7 @@ def test_what_is_not_of_a_tour_is_left_alone(capfd, tmp_path):
     assert (tmp_path / "bdf1" / "thesis.tex").read_text() == "precious"
 
 
-def test_a_method_that_fails_still_shows_what_it_has(capfd, tmp_path, monkeypatch):
+def test_a_method_that_fails_still_shows_what_it_has(capfd, tmp_path, monkeypatch, short):
     monkeypatch.setattr(demo, "EXPONENTIAL", "forward-euler")
     code, out, err = run(capfd, "--no-film", "--out", tmp_path / "tour")
     assert code == 1 and "forward-euler, end" in out and "diverged" in err.splitlines()[-1]

@@ -8,8 +8,9 @@ from discrete_gradient_checks import (
     differences,
     mean_gradient,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import mean_pairs
@@ -43,7 +44,7 @@ KINDS = ["near", "close", "turned", "far"]
 
 @pytest.mark.parametrize("cutoff", CUTOFFS)
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=10, deadline=None)
+@drawn(10)
 @given(seed=SEEDS)
 def test_atoms_keep_energy_and_momenta(cutoff, kind, seed):
     part, rng = atoms(cutoff, seed)
@@ -107,7 +108,7 @@ def test_a_list_for_two_states():
     assert not {(0, 1), (4, 7)} & listed
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=SEEDS, cutoff=st.sampled_from(CUTOFFS), kind=st.sampled_from(KINDS))
 def test_kernels_equal_reference(seed, cutoff, kind):
     part, rng = atoms(cutoff, seed)

@@ -11,9 +11,10 @@ from discrete_gradient_checks import (
     mean_gradient,
     mean_matrix,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from thinned import drawn
 
 from stiffly.bodies import FaceSprings, Springs, System
 from stiffly.kernels import cpu, reference
@@ -58,7 +59,7 @@ KINDS = ["random", "close", "far", "turned", "mirrored", "flattened"]
 
 @pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8, deadline=None)
+@drawn(8)
 @given(seed=SEEDS)
 def test_springs_keep_energy_and_momenta(cubic, kind, seed):
     part, _, rng = random_springs(seed, cubic)
@@ -138,7 +139,7 @@ def face_springs(seed, fixed=(), rest=X, cells=TETS):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8, deadline=None)
+@drawn(8)
 @given(seed=SEEDS)
 def test_face_springs_keep_energy_and_momenta(kind, seed):
     part, _, rng = face_springs(seed)
@@ -167,7 +168,7 @@ def compare(name, x0, x1, pattern, half, slots, *last):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-13 * np.abs(theirs).max())
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(seed=SEEDS, cubic=st.booleans(), kind=st.sampled_from([*KINDS, "empty"]))
 def test_spring_kernels_equal_reference(seed, cubic, kind):
     part, pattern, rng = random_springs(seed, cubic, all_free=False)
@@ -175,7 +176,7 @@ def test_spring_kernels_equal_reference(seed, cubic, kind):
     compare("spring", x0, x1, pattern, part._half, part._slots, cubic)
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=SEEDS, kind=st.sampled_from([*KINDS, "empty"]))
 def test_face_spring_kernels_equal_reference(seed, kind):
     fixed = np.random.default_rng(seed).choice(len(X), 3, replace=False)

@@ -10,9 +10,10 @@ from discrete_gradient_checks import (
     jacobian_error,
     mean_gradient,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from thinned import drawn
 
 from stiffly.bodies import Gravity, System, Tetrahedra
 from stiffly.contracts import State
@@ -212,7 +213,7 @@ def everything(kernels, part, pattern, x0, x1):
 
 
 @pytest.mark.parametrize("material", MATERIALS)
-@settings(max_examples=15, deadline=None)
+@drawn(15)
 @given(seed=SEEDS, noise=st.sampled_from([0.0, 0.1, 0.3]))
 def test_kernels_equal_reference(material, seed, noise):
     rng = np.random.default_rng(seed)

@@ -1,7 +1,8 @@
 """Every example runs and asserts its own number; so does every Python block in the documents.
 
 They run in one process, each as a program of its own: in a folder and a namespace of its own, and
-with the package imported afresh, so that none finds what another one has imported.
+with the package imported afresh, so that none finds what another one has imported.  Only compiled
+kernels stay, which import nothing else of it: loading them takes longer than most programs.
 """
 
 import json
@@ -14,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LONG = ("crash", "swimmer")  # the scenes of that name have quick tests of their own
 GUIDES = (
     "bodies",
     "contact",
@@ -33,7 +35,8 @@ from pathlib import Path
 
 def failure(name, code):
     for module in [m for m in sys.modules if m.partition(".")[0] == "stiffly"]:
-        del sys.modules[module]
+        if not module.startswith("stiffly.kernels"):
+            del sys.modules[module]
     os.chdir(tempfile.mkdtemp(dir=here))
     sys.argv = [name]
     try:
@@ -65,14 +68,21 @@ def run(programs: dict[str, list[str]], folder: Path) -> dict[str, str | None]:
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory):
-    programs = {path.name: [path.read_text()] for path in EXAMPLES}
+    programs = {path.name: [path.read_text()] for path in EXAMPLES if path.stem not in LONG}
     programs |= {page.name: blocks(page) for page in PAGES}
     return run(programs, tmp_path_factory.mktemp("examples"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in LONG], ids=lambda p: p.stem)
 def test_example(path, failures):
     assert failures[path.name] is None, failures[path.name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_long_example(name, tmp_path):
+    found = run({name: [(ROOT / "examples" / f"{name}.py").read_text()]}, tmp_path)
+    assert found[name] is None, found[name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from systems import march, reference
+from thinned import drawn
 
 import stiffly
 from stiffly.bodies import Rayleigh, SecondOrder
@@ -40,7 +41,7 @@ def moment(nodes, power, z):
     return sum(terms), sum(map(abs, terms))
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(st.one_of(two_nodes, st.sampled_from([PEXPRB43, (1 / 2, 1.0), EPIRK4S3])), arguments)
 def test_two_nodes_meet_both_conditions_in_their_strong_form(nodes, z):
     for power, exact in ((2, 2 * phi(3, z)), (3, 6 * phi(4, z))):
@@ -48,7 +49,7 @@ def test_two_nodes_meet_both_conditions_in_their_strong_form(nodes, z):
         assert abs(total - exact) <= 1e-13 * size
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(st.floats(0.05, 1.0), arguments)
 def test_one_node_meets_the_first_condition(c, z):
     total, _ = moment((c,), 2, z)

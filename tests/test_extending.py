@@ -93,6 +93,16 @@ def test_an_integrator_that_lacks_something_is_told_the_line(name, line):
         assert "\n" not in said
 
 
+def test_an_integrator_that_lacks_everything_and_what_is_none():
+    class Empty:
+        pass
+
+    with pytest.raises(InputError, match="integrator Empty lacks order: add `order: int`"):
+        stiffly.simulate(SPRING, [1.0], integrator=Empty(), step=0.1, duration=1.0)
+    with pytest.raises(InputError, match="integrator 3 is neither a name nor an integrator"):
+        stiffly.simulate(SPRING, [1.0], integrator=3, step=0.1, duration=1.0)
+
+
 def test_a_class_in_place_of_an_object():
     with pytest.raises(InputError, match=r"Whole is a class: give an object, Whole\(\.\.\.\)"):
         stiffly.simulate(SPRING, [1.0], integrator=Whole, step=0.1, duration=1.0)

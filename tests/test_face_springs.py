@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.bodies import FaceSprings, System
 from stiffly.errors import InputError
@@ -80,7 +81,7 @@ def test_secant_reproduces_the_force():
     np.testing.assert_allclose(S @ x.ravel(), gradient(part, x).ravel(), atol=1e-10)
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_resultant_and_no_torque(seed):
     part, _, x = random_body(seed, noise=1.0)
@@ -90,7 +91,7 @@ def test_no_resultant_and_no_torque(seed):
     np.testing.assert_allclose(np.cross(x, f).sum(axis=0), 0.0, atol=1e-11 * scale)
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(seed=st.integers(0, 2**32 - 1), squeeze=st.floats(0.2, 1.5), secant=st.booleans())
 def test_lower_bound_holds(seed, squeeze, secant):
     fixed = np.random.default_rng(seed).choice(N, 2, replace=False)
@@ -111,7 +112,7 @@ def test_the_cheap_upper_bound_of_pairs_does_not_hold():
     assert np.linalg.eigvalsh(2.0 * own - K)[0] < -1.0
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_kernels_equal_reference(seed):
     fixed = np.random.default_rng(seed).choice(N, 3, replace=False)

@@ -249,7 +249,7 @@ def test_rods_follow_springs_that_yield():
         taken = method.step(bound, state, 0.02, memory)
         settled = bound.settle(taken.state, 0.02)
         state, memory = settled.state, method.start(bound, settled.state)
-    springs = bound.assembly.parts[0][1]
+    springs = bound.at(state).parts[0][1]
     original = system.assembly.parts[0][1]
     assert np.abs(springs.rest / original.rest - 1.0).max() > 1e-6
     d = memory.rods.spans(bound.positions(state))

@@ -7,9 +7,10 @@ own solves (1e-9 and better) leave; a method that works with absolute positions 
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from moved_scenes import AWAY, HERE, SCENES, Pose, cantilever, rods
+from thinned import drawn
 
 from stiffly import simulate
 from stiffly.errors import Diverged
@@ -95,7 +96,7 @@ def test_every_filter_and_form_moves_alike(linearisation, form, filters):
 VECTOR = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda a: np.linalg.norm(a) > 0.1)
 
 
-@settings(max_examples=15, deadline=None)
+@drawn(15)
 @given(
     name=st.sampled_from(["ceti", "neti", "eti", "pexprb43", "realtime", "bdf2"]),
     scene=st.sampled_from(list(SCENES)),

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.kernels import cpu, reference
 
@@ -16,7 +17,7 @@ EPS = 2.0**-52
 seeds = st.integers(0, 2**32 - 1)
 index_types = st.sampled_from([np.int32, np.int64])
 columns = st.sampled_from([None, 1, 2, 3])  # None: a flat vector
-quick = settings(max_examples=40, deadline=None)
+quick = drawn(40)
 
 
 def random_blocks(rng, n, density, index, symmetric=False):
@@ -167,7 +168,7 @@ def test_scale_block_rows(seed, n, density, index):
     assert np.array_equal(blocks, before)
 
 
-@settings(max_examples=80, deadline=None)
+@drawn(80)
 @given(seeds, st.integers(1, 10), st.floats(0.0, 1.0), index_types, st.floats(0.0, 3.0))
 def test_block_gershgorin_holds_the_spectrum(seed, n, density, index, mass_range):
     rng = np.random.default_rng(seed)
@@ -239,7 +240,7 @@ def test_stumpff_terms(seed, m, count):
     compare_terms(rng, m, count, rng.integers(0, 2, count))
 
 
-@settings(max_examples=10, deadline=None)
+@drawn(10)
 @given(seeds, st.integers(2, 4))
 @example(0, 2)
 def test_stumpff_terms_with_higher_powers(seed, power):

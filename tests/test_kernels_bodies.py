@@ -4,9 +4,10 @@ import numba
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from independent_bodies import Bodies, request
+from thinned import drawn
 
 from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import bodies as compiled
@@ -32,7 +33,7 @@ def eigenbases(kernels, matrix, batch, place):
     return lam, Q
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(
     st.integers(0, 2**32 - 1),
     st.lists(st.integers(1, 9), min_size=2, max_size=8),

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.kernels import cpu, reference
 from stiffly.meshes import lattice
@@ -53,7 +54,7 @@ def compare(x, springs, pattern):
         equal(ours, theirs)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(2, 12),
@@ -64,7 +65,7 @@ def test_kernels_equal_reference(seed, count, density, cubic):
     compare(*random_springs(seed, count, density, cubic))
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(seed=st.integers(0, 2**32 - 1), cubic=st.booleans())
 def test_yielding_equals_reference(seed, cubic):
     x, springs, _ = random_springs(seed, 8, 0.6, True)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from thinned import drawn
 
 from stiffly.bodies import Tetrahedra
 from stiffly.kernels import cpu, reference
@@ -156,7 +157,7 @@ def compare(x, part, pattern, seed=0):
 
 @pytest.mark.parametrize("project", [False, True])
 @pytest.mark.parametrize("material", MATERIALS)
-@settings(max_examples=12, deadline=None)
+@drawn(12)
 @given(seed=st.integers(0, 2**32 - 1), noise=st.sampled_from([0.0, 0.05, 0.3, 1.0]))
 def test_kernels_equal_reference(material, project, seed, noise):
     rng = np.random.default_rng(seed)

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import splu
+from thinned import drawn
 
 from stiffly.kernels import cpu, reference
 
-quick = settings(max_examples=60, deadline=None)
+quick = drawn(60)
 
 
 def factors(seed, n, density):

@@ -241,6 +241,7 @@ def test_experiments_answer_for_items_of_the_papers():
     assert all(item.split(",")[0] in lab.PAPERS for item in lab.ITEMS)
 
 
+@pytest.mark.slow
 def test_fput_orders(results):
     found = results("fput-order")
     assert found["energy"] == pytest.approx(2.500300005, abs=1e-9)
@@ -250,6 +251,7 @@ def test_fput_orders(results):
     assert found["slopes"]["rk4"] == pytest.approx(4, abs=0.2)
 
 
+@pytest.mark.slow
 def test_fput_energy(results):
     found = results("fput-energy")
     assert found["energy"] == pytest.approx(2.500300005, abs=1e-9)
@@ -259,6 +261,7 @@ def test_fput_energy(results):
     assert drift["rk4", 0.01] > 0.5 and drift["rk4", 0.00025] < 1e-5
 
 
+@pytest.mark.slow
 def test_fput_work(results):
     found = results("fput-work")
     methods = {r["method"] for r in found["records"]}

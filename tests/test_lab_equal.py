@@ -11,6 +11,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 from lab_problems import ONE, cache, quartic, single
+from thinned import thinned
 
 from stiffly import Diverged, InputError, SecondOrder, scenes
 from stiffly.contracts import Work
@@ -235,9 +236,13 @@ def once(granted_time, time_s, problem, method, reference, levels, repeats, limi
     return granted_time(time_s, problem, method, reference, levels, 1, limit_s, settings)
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
+ONE_SCENE = {"pylon": QUICK_SCENES["pylon"]}
+
+
+@pytest.fixture(scope="module", params=thinned([ONE_SCENE, QUICK_SCENES]))
+def found(tmp_path_factory, request):
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(equal_error_all, "QUICK_SCENES", request.param)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         # every time is read once: repeats are tested above, on errors that are known
         patch.setattr(equal_error_all, "granted_time", partial(once, equal_error_all.granted_time))
@@ -245,7 +250,7 @@ def found(tmp_path_factory):
 
 
 def test_every_cell_is_a_run_that_meets_its_error_or_says_why_not(found):
-    assert set(found.data["scenes"]) == set(QUICK_SCENES)
+    assert set(found.data["scenes"]) == set(equal_error_all.QUICK_SCENES)
     for name, scene in found.data["scenes"].items():
         rows = records(scene)
         assert set(QUICK_METHODS) | {"verlet", "SciPy's best"} <= set(rows), name
@@ -274,7 +279,8 @@ def test_the_experiment_knows_what_theory_knows(found):
 
 def test_the_page_says_who_wins(found, tmp_path):
     text = found.save(tmp_path, quick=True)[2].read_text()
-    assert text.count("## ") == len(QUICK_SCENES) and text.count(" wins with ") == 6
+    count = len(equal_error_all.QUICK_SCENES)
+    assert text.count("## ") == count and text.count(" wins with ") == 2 * count
     assert "--quick" in text and "Verlet is stable up to" in text
     assert "not for this scene: fast-projection" not in text  # not among the quick methods
 
@@ -284,7 +290,7 @@ def test_a_scene_without_reference_has_a_row_that_says_so(monkeypatch):
         raise Diverged("two solutions part")
 
     monkeypatch.setattr(tight, "motion", hopeless)
-    row = rows_of("two-springs", True)
+    row = rows_of("pylon", True)
     assert row["reference"] is None and row["why"] == "two solutions part"
 
 

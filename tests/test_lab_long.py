@@ -82,6 +82,7 @@ def test_curves_are_read_right():
 # ------------------------------------------------------------------ the panels
 
 
+@pytest.mark.slow
 def test_pylon_loses_what_each_formula_says():
     report = panel("pylon-energy")
     modes = modes_of(scenes.load("pylon"))
@@ -95,6 +96,7 @@ def test_pylon_loses_what_each_formula_says():
     assert all(run["difference"] < 1e-7 for run in report.data["own_runs"].values())
 
 
+@pytest.mark.slow
 def test_dome_steps_follow_stability_and_damping():
     report = panel("dome-step")
     rung = 10.0 ** (1.0 / PER_DECADE)
@@ -119,6 +121,7 @@ def test_squats_keep_or_lose_their_energy():
     assert found["bdf1"]["stats"]["factorizations"] == 1  # K is constant
 
 
+@pytest.mark.slow
 def test_coil_errors_have_the_orders_of_their_methods():
     report = panel("coil-error")
     curves = report.data["curves"]
@@ -156,10 +159,8 @@ def test_runs_that_take_too_long_say_so(monkeypatch, limited):
     assert record.relative is None and "time limit" in (record.failure or "")
 
 
-@pytest.mark.parametrize(
-    ("name", "level"),
-    [pytest.param("beam-step", 1e-4, marks=pytest.mark.slow), ("dragon-step", 1e-2)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "level"), [("beam-step", 1e-4), ("dragon-step", 1e-2)])
 def test_largest_steps_meet_their_level(name, level):
     records = [r for r in panel(name).records if r.failure is None]
     measured = [r for r in records if not r.variant]

@@ -136,6 +136,7 @@ def report():
     return experiment("map").run(Bench(quick=True))
 
 
+@pytest.mark.slow
 def test_every_cell_has_a_winner_that_meets_the_accuracy(report):
     wins = report.data["wins"]
     assert len(wins) == 6 * len(map_cells.levels(True))
@@ -144,6 +145,7 @@ def test_every_cell_has_a_winner_that_meets_the_accuracy(report):
         assert win["relative"] <= win["level"]
 
 
+@pytest.mark.slow
 def test_winners_are_the_fastest_of_those_that_meet_it(report):
     for cell in report.data["cells"].values():
         for level in map_cells.levels(True):
@@ -154,6 +156,7 @@ def test_winners_are_the_fastest_of_those_that_meet_it(report):
             assert win.factor is None or win.factor >= 1.0
 
 
+@pytest.mark.slow
 def test_the_page_has_rules_for_every_accuracy(report):
     page = report.markdown(True)
     assert "## Error 10 %" in page and "## Error 1 %" in page
@@ -204,6 +207,7 @@ def test_a_stump_finds_the_threshold():
     assert stump(mixed, lambda f: f.win.kind == "explicit") is None
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_errors_and_counts(monkeypatch, report):
     cells = map_cells.cells(True)[-2:]  # the cheapest
     monkeypatch.setenv(parallel.PROCESSES, "2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from stiffly import scenes
 from stiffly_lab import dragon_size, rope_cost, rope_runs, tori_bounce
@@ -12,7 +13,7 @@ from stiffly_lab.registry import EXPERIMENTS
 from stiffly_lab.report import NOT_REPRODUCED, REPRODUCED
 from stiffly_lab.rope_runs import ANY, BAND, FAST, FINER, LADDER
 
-NAMES = ("dragon-size", "tori-bounce", "rope-cost", "sphere-bounce", "molecule-energy")
+NAMES = ("molecule-energy", "tori-bounce", "dragon-size", "rope-cost", "sphere-bounce")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def reports(tmp_path_factory):
         yield report
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES))
 def test_every_item_has_a_verdict_and_the_cuts_are_told(reports, name):
     found = reports(name)
     assert {c.item for c in found.claims if c.item} == set(EXPERIMENTS[name].items)
@@ -49,6 +50,7 @@ def test_exponents_are_slopes():
     assert dragon_size.exponent(rows, "m", "none") is None
 
 
+@pytest.mark.slow
 def test_dragon_takes_as_many_products_at_any_size(reports):
     """Work is springs times products: it grows as the springs do, which the mesh decides."""
     data = reports("dragon-size").data
@@ -76,6 +78,7 @@ def test_bounce_is_read_from_the_heights():
     assert seen["lowest"] == pytest.approx([-0.05, -0.75], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_tori_fall_together_and_return_in_order(reports):
     found = reports("tori-bounce")
     fall = np.sqrt(2.0 * 0.3 / 9.81)
@@ -89,6 +92,7 @@ def test_tori_fall_together_and_return_in_order(reports):
     assert found.claims[0].verdict == REPRODUCED
 
 
+@pytest.mark.slow
 def test_sphere_bounces_on_the_papers_springs_and_not_on_a_penalty(reports):
     found = reports("sphere-bounce")
     data = found.data
@@ -121,6 +125,7 @@ def test_molecule_keeps_its_energy_and_verlet_is_of_second_order(reports):
 # ------------------------------------------------------------------ rope
 
 
+@pytest.mark.slow
 def test_rope_rows_keep_what_they_must(reports):
     rows = reports("rope-cost").data["rows"]
     assert all(row["failure"] is None for row in rows)
@@ -132,6 +137,7 @@ def test_rope_rows_keep_what_they_must(reports):
     assert len({row["setting"] for row in rows if row["method"] == FAST}) == 1  # at any strain
 
 
+@pytest.mark.slow
 def test_verlets_step_on_the_rope_is_the_largest_stable_one(reports):
     """omega < 2 sqrt(k/m) on a chain, h < 2/omega."""
     rows = [r for r in reports("rope-cost").data["rows"] if r["method"] == "verlet"]

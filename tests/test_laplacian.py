@@ -6,10 +6,11 @@ import scipy.linalg
 from discrete_gradient_checks import dense
 
 from stiffly.bodies import FaceSprings, Gravity, LennardJones, Springs, System, Tetrahedra
+from stiffly.collisions import Contact, Plane
 from stiffly.errors import InputError
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.materials import MATERIALS, lame
-from stiffly.system.discrete_gradient import laplacian, laplacian_version
+from stiffly.system.discrete_gradient import laplacian
 
 SHAPE = (3, 3, 3)
 RNG = np.random.default_rng(2)
@@ -103,9 +104,20 @@ def test_a_part_without_a_local_step_is_named():
         laplacian(system.assembly, 27)
 
 
-def test_version_changes_with_a_part():
-    system = System(1.0, [PARTS["springs"], Gravity()], rest=X)
-    before = laplacian_version(system.assembly)
-    assert before == laplacian_version(system.assembly) and hash(before) is not None
-    system.assembly.potentials[0][1].laplacian_version = 7  # as contacts do when they change
-    assert laplacian_version(system.assembly) != before
+def test_the_layout_changes_with_a_part():
+    """The very same one while it serves; another, with other entries, where something touches."""
+    floor = Contact(Plane((0, 0, -5.0), (0, 0, 1)), 7.0)
+    system, s = System(1.0, [PARTS["springs"], Gravity(), floor], rest=X).bind(X)
+    low = s.moved(s.t, s.x - np.tile([0.0, 0.0, 5.5], len(X)), s.v)
+    far = system.global_layout(s, s, None, True)
+    assert system.global_layout(s, s, far, False) is far
+    above = s.moved(s.t, low.x + 1e-6, s.v)  # what comes down in one step would be taken in too
+    near = system.global_layout(above, low, far, False)
+    assert near is not far and system.global_layout(above, low, near, False) is near
+    inside = np.sum(system.positions(low)[:, 2] < -5.0)
+    assert inside > 0
+    grown = laplacian(system.assembly, 27, near) - laplacian(system.assembly, 27, far)
+    assert grown.diagonal().sum() == pytest.approx(7.0 * inside)
+    alone = System(1.0, [PARTS["springs"]], rest=X)
+    first = alone.global_layout(s, s, None, True)
+    assert alone.global_layout(s, low, first, True) is first

@@ -3,8 +3,9 @@
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 import stiffly
 from stiffly.bodies import LennardJones, Springs, System
@@ -82,7 +83,7 @@ def test_gradient_and_product_are_derivatives(cutoff):
     np.testing.assert_allclose(full.swapaxes(1, 2).reshape(36, 36), K, atol=1e-7 * scale)
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=st.integers(0, 2**32 - 1), cutoff=st.sampled_from([None, 1.5, 3.0]))
 def test_no_resultant_no_torque_and_excluded_pairs_do_not_count(seed, cutoff):
     rng = np.random.default_rng(seed)
@@ -121,7 +122,7 @@ def test_cutoff_changes_nothing_inside_and_is_smooth():
 # ---------------------------------------------------------------------- kernels and lists
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(2, 40))
 def test_kernels_equal_reference(seed, count):
     rng = np.random.default_rng(seed)
@@ -151,7 +152,7 @@ def test_kernels_equal_reference(seed, count):
             np.testing.assert_allclose(both[0][k], both[1][k], rtol=0, atol=1e-12 * scale)
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 120),

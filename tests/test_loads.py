@@ -3,6 +3,7 @@ the ledger of whole runs."""
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 import stiffly
 from stiffly.bodies import Dashpots, Drag, Field, Force, Gravity, Springs, System, Wind
@@ -95,8 +96,13 @@ def test_rate_is_the_time_derivative_of_the_acceleration(name):
     )
 
 
-@pytest.mark.parametrize("name", FORCING)
-@pytest.mark.parametrize("integrator", ["pexprb43", "midpoint"])
+BOOKED = [(name, method) for name in FORCING for method in ("midpoint", "pexprb43")]
+
+
+@pytest.mark.parametrize(
+    "name, integrator",
+    thinned(BOOKED, keep=lambda case: case[1] == "midpoint" or case[0] == "turbulent drag"),
+)
 def test_ledger_closes(name, integrator):
     """At a small step what is numerical is far below what the load moved."""
     system = sheet(Gravity(), FORCING[name]())
@@ -287,7 +293,7 @@ def test_rope_in_a_cross_wind_leans_over():
         [0],
         mesh.positions,
     )
-    run = stiffly.simulate(system, mesh.positions, step=0.01, duration=4, integrator="pexprb43")
+    run = stiffly.simulate(system, mesh.positions, step=0.02, duration=4, integrator="pexprb43")
     end = run.positions[-1, -1]
     assert end[1] > 0.2
     assert end[2] < -0.2

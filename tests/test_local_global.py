@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import systems
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from runs_to_record import through_json
 from systems import march
+from thinned import drawn
 
 from stiffly import simulate
 from stiffly.bodies import (
@@ -170,7 +171,7 @@ BODIES = {"springs": spring_body, "tets": tet_body}
 
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("method", ["backward_euler", "midpoint"])
-@settings(max_examples=8, deadline=None)
+@drawn(8)
 @given(seed=st.integers(0, 2**32 - 1), h=st.sampled_from([0.003, 0.033, 0.1]))
 def test_every_iterate_is_that_of_projective_dynamics(body, method, seed, h):
     rng = np.random.default_rng(seed)
@@ -224,7 +225,7 @@ def test_a_changed_laplacian_is_factorised_again():
     method = Midpoint(solver=LocalGlobal(3))
     step = method.step(system, state, 0.01, method.start(system, state))
     assert method.step(system, step.state, 0.01, step.memory).work.factorizations == 0
-    system.global_version = 1
+    system.layout = ("another",)
     assert method.step(system, step.state, 0.01, step.memory).work.factorizations == 1
 
 
@@ -232,7 +233,14 @@ class Versioned:
     """Another system, whose Laplacian can be said to have changed."""
 
     def __init__(self, system):
-        self._system, self.global_version = system, 0
+        self._system, self.layout = system, ("one",)
+
+    def global_layout(self, s0, s1, old, begins):
+        return self.layout
+
+    def global_matrix(self, alpha, beta, layout):
+        assert layout is self.layout
+        return self._system.global_matrix(alpha, beta)
 
     def __getattr__(self, name):
         return getattr(self._system, name)
@@ -320,7 +328,7 @@ def test_names_say_the_solver():
 
 def stage(system, state, h):
     """Backward Euler's equation."""
-    return StageEquation(system, h, state.x + h * state.v, state.v, h * h, h, h * state.v)
+    return StageEquation(system, state, h, state.x + h * state.v, state.v, h * h, h, h * state.v)
 
 
 def potential(system, equation, d):
@@ -337,7 +345,7 @@ def test_stiffening_springs_that_blow_up_plain_iterations_are_tamed(stiffness):
     system = System(0.01, [Springs(mesh.edges, stiffness, law="cubic")], rest=mesh.positions)
     system, state = system.bind(4.0 * mesh.positions)
     equation = stage(system, state, 0.02)
-    A, d = factorised(equation), 0.0 * state.x
+    A, d = factorised(equation, equation.global_layout(0.0, None, True)), 0.0 * state.x
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(10):
             d = d - A.solve(equation.residual(d))
@@ -370,8 +378,8 @@ def one_particle(force):
         mass=SecondOrder(stiffness=np.eye(1)).mass,
         force=lambda s: force(s.x),
         conservative=True,
-        global_version=0,
-        global_matrix=lambda alpha, beta: sp.csc_matrix([[1.0]]),
+        global_layout=lambda *_: (),
+        global_matrix=lambda alpha, beta, layout: sp.csc_matrix([[1.0]]),
     )
 
 
@@ -394,7 +402,7 @@ def test_contact_found_by_the_first_force_is_in_the_first_matrix(iterations):
     floor, method = Floor(1e6), Bdf1(solver=LocalGlobal(iterations))
     state = State(0.0, np.array([0.6, 5.0]), np.array([-10.0, 0.0]))
     first = method.step(floor, state, 0.05, method.start(floor, state))
-    assert first.state.x[0] == pytest.approx(0.1) and not floor.touched
+    assert first.state.x[0] == pytest.approx(0.1)
     second = method.step(floor, first.state, 0.05, first.memory)
     assert second.work.factorizations == 1
     assert second.state.x[0] == pytest.approx((0.1 - 0.5) / (1.0 + 0.05**2 * 1e6), rel=1e-9)
@@ -414,16 +422,18 @@ class Floor:
     conservative = True
 
     def __init__(self, k, push=0.0):
-        self.k, self.push, self.touched, self.global_version = k, push, False, 0
+        self.k, self.push = k, push
         self.mass = SecondOrder(stiffness=np.eye(2)).mass
 
     def force(self, s):
-        if s.x[0] < 0.0 and not self.touched:
-            self.touched, self.global_version = True, 1
         return np.array([self.push - self.k * min(s.x[0], 0.0), 0.0])
 
-    def global_matrix(self, alpha, beta):
-        return sp.csc_matrix(np.diag([1.0 + alpha * self.k * self.touched, 1.0]))
+    def global_layout(self, s0, s1, old, begins):
+        touched = (s1.x[0] < 0.0 or old == (True,),)
+        return old if old == touched else touched
+
+    def global_matrix(self, alpha, beta, layout):
+        return sp.csc_matrix(np.diag([1.0 + alpha * self.k * layout[0], 1.0]))
 
 
 # ------------------------------------------------------------------ accelerated

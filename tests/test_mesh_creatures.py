@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.errors import InputError
 from stiffly.meshes import car, creature, creature_surface
@@ -74,7 +75,7 @@ def test_skin_is_the_surface_of_the_filled_body():
     assert volume_inside(skin_positions, triangles) > 4.0
 
 
-@settings(max_examples=12, deadline=None)
+@drawn(12)
 @given(st.integers(0, 10_000), st.floats(0.06, 0.12))
 def test_any_blob_is_filled(seed, spacing):
     """Capsules thicker than the lattice: closed, positive, bounded angles, whatever their place."""

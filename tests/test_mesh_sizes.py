@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import cKDTree
+from thinned import drawn
 
 from stiffly import meshes
 from stiffly.meshes.mesh import tet_volumes
@@ -21,7 +22,7 @@ def pieces(mesh):
     return 1 + components(len(mesh.positions), mesh.edges).max()
 
 
-@settings(max_examples=15, deadline=None)
+@drawn(15)
 @given(st.integers(1, 9), st.integers(0, 20), st.floats(10.0, 150.0))
 def test_any_dome_is_sound(rings, more, opening):
     mesh = meshes.dome(rings, 6 * rings + more, opening=opening, thickness=0.02)
@@ -30,7 +31,7 @@ def test_any_dome_is_sound(rings, more, opening):
     assert enclosed_volume(mesh) > 0.0 and pieces(mesh) == 1
 
 
-@settings(max_examples=15, deadline=None)
+@drawn(15)
 @given(st.integers(2, 6), st.integers(2, 6), st.integers(2, 6))
 def test_any_box_is_filled(nx, ny, nz):
     for mesh in (meshes.beam(nx, (ny, nz)), meshes.bar(nx, (ny, nz))):
@@ -39,7 +40,7 @@ def test_any_box_is_filled(nx, ny, nz):
         assert tet_volumes(mesh.positions, mesh.tets).sum() == pytest.approx(enclosed_volume(mesh))
 
 
-@settings(max_examples=15, deadline=None)
+@drawn(15)
 @given(st.integers(1, 8), st.integers(3, 9), st.booleans())
 def test_any_round_shape_is_closed(rings, segments, diagonals):
     for mesh in (
@@ -51,7 +52,7 @@ def test_any_round_shape_is_closed(rings, segments, diagonals):
         assert enclosed_volume(mesh) > 0.0 and pieces(mesh) == 1
 
 
-@settings(max_examples=10, deadline=None)
+@drawn(10)
 @given(st.integers(2, 5), st.integers(2, 6), st.integers(2, 6))
 def test_any_tower_is_sound(across, legs, column):
     mesh = meshes.tower(across, legs, column)
@@ -60,7 +61,7 @@ def test_any_tower_is_sound(across, legs, column):
     assert pieces(mesh) == 1
 
 
-@settings(max_examples=10, deadline=None)
+@drawn(10)
 @given(st.integers(0, 4), st.integers(0, 9))
 def test_any_pylon_is_sound(arms, more):
     mesh = meshes.pylon(max(3, 3 * arms) + more, arms)
@@ -68,7 +69,7 @@ def test_any_pylon_is_sound(arms, more):
     assert pieces(mesh) == 1
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(st.integers(2, 8), st.integers(2, 8), st.integers(0, 2), st.booleans())
 def test_any_cloth_has_the_edges_it_should(nx, ny, diagonals, bending):
     mesh = meshes.cloth(nx, ny, diagonals=diagonals, bending=bending)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
+from thinned import drawn
 
 from stiffly.bodies import Dashpots, FaceSprings, LennardJones, Springs, System, Tetrahedra, fiber
 from stiffly.contracts import State
@@ -32,7 +33,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("name", PARTS)
-@settings(max_examples=12, deadline=None)
+@drawn(12)
 @given(seed=st.integers(0, 10**6), size=st.floats(0.01, 0.3))
 def test_no_net_force_and_no_net_torque(name, seed, size):
     rest, make = PARTS[name]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 import stiffly
 from stiffly.bodies import LennardJones, MomentumDamping, Springs, System
@@ -25,7 +26,7 @@ def damped(damping, fixed=()):
     return System(MASS, [Springs(CUBE.edges, 100.0), damping], fixed, rest=CUBE.positions)
 
 
-@settings(max_examples=20, deadline=None)
+@drawn(20)
 @given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0))
 def test_both_momenta_are_untouched_and_the_energy_is_counted(seed, share):
     rng = np.random.default_rng(seed)

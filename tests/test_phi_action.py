@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator
+from thinned import drawn
 
 from stiffly.bodies import ConsistentMass, LumpedMass, Rayleigh
 from stiffly.errors import InputError, NotConverged
@@ -89,7 +90,7 @@ def test_critically_damped_oscillators_of_every_kind():
         assert action.value == pytest.approx([x[i], v[i]], rel=1e-13)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["dense", "lanczos", "chebyshev", "auto"]),

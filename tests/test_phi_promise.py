@@ -7,9 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator
+from thinned import drawn
 
 import stiffly
 from stiffly.bodies import Rayleigh, SecondOrder, Springs, System
@@ -198,7 +199,7 @@ def exact_flow(J, h, vectors):
         return np.array([float(w[i]) for i in range(n)])
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 3),

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from recorded import Recorded, ledger
+from thinned import thinned
 
 from stiffly import InputError, scenes, simulate
 from stiffly.meshes import cube, rope
@@ -126,7 +127,7 @@ def test_losing_energy_is_not_exploding(spring):
     assert before_explosion(decay).all() and before_explosion(bdf1.energy).all()
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", thinned([1, 2, 5]))
 def test_nothing_moves_and_one_frame(count, tmp_path):
     times, zero = 0.1 * np.arange(count), np.zeros(count)
     energy = ledger(times, kinetic=zero, elastic=zero, gravity=zero - 5.0)
@@ -244,9 +245,11 @@ def test_all_pictures_of_a_recording(tmp_path):
     assert written[0] == tmp_path / "run" / "energy.png"
     assert written[-1] == tmp_path / "run" / "steps.png"
     assert all(is_picture(path) for path in written)
-    assert plot(recording) == written  # pictures are drawn anew
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "energy.png").write_text("old")
     elsewhere = plot(recording, tmp_path / "elsewhere")
     assert [p.name for p in elsewhere] == [p.name for p in written]
+    assert is_picture(elsewhere[0])  # drawn anew
 
 
 def test_pictures_need_a_place(spring):

@@ -10,7 +10,9 @@ import stiffly
 from stiffly import meshes
 from stiffly.scenes import Scene
 
-vtk = pytest.importorskip("vtk")
+# `import vtk` would load all of it, in every process that collects tests
+hdf = pytest.importorskip("vtkmodules.vtkIOHDF")
+pipeline = pytest.importorskip("vtkmodules.vtkCommonExecutionModel")
 numpy_support = pytest.importorskip("vtkmodules.util.numpy_support")
 
 TET, TRIANGLE, LINE, VERTEX = 10, 5, 3, 1
@@ -20,10 +22,10 @@ class Reader:
     """A vtkHDFReader: times [s], and a frame's points, velocities and cells."""
 
     def __init__(self, folder):
-        self.reader = vtk.vtkHDFReader()
+        self.reader = hdf.vtkHDFReader()
         self.reader.SetFileName(str(folder / "recording.vtkhdf"))
         self.reader.UpdateInformation()
-        key = vtk.vtkStreamingDemandDrivenPipeline.TIME_STEPS()
+        key = pipeline.vtkStreamingDemandDrivenPipeline.TIME_STEPS()
         # a file of one step is not one that changes with time, for VTK
         self.times = self.reader.GetOutputInformation(0).Get(key) or (0.0,)
 

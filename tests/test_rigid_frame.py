@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from systems import reference
+from thinned import drawn
 
 import stiffly
 from stiffly.bodies import Springs, System
@@ -58,7 +59,7 @@ def test_mass_inertia_and_box_of_particles():
     assert BODY.corners.max(axis=0) == pytest.approx(REST.max(axis=0))
 
 
-@settings(max_examples=5, deadline=None)
+@drawn(5)
 @given(e=st.floats(0.1, 1.0), speed=st.floats(1.0, 20.0))
 def test_a_head_on_crash_leaves_with_the_restitution(e, speed):
     motion = bounce(BRICK, [WALL], centre=(0.99, 0, 0), velocity=(speed, 0, 0), stiffness=1e5,
@@ -85,7 +86,7 @@ def test_slow_hits_are_more_elastic(normal):
     assert (e > 0.55) == (normal < 5.0)
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(e=st.floats(0.05, 1.0), out=st.floats(0.1, 100.0), spin=st.floats(-50.0, 50.0))
 def test_a_wall_never_pulls(e, out, spin):
     """Corners that leave faster than anything came in: m felt is the force of the wall."""
@@ -187,7 +188,7 @@ def test_a_springy_body_moves_the_same_in_either_frame():
     assert TUMBLING(0.5).world(frame) == pytest.approx(world, abs=1e-8)
 
 
-@settings(max_examples=10, deadline=None)
+@drawn(10)
 @given(seed=st.integers(0, 10**6), t=st.floats(0.0, 0.6))
 def test_tangents_are_derivatives_of_the_force(seed, t):
     """The force is linear in x and v, so differences are exact up to rounding."""

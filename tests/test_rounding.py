@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from newton_solves import newton
 
 from stiffly import simulate
 from stiffly.backends.cpu import CPU
@@ -21,7 +22,7 @@ from stiffly.integrators.newmark import Newmark
 from stiffly.integrators.substeps import Substeps
 from stiffly.solvers.kept import Kept
 from stiffly.solvers.local_global import LocalGlobal
-from stiffly.solvers.newton import Newton, newton
+from stiffly.solvers.newton import Newton
 from stiffly.solvers.rounding import SLACK, beyond, hopeless, noise, relative
 from stiffly.solvers.shifted_newton import ShiftedNewton
 

@@ -3,8 +3,9 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
@@ -78,7 +79,7 @@ def test_stumpff_to_14_digits(k, points, kernel):
     assert worst <= TOLERANCE
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.integers(0, 6), st.floats(-1e5, 1e12))
 @example(0, 43645.858062717416)
 @example(2, 45637.050750637194)
@@ -122,7 +123,7 @@ def test_stumpff_at_zero_is_the_inverse_factorial():
 # ------------------------------------------------------------------ phi
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.integers(0, 6), st.floats(-40.0, 40.0))
 @example(6, 6.0)
 @example(6, -6.0)
@@ -141,14 +142,14 @@ def test_phi_of_large_negative_numbers(k):
     assert max(relative_errors(phi(k, z), [exact_phi(k, x) for x in z])) <= TOLERANCE
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.integers(0, 6), st.floats(-60.0, 0.0), st.floats(-300.0, 300.0))
 def test_phi_complex_in_the_left_half_plane(k, real, imaginary):
     z = complex(real, imaginary)
     assert relative_errors(phi(k, z), [exact_phi(k, z)])[0] <= TOLERANCE
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.integers(0, 6), st.floats(0.0, 30.0), st.floats(-100.0, 100.0))
 def test_phi_complex_in_the_right_half_plane(k, real, imaginary):
     """phi_k has zeros here, so errors count against |phi_k| + |z phi_k'|: what z's own rounding

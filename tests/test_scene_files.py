@@ -8,6 +8,7 @@ import tomllib
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from stiffly import InputError, scenes, simulate
 from stiffly.recording.fingerprint import fingerprint
@@ -199,7 +200,9 @@ def test_show_suggests():
         files.show("fputt")
 
 
-@pytest.mark.parametrize("name", scenes.NAMES)
+@pytest.mark.parametrize(
+    "name", thinned(scenes.NAMES, keep=set(scenes.NAMES) - {"statue", "cactus"})
+)
 def test_every_built_in_scene_can_be_written_and_read(name, tmp_path):
     scene = scenes.load(name, small=True)
     text = files.to_toml(scene)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -146,11 +144,3 @@ def test_the_error_of_the_manual_is_the_real_one(tmp_path):
     with pytest.raises(InputError) as caught:
         files.check(path)
     assert f"    {caught.value}\n" in PAGE.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("code", blocks("python"))
-def test_the_python_of_the_manual_runs(code, tmp_path):
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=300
-    )
-    assert result.returncode == 0, result.stderr[-2000:]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.scenes.schema.lines import key_lines
 from stiffly.scenes.schema.write import toml_key, toml_text, toml_value
@@ -162,7 +163,7 @@ def same(a, b) -> bool:
     return a == b and type(a) is type(b)
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(st.dictionaries(names, values, max_size=5))
 def test_what_is_written_is_read_back(data):
     text = toml_text(data)

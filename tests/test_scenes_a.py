@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scene_measures import girder_strains, mast_height
 
 from stiffly import Diverged, scenes, simulate
 from stiffly.bodies import Gravity, LinearSprings, Springs, System
 from stiffly.meshes import lattice
-from stiffly.scenes.pylon import HEIGHT, top_height
-from stiffly.scenes.tower import girder_strains
+from stiffly.scenes.pylon import HEIGHT
 from stiffly_lab.measures import deformation, sphere_height
 
 RK4_LIMIT = 2.0 * np.sqrt(2.0)  # omega h, on the imaginary axis
@@ -65,7 +65,7 @@ def test_linear_springs_have_one_energy_force_and_tangent(across):
 def test_pylon_collapses_and_stands_up_again():
     scene = scenes.load("pylon", small=True)
     run = simulate(scene, every=scene.step)
-    height = top_height(run.positions, scene)
+    height = mast_height(run.positions, scene)
     assert HEIGHT - height.min() > 0.1 * HEIGHT
     assert returns(HEIGHT - height) < 0.05  # 97 % of the energy is in one mode
     assert abs(run.energy.numerical).max() < 1e-7 * run.energy.exchanged

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scene_measures import bounce_period, swing
 
 from stiffly import Diverged, InputError, scenes, simulate
 from stiffly.integrators import integrator
-from stiffly.scenes import bar, cloth
-from stiffly.scenes.swinging_bunny import swing
+from stiffly.scenes import cloth
 from stiffly_lab import measures
 
 
@@ -52,6 +52,7 @@ def test_midpoint_explodes_on_the_single_spring():
     assert np.linalg.norm(small.positions[:, 1], axis=1).max() <= 1.5 + 1e-9  # Fig. 2, left
 
 
+@pytest.mark.slow
 def test_stabilised_stays_inside_the_circle():
     scene = scenes.load("single-spring", small=True)
     run = simulate(scene, every=scene.step)
@@ -110,7 +111,7 @@ def test_backward_euler_stays_below_the_proven_bound():
 def test_the_bar_returns_to_its_start():
     """Frames 30, 61 and 122 of Fig. 8; a bar whose weight is switched on falls by g T^2/16."""
     scene = scenes.load("bar", small=True)
-    tip, T = scene.mesh.vertex_sets["right"], bar.period()
+    tip, T = scene.mesh.vertex_sets["right"], bounce_period()
     run, euler = (simulate(scene, integrator=m, every=scene.step) for m in (None, "projective"))
     fall, lost = (r.positions[0, tip, 2].mean() - r.positions[:, tip, 2].mean(1)
                   for r in (run, euler))  # fmt: skip
@@ -137,6 +138,7 @@ def test_the_bunny_swings_on():
     assert amplitude["projective"] < half
 
 
+@pytest.mark.slow
 def test_the_dog_wobbles_on():
     """An undamped body has half of its energy in motion, on average; Fig. 11 ends at frame 159."""
     scene = scenes.load("dog", small=True)
@@ -181,6 +183,7 @@ def test_wrinkles_of_the_cloth_survive():
     assert waves["projective"] < 0.25 * waves["verlet"]
 
 
+@pytest.mark.slow
 def test_the_lagrange_multiplier_gets_stuck():
     """Fig. 1: the energy is exact, but the falling cloth stops and trembles in place."""
     options = {"stiffness": 1e4, "damping": 0.0, "shake": 0.0, "start": "flat", "duration": 1.4}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scene_measures import bends
 
 from stiffly import InputError, scenes, simulate
 from stiffly.collisions import Plane
 from stiffly.meshes import write_mesh
 from stiffly.scenes import bacterium
-from stiffly.scenes.brush import AIR, LENGTH, RADIUS, SWING, bends
+from stiffly.scenes.brush import AIR, LENGTH, RADIUS, SWING
 
 NAMES = ("crash", "brush", "bacterium")
 
@@ -102,6 +103,7 @@ def test_the_full_car():
 # ------------------------------------------------------------------ brush
 
 
+@pytest.mark.slow
 def test_bristles_touch_and_spring_back():
     scene = scenes.load("brush", small=True)
     run = simulate(scene)

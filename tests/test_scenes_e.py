@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scene_measures import cube_height, turned
 
 from stiffly import InputError, State, scenes, simulate
 from stiffly.meshes import creature, write_mesh
 from stiffly.scenes import falling_cube, hippo
-from stiffly.scenes.falling_cube import heights
-from stiffly.scenes.sliding_bunny import turned
 
 NAMES = ("hippo", "falling-cube", "sliding-bunny")
 G = 9.81
@@ -46,7 +45,7 @@ def rebound(method, step=None):
     """Height of the first return, relative to that of the fall."""
     scene = scenes.load("falling-cube", small=True)
     run = simulate(scene, integrator=method, step=step or scene.step)
-    z = heights(run.positions, masses(scene))
+    z = cube_height(run.positions, masses(scene))
     assert z[0] == pytest.approx(falling_cube.DROP)
     lowest = int(z.argmin())
     return z[lowest:].max() / z[0], run
@@ -92,6 +91,7 @@ def test_the_bunny_slides_on_without_friction():
     assert abs(turned(run.positions[-1], scene.x0, masses(scene))) < 1.0
 
 
+@pytest.mark.slow
 def test_short_steps_slide_by_coulombs_law():
     """As long as every foot slides; at the paper's step friction is weaker (see the scene)."""
     _, _, speed, bound = slide(step=1e-3, duration=0.2)

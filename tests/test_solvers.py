@@ -10,12 +10,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from newton_solves import newton
 from runs_to_record import through_json
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from stiffly.errors import InputError, NotConverged
 from stiffly.solvers.cg import ConjugateGradients
 from stiffly.solvers.failures import FactorisationError, NotPositiveDefinite
+from stiffly.solvers.kept import Kept
 from stiffly.solvers.linear import (
     DenseCholesky,
     SparseLDL,
@@ -24,7 +26,6 @@ from stiffly.solvers.linear import (
     factorise,
     is_symmetric,
 )
-from stiffly.solvers.newton import Kept, newton
 
 N = 60
 SHAPES = {"dense": lambda A: A.toarray(), "sparse": lambda A: A, "operator": aslinearoperator}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 import stiffly
 from stiffly import SimulationFailure, scenes, simulate
@@ -44,7 +45,7 @@ def angular_momentum(run, mass):
     return np.einsum("n,fnk->fk", mass, np.cross(run.positions - centre, run.velocities))
 
 
-@pytest.mark.parametrize("method", ["stabilised", "realtime", "realtime-midpoint"])
+@pytest.mark.parametrize("method", thinned(["stabilised", "realtime-midpoint", "realtime"], keep=2))
 def test_the_spinning_cube_stays_at_its_energy(method):
     """A stiffer, coarser cube than the scene's, so that a few seconds show it."""
     scene = scenes.load("spinning-cube", cells=3, young=1e6)

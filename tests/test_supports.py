@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 import stiffly
 from stiffly.bodies import Gravity, Keyframes, Moving, Rayleigh, Rotation, Springs, System
@@ -52,15 +53,20 @@ def hung(supports, damping=None, parts=()):
     return System(mass, parts, rest=ROPE.positions, damping=damping, supports=supports)
 
 
-@pytest.mark.parametrize("damping", [None, Rayleigh(0.3, 2e-3)], ids=["undamped", "damped"])
-@pytest.mark.parametrize("name", ["keyframes", "rotation", "path"])
-def test_work_of_a_support_is_added(name, damping):
+WORKING = [(name, damped) for name in ("keyframes", "rotation", "path") for damped in (True, False)]
+
+
+@pytest.mark.parametrize(
+    "name, damped", thinned(WORKING, keep=[("keyframes", True), ("rotation", False)])
+)
+def test_work_of_a_support_is_added(name, damped):
+    damping = Rayleigh(0.3, 2e-3) if damped else None
     run = stiffly.simulate(
         hung(SUPPORTS[name], damping), ROPE.positions, integrator="midpoint", step=5e-4, duration=1
     )
     assert abs(run.energy.added[-1]) > 0.1
     assert np.abs(run.energy.numerical).max() < 1e-3 * np.abs(run.energy.added).max()
-    if damping is not None:
+    if damped:
         assert np.all(np.diff(run.energy.dissipated) >= 0.0)
 
 
@@ -70,7 +76,7 @@ def test_fourth_order_with_moving_supports():
         stiffly.simulate(system, ROPE.positions, integrator="exprb42", step=h, duration=0.2)
         for h in (0.02, 0.01, 0.005)
     ]
-    exact = stiffly.simulate(system, ROPE.positions, integrator="rk4", step=1e-4, duration=0.2)
+    exact = stiffly.simulate(system, ROPE.positions, integrator="rk4", step=2.5e-4, duration=0.2)
     errors = [np.abs(run.positions[-1] - exact.positions[-1]).max() for run in ends]
     assert np.all(np.log2(np.array(errors[:-1]) / errors[1:]) > 3.8), errors
 
@@ -176,7 +182,7 @@ def test_keyframes_that_start_with_the_run_keep_the_order():
         stiffly.simulate(system, ROPE.positions, integrator="pexprb43", step=h, duration=0.2)
         for h in (0.02, 0.01, 0.005)
     ]
-    exact = stiffly.simulate(system, ROPE.positions, integrator="rk4", step=1e-4, duration=0.2)
+    exact = stiffly.simulate(system, ROPE.positions, integrator="rk4", step=2.5e-4, duration=0.2)
     errors = [np.abs(run.positions[-1] - exact.positions[-1]).max() for run in runs]
     assert np.all(np.log2(np.array(errors[:-1]) / errors[1:]) > 3.5), errors
 

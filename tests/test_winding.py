@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.kernels import cpu, reference
 from stiffly.meshes import sphere, torus
@@ -29,7 +30,7 @@ def soup(seed, count=12):
 
 
 @given(st.integers(0, 2**31), st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 def test_cones_close_any_soup_and_rays_count_what_solid_angles_say(seed, count):
     x, triangles = soup(seed, count)
     whole = closed(x, triangles)
@@ -43,7 +44,7 @@ def test_cones_close_any_soup_and_rays_count_what_solid_angles_say(seed, count):
 
 
 @given(st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 def test_loops_take_every_side_once_and_are_simple(seed):
     sides = border(soup(seed, 25)[1])
     found = loops(sides)

@@ -27,7 +27,7 @@ def rounding_energy(system: System, s: State) -> float:
     """
     off = NUDGE * np.abs(s.x).max(initial=0.0)
     d = np.where(np.arange(s.x.size) % 2, off, -off)  # neighbours apart
-    ahead, here, back = (total_energy(system, State(s.t, s.x + k * d, s.v)) for k in (1, 0, -1))
+    ahead, here, back = (total_energy(system, s.moved(s.t, s.x + k * d, s.v)) for k in (1, 0, -1))
     stored = (ROUNDING / NUDGE) ** 2 * abs(0.5 * (ahead + back) - here)
     return stored if np.isfinite(stored) else 0.0
 
@@ -43,7 +43,7 @@ def work_between(system: System, before: State, after: State, first: Power, last
     """The same where the powers [W] at both ends are known: Simpson's rule on the cubic through
     them."""
     h = after.t - before.t
-    middle = State(
+    middle = before.moved(
         before.t + 0.5 * h,
         0.5 * (before.x + after.x) + (0.125 * h) * (before.v - after.v),
         (1.5 / h) * (after.x - before.x) - 0.25 * (before.v + after.v),
@@ -65,7 +65,7 @@ def middle_work(system: System, before: State, after: State) -> Power:
         return Power()
     h = after.t - before.t
     x, v = 0.5 * (before.x + after.x), 0.5 * (before.v + after.v)
-    power = system.power(State(before.t + 0.5 * h, x, v))
+    power = system.power(before.moved(before.t + 0.5 * h, x, v))
     return Power(h * power.added, h * power.dissipated)
 
 
@@ -79,7 +79,7 @@ def mean_work(system: System, before: State, after: State) -> Power:
     if system.conservative:
         return Power()
     h = after.t - before.t
-    middle = State(before.t + 0.5 * h, 0.5 * (before.x + after.x), (after.x - before.x) / h)
+    middle = before.moved(before.t + 0.5 * h, 0.5 * (before.x + after.x), (after.x - before.x) / h)
     power = system.power(middle)
     return Power(h * power.added, h * power.dissipated)
 

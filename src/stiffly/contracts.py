@@ -21,13 +21,26 @@ Array = NDArray[Any]  # float64 throughout; index arrays share the alias
 Pairs = Sequence[tuple[Array, Array]]  # what inner products are asked of, together
 
 
+def _nothing() -> Mapping[str, Array]:
+    return NOTHING
+
+
+NOTHING: Mapping[str, Array] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class State:
-    """Time t [s], coordinates x (n,) and velocities v (n,)."""
+    """Time t [s], coordinates x (n,) and velocities v (n,), and what the parts of a body remember:
+    named arrays that nothing changes during a step (`System.settle` gives others)."""
 
     t: float
     x: Array
     v: Array
+    parts: Mapping[str, Array] = field(default_factory=_nothing)
+
+    def moved(self, t: float, x: Array, v: Array) -> State:
+        """The same body elsewhere: how integrators make states."""
+        return State(t, x, v, self.parts)
 
 
 class Work(NamedTuple):
@@ -191,10 +204,11 @@ class System(Protocol):
     # optional: convex_tangent(s), the tangent less its negative stiffness (Newton's way down);
     # guarded: bodies may not pass through each other; stays_clear(s0, s1), whether nothing does on
     # the straight way; clear_share(s, move), how much of a way is clear; pressed(s), bodies touch
-    def global_matrix(self, alpha: float, beta: float = 0.0) -> Any: ...  # M + alpha L + beta D,
-    # sparse, constant: of size n, or n/3 for all three coordinates alike (local/global solver)
-    @property
-    def global_version(self) -> Any: ...  # changes when L does
+    def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any: ...  # what L has
+    # to cover in a step from s0 at s1: `old` itself where that serves (`begins`: and is not stale)
+    def global_matrix(  # M + alpha L + beta D, sparse: of size n, or n/3 for all three coordinates
+        self, alpha: float, beta: float = 0.0, layout: Any = None
+    ) -> Any: ...
     def diagnostics(self, s: State) -> Mapping[str, float]: ...  # penetration [m], contacts
     def positions(self, s: State) -> Array: ...  # what users see: (particles, 3) or (n,)
     def velocities(self, s: State) -> Array: ...

@@ -194,7 +194,7 @@ def _reduced(quick: bool) -> str:
     if not quick:
         return "every scene in its small variant, some shortened as in equal-error."
     return (
-        f"--quick: {len(QUICK_SCENES)} short scenes, {len(QUICK_METHODS)} methods to beat, errors "
+        f"{len(QUICK_SCENES)} short scenes, {len(QUICK_METHODS)} methods to beat, errors "
         "of 1 % only, every run timed once."
     )
 

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from stiffly.recording.provenance import as_json, versions
 
+Row = dict[str, Any]  # what one job finds, as JSON can hold it
 Progress = Callable[[int, int, str], None]  # rows done, rows in all, what is running
 JOURNAL = "rows.jsonl"
 
@@ -46,7 +48,7 @@ class Bench:
         """So many more rows will be asked for: the progress bar wants to know."""
         self._total += rows
 
-    def row(self, name: str, job: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    def row(self, name: str, job: Callable[[], Mapping[str, Any]]) -> Row:
         """What job() finds, or found before; `name` is its own within the experiment."""
         self._total = max(self._total, self._done + 1)
         self._progress(self._done, self._total, name)
@@ -58,6 +60,14 @@ class Bench:
         self._done += 1
         self._progress(self._done, self._total, name)
         return known
+
+    def rows(
+        self, name: str, job: Callable[..., Mapping[str, Any]], plan: Iterable[tuple]
+    ) -> list[Row]:
+        """What job(*given) finds for each `given` of the plan, under name.format(*given)."""
+        plan = list(plan)
+        self.plan(len(plan))
+        return [self.row(name.format(*given), partial(job, *given)) for given in plan]
 
     def finished(self) -> None:
         """The results are written: what the journal holds is in them."""
@@ -73,7 +83,7 @@ class Journal:
         self._rows = self._read()
         self.found = len(self._rows)
 
-    def _read(self) -> dict[str, dict[str, Any]]:
+    def _read(self) -> dict[str, Row]:
         try:
             first, *lines = self._path.read_text().splitlines()
             if json.loads(first) != self._kind:
@@ -89,10 +99,10 @@ class Journal:
             rows[entry["name"]] = entry["row"]
         return rows
 
-    def get(self, name: str) -> dict[str, Any] | None:
+    def get(self, name: str) -> Row | None:
         return self._rows.get(name)
 
-    def add(self, name: str, row: dict[str, Any]) -> None:
+    def add(self, name: str, row: Row) -> None:
         if not self._rows or not self._path.exists():
             self._write("w", [json.dumps(self._kind)])
         elif len(self._rows) == self.found:  # the first new row: drop a line cut in half

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .bunny_precision import COLORS, STIFF, STIFFNESS
 from .energy_history import energy_history
 from .harness import Record
@@ -36,12 +35,8 @@ def run(bench: Bench) -> Report:
     """Energy error over time of epirk4s3, and of exprb42 for comparison, at the paper's steps."""
     vertices, duration = (60, 5.7) if bench.quick else (200, 180.0)
     plan = [(name, k) for name in (STIFF, OTHER) for k in STIFFNESS]
-    bench.plan(len(plan))
-    rows = [
-        bench.row(f"{name}, k_d {k:g}", partial(_bunny, vertices, duration, name, k))
-        for name, k in plan
-    ]
-    start = f"--quick: {vertices} vertices instead of 8000, {duration:g} s instead of 3 min."
+    rows = bench.rows("{}, k_d {:g}", partial(_bunny, vertices, duration), plan)
+    shorter = f", {duration:g} s instead of 3 min" if bench.quick else ""
     return Report(
         title="Energy of wobbling bunnies",
         source="Michels, Luan & Tokman 2017, Sec. 4.1, Fig. 3b",
@@ -55,29 +50,26 @@ def run(bench: Bench) -> Report:
             exchanged=", ".join(f"{_of(rows, STIFF, k)['exchanged']:.3g}" for k in STIFFNESS),
             table=_table(rows),
         ),
-        reduced=start if bench.quick else f"{vertices} vertices instead of 8000.",
+        reduced=f"{vertices} vertices instead of 8000{shorter}.",
         data={"rows": rows, "duration": duration},
     )
 
 
-def _bunny(vertices: int, duration: float, method: str, stiffness: float) -> dict[str, Any]:
+def _bunny(vertices: int, duration: float, method: str, stiffness: float) -> Row:
     scene = scenes.load("bunny", vertices=vertices, diagonal=stiffness)
-    every = duration / FRAMES
     step = STEPS[stiffness]
-    row = energy_history(
-        scene, method, step, duration=duration, every=max(every, step), limit_s=LIMIT_S
-    )
-    error = np.abs(row["numerical"])
-    thirds = [float(part.max()) for part in np.array_split(error, 3) if part.size]
-    row["thirds"] = [value / row["exchanged"] for value in thirds]
+    every = max(duration / FRAMES, step)
+    row = energy_history(scene, method, step, duration=duration, every=every, limit_s=LIMIT_S)
+    thirds = [part.max() for part in np.array_split(np.abs(row["numerical"]), 3) if part.size]
+    row["thirds"] = [float(value) / row["exchanged"] for value in thirds]
     return {**row, "stiffness": stiffness}
 
 
-def _of(rows: list[dict[str, Any]], method: str, stiffness: float) -> dict[str, Any]:
+def _of(rows: list[Row], method: str, stiffness: float) -> Row:
     return next(r for r in rows if (r["method"], r["stiffness"]) == (method, stiffness))
 
 
-def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+def _claims(rows: list[Row]) -> list[Claim]:
     own = [_of(rows, STIFF, k) for k in STIFFNESS]
     first, last = ([r["thirds"][i] for r in own] for i in (0, -1))
     steady = [
@@ -111,25 +103,21 @@ def _list(values: list[float]) -> str:
     return ", ".join(f"{value:.1e}" for value in values)
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: list[Row]) -> str:
     cells = (
         (r["method"], f"{r['stiffness']:.0e}", _list(r["thirds"]), r["failure"] or "") for r in rows
     )
     return report.table("method | k_d [N/m] | thirds of the run | stopped", cells)
 
 
-def _figure(rows: list[dict[str, Any]]):
+def _figure(rows: list[Row]):
     figure, axes = figures.panels(2, "Energy of wobbling bunnies at h = 57 ms", size=5.4)
     for axis, method in zip(axes[0], (STIFF, OTHER), strict=True):
         for stiffness in STIFFNESS:
             row = _of(rows, method, stiffness)
             share = np.abs(row["numerical"]) / row["exchanged"]
-            axis.semilogy(
-                row["times"][1:],
-                share[1:],
-                color=COLORS[stiffness],
-                label=f"k_d = {stiffness:.0e} N/m",
-            )
+            label = f"k_d = {stiffness:.0e} N/m"
+            axis.semilogy(row["times"][1:], share[1:], color=COLORS[stiffness], label=label)
         axis.set_title(method, fontsize=10)
         figures.finish(axis, "time [s]", "|energy error| / energy exchanged")
     return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from stiffly import scenes
 from stiffly.recording.plots import BLUE, ORANGE, RED
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .bunny_precision import STEP, STIFF
 from .energy_history import energy_history
 from .harness import Record
@@ -39,8 +38,7 @@ grows with sqrt(N) and with it the number of products per step; a product is lin
 def run(bench: Bench) -> Report:
     """Seconds and products of epirk4s3 for bunnies of growing resolution."""
     sizes = (60, 120, 240) if bench.quick else SIZES
-    bench.plan(len(sizes))
-    rows = [bench.row(f"{n} vertices", partial(_bunny, n)) for n in sizes]
+    rows = bench.rows("{} vertices", _bunny, [(n,) for n in sizes])
     own = _slope([p[0] for p in PAPER], [p[1] for p in PAPER])
     each = _slope([p[0] for p in PAPER], [p[1] * p[2] for p in PAPER])
     done = [r for r in rows if not r["failure"]]
@@ -48,6 +46,7 @@ def run(bench: Bench) -> Report:
         key: _slope([r["N"] for r in done], [r[key] for r in done])
         for key in ("seconds", "products", "work")
     }
+    cut = f"{sizes[0]} to {sizes[-1]} vertices instead of 1000 to 8000; " if bench.quick else ""
     return Report(
         title="Time against size for the wobbling bunny",
         source="Michels, Luan & Tokman 2017, Sec. 4.1, Fig. 3c, Table 1 rows 1a-1c",
@@ -55,19 +54,12 @@ def run(bench: Bench) -> Report:
         figure=_figure(done),
         claims=_claims(exponents, own),
         notes=NOTES.format(count=COUNT, step=STEP, own=own, each=each, table=_table(rows)),
-        reduced=_reduced(bench.quick, sizes),
+        reduced=cut + f"{COUNT} steps instead of 3 min.",
         data={"rows": rows, "exponents": exponents, "paper": own},
     )
 
 
-def _reduced(quick: bool, sizes: tuple[int, ...]) -> str:
-    start = (
-        f"--quick: {sizes[0]} to {sizes[-1]} vertices instead of 1000 to 8000; " if quick else ""
-    )
-    return f"{start}{COUNT} steps instead of 3 min."
-
-
-def _bunny(vertices: int) -> dict[str, Any]:
+def _bunny(vertices: int) -> Row:
     scene = scenes.load("bunny", vertices=vertices, diagonal=STIFFNESS)
     options: dict[str, Any] = {"every": STEP * COUNT, "limit_s": 300.0}
     energy_history(scene, STIFF, STEP, duration=STEP, **options)  # compiles, and is not counted
@@ -105,27 +97,25 @@ def _claims(exponents: dict[str, float], paper: float) -> list[Claim]:
     ]
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
-    lines = ["| N | seconds for 3 min | products per step |", "|" + " --- |" * 3]
-    for r in rows:
-        cells = [f"{r['N']:,}", r["failure"] or f"{r['seconds']:,.3g}"]
-        cells.append("" if r["failure"] else f"{r['products']:,.0f}")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def _table(rows: list[Row]) -> str:
+    cells = [
+        (f"{r['N']:,}", r["failure"])
+        if r["failure"]
+        else (f"{r['N']:,}", f"{r['seconds']:,.3g}", f"{r['products']:,.0f}")
+        for r in rows
+    ]
+    return report.table("N | seconds for 3 min | products per step", cells)
 
 
-def _figure(rows: list[dict[str, Any]]):
+def _figure(rows: list[Row]):
     figure, axes = figures.panels(2, f"Bunny, k_d = {STIFFNESS:.0e} N/m, {STIFF}", size=5.0)
     left, right = axes[0]
     N = np.array([r["N"] for r in rows])
     left.loglog(N, [r["seconds"] for r in rows], "o-", color=BLUE, label="here")
     left.loglog([p[0] for p in PAPER], [p[1] for p in PAPER], "s-", color=RED, label="paper")
     left.plot(N, rows[0]["seconds"] * N / N[0], "--", color="#999999", label="linear")
-    left.set_ylabel("seconds for 3 min")
     right.loglog(N, [r["products"] for r in rows], "o-", color=ORANGE, label="products per step")
     right.plot(N, rows[0]["products"] * np.sqrt(N / N[0]), "--", color="#999999", label="sqrt(N)")
-    right.set_ylabel("products per step")
-    for axis in (left, right):
-        axis.set_xlabel("degrees of freedom N")
-        figures.legend_below(axis)
+    for axis, label in ((left, "seconds for 3 min"), (right, "products per step")):
+        figures.finish(axis, "degrees of freedom N", label)
     return figure

@@ -10,7 +10,7 @@ from stiffly import scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .measures import CACTUS_HEIGHT, distance_from_shape
 from .report import Claim, Report
 from .step_by_step import a_step, watched
@@ -27,12 +27,12 @@ EVERY = 5  # frames between two that are looked at, and a divisor of the later t
 DOTS = 700  # vertices drawn
 RECOVERED = 0.01  # of the height: what a picture of the cactus can show
 
-NOTES = """\
+NOTES = f"""\
 Distances are the largest of any vertex from the rest shape, moved and turned to fit best, in
-heights of the cactus. Recovered: below {recovered:.0%} of the height. The paper does not say when
+heights of the cactus. Recovered: below {RECOVERED:.0%} of the height. The paper does not say when
 the shape is back, and when it is depends on the unprinted material; its last picture is frame 300.
 
-{table}
+{{table}}
 
 Backward Euler (`projective`) recovers the shape too, and sooner: it damps by itself. The test is
 whether a method that does not damp stays stable enough for a damping of 8 % a step to win. Newton's
@@ -63,20 +63,20 @@ def run(bench: Bench) -> Report:
     }
     reduced = f"midpoint is followed for {longer:,} frames instead of more than 10,000."
     if bench.quick:
-        reduced = f"--quick: {rows[PAPER]['vertices']} vertices instead of 5261; {reduced}"
+        reduced = f"{rows[PAPER]['vertices']} vertices instead of 5261; {reduced}"
     return Report(
         title="A cactus finds its shape again",
         source="Dinev, Liu & Kavan 2018, Sec. 5, Fig. 7",
         figure=_figure(rows),
         claims=[_recovers(rows[PAPER]), _fails(rows[MIDPOINT], rows[PAPER])],
-        notes=NOTES.format(recovered=RECOVERED, table=_table(rows)),
+        notes=NOTES.format(table=_table(rows)),
         reduced=reduced,
         data={"rows": rows},
     )
 
 
-def _row(bench: Bench, method: str, vertices: int, frames: int) -> dict[str, Any]:
-    def job() -> dict[str, Any]:
+def _row(bench: Bench, method: str, vertices: int, frames: int) -> Row:
+    def job() -> Row:
         scene = scenes.load("cactus", vertices=vertices)
         assert scene.mesh is not None
         album = _Album(scene.mesh.positions)
@@ -87,17 +87,17 @@ def _row(bench: Bench, method: str, vertices: int, frames: int) -> dict[str, Any
     return bench.row(method, job)
 
 
-def _at(row: dict[str, Any], frame: int) -> float | None:
+def _at(row: Row, frame: int) -> float | None:
     return row["distance"][frame // EVERY] if frame // EVERY < len(row["distance"]) else None
 
 
-def _back(row: dict[str, Any]) -> int | None:
+def _back(row: Row) -> int | None:
     """The first frame from which on the shape stays recovered."""
     far = np.flatnonzero(np.array(row["distance"]) >= RECOVERED)
     return None if far[-1] + 1 == len(row["distance"]) else row["step"][far[-1] + 1]
 
 
-def _recovers(row: dict[str, Any]) -> Claim:
+def _recovers(row: Row) -> Claim:
     back = _back(row)
     when = "never" if back is None else f"from frame {back} on"
     third = _at(row, PICTURED[-1])
@@ -111,7 +111,7 @@ def _recovers(row: dict[str, Any]) -> Claim:
     )
 
 
-def _fails(row: dict[str, Any], ours: dict[str, Any]) -> Claim:
+def _fails(row: Row, ours: Row) -> Claim:
     energy, frames = np.array(row["energy"]), row["step"]
     early = energy[min(PICTURED[-1] // EVERY, len(energy) - 1)]
     tracked = ours["energy"][-1] / ours["energy"][0]
@@ -125,25 +125,19 @@ def _fails(row: dict[str, Any], ours: dict[str, Any]) -> Claim:
     )
 
 
-def _table(rows: dict[str, Any]) -> str:
+def _table(rows: Row) -> str:
     frames = (30, 125, 300, 400)
-    head = "| method | " + " | ".join(f"frame {n}" for n in frames)
-    lines = [f"{head} | energy left | mean abs alpha | ms a step |", "|" + " --- |" * 8]
+    lines = []
     for name, row in rows.items():
-        far = [_at(row, n) for n in frames]
-        alpha = row["mean_alpha"]
-        cells = [
-            name,
-            *("stopped" if d is None else f"{d:.2g}" for d in far),
-            f"{row['energy'][-1] / row['energy'][0]:.0e}",
-            "" if alpha is None else f"{alpha:.3f}",
-            f"{a_step(row)[1]:.0f}",
-        ]
-        lines.append(report.cells(*cells))
-    return "\n".join(lines)
+        far = ["stopped" if d is None else f"{d:.2g}" for d in (_at(row, n) for n in frames)]
+        left = f"{row['energy'][-1] / row['energy'][0]:.0e}"
+        alpha = "" if row["mean_alpha"] is None else f"{row['mean_alpha']:.3f}"
+        lines.append((name, *far, left, alpha, f"{a_step(row)[1]:.0f}"))
+    head = ("method", *(f"frame {n}" for n in frames), "energy left", "mean abs alpha", "ms a step")
+    return report.table(" | ".join(head), lines)
 
 
-def _figure(rows: dict[str, Any]) -> Any:
+def _figure(rows: Row) -> Any:
     title = f"A cactus of {rows[PAPER]['vertices']} vertices from random positions"
     figure, axes = figures.panels(4, title, rows=2, size=3.4)
     for line, name in zip(axes, (PAPER, MIDPOINT), strict=True):

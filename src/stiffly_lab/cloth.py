@@ -12,7 +12,7 @@ from stiffly.contracts import Array
 from stiffly.scenes import Scene
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .measures import CLOTH_DENSITY, CLOTH_SHAKEN, CLOTH_SIDE
 from .report import UNTESTED, Claim, Report
 from .step_by_step import a_step, watched
@@ -41,21 +41,21 @@ LAST = 1.0  # [s]: at the end of the fall, when a cloth that gets stuck is
 LIMIT_S = 240.0  # for any one run: three times what the slowest takes
 PICTURED = {"shaken": 1.5, "dropped": 2.9}  # [s]
 
-NOTES = """\
-Fig. 10: the scene `cloth`, {side} x {side} particles. Wrinkles: root mean square of the angle by
-which threads turn from one particle to the next, while the corner is shaken. Waves: mean kinetic
-energy in the second after that. Verlet with {substeps} times shorter steps tells what is right.
-Decided before the runs: the wrinkles must be more than with bdf1 and bdf2, the kinetic energy more
-than {more:g} times theirs; that each rival is judged for itself was decided after the first runs
-(of both together the claim would not hold). The cloth has a little damping of its own, the same for
-all. No run may take more than {limit:g} s of computing.
+NOTES = f"""\
+Fig. 10: the scene `cloth`, {{side}} x {{side}} particles. Wrinkles: root mean square of the angle
+by which threads turn from one particle to the next, while the corner is shaken. Waves: mean kinetic
+energy in the second after that. Verlet with {SUBSTEPS["shaken"]} times shorter steps tells what is
+right. Decided before the runs: the wrinkles must be more than with bdf1 and bdf2, the kinetic
+energy more than {MORE:g} times theirs; that each rival is judged for itself was decided after the
+first runs (of both together the claim would not hold). The cloth has a little damping of its own,
+the same for all. No run may take more than {LIMIT_S:g} s of computing.
 
-Fig. 1: the cloth starts flat and falls, undamped, {dropped} x {dropped} particles of 1e4 N/m.
-Stuck: in the last {last:g} s its mean height moves by less than {still:.0%} of what Verlet's does.
+Fig. 1: the cloth starts flat and falls, undamped, {{dropped}} x {{dropped}} particles of 1e4 N/m.
+Stuck: in the last {LAST:g} s its mean height moves by less than {STILL:.0%} of what Verlet's does.
 (It was first looked at from 1 s on, where the cloth still rebounds from its first fall, and where
 it would not count as stuck.)
 
-{table}"""
+{{table}}"""
 
 
 def run(bench: Bench) -> Report:
@@ -71,17 +71,8 @@ def run(bench: Bench) -> Report:
         source="Dinev, Liu & Kavan 2018, Secs. 2 and 5, Figs. 1 and 10",
         figure=_figure(shaken, fallen, side),
         claims=[*_wrinkles(shaken), *_stuck(fallen)],
-        notes=NOTES.format(
-            side=side,
-            dropped=dropped,
-            substeps=SUBSTEPS["shaken"],
-            more=MORE,
-            last=LAST,
-            still=STILL,
-            limit=LIMIT_S,
-            table=_table(shaken),
-        ),
-        reduced=("--quick: " if bench.quick else "") + f"{size}, {frames} and {fall} steps.",
+        notes=NOTES.format(side=side, dropped=dropped, table=_table(shaken)),
+        reduced=f"{size}, {frames} and {fall} steps.",
         data={"shaken": shaken, "dropped": fallen},
     )
 
@@ -94,10 +85,10 @@ def _cloth(kind: str, side: int) -> Scene:
     )
 
 
-def _row(bench: Bench, kind: str, method: str, side: int, frames: int) -> dict[str, Any]:
+def _row(bench: Bench, kind: str, method: str, side: int, frames: int) -> Row:
     parts = SUBSTEPS[kind] if method == TRUTH else 1
 
-    def job() -> dict[str, Any]:
+    def job() -> Row:
         scene = _cloth(kind, side)
         album = _Album(side, round(PICTURED[kind] / scene.step))
         step = scene.step / parts
@@ -139,11 +130,11 @@ def wrinkles(x: Array, side: int) -> float:
     return float(np.sqrt(np.mean(np.square(np.concatenate(turns)))))
 
 
-def _times(row: dict[str, Any]) -> Array:
+def _times(row: Row) -> Array:
     return row["time_step"] * np.array(row["step"])
 
 
-def _mean(row: dict[str, Any], series: str, since: float, until: float) -> float:
+def _mean(row: Row, series: str, since: float, until: float) -> float:
     """nan where the run did not get so far."""
     t = _times(row)
     if t[-1] < until:
@@ -151,17 +142,17 @@ def _mean(row: dict[str, Any], series: str, since: float, until: float) -> float
     return float(np.mean(np.array(row[series])[(t > since) & (t <= until)]))
 
 
-def _bent(row: dict[str, Any]) -> float:
+def _bent(row: Row) -> float:
     """Wrinkles [rad] while the corner is shaken, without the first pull."""
     return _mean(row, "wrinkles", 0.5, CLOTH_SHAKEN)
 
 
-def _waves(row: dict[str, Any]) -> float:
+def _waves(row: Row) -> float:
     """Kinetic energy [J] in the second after the shaking."""
     return _mean(row, "kinetic", CLOTH_SHAKEN, CLOTH_SHAKEN + 1.0)
 
 
-def _wrinkles(rows: dict[str, Any]) -> list[Claim]:
+def _wrinkles(rows: Row) -> list[Claim]:
     bent = {name: _bent(row) for name, row in rows.items()}
     moving = {name: _waves(row) for name, row in rows.items()}
     return [
@@ -191,7 +182,7 @@ def _verdict(found: dict[str, float], factor: float) -> str:
     return report.verdict(*checks) if checks else UNTESTED
 
 
-def _listed(found: dict[str, float], rows: dict[str, Any]) -> str:
+def _listed(found: dict[str, float], rows: Row) -> str:
     return ", ".join(
         f"{name} {value:.3g}"
         if np.isfinite(value)
@@ -200,7 +191,7 @@ def _listed(found: dict[str, float], rows: dict[str, Any]) -> str:
     )
 
 
-def _stuck(rows: dict[str, Any]) -> list[Claim]:
+def _stuck(rows: Row) -> list[Claim]:
     row = rows[STUCK]
     error = float(np.abs(row["invented"]).max() / np.ptp(row["kinetic"]))
     moved = {name: _stroke(found) for name, found in rows.items()}
@@ -224,27 +215,22 @@ def _stuck(rows: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _stroke(row: dict[str, Any]) -> float:
+def _stroke(row: Row) -> float:
     """How far the mean height moves at the end [m]."""
     times = _times(row)
     return float(np.ptp(np.array(row["height"])[times >= times[-1] - LAST]))
 
 
-def _table(rows: dict[str, Any]) -> str:
-    lines = [
-        "| method | wrinkles [rad] | kinetic energy after [J] | forces a step | ms a step |",
-        "|" + " --- |" * 5,
-    ]
+def _table(rows: Row) -> str:
+    lines = []
     for name, row in rows.items():
-        forces, milliseconds = a_step(row)
-        bent, waves = (
-            f"{value:.4f}" if np.isfinite(value) else "none" for value in (_bent(row), _waves(row))
-        )
-        lines.append(report.cells(name, bent, waves, f"{forces:.1f}", f"{milliseconds:.1f}"))
-    return "\n".join(lines)
+        seen = [f"{a:.4f}" if np.isfinite(a) else "none" for a in (_bent(row), _waves(row))]
+        lines.append([name, *seen, *(f"{number:.1f}" for number in a_step(row))])
+    head = "method | wrinkles [rad] | kinetic energy after [J] | forces a step | ms a step"
+    return report.table(head, lines)
 
 
-def _figure(shaken: dict[str, Any], fallen: dict[str, Any], side: int) -> Any:
+def _figure(shaken: Row, fallen: Row, side: int) -> Any:
     figure, axes = figures.panels(3, "Cloth: Figs. 10 (above) and 1 (below)", rows=3, size=4.4)
     for axis, name in zip(axes[0], ("bdf1", "bdf2", "stabilised"), strict=True):
         _draw_cloth(axis, shaken[name], side, f"{name}, {PICTURED['shaken']} s")
@@ -261,12 +247,11 @@ def _figure(shaken: dict[str, Any], fallen: dict[str, Any], side: int) -> Any:
         axes[1, 2].plot(_times(row), row["height"], **style)
     labels = ("wrinkles [rad a particle]", "kinetic energy [J]", "falling: mean height [m]")
     for axis, label in zip(axes[1], labels, strict=True):
-        axis.set(xlabel="time [s]", ylabel=label)
-        figures.legend_below(axis)
+        figures.finish(axis, "time [s]", label)
     return figure
 
 
-def _draw_cloth(axis: Any, row: dict[str, Any], side: int, title: str) -> None:
+def _draw_cloth(axis: Any, row: Row, side: int, title: str) -> None:
     axis.set_title(title, fontsize=10)
     axis.set_aspect("equal")
     axis.axis("off")

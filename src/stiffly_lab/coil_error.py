@@ -18,7 +18,7 @@ from stiffly.contracts import Array
 from stiffly.scenes import Scene
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .coil_runs import LIMIT_S, Truth, runs, truth
 from .harness import Record
 from .measures import COIL_HEIGHT
@@ -27,28 +27,11 @@ from .report import Claim, Report
 
 STEP = 0.01  # 'even for large step-sizes in the order of 1e-2'
 DURATION = 2.5
-METHODS = ("eti", "exprb42", "bdf1", "midpoint", "rk4", "verlet")
+METHODS: tuple[str, ...] = ("eti", "exprb42", "bdf1", "midpoint", "rk4", "verlet")
 COUNTS = (25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 1_000_000)
 RUN_COUNTS = (50, 125, 250, 500)
 BETTER = 100.0  # 'two orders of magnitude'
-
-NOTES = """\
-Linear model, {particles} particles: the slowest main swing has {slow:.3g} rad/s, the fastest mode
-{fast:.3g} rad/s; T = {duration:g} s, about {swings:.1f} swings. Left: displacement of all particles
-at the end, relative to the static one. Middle: the paper's measure, the amplitude of the main swing
-against the exact one. BDF-1's error cannot exceed the motion itself, so that its curve flattens
-where the swing is gone; below, it falls with h, eti and midpoint with h^2. RK4 and Verlet have no
-points above their stability limits, {rk4:.2g} s and {verlet:.2g} s. exprb42 is exact here: its
-points are rounding.
-
-Right: true springs, which turn with the coil, for {runs:g} s. It moves by {moved:.1g} m at most,
-{share:.1g} of its height, so that the linear model is a fair one. RK4 and Verlet run at 0.8 of
-their limits, every run for {allowed:g} s of computing at most. Reference: {how}, whose ends are
-{error:.0e} of the largest static displacement apart (dotted; what lies below is not resolved).
-Errors are the largest of any coordinate, relative to that displacement.
-
-Measured orders in the linear model: {orders}.
-"""
+QUICK = "240 particles instead of 1164; true springs for 0.5 s instead of 2.5 s."
 
 
 def run(bench: Bench) -> Report:
@@ -60,11 +43,9 @@ def run(bench: Bench) -> Report:
     modes = modes_of(linear_model(scene))
     limits = {"rk4": 8.0**0.5 / modes.omega[-1], "verlet": 2.0 / modes.omega[-1]}
     counts = [n for n in COUNTS if not bench.quick or n <= 100_000]
-    bench.plan(len(METHODS))
-    curves = {
-        m: bench.row(f"linear model: {m}", partial(_curve, modes, m, counts, limits.get(m)))
-        for m in METHODS
-    }
+    plan = [(m, limits.get(m)) for m in METHODS]
+    rows = bench.rows("linear model: {}", partial(_curve, modes, counts), plan)
+    curves = dict(zip(METHODS, rows, strict=True))
     short = replace(scene, duration=0.5) if bench.quick else scene
     bench.plan(1)
     static = modes.shapes @ modes.deflection
@@ -78,9 +59,7 @@ def run(bench: Bench) -> Report:
         figure=_figure(curves, records, exact.error / scale, short),
         claims=_claims(curves, records),
         notes=_notes(modes, curves, limits, exact, short, scale),
-        reduced="--quick: 240 particles instead of 1164; true springs for 0.5 s instead of 2.5 s."
-        if bench.quick
-        else "",
+        reduced=QUICK if bench.quick else "",
         data={"curves": curves},
     )
 
@@ -102,7 +81,7 @@ def linear_model(scene: Scene) -> Scene:
 # ------------------------------------------------------------------ rows
 
 
-def _curve(modes: Modes, method: str, counts: list[int], limit: float | None) -> dict[str, Any]:
+def _curve(modes: Modes, counts: list[int], method: str, limit: float | None) -> Row:
     truth = exact(modes.omega, DURATION)
     main = int(np.argmax(modes.energy))
     found: dict[str, list[float]] = {"step": [], "error": [], "amplitude": []}
@@ -135,20 +114,20 @@ def _sizes(static: Array, modes: Modes) -> tuple[float, float]:
 # ------------------------------------------------------------------ reading them
 
 
-def at(curve: dict[str, Any], h: float, what: str = "error") -> float:
+def at(curve: Row, h: float, what: str = "error") -> float:
     """The value at the tabulated step nearest to h."""
     nearest = int(np.argmin(np.abs(np.log(np.array(curve["step"]) / h))))
     return float(curve[what][nearest])
 
 
-def order(curve: dict[str, Any]) -> float:
+def order(curve: Row) -> float:
     """Slope of log error over log step, fitted between rounding and the first per cent."""
     h, e = np.array(curve["step"]), np.array(curve["error"])
     fit = (e < 1e-2) & (e > 1e-8)
     return float(np.polyfit(np.log(h[fit]), np.log(e[fit]), 1)[0]) if fit.sum() > 1 else np.nan
 
 
-def _claims(curves: dict[str, Any], records: list[Record]) -> list[Claim]:
+def _claims(curves: Row, records: list[Record]) -> list[Claim]:
     errors = {name: at(curves[name], STEP) for name in ("eti", "exprb42", "bdf1", "midpoint")}
     sizes = {name: at(curves[name], STEP, "amplitude") for name in errors}
     true, tell = _true_ratio(records)
@@ -191,38 +170,42 @@ def _true_ratio(records: list[Record]) -> tuple[float, str]:
     return ratio, f"{words}{finer})"
 
 
-def _equal_error(curves: dict[str, Any]) -> dict[str, float]:
+def _equal_error(curves: Row) -> dict[str, float]:
     """The largest tabulated step whose error is 1 % at most; nan where there is none."""
-    found = {}
-    for name, curve in curves.items():
-        fine = [h for h, e in zip(curve["step"], curve["error"], strict=True) if e <= 1e-2]
-        found[name] = max(fine, default=float("nan"))
-    return found
+    return {
+        name: max(
+            (h for h, e in zip(c["step"], c["error"], strict=True) if e <= 1e-2), default=np.nan
+        )
+        for name, c in curves.items()
+    }
 
 
 def _notes(modes: Modes, curves: Any, limits: Any, exact: Truth, scene: Scene, scale: float) -> str:
     slow = float(modes.main()[0])
     static = (modes.shapes @ modes.deflection).reshape(-1, 3)
     moved = 2.0 * float(np.linalg.norm(static, axis=1).max())
-    return NOTES.format(
-        particles=len(scene.x0),
-        slow=slow,
-        fast=modes.omega[-1],
-        duration=DURATION,
-        swings=DURATION * slow / (2.0 * np.pi),
-        moved=moved,
-        share=moved / COIL_HEIGHT,
-        rk4=limits["rk4"],
-        verlet=limits["verlet"],
-        runs=scene.duration,
-        allowed=LIMIT_S,
-        how=exact.how,
-        error=exact.error / scale,
-        orders=", ".join(f"{n} {order(curves[n]):.2f}" for n in ("eti", "bdf1", "midpoint")),
-    )
+    orders = ", ".join(f"{n} {order(curves[n]):.2f}" for n in ("eti", "bdf1", "midpoint"))
+    return f"""\
+Linear model, {len(scene.x0)} particles: the slowest main swing has {slow:.3g} rad/s, the fastest
+mode {modes.omega[-1]:.3g} rad/s; T = {DURATION:g} s, about {DURATION * slow / (2.0 * np.pi):.1f}
+swings. Left: displacement of all particles at the end, relative to the static one. Middle: the
+paper's measure, the amplitude of the main swing against the exact one. BDF-1's error cannot exceed
+the motion itself, so that its curve flattens where the swing is gone; below, it falls with h, eti
+and midpoint with h^2. RK4 and Verlet have no points above their stability limits,
+{limits["rk4"]:.2g} s and {limits["verlet"]:.2g} s. exprb42 is exact here: its points are rounding.
+
+Right: true springs, which turn with the coil, for {scene.duration:g} s. It moves by {moved:.1g} m
+at most, {moved / COIL_HEIGHT:.1g} of its height, so that the linear model is a fair one. RK4 and
+Verlet run at 0.8 of their limits, every run for {LIMIT_S:g} s of computing at most. Reference:
+{exact.how}, whose ends are {exact.error / scale:.0e} of the largest static displacement apart
+(dotted; what lies below is not resolved). Errors are the largest of any coordinate, relative to
+that displacement.
+
+Measured orders in the linear model: {orders}.
+"""
 
 
-def _figure(curves: dict[str, Any], records: list[Record], below: float, scene: Scene) -> Any:
+def _figure(curves: Row, records: list[Record], below: float, scene: Scene) -> Any:
     title = f"Coil spring, {len(scene.x0)} particles, k = 1e8 N/m"
     figure, axes = figures.panels(3, title, size=4.8)
     for axis, what, label in (
@@ -230,18 +213,15 @@ def _figure(curves: dict[str, Any], records: list[Record], below: float, scene: 
         (axes[0, 1], "amplitude", "amplitude error |A/A0 - 1|, linear model"),
     ):
         for name, curve in curves.items():
-            color, marker = figures.apart(name)
             values = np.maximum(np.array(curve[what], dtype=float), 1e-15)
-            axis.loglog(curve["step"], values, color=color, marker=marker, label=name)
+            axis.loglog(curve["step"], values, **figures.marked(name))
         axis.set_ylabel(label)
     for name in METHODS:
         own = [(r.step, r.relative) for r in records if r.method == name and r.relative]
-        color, marker = figures.apart(name)
         if own:
-            axes[0, 2].loglog(*zip(*own, strict=True), color=color, marker=marker, label=name)
+            axes[0, 2].loglog(*zip(*own, strict=True), **figures.marked(name))
     axes[0, 2].axhline(below, color=figures.INK, linestyle=":", label="of the reference")
     axes[0, 2].set_ylabel(f"displacement error at {scene.duration:g} s, true springs")
     for axis in axes[0]:
-        axis.set_xlabel("step [s]")
-        figures.legend_below(axis)
+        figures.finish(axis, "step [s]")
     return figure

@@ -16,8 +16,8 @@ import numpy as np
 from stiffly.contracts import Array
 from stiffly.scenes import Scene
 
-from .bench import Bench
-from .harness import Outcome, Record, work_precision
+from .bench import Bench, Row
+from .harness import Record, work_precision
 from .methods import IntegratorMethod, ScipyMethod
 from .time_limit import time_limit
 
@@ -35,18 +35,12 @@ class Truth(NamedTuple):
     how: str
 
 
-class _InTime(IntegratorMethod):
-    def __call__(self, problem: Scene, setting: float) -> Outcome:
-        with time_limit(LIMIT_S):
-            return super().__call__(problem, setting)
-
-
 def truth(bench: Bench, scene: Scene, sizes: tuple[float, float]) -> Truth:
     """By DOP853; sizes: of a displacement [m] and of a velocity [m/s], which tolerances refer to.
 
     Its error is what the coarser of two tolerances changes."""
 
-    def computed() -> dict[str, Any]:
+    def computed() -> Row:
         solver = ScipyMethod("DOP853", sizes=sizes)
         with time_limit(REFERENCE_S):
             coarse, fine = (solver(scene, tolerance) for tolerance in (COARSE, FINE))
@@ -66,12 +60,8 @@ def runs(
     bench: Bench, scene: Scene, exact: Truth, steps: dict[str, list[float]], scale: float
 ) -> list[Record]:
     """Every method at its steps; `relative` is the error of x over the scale [m]."""
-    methods = [_InTime(name, own) for name, own in steps.items()]
-    found = work_precision(
-        scene, methods, [], reference=(exact.x, exact.v), bench=bench, label="springs"
-    )
-    return [r if r.error_x is None else _relative(r, r.error_x / scale) for r in found]
-
-
-def _relative(record: Record, error: float) -> Record:
-    return replace(record, relative=error, error=error)
+    methods = [IntegratorMethod(name, own) for name, own in steps.items()]
+    options: dict[str, Any] = {"bench": bench, "label": "springs", "limit_s": LIMIT_S}
+    found = work_precision(scene, methods, [], reference=(exact.x, exact.v), **options)
+    errors = [None if r.error_x is None else r.error_x / scale for r in found]
+    return [replace(r, relative=e, error=e) for r, e in zip(found, errors, strict=True)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from stiffly import scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import COUNTS
 from .harness import Record
 from .report import Claim, Report
@@ -42,12 +41,7 @@ def run(bench: Bench) -> Report:
     """Seconds, products and springs of a step for dragons of growing size."""
     sizes = QUICK if bench.quick else SIZES
     plan = [(n, m) for n in sizes for m in METHODS if m != "bdf1" or n <= LARGEST_BDF1]
-    bench.plan(len(plan))
-    dragons = Dragons()
-    rows = [
-        bench.row(f"{method}, {n} particles", partial(_measured, dragons, n, method))
-        for n, method in plan
-    ]
+    rows = bench.rows("{1}, {0} particles", partial(_measured, Dragons()), plan)
     return Report(
         title="The price of a step and the size of the dragon",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Fig. 23a",
@@ -55,19 +49,15 @@ def run(bench: Bench) -> Report:
         figure=_figure(rows),
         claims=_claims(rows),
         notes=_notes(rows),
-        reduced=_reduced(bench.quick, sizes),
+        reduced=f"{sizes[0]} to {sizes[-1]} particles instead of 20,000 to 100,000."
+        if bench.quick
+        else f"4 steps of each size; BDF-1 one, and only up to {LARGEST_BDF1} particles.",
         data={
             "rows": rows,
             "exponents": {m: exponent(rows, m, "step_seconds") for m in METHODS},
             "work_exponents": {m: exponent(rows, m, "work") for m in METHODS},
         },
     )
-
-
-def _reduced(quick: bool, sizes: tuple[int, ...]) -> str:
-    if quick:
-        return f"--quick: {sizes[0]} to {sizes[-1]} particles instead of 20,000 to 100,000."
-    return f"4 steps of each size; BDF-1 one, and only up to {LARGEST_BDF1} particles."
 
 
 class Dragons:
@@ -83,7 +73,7 @@ class Dragons:
         return self._known[1]
 
 
-def _measured(dragons: Dragons, size: int, method: str) -> dict[str, Any]:
+def _measured(dragons: Dragons, size: int, method: str) -> Row:
     """The faster of two runs (of BDF-1 there is one)."""
     scene = dragons(size)
     h = _limit(scene) if method == "verlet" else scene.step
@@ -126,13 +116,13 @@ def _limit(scene: scenes.Scene) -> float:
 # ------------------------------------------------------------------ reading the rows
 
 
-def series(rows: list[dict[str, Any]], method: str, name: str) -> tuple[Array, Array]:
+def series(rows: list[Row], method: str, name: str) -> tuple[Array, Array]:
     own = [(r["particles"], r[name]) for r in rows if r["method"] == method]
     particles, values = np.array(own, dtype=float).T
     return particles, values
 
 
-def exponent(rows: list[dict[str, Any]], method: str, name: str) -> float | None:
+def exponent(rows: list[Row], method: str, name: str) -> float | None:
     """p of value ~ N^p, fitted; None where nothing is counted."""
     particles, values = series(rows, method, name)
     if len(values) < 2 or values.min() <= 0.0:
@@ -140,7 +130,7 @@ def exponent(rows: list[dict[str, Any]], method: str, name: str) -> float | None
     return float(np.polyfit(np.log(particles), np.log(values), 1)[0])
 
 
-def _record(row: dict[str, Any]) -> Record:
+def _record(row: Row) -> Record:
     return Record(
         row["method"],
         row["step"],
@@ -151,11 +141,11 @@ def _record(row: dict[str, Any]) -> Record:
     )
 
 
-def _last(rows: list[dict[str, Any]], method: str) -> dict[str, Any]:
+def _last(rows: list[Row], method: str) -> Row:
     return [r for r in rows if r["method"] == method][-1]
 
 
-def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+def _claims(rows: list[Row]) -> list[Claim]:
     seconds = exponent(rows, "neti", "step_seconds") or np.inf
     work = exponent(rows, "neti", "work") or np.inf
     euler = _last(rows, "bdf1")
@@ -185,7 +175,7 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _notes(rows: list[dict[str, Any]]) -> str:
+def _notes(rows: list[Row]) -> str:
     products = series(rows, "neti", "products")[1]
     return NOTES.format(
         products=", ".join(f"{p:.0f}" for p in products),
@@ -197,12 +187,11 @@ def _notes(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _figure(rows: list[dict[str, Any]]):
+def _figure(rows: list[Row]):
     figure, axes = figures.panels(3, "A dragon of cubic springs, h = 0.05 s", size=4.8)
     left, middle, right = axes[0]
     for method in METHODS:
-        color, marker = figures.apart(method)
-        look = {"color": color, "marker": marker, "label": method}
+        look = figures.marked(method)
         middle.loglog(*series(rows, method, "second_seconds"), **look)
         if method in ("neti", "exprb42"):
             left.plot(*series(rows, method, "step_seconds"), **look)
@@ -214,10 +203,7 @@ def _figure(rows: list[dict[str, Any]]):
     middle.set_xticks([], minor=True)
     left.set_ylim(bottom=0.0)
     right.set_ylim(bottom=0.0)
-    left.set_ylabel("seconds for a step")
-    middle.set_ylabel("seconds for a second of motion")
-    right.set_ylabel("products for a step")
-    for axis in axes[0]:
-        axis.set_xlabel("particles")
-        figures.legend_below(axis)
+    words = ("seconds for a step", "seconds for a second of motion", "products for a step")
+    for axis, label in zip(axes[0], words, strict=True):
+        figures.finish(axis, "particles", label)
     return figure

@@ -10,18 +10,18 @@ from stiffly import scenes
 
 from . import report
 from .bench import Bench
-from .largest_step import Ladder, draw, ladder, words
+from .largest_step import Ladder, draw, words
 from .report import Claim, Report
 
 ACCURACY = 1e-2  # the paper's, for this figure
 VERTICES = 1500
 
-NOTES = """\
-Accuracy: positions at t = {duration:g} s to {accuracy:g} of the largest excursion, against DOP853
+NOTES = f"""\
+Accuracy: positions at t = {{duration:g}} s to {ACCURACY:g} of the largest excursion, against DOP853
 at 1e-11. A step counts if it and half of it meet that. The dragon of formulas stands in for the
-scan; its springs are cubic. Exponents d log h / d log k: {exponents}. Here everything swings faster
-as k grows, slow modes and fast ones alike: (k/m)^(1/2).
-{ladder}"""
+scan; its springs are cubic. Exponents d log h / d log k: {{exponents}}. Here everything swings
+faster as k grows, slow modes and fast ones alike: (k/m)^(1/2).
+{{ladder}}"""
 
 
 def run(bench: Bench) -> Report:
@@ -30,22 +30,16 @@ def run(bench: Bench) -> Report:
     if bench.quick:
         stiffness, duration, limit = [5e4], 0.25, 4.0
     load = partial(scenes.load, "dragon", vertices=VERTICES, law="cubic", duration=duration)
-    found = ladder(bench, lambda k: load(stiffness=k), stiffness, ACCURACY, limit_s=limit)
+    found = Ladder(bench, load, stiffness, ACCURACY, limit)
     return Report(
         title="Largest step over the stiffness of a dragon, at an error of 1e-2",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Fig. 22f",
         records=found.records,
         figure=draw(found, f"Dragon, {VERTICES} vertices: largest step for 1e-2"),
         claims=_claims(found),
-        notes=NOTES.format(
-            duration=duration,
-            accuracy=ACCURACY,
-            exponents=found.exponents(),
-            ladder=found.notes(),
-        ),
-        reduced=("--quick: " if bench.quick else "")
-        + f"{VERTICES} vertices instead of 100,000, {duration:g} s, {len(stiffness)} value(s) of "
-        f"k; a method that takes more than {limit:g} s is not run further.",
+        notes=found.notes(NOTES, duration),
+        reduced=f"{VERTICES} vertices instead of 100,000, {duration:g} s, {len(stiffness)} "
+        f"value(s) of k; a method that takes more than {limit:g} s is not run further.",
     )
 
 

@@ -13,6 +13,7 @@ from stiffly.contracts import Array
 from stiffly.scenes import Scene
 
 from . import figures
+from .bench import Row
 from .harness import Record
 from .trial import attempt
 
@@ -27,6 +28,11 @@ COLORS = {
 }
 
 
+def cost(run: Run) -> Row:
+    """Those fields of a Record."""
+    return {name: run.stats[name] for name in COUNTS} | {"seconds": run.wall_seconds}
+
+
 def energy_history(
     scene: Scene,
     integrator: str,
@@ -35,19 +41,18 @@ def energy_history(
     look: Callable[[Run], Mapping[str, Any]] | None = None,
     limit_s: float = inf,
     **options: Any,
-) -> dict[str, Any]:
+) -> Row:
     """Energies [J] at the frames, the ledger's error and a Record's fields; look(run): more.
 
     A run that failed comes as far as it went, with the reason under 'failure'.
     """
     run, failure = attempt(scene, integrator, step=step, limit_s=limit_s, **options)
-    row: dict[str, Any] = {"method": integrator, "step": step, "failure": failure}
+    row: Row = {"method": integrator, "step": step, "failure": failure}
     if run is None:
         return {**row, "record": dict(row), "times": [], "parts": {}}
     energy = run.energy
     worst, most = float(np.abs(energy.numerical).max()), energy.exchanged
-    cost = {name: run.stats[name] for name in COUNTS} | {"seconds": run.wall_seconds}
-    record = {**row, **cost, "energy_drift": worst, "energy_relative": worst / most}
+    record = {**row, **cost(run), "energy_drift": worst, "energy_relative": worst / most}
     return {
         **row,
         "times": run.times,
@@ -81,7 +86,7 @@ def change(row: Mapping[str, Any]) -> float:
     return float(np.abs(energy - energy[0]).max() / row["exchanged"])
 
 
-def records(rows: list[dict[str, Any]]) -> list[Record]:
+def records(rows: list[Row]) -> list[Record]:
     return [Record(**row["record"]) for row in rows]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from stiffly.scenes import Scene
 
+from . import report
 from .bench import Bench
 from .harness import Method, Outcome, Record
 from .step_search import Error, Search
@@ -126,15 +127,13 @@ def _first_met(repeated: Record, once: Record, late: str) -> Record:
 
 def table(rows: Mapping[str, Mapping[float, Record]], levels: Sequence[float]) -> str:
     """One line per method; per level what the largest setting costs, and times the winner's."""
-    head = "| method | " + " | ".join(f"error {100 * e:g} %" for e in levels) + " |"
-    lines = [head, "|" + " --- |" * (1 + len(levels))]
+    lines = []
     best = {level: found[0][1] for level in levels if (found := winners(rows, level))}
     for name, found in rows.items():
         cells = [cell(found[e], best.get(e)) if e in found else "" for e in levels]
-        if len(set(cells)) == 1:  # the same refusal at every level: said once
-            cells[1:] = [""] * (len(cells) - 1)
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        same = len(set(cells)) == 1  # the same refusal at every level: said once
+        lines.append([name, *(cells[:1] if same else cells)])
+    return report.table(" | ".join(("method", *(f"error {100 * e:g} %" for e in levels))), lines)
 
 
 def cell(r: Record, best: float | None = None) -> str:

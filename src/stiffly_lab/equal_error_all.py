@@ -18,7 +18,7 @@ from stiffly.scenes import Scene
 
 from . import equal_error_page as page
 from . import parallel, references, rivals
-from .bench import Bench
+from .bench import Bench, Row
 from .equal_error import TOLERANCES, cheapest, granted_time, ladder
 from .harness import Method, Record
 from .methods import IntegratorMethod
@@ -77,7 +77,7 @@ def problem_of(name: str, quick: bool) -> Scene:
     return scenes.load(name, small=True, **options)
 
 
-def rows_of(name: str, quick: bool) -> dict[str, Any]:
+def rows_of(name: str, quick: bool) -> Row:
     """One scene: what it is, its reference, and rows[method][level], as JSON can hold them."""
     problem = problem_of(name, quick)
     _, start = problem.system.bind(problem.x0, problem.v0)
@@ -107,8 +107,8 @@ def rows_of(name: str, quick: bool) -> dict[str, Any]:
 
 def _rows(
     problem: Scene, reference: references.Reference, levels: Sequence[float], quick: bool
-) -> dict[str, Any]:
-    rows: dict[str, Any] = {}
+) -> Row:
+    rows: Row = {}
     best, ends = None, inf if quick else perf_counter() + SCENE_LIMIT
     for method in _methods(problem, reference, quick):
         few = _few_settings(problem, method) if quick else None
@@ -141,11 +141,9 @@ def _few_settings(problem: Scene, method: Method) -> list[float]:
 def _at_limit(problem: Scene, reference: references.Reference) -> Record:
     """Verlet at the largest step that is stable at the start: what does that give?"""
     h = problem.duration / ceil(problem.duration / stable_step(problem))
-    method, anything = IntegratorMethod(rivals.VERLET), inf
-    bench, limit = Bench(), 5.0 * LIMIT
-    return cheapest(
-        bench, problem, method, reference, [anything], settings=[h], repeats=1, limit_s=limit
-    )[anything]
+    method, anything = IntegratorMethod(rivals.VERLET, [h]), inf
+    options: dict[str, Any] = {"repeats": 1, "limit_s": 5.0 * LIMIT}
+    return cheapest(Bench(), problem, method, reference, [anything], **options)[anything]
 
 
 def report_of(found: Mapping[str, Mapping[str, Any]], quick: bool) -> Report:
@@ -165,11 +163,8 @@ def report_of(found: Mapping[str, Mapping[str, Any]], quick: bool) -> Report:
 def _reduced(quick: bool) -> str:
     if quick:
         return (
-            f"--quick: {len(QUICK_SCENES)} short scenes, {len(QUICK_METHODS)} of our methods, no "
+            f"{len(QUICK_SCENES)} short scenes, {len(QUICK_METHODS)} of our methods, no "
             f"0.01 % level, at most {QUICK_STEPS} steps and no rtol below {QUICK_RTOL:g}."
         )
-    text = "every scene in its small variant"
-    if SHORTER:
-        cut = ", ".join(f"{name} {duration:g} s" for name, duration in SHORTER.items())
-        text += f"; shortened so that a reference can follow: {cut}"
-    return text + "."
+    cut = ", ".join(f"{name} {duration:g} s" for name, duration in SHORTER.items())
+    return f"every scene in its small variant; shortened so that a reference can follow: {cut}."

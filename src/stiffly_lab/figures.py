@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,15 @@ LOOK = {
 }
 
 
-def look(method: str) -> tuple[str, str]:
-    return LOOK.get(method, (INK, "."))
+def look(method: str, own: Mapping[str, tuple[str, str]] = LOOK) -> tuple[str, str]:
+    """Colour and marker; own: those of a figure that has its own."""
+    return own.get(method) or LOOK.get(method, (INK, "."))
+
+
+def marked(method: str) -> dict[str, str]:
+    """A line's style and label where all methods stand side by side."""
+    color, marker = apart(method)
+    return {"color": color, "marker": marker, "label": method}
 
 
 def panels(columns: int, title: str, *, rows: int = 1, size: float = 4.3) -> tuple[Figure, Any]:
@@ -39,6 +47,12 @@ def panels(columns: int, title: str, *, rows: int = 1, size: float = 4.3) -> tup
     for axis in axes.ravel():
         plain(axis)
     return figure, axes
+
+
+def panel(title: str, size: float) -> tuple[Figure, Any]:
+    """A figure of one of them."""
+    figure, axes = panels(1, title, size=size)
+    return figure, axes[0, 0]
 
 
 def few_ticks(axis: Any) -> None:
@@ -52,9 +66,9 @@ def legend_below(axis: Any) -> None:
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, fontsize=9)
 
 
-def finish(axis: Any, x: str, y: str) -> None:
-    """What the axes are, and the legend below them."""
-    axis.set(xlabel=x, ylabel=y)
+def finish(axis: Any, x: str, y: str | None = None) -> None:
+    """What the axes are (y: unless it is said already), and the legend below them."""
+    axis.set(xlabel=x, **({} if y is None else {"ylabel": y}))
     legend_below(axis)
 
 
@@ -94,11 +108,7 @@ APART = {
     "rk4": (ORANGE, "D"),
     "verlet": (PURPLE, "v"),
 }
-
-
-def apart(method: str) -> tuple[str, str]:
-    return APART.get(method) or look(method)
-
+apart = partial(look, own=APART)
 
 # The methods of the three papers on exponential Rosenbrock schemes, side by side.
 ROSENBROCK = {
@@ -113,7 +123,4 @@ ROSENBROCK = {
     "rk4": (INK, "D"),
     "verlet": (PURPLE, "v"),
 }
-
-
-def rosenbrock(method: str) -> tuple[str, str]:
-    return ROSENBROCK.get(method) or look(method)
+rosenbrock = partial(look, own=ROSENBROCK)

@@ -11,7 +11,7 @@ from stiffly import scenes
 from stiffly.recording.plots import BLUE, GREEN, INK, RED
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .harness import Record
 from .measures import area
 from .report import Claim, Report
@@ -50,15 +50,10 @@ def run(bench: Bench) -> Report:
     steps = QUICK_STEPS if bench.quick else STEPS
     truth = QUICK_TRUTH if bench.quick else TRUTH
     plan = [truth, *((name, h) for name, own in steps.items() for h in own)]
-    bench.plan(len(plan))
-    rows = [
-        bench.row(f"{name}, step {h:g}", partial(_flag, scene, name, h, duration))
-        for name, h in plan
-    ]
+    rows = bench.rows("{}, step {:g}", partial(_flag, scene, duration), plan)
     for row in rows:
         row["motion"] = None if row["failure"] else row["kinetic"] / rows[0]["kinetic"]
     size = f"{round(1.4 * resolution)} x {resolution} particles instead of 70 x 50"
-    reduced = f"--quick: {size}, {duration:g} s instead of 6 s, fewer steps." if bench.quick else ""
     return Report(
         title="A flag in the wind",
         source="Michels, Luan & Tokman 2017, Sec. 4.2, Fig. 2",
@@ -68,12 +63,14 @@ def run(bench: Bench) -> Report:
         notes=NOTES.format(
             frames=len(rows[0]["times"]), truth=truth[1], dead=DEAD, weak=WEAK, table=_table(rows)
         ),
-        reduced=reduced or f"{size}; ground truth with steps of 1e-4 s, not 1e-10 s.",
+        reduced=f"{size}, {duration:g} s instead of 6 s, fewer steps."
+        if bench.quick
+        else f"{size}; ground truth with steps of 1e-4 s, not 1e-10 s.",
         data={"rows": rows, "duration": duration},
     )
 
 
-def _flag(scene: scenes.Scene, method: str, step: float, duration: float) -> dict[str, Any]:
+def _flag(scene: scenes.Scene, duration: float, method: str, step: float) -> Row:
     """Area and motion over time, and the middle of the flag, seen from above, near the end."""
     mesh = scene.mesh
     assert mesh is not None
@@ -104,7 +101,7 @@ def _flag(scene: scenes.Scene, method: str, step: float, duration: float) -> dic
     }
 
 
-def _largest_step(rows: list[dict[str, Any]], method: str) -> dict[str, Any] | None:
+def _largest_step(rows: list[Row], method: str) -> Row | None:
     """The row of the largest step that gets through with an area that hardly changes."""
     good = [
         r for r in rows if r["method"] == method and not r["failure"] and r["largest"] < TOLERATED
@@ -112,7 +109,7 @@ def _largest_step(rows: list[dict[str, Any]], method: str) -> dict[str, Any] | N
     return max(good, key=lambda r: r["step"], default=None)
 
 
-def _claims(rows: list[dict[str, Any]], quick: bool) -> list[Claim]:
+def _claims(rows: list[Row], quick: bool) -> list[Claim]:
     truth, paper = rows[0], rows[1]
     ours = _largest_step(rows, "epirk4s3")
     dead = next(r for r in rows if r["method"] == "bdf1")
@@ -141,7 +138,7 @@ def _claims(rows: list[dict[str, Any]], quick: bool) -> list[Claim]:
     ]
 
 
-def _motion(row: dict[str, Any] | None, state: str, quick: bool) -> Claim:
+def _motion(row: Row | None, state: str, quick: bool) -> Claim:
     paper = {
         "alive": "The flag of the stiffly accurate integrator behaves plausibly.",
         "dead": "Backward Euler (6.6 ms) suffers from uncontrollable artificial dissipation.",
@@ -165,7 +162,7 @@ def _motion(row: dict[str, Any] | None, state: str, quick: bool) -> Claim:
     return Claim(paper, text, verdict, why)
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: list[Row]) -> str:
     lines = []
     for row in rows:
         motion = "" if row["motion"] is None else f"{row['motion']:.0%}"
@@ -175,7 +172,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
     return report.table("method | step [ms] | largest change of area | motion | stopped", lines)
 
 
-def _figure(rows: list[dict[str, Any]]):
+def _figure(rows: list[Row]):
     figure, axes = figures.panels(3, "A flag in the wind", rows=2)
     ours = _largest_step(rows, "epirk4s3") or _largest_step(rows, "exprb42")
     dead = next(r for r in rows if r["method"] == "bdf1")
@@ -196,12 +193,9 @@ def _figure(rows: list[dict[str, Any]]):
     _over_time(axes[1, 1], shown, "energy", "kinetic energy [J]")
     for method in dict.fromkeys(r["method"] for r in rows):
         own = [r for r in rows if r["method"] == method]
-        color, marker = figures.rosenbrock(method)
-        axes[1, 2].loglog(
-            [1e3 * r["step"] for r in own],
-            [r["largest"] for r in own],
-            color=color, marker=marker, label=method,
-        )  # fmt: skip
+        (color, marker), steps = figures.rosenbrock(method), [1e3 * r["step"] for r in own]
+        largest = [r["largest"] for r in own]
+        axes[1, 2].loglog(steps, largest, color=color, marker=marker, label=method)
     axes[1, 2].axhline(TOLERATED, color=GREEN)
     figures.finish(axes[1, 2], "step [ms]", "largest change of area (line: 3 %)")
     return figure
@@ -214,5 +208,5 @@ def _over_time(axis: Any, shown: list, key: str, label: str) -> None:
     figures.finish(axis, "time [s]", label)
 
 
-def _label(row: dict[str, Any]) -> str:
+def _label(row: Row) -> str:
     return f"{row['method']}, {1e3 * row['step']:g} ms"

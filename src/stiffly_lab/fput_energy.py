@@ -10,7 +10,7 @@ import numpy as np
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import energy_history, records, total
 from .report import Claim, Report
 
@@ -31,15 +31,8 @@ def run(bench: Bench) -> Report:
     """Energy error over time for exprb2, pexprb43, exprb42 and RK4, and at smaller steps."""
     scene = scenes.load("fput")
     duration = 5.0 if bench.quick else scene.duration
-    options = {"duration": duration, "every": 1.0 / FRAMES_PER_SECOND}
-    plan = [*SHARED, *FINER]
-    bench.plan(len(plan))
-    found = [
-        bench.row(
-            f"{method}, step {step:g}", partial(energy_history, scene, method, step, **options)
-        )
-        for method, step in plan
-    ]
+    job = partial(energy_history, scene, duration=duration, every=1.0 / FRAMES_PER_SECOND)
+    found = bench.rows("{}, step {:g}", job, [*SHARED, *FINER])
     energy = float(total(found[0])[0])
     return Report(
         title="Conservation of energy on the FPUT chain",
@@ -48,7 +41,7 @@ def run(bench: Bench) -> Report:
         figure=_figure(found, duration),
         claims=_claims(found),
         notes=NOTES.format(energy=energy, frames=len(found[0]["times"])),
-        reduced=f"--quick: T = {duration:g} s instead of 100 s." if bench.quick else "",
+        reduced=f"T = {duration:g} s instead of 100 s." if bench.quick else "",
         data={
             "duration": duration,
             "energy": energy,
@@ -59,7 +52,7 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _claims(found: list[dict[str, Any]]) -> list[Claim]:
+def _claims(found: list[Row]) -> list[Claim]:
     worst = {(row["method"], row["step"]): row["record"]["energy_drift"] for row in found}
     ours = max(worst["exprb42", STEP], worst["pexprb43", STEP])
     second, classic = worst["exprb2", STEP], worst["rk4", STEP]
@@ -99,7 +92,7 @@ def _claims(found: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _figure(found: list[dict[str, Any]], duration: float):
+def _figure(found: list[Row], duration: float):
     title = f"FPUT chain, T = {duration:g} s: how well the energy is kept (exact: no error)"
     figure, axes = figures.panels(3, title)
     left, middle, right = axes[0]
@@ -119,15 +112,10 @@ def _figure(found: list[dict[str, Any]], duration: float):
     return figure
 
 
-def _draw(axis: Any, row: dict[str, Any], steps: list[float]) -> None:
+def _draw(axis: Any, row: Row, steps: list[float]) -> None:
     """The smaller a method's step in this panel, the thinner and more broken its line."""
     rank = sorted(steps, reverse=True).index(row["step"])
-    color, _ = figures.look(row["method"])
-    axis.plot(
-        row["times"][1:],
-        np.abs(row["numerical"][1:]),
-        ("-", "--", ":")[rank],
-        color=color,
-        linewidth=(1.6, 1.3, 1.6)[rank],
-        label=f"{row['method']}, h = {row['step']:g}",
-    )
+    style = {"color": figures.look(row["method"])[0], "linewidth": (1.6, 1.3, 1.6)[rank]}
+    label = f"{row['method']}, h = {row['step']:g}"
+    series = np.abs(row["numerical"][1:])
+    axis.plot(row["times"][1:], series, ("-", "--", ":")[rank], label=label, **style)

@@ -59,7 +59,9 @@ def run(bench: Bench) -> Report:
         figure=_figure(exponential, rk4, brief, long.duration, short.duration),
         claims=_claims(exponential, rk4, large, measured, brief_slopes),
         notes=NOTES.format(short=short.duration),
-        reduced=_reduced(bench.quick, long.duration),
+        reduced=f"T = {long.duration:g} s instead of 100 s, and fewer steps."
+        if bench.quick
+        else "RK4 runs the three largest of the paper's five tiny steps.",
         data={
             "slopes": measured,
             "slopes_short": brief_slopes,
@@ -73,12 +75,6 @@ def run(bench: Bench) -> Report:
 def _energy(scene: scenes.Scene) -> float:
     system, start = scene.system.bind(scene.x0, scene.v0)
     return float(sum(system.energy(start).values()))
-
-
-def _reduced(quick: bool, duration: float) -> str:
-    if quick:
-        return f"--quick: T = {duration:g} s instead of 100 s, and fewer steps."
-    return "RK4 runs the three largest of the paper's five tiny steps."
 
 
 def _claims(

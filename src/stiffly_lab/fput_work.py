@@ -67,7 +67,7 @@ def run(bench: Bench) -> Report:
 def _reduced(quick: bool) -> str:
     words = []
     if quick:
-        words.append("--quick: T = 5 s instead of 100 s, and fewer steps.")
+        words.append("T = 5 s instead of 100 s, and fewer steps.")
     if not CvodeMethod.available():
         words.append("CVODE is missing: install stiffly[bench] to include it.")
     return " ".join(words)
@@ -131,17 +131,14 @@ def _rivals(records: list[Record]) -> Claim:
 
 
 def _table(records: list[Record]) -> str:
-    names = list(dict.fromkeys(r.method for r in records))
-    rows = ["| method | " + " | ".join(f"error {e:g}" for e in LEVELS) + " |"]
-    rows.append("|" + " --- |" * (1 + len(LEVELS)))
-    for name in names:
-        cells = []
-        for level in LEVELS:
-            seconds = cost_at(records, name, level)
-            forces = cost_at(records, name, level, "force_evaluations")
-            cells.append(f"{seconds:.2g} s / {forces:,.0f}" if seconds and forces else "-")
-        rows.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(rows)
+    def cell(name: str, level: float) -> str:
+        seconds = cost_at(records, name, level)
+        forces = cost_at(records, name, level, "force_evaluations")
+        return f"{seconds:.2g} s / {forces:,.0f}" if seconds and forces else "-"
+
+    names = dict.fromkeys(r.method for r in records)
+    head = " | ".join(("method", *(f"error {e:g}" for e in LEVELS)))
+    return report.table(head, [(name, *(cell(name, e) for e in LEVELS)) for name in names])
 
 
 def _figure(records: list[Record], duration: float):

@@ -12,7 +12,7 @@ from stiffly import scenes
 from stiffly.scenes import Scene
 
 from . import references
-from .bench import Bench
+from .bench import Bench, Row
 from .tight import Reference
 
 
@@ -49,7 +49,7 @@ class GautschiCase:
         given = {**self._model(), **self.small, "duration": self.duration}
         return scenes.load(self.scene, small=True, **given)
 
-    def _model(self) -> dict[str, Any]:
+    def _model(self) -> Row:
         """What of `size` is not a size: the law of springs, the model of elasticity."""
         return {k: v for k, v in self.size.items() if k in ("model", "law")}
 

@@ -15,9 +15,9 @@ from stiffly.scenes import Scene
 from . import equal_error, figures, report, rivals
 from .bench import Bench
 from .gautschi_cases import CASES, GautschiCase, truth
-from .harness import Method, Record
+from .harness import Record
 from .methods import IntegratorMethod
-from .patience import FIRST_S, LEAST_S, LOST, MOST_S, late, patience
+from .patience import FIRST_S, LEAST_S, LOST, MOST_S, race
 from .report import Claim, Report
 from .step_cost import step_cost
 
@@ -29,25 +29,29 @@ COARSE = 0.05  # an error that the eye would not see
 FIRST: Any = Gautschi(filter="gautschi", form="two-step")
 QUICK_EQUAL = ("1", "9", "10c")
 
-NOTES = """\
+HEAD = (
+    "# | model | N paper / ours | method, h | once: paper / ours [s] | a step: paper / ours [s] | "
+    "BDF-1: paper / ours [s] | BDF-1 over ours: paper / here | products a step"
+)
+NOTES = f"""\
 **Cost of a step**, at the step of our scene. 'Once' is what a run of one step takes beyond its
 step: an eigenbasis below 1000 unknowns, a first factorisation, tables. The paper computes the
 matrix functions of its linear models once, dense at every size; above 1000 unknowns ours take
 products with the sparse matrix in each step, as many as h omega_max asks for.
 
-{steps}
+{{steps}}
 
 **Cost of the same error**, on smaller bodies: the largest step of each method that meets 5 % and
 the paper's criterion, 1e-4 (the dragon 1e-2; the tori too, whose contact leaves no digits to judge
-more by), relative to a solution found independently. {limit:g} s for a run of the paper's method;
-others are waited for as long as {lost:g} times its seconds, but {least:g} to {most:g} s. Cells:
+more by), relative to a solution found independently. {FIRST_S:g} s for a run of the paper's method;
+others are waited for as long as {LOST:g} times its seconds, but {LEAST_S:g} to {MOST_S:g} s. Cells:
 seconds, times the fastest, step, forces / products / factorisations, errors of energy (E) and
 angular momentum (L). The paper's own truth is the same method with a tiny step; it does not see an
 error that the method shares with itself. eti has the paper's filters, (sinc^2, sinc), which also
 filter a constant load and so misplace what it does to stiff modes; Gautschi's (sinc^2(./2), 1) is
 exact for it.
 
-{equal}
+{{equal}}
 """
 
 
@@ -57,7 +61,6 @@ def run(bench: Bench) -> Report:
     bench.plan(2 * len(CASES))
     steps = {case.number: _step_costs(bench, case) for case in CASES}
     equal = {case.number: _equal(bench, case) for case in chosen}
-    limits = {"limit": FIRST_S, "lost": LOST, "least": LEAST_S, "most": MOST_S}
     return Report(
         title="The test cases of the Gautschi integrators",
         source="Michels, Sobottka & Weber 2014, Sec. 5, Table II",
@@ -68,7 +71,7 @@ def run(bench: Bench) -> Report:
         ],
         figure=_figure(steps, equal),
         claims=[*(_step_claim(c, steps[c.number]) for c in CASES), *_equal_claims(equal)],
-        notes=NOTES.format(steps=_step_table(steps), equal=_equal_tables(equal), **limits),
+        notes=NOTES.format(steps=_step_table(steps), equal=_equal_tables(equal)),
         reduced=_reduced(bench.quick),
         data={"steps": steps},
     )
@@ -77,7 +80,7 @@ def run(bench: Bench) -> Report:
 def _reduced(quick: bool) -> str:
     words = "bodies of tens to hundreds of particles where errors are compared"
     if quick:
-        return f"--quick: small bodies for the cost of a step too, {words}; three of 15 cases."
+        return f"small bodies for the cost of a step too, {words}; three of 15 cases."
     return f"{words}; the dragon has 12,000 particles instead of 100,000."
 
 
@@ -111,17 +114,14 @@ def _seconds(cost: dict, unit: str = "") -> str:
 
 
 def _step_table(steps: Mapping[str, dict]) -> str:
-    lines = [
-        "| # | model | N paper / ours | method, h | once: paper / ours [s] "
-        "| a step: paper / ours [s] | BDF-1: paper / ours [s] "
-        "| BDF-1 over ours: paper / here | products a step |",
-        "|" + " --- |" * 9,
-    ]
+    lines = []
     for case in CASES:
         costs = steps[case.number]
         own = costs[case.method]
         once = "-" if own["failure"] else f"{own['once']:.2g}"
-        promised = "-" if not case.implicit or not case.exponential else _promised(case)
+        promised = "-"
+        if case.implicit and case.exponential:
+            promised = f"{case.implicit / case.exponential:.0f}"
         ratio = _ratio(costs, case)
         cells = (
             case.number,
@@ -134,12 +134,8 @@ def _step_table(steps: Mapping[str, dict]) -> str:
             f"{promised} / {f'{ratio:.2g}' if isfinite(ratio) else '-'}",
             "" if own["failure"] else f"{own['products']:,.0f}",
         )
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _promised(case: GautschiCase) -> str:
-    return f"{(case.implicit or 0.0) / case.exponential:.0f}"
+        lines.append(cells)
+    return report.table(HEAD, lines)
 
 
 def _known(value: float | None) -> str:
@@ -158,22 +154,13 @@ def _equal(bench: Bench, case: GautschiCase) -> Equal:
         exact = truth(case, scene, bench, 5.0 if bench.quick else 60.0)
     except SimulationFailure as failure:
         return {}, f"no reference: {failure}", case
-    refused = rivals.refused(scene)
-    names = dict.fromkeys((case.method, RIVAL) if bench.quick else (case.method, *OURS))
-    methods: list[Method] = [IntegratorMethod(n) for n in names if n not in refused]
+    names = (case.method, RIVAL) if bench.quick else (case.method, *OURS)
+    methods, absent = rivals.contenders(names, scene, exact, bench.quick)
     if case.method == "eti":
         methods.insert(1, IntegratorMethod(FIRST, label="eti, filter of Gautschi"))
-    methods += [rivals.verlet(scene)] if bench.quick else rivals.outside(scene, exact)
-    found: dict[str, Mapping[float, Record]] = {}
-    levels = (COARSE, case.level)
-    for method in methods:
-        first = found.get(case.method, {}).get(case.level)
-        limit = FIRST_S if method.name == case.method else patience(first)
-        met = equal_error.cheapest(bench, scene, method, exact, levels, repeats=1, limit_s=limit)
-        found[method.name] = {level: late(record, limit) for level, record in met.items()}
-    absent = {name: why for name, why in refused.items() if name in names}
-    for name, why in (absent | rivals.missing(scene)).items():
-        found[name] = {level: Record(name, scene.step, failure=why) for level in levels}
+    found = race(bench, scene, exact, methods, (COARSE, case.level), case.method)
+    for name, why in absent.items():
+        found[name] = dict.fromkeys((COARSE, case.level), Record(name, scene.step, failure=why))
     words = f"{len(scene.x0)} particles, {scene.duration:g} s; reference: {exact.how}"
     return found, words, case
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from math import isfinite
-from typing import Any, Protocol
+from math import inf, isfinite
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from stiffly.contracts import Array, State, Work
 from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
-from .bench import Bench
+from .bench import Bench, Row
+from .time_limit import time_limit
 from .timing import timed
 
 REFUSED = "refused"  # variant of a record: the method is not for this system
@@ -122,22 +123,24 @@ def work_precision(
     repeats: int = 1,
     bench: Bench | None = None,
     label: str = "",
+    limit_s: float = inf,
 ) -> list[Record]:
     """Run every method at each of its settings (default: `steps`) and compare with `reference`.
 
     A method first runs for a moment that nobody times, so that compilation is not counted.
-    label: sets these rows apart from others of the same experiment.
+    label: sets these rows apart from others of the same experiment; limit_s: seconds of a run.
     """
     bench = bench or Bench()
     plan = [(m, s) for m in methods for s in (steps if m.settings is None else m.settings)]
     bench.plan(len(plan))
     records, warm = [], set()
 
-    def measured(method: Method, setting: float) -> dict[str, Any]:
+    def measured(method: Method, setting: float) -> Row:
         if method.name not in warm:
             warm_up(problem, method, setting)
             warm.add(method.name)
-        return asdict(measure(problem, method, setting, reference, repeats)[0])
+        with time_limit(limit_s):
+            return asdict(measure(problem, method, setting, reference, repeats)[0])
 
     for method, setting in plan:
         name = f"{label or problem.name}: {method.name}, {method.kind} {setting:.12g}"

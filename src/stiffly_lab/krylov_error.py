@@ -52,7 +52,7 @@ def run(bench: Bench) -> Report:
         figure=_figure(curves, cosines),
         claims=_claims(curves, cosines),
         notes=NOTES.format(norm=curves["norm"], radius=RADIUS, table=_table(cosines)),
-        reduced="--quick: nothing is cut, the full run is as short." if bench.quick else "",
+        reduced="nothing is cut, the full run is as short." if bench.quick else "",
         data=curves,
     )
 

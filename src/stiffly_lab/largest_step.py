@@ -18,7 +18,7 @@ import numpy as np
 from stiffly.scenes import Scene
 
 from . import equal_error, figures, references
-from .bench import Bench
+from .bench import Bench, Row
 from .harness import Outcome, Record
 from .methods import IntegratorMethod
 from .report import number, table
@@ -29,13 +29,13 @@ EXTRAPOLATED, BOUND = "extrapolated", "stability limit"
 LIMITS = {"rk4": 2.0**0.5, "verlet": 1.0}  # of Verlet's largest stable step
 METHODS = ("neti", "exprb42", "bdf1", "midpoint", "rk4", "verlet")
 
-NOTES = """\
-Where BDF-1 would take too long, its step is {extrapolated} from a run of {affordable} steps: first
+NOTES = f"""\
+Where BDF-1 would take too long, its step is {EXTRAPOLATED} from a run of {AFFORDABLE} steps: first
 order. RK4 and Verlet are then given their stability limits.
 
-Seconds of others over those of exprb42, at their largest steps: {costs}.
+Seconds of others over those of exprb42, at their largest steps: {{costs}}.
 
-{table}
+{{table}}
 """
 
 
@@ -45,7 +45,7 @@ def position_error(outcome: Outcome, reference: Reference) -> float:
 
 
 def largest_steps(
-    bench: Bench, problem: Scene, stiffness: float, level: float, *, limit_s: float
+    bench: Bench, load: Callable[..., Scene], stiffness: float, level: float, limit_s: float
 ) -> list[Record]:
     """One record per method; its `failure` says where no step met the level in limit_s.
 
@@ -53,6 +53,7 @@ def largest_steps(
     the error of a run that it can afford.  RK4 and Verlet then get the benefit of the doubt, their
     stability limits at the start.  `variant` says so.
     """
+    problem = load(stiffness=stiffness)
     reference = references.solution(problem, bench)
     found = []
     for name in METHODS:
@@ -60,32 +61,15 @@ def largest_steps(
         options: dict[str, Any] = {"error": position_error, "repeats": 1, "limit_s": limit_s}
         met = equal_error.cheapest(bench, problem, method, reference, (level,), **options)[level]
         if name == "bdf1" and met.failure:
-            row = bench.row(
-                f"{problem.name}: {method.name}, by its order",
-                partial(_by_order, problem, method, reference, level),
-            )
-            met = Record(**row)
+            job = partial(_by_order, problem, method, reference, level)
+            met = Record(**bench.row(f"{problem.name}: {method.name}, by its order", job))
         elif name in LIMITS and met.failure:
             met = Record(method.name, LIMITS[name] * stable_step(problem), variant=BOUND)
         found.append(met)
     return found
 
 
-def ladder(
-    bench: Bench,
-    load: Callable[[float], Scene],
-    stiffness: Sequence[float],
-    level: float,
-    *,
-    limit_s: float,
-) -> Ladder:
-    """The largest steps at every stiffness; load(k) is the scene with it."""
-    return Ladder({k: largest_steps(bench, load(k), k, level, limit_s=limit_s) for k in stiffness})
-
-
-def _by_order(
-    problem: Scene, method: IntegratorMethod, reference: Reference, level: float
-) -> dict[str, Any]:
+def _by_order(problem: Scene, method: IntegratorMethod, reference: Reference, level: float) -> Row:
     h = problem.duration / AFFORDABLE
     began = time.perf_counter()
     outcome = method(problem, h)
@@ -97,11 +81,18 @@ def _by_order(
 
 
 class Ladder:
-    """Records by stiffness and method."""
+    """Records by stiffness and method; load(stiffness=k) is the scene."""
 
-    def __init__(self, rows: dict[float, list[Record]]) -> None:
-        self.rows = rows
-        self.stiffness = np.array(sorted(rows))
+    def __init__(
+        self,
+        bench: Bench,
+        load: Callable[..., Scene],
+        stiffness: Sequence[float],
+        level: float,
+        limit_s: float,
+    ) -> None:
+        self.rows = {k: largest_steps(bench, load, k, level, limit_s) for k in stiffness}
+        self.stiffness = np.array(sorted(self.rows))
 
     @property
     def records(self) -> list[Record]:
@@ -146,16 +137,12 @@ class Ladder:
                 words.append(f"{b.seconds / a.seconds:.2g} at {k:.0e}")
         return ", ".join(words) or "none in common"
 
-    def notes(self) -> str:
-        """Costs and steps of all methods, and what was not run."""
+    def notes(self, text: str, duration: float) -> str:
+        """The text, with {exponents} and as {ladder} costs and steps of all methods."""
         rivals = {"RK4": "rk4", "Verlet": "verlet", "midpoint": "midpoint", "BDF-1": "bdf1"}
         costs = [f"{title} {self.costs('exprb42', name)}" for title, name in rivals.items()]
-        return NOTES.format(
-            extrapolated=EXTRAPOLATED,
-            affordable=AFFORDABLE,
-            costs=";\n".join(costs),
-            table=self.table(),
-        )
+        more = NOTES.format(costs=";\n".join(costs), table=self.table())
+        return text.format(duration=duration, exponents=self.exponents(), ladder=more)
 
     def table(self) -> str:
         rows = [
@@ -179,12 +166,10 @@ def words(values: Sequence[float] | np.ndarray) -> str:
 
 def draw(found: Ladder, title: str) -> Any:
     """The paper's axes: largest step over stiffness, both logarithmic."""
-    figure, axes = figures.panels(1, title, size=7.0)
-    axis = axes[0, 0]
+    figure, axis = figures.panel(title, 7.0)
     for method in METHODS:
-        color, marker = figures.apart(method)
-        steps = found.steps(method)
-        axis.loglog(found.stiffness, steps, color=color, marker=marker, label=method)
+        steps, (color, marker) = found.steps(method), figures.apart(method)
+        axis.loglog(found.stiffness, steps, **figures.marked(method))
         guess = [bool(found.record(k, method).variant) for k in found.stiffness]
         axis.plot(found.stiffness[guess], steps[guess], marker, color=color, mfc="white")
     figures.finish(axis, "stiffness k [N/m]   (hollow: not run, see the table)", "largest step [s]")

@@ -11,31 +11,37 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import map_cells, parallel
-from .bench import Bench
+from .bench import Bench, Row
 from .map_cells import BASE
 from .map_figure import figure
-from .map_reading import NOISE, Found, by_count, read, rules
+from .map_reading import KINDS, NOISE, Found, by_count, read, rules
 from .methods import CvodeMethod
-from .report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, Claim, Report
+from .report import UNTESTED, Claim, Report, number, table, verdict
 
 BEYOND = "(an expectation, no paper's claim)"
 STIFF = 1e6  # the ratio from which on 'stiff' is said in the claims
-NOTES = """\
+HEAD = (
+    " | winner | seconds | step or rtol | h omega | forces | products | next | lead | "
+    "Verlet / winner | fewest forces"
+)
+MISSING = "\nCVODE is missing: install stiffly[bench] to include it."
+NOTES = f"""\
 A cell is a body of the family in `family.py`: a lattice of particles, each with one stiff spring,
-that turns as a whole, observed for one soft period. Base point: {base}. The error is the larger
+that turns as a whole, observed for one soft period. Base point: {{base}}. The error is the larger
 of positions' and velocities' relative errors at the end, so that wherever the stiff modes hold
 more energy than the error allows, their phase counts too. Cost is the median of three runs'
-seconds; leads below {noise}x are noise. These bodies are small: seconds measure Python's overhead
+seconds; leads below {NOISE}x are noise. These bodies are small: seconds measure Python's overhead
 per step as much as arithmetic, except in the size and force-cost slices, and the counts in
 `result.json` (forces, products, factorisations of every run) tell what no machine changes.
-Methods that take {lost:g} times as long as the best so far (Verlet: {verlet:g} times), or
-more than {run_s:g} s a run, are not followed further ('V -': Verlet is one of those). A winner at
-an accuracy is also the second opinion that the reference is right to it.
+Methods that take {map_cells.LOST:g} times as long as the best so far (Verlet:
+{map_cells.VERLET_LOST:g} times), or more than {map_cells.RUN_S:g} s a run, are not followed further
+('V -': Verlet is one of those). A winner at an accuracy is also the second opinion that the
+reference is right to it.
 
-{rules}
+{{rules}}
 
-{tables}
-{missing}"""
+{{tables}}
+{{missing}}"""
 
 
 def run(bench: Bench) -> Report:
@@ -53,15 +59,9 @@ def run(bench: Bench) -> Report:
         claims=_claims(found),
         notes=NOTES.format(
             base=map_cells.slices(bench.quick)[0].base.name,
-            noise=NOISE,
-            lost=map_cells.LOST,
-            verlet=map_cells.VERLET_LOST,
-            run_s=map_cells.RUN_S,
             rules="\n\n".join(_rules(level, own) for level, own in by_level.items()),
             tables="\n\n".join(_table(level, own) for level, own in by_level.items()),
-            missing=""
-            if CvodeMethod.available()
-            else "\nCVODE is missing: install stiffly[bench] to include it.",
+            missing="" if CvodeMethod.available() else MISSING,
         ),
         reduced=_reduced(bench.quick),
         data={"cells": rows, "levels": levels, "wins": [_summary(f) for f in found]},
@@ -71,7 +71,7 @@ def run(bench: Bench) -> Report:
 def _reduced(quick: bool) -> str:
     if quick:
         return (
-            "--quick: six cells of one slice, 24 coordinates, four methods, two accuracies, each "
+            "six cells of one slice, 24 coordinates, four methods, two accuracies, each "
             "run timed once."
         )
     return (
@@ -90,29 +90,24 @@ def _rules(level: float, found: Sequence[Found]) -> str:
 
 
 def _table(level: float, found: Sequence[Found]) -> str:
-    head = (
-        f"| cell, error {100 * level:g} % | winner | seconds | step or rtol | h omega | forces "
-        "| products | next | lead | Verlet / winner | fewest forces |"
-    )
-    return "\n".join([head, "|" + " --- |" * 11, *(_line(f) for f in found)])
+    return table(f"cell, error {100 * level:g} %{HEAD}", map(_cells, found))
 
 
-def _line(found: Found) -> str:
+def _cells(found: Found) -> list[str]:
     name, win = found.member.name, found.win
     if win is None:
-        return f"| {name} | {found.why} |" + " |" * 9
+        return [name, found.why]
     r = win.record
-    angle = f"{r.step * found.member.omega_max:.2g}" if r.kind == "step" else ""
-    lead = "" if win.factor is None else f"{win.factor:.2g}"
-    verlet = "not in time" if win.over_verlet is None else f"{win.over_verlet:.2g}"
-    return (
-        f"| {name} | {r.method} | {r.seconds:.2g} | {r.step:.2g} | {angle} "
-        f"| {r.force_evaluations:,} | {r.operator_products:,} | {win.runner_up or 'nobody'} "
-        f"| {lead} | {verlet} | {win.fewest.method} ({win.fewest.force_evaluations:,}) |"
-    )
+    return [
+        *(name, r.method, number(r.seconds), number(r.step)),
+        number(r.step * found.member.omega_max if r.kind == "step" else None),
+        *(f"{r.force_evaluations:,}", f"{r.operator_products:,}", win.runner_up or "nobody"),
+        *(number(win.factor), number(win.over_verlet) or "not in time"),
+        f"{win.fewest.method} ({win.fewest.force_evaluations:,})",
+    ]
 
 
-def _summary(found: Found) -> dict[str, Any]:
+def _summary(found: Found) -> Row:
     win = found.win
     summary: dict[str, Any] = {"cell": found.member.name, "level": found.level}
     if win is None:
@@ -151,10 +146,9 @@ def _claim(text: str, cells: Sequence[Found]) -> Claim:
     ours = sum(f.win is not None and f.win.kind == "exponential" for f in cells)
     if not cells:
         return Claim(f"{BEYOND} {text}", "no such cell", UNTESTED, "the reduced variant has none")
-    verdict = REPRODUCED if 2 * ours > len(cells) else PARTLY if ours else NOT_REPRODUCED
     by_kind = ", ".join(
-        f"{name} {sum(f.win is not None and f.win.kind == name for f in cells)}"
-        for name in ("explicit", "exponential", "implicit")
+        f"{name} {sum(f.win is not None and f.win.kind == name for f in cells)}" for name in KINDS
     )
     why = "more than half of the cells (each at each accuracy) would count as reproduced"
-    return Claim(f"{BEYOND} {text}", f"cells won: {by_kind}", verdict, why)
+    agrees = verdict(2 * ours > len(cells), ours > 0)
+    return Claim(f"{BEYOND} {text}", f"cells won: {by_kind}", agrees, why)

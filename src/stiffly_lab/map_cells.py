@@ -15,6 +15,7 @@ from stiffly.errors import SimulationFailure
 from stiffly.scenes import Scene
 
 from . import rivals
+from .bench import Row
 from .equal_error import granted_time
 from .family import Member, build
 from .family_reference import reference
@@ -164,11 +165,11 @@ def methods(cell: Cell, problem: Scene, exact: Reference) -> list[Method]:
     return [known[name] for name in dict.fromkeys([*first, *known])]
 
 
-def measure(cell: Cell) -> dict[str, Any]:
+def measure(cell: Cell) -> Row:
     """Every method's cheapest run at every level, as JSON can hold it."""
     began = perf_counter()
     problem = build(cell.member)
-    found: dict[str, Any] = {"member": asdict(cell.member), "omega_max": cell.member.omega_max}
+    found: Row = {"member": asdict(cell.member), "omega_max": cell.member.omega_max}
     try:
         exact = reference(cell.member, problem, REFERENCE_S)
     except SimulationFailure as failure:

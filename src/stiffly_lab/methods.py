@@ -112,8 +112,19 @@ class Forces:
     def lumped(self) -> bool:
         return bool(getattr(self._system, "lumped", False))
 
-    def tolerances(self, setting: float, sizes: tuple[float, float]) -> Array:
+    def tolerances(self, setting: float, sizes: Sequence[float] | Array) -> Array:
         return setting * np.repeat(sizes, self._n)
+
+    def solve(
+        self, solver: Any, rtol: float, sizes: Sequence[float] | Array, times: Any, rhs: Any = None
+    ) -> Any:
+        """By SciPy, with the exact Jacobian where the solver asks for one and we have it; rhs:
+        what to call instead of this object."""
+        exact = solver in ("Radau", "BDF") and self.lumped
+        options: dict[str, Any] = {"jac": self.jacobian} if exact else {}
+        options |= {"rtol": max(rtol, SMALLEST_RTOL), "atol": self.tolerances(rtol, sizes)}
+        span = (0.0, self._problem.duration)
+        return solve_ivp(rhs or self, span, self.start, solver, t_eval=times, **options)
 
 
 @dataclass(frozen=True)
@@ -136,22 +147,10 @@ class ScipyMethod:
 
     def __call__(self, problem: Scene, setting: float) -> Outcome:
         f = Forces(problem)
-        options: dict[str, Any] = {}
-        if self.solver in ("Radau", "BDF") and f.lumped:
-            options["jac"] = f.jacobian
-        atol = f.tolerances(setting, self.sizes)
+        times = [problem.duration] if f.large else None  # not every step in memory
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # LSODA prints; overflow: the step was too bold
-            found = solve_ivp(
-                f,
-                (0.0, problem.duration),
-                f.start,
-                self.solver,
-                t_eval=[problem.duration] if f.large else None,  # not every step in memory
-                rtol=max(setting, SMALLEST_RTOL),
-                atol=atol,
-                **options,
-            )
+            found = f.solve(self.solver, setting, self.sizes, times)
         if not found.success:
             raise NotConverged(f"{self.name} stopped: {found.message}")
         work = Work(force_evaluations=f.calls, tangents=found.njev, factorizations=found.nlu)

@@ -10,7 +10,6 @@ That makes 400 s at steps of microseconds affordable, and loses no digit to 10^9
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,7 @@ from stiffly.integrators import integrator as find_integrator
 from stiffly.scenes import Scene
 
 BATCH = 64  # oscillators at a time: matrix functions of so few are computed in their eigenbasis
-STIFF = (
-    1e3  # omega h from which on an implicit step is taken for its limit: it is that to 1 / STIFF
-)
+STIFF = 1e3  # omega h from which on an implicit step is taken for its limit, right to 1 / STIFF
 STARTS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))  # (y, w): they span all affine maps
 
 
@@ -41,11 +38,6 @@ class Modes:
     def energy(self) -> Array:
         """What each mode holds when released from rest [J]."""
         return 0.5 * (self.omega * self.deflection) ** 2
-
-    @property
-    def mean_square(self) -> float:
-        """omega^2, weighted by energy [1/s^2]."""
-        return float(np.average(self.omega**2, weights=self.energy))
 
     def main(self, share: float = 1e-2) -> Array:
         """The frequencies [1/s] that hold at least that share of the energy."""
@@ -77,11 +69,7 @@ def step_maps(method: Any, omega: Array, h: float) -> Array:
 def _batch(method: Any, z: Array) -> Array:
     """Time is counted in steps: a map depends on z = omega h alone."""
     square = z * z
-    system = SecondOrder(
-        stiffness=np.diag(square),
-        force=partial(_load, square),
-        jacobian=0,
-    )
+    system = SecondOrder(stiffness=np.diag(square), force=lambda x: square, jacobian=0)
     ends = []
     for y, w in STARTS:
         bound, start = system.bind(np.full(z.size, y), w * z)
@@ -92,10 +80,6 @@ def _batch(method: Any, z: Array) -> Array:
     maps[:, :2, 0], maps[:, :2, 1], maps[:, :2, 2] = (first - zero).T, (second - zero).T, zero.T
     maps[:, 2, 2] = 1.0
     return maps
-
-
-def _load(square: Array, x: Array) -> Array:
-    return square
 
 
 def after(maps: Array, steps: int) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from stiffly import Run, scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import KEPT, draw_energies, draw_error, energy_history, error, records
 from .measures import lengths
 from .report import Claim, Report
@@ -19,6 +18,7 @@ from .report import Claim, Report
 BOND = 1.5  # angstrom: the length of a covalent bond between carbon atoms
 SMALL_MOVE = 0.1  # of a bond length: what 'very small compared to' is taken to mean
 
+FULL = "3 ps instead of 30 ms, BDF-1 0.1 ps; helices made by formulas instead of PDB 1nso."
 NOTES = """\
 Units: angstrom, dalton, picosecond; energies in 0.01 kJ/mol. The frames are {frames} fs apart; all
 atoms interact with all others. A bundle of helices with as many atoms as the paper's M-PMV stands
@@ -38,14 +38,7 @@ def run(bench: Bench) -> Report:
     h = scene.step
     plan = [("neti", h, long), ("exprb42", h, long), ("verlet", h, long), ("verlet", h / 5, long)]
     plan.append(("bdf1", h, 0.1))  # its price is a hundred times the others'
-    bench.plan(len(plan))
-    rows = [
-        bench.row(
-            f"{method}, h {step:g} ps",
-            partial(_measured, scene, method, step, duration=duration),
-        )
-        for method, step, duration in plan
-    ]
+    rows = bench.rows("{}, h {:g} ps", partial(_measured, scene), plan)
     return Report(
         title="Energy of a molecule",
         source="Michels, Sobottka & Weber 2014, Sec. 5.6, Figs. 20 and 23f",
@@ -53,19 +46,15 @@ def run(bench: Bench) -> Report:
         figure=_figure(scene, rows),
         claims=_claims(rows),
         notes=_notes(scene, rows),
-        reduced=_reduced(bench.quick, len(scene.x0)),
+        reduced=f"{len(scene.x0)} atoms instead of 1732, 0.4 ps instead of 30 ms."
+        if bench.quick
+        else FULL,
         data={_label(row): _numbers(row) for row in rows},
     )
 
 
-def _reduced(quick: bool, atoms: int) -> str:
-    if quick:
-        return f"--quick: {atoms} atoms instead of 1732, 0.4 ps instead of 30 ms."
-    return "3 ps instead of 30 ms, BDF-1 0.1 ps; helices made by formulas instead of PDB 1nso."
-
-
-def _measured(scene: scenes.Scene, method: str, step: float, **options: Any) -> dict[str, Any]:
-    def look(run: Run) -> dict[str, Any]:
+def _measured(scene: scenes.Scene, method: str, step: float, duration: float) -> Row:
+    def look(run: Run) -> Row:
         bonds = lengths(run.positions, scene)
         moved = np.linalg.norm(run.positions - scene.x0, axis=2)
         return {
@@ -74,19 +63,20 @@ def _measured(scene: scenes.Scene, method: str, step: float, **options: Any) -> 
             "farthest": float(moved.max()),
         }
 
-    return energy_history(scene, method, step, look=look, every=scene.step, **options)
+    every = scene.step
+    return energy_history(scene, method, step, look=look, every=every, duration=duration)
 
 
-def _label(row: dict[str, Any]) -> str:
+def _label(row: Row) -> str:
     return f"{row['method']}, h = {1e3 * row['step']:g} fs"
 
 
-def price(row: dict[str, Any]) -> float:
+def price(row: Row) -> float:
     """Seconds for a picosecond."""
     return row["record"]["seconds"] / row["times"][-1]
 
 
-def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+def _numbers(row: Row) -> Row:
     return {
         "energy_error": error(row),
         "largest_bond_change": max(row["bonds"]),
@@ -96,14 +86,14 @@ def _numbers(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def drift(row: dict[str, Any]) -> float:
+def drift(row: Row) -> float:
     """Mean energy error of the last tenth of the time less that of the first, relative."""
     series: Array = np.array(row["numerical"], dtype=float) / row["exchanged"]
     tenth = max(1, len(series) // 10)
     return float(series[-tenth:].mean() - series[:tenth].mean())
 
 
-def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
+def _claims(rows: list[Row]) -> list[Claim]:
     neti, exprb42, verlet, fine, bdf1 = rows
     farthest, mean = neti["farthest"] / BOND, neti["moved"][-1] / BOND
     return [
@@ -140,11 +130,11 @@ def _claims(rows: list[dict[str, Any]]) -> list[Claim]:
     ]
 
 
-def _forces(row: dict[str, Any]) -> int:
+def _forces(row: Row) -> int:
     return row["record"]["force_evaluations"]
 
 
-def _notes(scene: scenes.Scene, rows: list[dict[str, Any]]) -> str:
+def _notes(scene: scenes.Scene, rows: list[Row]) -> str:
     # two carbons on a spring: omega^2 = k (1/m + 1/m)
     omega = float(np.sqrt(2.0 * scene.parameters["bonds"] / 12.0))
     return NOTES.format(
@@ -155,7 +145,7 @@ def _notes(scene: scenes.Scene, rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _figure(scene: scenes.Scene, rows: list[dict[str, Any]]):
+def _figure(scene: scenes.Scene, rows: list[Row]):
     title = f"A molecule of {len(scene.x0)} atoms, released at rest"
     figure, axes = figures.panels(3, title, size=5.0)
     draw_energies(axes[0, 0], rows[0], "0.01 kJ/mol")
@@ -165,9 +155,7 @@ def _figure(scene: scenes.Scene, rows: list[dict[str, Any]]):
     axes[0, 2].plot(rows[0]["times"], rows[0]["moved"], color=figures.BLUE, label="atoms, mean")
     longest = BOND * np.array(rows[0]["bonds"])
     axes[0, 2].plot(rows[0]["times"], longest, color=figures.RED, label="bonds, largest change")
-    axes[0, 2].set_yscale("log")
-    axes[0, 2].set_ylabel("displacement [angstrom], neti")
+    axes[0, 2].set(yscale="log", ylabel="displacement [angstrom], neti")
     for axis in axes[0]:
-        axis.set_xlabel("time [ps]")
-        figures.legend_below(axis)
+        figures.finish(axis, "time [ps]")
     return figure

@@ -7,14 +7,12 @@ solver can be trusted, it is asked too.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from stiffly.scenes import Scene
 
 from . import references
-from .bench import Bench
+from .bench import Bench, Row
 from .references import fingerprint
 from .tight import Reference
 from .trial import trial
@@ -23,7 +21,7 @@ from .trial import trial
 def own_reference(scene: Scene, bench: Bench, step: float, *, check: bool) -> Reference:
     """x, v at the end; check: also against the independent reference of references.py."""
 
-    def computed() -> dict[str, Any]:
+    def computed() -> Row:
         fine, coarse = (trial(scene, integrator="exprb42", step=h) for h in (step, 2.0 * step))
         flat = [a.reshape(len(a), -1) for a in (fine.positions - scene.x0, fine.velocities)]
         scale_x, scale_v = (float(np.linalg.norm(a, axis=1).max()) for a in flat)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from stiffly.errors import InputError
 from stiffly.recording.provenance import write_atomic
 
-from .items import ITEMS, PAPERS
+from .items import ANSWERS, PAPERS
 from .registry import EXPERIMENTS
-from .report import FILES, NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, cells
+from .report import FILES, NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, table
 
 NOT_RUN = "not run yet"
 CLASSES = {REPRODUCED: "good", PARTLY: "partly", NOT_REPRODUCED: "bad"}
@@ -72,10 +72,8 @@ def read(folder: Path) -> dict[str, dict[str, Any]]:
 
 def verdicts(results: Mapping[str, Mapping[str, Any]]) -> list[Row]:
     """A row for every table and figure of the papers, run or not."""
-    answers = {item: name for name, e in EXPERIMENTS.items() for item in e.items}
     rows = []
-    for item in ITEMS:
-        name = answers.get(item, "")
+    for item, name in ANSWERS.items():
         result = results.get(name)
         if result is None:
             rows.append(Row(item, name, NOT_RUN, "", f"stiffly lab {name}"))
@@ -98,13 +96,12 @@ def overall(claims: Sequence[Mapping[str, str]]) -> str:
 
 
 def _markdown(rows: Sequence[Row]) -> str:
-    lines = ["# Verdicts", "", summary(rows), ""]
-    lines += ["| item | experiment | verdict | measured here | command |", "|" + " --- |" * 5]
+    lines = []
     for row in rows:
         link = f"[{row.experiment}]({row.experiment}/{FILES[2]})" if row.measured else "-"
-        command = f"`{row.command}`"
-        lines.append(cells(row.item, link, f"**{row.verdict}**", row.measured, command))
-    return "\n".join(lines) + "\n"
+        lines.append((row.item, link, f"**{row.verdict}**", row.measured, f"`{row.command}`"))
+    head = "item | experiment | verdict | measured here | command"
+    return f"# Verdicts\n\n{summary(rows)}\n\n{table(head, lines)}\n"
 
 
 def summary(rows: Sequence[Row]) -> str:
@@ -120,7 +117,7 @@ def summary(rows: Sequence[Row]) -> str:
 def _html(folder: Path, rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> str:
     head = "Five papers on stiff elastic motion, measured again"
     papers = "".join(f"<li><b>{key}</b>: {escape(text)}</li>" for key, text in PAPERS.items())
-    table = "".join(_row(row) for row in rows)
+    lines = "".join(_row(row) for row in rows)
     sections = "".join(_section(folder, name, result) for name, result in results.items())
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{head}</title>'
@@ -128,7 +125,7 @@ def _html(folder: Path, rows: Sequence[Row], results: Mapping[str, Mapping[str, 
         f"<h1>{head}</h1><p>{summary(rows)} Every row names the command that repeats it.</p>"
         "<table><tr><th>item</th><th>experiment</th><th>verdict</th><th>measured here</th>"
         "<th>command</th></tr>"
-        f"{table}</table><ul class=quiet>{papers}</ul>{sections}</body></html>\n"
+        f"{lines}</table><ul class=quiet>{papers}</ul>{sections}</body></html>\n"
     )
 
 

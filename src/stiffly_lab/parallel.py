@@ -14,7 +14,7 @@ from typing import Any
 
 from stiffly.errors import InputError
 
-from .bench import Bench
+from .bench import Bench, Row
 
 PROCESSES = "STIFFLY_LAB_PROCESSES"
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -26,7 +26,7 @@ class _Missing(Exception):
     """A row that no earlier run has measured."""
 
 
-def rows(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, dict[str, Any]]:
+def rows(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, Row]:
     """What every job finds, by name; those named first begin first."""
     workers = processes()
     bench.plan(len(jobs))
@@ -47,13 +47,11 @@ def processes() -> int:
     return int(given)
 
 
-def _known(
-    bench: Bench, jobs: Mapping[str, Job]
-) -> tuple[dict[str, dict[str, Any]], dict[str, Job]]:
+def _known(bench: Bench, jobs: Mapping[str, Job]) -> tuple[dict[str, Row], dict[str, Job]]:
     """Rows that an interrupted run has left, and the jobs that are still to be done."""
     found, left = {}, {}
 
-    def missing() -> dict[str, Any]:
+    def missing() -> Row:
         raise _Missing
 
     for name, job in jobs.items():

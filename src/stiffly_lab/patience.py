@@ -6,9 +6,15 @@ how much more is not asked; where a paper claims a factor, it is waited for that
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from .harness import Record
+from stiffly.scenes import Scene
+
+from .bench import Bench
+from .equal_error import cheapest
+from .harness import Method, Record
+from .tight import Reference
 
 FIRST_S = 3.0  # for a run of the method that the others are compared with
 LEAST_S, MOST_S = 0.5, 6.0  # for a run of another
@@ -22,6 +28,26 @@ def patience(first: Record | None, factor: float = LOST) -> float:
         return LEAST_S
     wanted = float(f"{SLACK * factor * first.seconds:.2g}")  # readers see it: two digits
     return min(max(LEAST_S, wanted), MOST_S)
+
+
+def race(
+    bench: Bench,
+    problem: Scene,
+    reference: Reference,
+    methods: Sequence[Method],
+    levels: Sequence[float],
+    first: str,
+    factor: Callable[[str], float] = lambda name: LOST,
+) -> dict[str, dict[float, Record]]:
+    """Everybody's cheapest run at every level; first: whom the others are compared with, at the
+    finest level; factor(name): see `patience`."""
+    found: dict[str, dict[float, Record]] = {}
+    for method in methods:
+        leader = found.get(first, {}).get(min(levels))
+        limit = FIRST_S if method.name == first else patience(leader, factor(method.name))
+        met = cheapest(bench, problem, method, reference, levels, repeats=1, limit_s=limit)
+        found[method.name] = {level: late(record, limit) for level, record in met.items()}
+    return found
 
 
 def late(record: Record, limit_s: float) -> Record:

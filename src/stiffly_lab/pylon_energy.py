@@ -14,7 +14,8 @@ import numpy as np
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
+from .measures import deformation
 from .modes import Modes, energies, modes_of, step_maps
 from .report import Claim, Report
 from .trial import trial
@@ -30,25 +31,8 @@ STEPS = {
 }
 SOFT = 1e4  # N/m: the pylon that collapses
 
-NOTES = """\
-Energy is that of the swing, kinetic and elastic above the static equilibrium, {joules:.3g} J at
-k = 1e8 N/m; the paper divides by its largest value and does not say which steps it took. Main
-swings: {main} rad/s; the fastest of all modes has {fastest:.0f} rad/s.
-
-*eti* never drifts, but its filter weakens gravity wherever omega h is not small: the body swings
-about a slightly wrong equilibrium, and its energy wavers by a share of (omega h)^2. *exprb42* is
-exact for a linear model. *midpoint* keeps the energy exactly, too, at the price of one solve.
-
-BDF-1 multiplies a mode's energy by 1/(1 + omega^2 h^2) in every step: {forty:.2g} s is the step
-that loses 40 % of this pylon's swing in 400 s, in {count:.1e} steps. At h = 0.01 s half of the
-energy is gone after {half:.2g} s.
-
-RK4 at 99 % of its stability limit ({limit:.3g} s) loses {stable:.1e} of the energy in 400 s. Beyond
-the limit by {beyond:.1e} (relative) it keeps the energy for {onset:.0f} s and then grows
-without bound: an exponential, not an oscillation. One step in a hundred thousand decides.
-
-The maps and the program's own runs ({checked} s of them) agree to {agree:.1g} of the energy.
-"""
+QUICK = "the program's own runs last 1 s or less."
+FULL = "400 s come from the modal maps; the program's own runs last 40 s (BDF-1 4 s, RK4 2 s)."
 
 
 def run(bench: Bench) -> Report:
@@ -57,11 +41,9 @@ def run(bench: Bench) -> Report:
     modes = modes_of(scene)
     plan = [(name, h) for name, steps in STEPS.items() for h in steps]
     plan += [(name, 0.99 * limit / modes.omega[-1]) for name, limit in LIMITS.items()]
-    bench.plan(len(plan) + 3 + 4)
-    curves = {
-        (name, h): bench.row(f"{name}, h {h:.6g}", partial(_curve, modes, name, h))
-        for name, h in plan
-    }
+    bench.plan(3)
+    rows = bench.rows("{}, h {:.6g}", partial(_curve, modes), plan)
+    curves = dict(zip(plan, rows, strict=True))
     forty = bench.row("bdf1, the step that loses 40 %", partial(_forty, modes))
     beyond = bench.row("rk4, a step that lasts 100 s", partial(_beyond, modes))
     soft = bench.row("collapse", partial(_collapse, 15.0 if bench.quick else 40.0))
@@ -73,24 +55,20 @@ def run(bench: Bench) -> Report:
         figure=_figure(found),
         claims=_claims(found),
         notes=_notes(modes, found),
-        reduced=_reduced(bench.quick),
-        data={"bdf1_step_for_40_percent": forty["step"], "rk4_excess": beyond["excess"]}
-        | {
+        reduced=QUICK if bench.quick else FULL,
+        data={
+            "bdf1_step_for_40_percent": forty["step"],
+            "rk4_excess": beyond["excess"],
             "own_runs": checks,
             "waver": {f"{m}, h {h:.6g}": waver(c) for (m, h), c in curves.items()},
         },
     )
 
 
-def _reduced(quick: bool) -> str:
-    real = "400 s come from the modal maps; the program's own runs last 40 s (BDF-1 4 s, RK4 2 s)."
-    return "--quick: the program's own runs last 1 s or less." if quick else real
-
-
 # ------------------------------------------------------------------ rows
 
 
-def _curve(modes: Modes, method: str, h: float) -> dict[str, Any]:
+def _curve(modes: Modes, method: str, h: float) -> Row:
     maps = step_maps(method, modes.omega, h)
     steps = max(1, round(FRAME / h))
     frames = round(DURATION / (steps * h))
@@ -98,7 +76,7 @@ def _curve(modes: Modes, method: str, h: float) -> dict[str, Any]:
     return {"step": h, "times": h * steps * np.arange(frames + 1), "energy": energy}
 
 
-def _forty(modes: Modes) -> dict[str, Any]:
+def _forty(modes: Modes) -> Row:
     """Bisection in log h for BDF-1's loss of 40 %."""
     low, high = 1e-8, 1e-3
     for _ in range(30):
@@ -108,7 +86,7 @@ def _forty(modes: Modes) -> dict[str, Any]:
     return _curve(modes, "bdf1", low)
 
 
-def _beyond(modes: Modes) -> dict[str, Any]:
+def _beyond(modes: Modes) -> Row:
     """Bisection for the excess over RK4's limit that shows after 100 s."""
     limit = LIMITS["rk4"] / modes.omega[-1]
     low, high = 1e-8, 1e-2
@@ -119,26 +97,23 @@ def _beyond(modes: Modes) -> dict[str, Any]:
     return {**_curve(modes, "rk4", limit * (1.0 + low)), "excess": low}
 
 
-def _collapse(duration: float) -> dict[str, Any]:
+def _collapse(duration: float) -> Row:
     """The soft pylon: displacement (root mean square over particles) over time, by eti."""
     scene = scenes.load("pylon", stiffness=SOFT)
     found = trial(scene, integrator="eti", step=0.05, duration=duration, every=0.05)
-    size = np.sqrt(((found.positions - scene.x0) ** 2).sum(axis=2).mean(axis=1))
-    return {"times": found.times, "displacement": size}
+    return {"times": found.times, "displacement": deformation(found.positions, scene)}
 
 
-def _checks(bench: Bench, scene: Any, modes: Modes) -> dict[str, dict[str, Any]]:
+def _checks(bench: Bench, scene: Any, modes: Modes) -> dict[str, Row]:
     """The program's own runs beside the maps."""
     long, short = (1.0, 0.1) if bench.quick else (40.0, 2.0)
     plan = [("eti", STEP, long), ("exprb42", STEP, long), ("bdf1", 1e-3, long / 10.0)]
     plan += [("rk4", 1e-4, short)]
-    return {
-        name: bench.row(f"run of {name}", partial(_check, scene, modes, name, h, duration))
-        for name, h, duration in plan
-    }
+    rows = bench.rows("run of {}", partial(_check, scene, modes), plan)
+    return {name: row for (name, _, _), row in zip(plan, rows, strict=True)}
 
 
-def _check(scene: Any, modes: Modes, method: str, h: float, duration: float) -> dict[str, Any]:
+def _check(scene: Any, modes: Modes, method: str, h: float, duration: float) -> Row:
     frames = 10
     found = trial(scene, integrator=method, step=h, duration=duration, every=duration / frames)
     maps = step_maps(method, modes.omega, h)
@@ -151,30 +126,30 @@ def _check(scene: Any, modes: Modes, method: str, h: float, duration: float) -> 
 # ------------------------------------------------------------------ reading them
 
 
-def onset(curve: dict[str, Any]) -> float | None:
+def onset(curve: Row) -> float | None:
     """When the energy first leaves the band of KEPT about its start [s]; None: never."""
     energy = np.array(curve["energy"], dtype=float)  # null where it overflowed
     left = np.flatnonzero(~(np.abs(energy - 1.0) <= KEPT))
     return float(curve["times"][left[0]]) if left.size else None
 
 
-def waver(curve: dict[str, Any]) -> float:
+def waver(curve: Row) -> float:
     """Largest deviation of the energy from its start."""
     return float(np.abs(np.array(curve["energy"], dtype=float) - 1.0).max())
 
 
-def drift(curve: dict[str, Any]) -> float:
+def drift(curve: Row) -> float:
     """Mean of the last third of the time less that of the first."""
     energy = np.array(curve["energy"], dtype=float)
     third = len(energy) // 3
     return float(energy[-third:].mean() - energy[:third].mean())
 
 
-def _stable(curves: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+def _stable(curves: dict[Any, Row]) -> Row:
     return next(curve for (name, _), curve in curves.items() if name == "rk4")
 
 
-def _steady(curve: dict[str, Any]) -> bool:
+def _steady(curve: Row) -> bool:
     """Is the rate of loss, d log E / dt, the same in the first and the last quarter?"""
     log = np.log(np.array(curve["energy"], dtype=float))
     quarter = len(log) // 4
@@ -182,7 +157,7 @@ def _steady(curve: dict[str, Any]) -> bool:
     return bool(abs(last / first - 1.0) < 0.1)
 
 
-def _claims(found: dict[str, Any]) -> list[Claim]:
+def _claims(found: Row) -> list[Claim]:
     curves = found["curves"]
     eti, ours, bdf1 = (curves[name, STEP] for name in ("eti", "exprb42", "bdf1"))
     flat = [h for h in STEPS["eti"] if waver(curves["eti", h]) <= KEPT]
@@ -224,31 +199,39 @@ def _claims(found: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _notes(modes: Modes, found: dict[str, Any]) -> str:
-    curves = found["curves"]
-    bdf1 = curves["bdf1", STEP]
-    stable = _stable(curves)
-    omega = float(modes.main()[0])
-    return NOTES.format(
-        joules=modes.energy.sum(),
-        main=", ".join(f"{w:.0f}" for w in modes.main()),
-        fastest=modes.omega[-1],
-        forty=found["forty"]["step"],
-        count=DURATION / found["forty"]["step"],
-        half=STEP * np.log(2.0) / np.log1p((omega * bdf1["step"]) ** 2),
-        limit=LIMITS["rk4"] / modes.omega[-1],
-        stable=waver(stable),
-        beyond=found["beyond"]["excess"],
-        onset=onset(found["beyond"]),
-        checked=found["checks"]["eti"]["duration"],
-        agree=max(c["difference"] for c in found["checks"].values()),
-    )
+def _notes(modes: Modes, found: Row) -> str:
+    forty, beyond, checks = found["forty"]["step"], found["beyond"], found["checks"]
+    omega, main = float(modes.main()[0]), ", ".join(f"{w:.0f}" for w in modes.main())
+    half = STEP * np.log(2.0) / np.log1p((omega * STEP) ** 2)
+    agree = max(c["difference"] for c in checks.values())
+    return f"""\
+Energy is that of the swing, kinetic and elastic above the static equilibrium,
+{modes.energy.sum():.3g} J at k = 1e8 N/m; the paper divides by its largest value and does not say
+which steps it took. Main swings: {main} rad/s; the fastest of all modes has {modes.omega[-1]:.0f}
+rad/s.
+
+*eti* never drifts, but its filter weakens gravity wherever omega h is not small: the body swings
+about a slightly wrong equilibrium, and its energy wavers by a share of (omega h)^2. *exprb42* is
+exact for a linear model. *midpoint* keeps the energy exactly, too, at the price of one solve.
+
+BDF-1 multiplies a mode's energy by 1/(1 + omega^2 h^2) in every step: {forty:.2g} s is the step
+that loses 40 % of this pylon's swing in 400 s, in {DURATION / forty:.1e} steps. At h = 0.01 s half
+of the energy is gone after {half:.2g} s.
+
+RK4 at 99 % of its stability limit ({LIMITS["rk4"] / modes.omega[-1]:.3g} s) loses
+{waver(_stable(found["curves"])):.1e} of the energy in 400 s. Beyond the limit by
+{beyond["excess"]:.1e} (relative) it keeps the energy for {onset(beyond):.0f} s and then grows
+without bound: an exponential, not an oscillation. One step in a hundred thousand decides.
+
+The maps and the program's own runs ({checks["eti"]["duration"]} s of them) agree to {agree:.1g} of
+the energy.
+"""
 
 
 # ------------------------------------------------------------------ drawing
 
 
-def _figure(found: dict[str, Any]):
+def _figure(found: Row):
     title = "Pylon, 278 particles, k = 1e8 N/m: energy of the swing"
     figure, axes = figures.panels(3, title, size=5.0)
     _draw_history(axes[0, 0], found)
@@ -261,7 +244,7 @@ def _figure(found: dict[str, Any]):
     return figure
 
 
-def _draw_history(axis: Any, found: dict[str, Any]) -> None:
+def _draw_history(axis: Any, found: Row) -> None:
     curves = found["curves"]
     lines = (
         ("eti, h = 0.01 s", curves["eti", STEP], figures.BLUE, 0.3),
@@ -278,9 +261,8 @@ def _draw_history(axis: Any, found: dict[str, Any]) -> None:
     figures.finish(axis, "time [s]", "energy / energy at the start")
 
 
-def _draw_steps(axis: Any, curves: dict[Any, dict[str, Any]]) -> None:
+def _draw_steps(axis: Any, curves: dict[Any, Row]) -> None:
     for method in ("eti", "exprb42", "midpoint", "bdf1", "rk4", "verlet"):
         own = [(h, max(waver(c), 1e-12)) for (name, h), c in curves.items() if name == method]
-        color, marker = figures.apart(method)
-        axis.loglog(*zip(*own, strict=True), color=color, marker=marker, label=method)
+        axis.loglog(*zip(*own, strict=True), **figures.marked(method))
     figures.finish(axis, "step [s]", "largest energy error in 400 s, relative")

@@ -18,7 +18,6 @@ import os
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from stiffly.recording.provenance import write_atomic
 from stiffly.scenes import Scene
 
 from . import tight
-from .bench import Bench
+from .bench import Bench, Row
 from .tight import Reference
 
 VERSION = 1  # of what is computed: files of another are left alone
@@ -52,7 +51,7 @@ def solution(problem: Scene, bench: Bench, *, limit_s: float | None = None) -> R
         limit = limit_s or (20.0 if bench.quick else 900.0)
         kept: list[Reference] = []
 
-        def computed() -> dict[str, Any]:
+        def computed() -> Row:
             kept.append(tight.motion(problem, limit))
             return {"how": kept[0].how, "error": kept[0].error}
 

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from stiffly.recording.plots import save_figure
 from stiffly.recording.provenance import versions, write_atomic, write_json
 
+from .bench import Row
 from .harness import Record
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
@@ -83,7 +84,7 @@ class Report:
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    def _content(self, quick: bool, seconds: float | None) -> dict[str, Any]:
+    def _content(self, quick: bool, seconds: float | None) -> Row:
         return {
             "name": self.name,
             "title": self.title,
@@ -121,11 +122,8 @@ def table(head: str, rows: Iterable[Sequence[str]]) -> str:
     the last may be missing."""
     count = head.count("|") + 1
     full = ([*row, *[""] * (count - len(row))] for row in rows)
-    return "\n".join([f"| {head} |", "|" + " --- |" * count, *(cells(*row) for row in full)])
-
-
-def cells(*texts: str) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+    lines = ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in full]
+    return "\n".join([f"| {head} |", "|" + " --- |" * count, *lines])
 
 
 def record_table(records: Sequence[Record]) -> str:

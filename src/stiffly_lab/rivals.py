@@ -76,6 +76,18 @@ def outside(problem: Scene, reference: Reference | None = None) -> list[Method]:
     return found
 
 
+def contenders(
+    names: Sequence[str], problem: Scene, reference: Reference, quick: bool
+) -> tuple[list[Method], dict[str, str]]:
+    """Of these integrators those that take the system, with Verlet and, unless quick, solvers of
+    others; and who cannot compete, and why."""
+    refusals = refused(problem)
+    ours = [IntegratorMethod(name) for name in dict.fromkeys(names) if name not in refusals]
+    others = [verlet(problem)] if quick else outside(problem, reference)
+    absent = {name: why for name, why in refusals.items() if name in names}
+    return [*ours, *others], absent | missing(problem)
+
+
 def missing(problem: Scene) -> dict[str, str]:
     """Rivals that cannot compete here, and why."""
     names = ("SciPy's best", "CVODE Adams", "CVODE BDF")

@@ -6,12 +6,11 @@ How the rows are measured: rope_runs.py.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .methods import CvodeMethod
 from .report import Claim, Report
 from .rope_runs import ANY, BAND, DURATION, FAST, accurate, cheapest
@@ -22,19 +21,25 @@ CLAIMED = {STRAIN: 10.0, SIZE: 50.0}  # exponential against fast projection, at 
 EXPONENTIAL = ("neti", "exprb42")
 RIVALS = ("energy-momentum", FAST, ANY, "verlet")
 OUTSIDE = ("Adams", "BDF")
+QUICK = "10 and 20 particles instead of up to 160, strains of 0.1 % and 1 % only."
+FULL = "Length, mass and start of the rope are ours, as the paper gives none."
+HEAD = (
+    "particles | permitted | method | step or rtol | CPU s | steps | forces | products | iterations"
+    " | strain | energy lost | error [mm]"
+)
 
-NOTES = """\
+NOTES = f"""\
 CPU seconds of one second of motion, every method at its largest step (or tolerance) that keeps the
-strain, and the energy within {band:g} of what is exchanged; *{any}* is let off the second
+strain, and the energy within {BAND:g} of what is exchanged; *{ANY}* is let off the second
 condition, as its paper does. Outside solvers are judged by the end of the motion alone, in their
 favour. error: of the free end, against energy-momentum at 0.2 ms [mm].
 
-{table}
+{{table}}
 
 The paper compares with times that Goldenthal et al. published in 2007, of their program on another
 machine; here fast projection is run itself, on the same rope. Ropes are small: a good part of all
 seconds is Python around the arithmetic, so that counts are given beside them.
-{missing}"""
+{{missing}}"""
 
 
 def run(bench: Bench) -> Report:
@@ -43,27 +48,33 @@ def run(bench: Bench) -> Report:
     ropes = list(dict.fromkeys([*strain_sweep, *size_sweep]))
     outside = OUTSIDE if CvodeMethod.available() else ()
     names = [*EXPONENTIAL, *RIVALS, *(f"CVODE {formula}" for formula in outside)]
-    bench.plan(len(ropes) * (1 + len(names)))
+    bench.plan(len(ropes))
     rows = []
     for particles, strain in ropes:
         scene = scenes.load("rope", particles=particles, strain=strain, duration=DURATION)
         label = f"{particles} particles, strain {strain:g}"
         exact = bench.row(f"{label}: accurate", partial(accurate, scene))
-        for name in names:
-            job = partial(cheapest, scene, name, exact)
-            rows.append(bench.row(f"{label}: {name}", job))
+        job = partial(cheapest, scene, exact)
+        rows += bench.rows(f"{label}: {{}}", job, [(name,) for name in names])
     return Report(
         title="A second of a stiff rope",
         source="Michels, Sobottka & Weber 2014, Sec. 5.4, Figs. 19, 23c and 23d",
         figure=_figure(rows, strain_sweep, size_sweep),
         claims=[*_claims(rows, STRAIN, strain_sweep), *_claims(rows, SIZE, size_sweep)],
-        notes=_notes(rows),
-        reduced=_reduced(bench.quick),
+        notes=NOTES.format(
+            table=report.table(HEAD, map(_cells, rows)),
+            missing="" if outside else "CVODE is missing: install stiffly[bench].",
+        ),
+        reduced=QUICK if bench.quick else FULL,
         data={"rows": rows},
     )
 
 
-def sweeps(quick: bool) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+Rope = tuple[int, float]  # particles, strain
+Ropes = list[Rope]
+
+
+def sweeps(quick: bool) -> tuple[Ropes, Ropes]:
     """(particles, strain) of Fig. 23c and of Fig. 23d."""
     if quick:
         return [(10, 1e-3), (10, 1e-2)], [(10, 1e-2), (20, 1e-2)]
@@ -73,16 +84,10 @@ def sweeps(quick: bool) -> tuple[list[tuple[int, float]], list[tuple[int, float]
     )
 
 
-def _reduced(quick: bool) -> str:
-    if quick:
-        return "--quick: 10 and 20 particles instead of up to 160, strains of 0.1 % and 1 % only."
-    return "Length, mass and start of the rope are ours, as the paper gives none."
-
-
 # ------------------------------------------------------------------ reading the rows
 
 
-def pick(rows: list[dict[str, Any]], rope: tuple[int, float], method: str) -> dict[str, Any] | None:
+def pick(rows: list[Row], rope: tuple[int, float], method: str) -> Row | None:
     """The row of that rope and method; None where it kept neither strain nor energy."""
     for row in rows:
         if (row["particles"], row["strain"]) == rope and row["method"] == method:
@@ -90,19 +95,19 @@ def pick(rows: list[dict[str, Any]], rope: tuple[int, float], method: str) -> di
     return None
 
 
-def best(rows: list[dict[str, Any]], rope: tuple[int, float]) -> dict[str, Any] | None:
+def best(rows: list[Row], rope: tuple[int, float]) -> Row | None:
     """The faster of the exponential methods."""
     known = [row for name in EXPONENTIAL if (row := pick(rows, rope, name))]
     return min(known, key=lambda row: row["seconds"], default=None)
 
 
-def speedup(rows: list[dict[str, Any]], rope: tuple[int, float], rival: str) -> float | None:
+def speedup(rows: list[Row], rope: tuple[int, float], rival: str) -> float | None:
     """The rival's seconds over those of the better exponential method."""
     ours, theirs = best(rows, rope), pick(rows, rope, rival)
     return theirs["seconds"] / ours["seconds"] if ours and theirs else None
 
 
-def _claims(rows: list[dict[str, Any]], item: str, sweep: list[tuple[int, float]]) -> list[Claim]:
+def _claims(rows: list[Row], item: str, sweep: list[tuple[int, float]]) -> list[Claim]:
     where = "a strain of 0.1 %" if item == STRAIN else "any resolution, at 1 %"
     factors = {rope: speedup(rows, rope, FAST) or 0.0 for rope in sweep}
     judged = [f for rope, f in factors.items() if item == SIZE or rope[1] == PERMITTED]
@@ -131,13 +136,13 @@ def _rope(item: str, rope: tuple[int, float]) -> str:
     return f"{100 * rope[1]:g} %" if item == STRAIN else f"{rope[0]} particles"
 
 
-def _fastest(rows: list[dict[str, Any]], rope: tuple[int, float]) -> str:
+def _fastest(rows: list[Row], rope: tuple[int, float]) -> str:
     own = [r for r in rows if (r["particles"], r["strain"]) == rope and not r["failure"]]
     first = min((r for r in own if r["method"] != ANY), key=lambda r: r["seconds"])
     return f"{first['method']} ({first['seconds']:.2g} s)"
 
 
-def _counts(rows: list[dict[str, Any]], rope: tuple[int, float]) -> str:
+def _counts(rows: list[Row], rope: tuple[int, float]) -> str:
     ours, theirs = best(rows, rope), pick(rows, rope, FAST)
     if ours is None or theirs is None:
         return ""
@@ -148,36 +153,21 @@ def _counts(rows: list[dict[str, Any]], rope: tuple[int, float]) -> str:
     )
 
 
-def _notes(rows: list[dict[str, Any]]) -> str:
-    head = (
-        "| particles | permitted | method | step or rtol | CPU s | steps | forces | products "
-        "| iterations | strain | energy lost | error [mm] |"
-    )
-    table = [head, "|" + " --- |" * 12, *map(_line, rows)]
-    missing = "" if CvodeMethod.available() else "CVODE is missing: install stiffly[bench]."
-    return NOTES.format(band=BAND, any=ANY, table="\n".join(table), missing=missing)
-
-
-def _line(row: dict[str, Any]) -> str:
-    first = f"| {row['particles']} | {row['strain']:g} | {row['method']} |"
+def _cells(row: Row) -> list[str]:
+    first = [str(row["particles"]), f"{row['strain']:g}", row["method"]]
     if row["failure"]:
-        return f"{first} {row['failure']} | | | | | | | | |"
+        return [*first, row["failure"]]
     n = row["counts"]
-    return (
-        f"{first} {row['setting']:.2g} | {row['seconds']:.2g} | {n['steps']:,} | "
-        f"{n['force_evaluations']:,} | {n['operator_products']:,} | {row['iterations']:,} | "
-        f"{row['largest']:.1e} | {100 * row['lost']:.2g} % | {row['error_mm']:.2g} |"
-    )
+    counts = (n["steps"], n["force_evaluations"], n["operator_products"], row["iterations"])
+    kept = [f"{row['largest']:.1e}", f"{100 * row['lost']:.2g} %", f"{row['error_mm']:.2g}"]
+    paid = [f"{row['setting']:.2g}", f"{row['seconds']:.2g}", *(f"{count:,}" for count in counts)]
+    return [*first, *paid, *kept]
 
 
 # ------------------------------------------------------------------ drawing
 
 
-def _figure(
-    rows: list[dict[str, Any]],
-    strain_sweep: list[tuple[int, float]],
-    size_sweep: list[tuple[int, float]],
-):
+def _figure(rows: list[Row], strain_sweep: Ropes, size_sweep: Ropes):
     title = "One second of a rope: CPU seconds at the largest step that keeps strain and energy"
     figure, axes = figures.panels(3, title, size=4.8)
     names = list(dict.fromkeys(row["method"] for row in rows))
@@ -191,23 +181,23 @@ def _figure(
             found = [(rope, pick(rows, rope, name)) for rope in sweep]
             points = [(100 * rope[1] if by_strain else rope[0], r[value]) for rope, r in found if r]
             if points and not (value == "setting" and name.startswith("CVODE")):
-                color, marker, style = _look(name)
-                axis.loglog(
-                    *zip(*points, strict=True), style, color=color, marker=marker, label=name
-                )
+                axis.loglog(*zip(*points, strict=True), **_look(name))
         ticks = [100 * rope[1] if by_strain else rope[0] for rope in sweep]
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.set_xticks([], minor=True)
-        axis.set_xlabel("permitted strain [%]" if by_strain else "particles, strain 1 %")
-        axis.set_ylabel(label)
+        words = "permitted strain [%]" if by_strain else "particles, strain 1 %"
+        axis.set(xlabel=words, ylabel=label)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     return figure
 
 
-def _look(name: str) -> tuple[str, str, str]:
+def _look(name: str) -> dict[str, str]:
+    style = figures.marked(name)
     if name in (FAST, ANY):
-        return figures.RED, "s", "-" if name == FAST else "--"
-    if name == "CVODE BDF":
-        return figures.BROWN, "X", "-"
-    return (*figures.apart(name), "-")
+        return style | {
+            "color": figures.RED,
+            "marker": "s",
+            "linestyle": "-" if name == FAST else "--",
+        }
+    return style | ({"color": figures.BROWN, "marker": "X"} if name == "CVODE BDF" else {})

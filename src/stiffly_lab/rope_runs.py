@@ -15,6 +15,7 @@ from stiffly import scenes
 from stiffly.errors import SimulationFailure
 from stiffly.integrators import FastProjection
 
+from .bench import Row
 from .energy_history import COUNTS
 from .harness import Outcome
 from .measures import rope_strains
@@ -32,13 +33,13 @@ FAST, ANY = "fast-projection", "fast-projection, any energy"
 GRANTED_S = 60.0  # for one run of the ladder
 
 
-def accurate(scene: scenes.Scene) -> dict[str, Any]:
+def accurate(scene: scenes.Scene) -> Row:
     """Where the free end is after the motion, and the energy exchanged [J]."""
     run = trial(scene, integrator="energy-momentum", step=2e-4, every=DURATION / 100)
     return {"end": run.positions[-1, -1], "exchanged": run.energy.exchanged}
 
 
-def cheapest(scene: scenes.Scene, name: str, exact: dict[str, Any]) -> dict[str, Any]:
+def cheapest(scene: scenes.Scene, exact: Row, name: str) -> Row:
     """The run with the largest setting that keeps strain and energy; exact: from `accurate`."""
     outside = name.startswith("CVODE ")
     attempt = _outside if outside else _inside
@@ -73,9 +74,7 @@ def _timed(job: Callable[[], Any]) -> tuple[Any, float] | None:
         return None
 
 
-def _inside(
-    scene: scenes.Scene, name: str, exact: dict[str, Any], step: float
-) -> dict[str, Any] | None:
+def _inside(scene: scenes.Scene, name: str, exact: Row, step: float) -> Row | None:
     """A run with a frame for every step, so that no strain is missed."""
     fast = name in (FAST, ANY)
     method = FastProjection(strain=scene.parameters["strain"]) if fast else name
@@ -95,9 +94,7 @@ def _inside(
     }
 
 
-def _outside(
-    scene: scenes.Scene, name: str, exact: dict[str, Any], rtol: float
-) -> dict[str, Any] | None:
+def _outside(scene: scenes.Scene, name: str, exact: Row, rtol: float) -> Row | None:
     timed = _timed(partial(CvodeMethod(name.removeprefix("CVODE ")), scene, rtol))
     if timed is None:
         return None
@@ -115,5 +112,5 @@ def _outside(
     }
 
 
-def _distance(positions: Any, exact: dict[str, Any]) -> float:
+def _distance(positions: Any, exact: Row) -> float:
     return float(1e3 * np.linalg.norm(positions[-1] - np.array(exact["end"])))

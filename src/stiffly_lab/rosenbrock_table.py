@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from math import inf, isfinite
 from typing import Any
+
+import numpy as np
 
 from stiffly.errors import SimulationFailure
 from stiffly.scenes import Scene
 
 from . import equal_error, figures, references, report, rivals
 from .bench import Bench
-from .harness import Method, Record
-from .methods import IntegratorMethod
+from .harness import Record
 from .own_reference import own_reference
-from .patience import FIRST_S, LEAST_S, LOST, MOST_S, is_late, late, patience
+from .patience import FIRST_S, LEAST_S, LOST, MOST_S, is_late, race
 from .report import Claim, Report
 from .rosenbrock_cases import CASES, RosenbrockCase
 from .tight import Reference
@@ -30,12 +32,12 @@ QUICK = ("0a bunny, k_d = 1e8", "1 coil spring", "3 crash, moderate")
 RANKS = (report.NOT_REPRODUCED, report.PARTLY, report.REPRODUCED)
 OUTSIDE = ("verlet", "SciPy's best", "CVODE Adams", "CVODE BDF")
 
-NOTES = """\
+NOTES = f"""\
 Every method at its largest step (outside solvers: largest tolerance) that meets the error, all in
-one process. {limit:g} s for a run of the paper's own method; others are waited for as long as their
-seconds could decide: a third of the printed factor, or {lost:g} times that method's seconds, but
-{least:g} to {most:g} s. The papers say 10 % (tooth brushing 5 %); those of 2018 and 2021 say
-'visually plausible', and 2 % for the coil spring, which is taken for all their rows.
+one process. {FIRST_S:g} s for a run of the paper's own method; others are waited for as long as
+their seconds could decide: a third of the printed factor, or {LOST:g} times that method's seconds,
+but {LEAST_S:g} to {MOST_S:g} s. The papers say 10 % (tooth brushing 5 %); those of 2018 and 2021
+say 'visually plausible', and 2 % for the coil spring, which is taken for all their rows.
 Errors are relative to the largest excursion and velocity, at the end. `eti` (tower: `ceti`)
 is the Gautschi-type method of 2014, `bdf1` the papers' Newton-Raphson procedure; pexprb43 has the
 nodes (1/3, 3/4) of 2021. Bodies of tens to hundreds of particles measure Python's overhead in every
@@ -44,9 +46,9 @@ factorisations. (Below 1000 unknowns `eti` takes an eigenbasis, once, and needs 
 
 Speed-ups over the others, theirs / ours ('>': not in time, '-': the error is not met at all):
 
-{summary}
+{{summary}}
 
-{tables}"""
+{{tables}}"""
 
 Found = tuple[dict[str, Record], str]  # by method; how it was judged, or why it was not
 
@@ -55,7 +57,6 @@ def run(bench: Bench) -> Report:
     """The three tables: seconds and counts of all methods at equal error, and the ratios."""
     cases = [c for c in CASES if not bench.quick or c.name in QUICK]
     found = {case: _measured(bench, case) for case in cases}
-    limits = {"limit": FIRST_S, "lost": LOST, "least": LEAST_S, "most": MOST_S}
     return Report(
         title="Run times of exponential Rosenbrock methods and their rivals",
         source="Michels, Luan & Tokman 2017, Table 1; Luan & Michels 2018 and 2021, Table 2",
@@ -66,7 +67,7 @@ def run(bench: Bench) -> Report:
         ],
         figure=_figure(found),
         claims=[claim for case in CASES for claim in _claims(case, found.get(case))],
-        notes=NOTES.format(summary=_summary(found), tables=_tables(found), **limits),
+        notes=NOTES.format(summary=_summary(found), tables=_tables(found)),
         reduced=_reduced(bench.quick),
         data={c.name: {n: asdict(r) for n, r in f.items()} for c, (f, _) in found.items()},
     )
@@ -75,7 +76,7 @@ def run(bench: Bench) -> Report:
 def _reduced(quick: bool) -> str:
     words = "bodies of tens to hundreds of particles, and fractions of a second to a few seconds"
     if quick:
-        return f"--quick: {words}; {len(QUICK)} of {len(CASES)} rows, without SciPy and CVODE."
+        return f"{words}; {len(QUICK)} of {len(CASES)} rows, without SciPy and CVODE."
     return f"{words} instead of the papers' sizes and minutes."
 
 
@@ -92,29 +93,21 @@ def _measured(bench: Bench, case: RosenbrockCase) -> Found:
         exact = _reference(case, scene, bench)
     except SimulationFailure as failure:
         return {}, f"no reference: {failure}"
-    refused = rivals.refused(scene)
-    names = dict.fromkeys((*case.methods, *(() if bench.quick else MORE)))
-    methods: list[Method] = [IntegratorMethod(n) for n in names if n not in refused]
-    methods += [rivals.verlet(scene)] if bench.quick else rivals.outside(scene, exact)
-    found: dict[str, Record] = {}
-    for method in methods:
-        limit = _limit(case, method.name, found.get(case.leader))
-        level = (case.level,)
-        met = equal_error.cheapest(bench, scene, method, exact, level, repeats=1, limit_s=limit)
-        found[method.name] = late(met[case.level], limit)
-    for name, why in {**refused, **rivals.missing(scene)}.items():
-        if name in names or name in OUTSIDE:
-            found.setdefault(name, Record(name, scene.step, failure=why))
+    names = (*case.methods, *(() if bench.quick else MORE))
+    methods, absent = rivals.contenders(names, scene, exact, bench.quick)
+    worth = partial(_worth, case)
+    met = race(bench, scene, exact, methods, (case.level,), case.leader, worth)
+    found = {name: records[case.level] for name, records in met.items()}
+    for name, why in absent.items():
+        found.setdefault(name, Record(name, scene.step, failure=why))
     words = f"{len(scene.x0)} particles, {scene.duration:g} s; reference: {exact.how}"
     return found, words
 
 
-def _limit(case: RosenbrockCase, name: str, leader: Record | None) -> float:
-    """Seconds for a run: enough to see whether a third of the printed factor is there."""
-    if name == case.leader:
-        return FIRST_S
+def _worth(case: RosenbrockCase, name: str) -> float:
+    """Of the leader's seconds: enough to see whether a third of the printed factor is there."""
     printed = case.methods.get(name, 0.0) / case.methods[case.leader]
-    return patience(leader, max(LOST, printed / ALIKE))
+    return max(LOST, printed / ALIKE)
 
 
 # ------------------------------------------------------------------ ratios
@@ -211,10 +204,7 @@ def _judged(
 
 
 def _summary(found: Mapping[RosenbrockCase, Found]) -> str:
-    lines = [
-        "| row | paper's method | h here | speed-ups: paper / here, seconds / here, counts |",
-        "|" + " --- |" * 4,
-    ]
+    lines = []
     for case, (records, words) in found.items():
         own = records.get(case.leader)
         printed = {n: f"{t / case.methods[case.leader]:.2g}" for n, t in case.methods.items()}
@@ -224,8 +214,9 @@ def _summary(found: Mapping[RosenbrockCase, Found]) -> str:
             if name != case.leader and name in records
         ]
         step = "-" if own is None or own.failure else f"{own.step:.2g}"
-        lines.append(f"| {case.name} | {case.leader} | {step} | {'; '.join(cells) or words} |")
-    return "\n".join(lines)
+        lines.append((case.name, case.leader, step, "; ".join(cells) or words))
+    head = "row | paper's method | h here | speed-ups: paper / here, seconds / here, counts"
+    return report.table(head, lines)
 
 
 def _tables(found: Mapping[RosenbrockCase, Found]) -> str:
@@ -241,8 +232,7 @@ def _tables(found: Mapping[RosenbrockCase, Found]) -> str:
 def _figure(found: Mapping[RosenbrockCase, Found]) -> Any:
     """Per row of the tables: how many times longer than the paper's method the others take."""
     title = "Times the seconds of the papers' own method (hollow: paper, filled: here)"
-    figure, axes = figures.panels(1, title, size=11.0)
-    axis = axes[0, 0]
+    figure, axis = figures.panel(title, 11.0)
     names = dict.fromkeys(n for c, (f, _) in found.items() for n in (*c.methods, *f))
     labels = [case.name for case in found]
     axis.axhline(1.0, color="#aaaaaa", linestyle="--")
@@ -256,14 +246,10 @@ def _figure(found: Mapping[RosenbrockCase, Found]) -> Any:
             met = name in records and records[name].failure is None
             if name != case.leader and met and isfinite(ratio) and ratio > 0.0:
                 here.append((x, ratio))
-        axis.plot(*_columns(here), marker, color=color, label=name)
-        axis.plot(*_columns(paper), marker, color=color, fillstyle="none")
+        axis.plot(*np.reshape(here, (-1, 2)).T, marker, color=color, label=name)
+        axis.plot(*np.reshape(paper, (-1, 2)).T, marker, color=color, fillstyle="none")
     axis.set_yscale("log")
     axis.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
     axis.set_ylabel("seconds / seconds of the papers' own method")
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
-
-
-def _columns(points: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
-    return [p[0] for p in points], [p[1] for p in points]

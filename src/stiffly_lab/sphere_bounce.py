@@ -13,7 +13,7 @@ from stiffly.bodies import System
 from stiffly.collisions import Held
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
 from .measures import sphere_height
 from .report import Claim, Report
@@ -24,6 +24,7 @@ DROP = 0.05  # m: a fall of 0.1 s, so that the free flights cost less
 GRANTED_S = 400.0  # for one run
 RESTORED = 0.9  # of the height of the drop: what passes for a full bounce
 FPS, TOUCHING = 48.0, 200  # the paper's
+FULL = f"A drop of {100 * DROP:g} cm and three touches (the paper tells neither); neti: one."
 
 NOTES = """\
 *virtual springs*: a particle that has come to the floor is joined to the point below it by a spring
@@ -60,28 +61,25 @@ class Fall(NamedTuple):
 
 def run(bench: Bench) -> Report:
     """Heights and energies through the bounces, with both kinds of contact."""
-    scene = _scene(bench.quick)
+    given: dict[str, Any] = {"small": True} if bench.quick else {"drop": DROP}
+    scene = scenes.load("steel-sphere", **given)
     cases = _cases(bench.quick, fall_time(scene))
-    bench.plan(len(cases))
-    rows = {case: bench.row(case.name, partial(_measured, scene, case)) for case in cases}
+    found = bench.rows("{0.name}", partial(_measured, scene), [(case,) for case in cases])
+    rows = dict(zip(cases, found, strict=True))
     return Report(
         title="A bouncing steel sphere",
         source="Michels, Sobottka & Weber 2014, Sec. 5.5, Figs. 18 and 23e",
         records=[
             replace(record, variant=case.contact)
-            for case, record in zip(rows, records(list(rows.values())), strict=True)
+            for case, record in zip(cases, records(found), strict=True)
         ],
         figure=_figure(scene, rows),
         claims=_claims(scene, rows),
         notes=_notes(scene),
-        reduced=_reduced(bench.quick, len(scene.x0)),
+        reduced=f"{len(scene.x0)} particles instead of 954, a drop of 2 cm, h = 0.1 ms once."
+        if bench.quick
+        else FULL,
         data={case.name: _numbers(scene, row) for case, row in rows.items()},
-    )
-
-
-def _scene(quick: bool) -> scenes.Scene:
-    return (
-        scenes.load("steel-sphere", small=True) if quick else scenes.load("steel-sphere", drop=DROP)
     )
 
 
@@ -101,12 +99,6 @@ def _cases(quick: bool, fall: float) -> list[Fall]:
     return cases
 
 
-def _reduced(quick: bool, particles: int) -> str:
-    if quick:
-        return f"--quick: {particles} particles instead of 954, a drop of 2 cm, h = 0.1 ms once."
-    return f"A drop of {100 * DROP:g} cm and three touches (the paper tells neither); neti: one."
-
-
 def fall_time(scene: scenes.Scene) -> float:
     """Until the first touch [s]."""
     return float(np.sqrt(2.0 * scene.parameters["drop"] / G))
@@ -120,24 +112,16 @@ def tied(scene: scenes.Scene) -> scenes.Scene:
     return replace(scene, system=System(given.mass, [springs, gravity, contact], rest=scene.x0))
 
 
-def _measured(scene: scenes.Scene, case: Fall) -> dict[str, Any]:
+def _measured(scene: scenes.Scene, case: Fall) -> Row:
+    def look(run: Run) -> Row:
+        return {"heights": sphere_height(run.positions)}
+
     problem = tied(scene) if case.contact == SPRINGS else scene
-    return energy_history(
-        problem,
-        case.method,
-        case.step,
-        look=_look,
-        limit_s=GRANTED_S,
-        duration=case.duration,
-        every=1e-3,
-    )
+    options = {"look": look, "duration": case.duration, "every": 1e-3}
+    return energy_history(problem, case.method, case.step, limit_s=GRANTED_S, **options)
 
 
-def _look(run: Run) -> dict[str, Any]:
-    return {"heights": sphere_height(run.positions)}
-
-
-def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:
+def apexes(scene: scenes.Scene, row: Row) -> list[float]:
     """The height reached after each touch, as a share of the drop; the last flight only if whole.
 
     A lossless bounce lasts two falls, so that touches are expected at odd multiples of the fall.
@@ -151,25 +135,25 @@ def apexes(scene: scenes.Scene, row: dict[str, Any]) -> list[float]:
     return found
 
 
-def _numbers(scene: scenes.Scene, row: dict[str, Any]) -> dict[str, Any]:
-    seconds, steps = row["record"]["seconds"], row["record"]["steps"]
+def _numbers(scene: scenes.Scene, row: Row) -> Row:
+    failed = bool(row["failure"])
     return {
         "failure": row["failure"],
-        "energy_error": None if row["failure"] else error(row),
-        "energy_change": None if row["failure"] else change(row),
-        "apexes": None if row["failure"] else apexes(scene, row),
+        "energy_error": None if failed else error(row),
+        "energy_change": None if failed else change(row),
+        "apexes": None if failed else apexes(scene, row),
         "contacts": row["contacts"],
-        "steps_per_second": steps / seconds,
+        "steps_per_second": _rate(row),
     }
 
 
-def _claims(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]) -> list[Claim]:
+def _claims(scene: scenes.Scene, rows: dict[Fall, Row]) -> list[Claim]:
     case, ours = next((c, r) for c, r in rows.items() if c.method == "exprb42")
     exact = next(r for c, r in rows.items() if c[:2] == ("energy-momentum", PENALTY))
     euler = next(r for c, r in rows.items() if c.method == "bdf1")
     penalty = [r for c, r in rows.items() if c.method == "exprb42" and c.contact == PENALTY]
     heights = [] if ours["failure"] else apexes(scene, ours)
-    fps = ours["record"]["steps"] / ours["record"]["seconds"]
+    fps = _rate(ours)
     words = ", ".join(f"{h:.2f}" for h in heights)
     return [
         Claim(
@@ -206,7 +190,7 @@ def _claims(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]) -> list[Claim
     ]
 
 
-def _others(rows: dict[Fall, dict[str, Any]], first: Fall) -> str:
+def _others(rows: dict[Fall, Row], first: Fall) -> str:
     """What became of exponential methods with the same contact at other steps."""
     return "".join(
         f" {case.name}: {row['failure'] or f'error {error(row):.1g}'}."
@@ -215,7 +199,7 @@ def _others(rows: dict[Fall, dict[str, Any]], first: Fall) -> str:
     )
 
 
-def _rate(row: dict[str, Any]) -> float:
+def _rate(row: Row) -> float:
     return row["record"]["steps"] / row["record"]["seconds"]
 
 
@@ -226,7 +210,7 @@ def _notes(scene: scenes.Scene) -> str:
     return NOTES.format(impact=impact, period=2.0 * np.pi * np.sqrt(mass / k))
 
 
-def _figure(scene: scenes.Scene, rows: dict[Fall, dict[str, Any]]):
+def _figure(scene: scenes.Scene, rows: dict[Fall, Row]):
     title = f"A steel sphere of {len(scene.x0)} particles on a floor of 1e15 N/m"
     figure, axes = figures.panels(3, title, size=5.2)
     first = next(iter(rows))

@@ -13,7 +13,7 @@ from stiffly.contracts import Array, Integrator
 from stiffly.integrators import Stabilised
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .report import Claim, Report
 from .step_by_step import a_step, spin, watched
 
@@ -49,24 +49,29 @@ MATERIAL = {
     "scene": "343 vertices, 10 rad/s, 1e5 Pa",
 }
 
-NOTES = """\
+HEAD = (
+    " | steps | explodes | energy error | angular momentum error, largest | mean abs alpha | forces"
+    " a step | ms a step"
+)
+NOTES = f"""\
 The paper prints the size, 386 vertices (Table 1), but neither material nor spin; cubes tried:
-{cubes}. The first was
+{{cubes}}. The first was
 chosen after seeing that midpoint explodes there within 400 steps (at 10 rad/s it takes longer, at
 15 rad/s 380); what the other methods do was not known then. The paper's cube explodes with midpoint
-after several hundred steps: a cube that does so within {several[0]} to {several[1]} stands for it;
+after several hundred steps: a cube that does so within {SEVERAL_HUNDRED[0]} to
+{SEVERAL_HUNDRED[1]} stands for it;
 what another one does is shown, and not counted as the paper's figure. Explodes: the method has
 invented as much energy as there was at the start, or could not go on. Decided before the runs: 1 %
-of energy (the paper's tolerance) for "preserves very well"; a mean |alpha| below {zero} for "close
-to zero", above {one} for "almost 1 for most of the simulation".
+of energy (the paper's tolerance) for "preserves very well"; a mean |alpha| below {NEAR_ZERO} for
+"close to zero", above {NEAR_ONE} for "almost 1 for most of the simulation".
 
-"{paper}" is the algorithm of the paper: it watches the energy alone, and turns spin into vibration.
+"{PAPER}" is the algorithm of the paper: it watches the energy alone, and turns spin into vibration.
 `stabilised` and `realtime-midpoint` also give a free body back its angular momentum. What the paper
 claims is judged by the former, with every step solved; ten iterations of local/global leave a rest,
 and what they do to spin and alpha has rows of its own, which are not counted as the paper's figure.
 (That they are told apart was decided after the runs.)
 
-{table}"""
+{{table}}"""
 
 
 def run(bench: Bench) -> Report:
@@ -76,7 +81,7 @@ def run(bench: Bench) -> Report:
     found = {cube: {name: _row(bench, cube, name) for name in COLORS} for cube in cubes}
     reduced = "3000 steps where the paper shows several thousand; 1000 of bdf1 and bdf2."
     if bench.quick:
-        reduced = f"--quick: only the cube of {MATERIAL['fast']}, {CUBES['fast'][1]} steps."
+        reduced = f"only the cube of {MATERIAL['fast']}, {CUBES['fast'][1]} steps."
     return Report(
         title="A soft cube spins freely",
         source="Dinev, Liu & Kavan 2018, Secs. 3 and 5, Figs. 4-6",
@@ -84,10 +89,6 @@ def run(bench: Bench) -> Report:
         claims=[claim for cube, rows in found.items() for claim in _claims(cube, rows)],
         notes=NOTES.format(
             cubes="; ".join(MATERIAL[cube] for cube in cubes),
-            several=SEVERAL_HUNDRED,
-            zero=NEAR_ZERO,
-            one=NEAR_ONE,
-            paper=PAPER,
             table="\n\n".join(_table(cube, rows) for cube, rows in found.items()),
         ),
         reduced=reduced,
@@ -101,12 +102,12 @@ def _method(name: str) -> str | Integrator:
     return method
 
 
-def _row(bench: Bench, cube: str, name: str) -> dict[str, Any]:
+def _row(bench: Bench, cube: str, name: str) -> Row:
     parameters, steps, decaying = CUBES[cube]
     count = decaying if name in EULER else steps
     count = LONG if name in UNSTABLE else SHOWN if name == EXPLICIT else count
 
-    def job() -> dict[str, Any]:
+    def job() -> Row:
         scene = scenes.load("spinning-cube", **parameters)
         mass = scene.system.particle_mass
         start = spin(scene.x0, scene.v0, mass)
@@ -125,12 +126,12 @@ def _look(mass: Array, start: Array, x: Array, v: Array) -> dict[str, float]:
     }
 
 
-def _energy_error(row: dict[str, Any]) -> float:
+def _energy_error(row: Row) -> float:
     energy = np.array(row["energy"])
     return float(np.abs(energy / energy[0] - 1.0).max())
 
 
-def _claims(cube: str, rows: dict[str, Any]) -> list[Claim]:
+def _claims(cube: str, rows: Row) -> list[Claim]:
     words = f" ({MATERIAL[cube]})"
     claims = [
         *_explosions(rows, words),
@@ -144,7 +145,7 @@ def _claims(cube: str, rows: dict[str, Any]) -> list[Claim]:
     return [replace(claim, paper=f"(another cube) {claim.paper}", item="") for claim in claims]
 
 
-def _explosions(rows: dict[str, Any], words: str) -> list[Claim]:
+def _explosions(rows: Row, words: str) -> list[Claim]:
     midpoint, newmark, budget = (rows[name]["exploded"] for name in UNSTABLE)
     late = [step or LONG + 1 for step in (midpoint, newmark, budget)]
     both = Claim(
@@ -170,13 +171,13 @@ def _when(step: int | None) -> str:
     return f"step {step}" if step is not None else f"none of {LONG} steps"
 
 
-def _stopped(row: dict[str, Any]) -> str:
+def _stopped(row: Row) -> str:
     """Newton gave up before the energy had doubled: that is an end too, but another one."""
     most = max(row["energy"]) / row["energy"][0] - 1.0
     return f" (no solution found there; energy up by {most:.0%})" if row["failure"] else ""
 
 
-def _kept(rows: dict[str, Any], words: str) -> Claim:
+def _kept(rows: Row, words: str) -> Claim:
     errors = {name: _energy_error(rows[name]) for name in (PAPER, PAPER_FAST, *OURS)}
     stable = all(rows[name]["exploded"] is None for name in errors)
     text = ", ".join(f"{name} {error:.2%}" for name, error in errors.items())
@@ -191,7 +192,7 @@ def _kept(rows: dict[str, Any], words: str) -> Claim:
     )
 
 
-def _turning(rows: dict[str, Any], words: str) -> list[Claim]:
+def _turning(rows: Row, words: str) -> list[Claim]:
     names = (PAPER, PAPER_FAST, *OURS, *EULER)
     last = min(rows[name]["step"][-1] for name in names)
     left = {name: _at(rows[name], last) for name in names}
@@ -214,11 +215,11 @@ def _fast(claim: Claim, holds: bool) -> Claim:
     return replace(claim, paper=paper, verdict=report.verdict(holds), item="")
 
 
-def _at(row: dict[str, Any], step: int) -> float:
+def _at(row: Row, step: int) -> float:
     return row["spin"][int(np.searchsorted(row["step"], step))]
 
 
-def _alphas(rows: dict[str, Any], words: str) -> list[Claim]:
+def _alphas(rows: Row, words: str) -> list[Claim]:
     implicit = {name: rows[name]["mean_alpha"] for name in (PAPER, PAPER_FAST)}
     explicit, left = rows[EXPLICIT]["mean_alpha"], rows[EXPLICIT]["spin"][-1]
     text = ", ".join(f"{name} {alpha:.2g}" for name, alpha in implicit.items())
@@ -245,31 +246,24 @@ def _alphas(rows: dict[str, Any], words: str) -> list[Claim]:
     ]
 
 
-def _table(cube: str, rows: dict[str, Any]) -> str:
-    head = (
-        f"| {MATERIAL[cube]} | steps | explodes | energy error | angular momentum error, largest "
-        "| mean abs alpha | forces a step | ms a step |"
-    )
-    lines = [head, "|" + " --- |" * 8]
-    for name, row in rows.items():
-        forces, milliseconds = a_step(row)
-        alpha = "" if row["mean_alpha"] is None else f"{row['mean_alpha']:.1e}"
-        invented = np.array(row["invented"]) / row["energy"][0]
-        cells = [
-            name,
-            str(row["cost"]["steps"]),
-            "no" if row["exploded"] is None else f"step {row['exploded']}",
-            f"{invented.min():+.2%} to {invented.max():+.2%}",
-            f"{max(row['spin_error']):.1e}",
-            alpha,
-            f"{forces:.1f}",
-            f"{milliseconds:.1f}",
-        ]
-        lines.append(report.cells(*cells))
-    return "\n".join(lines)
+def _table(cube: str, rows: Row) -> str:
+    return report.table(MATERIAL[cube] + HEAD, [_cells(name, row) for name, row in rows.items()])
 
 
-def _figure(found: dict[str, dict[str, Any]]) -> Any:
+def _cells(name: str, row: Row) -> list[str]:
+    invented = np.array(row["invented"]) / row["energy"][0]
+    return [
+        name,
+        str(row["cost"]["steps"]),
+        "no" if row["exploded"] is None else f"step {row['exploded']}",
+        f"{invented.min():+.2%} to {invented.max():+.2%}",
+        f"{max(row['spin_error']):.1e}",
+        "" if row["mean_alpha"] is None else f"{row['mean_alpha']:.1e}",
+        *(f"{number:.1f}" for number in a_step(row)),
+    ]
+
+
+def _figure(found: dict[str, Row]) -> Any:
     figure, axes = figures.panels(
         len(found), "A soft cube spins freely, h = 0.033 s", rows=3, size=6.0
     )
@@ -286,14 +280,10 @@ def _figure(found: dict[str, dict[str, Any]]) -> Any:
                 count = int(np.searchsorted(row["step"], SHOWN, side="right"))
                 blend.plot(row["step"][1:count], row["alpha"][1:count], **style)
         frames = (0, max(SHOWN, rows[PAPER]["step"][-1]))
-        energy.set(xlim=frames, ylim=(0.0, TOP))
         energy.set_title(MATERIAL[cube], fontsize=10)
-        energy.set_ylabel("energy / start")
-        turning.set_ylabel("angular momentum / start")
-        turning.set(xlim=frames, ylim=(0.0, 1.2))
-        blend.set_ylim(-1.05, 1.05)
-        blend.set_ylabel("alpha")
-        blend.set_xlabel("frame")
+        energy.set(xlim=frames, ylim=(0.0, TOP), ylabel="energy / start")
+        turning.set(xlim=frames, ylim=(0.0, 1.2), ylabel="angular momentum / start")
         figures.legend_below(turning)
-        figures.legend_below(blend)
+        blend.set_ylim(-1.05, 1.05)
+        figures.finish(blend, "frame", "alpha")
     return figure

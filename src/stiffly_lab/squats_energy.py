@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import cg
 
 from stiffly import scenes
-from stiffly.errors import NotConverged, SimulationFailure
+from stiffly.errors import NotConverged
 from stiffly.scenes import Scene
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
+from .energy_history import COUNTS
 from .harness import Record
 from .measures import deformation
 from .pylon_energy import drift, waver
 from .report import Claim, Report
-from .trial import trial
+from .trial import attempt
 
 BODIES = {
     "armadillo": {},
@@ -29,7 +29,10 @@ KEPT = 0.01  # of the energy of the swing: what passes for a straight line in th
 CLOSE = 0.05  # of the largest deformation: what passes for none
 FRACTION = 0.99  # of the stability limit
 LIMITS = {"rk4": 8.0**0.5, "verlet": 2.0}
-
+HEAD = (
+    "body | method | step [s] | waver | drift | deformation left, first, worst | steps | forces | "
+    "products | factorisations"
+)
 NOTES = """\
 Energy is that of the swing: kinetic and elastic above the static equilibrium, half the work of
 gravity along the static displacement. The paper gives neither steps nor duration; ours are the
@@ -49,7 +52,7 @@ def run(bench: Bench) -> Report:
     bodies = {"bunny": SMALL_BUNNY} if bench.quick else BODIES
     duration = 6.0 if bench.quick else 20.0
     loaded = {name: scenes.load("squats", duration=duration, **p) for name, p in bodies.items()}
-    bench.plan(7 * len(loaded))
+    bench.plan(len(loaded))
     found = {name: _runs(bench, name, scene) for name, scene in loaded.items()}
     step = next(iter(loaded.values())).step
     return Report(
@@ -61,7 +64,7 @@ def run(bench: Bench) -> Report:
         figure=_figure(found),
         claims=_claims(found),
         notes=NOTES.format(step=step, duration=duration, fraction=FRACTION, table=_table(found)),
-        reduced="--quick: a bunny of 300 particles for 6 s, no armadillo." if bench.quick else "",
+        reduced="a bunny of 300 particles for 6 s, no armadillo." if bench.quick else "",
         data={body: {m: _numbers(r) for m, r in rows.items()} for body, rows in found.items()},
     )
 
@@ -69,15 +72,13 @@ def run(bench: Bench) -> Report:
 # ------------------------------------------------------------------ rows
 
 
-def _runs(bench: Bench, body: str, scene: Scene) -> dict[str, dict[str, Any]]:
+def _runs(bench: Bench, body: str, scene: Scene) -> dict[str, Row]:
     fixed = bench.row(f"{body}: statics", partial(_statics, scene))
     plan = {name: scene.step for name in ("eti", "exprb42", "midpoint", "bdf1")}
     for name, limit in LIMITS.items():  # whole steps from frame to frame
         plan[name] = scene.step / np.ceil(scene.step * fixed["fastest"] / (FRACTION * limit))
-    return {
-        name: bench.row(f"{body}: {name}", partial(_swing, scene, name, h, fixed["energy"]))
-        for name, h in plan.items()
-    }
+    rows = bench.rows(f"{body}: {{}}", partial(_swing, scene, fixed["energy"]), plan.items())
+    return dict(zip(plan, rows, strict=True))
 
 
 def _statics(scene: Scene) -> dict[str, float]:
@@ -92,14 +93,10 @@ def _statics(scene: Scene) -> dict[str, float]:
     return {"energy": energy, "fastest": float(np.sqrt(bounds.high))}
 
 
-def _swing(scene: Scene, method: str, h: float, energy: float) -> dict[str, Any]:
+def _swing(scene: Scene, energy: float, method: str, h: float) -> Row:
     """Energy and deformation at the frames; a run that failed counts up to there."""
-    failure = None
-    try:
-        found = trial(scene, integrator=method, step=h, every=scene.step)
-    except SimulationFailure as trouble:
-        failure, found = str(trouble), trouble.run
-        assert found is not None
+    found, failure = attempt(scene, method, step=h, every=scene.step)
+    assert found is not None
     return {
         "step": h,
         "failure": failure,
@@ -115,7 +112,7 @@ def _swing(scene: Scene, method: str, h: float, energy: float) -> dict[str, Any]
 # ------------------------------------------------------------------ reading them
 
 
-def returns(row: dict[str, Any]) -> np.ndarray:
+def returns(row: Row) -> np.ndarray:
     """Deformation at the end of every squat, over the largest."""
     size = np.array(row["deformation"])
     before, here, behind = size[:-2], size[1:-1], size[2:]
@@ -123,27 +120,23 @@ def returns(row: dict[str, Any]) -> np.ndarray:
     return here[low] / size.max() if low.any() else size[-1:] / size.max()
 
 
-def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+def _numbers(row: Row) -> Row:
     kept = {k: row[k] for k in ("step", "failure", "joules", "seconds", "stats")}
     return kept | {"waver": waver(row), "drift": drift(row), "returns": returns(row)}
 
 
-def _record(body: str, method: str, row: dict[str, Any]) -> Record:
-    stats = row["stats"]
+def _record(body: str, method: str, row: Row) -> Record:
     return Record(
         f"{body}: {method}",
         row["step"],
         seconds=row["seconds"],
-        force_evaluations=stats["force_evaluations"],
-        operator_products=stats["operator_products"],
-        factorizations=stats["factorizations"],
-        steps=stats["steps"],
         energy_drift=waver(row) * row["joules"],
         failure=row["failure"],
+        **{name: row["stats"][name] for name in COUNTS},
     )
 
 
-def _claims(found: dict[str, dict[str, dict[str, Any]]]) -> list[Claim]:
+def _claims(found: dict[str, dict[str, Row]]) -> list[Claim]:
     claims = []
     for body, rows in found.items():
         eti, ours, bdf1, rk4 = (rows[name] for name in ("eti", "exprb42", "bdf1", "rk4"))
@@ -174,29 +167,22 @@ def _claims(found: dict[str, dict[str, dict[str, Any]]]) -> list[Claim]:
     return claims
 
 
-def _returns(row: dict[str, Any]) -> str:
+def _returns(row: Row) -> str:
     found = returns(row)
     return f"{100 * found[0]:.1f} % and {100 * found.max():.1f} %"
 
 
-def _table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
-    lines = [
-        "| body | method | step [s] | waver | drift | deformation left, first, worst | steps "
-        "| forces | products | factorisations |",
-        "|" + " --- |" * 10,
-    ]
+def _table(found: dict[str, dict[str, Row]]) -> str:
+    lines = []
     for body, rows in found.items():
         for name, row in rows.items():
-            s = row["stats"]
-            lines.append(
-                f"| {body} | {name} | {row['step']:.3g} | {waver(row):.1e} | {drift(row):.0e} | "
-                f"{_returns(row)} | {s['steps']:,} | {s['force_evaluations']:,} | "
-                f"{s['operator_products']:,} | {s['factorizations']} |"
-            )
-    return "\n".join(lines)
+            kept = (f"{waver(row):.1e}", f"{drift(row):.0e}", _returns(row))
+            counts = (f"{row['stats'][count]:,}" for count in COUNTS)
+            lines.append((body, name, f"{row['step']:.3g}", *kept, *counts))
+    return report.table(HEAD, lines)
 
 
-def _figure(found: dict[str, dict[str, dict[str, Any]]]):
+def _figure(found: dict[str, dict[str, Row]]):
     title = "Squats: energy of the swing, and the distance from the rest shape"
     figure, axes = figures.panels(2, title, rows=len(found), size=5.2)
     for pair, (body, rows) in zip(axes, found.items(), strict=True):
@@ -207,9 +193,7 @@ def _figure(found: dict[str, dict[str, dict[str, Any]]]):
             if name in ("eti", "exprb42", "bdf1"):
                 pair[1].plot(row["times"], row["deformation"], color=color, label=label)
         pair[0].set_ylim(0.0, 1.2)
-        pair[0].set_ylabel(f"{body}: energy / energy at the start")
-        pair[1].set_ylabel("root mean square displacement [m]")
-        for axis in pair:
-            axis.set_xlabel("time [s]")
-            figures.legend_below(axis)
+        words = (f"{body}: energy / energy at the start", "root mean square displacement [m]")
+        for axis, label in zip(pair, words, strict=True):
+            figures.finish(axis, "time [s]", label)
     return figure

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import figures
-from .report import UNTESTED, Claim, Report, verdict
+from .bench import Row
+from .report import UNTESTED, Claim, Report, table, verdict
 from .stabiliser_models import Model
 
 FIRST, SECOND = "Dinev 2018, Table 1", "Dinev 2018, Table 2"
@@ -25,30 +26,34 @@ BOTTLENECK = 0.05  # of a frame
 COLORS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.PURPLE, figures.BROWN)
 COLORS += (figures.PINK, figures.RED, figures.INK, "#66a9d0")
 
-NOTES = """\
+FIRST_HEAD = (
+    "model | vertices | elements | Newton: backward Euler | ours | alpha search | local/global: "
+    "backward Euler | ours | alpha search | `realtime-midpoint` | Newton over local/global, ours"
+)
+NOTES = f"""\
 Milliseconds a frame, all methods of a row in turns within one run; in brackets the paper's. Median
 without the first frame, where there is more than one. Newton takes its turns with local/global, in
 a run of their own, on a smaller model where that is said; ratios with Newton are those of this run.
 Small models measure Python's overhead as much as arithmetic; the counts below do not depend on the
 machine. Alpha search: energies evaluated, times what one of them takes. Decided before the runs:
-ratios agree within a factor of {within:g}; an overhead of {overhead:.0%} in the median is "20 to 30
-%"; below {bottleneck:.0%} of a frame the search is no bottleneck.
+ratios agree within a factor of {WITHIN:g}; an overhead of {OVERHEAD - 1.0:.0%} in the median is "20
+to 30 %"; below {BOTTLENECK:.0%} of a frame the search is no bottleneck.
 
-{first}
+{{first}}
 
 Counts a frame (force evaluations, factorisations):
 
-{counts}
+{{counts}}
 
 Table 2: implicit midpoint by ten local/global iterations, in substeps, against our method, at
 the sizes given. Unstable (**bold**): it stops, or invents more than half of the
 largest kinetic energy of the stabilised run; in brackets what it invents at most, of that energy.
 The paper marks stability by colour, which its text does not carry, save for the hippo.
 
-{second}"""
+{{second}}"""
 
 
-def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: bool) -> Report:
+def report(models: Sequence[Model], rows: Row, reduced: str, quick: bool) -> Report:
     claims = [*_speed(models, rows), *_midpoint(models, rows)]
     if quick:  # milliseconds of bodies this small are overhead, and explosions take longer
         claims = [replace(claim, verdict=UNTESTED) for claim in claims]
@@ -58,9 +63,6 @@ def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: b
         figure=_figure(models, rows),
         claims=claims,
         notes=NOTES.format(
-            within=WITHIN,
-            overhead=OVERHEAD - 1.0,
-            bottleneck=BOTTLENECK,
             first=_first_table(models, rows),
             counts=_counts(models, rows),
             second=_second_table(models, rows),
@@ -70,19 +72,19 @@ def report(models: Sequence[Model], rows: dict[str, Any], reduced: str, quick: b
     )
 
 
-def _ms(costs: dict[str, Any], method: str) -> float | None:
+def _ms(costs: Row, method: str) -> float | None:
     cost = costs[method]
     return None if cost["failure"] else cost["ms"]
 
 
-def _ratio(row: dict[str, Any], above: str, below: str) -> float | None:
+def _ratio(row: Row, above: str, below: str) -> float | None:
     """Of milliseconds a frame, both from the same turns: those with Newton, where it takes part."""
     costs = row["newton" if above in (NEWTON, NEWTON_EULER) else "fast"]
     a, b = _ms(costs, above), _ms(costs, below)
     return None if a is None or b is None else a / b
 
 
-def _full_size(row: dict[str, Any]) -> bool:
+def _full_size(row: Row) -> bool:
     """Newton was timed on the model itself, not on a stand-in."""
     return row["newton"]["vertices"] == row["fast"]["vertices"]
 
@@ -95,7 +97,7 @@ def _range(values: Sequence[float]) -> str:
     return f"{min(values):.3g} to {max(values):.3g}" if values else "none measured"
 
 
-def _speed(models: Sequence[Model], rows: dict[str, Any]) -> list[Claim]:
+def _speed(models: Sequence[Model], rows: Row) -> list[Claim]:
     own = [rows[m.name] for m in models]
     euler = [_ratio(row, NEWTON_EULER, FAST_EULER) for row in own]
     ours = [_ratio(row, NEWTON, FAST) for row in own]
@@ -145,15 +147,15 @@ def _speed(models: Sequence[Model], rows: dict[str, Any]) -> list[Claim]:
     ]
 
 
-def _forces(costs: dict[str, Any], method: str) -> float:
+def _forces(costs: Row, method: str) -> float:
     return costs[method]["work"]["force_evaluations"]
 
 
-def _share(cost: dict[str, Any]) -> float | None:
+def _share(cost: Row) -> float | None:
     return None if cost["failure"] or not cost["ms"] else cost["search_ms"] / cost["ms"]
 
 
-def _midpoint(models: Sequence[Model], rows: dict[str, Any]) -> list[Claim]:
+def _midpoint(models: Sequence[Model], rows: Row) -> list[Claim]:
     own = [rows[m.name] for m in models]
     printed = _range([m.fast[1] / m.midpoint[0] for m in models])
     single = _known([_ratio(row, FAST, SINGLE) for row in own])
@@ -198,65 +200,56 @@ def _cell(value: float | None, paper: float) -> str:
     return f"fails ({paper:g})" if value is None else f"{value:.3g} ({paper:g})"
 
 
-def _first_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
-    lines = [
-        "| model | vertices | elements | Newton: backward Euler | ours | alpha search "
-        "| local/global: backward Euler | ours | alpha search | `realtime-midpoint` "
-        "| Newton over local/global, ours |",
-        "|" + " --- |" * 11,
-    ]
+def _first_table(models: Sequence[Model], rows: Row) -> str:
+    lines = []
     for m in models:
         row = rows[m.name]
         newton, fast = row["newton"], row["fast"]
         at = "" if _full_size(row) else f", {newton['vertices']} vertices"
-        cells = [
-            m.name,
-            str(fast["vertices"]),
-            str(fast["elements"]),
-            _cell(_ms(newton, NEWTON_EULER), m.newton[0]) + at,
-            _cell(_ms(newton, NEWTON), m.newton[1]) + at,
-            _cell(newton[NEWTON]["search_ms"], m.newton[2]) + at,
-            _cell(_ms(fast, FAST_EULER), m.fast[0]),
-            _cell(_ms(fast, FAST), m.fast[1]),
-            _cell(fast[FAST]["search_ms"], m.fast[2]),
-            f"{fast['realtime-midpoint']['ms']:.3g}",
-            _cell(_ratio(row, NEWTON, FAST), round(m.newton[1] / m.fast[1], 1)) + at,
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        cells = [m.name, str(fast["vertices"]), str(fast["elements"])]
+        for costs, methods, paper, words in (
+            (newton, (NEWTON_EULER, NEWTON), m.newton, at),
+            (fast, (FAST_EULER, FAST), m.fast, ""),
+        ):
+            values = [*(_ms(costs, name) for name in methods), costs[methods[1]]["search_ms"]]
+            cells += [_cell(ms, p) + words for ms, p in zip(values, paper, strict=True)]
+        cells.append(f"{fast['realtime-midpoint']['ms']:.3g}")
+        cells.append(_cell(_ratio(row, NEWTON, FAST), round(m.newton[1] / m.fast[1], 1)) + at)
+        lines.append(cells)
+    return table(FIRST_HEAD, lines)
 
 
-def _counts(models: Sequence[Model], rows: dict[str, Any]) -> str:
-    lines = ["| model | " + " | ".join(WITH_NEWTON) + " |", "|" + " --- |" * 5]
+def _counts(models: Sequence[Model], rows: Row) -> str:
+    lines = []
     for m in models:
         works = [{**rows[m.name]["newton"], **rows[m.name]["fast"]}[n]["work"] for n in WITH_NEWTON]
         cells = [f"{w['force_evaluations']:.1f}, {w['factorizations']:.1f}" for w in works]
-        lines.append(f"| {m.name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append((m.name, *cells))
+    return table(" | ".join(("model", *WITH_NEWTON)), lines)
 
 
-def _second_table(models: Sequence[Model], rows: dict[str, Any]) -> str:
+def _second_table(models: Sequence[Model], rows: Row) -> str:
     counts = (1, 5, 10, 20, 100)
     head = " | ".join(f"{n} substep" + "s" * (n > 1) for n in counts)
-    lines = [f"| model | vertices | frames | ours | {head} |", "|" + " --- |" * (4 + len(counts))]
+    lines = []
     for m in models:
         found = rows[m.name]["substeps"]
-        cells = [_stable(found["ours"], m.fast[1])]
+        cells = [m.name, str(found["vertices"]), str(found["frames"])]
+        cells.append(_stable(found["ours"], m.fast[1]))
         for n, paper in zip(counts, m.midpoint, strict=True):
             cells.append(_stable(found[str(n)], paper) if str(n) in found else f"- ({paper:g} ms)")
-        start = f"| {m.name} | {found['vertices']} | {found['frames']} | "
-        lines.append(start + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return table(f"model | vertices | frames | ours | {head}", lines)
 
 
-def _stable(found: dict[str, Any], paper: float) -> str:
+def _stable(found: Row, paper: float) -> str:
     text = f"{found['ms']:.3g} ms ({paper:g} ms)"
     text = text if found["stable"] else f"**{text}**"
     cut = f", {found['frames']} frames" if found["late"] else ""
     return f"{text} [{found['invented']:+.1%}{cut}]"
 
 
-def _figure(models: Sequence[Model], rows: dict[str, Any]) -> Any:
+def _figure(models: Sequence[Model], rows: Row) -> Any:
     figure, axes = figures.panels(2, "What stability costs", size=6.4)
     left, right = axes[0]
     places = np.arange(len(models))
@@ -284,7 +277,7 @@ def _figure(models: Sequence[Model], rows: dict[str, Any]) -> Any:
             mark = "o" if found[str(n)]["stable"] else "X"
             right.loglog([n], [c], mark, color=color, markersize=8 if mark == "X" else 5)
     right.axhline(1.0, color=figures.INK, linewidth=0.8, linestyle=":")
-    right.set_xlabel("substeps of implicit midpoint (X: unstable)")
-    right.set_ylabel("milliseconds a frame / ours")
+    words = "substeps of implicit midpoint (X: unstable)"
+    right.set(xlabel=words, ylabel="milliseconds a frame / ours")
     right.legend(frameon=False, fontsize=8)
     return figure

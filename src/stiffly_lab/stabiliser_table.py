@@ -16,12 +16,13 @@ from stiffly.integrators import LocalGlobal, Midpoint, Substeps
 from stiffly.scenes import Scene
 
 from . import stabiliser_page as page
-from .bench import Bench
+from .bench import Bench, Row
 from .report import Report
 from .stabiliser_models import MODELS, Model
 from .stabiliser_page import BOTH, FAST, WITH_NEWTON
 from .step_by_step import StepByStep, watched
 from .time_limit import granted, time_limit
+from .timing import timed
 
 SUBSTEPS = (1, 5, 10)  # always
 FINER = (20, 100)  # only where no smaller number is stable
@@ -45,25 +46,21 @@ def run(bench: Bench) -> Report:
         "paper's meshes."
     )
     if bench.quick:
-        reduced = f"--quick: {len(models)} of 9 models at reduced sizes, 8 frames (Newton: 3)."
+        reduced = f"{len(models)} of 9 models at reduced sizes, 8 frames (Newton: 3)."
     return page.report(models, rows, reduced, bench.quick)
 
 
-def _model(bench: Bench, model: Model) -> dict[str, Any]:
+def _model(bench: Bench, model: Model) -> Row:
     size = model.small if bench.quick else {}
     beside = size if bench.quick else {**size, **model.stand_in}
     tested = (model.small, 30) if bench.quick else model.tested
-    fast = bench.row(
-        f"{model.name}: local/global", lambda: _timed(model, size, BOTH, 8 if bench.quick else 12)
-    )
-    newton = bench.row(
-        f"{model.name}: Newton",
-        lambda: _timed(model, beside, WITH_NEWTON, 3 if bench.quick else 10, NEWTON_S),
-    )
-    substeps = bench.row(
-        f"{model.name}: substeps", lambda: _substeps(model, *tested, finer=not bench.quick)
-    )
-    return {"fast": fast, "newton": newton, "substeps": substeps}
+    frames, few = (8, 3) if bench.quick else (12, 10)
+    jobs = {
+        "fast": ("local/global", lambda: _timed(model, size, BOTH, frames)),
+        "newton": ("Newton", lambda: _timed(model, beside, WITH_NEWTON, few, NEWTON_S)),
+        "substeps": ("substeps", lambda: _substeps(model, *tested, finer=not bench.quick)),
+    }
+    return {k: bench.row(f"{model.name}: {name}", job) for k, (name, job) in jobs.items()}
 
 
 def _scene(model: Model, size: dict[str, Any]) -> Scene:
@@ -77,7 +74,7 @@ def _scene(model: Model, size: dict[str, Any]) -> Scene:
 
 def _timed(
     model: Model, size: dict[str, Any], methods: tuple[str, ...], frames: int, limit_s: float = inf
-) -> dict[str, Any]:
+) -> Row:
     """Every method's frames, in turns, so that other work on the machine hits all of them.
 
     limit_s: no further frame after so many seconds; a frame that has begun is waited for.
@@ -85,7 +82,7 @@ def _timed(
     scene = _scene(model, size)
     assert scene.mesh is not None
     elements = len(scene.mesh.tets) or len(scene.mesh.edges)
-    found: dict[str, Any] = {"vertices": len(scene.x0), "elements": elements}
+    found: Row = {"vertices": len(scene.x0), "elements": elements}
     watches = {name: StepByStep(scene, name, model.step) for name in methods}
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     failures: dict[str, str] = {}
@@ -104,7 +101,7 @@ def _timed(
     return found
 
 
-def _cost(watch: StepByStep, seconds: list[float], failure: str | None) -> dict[str, Any]:
+def _cost(watch: StepByStep, seconds: list[float], failure: str | None) -> Row:
     """A frame's milliseconds and counts; the first frame factorises and compiles, and is left out
     where there are others."""
     steps = max(watch.stepper.steps, 1)
@@ -123,15 +120,10 @@ def _cost(watch: StepByStep, seconds: list[float], failure: str | None) -> dict[
 
 def _energy_seconds(watch: StepByStep) -> float:
     """Seconds that one energy takes: what the search for alpha is made of."""
-    times = []
-    for _ in range(5):
-        began = time.perf_counter()
-        watch.system.energy(watch.stepper.state)
-        times.append(time.perf_counter() - began)
-    return median(times)
+    return timed(lambda: watch.system.energy(watch.stepper.state), 5)[1]
 
 
-def _substeps(model: Model, size: dict[str, Any], frames: int, finer: bool) -> dict[str, Any]:
+def _substeps(model: Model, size: dict[str, Any], frames: int, finer: bool) -> Row:
     """Stable or not, and milliseconds a frame, of the midpoint rule in so many substeps.
 
     finer: also in more than ten, where fewer are not enough."""
@@ -148,14 +140,14 @@ def _substeps(model: Model, size: dict[str, Any], frames: int, finer: bool) -> d
     return found
 
 
-def _run(scene: Scene, model: Model, count: int, frames: int, scale: float) -> dict[str, Any]:
+def _run(scene: Scene, model: Model, count: int, frames: int, scale: float) -> Row:
     base: Any = Midpoint(solver=LocalGlobal())
     method: Any = Substeps(base, count)
     with time_limit(SUBSTEPS_S):
         return watched(scene, method, frames, step=model.step, until=20.0, scale=scale)
 
 
-def _judged(row: dict[str, Any], scale: float) -> dict[str, Any]:
+def _judged(row: Row, scale: float) -> Row:
     """Stable as far as it came: who ran out of time has not failed."""
     invented = float(max(row["invented"])) / scale
     cost, failure = row["cost"], row["failure"]

@@ -18,6 +18,8 @@ from stiffly.integrators import integrator as find_integrator
 from stiffly.run import Balance, StepLog, Stepper, quiet
 from stiffly.scenes import Scene
 
+from .bench import Row
+from .energy_history import COUNTS
 from .harness import Record
 from .time_limit import OutOfTime, in_time
 
@@ -90,7 +92,7 @@ def watched(
     every: int = 1,
     until: float = HOPELESS,
     scale: float | None = None,
-) -> dict[str, Any]:
+) -> Row:
     """Series of a run of so many steps, or fewer where it fails: energy, invented, kinetic [J],
     alpha and whatever look(x, v) returns, at every so-many steps; and what it cost.
 
@@ -143,23 +145,15 @@ def watched(
     }
 
 
-def a_step(row: dict[str, Any]) -> tuple[float, float]:
+def a_step(row: Row) -> tuple[float, float]:
     """Forces and milliseconds of a step of a row of `watched`."""
     cost = row["cost"]
     steps = max(cost["steps"], 1)
     return cost["force_evaluations"] / steps, 1e3 * cost["seconds"] / steps
 
 
-def record(method: str, row: dict[str, Any]) -> Record:
+def record(method: str, row: Row) -> Record:
     """What a row of `watched` cost, as a line of the result's table."""
-    cost = row["cost"]
-    return Record(
-        method,
-        row["time_step"],
-        seconds=cost["seconds"],
-        force_evaluations=cost["force_evaluations"],
-        operator_products=cost["operator_products"],
-        factorizations=cost["factorizations"],
-        steps=cost["steps"],
-        energy_drift=float(np.abs(row["invented"]).max()),
-    )
+    cost = {name: row["cost"][name] for name in ("seconds", *COUNTS)}
+    drift = float(np.abs(row["invented"]).max())
+    return Record(method, row["time_step"], energy_drift=drift, **cost)

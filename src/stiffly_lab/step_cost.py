@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from stiffly import Run
 from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
+from .bench import Row
 from .trial import attempt
 
 MORE = 12  # steps of the run whose difference to one step is the price of a step
@@ -21,13 +21,13 @@ class _Stopped(SimulationFailure):
 
 def step_cost(
     scene: Scene, method: str, limit_s: float, repeats: int = 1, like: Scene | None = None
-) -> dict[str, Any]:
+) -> Row:
     """Seconds and counts of a step, and what comes once, from runs of one and of more steps.
 
     Of quick runs the fastest of `repeats` counts: the others had to share the machine.
     like: a smaller body of the same kind, on which everything is compiled.
     """
-    found: dict[str, Any] = {"particles": len(scene.x0), "step": scene.step, "failure": None}
+    found: Row = {"particles": len(scene.x0), "step": scene.step, "failure": None}
     try:
         _compiled(like or scene, method, limit_s)
         before = _run(scene, method, 1, limit_s)

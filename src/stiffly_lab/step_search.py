@@ -16,11 +16,11 @@ from stiffly.errors import InputError, SimulationFailure
 from stiffly.integrators import integrator as find_integrator
 from stiffly.scenes import Scene
 
-from .bench import Bench
+from .bench import Bench, Row
 from .harness import REFUSED, Method, Outcome, Record, measure, warm_up
 from .references import fingerprint
 from .tight import Reference
-from .time_limit import time_limit
+from .time_limit import granted, time_limit
 from .timing import SLOW
 
 Error = Callable[[Outcome, Reference], float]
@@ -102,7 +102,7 @@ class Search:
         done = [rung for rung in before if self.runs[rung].relative is not None]
         slow = [rung for rung in before if self._cut(rung)]
         out = bool(slow) and slow[-1] == before[-1] and (bool(done) or len(slow) >= PATIENCE)
-        if out or (done and self._predicted(done) > self.limit_s):
+        if out or (done and self._predicted(done) > granted(self.limit_s)):
             return f"not within {self.limit_s:g} s{self._reached()}"
         return self._hopeless(done, level)
 
@@ -126,7 +126,7 @@ class Search:
             return ""
         seen = log2(coarse / fine) if coarse > fine else 0.0
         halvings = log2(fine / level) / max(seen, self.order)
-        if self.spent[done[-1]] * 2.0**halvings > 2.0 * self.limit_s:
+        if self.spent[done[-1]] * 2.0**halvings > 2.0 * granted(self.limit_s):
             return f"not within {self.limit_s:g} s, by its order{self._reached()}"
         return ""
 
@@ -155,7 +155,7 @@ class Search:
         self.spent[rung] = found.pop("spent")
         return Record(**found)
 
-    def _again(self, known: Record, setting: float, repeats: int) -> dict[str, Any]:
+    def _again(self, known: Record, setting: float, repeats: int) -> Row:
         """Timed with repeats, unless it is slow: then one time is as good; and its memory."""
         found = asdict(known)
         if (known.seconds or 0.0) <= SLOW:
@@ -167,7 +167,7 @@ class Search:
             "memory": peak_memory(self.problem, self.method, setting),
         }
 
-    def _measured(self, setting: float, repeats: int) -> dict[str, Any]:
+    def _measured(self, setting: float, repeats: int) -> Row:
         problem, method, reference = self.problem, self.method, self.reference
         if not self.runs:
             with time_limit(self.limit_s):

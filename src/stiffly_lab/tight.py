@@ -10,7 +10,6 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 
 from stiffly.contracts import Array, State
@@ -182,20 +181,10 @@ def by_scipy(problem: Scene, solver: str, limit_s: float) -> Reference:
 def _solve(problem: Scene, solver: str, tol: float, sizes: Array, limit_s: float) -> Samples:
     f = Forces(problem)
     times = np.linspace(0.0, problem.duration, SAMPLES)
-    options: dict[str, Any] = {"jac": f.jacobian} if solver == "Radau" and f.lumped else {}
     with time_limit(limit_s):
         # implicit methods begin with short steps, whatever they take later
-        rhs = _Hopeless(f, problem.duration, limit_s) if solver == "DOP853" else f
-        found = solve_ivp(
-            rhs,
-            (0.0, problem.duration),
-            f.start,
-            solver,
-            t_eval=times,
-            rtol=tol,
-            atol=f.tolerances(tol, (float(sizes[0]), float(sizes[1]))),
-            **options,
-        )
+        rhs = _Hopeless(f, problem.duration, limit_s) if solver == "DOP853" else None
+        found = f.solve(solver, tol, sizes, times, rhs)
     if not found.success:
         raise NotConverged(f"no reference for {problem.name}: {found.message}")
     n = f.start.size // 2

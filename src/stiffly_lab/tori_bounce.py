@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,15 +10,17 @@ from stiffly import Run, scenes
 from stiffly.contracts import Array
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .energy_history import KEPT, change, draw_energies, draw_error, energy_history, error, records
 from .measures import tori_heights
 from .report import Claim, Report
 
-METHODS = ("neti", "exprb42", "energy-momentum", "bdf1")
+METHODS: tuple[str, ...] = ("neti", "exprb42", "energy-momentum", "bdf1")
 FRAME = 1e-3
 COLORS = (figures.BLUE, figures.RED, figures.GREEN)
 
+QUICK = "tori of 112 particles instead of 689, 0.3 m above the floor, 0.4 s."
+FULL = "2 s; the paper leaves open sizes, masses, height, step and duration."
 NOTES = """\
 *neti* is the paper's method for nonlinear springs, *exprb42* a later exponential one; all take the
 same step. A particle that touches the floor is tied to it until the body pulls it off, as in the
@@ -33,15 +34,9 @@ where they are at the first touch.
 def run(bench: Bench) -> Report:
     """Heights and energies of the three tori through their bounces, by four methods."""
     scene = scenes.load("tori", small=bench.quick)
-    bench.plan(len(METHODS))
-    rows = {
-        method: bench.row(
-            method,
-            partial(energy_history, scene, method, scene.step, look=_heights, every=FRAME),
-        )
-        for method in METHODS
-    }
-    found = list(rows.values())
+    job = partial(energy_history, scene, step=scene.step, look=_heights, every=FRAME)
+    found = bench.rows("{}", job, [(method,) for method in METHODS])
+    rows = dict(zip(METHODS, found, strict=True))
     return Report(
         title="Three bouncing tori",
         source="Michels, Sobottka & Weber 2014, Sec. 5.3, Figs. 7 and 23b",
@@ -49,7 +44,7 @@ def run(bench: Bench) -> Report:
         figure=_figure(scene, rows),
         claims=_claims(scene, rows),
         notes=NOTES.format(dissipated=dissipated(rows["neti"])),
-        reduced=_reduced(bench.quick),
+        reduced=QUICK if bench.quick else FULL,
         data={
             method: {"energy_error": error(row), "energy_change": change(row), **bounce(row)}
             for method, row in rows.items()
@@ -57,22 +52,16 @@ def run(bench: Bench) -> Report:
     )
 
 
-def _reduced(quick: bool) -> str:
-    if quick:
-        return "--quick: tori of 112 particles instead of 689, 0.3 m above the floor, 0.4 s."
-    return "2 s; the paper leaves open sizes, masses, height, step and duration."
-
-
-def _heights(run: Run) -> dict[str, Any]:
+def _heights(run: Run) -> Row:
     return {"heights": tori_heights(run.positions, len(COLORS))}
 
 
-def dissipated(row: dict[str, Any]) -> float:
+def dissipated(row: Row) -> float:
     """What the ties have let go, as a share of the energy exchanged."""
     return float(row["dissipated"][-1] / row["exchanged"])
 
 
-def bounce(row: dict[str, Any]) -> dict[str, Any]:
+def bounce(row: Row) -> Row:
     """Of each torus: time of the first touch, lowest height [m], time when it is back [s]."""
     times, heights = np.array(row["times"]), np.array(row["heights"], dtype=float)
     lowest, touch, back = [], [], []
@@ -92,7 +81,7 @@ def _crossing(times: Array, height: Array, index: int) -> float:
     return float(times[index - 1] + (times[index] - times[index - 1]) * a / (a - b))
 
 
-def _claims(scene: scenes.Scene, rows: dict[str, dict[str, Any]]) -> list[Claim]:
+def _claims(scene: scenes.Scene, rows: dict[str, Row]) -> list[Claim]:
     neti, ours = rows["neti"], rows["exprb42"]
     seen = bounce(neti)
     fall = float(np.sqrt(2.0 * scene.parameters["drop"] / 9.81))
@@ -123,7 +112,7 @@ def _claims(scene: scenes.Scene, rows: dict[str, dict[str, Any]]) -> list[Claim]
     ]
 
 
-def _figure(scene: scenes.Scene, rows: dict[str, dict[str, Any]]):
+def _figure(scene: scenes.Scene, rows: dict[str, Row]):
     count = len(scene.x0) // len(COLORS)
     title = f"Three tori of {count} particles, h = {1e3 * scene.step:g} ms"
     figure, axes = figures.panels(3, title, size=5.0)

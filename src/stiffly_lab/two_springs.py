@@ -9,7 +9,7 @@ import numpy as np
 from stiffly import scenes
 
 from . import figures, report
-from .bench import Bench
+from .bench import Bench, Row
 from .measures import bound, potential, reach
 from .report import Claim, Report
 from .step_by_step import record, watched
@@ -19,11 +19,12 @@ STEPS = (0.01, STEP, 0.1, 0.5)  # of the random starts [s]
 SEED = 2018
 ROUNDING = 1e-9  # of the energy: rises below it are the solver's
 
-NOTES = """\
-H is the energy after each step of backward Euler. A rise counts from {rounding:.0e} of the largest
+NOTES = f"""\
+H is the energy after each step of backward Euler. A rise counts from {ROUNDING:.0e} of the largest
 energy upwards. Random starts: x uniform in +-4 m, v in +-(beta + 1)/h, steps of
-{steps} s; each is followed for {length} steps. The bound is max(H_0, H_c) with
-H_c = E_test(0) + m/2 ((beta + 1)/h)^2, and beta = {beta:.4f} from E_test (the paper: 2.209).
+{", ".join(f"{h:g}" for h in STEPS)} s; each is followed for {{length}} steps. The bound is
+max(H_0, H_c) with H_c = E_test(0) + m/2 ((beta + 1)/h)^2, and beta = {reach():.4f} from E_test (the
+paper: 2.209).
 
 The start on the hill, x_0 = 0.9 m and v_0 = -x_0/h, must gain exactly E_test(0) - E_test(x_0) in
 its first step, since there it ends where no force acts."""
@@ -36,33 +37,32 @@ def run(bench: Bench) -> Report:
     drawn = _row(bench, "Fig. 18", 3.0, 0.0, STEP, 150 if bench.quick else 600)
     hill = _row(bench, "start on the hill", 0.9, -0.9 / STEP, STEP, 5)
     closest = {h: _closest(bench, h, starts, length) for h in STEPS}
-    steps = ", ".join(f"{h:g}" for h in STEPS)
     return Report(
         title="Backward Euler between two springs",
         source="Dinev, Liu & Kavan 2018, Appendix C, Figs. 17-19",
         records=[record("bdf1", drawn)],
         figure=_figure(drawn, closest),
         claims=[_drawn(drawn), _hill(hill), _bounded(drawn, closest)],
-        notes=NOTES.format(steps=steps, rounding=ROUNDING, length=length, beta=reach()),
-        reduced="--quick: 20 random starts a step size instead of 500, and a quarter of the time."
+        notes=NOTES.format(length=length),
+        reduced="20 random starts a step size instead of 500, and a quarter of the time."
         if bench.quick
         else "",
         data={"drawn": drawn, "hill": hill, "closest": closest},
     )
 
 
-def _row(bench: Bench, name: str, x: float, v: float, h: float, steps: int) -> dict[str, Any]:
-    def job() -> dict[str, Any]:
+def _row(bench: Bench, name: str, x: float, v: float, h: float, steps: int) -> Row:
+    def job() -> Row:
         scene = scenes.load("two-springs", stiffness=STIFFNESS, mass=MASS, x=x, v=v)
         return watched(scene, "bdf1", steps, step=h, look=lambda x, v: {"x": float(x[1, 0])})
 
     return bench.row(name, job)
 
 
-def _closest(bench: Bench, h: float, starts: int, length: int) -> dict[str, Any]:
+def _closest(bench: Bench, h: float, starts: int, length: int) -> Row:
     """The random start that came closest to its bound, as a share of it, and rises above H_0."""
 
-    def job() -> dict[str, Any]:
+    def job() -> Row:
         rng = np.random.default_rng(SEED)
         shares, above, failed = [], 0, 0
         for _ in range(starts):
@@ -79,13 +79,13 @@ def _closest(bench: Bench, h: float, starts: int, length: int) -> dict[str, Any]
     return bench.row(f"random starts, h = {h:g}", job)
 
 
-def _rises(row: dict[str, Any]) -> np.ndarray:
+def _rises(row: Row) -> np.ndarray:
     """Steps that gained energy."""
     energy = np.array(row["energy"])
     return np.flatnonzero(np.diff(energy) > ROUNDING * energy.max()) + 1
 
 
-def _drawn(row: dict[str, Any]) -> Claim:
+def _drawn(row: Row) -> Claim:
     energy, rises = np.array(row["energy"]), _rises(row)
     left = energy[-1] / energy[0]
     gained = np.diff(energy).max()
@@ -98,7 +98,7 @@ def _drawn(row: dict[str, Any]) -> Claim:
     )
 
 
-def _hill(row: dict[str, Any]) -> Claim:
+def _hill(row: Row) -> Claim:
     gained = row["energy"][1] - row["energy"][0]
     expected = float(potential(0.0, STIFFNESS) - potential(0.9, STIFFNESS))
     return Claim(
@@ -109,7 +109,7 @@ def _hill(row: dict[str, Any]) -> Claim:
     )
 
 
-def _bounded(drawn: dict[str, Any], closest: dict[float, dict[str, Any]]) -> Claim:
+def _bounded(drawn: Row, closest: dict[float, Row]) -> Claim:
     energy = np.array(drawn["energy"])
     own = energy.max() / bound(float(energy[0]), STIFFNESS, MASS, STEP)
     shares = [found["share"] for found in closest.values()]
@@ -126,7 +126,7 @@ def _bounded(drawn: dict[str, Any], closest: dict[float, dict[str, Any]]) -> Cla
     )
 
 
-def _figure(row: dict[str, Any], closest: dict[float, dict[str, Any]]) -> Any:
+def _figure(row: Row, closest: dict[float, Row]) -> Any:
     figure, axes = figures.panels(3, "Backward Euler on a potential that is not convex", size=4.6)
     whole, detail, random = axes[0]
     steps, energy, rises = np.array(row["step"]), np.array(row["energy"]), _rises(row)

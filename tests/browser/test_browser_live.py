@@ -1,4 +1,8 @@
-"""A running simulation, used through a real browser."""
+"""A running simulation, used through a real browser.
+
+Drawing in software takes most of the time: one picture and one pull are the default run's, and
+tests/test_page_*.py check what the page does without a browser.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +68,7 @@ def test_pulling_moves_the_body_and_the_ledger_has_the_work(jelly, window):
     assert free["total"] == pytest.approx(balance, abs=0.02 * free["added"])
 
 
+@pytest.mark.slow
 def test_another_integrator_takes_over_where_the_first_one_was(jelly, window):
     page = window(jelly.url)
     swinging(page)
@@ -83,6 +88,7 @@ def test_another_integrator_takes_over_where_the_first_one_was(jelly, window):
     wait_for(lambda: page.ledger().lanes == ("realtime",), "the first method again")
 
 
+@pytest.mark.slow
 def test_time_stands_still_in_a_pause_and_goes_on_by_single_frames(jelly, window):
     page = window(jelly.url)
     swinging(page)
@@ -100,6 +106,7 @@ def test_time_stands_still_in_a_pause_and_goes_on_by_single_frames(jelly, window
     assert "paused" in page.clock()
 
 
+@pytest.mark.slow
 def test_a_reload_finds_the_simulation_running_on(jelly, window):
     page = window(jelly.url)
     swinging(page)
@@ -111,6 +118,7 @@ def test_a_reload_finds_the_simulation_running_on(jelly, window):
     page.pause()
 
 
+@pytest.mark.slow
 def test_one_browser_drives_and_the_other_watches(jelly, window, another):
     first = window(jelly.url)
     at_rest(first)
@@ -135,6 +143,7 @@ def test_one_browser_drives_and_the_other_watches(jelly, window, another):
     wait_for(lambda: "paused" in first.clock(), "the pause of the other")
 
 
+@pytest.mark.slow
 def test_two_integrators_side_by_side_are_pulled_together(jelly, window):
     page = window(jelly.url)
     at_rest(page)
@@ -153,6 +162,7 @@ def test_two_integrators_side_by_side_are_pulled_together(jelly, window):
     page.pause()
 
 
+@pytest.mark.slow
 def test_the_page_saves_a_picture_a_scene_and_the_last_seconds(jelly, window):
     page, out = window(jelly.url), jelly.folder / "kept"
     swinging(page)

@@ -22,6 +22,7 @@ def slider(page: SitePage):
     return page.page.get_by_role("slider").first
 
 
+@pytest.mark.slow
 def test_a_recording_is_played_and_searched(bar, tmp_path, another):
     with Served(str(bar.folder), folder=tmp_path) as served:
         page = another(served.url)

@@ -61,36 +61,27 @@ class PreparedHeld(PointTies):
         super().__init__(config.stiffness, pattern, linear=False)
         self._kernels = take(pattern.backend, "Held", *KERNELS)
         self._config, self._own, self._mass = config, own, mass
-        self._forget()
-
-    def _forget(self) -> None:
         self.changed = False  # by the last settle
-        self._holder = np.full(self._own.size, -1)  # index of the shape, -1 where free
-        self._home = np.zeros((self._own.size, 3))
-        self._surfaces: list[Surface] = []
-        self._tie_held([shape.frame(0.0) for shape in self._config.shapes])
+        self._holder = np.full(own.size, -1)  # index of the shape, -1 where free
+        self._home = np.zeros((own.size, 3))
+        self._deepest = 0.0  # how far particles were inside of shapes, after the last step
 
-    def fresh(self) -> PreparedHeld:
+    def memory(self) -> dict[str, Array]:
+        held = {"holder": self._holder, "home": self._home, "points": self.points}
+        return {**held, "deepest": np.array(self._deepest)}
+
+    def having(self, memory: Mapping[str, Array]) -> PreparedHeld:
         new = copy.copy(self)
-        new._forget()
+        new._holder, new._home = memory["holder"].copy(), memory["home"].copy()
+        new._deepest = float(memory["deepest"])
+        new.retie(self._own[new._holder >= 0], memory["points"])
         return new
 
-    def take_over(self, old: PreparedHeld) -> None:
-        """What the same contact of an earlier system holds, and where."""
-        self._holder, self._home = old._holder.copy(), old._home.copy()
-        self._surfaces = old._surfaces
-        self.tie(old.particles, old.points)
-
-    def learnt(self) -> dict[str, Any]:
-        return {"holder": self._holder, "home": self._home, "points": self.points}
-
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        self._holder, self._home = learnt["holder"].copy(), learnt["home"].copy()
-        self.tie(self._own[self._holder >= 0], learnt["points"])
-
     def begin(self, t: float, x: Array, v: Array) -> None:
-        self._catch(self._see(t, x), x, v, np.ones(self._own.size, dtype=bool))
-        self._tie_held([surface.frame for surface in self._surfaces])
+        self._holder, self._home = self._holder.copy(), self._home.copy()
+        surfaces = self._see(t, x)
+        self._catch(surfaces, x, v, np.ones(self._own.size, dtype=bool))
+        self._tie_held([surface.frame for surface in surfaces])
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         surfaces, free, old = self._see(t, x), self._holder < 0, (self.particles, self.points)
@@ -104,9 +95,9 @@ class PreparedHeld(PointTies):
 
     def _see(self, t: float, x: Array) -> list[Surface]:
         own = x[self._own]
-        shapes = self._config.shapes
-        self._surfaces = [shape.surface(t, own).on(self._kernels) for shape in shapes]
-        return self._surfaces
+        surfaces = [shape.surface(t, own).on(self._kernels) for shape in self._config.shapes]
+        self._deepest = float(max(-s.distances(own).min(initial=0.0) for s in surfaces))
+        return surfaces
 
     def _let_go(self, surfaces: list[Surface], x: Array, v: Array) -> tuple[float, float]:
         """Frees the particles that leave; energies [J] that their ties had stored, and that
@@ -149,13 +140,8 @@ class PreparedHeld(PointTies):
         for index, frame in enumerate(frames):
             mine = self._holder[held] == index
             points[mine] = frame.points(self._home[held[mine]])
-        if np.array_equal(self._own[held], self.particles):
-            self.points = points
-        else:
-            self.tie(self._own[held], points)
+        self.retie(self._own[held], points)
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """penetration [m]; contacts: particles that are held."""
-        deepest = [-s.distances(x[self._own]).min(initial=0.0) for s in self._surfaces]
-        held = float(np.sum(self._holder >= 0))
-        return {"penetration": float(max(deepest, default=0.0)), "contacts": held}
+        return {"penetration": self._deepest, "contacts": float(np.sum(self._holder >= 0))}

@@ -8,7 +8,6 @@ stiff and do not hold what flies as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,68 +17,51 @@ from ..contracts import Array
 ROOM = 2.0  # springs are laid out this much stiffer, so that contacts may slide a while
 STALE = 8.0  # laid out anew when they are so much stiffer, in sum, than the contacts there are
 
+Springs = tuple[np.ndarray, Array]  # keys i N + j of pairs of particles i < j, stiffness [N/m]
+NONE: Springs = (np.empty(0, dtype=np.int64), np.empty(0))
 
-class PairLaplacian:
-    """Springs between particles, renewed only when contacts are no longer covered."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._keys = np.empty(0, dtype=np.int64)
-        self._values = np.empty(0)
-        self._at: Array | None = None
-        self._seen = True
-        self.version = 0
+def covering(
+    old: Springs, count: int, x: Array, pairs: Any, weights: Array, normals: Array, forces: Array
+) -> Springs:
+    """Springs that cover the contacts at x (see PreparedRepulsion._pressed), with room; the old
+    ones themselves while these do."""
+    keys, needed = _springs(count, x, pairs, weights, forces)
+    return old if _covers(old, keys, needed) else (keys, ROOM * needed)
 
-    def learnt(self) -> dict[str, Any]:
-        springs = {"keys": self._keys, "values": self._values, "version": self.version}
-        return {**springs, "at": self._at, "seen": self._seen}
 
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        self._keys, self._values, self.version = (learnt[n] for n in ("keys", "values", "version"))
-        self._at, self._seen = learnt["at"], learnt["seen"]
+def _springs(
+    count: int, x: Array, pairs: Any, weights: Array, forces: Array
+) -> tuple[np.ndarray, Array]:
+    """Of particles on different sides: sum |w_i w_j| b'' [N/m]."""
+    i = pairs.stencil.astype(np.int64)
+    row, a, b = np.nonzero((weights[:, :, None] > 0.0) & (weights[:, None, :] < 0.0))
+    one, two = i[row, a], i[row, b]
+    keys, place = np.unique(
+        np.minimum(one, two) * count + np.maximum(one, two), return_inverse=True
+    )
+    stiff = -weights[row, a] * weights[row, b] * _slopes(x, pairs, forces)[row]
+    return keys, np.bincount(place, stiff, minlength=len(keys))
 
-    def see(self, x: Array) -> None:
-        """Positions whose contacts must be covered."""
-        self._at, self._seen = x, False
 
-    def cover(self, pressed: Callable[[Array], Any]) -> int:
-        """The version, raised where the springs had to change; pressed(x) as in repulsion.py."""
-        if not self._seen and self._at is not None:
-            keys, needed = self._springs(*pressed(self._at))
-            if not self._covers(keys, needed):
-                self._keys, self._values = keys, ROOM * needed
-                self.version += 1
-            self._seen = True
-        return self.version
+def _slopes(x: Array, pairs: Any, forces: Array) -> Array:
+    """b'' (m,) [N/m], from the force b' of the same barrier."""
+    d, t = pairs.distances(x), pairs.reach
+    return forces * (3.0 / (t - d) + 3.0 / d - 1.0 / (t + d))
 
-    def _springs(
-        self, pairs: Any, weights: Array, normals: Array, forces: Array
-    ) -> tuple[np.ndarray, Array]:
-        """Keys i N + j of particles i < j on different sides, and sum |w_i w_j| b'' [N/m]."""
-        i = pairs.stencil.astype(np.int64)
-        row, a, b = np.nonzero((weights[:, :, None] > 0.0) & (weights[:, None, :] < 0.0))
-        one, two = i[row, a], i[row, b]
-        keys, place = np.unique(
-            np.minimum(one, two) * self._count + np.maximum(one, two), return_inverse=True
-        )
-        stiff = -weights[row, a] * weights[row, b] * self._slopes(pairs, forces)[row]
-        return keys, np.bincount(place, stiff, minlength=len(keys))
 
-    def _slopes(self, pairs: Any, forces: Array) -> Array:
-        """b'' (m,) [N/m], from the force b' of the same barrier."""
-        d, t = pairs.distances(self._at), pairs.reach
-        return forces * (3.0 / (t - d) + 3.0 / d - 1.0 / (t + d))
+def _covers(springs: Springs, keys: np.ndarray, needed: Array) -> bool:
+    known, values = springs
+    if len(keys) == 0 or len(known) == 0:
+        return len(keys) == len(known)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    enough = (known[at] == keys) & (needed <= values[at])
+    return bool(enough.all() and values.sum() <= STALE * ROOM * needed.sum())
 
-    def _covers(self, keys: np.ndarray, needed: Array) -> bool:
-        if len(keys) == 0 or len(self._keys) == 0:
-            return len(keys) == len(self._keys)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        enough = (self._keys[at] == keys) & (needed <= self._values[at])
-        return bool(enough.all() and self._values.sum() <= STALE * ROOM * needed.sum())
 
-    def triplets(self) -> tuple[np.ndarray, np.ndarray, Array]:
-        """Rows, columns, values of the graph Laplacian [N/m]."""
-        i, j = self._keys // self._count, self._keys % self._count
-        k = self._values
-        rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-        return rows, columns, np.concatenate([k, k, -k, -k])
+def triplets(springs: Springs, count: int) -> tuple[np.ndarray, np.ndarray, Array]:
+    """Rows, columns, values of the graph Laplacian [N/m]."""
+    keys, k = springs
+    i, j = keys // count, keys % count
+    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+    return rows, columns, np.concatenate([k, k, -k, -k])

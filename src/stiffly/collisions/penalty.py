@@ -15,6 +15,7 @@ from ..parts.pattern import BlockPattern
 from .advice import bounce, require_resolvable
 from .friction import as_friction, booked, friction_change
 from .motion import same_place
+from .near import near
 from .shapes import as_shapes, as_stiffness, free_particles
 from .touch import FormulaTouch, LocalTouch, Touching
 
@@ -58,11 +59,7 @@ class Contact:
 
 
 class PreparedContact:
-    """Contact with shapes that stand still, without friction: energy is conserved.
-
-    It remembers which particles touch or soon will, for the matrix of the local/global solver
-    (`laplacian`), and nothing else.
-    """
+    """Contact with shapes that stand still, without friction: energy is conserved."""
 
     linear = False
     bounded = True
@@ -74,39 +71,19 @@ class PreparedContact:
         self, config: Contact, own: np.ndarray, stiffness: Array, mass: Array, pattern: BlockPattern
     ) -> None:
         self._config, self._own, self._stiffness, self._mass = config, own, stiffness, mass
-        self._pattern = pattern
-        self._forget()
-
-    def _forget(self) -> None:
-        """As prepared: shapes where they start, nothing near."""
         self._touches = [
             (LocalTouch if shape.local else FormulaTouch)(
-                shape, self._own, self._stiffness, self._config.margin, self._pattern
+                shape, own, stiffness, config.margin, pattern
             )
-            for shape in self._config.shapes
+            for shape in config.shapes
         ]
-        self.laplacian_version = 0
-
-    def fresh(self) -> PreparedContact:
-        new = copy.copy(self)  # what never changes is shared
-        new._forget()
-        return new
-
-    def learnt(self) -> dict[str, Any]:
-        near = [touch.near.learnt() for touch in self._touches]
-        return {"near": near, "version": self.laplacian_version}
-
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        self.laplacian_version = learnt["version"]
-        for touch, near in zip(self._touches, learnt["near"], strict=True):
-            touch.near.recall(near)
 
     def energy(self, x: Array) -> float:
         return sum(touch.energy(x) for touch in self._touches)
 
     def add_gradient(self, x: Array, out: Array) -> None:
         for touch in self._touches:
-            self._look(touch, touch.add_gradient(x, out), x)
+            touch.add_gradient(x, out)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         for touch in self._touches:
@@ -120,28 +97,32 @@ class PreparedContact:
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         for touch in self._touches:
-            self._look(touch, touch.add_mean_gradient(x0, x1, out), x1)
+            touch.add_mean_gradient(x0, x1, out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         for touch in self._touches:
             touch.add_mean_blocks(x0, x1, blocks)
 
-    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
-        """k at particles that are near (see near.py)."""
-        near = np.sum([touch.near.marks > 0 for touch in self._touches], axis=0)
-        rows = np.flatnonzero(near)
-        return self._own[rows], self._own[rows], near[rows] * self._stiffness[rows]
+    def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> np.ndarray:
+        """(shapes, m): the particles that the local/global matrix takes for touching."""
+        return near(lambda x: self._distances(x) - self._config.margin, x0, x1, old, begins)
 
-    def _look(self, touch: FormulaTouch | LocalTouch, newcomers: int, x: Array) -> None:
-        if touch.near.seen(newcomers, lambda: touch.distances(x) - self._config.margin):
-            self.laplacian_version += 1
+    def laplacian(self, layout: Any = None) -> tuple[np.ndarray, np.ndarray, Array]:
+        """k at particles that are near (see near.py)."""
+        count = np.zeros(self._own.size) if layout is None else layout.sum(axis=0)
+        rows = np.flatnonzero(count)
+        return self._own[rows], self._own[rows], count[rows] * self._stiffness[rows]
+
+    def _distances(self, x: Array) -> Array:
+        """(shapes, m) [m]."""
+        return np.array([touch.distances(x) for touch in self._touches])
 
     def advice(self, h: float) -> str | None:
         return bounce(h, self._stiffness, self._mass)
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """penetration [m] into the shapes themselves; contacts: pairs closer than the margin."""
-        d = np.array([touch.distances(x) for touch in self._touches])
+        d = self._distances(x)
         deepest = float(-d.min(initial=0.0))
         return {"penetration": deepest, "contacts": float(np.sum(d < self._config.margin))}
 
@@ -169,29 +150,26 @@ class SettlingContact(PreparedContact):
         self.changed = moved and (before > 0.0 or after > 0.0)  # else nothing has felt it
         return total + Power(added=after - before)
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._frames = [shape.frame(0.0) for shape in self._config.shapes]
+    _t = 0.0  # shapes stand where they are at that time
 
-    def learnt(self) -> dict[str, Any]:
-        return {**super().learnt(), "t": self._t}
+    def memory(self) -> dict[str, Array]:
+        return {"t": np.array(self._t)} if self.drives else {}
 
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        super().recall(learnt)
-        self._move(learnt["t"])
+    def having(self, memory: Mapping[str, Array]) -> SettlingContact:
+        new = copy.copy(self)
+        new._move(float(memory["t"]))
+        return new
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._move(t)
 
     def _move(self, t: float) -> bool:
         """Puts shapes that move where they are at time t; whether any has moved."""
+        shapes = self._config.shapes
+        moved = [not same_place(shape.frame(self._t), shape.frame(t)) for shape in shapes]
+        pairs = zip(self._touches, moved, strict=True)
+        self._touches = [touch.placed(t) if move else touch for touch, move in pairs]
         self._t = t
-        frames = [shape.frame(t) for shape in self._config.shapes]
-        moved = [not same_place(*pair) for pair in zip(self._frames, frames, strict=True)]
-        for touch, move in zip(self._touches, moved, strict=True):
-            if move:
-                touch.place(t)
-        self._frames = frames
         return any(moved)
 
     def _rub(self, touching: Touching, h: float, v: Array) -> Power:

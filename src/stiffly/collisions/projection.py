@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -58,10 +60,15 @@ class PreparedProjection:
         self, config: ProjectedContact, own: np.ndarray, mass: Array, kernels: Any
     ) -> None:
         self._config, self._own, self._mass, self._kernels = config, own, mass, kernels
-        self._touched = self._deepest = 0.0
+        self._touched = self._deepest = 0.0  # of the last step
 
-    def fresh(self) -> PreparedProjection:
-        return PreparedProjection(self._config, self._own, self._mass, self._kernels)
+    def memory(self) -> dict[str, Array]:
+        return {"touched": np.array(self._touched), "deepest": np.array(self._deepest)}
+
+    def having(self, memory: Mapping[str, Array]) -> PreparedProjection:
+        new = copy.copy(self)
+        new._touched, new._deepest = float(memory["touched"]), float(memory["deepest"])
+        return new
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         self._touched = self._deepest = 0.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,10 @@ from ..kernels.names import NO_SLOT
 from ..parts.checks import as_elements, as_number, require_below
 from ..parts.part import Particles
 from ..parts.pattern import BlockPattern
-from . import broad_phase
+from . import broad_phase, pair_laplacian
 from .advice import bounce, require_resolvable
 from .broad_phase import BroadPhase, load_ipctk
 from .friction import as_friction
-from .pair_laplacian import PairLaplacian
 from .pair_list import PairList, find_pairs
 from .start import require_apart, require_thin
 
@@ -101,7 +98,6 @@ class PreparedRepulsion:
         self._broad = None if self._rest is None else self._look(self._rest)
         self._pairs: PairList | None = None
         self._blocks: tuple[Any, ...] = (None,)
-        self._laplacian = PairLaplacian(particles.count)
 
     def _constant(self) -> Array:
         return np.full(len(self._mass), self._stiffness)
@@ -113,18 +109,6 @@ class PreparedRepulsion:
         require_thin(self._config.faces, self._config.edges, x, self._thickness)
         config = self._config
         return BroadPhase(x, config.edges, config.faces, self._fixed, backend=self._backend)
-
-    def fresh(self) -> PreparedRepulsion:
-        new = copy.copy(self)
-        new._pairs, new._blocks = None, (None,)
-        new._laplacian = PairLaplacian(len(self._fixed))
-        return new
-
-    def learnt(self) -> dict[str, Any]:
-        return self._laplacian.learnt()
-
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        self._laplacian.recall(learnt)
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:
@@ -161,7 +145,6 @@ class PreparedRepulsion:
             out += np.nan
             return
         self._kernels.barrier_gradient(x, *self.near(x).terms, self._stiffness, out)
-        self._laplacian.see(x)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         if self._blocks[0] is not x:  # the same array again and again, for many b
@@ -181,7 +164,6 @@ class PreparedRepulsion:
             out += np.nan
             return
         self._kernels.barrier_mean_gradient(x0, x1, *self.near(x0, x1).terms, self._stiffness, out)
-        self._laplacian.see(x1)
 
     def mean_triplets(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray, Array]:
         pairs = self.near(x0, x1)
@@ -224,14 +206,16 @@ class PreparedRepulsion:
         self._kernels.barrier_contacts(x, *pairs.terms, self._stiffness, *found)
         return pairs, *found
 
-    @property
-    def laplacian_version(self) -> int:
-        return self._laplacian.cover(self._pressed)
-
-    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
+    def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> tuple[np.ndarray, Array]:
         """Springs between the particles of contacts, at least as stiff as these."""
-        self._laplacian.cover(self._pressed)
-        return self._laplacian.triplets()
+        old = pair_laplacian.NONE if old is None else old
+        if not np.isfinite(x1).all():
+            return old
+        return pair_laplacian.covering(old, len(x1), x1, *self._pressed(x1))
+
+    def laplacian(self, layout: Any = None) -> tuple[np.ndarray, np.ndarray, Array]:
+        springs = pair_laplacian.NONE if layout is None else layout
+        return pair_laplacian.triplets(springs, len(self._fixed))
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs that press; nothing is ever inside of anything."""

@@ -133,6 +133,8 @@ class Sphere(RigidShape):
     ) -> None:
         self.centre = as_numbers("sphere centre", centre, (3,))
         self.radius = as_number("sphere radius", radius, above=0.0)
+        if not isinstance(inside, (bool, np.bool_)):  # a motion in its place would turn it round
+            raise InputError(f"sphere inside must be True or False, got {type(inside).__name__}")
         self.inside = bool(inside)
         super().__init__(motion)
 

@@ -7,15 +7,15 @@ alone while the shape stands still.
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..backends.kernels import take
 from ..contracts import Array
-from ..kernels.names import CONVEX, TOUCHED
+from ..kernels.names import CONVEX
 from ..parts.pattern import BlockPattern
-from .near import Near
 from .shapes import KERNELS, Shape, Surface
 
 FORMULA = (
@@ -43,11 +43,15 @@ class FormulaTouch:
         self._shape, self._own, self._stiffness, self._margin = shape, own, stiffness, margin
         self._index, self._diagonal = own.astype(np.uint32), pattern.diagonal
         self._kernels = take(pattern.backend, "Contact", *FORMULA, *KERNELS)
-        self.near = Near(own.size)
-        self.place(0.0)
+        self._place(0.0)
 
-    def place(self, t: float) -> None:
-        """Where the shape stands from now on: as it is at time t [s]."""
+    def placed(self, t: float) -> FormulaTouch:
+        """The same with the shape as it stands at time t [s]."""
+        new = copy.copy(self)
+        new._place(t)
+        return new
+
+    def _place(self, t: float) -> None:
         self._surface: Surface = self._shape.surface(t, np.empty((0, 3))).on(self._kernels)
 
     @property
@@ -58,16 +62,15 @@ class FormulaTouch:
     def energy(self, x: Array) -> float:
         return self._kernels.contact_energy(x, *self._terms)
 
-    def add_gradient(self, x: Array, out: Array) -> int:
-        """Returns how many touch that were far (see near.py)."""
-        return self._kernels.contact_gradient(x, *self._terms, self.near.marks, out)
+    def add_gradient(self, x: Array, out: Array) -> None:
+        self._kernels.contact_gradient(x, *self._terms, out)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array, convex: bool = False) -> None:
         form = (CONVEX,) if convex else ()
         self._kernels.contact_blocks(x, *self._terms, self._diagonal, blocks, pressed, *form)
 
-    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> int:
-        return self._kernels.contact_mean_gradient(x0, x1, *self._terms, self.near.marks, out)
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        self._kernels.contact_mean_gradient(x0, x1, *self._terms, out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         self._kernels.contact_mean_blocks(x0, x1, *self._terms, self._diagonal, blocks)
@@ -99,10 +102,14 @@ class LocalTouch:
         self._shape, self._own, self._stiffness, self._margin = shape, own, stiffness, margin
         self._diagonal = pattern.diagonal
         self._kernels = take(pattern.backend, "Contact", *KERNELS)
-        self.near = Near(own.size)
-        self.place(0.0)
+        self._place(0.0)
 
-    def place(self, t: float) -> None:
+    def placed(self, t: float) -> LocalTouch:
+        new = copy.copy(self)
+        new._place(t)
+        return new
+
+    def _place(self, t: float) -> None:
         self._t = t
         self._asked = np.full((self._own.size, 3), np.inf)  # where particles were asked about
         self._least = np.full(self._own.size, -np.inf)  # d there, at least [m]
@@ -144,15 +151,9 @@ class LocalTouch:
         rows, s, _, _ = self.touching(x)
         return 0.5 * float(np.sum(self._stiffness[rows] * s * s))
 
-    def _remember(self, rows: np.ndarray) -> int:
-        newcomers = int(np.count_nonzero(self.near.marks[rows] == 0))
-        self.near.marks[rows] = TOUCHED
-        return newcomers
-
-    def add_gradient(self, x: Array, out: Array) -> int:
+    def add_gradient(self, x: Array, out: Array) -> None:
         rows, s, n, _ = self.touching(x)
         out[self._own[rows]] += (self._stiffness[rows] * s)[:, None] * n
-        return self._remember(rows)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array, convex: bool = False) -> None:
         rows, _, n, _ = self.touching(x)
@@ -179,10 +180,9 @@ class LocalTouch:
         m += np.where(square > 0.0, gap / np.where(square > 0.0, square, 1.0), 0.0)[:, None] * way
         return rows, q, rate, m, n1
 
-    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> int:
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         rows, q, _, m, _ = self._mean(x0, x1)
         out[self._own[rows]] += q[:, None] * m
-        return self._remember(self.touching(x1).rows)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         rows, _, rate, m, n1 = self._mean(x0, x1)

@@ -95,7 +95,7 @@ def options(name: str | Integrator) -> frozenset[str]:
 
 def _found(name: str | Integrator) -> Integrator:
     if not isinstance(name, str):
-        if not (hasattr(name, "step") or hasattr(name, "start")):
+        if type(name).__module__ == "builtins" and not isinstance(name, type):  # a number, None
             raise InputError(
                 f"integrator {name!r} is neither a name nor an integrator: "
                 f"choose one of {', '.join(NAMES)}"

@@ -57,6 +57,7 @@ class _Bdf:
         """u+ = (x, v) + g F(t + h, u+)."""
         return solve_stage(
             system,
+            state,
             state.t + h,
             p=x + g * v,
             q=v,
@@ -96,7 +97,7 @@ class Bdf1(_Bdf):
     ) -> Step:
         """guess: another method's result of the same step, to start the solve from."""
         stage = self._solve(system, state.x, state.v, h, state, h, memory, guess)
-        new = State(state.t + h, stage.x, stage.v)
+        new = state.moved(state.t + h, stage.x, stage.v)
         moved = mean_work(system, state, new)
         return Step(new, stage.memory, stage.work, notes=stage.notes, exchanged=moved)
 
@@ -137,7 +138,7 @@ class Bdf2(_Bdf):
                 x, v = now * x - then * before.x, now * v - then * before.v
                 g = h * (1.0 + w) / (1.0 + 2.0 * w)
         stage = self._solve(system, x, v, g, state, h, memory.stage)
-        new = State(state.t + h, stage.x, stage.v)
+        new = state.moved(state.t + h, stage.x, stage.v)
         memory = Bdf2Memory(new, state, stage.memory)
         moved = mean_work(system, state, new)
         return Step(new, memory, stage.work, notes=stage.notes, exchanged=moved)

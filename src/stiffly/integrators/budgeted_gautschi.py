@@ -50,11 +50,11 @@ def rationed(
     (moved, _), _ = reduced(space, argument_map(filter, h), (ends[0],))
     dx, dv, there = space.vectors(np.array([*ends, moved]))
     # 2. the remainder at the end, which the frozen force has missed
-    end = State(state.t + h, state.x + turn(there), turn(dx) / h)
+    end = state.moved(state.t + h, state.x + turn(there), turn(dx) / h)
     remainder = back(system.acceleration(end) - a) + A.apply(there)
     psi1 = filter_pair(filter).psi1
     assert psi1 is not None  # the one-step form asks for it
     space = spaces.grown(A, (remainder,))
     kick, _ = reduced(space, sum_map(((psi1, 0.5 * h),), h), (space.coordinates(remainder),))
-    new = State(state.t + h, state.x + turn(dx), state.v + turn(dv + space.vectors(kick)[0]))
+    new = state.moved(state.t + h, state.x + turn(dx), state.v + turn(dv + space.vectors(kick)[0]))
     return new, Work(force_evaluations=1, operator_products=spaces.vectors + 1)

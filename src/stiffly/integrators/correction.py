@@ -132,8 +132,8 @@ class Correction:
         """By inertia and the force at the start; without it where that is no number."""
         t, x, v = self.state.t + self.h, self.state.x, self.state.v
         fast = v + self.h * self.system.acceleration(self.state)
-        end = State(t, x + self.h * fast, fast)
-        return end if finite(self.system, end) else State(t, x + self.h * v, v)
+        end = self.state.moved(t, x + self.h * fast, fast)
+        return end if finite(self.system, end) else self.state.moved(t, x + self.h * v, v)
 
     def _lowered(self, guess: State | None) -> Candidate | None:
         """Backward Euler from the guess, or from inertia; where it overshoots, from the start.
@@ -235,7 +235,7 @@ class Correction:
 
         def at(share: float) -> Candidate:
             x = (1.0 - share) * a.x + share * b.x
-            return self._candidate(State(a.t, x, (1.0 - share) * a.v + share * b.v), spin)
+            return self._candidate(a.moved(a.t, x, (1.0 - share) * a.v + share * b.v), spin)
 
         return search(at, first, last, self.wide)
 

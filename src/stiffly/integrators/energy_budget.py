@@ -65,7 +65,7 @@ class EnergyBudget:
         # what is free for motion is the rest; computed from the excess, small against both
         free = max(0.0, kinetic - (total - target.value))
         if kinetic > 0.0:
-            new = State(new.t, new.x, sqrt(free / kinetic) * new.v)
+            new = new.moved(new.t, new.x, sqrt(free / kinetic) * new.v)
             total += free - kinetic
             moved = middle_work(system, state, new)  # of the velocities that were kept
             target = memory.target.moved(moved)

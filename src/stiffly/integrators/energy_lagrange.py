@@ -123,6 +123,7 @@ class _Solve:
         self._alpha = 0.25 * h * h
         self.equation = StageEquation(
             system,
+            state,
             state.t + h,
             p=state.x + h * state.v + self._alpha * a,
             q=state.v + (0.5 * h) * a,

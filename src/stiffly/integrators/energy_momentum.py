@@ -23,7 +23,6 @@ halving is counted in the notes and as a rejected step.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -88,6 +87,7 @@ class EnergyMomentum:
     def _solve(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         stage = solve_stage(
             _Mean(system, state),  # type: ignore[arg-type]  # as much of a System as a stage needs
+            state,
             state.t + h,
             p=state.x + h * state.v,
             q=state.v,
@@ -98,7 +98,7 @@ class EnergyMomentum:
             solver=self.solver,
             guess=self._guess(state),
         )
-        new = State(state.t + h, stage.x, stage.v)
+        new = state.moved(state.t + h, stage.x, stage.v)
         notes, moved = {**stage.notes, "halvings": 0}, middle_work(system, state, new)
         return Step(new, stage.memory, stage.work, notes=notes, exchanged=moved)
 
@@ -119,6 +119,7 @@ class _Mean:
         self._system, self.mass, self.backend = system, system.mass, system.backend
         self.force = partial(system.mean_force, s0)
         self.tangent = partial(system.mean_tangent, s0)
+        self.global_layout = system.global_layout
 
     def clear_share(self, s1: State, move: Array) -> float:
         clear = getattr(self._system, "clear_share", None)
@@ -128,10 +129,6 @@ class _Mean:
         pressed = getattr(self._system, "pressed", None)
         return False if pressed is None else pressed(s1)
 
-    def global_matrix(self, alpha: float, beta: float) -> Any:
+    def global_matrix(self, alpha: float, beta: float, layout: Any) -> Any:
         """A mean force changes half as much as a force: M + (h^2/4) L + (h/2) D."""
-        return self._system.global_matrix(0.5 * alpha, 0.5 * beta)
-
-    @property
-    def global_version(self) -> Hashable:
-        return self._system.global_version
+        return self._system.global_matrix(0.5 * alpha, 0.5 * beta, layout)

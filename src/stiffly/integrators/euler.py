@@ -28,7 +28,7 @@ class ForwardEuler:
 
     def step(self, system: System, state: State, h: float, memory: None) -> Step:
         a = system.acceleration(state)
-        new = State(state.t + h, state.x + h * state.v, state.v + h * a)
+        new = state.moved(state.t + h, state.x + h * state.v, state.v + h * a)
         return Step(new, None, ONE_FORCE)
 
 
@@ -43,4 +43,4 @@ class SymplecticEuler:
 
     def step(self, system: System, state: State, h: float, memory: None) -> Step:
         v = state.v + h * system.acceleration(state)
-        return Step(State(state.t + h, state.x + h * v, v), None, ONE_FORCE)
+        return Step(state.moved(state.t + h, state.x + h * v, v), None, ONE_FORCE)

@@ -185,7 +185,7 @@ class ExponentialRosenbrock:
         # 2. remainders at the nodes: they have no position part
         remainders = []
         for c, (sx, sv) in zip(self.nodes, stages, strict=False):
-            there = State(t + c * h, x + sx, v if sv is None else v + sv)
+            there = state.moved(t + c * h, x + sx, v if sv is None else v + sv)
             d = system.acceleration(there) - a - flow.tangent_force(sx, sv)
             remainders.append(d if rate is None else d - (c * h) * rate)
         # 3. their contribution, unless it drowns in the tolerance
@@ -207,7 +207,7 @@ class ExponentialRosenbrock:
             work += Work(operator_products=products)
         if correction is not None:
             dx, dv = dx + correction[0], dv + correction[1]
-        new = State(t + h, x + dx, v + dv)
+        new = state.moved(t + h, x + dx, v + dv)
         return Step(new, None, work, error, {"method": flow.used}, moved)
 
     def _negligible(self, size: float, h: float, far: float, fast: float) -> bool:

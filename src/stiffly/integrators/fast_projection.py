@@ -67,7 +67,7 @@ class FastProjection:
                 "fast-projection keeps the lengths of springs, and this system has none: give a "
                 "System with Springs, or use bdf1"
             )
-        rods = Projector(system.rods(self.parts))  # type: ignore[attr-defined]  # optional
+        rods = Projector(system.rods(state, self.parts))  # type: ignore[attr-defined]  # optional
         try:
             mended = rods.correction(rods.spans(system.positions(state)))
         except FactorisationError:
@@ -81,9 +81,9 @@ class FastProjection:
     def step(self, system: System, state: State, h: float, memory: FastProjectionMemory) -> Step:
         rods, x = memory.rods, state.x + memory.mended
         v = state.v + h * rods.body.acceleration(state)
-        ahead = State(state.t + h, x + h * v, v)
+        ahead = state.moved(state.t + h, x + h * v, v)
         y, count, strain = self._project(rods, system.positions(ahead), state.t)
-        new = State(ahead.t, y.ravel()[rods.movable], (y.ravel()[rods.movable] - x) / h)
+        new = state.moved(ahead.t, y.ravel()[rods.movable], (y.ravel()[rods.movable] - x) / h)
         work = Work(
             force_evaluations=1, factorizations=count, linear_solves=count, newton_iterations=count
         )

@@ -68,8 +68,8 @@ def _states(s: State, h: float, flow: Flow) -> tuple[State, State, State]:
     if flow.correction is not None:
         cx, cv = flow.correction
         mx, mv, ex, ev = mx + GROWTH * cx, mv + GROWTH * cv, ex + cx, ev + cv
-    middle = State(s.t + CENTRE * h, s.x + mx, s.v + mv)
-    return s, middle, State(s.t + h, s.x + ex, s.v + ev)
+    middle = s.moved(s.t + CENTRE * h, s.x + mx, s.v + mv)
+    return s, middle, s.moved(s.t + h, s.x + ex, s.v + ev)
 
 
 def _simpson(h: float, first: float, centre: float, last: float) -> float:

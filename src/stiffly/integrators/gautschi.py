@@ -73,7 +73,7 @@ class Gautschi:
             x, v = move.two_step()
         else:
             x, v = move.one_step()
-        new = State(state.t + h, x, v)
+        new = state.moved(state.t + h, x, v)
         kept = GautschiMemory(memory.linear, new, (state.x, state.v, h), move.g_end)
         moved = mean_work(system, state, new)
         return Step(new, kept, move.work, None, {"method": move.used}, moved)
@@ -109,7 +109,7 @@ class _Move:
     def _remainder(self, t: float, y: Array, v: Array) -> Array:
         """g at the filtered argument: acceleration + A phi y."""
         filtered, linear = self._apply(argument_map(self.config.filter, self.h), y)
-        a = self.system.acceleration(State(t, self.r + filtered, v))
+        a = self.system.acceleration(self.state.moved(t, self.r + filtered, v))
         self.work += Work(force_evaluations=1)
         return a + linear
 

@@ -44,7 +44,7 @@ def finite(system: System, s: State) -> bool:
 
 def fitted(system: System, start: State, end: State, target: Target) -> Fitted:
     """The first of x(s), s = 1 and shrinking, that fits; end: finite."""
-    still = State(end.t, start.x, start.v)
+    still = end.moved(end.t, start.x, start.v)
     held = mean_work(system, start, still)  # by supports, while the rest stands still
     least, room = _stored(system.energy(still)), target.moved(held).value
     surplus = max(least - room, 0.0)  # stored between the steps, by nobody's work
@@ -65,7 +65,7 @@ def _between(start: State, end: State, share: float) -> State:
     if share == 1.0:
         return end
     x, v = start.x + share * (end.x - start.x), start.v + share * (end.v - start.v)
-    return State(end.t, x, v)
+    return end.moved(end.t, x, v)
 
 
 def _scaled(at: State, energies: Energies, moved: Power, share: float, allowed: float) -> Fitted:
@@ -73,7 +73,7 @@ def _scaled(at: State, energies: Energies, moved: Power, share: float, allowed: 
     if kinetic <= left:
         return Fitted(at, energies, moved, share, 1.0)
     scale = sqrt(max(left, 0.0) / kinetic) if isfinite(kinetic) else 0.0
-    state = State(at.t, at.x, scale * at.v)
+    state = at.moved(at.t, at.x, scale * at.v)
     return Fitted(state, {**energies, "kinetic": scale * scale * kinetic}, moved, share, scale)
 
 

@@ -64,7 +64,7 @@ def _pieces(
     notes = joined(first.notes, second.notes)
     notes["halvings"] = notes.get("halvings", 0) + 1
     whole = Step(
-        State(state.t + 2.0 * h, second.state.x, second.state.v),
+        state.moved(state.t + 2.0 * h, second.state.x, second.state.v),
         second.memory,
         (spent or Work()) + first.work + second.work,
         exchanged=exchange(system, state, first) + exchange(system, first.state, second),

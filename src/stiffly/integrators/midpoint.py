@@ -52,6 +52,7 @@ class Midpoint:
         half = 0.5 * h
         stage = solve_stage(
             system,
+            state,
             state.t + half,
             p=state.x + half * state.v,
             q=state.v,
@@ -61,6 +62,6 @@ class Midpoint:
             memory=memory,
             solver=self.solver,
         )
-        new = State(state.t + h, state.x + h * stage.v, state.v + h * stage.a)
+        new = state.moved(state.t + h, state.x + h * stage.v, state.v + h * stage.a)
         moved = middle_work(system, state, new)
         return Step(new, stage.memory, stage.work, notes=stage.notes, exchanged=moved)

@@ -160,7 +160,7 @@ class _Move:
 
     def _acceleration(self, t: float, x: Array, v: Array) -> Array:
         self.work += Work(force_evaluations=1)
-        return self.system.acceleration(State(t, x, v))
+        return self.system.acceleration(self.state.moved(t, x, v))
 
     def _apply(self, functions: StumpffMap, *columns: Array) -> Array:
         """Functions of A applied to vectors of the world."""
@@ -186,7 +186,7 @@ class _Move:
         moved, linear = self._apply(argument_map(config.filter, h), dx)
         remainder = self._acceleration(s.t + h, s.x + moved, dx / h) - self.a + linear
         (kick,) = self._apply(sum_map(((psi1, 0.5 * h),), h), remainder)
-        return State(s.t + h, s.x + dx, s.v + dv + kick)
+        return s.moved(s.t + h, s.x + dx, s.v + dv + kick)
 
     def two_step(self) -> State:
         """From x- and v-; where there are none, half of the same, and the free flow of v."""
@@ -202,7 +202,7 @@ class _Move:
             sums = ((filter_pair(self.config.filter).psi, share * h * h), (SINC, 2.0 * share * h))
             kick = self._apply(sum_map(sums, h), G)
             dx, dv = dx + kick[0], dv + kick[1]
-        return State(s.t + h, x + dx, v + dv)
+        return s.moved(s.t + h, x + dx, v + dv)
 
     def _rest_remainder(self) -> Array | None:
         """G = a(x*) - phi a, since A (x* - x) = (1 - phi) a; None: where phi = 1, there is none."""

@@ -73,6 +73,7 @@ class Newmark:
             a, work = system.acceleration(state), Work(force_evaluations=1)
         stage = solve_stage(
             system,
+            state,
             state.t + h,
             p=state.x + h * state.v + (h * h * (0.5 - self.beta)) * a,
             q=state.v + (h * (1.0 - self.gamma)) * a,
@@ -82,7 +83,7 @@ class Newmark:
             memory=memory.stage,
             solver=self.solver,
         )
-        new = State(state.t + h, stage.x, stage.v)
+        new = state.moved(state.t + h, stage.x, stage.v)
         memory, work = NewmarkMemory(new, stage.memory), work + stage.work
         moved = mean_work(system, state, new)
         return Step(new, memory, work, notes=stage.notes, exchanged=moved)

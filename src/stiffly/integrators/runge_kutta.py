@@ -28,12 +28,12 @@ class RungeKutta4:
         middle, end = t + 0.5 * h, t + h
         a1 = system.acceleration(state)
         v2 = v + (0.5 * h) * a1
-        a2 = system.acceleration(State(middle, x + (0.5 * h) * v, v2))
+        a2 = system.acceleration(state.moved(middle, x + (0.5 * h) * v, v2))
         v3 = v + (0.5 * h) * a2
-        a3 = system.acceleration(State(middle, x + (0.5 * h) * v2, v3))
+        a3 = system.acceleration(state.moved(middle, x + (0.5 * h) * v2, v3))
         v4 = v + h * a3
-        a4 = system.acceleration(State(end, x + h * v3, v4))
-        new = State(
+        a4 = system.acceleration(state.moved(end, x + h * v3, v4))
+        new = state.moved(
             end,
             x + (h / 6.0) * (v + 2.0 * (v2 + v3) + v4),
             v + (h / 6.0) * (a1 + 2.0 * (a2 + a3) + a4),

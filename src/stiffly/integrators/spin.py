@@ -48,7 +48,7 @@ class Spin:
         # a straight line of particles has no inertia about itself, and no momentum either
         rate = np.einsum("bij,bj->bi", np.linalg.pinv(inertia, hermitian=True), lost)
         v = state.v.reshape(-1, 3) + np.cross(rate[self._bodies], r)
-        return State(state.t, state.x, v.ravel())
+        return state.moved(state.t, state.x, v.ravel())
 
     def _measure(self, state: State) -> tuple[Array, Array, Array]:
         """r (N, 3) from the centres, L (bodies, 3), and what it would be without signs."""

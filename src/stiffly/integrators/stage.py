@@ -20,7 +20,7 @@ step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,7 @@ class StageEquation:
     def __init__(
         self,
         system: System,
+        start: State,
         t: float,
         p: Array,
         q: Array,
@@ -102,7 +103,7 @@ class StageEquation:
         travel: Array,
     ) -> None:
         self.weights, self.origin, self.time = (alpha, beta), p, t
-        self._system, self._q, self._ratio = system, q, beta / alpha
+        self._system, self._start, self._q, self._ratio = system, start, q, beta / alpha
         self.backend = system.mass.backend  # that of the system
         self.still = -beta * q  # X = p - beta q: where every method here starts
         (self._covered,) = norms(self.backend, system.mass.apply(travel))
@@ -110,7 +111,7 @@ class StageEquation:
     def state(self, d: Array) -> State:
         v = self._ratio * d
         v += self._q
-        return State(self.time, self.origin + d, v)
+        return self._start.moved(self.time, self.origin + d, v)
 
     def residual(self, d: Array) -> Array:
         return self._system.mass.apply(d) - self.weights[0] * self._system.force(self.state(d))
@@ -135,16 +136,16 @@ class StageEquation:
         pressed = getattr(self._system, "pressed", None)
         return False if pressed is None else pressed(self.state(d))
 
-    def global_matrix(self) -> Any:
-        return self._system.global_matrix(*self.weights)
+    def global_layout(self, d: Array, old: Any, begins: bool) -> Any:
+        return self._system.global_layout(self._start, self.state(d), old, begins)
 
-    @property
-    def global_version(self) -> Hashable:
-        return self._system.global_version
+    def global_matrix(self, layout: Any) -> Any:
+        return self._system.global_matrix(*self.weights, layout)
 
 
 def solve_stage(
     system: System,
+    start: State,
     t: float,
     p: Array,
     q: Array,
@@ -156,12 +157,13 @@ def solve_stage(
     solver: Solver,
     guess: Array | None = None,
 ) -> Stage:
-    """Solve the stage at time t; travel (n,) is h v, the distance that sets the scale.
+    """Solve the stage at time t of a step from `start`; travel (n,) is h v, the distance that sets
+    the scale.
 
     guess (n,): X to start from; without one it is the predictor, or the X of the last acceleration
     where the solver likes that better; cut short where something is in front of it.
     """
-    equation = StageEquation(system, t, p, q, alpha, beta, travel)
+    equation = StageEquation(system, start, t, p, q, alpha, beta, travel)
     first = 0.0 * p if guess is None else guess - p
     if guess is None and solver.extrapolates and memory.acceleration is not None:
         first = alpha * memory.acceleration

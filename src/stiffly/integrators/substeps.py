@@ -59,7 +59,7 @@ class Substeps:
             moved += exchange(system, state, taken)
             state, memory = taken.state, taken.memory
             if left == 0 and state.t != end:  # sums of h drift
-                state = State(end, state.x, state.v)
+                state = state.moved(end, state.x, state.v)
             work += taken.work
             notes = joined(notes, taken.notes)
         return Step(state, memory, work, exchanged=moved, notes=notes)

@@ -43,6 +43,6 @@ class Verlet:
             a, work = system.acceleration(state), TWO_FORCES
         half = state.v + (0.5 * h) * a
         x = state.x + h * half
-        a_new = system.acceleration(State(state.t + h, x, half + (0.5 * h) * a))
-        new = State(state.t + h, x, half + (0.5 * h) * a_new)
+        a_new = system.acceleration(state.moved(state.t + h, x, half + (0.5 * h) * a))
+        new = state.moved(state.t + h, x, half + (0.5 * h) * a_new)
         return Step(new, VerletMemory(new, a_new), work)

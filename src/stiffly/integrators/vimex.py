@@ -61,10 +61,10 @@ class VImex:
         drag = damped(tangent, moved) if drags else 0.0
         x, t = state.x + moved, state.t + h
         v_star = state.v + h * slow - drag
-        slow_new = system.acceleration(State(t, x, v_star))
+        slow_new = system.acceleration(state.moved(t, x, v_star))
         if drags:
             slow_new = slow_new + damped(tangent, v_star)
-        new = State(t, x, state.v + (0.5 * h) * (slow + slow_new) - drag)
+        new = state.moved(t, x, state.v + (0.5 * h) * (slow + slow_new) - drag)
         work = Work(
             force_evaluations=forces,
             operator_products=factor.products - before + (1 + forces) * _cost(tangent),

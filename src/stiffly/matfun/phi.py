@@ -5,6 +5,7 @@ phi_0 = exp, phi_1 = expm1(z)/z, phi_(k+1) = (phi_k - 1/k!)/z; Taylor where that
 
 from __future__ import annotations
 
+from functools import cache
 from math import factorial
 from typing import Any
 
@@ -16,10 +17,16 @@ K_MAX = 6
 _TAYLOR_TERMS = 40
 
 
+@cache
+def _inverse(j: int) -> float:
+    """1/j!"""
+    return 1.0 / factorial(j)
+
+
 def _taylor(k: int, z: Any) -> Any:
     value = np.zeros_like(z)
     for j in range(_TAYLOR_TERMS + k, k - 1, -1):
-        value = value * z + 1.0 / factorial(j)
+        value = value * z + _inverse(j)
     return value
 
 
@@ -37,7 +44,7 @@ def phi_any(k: int, z: Any) -> Any:
         with np.errstate(over="ignore"):
             current = np.expm1(big) / big
             for j in range(1, k):
-                current = (current - 1.0 / factorial(j)) / big
+                current = (current - _inverse(j)) / big
         value[~small] = current
     return value
 
@@ -54,15 +61,13 @@ def phi_table(top: int, z: Any) -> Any:
         table[0] = np.exp(z)
         for j in range(1, top + 1):
             table[j] = (
-                np.expm1(safe) / safe
-                if j == 1
-                else ((table[j - 1] - 1.0 / factorial(j - 1)) / safe)
+                np.expm1(safe) / safe if j == 1 else ((table[j - 1] - _inverse(j - 1)) / safe)
             )
     low = np.where(size <= max(3, top), z, 0.0)
     current = _taylor(top, low)
     for j in range(top, 0, -1):
         table[j] = np.where(size <= max(3, j), current, table[j])
-        current = low * current + 1.0 / factorial(j - 1)
+        current = low * current + _inverse(j - 1)
     return table
 
 

@@ -7,7 +7,6 @@ during a step they stand still, and what moving them stores in the springs is co
 from __future__ import annotations
 
 import copy
-import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ class Attachments:
     with the particles and points given here, and takes the hand: one run at a time can have it.
     """
 
-    changing = ("wanted", "_holder", "_count", "_lock")  # while a run goes on
+    changing = ("wanted", "_run", "count", "_lock")  # while a run goes on
 
     def __init__(
         self,
@@ -73,8 +72,8 @@ class Attachments:
         if chosen.size == 0 and not live:
             raise InputError(f"{name} ties no particle: name at least one, or give live=True")
         self.first = self.wanted = Wanted(0, chosen, self._as_points(points, chosen.size))
-        self._holder: MovingAttachments | None = None  # the run that obeys
-        self._count: int | None = None  # how many particles it has
+        self._run: object = None  # the one that obeys
+        self.count: int | None = None  # how many particles it has
         self._lock = threading.Lock()
 
     def couples(self, particles: Particles) -> np.ndarray:
@@ -93,8 +92,8 @@ class Attachments:
     def attach(self, particles: Any, points: Any = None) -> None:
         """Tie more particles; points (k, 3) [m] default to where the particles are then."""
         new = self._as_particles(particles)
-        if self._count is not None:
-            as_indices(self.name, new, self._count)
+        if self.count is not None:
+            as_indices(self.name, new, self.count)
         ends = self._as_points(points, new.size)
         with self._lock:
             old = self._live()
@@ -118,16 +117,15 @@ class Attachments:
             keep = ~np.isin(old.particles, gone)
             self._post(old.particles[keep], old.points[keep])
 
-    def restart(self, holder: MovingAttachments, count: int | None = None) -> Wanted:
-        """A run of `count` particles begins, or goes on, with the ties that it has; what was asked
-        of an earlier one is forgotten."""
+    def restart(self, run: object, ties: Wanted) -> None:
+        """A run begins, or goes on, with the ties that it has; what was asked of an earlier one is
+        forgotten."""
         with self._lock:
-            self._holder, self._count = holder, self._count if count is None else count
-            return self._post(holder.particles, holder.points)
+            self._run, self.wanted = run, ties
 
-    def asked(self, holder: MovingAttachments) -> Wanted:
+    def asked(self, run: object) -> Wanted:
         """What this run is to do; InputError where another has begun, whose orders they may be."""
-        if self._holder is not holder:
+        if self._run is not run:
             raise InputError(
                 f"{self.name} is live in two runs at once: give each its own Attachments(...)"
             )
@@ -138,11 +136,10 @@ class Attachments:
             raise InputError(f"{self.name} is not live: give Attachments(..., live=True)")
         return self.wanted
 
-    def _post(self, particles: Any, points: Any) -> Wanted:
+    def _post(self, particles: Any, points: Any) -> None:
         tied = np.array(particles, dtype=np.int64)
         ends = np.array(points, dtype=np.float64).reshape(-1, 3)
         self.wanted = Wanted(self.wanted.serial + 1, tied, ends)
-        return self.wanted
 
     # ------------------------------------------------------------------ input
 
@@ -183,8 +180,13 @@ class PointTies:
         self.particles, self.points = particles, points
         slots = self._diagonal[particles]
         self._slots = slots[slots != NO_SLOT]
-        # what is tied decides about the matrix, not where to
-        self.laplacian_version = hashlib.sha256(particles.tobytes()).hexdigest()
+
+    def retie(self, particles: np.ndarray, points: Array) -> None:
+        """The same, where these may be the particles that are tied already."""
+        if particles is self.particles or np.array_equal(particles, self.particles):
+            self.points = points
+        else:
+            self.tie(particles, points)
 
     def energies(self, x: Array) -> Array:
         """(k,) [J]."""
@@ -208,8 +210,14 @@ class PointTies:
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         blocks[self._slots] += 0.5 * self._stiffness * np.eye(3)
 
-    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
-        return self.particles, self.particles, np.full(self.particles.size, self._stiffness)
+    def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> Any:
+        """What is tied decides about the matrix, not where to."""
+        same = old is not None and np.array_equal(old, self.particles)
+        return old if same else self.particles
+
+    def laplacian(self, layout: Any = None) -> tuple[np.ndarray, np.ndarray, Array]:
+        tied = self.particles if layout is None else layout
+        return tied, tied, np.full(tied.size, self._stiffness)
 
 
 class MovingAttachments(PointTies):
@@ -219,48 +227,49 @@ class MovingAttachments(PointTies):
 
     def __init__(self, config: Attachments, pattern: BlockPattern) -> None:
         super().__init__(config.stiffness, pattern, linear=not config.live)
-        self._config, self._serial = config, 0
+        self._config, self._serial = config, np.array(0)  # of the last wish that was obeyed
+        self._run = object()  # the one that this is a part of
         self.changed = False  # by the last settle
         self.tie(config.first.particles, config.first.points)
+        self._start = self.points
 
-    def fresh(self) -> MovingAttachments:
+    def memory(self) -> dict[str, Array]:
+        ties = {"particles": self.particles, "points": self.points, "start": self._start}
+        return {**ties, "serial": self._serial}
+
+    def having(self, memory: Mapping[str, Array]) -> MovingAttachments:
         new = copy.copy(self)
-        new.tie(self._config.first.particles, self._config.first.points)
+        new._start, new._serial = memory["start"], memory["serial"]
+        new.retie(memory["particles"], memory["points"])
         return new
 
     def begin(self, t: float, x: Array, v: Array) -> None:
+        self._run = object()
         if self._config.live:
-            self._serial = self._config.restart(self, len(x)).serial
+            self._config.count = len(x)
+            self.go_on()
         here = x[self.particles]
         self._start = np.where(np.isnan(self.points), here, self.points)
         self.points = self._placed(t)
 
+    def go_on(self) -> None:
+        """A live run takes the hand, with the ties that it has."""
+        if self._config.live:
+            self._config.restart(self._run, Wanted(int(self._serial), self.particles, self.points))
+
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         self.changed = False
         if self._config.live:
-            wanted = self._config.asked(self)
-            self.changed = wanted.serial != self._serial
+            wanted = self._config.asked(self._run)
+            self.changed = bool(wanted.serial != self._serial)
             return self._obey(wanted, x) if self.changed else Power()
         if self._config.motion is None:
             return Power()
-        before, old = self.energy(x), self.points
-        self.points = self._placed(t + 0.5 * h)
-        self.changed = not np.array_equal(old, self.points)
+        before, points = self.energy(x), self._placed(t + 0.5 * h)
+        self.changed = not np.array_equal(points, self.points)
+        if self.changed:
+            self.points = points
         return Power(added=self.energy(x) - before)
-
-    def take_over(self, old: MovingAttachments) -> None:
-        """The ties of the same attachments in an earlier system, as they are now."""
-        self._start, self._serial = old._start, old._serial
-        self.tie(old.particles, old.points)
-
-    def learnt(self) -> dict[str, Any]:
-        return {"particles": self.particles, "points": self.points, "start": self._start}
-
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        self._start = learnt["start"]
-        self.tie(learnt["particles"], learnt["points"])
-        if self._config.live:
-            self._serial = self._config.restart(self).serial
 
     def _placed(self, t: float) -> Array:
         motion = self._config.motion
@@ -278,9 +287,6 @@ class MovingAttachments(PointTies):
         for row in np.flatnonzero(np.isnan(points[:, 0])):
             particle = wanted.particles[row]
             points[row] = stored.get(particle, x[particle])
-        if np.array_equal(wanted.particles, self.particles):
-            self.points = points  # the tangent is the same
-        else:
-            self.tie(wanted.particles, points)
-        self._serial = wanted.serial
+        self.retie(wanted.particles, points)
+        self._serial = np.array(wanted.serial)
         return Power(added=self.energy(x) - (float(before.sum()) - released), dissipated=released)

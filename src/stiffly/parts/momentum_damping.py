@@ -63,9 +63,6 @@ class PreparedMomentumDamping:
     def _total(self) -> Array:
         return np.bincount(self._labels, self._mass)
 
-    def fresh(self) -> PreparedMomentumDamping:
-        return self  # no memory
-
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         own = v[self._free]
         v[self._free] = own - self._config.share(h) * (own - self._rigid(x[self._free], own))

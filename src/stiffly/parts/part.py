@@ -11,7 +11,7 @@ particles are free, because blocks of fixed ones have no slot in the pattern.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -91,7 +91,6 @@ class PreparedPart(Energetic, Protocol):
 class Optional(Protocol):
     """What a potential may offer beyond the need; where it does not, something general stands in.
 
-    laplacian_version: a number or text that is another one where `laplacian` would be.
     external = True: not the body's own elasticity (contact, attachments): no part of Rayleigh's K0.
     internal = True: turns no body about its centre of mass; else `stabilised` leaves spins alone.
     passing = True: comes and goes (contact): no part of the linear part of eti and vimex either.
@@ -114,7 +113,13 @@ class Optional(Protocol):
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """Rows, columns, values over all particles of a constant L >= 0 such that L (x) I_3 is
-        about the tangent and, where possible, not below it: the local/global solver's matrix."""
+        about the tangent and, where possible, not below it: the local/global solver's matrix.
+        Parts whose L changes (contact) are handed their layout: laplacian(layout)."""
+        ...
+
+    def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> Any:
+        """What L has to cover in a step from x0 at x1, plain data; `old` itself where that does.
+        At the first x1 of a solve, `begins`, it may be dropped where it is too much."""
         ...
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
@@ -185,12 +190,13 @@ class MatrixFreeLoad(PreparedLoad, Protocol):
 class SettlingPart(Protocol):
     """A prepared part that acts once after every accepted step: yielding, damping by a filter.
 
-    It may keep memory (rest lengths that have yielded); `fresh` gives a copy as it was prepared,
-    so that every run starts alike.  Optional:
+    What it remembers (rest lengths that have yielded) is kept in `State.parts`: `memory()` gives
+    it as named arrays, at the first state of a run by the same names, `having(memory)` the same
+    part with it.  `settle` is called on such a copy, and may give it other arrays, but must leave
+    those that it got as they are.  Optional:
     moves = True: `settle` may also displace particles, x in place; the System counts the energy.
     begin(t, x, v): called once with the first state of a run, e.g. to see what touches.
-    take_over(old): its memory becomes that of the same part in an earlier system, which goes on
-    with other stiffness or gravity; without it, `begin` is called with the state at that time.
+    go_on(): called on a copy that goes on with the memory of an earlier run.
     drives: it can do work on the body (something of it moves); else nothing it does is added.
     between = True: it passes momentum between particles, also from those that a support leads.
     changed: after `settle`, True where its forces are others than before at no change of energy.
@@ -200,8 +206,6 @@ class SettlingPart(Protocol):
     its own energy as added.  So every potential is autonomous within a step, the ledger is exact,
     and the motion is followed to second order.
     """
-
-    def fresh(self) -> SettlingPart: ...
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         """After a step of size h that ended at t: may change v (N, 3) in place and its own

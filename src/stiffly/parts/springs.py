@@ -235,34 +235,25 @@ class YieldingSprings(PreparedSprings):
         cubic: bool,
         yield_strain: Array,
     ) -> None:
-        super().__init__(edges, stiffness, rest.copy(), pattern, cubic)
+        super().__init__(edges, stiffness, rest, pattern, cubic)
         self._limit = yield_strain
-        self._original = rest
 
-    def fresh(self) -> YieldingSprings:
+    def memory(self) -> dict[str, Array]:
+        return {"rest": self.rest}
+
+    def having(self, memory: Mapping[str, Array]) -> YieldingSprings:
         new = copy.copy(self)  # what never changes is shared
-        new.rest = self._original.copy()
+        new.rest = memory["rest"]
         new._half = (*self._half[:3], new.rest[self._spring])
         return new
 
-    def take_over(self, old: YieldingSprings) -> None:
-        """The rest lengths that the same springs have in an earlier system."""
-        self.rest = old.rest.copy()
-        self._half = (*self._half[:3], self.rest[self._spring])
-
-    def learnt(self) -> dict[str, Any]:
-        return {"rest": self.rest}
-
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        self.rest = learnt["rest"].copy()
-        self._half = (*self._half[:3], self.rest[self._spring])
-
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        rest = self.rest.copy()
         lost = self._kernels.spring_yield(
-            x, self._edges, self._stiffness, self.rest, self._limit, self.cubic
+            x, self._edges, self._stiffness, rest, self._limit, self.cubic
         )
         if lost > 0.0:
-            np.take(self.rest, self._spring, out=self._half[3])
+            self.rest, self._half = rest, (*self._half[:3], rest[self._spring])
         return Power(dissipated=lost)
 
 

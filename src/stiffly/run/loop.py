@@ -105,7 +105,7 @@ class Loop(Stepper):
         loop.began += time.perf_counter()
         learnt = tree("learnt")
         if learnt is not None:
-            system.recall(learnt)  # type: ignore[attr-defined]  # it has `learnt`
+            system.recall(learnt, loop.state)  # type: ignore[attr-defined]  # it has `learnt`
         return loop
 
     @property

@@ -99,8 +99,9 @@ class Stepper:
 
     def _accept(self, taken: Step, end: float) -> None:
         new = taken.state
-        if new.t != end:  # sums of h drift away from the frame times
-            new = State(end, new.x, new.v)
+        # sums of h drift away from the frame times; what parts remember is not the method's
+        if new.t != end or new.parts is not self.state.parts:
+            new = self.state.moved(end, new.x, new.v)
         if not self.system.conservative:
             self.ledger.step(self.state, new, taken.exchanged)
         h = end - self.state.t

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ..bodies import Gravity
 from ..meshes import bar as bar_mesh
 from . import models
@@ -44,8 +42,3 @@ def bar(
     return setup(
         system, x0, step=0.033, duration=250 * 0.033, integrator="realtime-midpoint", mesh=mesh
     )
-
-
-def period(young: float = YOUNG, length: float = LENGTH) -> float:
-    """Of one bounce [s]: a wave runs down, up, down and up."""
-    return 4.0 * length / float(np.sqrt(young / DENSITY))

@@ -93,13 +93,3 @@ def _place(rate: float, t: float, start: Array) -> Array:
 
 def _velocity(rate: float, t: float, start: Array) -> Array:
     return np.broadcast_to([-SWING * rate * np.sin(rate * t), 0.0, 0.0], start.shape)
-
-
-def bends(positions: Array, scene: Scene) -> Array:
-    """(..., bristles) [m]: how far each tip is from where it would be on a straight bristle, from
-    positions (..., N, 3)."""
-    per = 4 * (int(scene.parameters.get("segments", 4)) + 1)
-    shape = (*positions.shape[:-2], -1, per, 3)
-    moved = positions.reshape(shape) - scene.x0.reshape(-1, per, 3)
-    across = moved[..., -4:, :].mean(axis=-2) - moved[..., :4, :].mean(axis=-2)
-    return np.linalg.norm(across, axis=-1)

@@ -26,8 +26,6 @@ The energy stays flat: 1e-4 of what is exchanged in 20 s (1000 vertices, exprb42
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..bodies import Gravity, System, tet_springs
 from . import models
 from .builder import plain, positive, scene, setup, whole
@@ -63,8 +61,3 @@ def bunny(
         rest=x0,
     )
     return setup(system, x0, step=0.057, duration=180.0, mesh=body, note=note)
-
-
-def ear_height(positions: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Mean height (...) [m] of the topmost 5 %, from positions (..., N, 3) and the rest shape."""
-    return positions[..., rest[:, 2] > 0.95 * rest[:, 2].max(), 2].mean(axis=-1)

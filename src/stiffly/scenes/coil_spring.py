@@ -68,8 +68,3 @@ def _across(section: str) -> tuple[int, int]:
     if not (outwards.isdecimal() and upwards.isdecimal()):
         raise InputError(f"coil-spring section = {section}: give two numbers, such as 4x4 or 3x4")
     return int(outwards), int(upwards)
-
-
-def top_height(positions: np.ndarray, section: int = ACROSS * ACROSS) -> np.ndarray:
-    """Mean height (...) [m] of the last cross-section, from positions (..., N, 3)."""
-    return positions[..., -section:, 2].mean(axis=-1)

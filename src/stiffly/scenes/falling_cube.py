@@ -22,7 +22,6 @@ import numpy as np
 
 from ..bodies import Gravity
 from ..collisions import Contact
-from ..contracts import Array
 from ..meshes import cube
 from . import models
 from .builder import plain, positive, scene, setup
@@ -59,9 +58,3 @@ def falling_cube(
         every=0.01,
         colliders=balls,
     )
-
-
-def heights(positions: Array, mass: Array) -> Array:
-    """(...) [m] of the cube above where it first touches: its centre of mass, from positions
-    (..., N, 3) and mass (N,)."""
-    return positions[..., 2] @ mass / mass.sum() - 0.5 * SIDE

@@ -28,7 +28,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Gravity, LinearSprings, System
-from ..contracts import Array
 from ..meshes import pylon as pylon_mesh
 from .builder import plain, positive, scene, setup
 from .scene import Scene
@@ -56,9 +55,3 @@ def pylon(
         rest=x0,
     )
     return setup(system, x0, step=0.01, duration=400.0, mesh=mesh)
-
-
-def top_height(positions: Array, scene: Scene) -> Array:
-    """Mean height (...) [m] of the mast's top, from positions (..., N, 3)."""
-    assert scene.mesh is not None
-    return positions[..., scene.mesh.vertex_sets["top"], 2].mean(axis=-1)

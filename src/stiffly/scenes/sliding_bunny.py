@@ -29,7 +29,6 @@ import numpy as np
 
 from ..bodies import Gravity
 from ..collisions import Contact, Plane
-from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, creature
 from . import models
@@ -82,12 +81,3 @@ def sliding_bunny(
 def _crouching(vertices: int) -> Mesh:
     upright = creature(vertices, shape="rabbit", height=HEIGHT / CROUCH)
     return replace(upright, positions=upright.positions * [1.0, 1.0, CROUCH])
-
-
-def turned(positions: Array, rest: Array, mass: Array) -> float:
-    """Angle [degrees] about the vertical of the rotation that fits positions (N, 3) best to the
-    rest shape (N, 3); mass (N,)."""
-    a, b = (x - mass @ x / mass.sum() for x in (positions, rest))
-    U, _, Vt = np.linalg.svd((mass[:, None] * b).T @ a)
-    turn = Vt.T @ np.diag([1.0, 1.0, np.linalg.det(Vt.T @ U.T)]) @ U.T
-    return float(np.degrees(np.arctan2(turn[1, 0], turn[0, 0])))

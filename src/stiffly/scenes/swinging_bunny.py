@@ -71,9 +71,3 @@ def _turned(x: Array, angle: float) -> Array:
     """About the y axis: what hangs down swings forwards."""
     c, s = np.cos(angle), np.sin(angle)
     return x @ np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-
-
-def swing(positions: Array, mass: Array) -> Array:
-    """Angle (...) [degrees] of the centre of mass from hanging straight, the pins at the origin."""
-    centre = np.einsum("n,...nk->...k", mass, positions) / mass.sum()
-    return np.degrees(np.arctan2(centre[..., 0], -centre[..., 2]))

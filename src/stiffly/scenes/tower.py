@@ -26,7 +26,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import LinearSprings, Rayleigh, Springs, System
-from ..contracts import Array
 from ..errors import unknown_name
 from ..meshes import tower as tower_mesh
 from .builder import plain, positive, scene, setup
@@ -72,11 +71,3 @@ def tower(
     v0 = np.zeros_like(x0)
     v0[:, 0] = speed * part**2
     return setup(system, x0, v0, step=0.05, duration=12.0, integrator="energy-momentum", mesh=mesh)
-
-
-def girder_strains(positions: Array, scene: Scene) -> Array:
-    """Of every girder of the column (..., m), from positions (..., N, 3)."""
-    assert scene.mesh is not None
-    i, j = scene.mesh.edges[scene.mesh.edge_groups["upper"]].T
-    lengths = np.linalg.norm(positions[..., j, :] - positions[..., i, :], axis=-1)
-    return lengths / np.linalg.norm(scene.x0[j] - scene.x0[i], axis=-1) - 1.0

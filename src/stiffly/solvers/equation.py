@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any, ClassVar, Protocol
 
 from ..contracts import Array, Backend, Work
@@ -35,9 +34,10 @@ class Equation(Protocol):
     bodies press against each other, with a force that has no bound.
     still: d at the positions that the step starts from.
     backend: where d and r live, and how their sums are made.
-    linearise: what Newton's method asks for.  global_matrix, global_version: what the local/global
-    iteration asks for, a constant matrix in place of J, sparse, symmetric and positive definite
-    (n, n), or (n/3, n/3) where it serves x, y and z alike, and what changes when it does.
+    linearise: what Newton's method asks for.  global_matrix: what the local/global iteration asks
+    for, a constant matrix in place of J, sparse, symmetric and positive definite (n, n), or
+    (n/3, n/3) where it serves x, y and z alike; global_layout: what that has to cover at d, `old`
+    itself where it still serves (`begins`: at the first d of a solve, where it may be too much).
     """
 
     weights: tuple[float, ...]
@@ -52,9 +52,8 @@ class Equation(Protocol):
     def linearise(self, d: Array) -> Linearisation: ...
     def reach(self, d: Array, dx: Array) -> float: ...
     def pressed(self, d: Array) -> bool: ...
-    def global_matrix(self) -> Any: ...
-    @property
-    def global_version(self) -> Hashable: ...
+    def global_layout(self, d: Array, old: Any, begins: bool) -> Any: ...
+    def global_matrix(self, layout: Any) -> Any: ...
 
 
 class Solution(Protocol):

@@ -17,8 +17,8 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
   newton.py), s shrinks to where the slope would vanish, and the curvature c = dx.J dx / dx.A dx
   last seen limits the next s to 1/c (the step of Barzilai and Borwein 1988, never above 1).  s is
   kept from one solve to the next.
-- L may change with the point (something touches): whenever it has, A is factorised anew before
-  the next update, also the last one.
+- L may change with the point (something touches): each evaluation asks what it has to cover, and
+  where that is more than A knows, A is factorised anew before the next update, also the last one.
 - `accelerate` corrects A^-1 by what the iterations before have shown (secants.py); s begins at 1,
   and A is made sparser where that costs little (sparser.py).
 - From x + h v, where stiff bodies that turn or vibrate are stretched beyond measure, accelerated
@@ -35,7 +35,6 @@ Liu, Bouaziz, Kavan, Quasi-Newton methods for real-time simulation of hyperelast
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -71,16 +70,15 @@ class Global:
     factor: Factor
     rows: int
     weights: tuple[float, ...]
-    version: Hashable
+    layout: Any
     step: float = 1.0
 
     def resumed(self) -> Global:
         """After something happened between two steps: A knows nothing of the state."""
         return self
 
-    def serves(self, equation: Equation) -> bool:
-        same = same_weights(self.weights, equation.weights)
-        return same and self.version == equation.global_version
+    def serves(self, equation: Equation, layout: Any) -> bool:
+        return same_weights(self.weights, equation.weights) and layout is self.layout
 
     def solve(self, r: Array) -> Array:
         return self.factor.solve(r.reshape(self.rows, -1)).reshape(r.shape)
@@ -152,7 +150,7 @@ class LocalGlobal:
         spent = run.work
         inertia = self.accelerate and not guess.any()
         if inertia and not run.residual <= UNDER_SOLVED and self._time_for_another(pace):
-            again = _Run(equation, run.kept, True, pace)
+            again = _Run(equation, run.kept, True, pace, begins=False)
             again.iterate(equation.still, self.iterations)
             spent = run.work + again.work
             run = again if again.residual < run.residual else run
@@ -162,10 +160,9 @@ class LocalGlobal:
         return self.budget is None or pace.left() >= 0.5 * self.budget
 
 
-def factorised(equation: Equation, accelerate: bool = False) -> Global:
+def factorised(equation: Equation, layout: Any, accelerate: bool = False) -> Global:
     """accelerate: the iteration corrects A by itself, so that a sparser one serves as well."""
-    weights, version = equation.weights, equation.global_version
-    matrix = equation.global_matrix()
+    weights, matrix = equation.weights, equation.global_matrix(layout)
     rows = matrix.shape[0]
     own = rows == equation.origin.size  # a user's matrix, whose pattern is no mesh's
     if accelerate and not own:
@@ -178,7 +175,7 @@ def factorised(equation: Equation, accelerate: bool = False) -> Global:
             f"s^2 ({failure}): check the stiffness for negative or huge values, try a smaller "
             "step, or the Newton solver"
         ) from None
-    return Global(factor, rows, weights, version)
+    return Global(factor, rows, weights, layout)
 
 
 class _Point(NamedTuple):
@@ -202,12 +199,18 @@ class _Run:
     """One solve: A, the step s, whether anything went wrong, the end, and the counts."""
 
     def __init__(
-        self, equation: Equation, kept: Global | None, accelerate: bool, pace: Pace
+        self,
+        equation: Equation,
+        kept: Global | None,
+        accelerate: bool,
+        pace: Pace,
+        begins: bool = True,
     ) -> None:
         self.equation, self._pace, self._backend = equation, pace, equation.backend
         self._secants = Secants(equation.backend) if accelerate else None
         self.evaluations = self.solves = self.factorizations = 0
         self._kept = kept
+        self._layout, self._begins = None if kept is None else kept.layout, begins
         self.step = 1.0 if kept is None else kept.step
         self.trouble = self.step < 1.0
         self.faint = False  # the last update was
@@ -231,6 +234,8 @@ class _Run:
     def evaluate(self, d: Array, along: Array | None = None) -> _Point:
         self.evaluations += 1
         r = self.equation.residual(d)
+        self._layout = self.equation.global_layout(d, self._layout, self._begins)
+        self._begins = False
         pairs = [(r, r)] if along is None else [(r, r), (r, along)]
         square, *slope = self._backend.dots(pairs)
         return _Point(d, r, math.sqrt(square), *slope)
@@ -243,7 +248,7 @@ class _Run:
         """A as it has to be after the last evaluation."""
         if self._kept is None or self._stale():
             accelerate = self._secants is not None
-            self._kept, self.step = factorised(self.equation, accelerate), 1.0
+            self._kept, self.step = factorised(self.equation, self._layout, accelerate), 1.0
             self.factorizations += 1
             self._pace.once()
             self._forget()
@@ -254,7 +259,7 @@ class _Run:
             self._secants.forget()
 
     def _stale(self) -> bool:
-        return self._kept is not None and not self._kept.serves(self.equation)
+        return self._kept is not None and not self._kept.serves(self.equation, self._layout)
 
     def iterate(self, guess: Array, iterations: int) -> None:
         """`point` is the last one that was evaluated, `end` where the iteration went from there."""

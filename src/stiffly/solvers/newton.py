@@ -25,19 +25,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-from ..backends.cpu import CPU
-from ..backends.sums import dot, norms
-from ..contracts import Array, Backend, Work
-from ..errors import NotConverged
-from .equation import Equation, Linearisation
+from ..backends.sums import dot
+from ..contracts import Array
+from .equation import Equation
 from .failures import FactorisationError, NotPositiveDefinite
-from .kept import NOTHING_KEPT, Kept, NewtonResult
+from .iteration import Iteration, Point
+from .kept import Kept, NewtonResult
 from .linear import Factor, factorise, frobenius
-from .rounding import FAINT, ROUNDING, SLACK, beyond, hopeless, noise, relative
+from .rounding import SLACK
 from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-9
@@ -67,110 +65,24 @@ class Newton:
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
         """From guess (n,); kept: of an earlier, similar solve."""
-        result = newton(
-            equation.residual,
-            equation.linearise,
-            guess,
-            tolerance=self.tolerance,
-            scale=equation.scale,
-            change=equation.change,
-            max_iterations=self.max_iterations,
-            origin=equation.origin,
-            kept=(kept or NOTHING_KEPT).weighted(equation.weights),
-            time=equation.time,
-            reach=equation.reach,
-            backend=equation.backend,
-        )
+        result = _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
         return replace(result, kept=replace(result.kept, weights=equation.weights))
 
 
-class _Point(NamedTuple):
-    x: Array
-    r: Array
-    norm: float
-
-
-def newton(
-    residual: Callable[[Array], Array],
-    linearise: Callable[[Array], Linearisation],
-    x0: Array,
-    *,
-    tolerance: float,
-    scale: Callable[[Array], float],
-    change: Callable[[Array], float] | None = None,
-    max_iterations: int = MAX_ITERATIONS,
-    origin: Array | float = 0.0,
-    kept: Kept = NOTHING_KEPT,
-    time: float = math.nan,
-    reach: Callable[[Array, Array], float] | None = None,
-    backend: Backend = CPU,
-) -> NewtonResult:
-    """Solve r(x) = 0 from x0 (n,) to |r(x)| <= tolerance * scale(x), 2-norms.
-
-    change: what x0 is measured against, if not the scale (see equation.py).
-    origin: the coordinates that x is a displacement from (n,); they set the rounding level.
-    kept: `NewtonResult.kept` of an earlier, similar solve.
-    time: where the solve stands [s], for the message of a failure.
-    reach: the share of an update that may be taken (see equation.py).
-    """
-    run = _Run(residual, linearise, origin, kept, time, reach, backend)
-    point, demand = run.evaluate(x0), change or scale
-    for _ in range(max_iterations):
-        if run.exhausted or point.norm <= tolerance * demand(point.x):
-            break
-        demand = scale
-        better = run.improve(point, tolerance * scale(point.x))
-        if better is None:
-            break
-        point = better
-    size = scale(point.x)
-    reached = relative(point.norm, size)
-    if run.exhausted or point.norm <= tolerance * size or (run.lost and reached <= FAINT):
-        return run.result(point, reached, point.norm > tolerance * size)
-    raise run.failure(f"residual {reached:.0e} (wanted {tolerance:.0e})")
-
-
-class _Run:
-    """One solve: the kept factorisation, the tangent it came from, and the counts."""
-
-    def __init__(
-        self,
-        residual: Callable[[Array], Array],
-        linearise: Callable[[Array], Linearisation],
-        origin: Array | float,
-        kept: Kept,
-        time: float,
-        reach: Callable[[Array, Array], float] | None,
-        backend: Backend,
-    ) -> None:
-        self._residual, self._linearise, self._reach = residual, linearise, reach
-        self.origin, self._time, self._backend = origin, time, backend
-        self.kept = kept
-        self._tangent: Linearisation | None = None
-        self._is_convex = False
-        self.exhausted = False  # the last update ended where rounding explains what is left
-        self.lost = False  # it was lost in the last digits of the coordinates
-        self._evaluations = self._tangents = self._factorizations = 0
-        self._solves = self._products = 0
+class _Run(Iteration):
+    _is_convex = False  # the tangent has lost its negative stiffness
 
     def forget(self) -> None:
         if not self.kept.constant:
             self.kept = replace(self.kept, solver=None)
-            self._tangent = None
+            self.tangent = None
 
-    def evaluate(self, x: Array) -> _Point:
-        self._evaluations += 1
-        r = self._residual(x)
-        return _Point(x, r, *norms(self._backend, r))
-
-    def improve(self, point: _Point, goal: float) -> _Point | None:
-        """The next iterate (the same one, where only a new tangent helps); None: no way on."""
-        direction = self.direction(point)
+    def improve(self, point: Point) -> Point | None:
+        goal, direction = self.goal(point), self.direction(point)
         if direction is None:
             return None
         dx, fresh = direction
-        moved, far = norms(self._backend, dx, self.origin + point.x)
-        self.lost = moved <= ROUNDING * far
+        self.lost = self.is_lost(point, dx)
         trial = self.advance(point, dx, fresh, goal)
         if trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm):
             return trial
@@ -180,20 +92,7 @@ class _Run:
         self.forget()
         return trial or point
 
-    def explains(self, point: _Point, slack: float, goal: float) -> bool:
-        """Rounding the coordinates does; unknown until a tangent of this solve says how much."""
-        level, x = self.kept.noise, self.origin + point.x
-        if level is None:
-            if hopeless(point.norm, self.kept, x, goal, self._backend):
-                return False
-            tangent = self._linearise(point.x) if self.kept.constant else self._tangent
-            if tangent is None:
-                return False
-            level = noise(tangent, x)
-            self.kept = replace(self.kept, noise=level)
-        return beyond(point.r, slack * level, self._backend) <= goal
-
-    def direction(self, point: _Point) -> tuple[Array, bool] | None:
+    def direction(self, point: Point) -> tuple[Array, bool] | None:
         """-J^-1 r, and whether J belongs to this point."""
         if not math.isfinite(point.norm):
             raise self.failure("a force that is not finite")
@@ -203,9 +102,8 @@ class _Run:
         while shift < SHIFT_LIMIT:
             try:
                 solver = self.kept.solver or self._factorise(point, shift)
-                dx = self._solve(solver, -point.r)
-                if self._reach is not None:
-                    dx *= self._reach(point.x, dx)
+                dx = self.update(solver, -point.r)
+                dx *= self.equation.reach(point.x, dx)
                 return dx, fresh
             except NotPositiveDefinite:
                 fresh = True
@@ -220,19 +118,19 @@ class _Run:
 
     def _convex(self) -> bool:
         """Puts the tangent less its negative stiffness in its place, the first time it is asked."""
-        convex = getattr(self._tangent, "convex", None)
+        convex = getattr(self.tangent, "convex", None)
         better = None if convex is None or self._is_convex else convex()
         if better is None:
             return False
-        self._tangent, self._is_convex = better, True
+        self.tangent, self._is_convex = better, True
         return True
 
-    def _factorise(self, point: _Point, shift: float) -> Factor:
-        if self._tangent is None:
-            self._tangents += 1
-            self._tangent, self._is_convex = self._linearise(point.x), False
-        tangent, matrix = self._tangent, self._tangent.matrix(shift)
-        self._factorizations += 1
+    def _factorise(self, point: Point, shift: float) -> Factor:
+        if self.tangent is None:
+            self.tangents += 1
+            self.tangent, self._is_convex = self.equation.linearise(point.x), False
+        tangent, matrix = self.tangent, self.tangent.matrix(shift)
+        self.factorizations += 1
         solver = factorise(matrix, symmetric=tangent.symmetric)
         constant = tangent.constant and shift == 0.0
         self.kept = Kept(
@@ -245,15 +143,7 @@ class _Run:
         )
         return solver
 
-    def _solve(self, solver: Factor, b: Array) -> Array:
-        self._solves += 1
-        before = solver.products
-        try:
-            return solver.solve(b)
-        finally:
-            self._products += solver.products - before
-
-    def advance(self, point: _Point, dx: Array, fresh: bool, goal: float) -> _Point | None:
+    def advance(self, point: Point, dx: Array, fresh: bool, goal: float) -> Point | None:
         """The first of x + dx, x + dx/2, x + dx/4, ... that makes progress; None if none does.
 
         x + dx also where it ends at rounding level: a stale tangent has to get all the way there.
@@ -274,43 +164,21 @@ class _Run:
             trial = self.evaluate(point.x + step * dx)
         return None
 
-    def _slope(self, point: _Point, dx: Array) -> float:
+    def _slope(self, point: Point, dx: Array) -> float:
         """Of Phi along dx."""
-        return dot(self._backend, point.r, dx)
+        return dot(self.backend, point.r, dx)
 
-    def lengthened(self, point: _Point, dx: Array, trial: _Point) -> _Point:
+    def lengthened(self, point: Point, dx: Array, trial: Point) -> Point:
         """The last of x + dx, x + 2 dx, x + 4 dx, ... to which Phi has fallen all the way."""
         step, steep = 1.0, STEEP * self._slope(point, dx)
         if not self.kept.convex or trial.norm <= REUSE * point.norm:
             return trial
         while step < LONGEST and self._slope(trial, dx) <= steep:
             step *= 2.0
-            if self._reach is not None and self._reach(point.x, step * dx) < 1.0:
+            if self.equation.reach(point.x, step * dx) < 1.0:
                 break
             longer = self.evaluate(point.x + step * dx)
             if not self._slope(longer, dx) <= 0.0:
                 break
             trial = longer
         return trial
-
-    def result(self, point: _Point, residual: float, rounding: bool) -> NewtonResult:
-        return NewtonResult(
-            x=point.x,
-            residual=residual,
-            rounding=rounding,
-            kept=self.kept,
-            work=Work(
-                force_evaluations=self._evaluations,
-                tangents=self._tangents,
-                operator_products=self._products,
-                factorizations=self._factorizations,
-                linear_solves=self._solves,
-                newton_iterations=self._solves,
-            ),
-        )
-
-    def failure(self, cause: str) -> NotConverged:
-        return NotConverged(
-            f"Newton stopped at {cause} after {self._solves} iterations "
-            f"at t = {self._time:.6g} s: try a smaller step"
-        )

@@ -27,18 +27,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-from ..backends.sums import dot, norms
+from ..backends.sums import dot
 from ..contracts import Array, Work
 from ..errors import NotConverged
 from .broyden import Broyden
-from .equation import Equation, Linearisation
+from .equation import Equation
 from .failures import FactorisationError
-from .kept import NOTHING_KEPT, Kept, NewtonResult
+from .iteration import Iteration, Point
+from .kept import Kept, NewtonResult
 from .linear import Factor, factorise, frobenius
 from .newton import ARMIJO, REUSE
-from .rounding import FAINT, ROUNDING, SLACK, beyond, hopeless, noise, relative
+from .rounding import SLACK
 from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-11
@@ -74,49 +75,15 @@ class ShiftedNewton:
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
         """From guess (n,); kept: of an earlier, similar solve."""
-        run = _Run(equation, (kept or NOTHING_KEPT).weighted(equation.weights), self.tolerance)
-        point, demand = run.evaluate(guess), equation.change
-        for _ in range(self.max_iterations):
-            if run.exhausted or point.norm <= self.tolerance * demand(point.x):
-                break
-            demand = equation.scale
-            better = run.improve(point)
-            if better is None:
-                break
-            point = better
-        scale = equation.scale(point.x)
-        reached = relative(point.norm, scale)
-        solved = reached <= self.tolerance
-        if not (solved or run.exhausted or (run.lost and reached <= FAINT)):
-            raise run.failure(f"residual {reached:.0e} (wanted {self.tolerance:.0e})")
-        return NewtonResult(point.x, reached, not solved, run.kept, run.work())
+        return _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
 
 
-class _Point(NamedTuple):
-    x: Array
-    r: Array
-    norm: float
-
-
-class _Run:
-    """One solve: the factorisation in use, tau, and the counts."""
-
-    def __init__(self, equation: Equation, kept: Kept, tolerance: float) -> None:
-        self._equation, self.kept, self._tolerance = equation, kept, tolerance
-        self._backend = equation.backend
+class _Run(Iteration):
+    def __init__(self, equation: Equation, kept: Kept | None, tolerance: float) -> None:
+        super().__init__(equation, kept, tolerance)
         self._tau, self._seen = 0.0, Broyden(equation.backend)
-        self._tangent: Linearisation | None = None
-        self.exhausted = False  # the last update ended where rounding explains what is left
-        self.lost = False  # it was lost in the last digits of the coordinates
-        self._evaluations = self._tangents = self._factorizations = self._solves = 0
 
-    def evaluate(self, x: Array) -> _Point:
-        self._evaluations += 1
-        r = self._equation.residual(x)
-        return _Point(x, r, *norms(self._backend, r))
-
-    def improve(self, point: _Point) -> _Point | None:
-        """The next iterate; None where there is no way on."""
+    def improve(self, point: Point) -> Point | None:
         if not math.isfinite(point.norm):
             raise self.failure("a force that is not finite")
         if self.kept.solver is not None:
@@ -131,24 +98,16 @@ class _Run:
                 return trial
         return self._fresh(point)
 
-    def _explains(self, point: _Point, slack: float) -> bool:
-        """Rounding the coordinates does; unknown until a tangent of this solve says how much."""
-        goal = self._tolerance * self._equation.scale(point.x)
-        level, x = self.kept.noise, self._equation.origin + point.x
-        if level is None:
-            if self._tangent is None or hopeless(point.norm, self.kept, x, goal, self._backend):
-                return False
-            level = noise(self._tangent, x)
-            self.kept = replace(self.kept, noise=level)
-        return beyond(point.r, slack * level, self._backend) <= goal
+    def _explains(self, point: Point, slack: float) -> bool:
+        return self.explains(point, slack, self.goal(point))
 
-    def _fresh(self, point: _Point) -> _Point | None:
+    def _fresh(self, point: Point) -> Point | None:
         """A step with the tangent at this point; None where no tau makes progress."""
-        self._tangent = self._equation.linearise(point.x)
-        self._tangents += 1
+        self.tangent = self.equation.linearise(point.x)
+        self.tangents += 1
         self._tau = self._tau / GROWTH if self._tau > LEAST else 0.0
         while self._tau <= LARGEST:
-            trial = self._try(self._tangent.matrix(self._tau), point)
+            trial = self._try(self.tangent.matrix(self._tau), point)
             if trial is not None:
                 return trial
             if self._tau > 0.0 and self._explains(point, SLACK):
@@ -157,27 +116,26 @@ class _Run:
         self.exhausted = self._explains(point, SLACK)
         return point if self.exhausted else None
 
-    def _try(self, matrix: object, point: _Point) -> _Point | None:
+    def _try(self, matrix: object, point: Point) -> Point | None:
         """A step with J + tau M; None where it brings nothing."""
         try:
             solver = self._factorise(matrix)
         except FactorisationError:  # exactly singular
             return None
         dx = self._solve(solver, point)
-        moved, far = norms(self._backend, dx, self._equation.origin + point.x)
-        self.lost = self._tau == 0.0 and moved <= ROUNDING * far
+        self.lost = self._tau == 0.0 and self.is_lost(point, dx)
         trial = self._search(point, dx)
         useful = trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm)
         if self._tau > 0.0 or not useful:
             self.kept = replace(self.kept, solver=None)
         return trial
 
-    def _search(self, point: _Point, dx: Array) -> _Point | None:
+    def _search(self, point: Point, dx: Array) -> Point | None:
         """The first of x + dx, x + dx/2, ... that makes progress, if any of the first few does.
 
         x + dx also where it ends at rounding level.
         """
-        slope, s = dot(self._backend, point.r, dx), 1.0
+        slope, s = dot(self.backend, point.r, dx), 1.0
         if not slope < 0.0:
             return None
         for _ in range(1 + HALVINGS):
@@ -186,44 +144,30 @@ class _Run:
                 self.exhausted = True
                 return trial
             falls = trial.norm <= (1.0 - ARMIJO * s) * point.norm
-            if falls or dot(self._backend, trial.r, dx) <= (ARMIJO - 1.0) * slope:
+            if falls or dot(self.backend, trial.r, dx) <= (ARMIJO - 1.0) * slope:
                 return trial
             s *= 0.5
         return None
 
     def _factorise(self, matrix: object) -> Factor:
-        self._factorizations += 1
+        self.factorizations += 1
         self._seen.forget()
         solver = factorise(matrix, symmetric=False)
         size = frobenius(matrix)
         self.kept = replace(self.kept, solver=solver, symmetric=False, noise=None, size=size)
         return solver
 
-    def _solve(self, solver: Factor, point: _Point) -> Array:
-        return self._cut(point, solver.solve(-point.r))
+    def _solve(self, solver: Factor, point: Point) -> Array:
+        return self._cut(point, self.update(solver, -point.r))
 
-    def _again(self, solver: Factor, point: _Point) -> Array:
+    def _again(self, solver: Factor, point: Point) -> Array:
         """With a factorisation of elsewhere, and what has been seen since."""
-        return self._cut(point, -self._seen.improved(point.x, solver.solve(point.r)))
+        return self._cut(point, -self._seen.improved(point.x, self.update(solver, point.r)))
 
-    def _cut(self, point: _Point, dx: Array) -> Array:
+    def _cut(self, point: Point, dx: Array) -> Array:
         """As far as nothing is in its way."""
-        self._solves += 1
-        dx *= self._equation.reach(point.x, dx)
+        dx *= self.equation.reach(point.x, dx)
         return dx
 
-    def work(self) -> Work:
-        return Work(
-            force_evaluations=self._evaluations,
-            tangents=self._tangents,
-            factorizations=self._factorizations,
-            linear_solves=self._solves,
-            newton_iterations=self._solves,
-        )
-
     def failure(self, cause: str) -> Unsolved:
-        return Unsolved(
-            f"Newton stopped at {cause} after {self._solves} iterations "
-            f"at t = {self._equation.time:.6g} s: try a smaller step",
-            self.work(),
-        )
+        return Unsolved(str(super().failure(cause)), self.work())

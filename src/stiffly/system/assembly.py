@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from ..errors import InputError
 from ..parts.part import MatrixFreeLoad, MatrixFreePart, PreparedLoad, SettlingPart
 from ..parts.pattern import BlockPattern
 
+KINDS = ["assembled", "matrix_free", "loads", "settling", "guards", "global_loads", "changing"]
+
 
 class Assembly:
     """Potentials (assembled or matrix-free), loads, and parts that act between the steps."""
 
     def __init__(self, prepared: Sequence[tuple[str, Any]]) -> None:
-        self.parts = tuple(prepared)
+        self.parts = list(prepared)
         every = [part for _, part in self.parts]
         self.potentials = [(name, p) for name, p in self.parts if hasattr(p, "add_gradient")]
         self.assembled = [p for _, p in self.potentials if hasattr(p, "add_blocks")]
@@ -34,12 +37,62 @@ class Assembly:
         self.internal = all(getattr(p, "internal", False) for p in every)
         self.guards = [p for p in every if hasattr(p, "stays_clear")]
         self.global_loads = [p for p in self.loads if isinstance(p, MatrixFreeLoad)]
+        # without what says `soft`: it comes and goes, and no matrix is factorised anew for it
+        self.stiff = [(n, p) for n, p in self.potentials if not getattr(p, "soft", False)]
+        self.changing = [p for _, p in self.stiff if hasattr(p, "layout")]
+        self._own = _keyed(self.parts)
+        self._kinds = [name for name in KINDS if getattr(self, name)]
 
-    def fresh(self) -> Assembly:
-        """Parts with memory as they were prepared."""
-        if not any(hasattr(part, "fresh") for _, part in self.parts):
+    # ------------------------------------------------------------------ what parts remember
+
+    @property
+    def remembers(self) -> bool:
+        return bool(self._own)
+
+    def memory(self) -> dict[str, Array]:
+        """The arrays of all parts: 'elastic/rest', 'elastic 2/rest' of a second one, ..."""
+        return {
+            f"{key}/{name}": array
+            for key, part in self._own.items()
+            for name, array in part.memory().items()
+        }
+
+    def having(self, memory: Mapping[str, Array]) -> Assembly:
+        """The same parts with that memory; these stay as they are."""
+        return self._with({id(p): p.having(_share(memory, key, p)) for key, p in self._own.items()})
+
+    def copied(self) -> Assembly:
+        """Parts that may change what they remember."""
+        return self._with({id(p): p.having(p.memory()) for p in self._own.values()})
+
+    def begun(self, t: float, x: Array, v: Array, memory: Mapping[str, Array]) -> Assembly:
+        """Parts at the beginning of a run; those whose arrays are in the memory go on with it."""
+        keys = {id(part): key for key, part in self._own.items()}
+        new: dict[int, Any] = {}
+        for _, part in self.parts:
+            key = keys.get(id(part))
+            if key is not None and f"{key}/{next(iter(part.memory()))}" in memory:
+                new[id(part)] = part.having(_share(memory, key, part))
+                if hasattr(part, "go_on"):
+                    new[id(part)].go_on()
+            elif hasattr(part, "begin"):
+                new[id(part)] = copy.copy(part)
+                new[id(part)].begin(t, x, v)
+        return self._with(new)
+
+    def _with(self, new: Mapping[int, Any]) -> Assembly:
+        """Others in the place of some parts, of the same kinds."""
+        if not new:
             return self
-        return Assembly([(n, p.fresh() if hasattr(p, "fresh") else p) for n, p in self.parts])
+        changed = copy.copy(self)
+        for name in ("parts", "potentials", "stiff"):
+            setattr(changed, name, [(n, new.get(id(p), p)) for n, p in getattr(self, name)])
+        for name in self._kinds:
+            setattr(changed, name, [new.get(id(p), p) for p in getattr(self, name)])
+        changed._own = {key: new.get(id(p), p) for key, p in self._own.items()}
+        return changed
+
+    # ------------------------------------------------------------------ some of them
 
     def own(self) -> Assembly:
         """The body's elasticity alone, without parts that say `external`: what it is tied to, what
@@ -109,3 +162,23 @@ class Assembly:
             else:
                 raise InputError(f"{name} has no secant form: use the tangent (the default)")
         return blocks
+
+
+def _keyed(parts: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The parts that remember something, by name; numbered where several have one name."""
+    own: dict[str, Any] = {}
+    for name, part in parts:
+        if hasattr(part, "memory") and part.memory():
+            count = 1 + sum(key == name or key.startswith(f"{name} ") for key in own)
+            own[name if count == 1 else f"{name} {count}"] = part
+    return own
+
+
+def _share(memory: Mapping[str, Array], key: str, part: Any) -> dict[str, Array]:
+    try:
+        return {name: memory[f"{key}/{name}"] for name in part.memory()}
+    except KeyError as missing:
+        raise InputError(
+            f"this state does not know {missing.args[0]}, which a part remembers: make states from "
+            "others, state.moved(t, x, v)"
+        ) from None

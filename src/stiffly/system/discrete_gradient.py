@@ -18,7 +18,7 @@ The second half of this file is the constant matrix of local/global solvers (see
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -99,13 +99,15 @@ def _mean_triplets(part: Any, x0: Array, x1: Array) -> Triplets:
 # ------------------------------------------------------------------ local/global
 
 
-def laplacian(assembly: Assembly, count: int) -> sp.csr_matrix:
+def laplacian(assembly: Assembly, count: int, layout: Sequence[Any] | None = None) -> sp.csr_matrix:
     """The constant L (N, N) [N/m], symmetric and positive semidefinite: all parts' tangents are
-    about L (x) I_3 (see part.Optional.laplacian)."""
+    about L (x) I_3 (see part.Optional.laplacian).  layout: of the parts whose L changes."""
     rows, columns, values = ([np.empty(0, dtype=kind)] for kind in (np.int64, np.int64, float))
-    for name, part in _stiff(assembly):
+    laid = iter([None] * len(assembly.changing) if layout is None else layout)
+    for name, part in assembly.stiff:
         if hasattr(part, "laplacian"):
-            entries: Triplets = part.laplacian()  # type: ignore[attr-defined]  # just asked
+            own = (next(laid),) if hasattr(part, "layout") else ()
+            entries: Triplets = part.laplacian(*own)  # type: ignore[attr-defined]  # just asked
             rows.append(entries[0])
             columns.append(entries[1])
             values.append(entries[2])
@@ -125,11 +127,13 @@ def _pulls_alike_everywhere(part: Any, count: int) -> bool:
     return bool(np.array_equal(here, there))
 
 
-def laplacian_version(assembly: Assembly) -> tuple[Hashable, ...]:
-    """Changes whenever `laplacian` would come out different."""
-    return tuple(getattr(part, "laplacian_version", 0) for _, part in _stiff(assembly))
-
-
-def _stiff(assembly: Assembly) -> list[tuple[str, Any]]:
-    """Without what says `soft`: it comes and goes, and A need not be factorised anew for it."""
-    return [(name, part) for name, part in assembly.potentials if not getattr(part, "soft", False)]
+def layout(
+    assembly: Assembly, x0: Array, x1: Array, old: Sequence[Any] | None, begins: bool
+) -> Sequence[Any]:
+    """What the parts whose L changes must cover in a step from x0 at x1; `old` itself where that
+    does (see part.Optional.layout)."""
+    before = [None] * len(assembly.changing) if old is None else old
+    pairs = zip(assembly.changing, before, strict=True)
+    new = tuple(part.layout(x0, x1, own, begins) for part, own in pairs)
+    same = old is not None and all(a is b for a, b in zip(new, old, strict=True))
+    return old if old is not None and same else new

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from ..parts.attachments import PointTies
@@ -18,8 +17,7 @@ def gripped(system: Any, ties: PointTies, name: str) -> Any:
     part (see System.linear_part), unless they say that they are `linear`.
     """
     ties.soft = True
-    held = copy.copy(system)
-    held.assembly = Assembly([*system.assembly.parts, (name, ties)])
+    held = system.having(Assembly([*system.assembly.parts, (name, ties)]))
     if ties.linear:
         held._linear = None  # what was linearised knows nothing of them
     return held

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def mean_force(system: System, s0: State, s1: State) -> Array:
     """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""
-    parts, centre = system.assembly, middle(s0, s1)
+    parts, centre = system.at(s0), middle(s0, s1)
     total = discrete_gradient.mean_gradient(parts, system.positions(s0), system.positions(s1))
     np.negative(total, out=total)
     if parts.loads:
@@ -39,7 +39,7 @@ def convex_tangent(system: System, s: State) -> LinearTangent:
     Newton's method goes down along it where the tangent itself is indefinite.
     """
     x = system.positions(s)
-    blocks, sure = system.assembly.convex_blocks(x, system.pattern)
+    blocks, sure = system.at(s).convex_blocks(x, system.pattern)
     operator = BlockOperator(
         system.pattern.indptr,
         system.pattern.indices,
@@ -48,7 +48,7 @@ def convex_tangent(system: System, s: State) -> LinearTangent:
         low=0.0 if sure else None,
         bodies=system.pattern.bodies,
     )
-    stiff = [operator, *matrix_free(system, x)]
+    stiff = [operator, *matrix_free(system, system.at(s), x)]
     return LinearTangent(summed(stiff), system.tangent(s).damping, True, False)
 
 
@@ -70,7 +70,7 @@ def middle(s0: State, s1: State) -> State:
     x, v = s0.x + s1.x, s0.v + s1.v
     x *= 0.5  # in place: every iteration of every step comes here
     v *= 0.5
-    return State(0.5 * (s0.t + s1.t), x, v)
+    return s0.moved(0.5 * (s0.t + s1.t), x, v)
 
 
 class MeanTangent(LinearTangent):
@@ -84,7 +84,7 @@ class MeanTangent(LinearTangent):
 def mean_tangent(system: System, s0: State, s1: State) -> MeanTangent:
     """K = -dF/dx1 and D = -dF/dv1 of the mean force; not symmetric."""
     x0, x1 = system.positions(s0), system.positions(s1)
-    parts, centre = system.assembly, middle(s0, s1)
+    parts, centre = system.at(s0), middle(s0, s1)
     blocks, triplets = discrete_gradient.mean_blocks(parts, x0, x1, system.pattern)
     x, v = system.positions(centre), system.velocities(centre)
     K, D = np.zeros((2, system.pattern.nnz, 3, 3))

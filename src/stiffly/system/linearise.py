@@ -16,14 +16,20 @@ from .mass import ConsistentMass
 from .tangent import LinearTangent
 
 if TYPE_CHECKING:
+    from .assembly import Assembly
     from .system import System
 
 
 def stiffness(
-    system: System, x: Array, *, constant: bool = False, more: Array | None = None
+    system: System,
+    parts: Assembly,
+    x: Array,
+    *,
+    constant: bool = False,
+    more: Array | None = None,
 ) -> BaseOperator:
     """M^-1 K at x (N, 3); more: blocks of the loads, about whose signs nothing is known."""
-    pattern, parts = system.pattern, system.assembly
+    pattern = system.pattern
     blocks, pressed = parts.blocks(x, pattern)
     known = more is None
     if more is not None:
@@ -38,11 +44,11 @@ def stiffness(
         pairwise=known and parts.pairwise,
         bodies=pattern.bodies,
     )
-    products = matrix_free(system, x)
+    products = matrix_free(system, parts, x)
     return SumOperator([operator, *products], constant=constant) if products else operator
 
 
-def matrix_free(system: System, x: Array) -> list[BaseOperator]:
+def matrix_free(system: System, parts: Assembly, x: Array) -> list[BaseOperator]:
     """M^-1 K of the parts that have no blocks."""
     return [
         ProductOperator(
@@ -51,7 +57,7 @@ def matrix_free(system: System, x: Array) -> list[BaseOperator]:
             system.movable,
             system.mass,
         )
-        for part in system.assembly.matrix_free
+        for part in parts.matrix_free
     ]
 
 
@@ -73,12 +79,12 @@ def _lower_bound(system: System, pressed: Array) -> float | None:
 
 def loaded(system: System, s: State, x: Array) -> LinearTangent:
     """With loads: their K and D come in blocks of the same pattern, or as products."""
-    v, parts = system.velocities(s), system.assembly
+    v, parts = system.velocities(s), system.at(s)
     K, D = np.zeros((2, system.pattern.nnz, 3, 3))
     for load in parts.loads:
         if load not in parts.global_loads:
             load.add_tangents(s.t, x, v, K, D)
-    total = stiffness(system, x, more=K if K.any() else None)
+    total = stiffness(system, parts, x, more=K if K.any() else None)
     damping: list[BaseOperator] = []
     if D.any():
         damping.append(block_operator(system.pattern, D, system.mass))

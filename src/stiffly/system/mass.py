@@ -55,6 +55,11 @@ class LumpedMass(masses.BaseMass):
         return self.backend.dots(pairs, self.diagonal)
 
     def matrix(self) -> sp.csc_matrix:
+        return self._sparse
+
+    @cached_property
+    def _sparse(self) -> sp.csc_matrix:
+        """Asked for by every iteration of Newton's method."""
         return sp.csc_matrix(sp.diags(self.diagonal))
 
     @cached_property

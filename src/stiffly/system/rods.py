@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, State
 from ..errors import InputError
 from ..parts.springs import PreparedSprings
 from .assembly import Assembly
@@ -31,11 +30,12 @@ class Rods:
     weights: Array
 
 
-def as_rods(system: System, names: tuple[str, ...] = ()) -> Rods:
-    """The springs of these names, all by default, as rods; InputError where that cannot be."""
+def as_rods(system: System, s: State, names: tuple[str, ...] = ()) -> Rods:
+    """The springs of these names, all by default, as rods of the lengths that they have in s;
+    InputError where that cannot be."""
     chosen = [
         (name, part)
-        for name, part in system.assembly.parts
+        for name, part in system.at(s).parts
         if isinstance(part, PreparedSprings) and (not names or name in names)
     ]
     missing = [name for name in names if name not in dict(chosen)]
@@ -58,12 +58,15 @@ def as_rods(system: System, names: tuple[str, ...] = ()) -> Rods:
     moves = weights[edges].any(axis=1)
     if not moves.any():
         raise InputError("no spring has a free end: there is no length to keep; hold fewer")
-    return Rods(_without(system, chosen), edges[moves], lengths[moves], weights)
+    left_out = {name for name, _ in chosen}
+    return Rods(_without(system, left_out), edges[moves], lengths[moves], weights)
 
 
-def _without(system: System, parts: list) -> System:
-    left_out = {id(part) for _, part in parts}
-    body = copy.copy(system)
-    kept = [(name, part) for name, part in system.assembly.parts if id(part) not in left_out]
-    body.assembly = Assembly(kept)
-    return body
+def _without(system: System, names: set[str]) -> System:
+    """The body without its springs of these names."""
+    kept = [
+        (name, part)
+        for name, part in system.assembly.parts
+        if not (name in names and isinstance(part, PreparedSprings))
+    ]
+    return system.having(Assembly(kept))

@@ -124,7 +124,7 @@ class SecondOrder:
         """What a run has found out on its way, see System.learnt."""
         return {"bounds": self._linear.stiffness.cache.get("bounds")}
 
-    def recall(self, learnt: Mapping[str, Any]) -> None:
+    def recall(self, learnt: Mapping[str, Any], s: State) -> None:
         """Go on with what an earlier run of the same system had learnt."""
         if learnt["bounds"] is not None:
             self._linear.stiffness.cache["bounds"] = learnt["bounds"]
@@ -219,7 +219,9 @@ class SecondOrder:
 
     # ------------------------------------------------------------------ for implicit methods
 
-    global_version = 0  # stiffness and damping never change
+    def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any:
+        """Nothing: stiffness and damping are constant."""
+        return () if old is None else old
 
     def mean_force(self, s0: State, s1: State) -> Array:
         """F with F.(x1 - x0) = E(x0) - E(x1), but for damping and forcing at the middle."""
@@ -228,7 +230,7 @@ class SecondOrder:
     def mean_tangent(self, s0: State, s1: State) -> LinearTangent:
         return second_order_mean.mean_tangent(self, s0, s1)
 
-    def global_matrix(self, alpha: float, beta: float = 0.0) -> sp.csc_matrix:
+    def global_matrix(self, alpha: float, beta: float = 0.0, layout: Any = None) -> sp.csc_matrix:
         """M + alpha A + beta D (n, n)."""
         return second_order_mean.global_matrix(self, alpha, beta)
 

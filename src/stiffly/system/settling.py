@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..contracts import Array, Power, Settled, State
 
 if TYPE_CHECKING:
+    from .assembly import Assembly
     from .system import System
 
 
@@ -20,28 +22,26 @@ class Moved(NamedTuple):
     invented: float = 0.0
 
 
-def begin(system: System, s: State) -> None:
-    """Parts that look at the first state: which particles touch, where attachments start."""
-    waiting = [part for _, part in system.assembly.parts if hasattr(part, "begin")]
-    if waiting:
-        x, v = system.positions(s), system.velocities(s)
-        for part in waiting:
-            part.begin(s.t, x, v)
-
-
 def settle(system: System, s: State, h: float) -> Settled:
     """Every part once, in the order they were given; what changes energy is counted."""
     x, v = system.positions(s), system.velocities(s)
-    total, changed = Moved(), False
-    for part in system.assembly.settling:
-        own = _booked(_drives(system, part), _settle(system, part, s.t, h, x, v))
+    parts, total, changed = system.at(s).copied(), Moved(), False
+    for part in parts.settling:
+        own = _booked(_drives(system, part), _settle(system, parts, part, s.t, h, x, v))
         total = Moved(*map(sum, zip(total, own, strict=True)))
         changed = changed or getattr(part, "changed", False)
-    after = State(s.t, _changed(x, s.x, system.movable), _changed(v, s.v, system.movable))
-    if after.x is s.x and after.v is s.v:
-        changed = changed or any(total)
-        return Settled(s, total.added, total.dissipated, changed, total.invented)
-    return Settled(after, total.added, total.dissipated, True, total.invented)
+    new_x, new_v = _changed(x, s.x, system.movable), _changed(v, s.v, system.movable)
+    changed = changed or any(total) or new_x is not s.x or new_v is not s.v
+    after = State(s.t, new_x, new_v, _renewed(s.parts, parts.memory()))
+    if after.parts is not s.parts:
+        system.know(after, parts)
+    return Settled(after, total.added, total.dissipated, changed, total.invented)
+
+
+def _renewed(old: Mapping[str, Array], new: Mapping[str, Array]) -> Mapping[str, Array]:
+    """The very same mapping where no array is another: whoever has looked at it need not again."""
+    same = len(old) == len(new) and all(old.get(key) is array for key, array in new.items())
+    return old if same else new
 
 
 def _drives(system: System, part: Any) -> bool:
@@ -50,15 +50,17 @@ def _drives(system: System, part: Any) -> bool:
     return rubs or getattr(part, "drives", False)
 
 
-def _settle(system: System, part: Any, t: float, h: float, x: Array, v: Array) -> Power:
+def _settle(
+    system: System, parts: Assembly, part: Any, t: float, h: float, x: Array, v: Array
+) -> Power:
     """What a part added and took, its own store, kinetic energy and all potentials included."""
     old, moves = v.copy(), getattr(part, "moves", False)
-    before, place = (_stored(system, x), x.copy()) if moves else (0.0, x)
+    before, place = (_stored(parts, x), x.copy()) if moves else (0.0, x)
     own = part.settle(t, h, x, v)
     taken = _kinetic(system, old) - _kinetic(system, v) if not np.array_equal(old, v) else 0.0
     if moves and not np.array_equal(place, x):
         # its own store changed from `before` to what it is now, of which it has reported `own`
-        taken += before - _stored(system, x) + own.added - own.dissipated
+        taken += before - _stored(parts, x) + own.added - own.dissipated
     return own + signed(taken)
 
 
@@ -73,8 +75,8 @@ def _booked(drives: bool, moved: Power) -> Moved:
     return Moved(dissipated=taken) if taken >= 0.0 else Moved(invented=-taken)
 
 
-def _stored(system: System, x: Array) -> float:
-    return float(sum(system.assembly.energies(x).values()))
+def _stored(parts: Assembly, x: Array) -> float:
+    return float(sum(parts.energies(x).values()))
 
 
 def _kinetic(system: System, v: Array) -> float:
@@ -96,7 +98,7 @@ def _changed(full: Array, old: Array, movable: Array) -> Array:
 def diagnostics(system: System, s: State) -> dict[str, float]:
     """Contact: the deepest penetration [m] and the number of contacts, over all parts."""
     found: dict[str, float] = {}
-    watching = [p for _, p in system.assembly.parts if hasattr(p, "diagnostics")]
+    watching = [p for _, p in system.at(s).parts if hasattr(p, "diagnostics")]
     if watching:
         x, v = system.positions(s), system.velocities(s)
         for part in watching:

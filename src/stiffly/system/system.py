@@ -10,7 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
+from ..contracts import (
+    NOTHING,
+    Array,
+    Backend,
+    Energies,
+    LinearPart,
+    Mass,
+    Power,
+    Rayleigh,
+    Settled,
+    State,
+)
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.checks import as_indices, as_numbers
@@ -75,6 +86,8 @@ class System:
         )
         self.settles = bool(self.assembly.settling)
         self.conservative = not (self.damping or loads or self.supports or self.settles)
+        self._prepared, self._bound = self.assembly, False
+        self._now: tuple[Mapping[str, Array], Assembly] = (NOTHING, self.assembly)
         self._frame = self.rest  # all positions: the fixed rows are read, the free ones replaced
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
@@ -114,33 +127,55 @@ class System:
             )
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
-        bound = copy.copy(self)
+        bound = self.having(self._prepared)
         bound._frame = x0
-        bound.assembly = self.assembly.fresh()
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
         if self.damping is not None:
             bound.viscosity = Viscosity(bound, self.damping)
             bound.viscosity.operator()  # one that would pump is refused before any work
         state = State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
-        settling.begin(bound, state)
-        return bound, state
+        bound.assembly, bound._bound = bound._begun(state), True
+        return bound, State(0.0, state.x, state.v, bound.assembly.memory())
+
+    def taken_over(self, s: State) -> State:
+        """A state of another system as one of this: with what its parts remember, and as at a
+        beginning where it does not know."""
+        return State(s.t, s.x, s.v, self._begun(s).memory())
+
+    def _begun(self, s: State) -> Assembly:
+        return self.assembly.begun(s.t, self.positions(s), self.velocities(s), s.parts)
+
+    def having(self, assembly: Assembly) -> System:
+        """This system with other prepared parts on the same particles."""
+        new = copy.copy(self)
+        new.assembly, new._now = assembly, (NOTHING, assembly)
+        return new
+
+    def at(self, s: State) -> Assembly:
+        """The parts as they are in this state."""
+        if not self.assembly.remembers or not (s.parts or self._bound):
+            return self.assembly
+        if self._now[0] is not s.parts:
+            self._now = (s.parts, self.assembly.having(s.parts))
+        return self._now[1]
+
+    def know(self, s: State, parts: Assembly) -> None:
+        """These are the parts as they are in s."""
+        self._now = (s.parts, parts)
 
     def learnt(self) -> dict[str, Any]:
-        """What a run has found out on its way (contacts near, bounds of a spectrum) and what parts
-        remember: whoever goes on needs it for the same digits."""
+        """What a run has found out on its way, bounds of a spectrum: whoever goes on needs it for
+        the same digits."""
         linear = self._linear
         bounds = None if linear is None else linear.tangent.stiffness.cache.get("bounds")
-        parts = [p.learnt() if hasattr(p, "learnt") else None for _, p in self.assembly.parts]
-        return {"bounds": bounds, "parts": parts}
+        return {"bounds": bounds}
 
-    def recall(self, learnt: Mapping[str, Any]) -> None:
-        """Go on with what an earlier run of the same system had learnt."""
+    def recall(self, learnt: Mapping[str, Any], s: State) -> None:
+        """Go on from s with what an earlier run of the same system had learnt."""
         if learnt["bounds"] is not None:
             self.linear_part().tangent.stiffness.cache["bounds"] = learnt["bounds"]
-        for (_, part), own in zip(self.assembly.parts, learnt["parts"], strict=True):
-            if own is not None:
-                part.recall(own)
+        self.taken_over(s)
 
     # ------------------------------------------------------------------ what users see
 
@@ -192,10 +227,11 @@ class System:
 
     def force(self, s: State) -> Array:
         x = self.positions(s)
-        total = self.assembly.gradient(x)
+        parts = self.at(s)
+        total = parts.gradient(x)
         np.negative(total, out=total)
-        if self.assembly.loads:
-            total += self.assembly.load_force(s.t, x, self.velocities(s))
+        if parts.loads:
+            total += parts.load_force(s.t, x, self.velocities(s))
         f = total.ravel()
         if self.fixed.size:
             f = f[self.movable]
@@ -209,7 +245,7 @@ class System:
     def acceleration_rate(self, s: State, h: float) -> Array:
         if not self.time_dependent:
             return np.zeros(self.size)
-        return step_rate(lambda t: self.acceleration(State(t, s.x, s.v)), s.t, h)
+        return step_rate(lambda t: self.acceleration(s.moved(t, s.x, s.v)), s.t, h)
 
     # ------------------------------------------------------------------ tangents
 
@@ -222,17 +258,17 @@ class System:
         if self.assembly.loads:
             return linearise.loaded(self, s, x)
         damping = None if self.viscosity is None else self.viscosity.beside_varying_stiffness()
-        return LinearTangent(linearise.stiffness(self, x), damping, True, False)
+        return LinearTangent(linearise.stiffness(self, self.at(s), x), damping, True, False)
 
     def elastic(self, s: State) -> BaseOperator:
         """M^-1 K of the potentials alone: symmetric, whatever the loads are."""
         if self.assembly.loads:
-            return linearise.stiffness(self, self.positions(s))
+            return linearise.stiffness(self, self.at(s), self.positions(s))
         return self.tangent(s).stiffness
 
     def secant(self, s: State) -> BlockOperator:
         """M^-1 K_sec, where the parts' force is -K_sec(x) x + constant: the papers' form."""
-        blocks = self.assembly.secant_blocks(self.positions(s), self.pattern)
+        blocks = self.at(s).secant_blocks(self.positions(s), self.pattern)
         return linearise.block_operator(self.pattern, blocks, self.mass)
 
     def linear_part(self) -> LinearPart:
@@ -242,8 +278,7 @@ class System:
         where the rest shape happens to lie inside a collider: the body may be elsewhere.
         """
         if self._linear is None:
-            unyielded = copy.copy(self)
-            unyielded.assembly = self.assembly.fresh().lasting()
+            unyielded = self.having(self.assembly.lasting())
             unyielded._constant_tangent(self.reference())
             self._linear = unyielded._linear
         assert self._linear is not None
@@ -251,7 +286,8 @@ class System:
 
     def _constant_tangent(self, x: Array) -> LinearTangent:
         damping = None if self.viscosity is None else self.viscosity.beside(self.assembly)
-        tangent = LinearTangent(linearise.stiffness(self, x, constant=True), damping, True, True)
+        stiffness = linearise.stiffness(self, self.assembly, x, constant=True)
+        tangent = LinearTangent(stiffness, damping, True, True)
         reference = x if self.rest is None and self._frame is None else self.reference()
         self._linear = LinearPart(tangent, reference[self.free].ravel())
         return tangent
@@ -274,7 +310,7 @@ class System:
 
     def energy(self, s: State) -> Energies:
         kinetic = 0.5 * float(self.mass.dot(s.v, s.v))
-        return {"kinetic": kinetic, **self.assembly.energies(self.positions(s))}
+        return {"kinetic": kinetic, **self.at(s).energies(self.positions(s))}
 
     def power(self, s: State) -> Power:
         """Loads do f.v; a support does the work that moves its particles against everything."""
@@ -282,11 +318,11 @@ class System:
             return Power()
         total = Power() if self.viscosity is None else self.viscosity.power(s)
         if self.assembly.loads or self.supports:
-            x, v = self.positions(s), self.velocities(s)
-            loads = self.assembly.load_power(s.t, x, v)
+            x, v, parts = self.positions(s), self.velocities(s), self.at(s)
+            loads = parts.load_power(s.t, x, v)
             total += loads
             if self.supports:
-                held = self.assembly.gradient(x) - self.assembly.load_force(s.t, x, v)
+                held = parts.gradient(x) - parts.load_force(s.t, x, v)
                 total += Power(added=float(np.vdot(held, self.support_velocities(s.t))))
         return total
 
@@ -315,20 +351,20 @@ class System:
         if not self.assembly.guards:
             return True
         x0, x1 = self.positions(s0), self.positions(s1)
-        return all(part.stays_clear(x0, x1) for part in self.assembly.guards)
+        return all(part.stays_clear(x0, x1) for part in self.at(s0).guards)
 
     def clear_share(self, s: State, move: Array) -> float:
         """The share of the way from x to x + move (n,) that is clear."""
         if not self.assembly.guards:
             return 1.0
         x = self.positions(s)
-        way = self.positions(State(s.t, s.x + move, s.v)) - x
-        return min(part.clear_share(x, way) for part in self.assembly.guards)
+        way = self.positions(s.moved(s.t, s.x + move, s.v)) - x
+        return min(part.clear_share(x, way) for part in self.at(s).guards)
 
     def pressed(self, s: State) -> bool:
         """Whether bodies press against each other."""
         return bool(self.assembly.guards) and any(
-            part.pressed(self.positions(s)) for part in self.assembly.guards
+            part.pressed(self.positions(s)) for part in self.at(s).guards
         )
 
     # ------------------------------------------------------------------ for implicit methods
@@ -339,12 +375,14 @@ class System:
     mean_tangent = implicit.mean_tangent
     convex_tangent = implicit.convex_tangent
 
-    def global_matrix(self, alpha: float, beta: float = 0.0) -> sp.csc_matrix:
-        """M + alpha L + beta D over the free particles, for all three coordinates alike."""
-        laplacian = discrete_gradient.laplacian(self.assembly, self.particles)
-        return implicit.global_matrix(self, laplacian, alpha, beta)
+    def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any:
+        """What L has to cover in a step from s0 at s1: `old` itself where that does."""
+        if not self.assembly.changing:
+            return () if old is None else old
+        x0, x1 = self.positions(s0), self.positions(s1)
+        return discrete_gradient.layout(self.at(s0), x0, x1, old, begins)
 
-    @property
-    def global_version(self) -> Any:
-        """Changes when the Laplacian does: a factorisation of an older one is stale."""
-        return discrete_gradient.laplacian_version(self.assembly)
+    def global_matrix(self, alpha: float, beta: float = 0.0, layout: Any = None) -> sp.csc_matrix:
+        """M + alpha L + beta D over the free particles, for all three coordinates alike."""
+        laplacian = discrete_gradient.laplacian(self.assembly, self.particles, layout)
+        return implicit.global_matrix(self, laplacian, alpha, beta)

@@ -12,7 +12,6 @@ velocities count too (a body carried along rigidly feels nothing).
 
 from __future__ import annotations
 
-import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ class Viscosity:
     def __init__(self, system: Any, damping: Rayleigh) -> None:
         self._system, self._rayleigh = system, damping
         self._matrix: SparseOperator | None = None
-        self._own = system.assembly.fresh().own()  # springs that yield keep their K0
+        self._own = system.assembly.own()  # springs that yield keep their K0
 
     def beside_varying_stiffness(self) -> Rayleigh | BaseOperator:
         """K0 and K(x) do not commute: only alpha M stays Rayleigh damping."""
@@ -74,11 +73,10 @@ class Viscosity:
 
     def _stiffness(self) -> Any:
         """K0, SciPy sparse."""
-        body, (blocks, sure) = copy.copy(self._system), self._blocks
-        body.assembly = self._own
+        body, (blocks, sure) = self._system, self._blocks
         parts = [
             linearise.block_operator(body.pattern, blocks, body.mass),
-            *linearise.matrix_free(body, body.reference()),
+            *linearise.matrix_free(body, self._own, body.reference()),
         ]
         K0 = sum(part.tosparse() for part in parts)  # type: ignore[attr-defined]  # both have it
         if not sure:

@@ -23,7 +23,7 @@ from ..recording.sinks import Frame
 from ..run.ledger import Balance
 from ..scenes import Scene
 from ..system.gripped import gripped
-from .body import continued, remember
+from .body import continued
 from .frames import NOWHERE, LaneFrame
 from .hand import Grip
 from .live_stepper import LiveStepper
@@ -34,11 +34,10 @@ HAND = "hand"  # the name of its energy
 
 @dataclass(frozen=True)
 class Sound:
-    """Where a lane that fails can go on: its state, books, and what its parts remembered."""
+    """Where a lane that fails can go on."""
 
     state: State
     books: Balance
-    memory: Any
 
 
 class Lane:
@@ -58,7 +57,6 @@ class Lane:
         self._ties: PointTies | None = None
         self._origin = NOWHERE
         self._seconds = self._elapsed = 0.0  # of physics: since the last frame, and in all
-        self._memory: Any = None
         self.stepper.book()
         self._keep_sound()
         self.frame()
@@ -173,7 +171,7 @@ class Lane:
         state, books, energy = self._now(t)
         new, stepper = copy.copy(self), copy.copy(self.stepper)
         if scene is not None:
-            new.body, new._memory = continued(scene, self.body, state), None
+            new.body, state = continued(scene, state)
         new.stepper, new.failure = stepper, None
         if self._grip is not None and self._ties is not None:
             new._ties = self._grip.ties(new.body, self._ties.points)
@@ -194,7 +192,7 @@ class Lane:
     def branched(self, t: float, method: Integrator, name: str, scene: Scene) -> Lane:
         """Another lane, which begins in this one's state, with books of its own."""
         state, _, _ = self._now(t)
-        new = Lane(continued(scene, self.body, state), state, method, name)
+        new = Lane(*continued(scene, state), method, name)
         if self._grip is not None and self._ties is not None:
             new.grab(self._grip, self._origin)
             new._pull(self._ties.points)
@@ -206,14 +204,11 @@ class Lane:
         if self.failure is None:
             energy = total_energy(stepper.system, stepper.state)
             return stepper.state, copy.copy(stepper.ledger), energy
-        if sound.memory is not None:
-            remember(self.body.assembly, sound.memory)
-        state = State(t, sound.state.x, sound.state.v)
+        state = sound.state.moved(t, sound.state.x, sound.state.v)
         return state, copy.copy(sound.books), float(sum(sound.books.now.values()))
 
     def _keep_sound(self) -> None:
-        self._memory = remember(self._memory, self.body.assembly)
-        self._sound = Sound(self.stepper.state, copy.copy(self.stepper.ledger), self._memory)
+        self._sound = Sound(self.stepper.state, copy.copy(self.stepper.ledger))
 
     # ------------------------------------------------------------------ the hand
 

@@ -14,7 +14,6 @@ from ..names import (
     SECANT,
     SPHERE,
     TANGENT,
-    TOUCHED,
     VERTEX_EDGE,
     VERTEX_FACE,
 )

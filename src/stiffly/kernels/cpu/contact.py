@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import CONVEX, NO_SLOT, TANGENT, TOUCHED
+from ..names import CONVEX, NO_SLOT, TANGENT
 from .jit import njit
 from .surfaces import curvature, distance, mean_normal, mean_slope, normal
 
@@ -43,35 +43,19 @@ def contact_energy(x, own, kind, numbers, stiffness, margin):
     return total
 
 
-@njit(inline="always")
-def _remember(touches, near, j):
-    """Marks particle j where it touches; 1 where it was not near before."""
-    if not touches:
-        return 0
-    new = near[j] == 0
-    near[j] = TOUCHED
-    return 1 if new else 0
-
-
 @njit
-def contact_gradient(x, own, kind, numbers, stiffness, margin, near, out):
-    """Adds dE/dx [N] to out (N, 3); near (m,), integers, becomes TOUCHED where a particle touches.
-
-    Returns how many of these were not near, near = 0, before.
-    """
-    newcomers = 0
+def contact_gradient(x, own, kind, numbers, stiffness, margin, out):
+    """Adds dE/dx [N] to out (N, 3)."""
     for j in range(own.size):
         i = own[j]
         p = _point(x, i)
         s = distance(kind, _row(numbers, j), p) - margin
-        newcomers += _remember(s < 0.0, near, j)
         if s < 0.0:
             n, f = normal(kind, _row(numbers, j), p), stiffness[j] * s
             g = out[i]
             g[0] += f * n[0]
             g[1] += f * n[1]
             g[2] += f * n[2]
-    return newcomers
 
 
 @njit
@@ -128,16 +112,13 @@ def _divided(s0, s1, stiffness):
 
 
 @njit
-def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, out):
-    """Adds g with g.(x1 - x0) = E(x1) - E(x0) to out (N, 3); near and what is returned as in
-    contact_gradient, at x1."""
-    newcomers = 0
+def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, out):
+    """Adds g with g.(x1 - x0) = E(x1) - E(x0) to out (N, 3)."""
     for j in range(own.size):
         i = own[j]
         p0, p1 = _point(x0, i), _point(x1, i)
         s0 = distance(kind, _row(numbers, j), p0) - margin
         s1 = distance(kind, _row(numbers, j), p1) - margin
-        newcomers += _remember(s1 < 0.0, near, j)
         if s0 < 0.0 or s1 < 0.0:
             f, _ = _divided(s0, s1, stiffness[j])
             m = mean_normal(kind, _row(numbers, j), p0, p1)
@@ -145,7 +126,6 @@ def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, o
             g[0] += f * m[0]
             g[1] += f * m[1]
             g[2] += f * m[2]
-    return newcomers
 
 
 @njit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import CONVEX, NO_SLOT, TANGENT, TOUCHED
+from ..names import CONVEX, NO_SLOT, TANGENT
 from .surfaces import mean_surface, row, surface
 
 
@@ -20,18 +20,9 @@ def contact_energy(x, own, kind, numbers, stiffness, margin):
     return sum(0.5 * stiffness[j] * min(s, 0.0) ** 2 for j, _, s, _, _ in each)
 
 
-def _remember(touches, near, j):
-    new = touches and near[j] == 0
-    near[j] = TOUCHED if touches else near[j]
-    return int(new)
-
-
-def contact_gradient(x, own, kind, numbers, stiffness, margin, near, out):
-    newcomers = 0
+def contact_gradient(x, own, kind, numbers, stiffness, margin, out):
     for j, i, s, n, _ in _touching(x, own, kind, numbers, margin):
-        newcomers += _remember(s < 0.0, near, j)
         out[i] += stiffness[j] * min(s, 0.0) * n
-    return newcomers
 
 
 def contact_blocks(
@@ -61,20 +52,17 @@ def _between(x0, x1, own, kind, numbers, stiffness, margin):
         (d0, _, _), (d1, n1, _) = surface(kind, q, x0[i]), surface(kind, q, x1[i])
         f, rate = _divided(d0 - margin, d1 - margin, stiffness[j])
         if d0 < margin or d1 < margin:  # elsewhere the plane may be infinitely far
-            yield j, i, d1 - margin, f, rate, n1, *mean_surface(kind, q, x0[i], x1[i])
+            yield i, f, rate, n1, *mean_surface(kind, q, x0[i], x1[i])
         else:
-            yield j, i, d1 - margin, 0.0, 0.0, n1, np.zeros(3), np.zeros((3, 3))
+            yield i, 0.0, 0.0, n1, np.zeros(3), np.zeros((3, 3))
 
 
-def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, near, out):
-    newcomers = 0
-    for j, i, s1, f, _, _, m, _ in _between(x0, x1, own, kind, numbers, stiffness, margin):
-        newcomers += _remember(s1 < 0.0, near, j)
+def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, out):
+    for i, f, _, _, m, _ in _between(x0, x1, own, kind, numbers, stiffness, margin):
         out[i] += f * m
-    return newcomers
 
 
 def contact_mean_blocks(x0, x1, own, kind, numbers, stiffness, margin, diagonal, blocks):
-    for _, i, _, f, rate, n1, m, S in _between(x0, x1, own, kind, numbers, stiffness, margin):
+    for i, f, rate, n1, m, S in _between(x0, x1, own, kind, numbers, stiffness, margin):
         if diagonal[i] != NO_SLOT:
             blocks[diagonal[i]] += rate * np.outer(m, n1) + f * S
