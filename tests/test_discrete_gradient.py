@@ -186,11 +186,12 @@ def test_second_order_forced_by_time_alone_needs_none():
 
 
 def test_second_order_global_matrix():
-    system, _ = chain(damping=Rayleigh(0.3, 0.1))
+    system, s = chain(damping=Rayleigh(0.3, 0.1))
     A = system.linear_part().tangent.matrix(0.0, 1.0, 0.0)
     M = system.linear_part().tangent.matrix(1.0, 0.0, 0.0)
     matrix = system.global_matrix(0.5, 2.0)
     np.testing.assert_allclose(matrix.toarray(), M + 0.5 * A + 2.0 * (0.3 * M + 0.1 * A))
-    assert system.global_version == system.global_version
+    layout = system.global_layout(s, s, None, True)
+    assert system.global_layout(s, s, layout, True) is layout
     with pytest.raises(InputError, match=r"no local step: give the stiff linear part"):
         duffing()[0].global_matrix(1.0)

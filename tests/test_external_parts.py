@@ -6,7 +6,6 @@ import pytest
 from stiffly import Gravity, Rayleigh, Springs, System, simulate
 from stiffly.bodies import Keyframes
 from stiffly.collisions import Contact, Held, Plane, keyframes
-from stiffly.contracts import State
 from stiffly.meshes import cube
 from stiffly.parts.attachments import Attachments
 
@@ -152,7 +151,12 @@ def test_a_move_is_felt_by_the_next_step_of_bdf2():
 def changes(part, x0, times, v0=None):
     """`changed` of settles after steps of 0.1 s that end at these times."""
     system, s = System(np.ones(len(x0)), [part]).bind(x0, v0)
-    return [system.settle(State(t, s.x, s.v), 0.1).changed for t in times]
+    found = []
+    for t in times:
+        settled = system.settle(s.moved(t, s.x, s.v), 0.1)
+        s = settled.state
+        found.append(settled.changed)
+    return found
 
 
 def test_moving_things_say_when_forces_are_others():
@@ -169,10 +173,11 @@ def test_moving_things_say_when_forces_are_others():
 
 def test_a_tie_that_begins_or_ends_is_a_change():
     held = Held(FLOOR, 1e3)
-    system, _ = System(np.ones(1), [held]).bind([[0, 0, 0.1]], [[0, 0, -1.0]])
+    system, s = System(np.ones(1), [held]).bind([[0, 0, 0.1]], [[0, 0, -1.0]])
     heights = [(0.05, -1.0), (-0.05, -1.0), (-0.1, -0.5), (-0.05, 0.0), (0.1, 1.0), (0.2, 1.0)]
     found = []
     for z, speed in heights:
-        settled = system.settle(State(0.1, np.array([0, 0, z]), np.array([0, 0, speed])), 0.1)
+        settled = system.settle(s.moved(0.1, np.array([0, 0, z]), np.array([0, 0, speed])), 0.1)
+        s = settled.state
         found.append(settled.changed)
     assert found == [False, True, False, False, True, False]

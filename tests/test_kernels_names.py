@@ -36,6 +36,6 @@ def test_a_room_has_the_kernels_of_the_contract_and_no_others(room):
 
 
 def test_constants_are_those_of_the_contract():
-    assert len(CONSTANTS) >= 14
+    assert len(CONSTANTS) >= 13
     for name in CONSTANTS:
         assert getattr(cpu, name) is getattr(names, name)

@@ -328,7 +328,7 @@ def test_attachments_pull_back_to_where_they_began(tmp_path):
     text = TWO + "[[attachment]]\nbody = 'sheet'\nparticles = ['right']\nstiffness = 4.0\n"
     scene = read(tmp_path, text)
     bound, state = scene.system.bind(scene.x0, scene.v0)
-    away = State(0.0, state.x + 0.1, state.v)  # 0.1 m along x, y and z, five particles
+    away = state.moved(0.0, state.x + 0.1, state.v)  # 0.1 m along x, y and z, five particles
     assert bound.energy(away)["attachment"] == pytest.approx(5 * 0.5 * 4.0 * 0.03)
 
 

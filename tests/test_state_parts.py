@@ -138,6 +138,9 @@ def test_a_method_that_forgets_what_parts_remember():
     run = simulate(system, X, integrator=Forgetful(within=False), **options)
     ours = simulate(system, X, integrator="symplectic-euler", **options)
     np.testing.assert_array_equal(run.positions, ours.positions)
+    bound, start = system.bind(X)
+    with pytest.raises(InputError, match=r"state\.moved"):
+        bound.energy(State(0.0, start.x, start.v))
     with pytest.raises(InputError, match=r"state\.moved"):
         simulate(system, X, integrator=Forgetful(within=True), **options)
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from stiffly.contracts import Array, State, Work
+from stiffly.contracts import Array, Work
 from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
@@ -93,7 +93,7 @@ def first_order(problem: Scene) -> tuple[Callable[[float, Array], Array], Array]
 
     def f(t: float, u: Array) -> Array:
         v = u[n:]
-        return np.concatenate((v, system.acceleration(State(t, u[:n], v))))
+        return np.concatenate((v, system.acceleration(start.moved(t, u[:n], v))))
 
     return f, np.concatenate((start.x, start.v))
 
@@ -110,7 +110,7 @@ def users_view(problem: Scene, u: Array) -> tuple[Array, Array]:
     """Positions and velocities as a Run holds them, from u = (x, v)."""
     system, start = problem.system.bind(problem.x0, problem.v0)
     n = start.x.size
-    end = State(problem.duration, u[:n], u[n:])
+    end = start.moved(problem.duration, u[:n], u[n:])
     return np.array(system.positions(end)), np.array(system.velocities(end))
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 
-from stiffly.contracts import State
 from stiffly.errors import StiffWarning
 from stiffly.recording.provenance import write_atomic
 from stiffly.scenes import Scene
@@ -71,7 +70,7 @@ def fingerprint(problem: Scene) -> str:
     size = PERTURBED * float(np.abs(start.x).max(initial=0.0))
     nudges = size * rng.standard_normal((2, start.x.size))
     t = problem.duration / 3.0
-    aside = State(t, start.x + nudges[0], start.v + nudges[1] / problem.duration)
+    aside = start.moved(t, start.x + nudges[0], start.v + nudges[1] / problem.duration)
     given = sorted((str(k), repr(value)) for k, value in problem.parameters.items())
     tolerances = tight.tolerances(problem)
     adjusted = sorted(problem.adjust.items())

@@ -95,7 +95,7 @@ def _by_modes(problem: Scene, order: Array, panel: float) -> Samples:
 
     def driven(t: float) -> Array:
         in_time()
-        return G @ system.acceleration(State(t, start.x, 0.0 * start.v))
+        return G @ system.acceleration(start.moved(t, start.x, 0.0 * start.v))
 
     for t0, t1 in pairwise(times.tolist()):
         if system.time_dependent:
@@ -106,7 +106,7 @@ def _by_modes(problem: Scene, order: Array, panel: float) -> Samples:
         s0, s1, _ = _stumpff(lam, t1 - t0)
         q, w = s0 * q + s1 * w + push[0], s0 * w - lam * s1 * q + push[1]
         states.append((start.x + U @ q, U @ w))
-    _require_linear(problem, State(problem.duration, *states[-1]))
+    _require_linear(problem, start.moved(problem.duration, *states[-1]))
     return _seen(problem, times, states)
 
 
@@ -125,7 +125,7 @@ def _pushed(g: Callable[[float], Array], lam: Array, t0: float, t1: float, panel
 def _require_linear(problem: Scene, end: State) -> None:
     """A body that calls itself linear must not owe its reference to a slip there."""
     system, start = problem.system.bind(problem.x0, problem.v0)
-    a0 = system.acceleration(State(end.t, start.x, end.v))
+    a0 = system.acceleration(start.moved(end.t, start.x, end.v))
     predicted = a0 - np.asarray(system.tangent(start).stiffness.apply(end.x - start.x))
     gap = np.linalg.norm(system.acceleration(end) - predicted)
     if gap > 1e-8 * (np.linalg.norm(a0) + np.linalg.norm(predicted)):
@@ -245,8 +245,8 @@ def stable_step(problem: Scene) -> float:
 
 
 def _seen(problem: Scene, times: Array, states: list[tuple[Array, Array]]) -> Samples:
-    system, _ = problem.system.bind(problem.x0, problem.v0)
-    pairs = [State(float(t), x, v) for t, (x, v) in zip(times, states, strict=True)]
+    system, start = problem.system.bind(problem.x0, problem.v0)
+    pairs = [start.moved(float(t), x, v) for t, (x, v) in zip(times, states, strict=True)]
     x = np.array([np.array(system.positions(s)) for s in pairs])
     return times, x, np.array([np.array(system.velocities(s)) for s in pairs])
 

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from ..backends.cpu import CPU
 from ..contracts import (
-    NOTHING,
     Array,
     Backend,
     Energies,
@@ -87,7 +86,7 @@ class System:
         self.settles = bool(self.assembly.settling)
         self.conservative = not (self.damping or loads or self.supports or self.settles)
         self._prepared, self._bound = self.assembly, False
-        self._now: tuple[Mapping[str, Array], Assembly] = (NOTHING, self.assembly)
+        self._now: tuple[Mapping[str, Array] | None, Assembly] = (None, self.assembly)
         self._frame = self.rest  # all positions: the fixed rows are read, the free ones replaced
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
@@ -149,7 +148,7 @@ class System:
     def having(self, assembly: Assembly) -> System:
         """This system with other prepared parts on the same particles."""
         new = copy.copy(self)
-        new.assembly, new._now = assembly, (NOTHING, assembly)
+        new.assembly, new._now = assembly, (None, assembly)
         return new
 
     def at(self, s: State) -> Assembly:
