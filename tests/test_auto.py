@@ -456,6 +456,7 @@ def test_the_command_line(tmp_path, monkeypatch, capfd):
 # ------------------------------------------------------------------ the lab
 
 
+@pytest.mark.slow
 def test_the_lab_finds_the_accuracy_met(tmp_path, monkeypatch):
     """The reduced variant: whoever is faster, no case may miss 1 % without a word."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -15,7 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-LONG = ("crash", "swimmer")  # the scenes of that name have quick tests of their own
+# in the slow run: what they show has quick tests of its own
+LONG = ("compare_integrators", "crash", "own_potential", "swimmer")
 GUIDES = (
     "bodies",
     "contact",

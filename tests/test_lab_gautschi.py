@@ -42,8 +42,8 @@ def reports():
         yield get
 
 
-NAMES = ("krylov-error", "foil-strain", "gautschi-table")
-LONGER = ("filters", "tower-energy", "oscillator-pair")
+NAMES = ("krylov-error", "foil-strain")
+LONGER = ("gautschi-table", "filters", "tower-energy", "oscillator-pair")
 
 
 @pytest.mark.parametrize("name", thinned((*NAMES, *LONGER), keep=NAMES))
@@ -187,6 +187,7 @@ def test_table_has_the_papers_fifteen_rows():
     assert nonlinear == {case.number for case in CASES if case.precomputed is None}
 
 
+@pytest.mark.slow
 def test_every_case_has_its_claim_and_its_price(reports):
     found = reports("gautschi-table")
     names = [claim.paper.split(",")[0] for claim in found.claims]
@@ -206,6 +207,7 @@ def test_the_papers_cases_are_compared_at_equal_error(monkeypatch):
     assert all(record.failure or record.relative <= 1e-4 for record in found.records)
 
 
+@pytest.mark.slow
 def test_only_the_exponential_method_meets_the_pair_of_oscillators(reports):
     """Two steps are exact; h omega of the stiff spring is 7000."""
     strict = {record.method: record for record in reports("gautschi-table").records}

@@ -113,6 +113,7 @@ def test_dome_steps_follow_stability_and_damping():
     assert max(report.data["own_runs"]["difference"].values()) < 1e-8
 
 
+@pytest.mark.slow
 def test_squats_keep_or_lose_their_energy():
     found = panel("squats-energy").data["bunny"]
     assert found["exprb42"]["waver"] < 1e-9 and found["midpoint"]["waver"] < 1e-9

@@ -215,6 +215,7 @@ def test_power_is_force_times_velocity():
     assert power.added - power.dissipated == pytest.approx(bound.force(s) @ v)
 
 
+@pytest.mark.slow
 def test_a_crash_is_the_same_in_either_frame():
     """Springs, a wall and a spin: the wall stands still in the world and moves in the frame."""
     v0 = np.array([5.0, 0.3, 0.0]) + np.cross([0.4, 1.0, 0.8], REST)

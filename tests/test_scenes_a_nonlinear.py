@@ -52,6 +52,7 @@ def test_dragon_needs_as_many_products_at_any_resolution(law):
 # ------------------------------------------------------------------ twisting-beam
 
 
+@pytest.mark.slow
 def test_twisting_beam_takes_steps_a_hundred_times_those_of_rk4():
     scene = scenes.load("twisting-beam", small=True)
     run = simulate(scene)

@@ -45,7 +45,7 @@ def angular_momentum(run, mass):
     return np.einsum("n,fnk->fk", mass, np.cross(run.positions - centre, run.velocities))
 
 
-@pytest.mark.parametrize("method", thinned(["stabilised", "realtime-midpoint", "realtime"], keep=2))
+@pytest.mark.parametrize("method", thinned(["realtime", "stabilised", "realtime-midpoint"]))
 def test_the_spinning_cube_stays_at_its_energy(method):
     """A stiffer, coarser cube than the scene's, so that a few seconds show it."""
     scene = scenes.load("spinning-cube", cells=3, young=1e6)

@@ -106,6 +106,7 @@ def test_recorded_frames_follow_the_support():
     np.testing.assert_allclose(run.velocities[quarter, 0], [0, 3.0, 0], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_twisting_a_beam_by_half_a_turn():
     """Both ends held, one turned: the free middle ends up turned half way."""
     first, last = np.arange(4), np.arange(20, 24)

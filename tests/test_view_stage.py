@@ -263,6 +263,7 @@ def test_any_exception_in_a_step_is_a_failure_of_its_lane(monkeypatch):
 # ---------------------------------------------------------------------- memory
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(monkeypatch):
     """What is kept does not grow with time, nor with what a user does."""
     monkeypatch.setattr(recent, "SECONDS", 0.5)  # 15 frames
