@@ -37,6 +37,7 @@ def damping_of_backward_euler(period, h, steps):
 # ------------------------------------------------------------------ single-spring
 
 
+@pytest.mark.slow
 def test_midpoint_explodes_on_the_single_spring():
     """Fig. 3: energies several orders of magnitude above the first, angular momentum kept."""
     scene = scenes.load("single-spring", small=True)
@@ -166,6 +167,7 @@ def short_waves(velocities, n):
     return ((v - mean) ** 2).sum(axis=(1, 2, 3)), (v**2).sum(axis=(1, 2, 3))
 
 
+@pytest.mark.slow
 def test_wrinkles_of_the_cloth_survive():
     """In the second after the shaking, against an accurate run (Verlet, 40 times shorter steps).
 

@@ -52,6 +52,7 @@ def test_textile_falls_no_faster_than_the_air_allows_and_friction_holds_it_back(
 
 
 @ANYWAY
+@pytest.mark.slow
 def test_statue_cloth_does_not_cut_through_itself(statue):
     ipctk = pytest.importorskip("ipctk")
     scene, run = statue
@@ -66,6 +67,7 @@ def test_statue_cloth_does_not_cut_through_itself(statue):
 
 
 @ANYWAY
+@pytest.mark.slow
 def test_statue_and_cloth_do_not_go_through_each_other(statue):
     scene, run = statue
     figure = next(shape for shape in scene.colliders if isinstance(shape, TriangleMesh))

@@ -65,6 +65,7 @@ def dent(positions, shape):
     return np.linalg.norm(moved - shape @ rotation, axis=1).max()
 
 
+@pytest.mark.slow
 def test_the_car_keeps_its_dents():
     dents = {}
     for speed in (2.0, 4.0):

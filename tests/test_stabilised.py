@@ -79,7 +79,7 @@ def test_the_papers_single_spring():
 
 
 @pytest.mark.parametrize(
-    "base", thinned(["midpoint", "verlet", "eti", "exprb42", "newmark"], keep=3)
+    "base", thinned(["verlet", "eti", "midpoint", "exprb42", "newmark"], keep=2)
 )
 def test_it_survives_where_its_base_explodes(base):
     system, x = rope()

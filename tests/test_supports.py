@@ -176,6 +176,7 @@ def test_a_path_that_begins_elsewhere_is_noticed():
         hung(Moving([0], lambda t, x: x + 0.5)).bind(ROPE.positions)
 
 
+@pytest.mark.slow
 def test_keyframes_that_start_with_the_run_keep_the_order():
     """Their motion has a kink at t = 0: only the side of the step counts."""
     system = hung([Keyframes([0], [0.0, 0.3], [[0, 0, 0], [0, 0.2, 0]])], Rayleigh(0.0, 2e-2))
