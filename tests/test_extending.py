@@ -175,6 +175,8 @@ def test_a_part_that_lacks_something_is_told_the_line(members, words):
         ({"add_gradient": 0}, "def energy(self, x: Array) -> float"),
         ({"add_gradient": 0, "energy": 0, "add_product": 0}, "def triplets(self, x: Array)"),
         ({"add_force": 0}, "time_dependent: bool"),
+        ({"settle": 0, "memory": 0}, "def having(self, memory: Mapping[str, Array]) -> Any"),
+        ({"settle": 0, "having": 0}, "def memory(self) -> Mapping[str, Array]"),
     ],
 )
 def test_what_prepare_makes_is_checked_too(made, line):

@@ -10,6 +10,7 @@ particles are free, because blocks of fixed ones have no slot in the pattern.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -184,6 +185,13 @@ class MatrixFreeLoad(PreparedLoad, Protocol):
     def matrices(self, t: float, x: Array, v: Array) -> tuple[Array, Array]:
         """K and D, dense (3N, 3N), for implicit solvers."""
         ...
+
+
+class RememberingPart(Protocol):
+    """A prepared part with memory, named arrays that are kept in `State.parts`."""
+
+    def memory(self) -> Mapping[str, Array]: ...
+    def having(self, memory: Mapping[str, Array]) -> Any: ...  # the same part with that memory
 
 
 @runtime_checkable

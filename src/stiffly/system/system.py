@@ -174,7 +174,7 @@ class System:
         """Go on from s with what an earlier run of the same system had learnt."""
         if learnt["bounds"] is not None:
             self.linear_part().tangent.stiffness.cache["bounds"] = learnt["bounds"]
-        self.taken_over(s)
+        self.taken_over(s)  # a live hand belongs to this run from now on
 
     # ------------------------------------------------------------------ what users see
 

@@ -11,7 +11,14 @@ import scipy.sparse as sp
 from ..contracts import Array, Backend, Mass, Rayleigh
 from ..errors import InputError, StiffWarning, require
 from ..parts.checks import as_indices, as_number, as_numbers
-from ..parts.part import MatrixFreePart, Part, PreparedLoad, PreparedPart, SettlingPart
+from ..parts.part import (
+    MatrixFreePart,
+    Part,
+    PreparedLoad,
+    PreparedPart,
+    RememberingPart,
+    SettlingPart,
+)
 from .mass import ConsistentMass, LumpedMass, as_mass
 
 # what the ledger itself calls its lines and columns
@@ -66,6 +73,8 @@ def prepared(part: Part, made: Any) -> tuple[str, Any]:
             f"{', '.join(marks)}: give it what a potential, a load or a settling part has in "
             f"{Part.__module__}"
         )
+    if hasattr(made, "memory") or hasattr(made, "having"):
+        kinds.append(RememberingPart)
     for kind in kinds:
         require(made, kind, f"prepared part {part.name}:")
     return part.name, made
