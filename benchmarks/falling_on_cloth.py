@@ -79,7 +79,8 @@ def measured(path: Path, name: str, h: float) -> list[str]:
     seconds = time.perf_counter() - began
     energy, part = run.energy, scene.system.bind(scene.x0)[0].assembly.guards[0]
     share = np.abs(energy.numerical).max() / energy.exchanged
-    passed = sum(bool(overlaps(part._broad.elements, np.array(x))) for x in run.positions)
+    rows = run.positions[:, scene.system.numbering.order]
+    passed = sum(bool(overlaps(part._broad.elements, x)) for x in rows)
     added = f"{np.abs(energy.added).max():.2g}"
     return [added, f"{share:.1e}", f"{passed} of {len(run.positions)}", f"{seconds:.1f}"]
 

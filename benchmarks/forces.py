@@ -35,12 +35,10 @@ import numpy as np
 from common import median_seconds, table
 from kernels import bandwidth
 
-from stiffly.bodies import Springs, Tetrahedra
+from stiffly.bodies import Springs, System, Tetrahedra
 from stiffly.kernels import cpu, reference
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.part import Particles
-from stiffly.parts.pattern import BlockPattern
 
 
 @dataclass
@@ -55,9 +53,8 @@ class Job:
 
 
 def prepared(part, positions):
-    particles = Particles(len(positions), np.ones(len(positions)), positions)
-    pattern = BlockPattern(part.couples(particles), np.arange(len(positions)), len(positions))
-    return part.prepare(particles, pattern), pattern
+    system = System(1.0, [part], rest=positions)
+    return system.assembly.parts[0][1], system.pattern
 
 
 def spring_jobs() -> list[Job]:

@@ -112,9 +112,9 @@ def trial(seed: int) -> Outcome:
         return Outcome(f"{name}: booked as added", True, story)
     if not energy.numerical.max() <= FROM_NOTHING * exchanged:
         return Outcome(f"{name}: energy from nothing", True, story)
-    part = next(p for n, p in system.bind(x, v)[0].assembly.parts if hasattr(p, "stays_clear"))
+    part, order = system.bind(x, v)[0].assembly.guards[0], system.numbering.order
     for now in run.positions:
-        found = overlaps(part._broad.elements, np.array(now))
+        found = overlaps(part._broad.elements, now[order])
         if found:
             return Outcome(f"{name}: passed", True, f"{story} {found[0]}")
     return Outcome(verdict)

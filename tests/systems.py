@@ -10,6 +10,8 @@ from scipy.integrate import solve_ivp
 
 from stiffly.bodies import Gravity, Rayleigh, SecondOrder, Springs, System
 from stiffly.contracts import State, Work
+from stiffly.parts.part import Arranged, Particles
+from stiffly.parts.pattern import BlockPattern
 
 CHAIN_MASS = np.array([1.0, 2.0, 0.5, 1.5])
 
@@ -114,3 +116,14 @@ def reference(system: Any, state: State, times: Any) -> tuple[Any, Any]:
     u0 = np.concatenate([state.x, state.v])
     solution = solve_ivp(rate, (0.0, times[-1]), u0, "DOP853", t_eval=times, rtol=1e-13, atol=1e-13)
     return solution.y[:n].T, solution.y[n:].T
+
+
+def prepared_alone(part: Any, x: Any, free: Any = None, mass: float = 1.0, rest: Any = None) -> Any:
+    """A part prepared for particles like x (N, 3), without a System: every particle is kept in the
+    row of its number.  (the prepared part, pattern); free: indices, default all."""
+    count, own = len(x), np.arange(len(x))
+    free = own if free is None else np.asarray(free)
+    known = (count, np.full(count, mass), rest)
+    pattern = BlockPattern(part.couples(Particles(*known)), free, count)
+    rows = {"rows": own, "order": own, "free": free.size, "pattern": pattern}
+    return part.prepare(Arranged(*known, **rows)), pattern

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from systems import prepared_alone
 from thinned import drawn
 
 from stiffly.bodies import Gravity, System
@@ -11,8 +12,7 @@ from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes
 from stiffly.collisions.near import AHEAD, near
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
-from stiffly.parts.part import Particles, SettlingPart
-from stiffly.parts.pattern import BlockPattern
+from stiffly.parts.part import SettlingPart
 
 N = 30
 FLOOR = Plane((0, 0, 0), (0, 0, 1))
@@ -27,11 +27,8 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def prepared(shapes=EVERY, stiffness=50.0, fixed=(), count=N, **options):
-    particles = Particles(count, np.full(count, 0.5), None)
-    part = Contact(shapes, stiffness, **options)
-    free = np.setdiff1d(np.arange(count), fixed)
-    pattern = BlockPattern(part.couples(particles), free, count)
-    return part.prepare(particles, pattern), pattern
+    part, free = Contact(shapes, stiffness, **options), np.setdiff1d(np.arange(count), fixed)
+    return prepared_alone(part, np.zeros((count, 3)), free, mass=0.5)
 
 
 def positions(seed, count=N):

@@ -59,8 +59,8 @@ def test_parts_without_one_bring_their_exact_tangent():
         def couples(self, particles):
             return np.empty((0, 2), dtype=np.int64)
 
-        def prepare(self, particles, pattern):
-            self.slots = pattern.diagonal
+        def prepare(self, particles):
+            self.slots = particles.pattern.diagonal
             return self
 
         def energy(self, x):

@@ -14,6 +14,7 @@ from discrete_gradient_checks import (
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from systems import prepared_alone
 from thinned import drawn
 
 from stiffly.bodies import FaceSprings, Springs, System
@@ -21,7 +22,6 @@ from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import mean_face_springs, mean_springs, tets
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.part import Particles
 from stiffly.parts.pattern import BlockPattern
 from stiffly.parts.springs import PreparedSprings
 
@@ -131,11 +131,9 @@ TETS = grid_tets(SHAPE)
 
 def face_springs(seed, fixed=(), rest=X, cells=TETS):
     rng = np.random.default_rng(seed)
-    particles = Particles(len(rest), np.ones(len(rest)), rest)
     springs = FaceSprings(cells, rng.uniform(10.0, 100.0, len(cells)))
     free = np.setdiff1d(np.arange(len(rest)), fixed)
-    pattern = BlockPattern(springs.couples(particles), free, len(rest))
-    return springs.prepare(particles, pattern), pattern, rng
+    return *prepared_alone(springs, rest, free, rest=rest), rng
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,7 @@ from discrete_gradient_checks import (
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from systems import prepared_alone
 from thinned import drawn
 
 from stiffly.bodies import Gravity, System, Tetrahedra
@@ -21,8 +22,6 @@ from stiffly.kernels import cpu, reference
 from stiffly.kernels.cpu import mean_stretch, mean_tet_blocks, mean_tets, polar, tets
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.materials import MATERIALS
-from stiffly.parts.part import Particles
-from stiffly.parts.pattern import BlockPattern
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -34,10 +33,8 @@ def solid(material, shape=(3, 2, 2), fixed=(), poisson=None):
     cells = grid_tets(shape)
     nu = rng.uniform(-0.3, 0.45, len(cells)) if poisson is None else poisson
     part = Tetrahedra(cells, rng.uniform(10.0, 100.0, len(cells)), nu, material)
-    particles = Particles(len(X), np.ones(len(X)), X)
     free = np.setdiff1d(np.arange(len(X)), fixed)
-    pattern = BlockPattern(part.couples(particles), free, len(X))
-    return X, part.prepare(particles, pattern), pattern
+    return X, *prepared_alone(part, X, free, rest=X)
 
 
 def turned(seed=3):

@@ -149,7 +149,7 @@ class Nothing:
     def couples(self, particles):
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles, pattern):
+    def prepare(self, particles):
         return object()
 
 
@@ -181,7 +181,7 @@ def test_a_part_that_lacks_something_is_told_the_line(members, words):
 )
 def test_what_prepare_makes_is_checked_too(made, line):
     class Part(Nothing):
-        def prepare(self, particles, pattern):
+        def prepare(self, particles):
             return type("Made", (), made)()
 
     with pytest.raises(InputError) as caught:

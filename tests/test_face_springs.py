@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from systems import prepared_alone
 from thinned import drawn
 
 from stiffly.bodies import FaceSprings, System
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.part import Particles
-from stiffly.parts.pattern import BlockPattern
 
 SHAPE = (3, 2, 2)
 X = np.indices(SHAPE).reshape(3, -1).T.astype(float)
@@ -20,11 +19,8 @@ N, T = len(X), len(TETS)
 
 
 def prepared(stiffness=50.0, fixed=(), tets=TETS, rest=X):
-    particles = Particles(len(rest), np.ones(len(rest)), rest)
-    springs = FaceSprings(tets, stiffness)
     free = np.setdiff1d(np.arange(len(rest)), fixed)
-    pattern = BlockPattern(springs.couples(particles), free, len(rest))
-    return springs.prepare(particles, pattern), pattern
+    return prepared_alone(FaceSprings(tets, stiffness), rest, free, rest=rest)
 
 
 def random_body(seed, squeeze=1.0, noise=0.3, fixed=()):

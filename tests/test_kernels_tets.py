@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from systems import prepared_alone
 from thinned import drawn
 
 from stiffly.bodies import Tetrahedra
@@ -14,8 +15,6 @@ from stiffly.kernels.cpu.eigen import clamp_negative
 from stiffly.kernels.materials.material import SMALLEST_SUM
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.materials import MATERIALS
-from stiffly.parts.part import Particles
-from stiffly.parts.pattern import BlockPattern
 
 
 def close(ours, theirs, atol):
@@ -125,10 +124,7 @@ def solid(shape, material, project, free=None, seed=0):
     cells = grid_tets(shape)
     young = rng.uniform(10.0, 100.0, len(cells))
     part = Tetrahedra(cells, young, rng.uniform(-0.5, 0.45, len(cells)), material, project=project)
-    particles = Particles(len(X), np.ones(len(X)), X)
-    free = np.arange(len(X)) if free is None else free
-    pattern = BlockPattern(part.couples(particles), free, len(X))
-    return X, part.prepare(particles, pattern), pattern
+    return X, *prepared_alone(part, X, free, rest=X)
 
 
 def everything(kernels, x, b, part, pattern):

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from systems import prepared_alone
 
 from stiffly.bodies import Tetrahedra
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 from stiffly.kernels.materials import NAMES
 from stiffly.parts.materials import MATERIALS
-from stiffly.parts.part import Particles
-from stiffly.parts.pattern import BlockPattern
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 
@@ -62,10 +61,7 @@ def test_stress_and_tangent_are_derivatives_of_the_energy(name, request):
 def test_the_example_runs_in_compiled_kernels(example):
     """Against the plain kernels, which call its functions one by one."""
     X, tets, material = example["X"], example["solid"].tets, example["stiffening"]
-    pairs = np.concatenate([tets[:, [i, j]] for i in range(4) for j in range(i + 1, 4)])
-    pattern = BlockPattern(pairs, np.arange(len(X)), len(X))
-    particles = Particles(len(X), np.ones(len(X)), X)
-    part = Tetrahedra(tets, 100.0, 0.3, material).prepare(particles, pattern)
+    part, pattern = prepared_alone(Tetrahedra(tets, 100.0, 0.3, material), X, rest=X)
     assert not hasattr(part, "add_mean_gradient")
     x = X + 0.1 * np.random.default_rng(0).standard_normal(X.shape)
     both = []

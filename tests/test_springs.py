@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from systems import prepared_alone
 from thinned import drawn
 
 import stiffly
@@ -11,8 +12,7 @@ from stiffly.bodies import Springs, System
 from stiffly.contracts import Power, State
 from stiffly.errors import InputError
 from stiffly.meshes import lattice
-from stiffly.parts.part import MatrixFreePart, Particles, SettlingPart
-from stiffly.parts.pattern import BlockPattern
+from stiffly.parts.part import MatrixFreePart, SettlingPart
 
 BLOCK = lattice(3, 2, 2)
 N = len(BLOCK.positions)
@@ -21,10 +21,8 @@ LAWS = ("linear", "cubic")
 
 
 def prepared(springs, fixed=(), rest=BLOCK.positions):
-    particles = Particles(len(rest), np.ones(len(rest)), rest)
     free = np.setdiff1d(np.arange(len(rest)), fixed)
-    pattern = BlockPattern(springs.couples(particles), free, len(rest))
-    return springs.prepare(particles, pattern), pattern
+    return prepared_alone(springs, rest, free, rest=rest)
 
 
 def random_body(seed, law="cubic", squeeze=1.0, noise=0.3, fixed=()):

@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+from systems import prepared_alone
 
 import stiffly
 from stiffly.bodies import MotorTorque, Springs, StokesFluid, System
@@ -10,8 +11,7 @@ from stiffly.contracts import State
 from stiffly.errors import InputError, NotConverged
 from stiffly.kernels import cpu, reference
 from stiffly.parts import stokes as stokes_module
-from stiffly.parts.part import MatrixFreeLoad, Particles, PreparedLoad
-from stiffly.parts.pattern import BlockPattern
+from stiffly.parts.part import MatrixFreeLoad, PreparedLoad
 
 MU, BLOB = 0.7, 0.15
 
@@ -21,10 +21,7 @@ def cloud(count=12, seed=0):
 
 
 def fluid_of(x, **options):
-    fluid = StokesFluid(MU, BLOB, **options)
-    particles = Particles(len(x), np.ones(len(x)), x)
-    pattern = BlockPattern(fluid.couples(particles), np.arange(len(x)), len(x))
-    return fluid.prepare(particles, pattern)
+    return prepared_alone(StokesFluid(MU, BLOB, **options), x, rest=x)[0]
 
 
 def mobility(x, blob=BLOB):
@@ -191,11 +188,7 @@ BASE, COUNTER = [0, 1, 2, 3], [4, 5, 6, 7, 8]
 
 
 def motor_of(x, free=None, **options):
-    motor = MotorTorque(0.8, BASE, COUNTER, **options)
-    particles = Particles(len(x), np.ones(len(x)), x)
-    free = np.arange(len(x)) if free is None else free
-    pattern = BlockPattern(motor.couples(particles), free, len(x))
-    return motor.prepare(particles, pattern), pattern
+    return prepared_alone(MotorTorque(0.8, BASE, COUNTER, **options), x, free, rest=x)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -217,9 +210,7 @@ def test_forces_on_a_ring_are_tangential():
     angle = np.pi / 2 * np.arange(4)
     ring = np.stack([np.cos(angle), np.sin(angle), np.ones(4)], axis=1)
     x = np.concatenate([ring, 2.0 * ring - [0, 0, 3.0]])
-    motor = MotorTorque(2.0, [0, 1, 2, 3], [4, 5, 6, 7])
-    particles = Particles(8, np.ones(8), x)
-    load = motor.prepare(particles, BlockPattern(motor.couples(particles), np.arange(8), 8))
+    load, _ = prepared_alone(MotorTorque(2.0, [0, 1, 2, 3], [4, 5, 6, 7]), x, rest=x)
     f = force(load, x, x)
     tangent = np.stack([-np.sin(angle), np.cos(angle), 0 * angle], axis=1)
     np.testing.assert_allclose(f[:4], 0.5 * tangent, atol=1e-12)  # 4 * 0.5 * radius 1 = 2

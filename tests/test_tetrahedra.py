@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from systems import prepared_alone
 from thinned import drawn
 
 from stiffly.bodies import Gravity, System, Tetrahedra, consistent_mass, lumped_mass
@@ -12,8 +13,6 @@ from stiffly.contracts import State
 from stiffly.errors import InputError
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.materials import MATERIALS
-from stiffly.parts.part import Particles
-from stiffly.parts.pattern import BlockPattern
 
 ONE = np.array([[0, 1, 2, 3]])
 CORNER = np.array([[0.1, 0.0, 0.2], [1.0, 0.1, 0.0], [0.0, 1.2, 0.1], [0.2, 0.0, 0.9]])
@@ -29,9 +28,7 @@ def box(shape, seed=None, size=1.0):
 
 def prepared(X, tets, material, project=False, young=100.0, poisson=0.3):
     part = Tetrahedra(tets, young, poisson, material, project=project)
-    particles = Particles(len(X), np.ones(len(X)), X)
-    pattern = BlockPattern(part.couples(particles), np.arange(len(X)), len(X))
-    return part.prepare(particles, pattern), pattern
+    return prepared_alone(part, X, rest=X)
 
 
 def gradient(part, x):

@@ -275,6 +275,5 @@ def _largest(samples: Array) -> float:
 def _kinetic(problem: Scene, v: Array) -> float:
     """The largest kinetic energy [J] at the samples."""
     system, _ = problem.system.bind(problem.x0, problem.v0)
-    movable = getattr(system, "movable", slice(None))
-    flat = v.reshape(len(v), -1)[:, movable]
-    return max(0.5 * float(system.mass.dot(w, w)) for w in np.ascontiguousarray(flat))
+    free = v[:, getattr(system, "free", slice(None))].reshape(len(v), -1)
+    return max(0.5 * float(system.mass.dot(w, w)) for w in np.ascontiguousarray(free))

@@ -12,7 +12,7 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..parts.attachments import PointTies
 from ..parts.checks import as_number
-from ..parts.part import Particles
+from ..parts.part import Arranged, Particles
 from ..parts.pattern import BlockPattern
 from .motion import Frame
 from .shapes import KERNELS, Surface, as_shapes, free_particles
@@ -43,9 +43,9 @@ class Held:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedHeld:
-        own = free_particles("contact", self.particles, particles.count, pattern)
-        return PreparedHeld(self, own, particles.mass[own], pattern)
+    def prepare(self, particles: Arranged) -> PreparedHeld:
+        own = free_particles("contact", self.particles, particles)
+        return PreparedHeld(self, own, particles.mass[particles.order[own]], particles.pattern)
 
 
 class PreparedHeld(PointTies):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..parts.checks import as_number, per_element
-from ..parts.part import Particles
+from ..parts.part import Arranged, Particles
 from ..parts.pattern import BlockPattern
 from .advice import bounce, require_resolvable
 from .friction import as_friction, booked, friction_change
@@ -49,13 +49,14 @@ class Contact:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedContact:
-        own = free_particles("contact", self.particles, particles.count, pattern)
-        stiffness = per_element("contact stiffness", self.stiffness, particles.count)[own]
-        require_resolvable(stiffness, particles.mass[own])
+    def prepare(self, particles: Arranged) -> PreparedContact:
+        own = free_particles("contact", self.particles, particles)
+        named = particles.order[own]
+        stiffness = per_element("contact stiffness", self.stiffness, particles.count)[named]
+        require_resolvable(stiffness, particles.mass[named])
         still = not self.friction and not any(shape.moving for shape in self.shapes)
         kind = PreparedContact if still else SettlingContact
-        return kind(self, own, stiffness, particles.mass[own], pattern)
+        return kind(self, own, stiffness, particles.mass[named], particles.pattern)
 
 
 class PreparedContact:

@@ -12,8 +12,7 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..parts.checks import as_number
-from ..parts.part import Particles
-from ..parts.pattern import BlockPattern
+from ..parts.part import Arranged, Particles
 from .friction import booked, slide
 from .shapes import KERNELS, Surface, as_shapes, free_particles
 
@@ -43,10 +42,10 @@ class ProjectedContact:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedProjection:
-        own = free_particles("projection", self.particles, particles.count, pattern)
-        kernels = take(pattern.backend, "ProjectedContact", *KERNELS)
-        return PreparedProjection(self, own, particles.mass[own], kernels)
+    def prepare(self, particles: Arranged) -> PreparedProjection:
+        own = free_particles("projection", self.particles, particles)
+        kernels = take(particles.pattern.backend, "ProjectedContact", *KERNELS)
+        return PreparedProjection(self, own, particles.mass[particles.order[own]], kernels)
 
 
 class PreparedProjection:

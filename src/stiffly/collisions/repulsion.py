@@ -9,10 +9,8 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.names import NO_SLOT
 from ..parts.checks import as_elements, as_number, require_below
-from ..parts.part import Particles
-from ..parts.pattern import BlockPattern
+from ..parts.part import Arranged, Particles
 from . import broad_phase, pair_laplacian
 from .advice import bounce, require_resolvable
 from .broad_phase import BroadPhase, load_ipctk
@@ -71,9 +69,9 @@ class Repulsion:
         require_below("edge", self.edges, particles.count)
         return np.empty((0, 2), dtype=np.int64)  # who touches whom changes
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedRepulsion:
+    def prepare(self, particles: Arranged) -> PreparedRepulsion:
         kind = RubbingRepulsion if self.friction > 0.0 else PreparedRepulsion
-        return kind(self, particles, pattern)
+        return kind(self, particles)
 
 
 class PreparedRepulsion:
@@ -84,17 +82,19 @@ class PreparedRepulsion:
 
     kernels = KERNELS
 
-    def __init__(self, config: Repulsion, particles: Particles, pattern: BlockPattern) -> None:
-        self._backend = pattern.backend
-        self._kernels = take(pattern.backend, "Repulsion", *self.kernels)
-        self._config, self._fixed = config, pattern.diagonal == NO_SLOT
-        fixed = self._fixed
+    def __init__(self, config: Repulsion, particles: Arranged) -> None:
+        self._backend, self._order = particles.pattern.backend, particles.order
+        self._kernels = take(self._backend, "Repulsion", *self.kernels)
+        self._config, self._count = config, particles.count
+        self._faces, self._edges = particles.rows[config.faces], particles.rows[config.edges]
+        self._fixed, mass = np.arange(particles.free, particles.count), particles.mass[self._order]
         self._thickness, self._stiffness = config.thickness, config.stiffness
-        self._inverse_mass = np.where(fixed, 0.0, 1.0 / particles.mass)
-        touching = np.unique(np.concatenate([config.faces.ravel(), config.edges.ravel()]))
-        self._mass = particles.mass[touching[~fixed[touching]]]
+        self._inverse_mass = 1.0 / mass
+        self._inverse_mass[self._fixed] = 0.0
+        touching = np.unique(np.concatenate([self._faces.ravel(), self._edges.ravel()]))
+        self._mass = mass[touching[touching < particles.free]]
         require_resolvable(self._constant(), self._mass)
-        self._rest = particles.rest
+        self._rest = None if particles.rest is None else particles.rest[self._order]
         self._broad = None if self._rest is None else self._look(self._rest)
         self._pairs: PairList | None = None
         self._blocks: tuple[Any, ...] = (None,)
@@ -106,15 +106,14 @@ class PreparedRepulsion:
         return bounce(h, self._constant(), self._mass)
 
     def _look(self, x: Array) -> BroadPhase:
-        require_thin(self._config.faces, self._config.edges, x, self._thickness)
-        config = self._config
-        return BroadPhase(x, config.edges, config.faces, self._fixed, backend=self._backend)
+        require_thin(self._faces, self._edges, x, self._thickness)
+        return BroadPhase(x, self._edges, self._faces, self._fixed, backend=self._backend)
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         if self._rest is None:
             self._rest, self._broad = x.copy(), self._look(x)
         assert self._broad is not None
-        require_apart(self._broad.elements, x, self.near(x))
+        require_apart(self._broad.elements, x, self.near(x), self._order)
 
     def near(self, x: Array, end: Array | None = None) -> PairList:
         """Pairs that may press at x (N, 3), at end, or on the straight way between them."""
@@ -215,7 +214,7 @@ class PreparedRepulsion:
 
     def laplacian(self, layout: Any = None) -> tuple[np.ndarray, np.ndarray, Array]:
         springs = pair_laplacian.NONE if layout is None else layout
-        return pair_laplacian.triplets(springs, len(self._fixed))
+        return pair_laplacian.triplets(springs, self._count)
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs that press; nothing is ever inside of anything."""

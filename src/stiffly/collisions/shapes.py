@@ -20,7 +20,7 @@ from ..contracts import Array
 from ..errors import InputError
 from ..kernels.names import HEMISPHERE, NO_SLOT, PLANE, SPHERE
 from ..parts.checks import as_indices, as_number, as_numbers
-from ..parts.pattern import BlockPattern
+from ..parts.part import Arranged
 from .motion import STILL, Frame, as_motion, frame_at
 
 KERNELS = ("surface_distances", "surface_normals")
@@ -191,10 +191,11 @@ def as_shapes(shapes: Any) -> list[Shape]:
     return list(given)
 
 
-def free_particles(name: str, chosen: Any, count: int, pattern: BlockPattern) -> np.ndarray:
-    """Of the chosen particles (indices, a mask, or None: all) those that can move, sorted."""
-    every = np.arange(count) if chosen is None else as_indices(name, chosen, count)
-    return every[pattern.diagonal[every] != NO_SLOT]
+def free_particles(name: str, chosen: Any, particles: Arranged) -> np.ndarray:
+    """Rows of the chosen particles (indices, a mask, or None: all) that can move, sorted."""
+    every = slice(None) if chosen is None else as_indices(name, chosen, particles.count)
+    rows = np.sort(particles.rows[every])
+    return rows[particles.pattern.diagonal[rows] != NO_SLOT]
 
 
 def as_stiffness(name: str, value: Any) -> Array:

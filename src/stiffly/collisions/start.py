@@ -131,11 +131,13 @@ def _way_out(box: Array, others: Array, gap: float) -> Array:
     return min(ways, key=lambda way: float(np.abs(way).max()))
 
 
-def require_apart(parts: Elements, x: Array, pairs: PairList) -> None:
-    """InputError names the deepest overlap, or what touches without a gap."""
+def require_apart(parts: Elements, x: Array, pairs: PairList, order: np.ndarray) -> None:
+    """InputError names the deepest overlap, or what touches without a gap; order (N,): the user's
+    number of each row of x."""
     found = overlaps(parts, x)
     if found:
-        edge, triangle, depth = found[0]
+        edge, triangle = (tuple(order[list(rows)].tolist()) for rows in found[0][:2])
+        depth = found[0].depth
         raise InputError(
             f"bodies overlap at the start: the edge {edge} reaches {depth:.3g} m through the "
             f"triangle {triangle} (particles; {len(found)} such places): move them apart, or "
@@ -143,9 +145,9 @@ def require_apart(parts: Elements, x: Array, pairs: PairList) -> None:
         )
     d = pairs.distances(x)
     if np.any(d <= 0.0):
-        k = int(np.argmin(d))
+        touching = np.unique(order[pairs.stencil[np.argmin(d)]])
         raise InputError(
-            f"particles {tuple(np.unique(pairs.stencil[k]).tolist())} touch without a gap at the "
-            "start: contact needs some distance; move them apart, or "
+            f"particles {tuple(touching.tolist())} touch without a gap at the start: "
+            "contact needs some distance; move them apart, or "
             "stiffly.collisions.push_apart(...) first (push_apart = true in [contact])"
         )

@@ -69,21 +69,22 @@ class FastProjection:
             )
         rods = Projector(system.rods(state, self.parts))  # type: ignore[attr-defined]  # optional
         try:
-            mended = rods.correction(rods.spans(system.positions(state)))
+            mended = rods.correction(rods.spans(rods.body.row_positions(state)))
         except FactorisationError:
             raise InputError(
                 f"fast-projection: the lengths of these {len(rods.lengths)} springs depend on each "
                 "other; name independent ones with FastProjection(parts=...), or use "
                 "energy-momentum"
             ) from None
-        return FastProjectionMemory(rods, mended.ravel()[rods.movable])
+        return FastProjectionMemory(rods, mended.ravel()[: state.x.size])
 
     def step(self, system: System, state: State, h: float, memory: FastProjectionMemory) -> Step:
         rods, x = memory.rods, state.x + memory.mended
         v = state.v + h * rods.body.acceleration(state)
         ahead = state.moved(state.t + h, x + h * v, v)
-        y, count, strain = self._project(rods, system.positions(ahead), state.t)
-        new = state.moved(ahead.t, y.ravel()[rods.movable], (y.ravel()[rods.movable] - x) / h)
+        y, count, strain = self._project(rods, rods.body.row_positions(ahead), state.t)
+        end = y.ravel()[: x.size]  # free particles come first
+        new = state.moved(ahead.t, end, (end - x) / h)
         work = Work(
             force_evaluations=1, factorizations=count, linear_solves=count, newton_iterations=count
         )
@@ -114,14 +115,13 @@ class FastProjection:
 class Projector:
     """Newton's corrections of rods (see bodies.rods), with the layout of G made once.
 
-    body: what moves under all other forces; movable (3N,): mask of the free coordinates;
-    lengths (m,) [m].
+    body: what moves under all other forces; lengths (m,) [m].
     """
 
     made_anew = True  # by its method: no part of what a checkpoint holds
 
     def __init__(self, rods: Any) -> None:
-        self.body, self.movable = rods.body, np.repeat(rods.weights > 0.0, 3)
+        self.body = rods.body
         self._i, self._j = rods.edges.T
         self.lengths, self._weights = rods.lengths, rods.weights
         # Every pair (a, b) of rod ends at one free particle adds w g_a.g_b to G, g = +-2 d/l.

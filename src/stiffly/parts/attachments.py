@@ -18,7 +18,7 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.names import NO_SLOT
 from .checks import as_array, as_indices, as_number, as_numbers
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 
 
@@ -80,11 +80,11 @@ class Attachments:
         as_indices(self.name, self.first.particles, particles.count)
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PointTies:
+    def prepare(self, particles: Arranged) -> PointTies:
         if self.live or self.motion is not None or np.isnan(self.first.points).any():
-            return MovingAttachments(self, pattern)
-        ties = PointTies(self.stiffness, pattern, linear=True)
-        ties.tie(self.first.particles, self.first.points)
+            return MovingAttachments(self, particles)
+        ties = PointTies(self.stiffness, particles.pattern, linear=True)
+        ties.tie(particles.rows[self.first.particles], self.first.points)
         return ties
 
     # ------------------------------------------------------------------ while a run goes on
@@ -162,7 +162,7 @@ class Attachments:
 
 
 class PointTies:
-    """Springs of length zero from particles to points that stand still."""
+    """Springs of length zero from particles, known by their rows, to points that stand still."""
 
     bounded = True
     pairwise = True
@@ -225,12 +225,13 @@ class MovingAttachments(PointTies):
 
     drives = True
 
-    def __init__(self, config: Attachments, pattern: BlockPattern) -> None:
-        super().__init__(config.stiffness, pattern, linear=not config.live)
+    def __init__(self, config: Attachments, particles: Arranged) -> None:
+        super().__init__(config.stiffness, particles.pattern, linear=not config.live)
+        self._rows, self._order = particles.rows, particles.order  # users number as they do
         self._config, self._serial = config, np.array(0)  # of the last wish that was obeyed
         self._run = object()  # the one that this is a part of
         self.changed = False  # by the last settle
-        self.tie(config.first.particles, config.first.points)
+        self.tie(self._rows[config.first.particles], config.first.points)
         self._start = self.points
 
     def memory(self) -> dict[str, Array]:
@@ -255,7 +256,8 @@ class MovingAttachments(PointTies):
     def go_on(self) -> None:
         """A live run takes the hand, with the ties that it has."""
         if self._config.live:
-            self._config.restart(self._run, Wanted(int(self._serial), self.particles, self.points))
+            tied = self._order[self.particles]
+            self._config.restart(self._run, Wanted(int(self._serial), tied, self.points))
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         self.changed = False
@@ -282,11 +284,11 @@ class MovingAttachments(PointTies):
     def _obey(self, wanted: Wanted, x: Array) -> Power:
         """Take over what a user wants; kept ties without a new point stay as they are."""
         before, stored = self.energies(x), dict(zip(self.particles, self.points, strict=True))
-        released = float(before[~np.isin(self.particles, wanted.particles)].sum())
+        tied = self._rows[wanted.particles]
+        released = float(before[~np.isin(self.particles, tied)].sum())
         points = wanted.points.copy()
         for row in np.flatnonzero(np.isnan(points[:, 0])):
-            particle = wanted.particles[row]
-            points[row] = stored.get(particle, x[particle])
-        self.retie(wanted.particles, points)
+            points[row] = stored.get(tied[row], x[tied[row]])
+        self.retie(tied, points)
         self._serial = np.array(wanted.serial)
         return Power(added=self.energy(x) - (float(before.sum()) - released), dissipated=released)

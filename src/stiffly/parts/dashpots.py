@@ -9,7 +9,7 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array, Power
 from .checks import as_elements, per_element, require, require_below
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 
 
@@ -34,8 +34,9 @@ class Dashpots:
         require_below("dashpot", self.edges, particles.count)
         return self.edges
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedDashpots:
-        return PreparedDashpots(self.edges, self._coefficient, pattern)
+    def prepare(self, particles: Arranged) -> PreparedDashpots:
+        edges = particles.rows[self.edges]
+        return PreparedDashpots(edges, self._coefficient, particles.pattern)
 
 
 class PreparedDashpots:

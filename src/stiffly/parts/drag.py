@@ -9,11 +9,9 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.names import NO_SLOT
 from .checks import per_element
 from .fields import vector_of_time
-from .part import Particles
-from .pattern import BlockPattern
+from .part import Arranged, Particles
 
 _STILL = (0.0, 0.0, 0.0)
 
@@ -40,14 +38,15 @@ class Drag:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedDrag:
+    def prepare(self, particles: Arranged) -> PreparedDrag:
         c = per_element("drag coefficient", self._coefficient, particles.count)
         bad = np.flatnonzero(c < 0.0)
         if bad.size:
             raise InputError(
                 f"drag coefficient[{bad[0]}] = {c[bad[0]]:g}: give a number that is not negative"
             )
-        return PreparedDrag(c, self._power, self._wind, not self._steady, pattern.diagonal)
+        own = particles.pattern.diagonal[: particles.free]
+        return PreparedDrag(c[particles.order], self._power, self._wind, not self._steady, own)
 
 
 class PreparedDrag:
@@ -60,12 +59,12 @@ class PreparedDrag:
         power: int,
         wind: Callable[[float], Array],
         time_dependent: bool,
-        diagonal: np.ndarray,
+        slots: np.ndarray,
     ) -> None:
+        """coefficient (N,); slots (n,): of the free particles, which are the first."""
         self.time_dependent = time_dependent
         self._c, self._power, self._wind = coefficient[:, None], power, wind
-        self._free = np.flatnonzero(diagonal != NO_SLOT)
-        self._slot = diagonal[self._free]
+        self._slots, self._free = slots, slots.size
 
     def _force(self, t: float, v: Array) -> Array:
         u = v - self._wind(t)
@@ -76,15 +75,15 @@ class PreparedDrag:
 
     def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
         """D = c I, or c (|u| I + u u^T / |u|)."""
-        c = self._c[self._free, :, None]
+        c = self._c[: self._free, :, None]
         if self._power == 1:
-            damping[self._slot] += c * np.eye(3)
+            damping[self._slots] += c * np.eye(3)
             return
-        u = (v - self._wind(t))[self._free]
+        u = v[: self._free] - self._wind(t)
         speed = _lengths(u)
         direction = u / np.where(speed > 0.0, speed, 1.0)
         along = speed[:, :, None] * direction[:, :, None] * direction[:, None, :]
-        damping[self._slot] += c * (speed[:, :, None] * np.eye(3) + along)
+        damping[self._slots] += c * (speed[:, :, None] * np.eye(3) + along)
 
     def power(self, t: float, x: Array, v: Array) -> Power:
         f = self._force(t, v)

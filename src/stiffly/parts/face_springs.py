@@ -19,7 +19,7 @@ from .checks import (
     require_below,
     with_scaled,
 )
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 
 KERNELS = (
@@ -62,7 +62,7 @@ class FaceSprings:
         require_below("tet", self.tets, particles.count)
         return np.concatenate([self.tets[:, pair] for pair in combinations(range(4), 2)])
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedFaceSprings:
+    def prepare(self, particles: Arranged) -> PreparedFaceSprings:
         rest = self.rest
         if rest is None:
             if particles.rest is None:
@@ -71,7 +71,8 @@ class FaceSprings:
                     "or System(..., rest=X)"
                 )
             rest = self._lengths(particles.rest)
-        return PreparedFaceSprings(self.tets, self.stiffness, rest, pattern)
+        tets = particles.rows[self.tets]
+        return PreparedFaceSprings(tets, self.stiffness, rest, particles.pattern)
 
     def _lengths(self, positions: Array) -> Array:
         """(t, 4) [m]."""

@@ -15,8 +15,7 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError
 from .checks import as_indices, as_numbers
-from .part import Particles
-from .pattern import BlockPattern
+from .part import Arranged, Particles
 from .user_functions import accepts
 
 
@@ -31,8 +30,8 @@ class Field:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedForcing:
-        return PreparedForcing(particles.mass[:, None], self._at)
+    def prepare(self, particles: Arranged) -> PreparedForcing:
+        return PreparedForcing(particles.mass[particles.order, None], self._at)
 
 
 class Force:
@@ -46,9 +45,10 @@ class Force:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedForcing:
+    def prepare(self, particles: Arranged) -> PreparedForcing:
         chosen = np.zeros((particles.count, 1))
-        chosen[as_indices("force", self._particles, particles.count)] = 1.0
+        named = as_indices("force", self._particles, particles.count)
+        chosen[particles.rows[named]] = 1.0
         return PreparedForcing(chosen, self._at)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array, Backend
 from .checks import as_numbers
-from .part import Particles
-from .pattern import BlockPattern
+from .part import Arranged, Particles
 
 
 class Gravity:
@@ -24,8 +23,9 @@ class Gravity:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedGravity:
-        return PreparedGravity(-particles.mass[:, None] * self.g, pattern.backend)
+    def prepare(self, particles: Arranged) -> PreparedGravity:
+        weight = -particles.mass[particles.order, None] * self.g
+        return PreparedGravity(weight, particles.pattern.backend)
 
 
 class PreparedGravity:

@@ -12,8 +12,8 @@ from ..backends.kernels import take
 from ..contracts import Array, Backend
 from ..errors import InputError
 from .checks import as_array, as_number, as_numbers, per_element
-from .part import Particles
-from .pattern import BlockPattern, sorted_unique
+from .part import Arranged, Particles
+from .pattern import sorted_unique
 
 SWITCH = 0.9  # of the cutoff: where the potential starts to fade
 SKIN = 0.2  # of the cutoff: how much farther than it the neighbour list reaches
@@ -69,12 +69,14 @@ class LennardJones:
             )
         return np.empty((0, 2), dtype=np.int64)  # every atom meets every other: no fixed pattern
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedLennardJones:
+    def prepare(self, particles: Arranged) -> PreparedLennardJones:
         epsilon = per_element("epsilon", self.epsilon, particles.count)
         sigma = per_element("sigma", self.sigma, particles.count)
         if particles.rest is not None:
             require_apart(particles.rest, sigma, exclude=self.exclude)
-        return PreparedLennardJones(epsilon, sigma, self.exclude, self.cutoff, pattern.backend)
+        return PreparedLennardJones(
+            epsilon, sigma, self.exclude, self.cutoff, particles.pattern.backend, particles.order
+        )
 
 
 class PreparedLennardJones:
@@ -89,14 +91,18 @@ class PreparedLennardJones:
         exclude: np.ndarray,
         cutoff: float | None,
         backend: Backend = CPU,
+        order: np.ndarray | None = None,
     ) -> None:
+        """order (N,): the atom of each row of positions, where that is not its number."""
         self.count = len(sigma)
-        self._unchecked: Any = (sigma, exclude)  # until the first positions have come
+        order = np.arange(self.count) if order is None else order
+        rows = np.argsort(order)
+        self._unchecked: Any = (rows, sigma, exclude)  # until the first positions have come
         self.cutoff = cutoff
         self._pairs: Any = None
         self._switch: Any = (np.inf, 1.0)
-        self._mixing = (0.5 * sigma, np.sqrt(epsilon))
-        self._excluded = _partners(exclude, self.count)
+        self._mixing = (0.5 * sigma[order], np.sqrt(epsilon[order]))
+        self._excluded = _partners(rows[_as_pairs(exclude)], self.count)
         self._built: Array | None = None  # positions for which _neighbours is exact
         self._neighbours: Any = None
         own = ALL_PAIRS if cutoff is None else LISTED
@@ -175,9 +181,9 @@ class PreparedLennardJones:
         """What the kernels have to know besides the positions; the first ones are checked, since
         a System may have no rest shape: where two atoms meet, no step would be small enough."""
         if self._unchecked is not None:
-            sigma, exclude = self._unchecked
+            rows, sigma, exclude = self._unchecked
             if np.isfinite(x).all():
-                require_apart(x, sigma, exclude=exclude)
+                require_apart(x[rows], sigma, exclude=exclude)
             self._unchecked = None
         if self.cutoff is None:
             return (*self._mixing, *self._pairs)

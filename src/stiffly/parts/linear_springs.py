@@ -15,7 +15,7 @@ from ..contracts import Array
 from ..errors import InputError
 from ..kernels.names import NO_SLOT
 from .checks import as_elements, as_number, per_element, require_below, with_scaled
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 
 
@@ -44,7 +44,7 @@ class LinearSprings:
         require_below("spring", self.edges, particles.count)
         return self.edges
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedLinearSprings:
+    def prepare(self, particles: Arranged) -> PreparedLinearSprings:
         if particles.rest is None:
             raise InputError("linear springs need a rest shape: give System(..., rest=X)")
         i, j = self.edges.T
@@ -58,7 +58,8 @@ class LinearSprings:
         n = d / length
         along = n[:, :, None] * n[:, None, :]
         blocks = self.stiffness[:, None, None] * (along + self.across * (np.eye(3) - along))
-        return PreparedLinearSprings(self.edges, blocks, particles.rest, pattern)
+        edges, rest = particles.rows[self.edges], particles.rest[particles.order]
+        return PreparedLinearSprings(edges, blocks, rest, particles.pattern)
 
 
 class PreparedLinearSprings:

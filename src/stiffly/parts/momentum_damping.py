@@ -13,9 +13,8 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.names import NO_SLOT
 from .checks import as_number
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 
 
@@ -41,31 +40,31 @@ class MomentumDamping:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedMomentumDamping:
+    def prepare(self, particles: Arranged) -> PreparedMomentumDamping:
         if not particles.lumped:
             raise InputError("momentum damping needs a lumped mass: give mass=M.sum(axis=1)")
-        return PreparedMomentumDamping(self, pattern, particles.mass)
+        mass = particles.mass[particles.order[: particles.free]]
+        return PreparedMomentumDamping(self, particles.pattern, mass)
 
 
 class PreparedMomentumDamping:
     def __init__(self, config: MomentumDamping, pattern: BlockPattern, mass: Array) -> None:
-        self._config, self._pattern = config, pattern
-        self._free = np.flatnonzero(pattern.diagonal != NO_SLOT)
-        self._mass = mass[self._free]
+        """mass (n,): of the free particles, which are the first."""
+        self._config, self._pattern, self._mass = config, pattern, mass
 
     @cached_property
     def _labels(self) -> np.ndarray:
         """Body of each free particle; read late, since other parts may couple all bodies."""
         bodies = self._pattern.bodies
-        return np.zeros(self._free.size, dtype=np.int64) if bodies is None else bodies.labels
+        return np.zeros(self._mass.size, dtype=np.int64) if bodies is None else bodies.labels
 
     @cached_property
     def _total(self) -> Array:
         return np.bincount(self._labels, self._mass)
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        own = v[self._free]
-        v[self._free] = own - self._config.share(h) * (own - self._rigid(x[self._free], own))
+        n = self._mass.size
+        v[:n] -= self._config.share(h) * (v[:n] - self._rigid(x[:n], v[:n]))
         return Power()
 
     def _rigid(self, x: Array, v: Array) -> Array:

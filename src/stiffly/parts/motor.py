@@ -9,7 +9,7 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError, NotConverged
 from .checks import as_indices, as_number
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import NO_SLOT, BlockPattern
 
 ROUND = 1e-6  # smallest to largest moment of a group: below, it is a line and cannot be turned
@@ -42,7 +42,7 @@ class MotorTorque:
         i, j = np.triu_indices(len(members), 1)
         return np.stack([members[i], members[j]], axis=1)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedMotor:
+    def prepare(self, particles: Arranged) -> PreparedMotor:
         groups = self._groups(particles.count)
         if particles.rest is not None:
             for name, group in zip(("base", "counter"), groups, strict=False):
@@ -51,7 +51,8 @@ class MotorTorque:
             start, end = (particles.rest[group].mean(axis=0) for group in groups[2:])
             if _is_point(start, end, particles.rest[np.concatenate(groups)]):
                 raise InputError("the motor's axis has no length: its two ends are at one place")
-        return PreparedMotor(self.torque, groups, pattern)
+        rows = [particles.rows[group] for group in groups]
+        return PreparedMotor(self.torque, rows, particles.pattern)
 
     def _groups(self, count: int) -> list[np.ndarray]:
         """Indices of base, counter, and the two ends of the axis."""

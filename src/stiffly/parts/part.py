@@ -3,9 +3,10 @@
 A part is what the user writes down; it knows nothing of the other parts.  The System asks it for
 the couples it ties together, lays out one block matrix for all parts, and gets back a prepared
 part that computes.  There are two kinds: a potential has an energy, and its force is minus the
-gradient; a load is any other force, and says what power it adds and takes.  Positions and
-velocities are (N, 3) over ALL particles, fixed ones included: a part never has to know which
-particles are free, because blocks of fixed ones have no slot in the pattern.
+gradient; a load is any other force, and says what power it adds and takes.  A part is written in
+the user's numbers; a prepared part sees positions and velocities (N, 3) over ALL particles in rows,
+free ones first (see numbering.py).  It never has to know which are free, because blocks of the
+others have no slot in the pattern.
 """
 
 from __future__ import annotations
@@ -30,18 +31,36 @@ class Particles:
     lumped: bool = True  # False: mass holds the row sums of a consistent matrix
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arranged(Particles):
+    """The same, still in the user's numbers, with the rows in which prepared parts see them.
+
+    rows (N,): the row of each particle, so that rows[edges] are the edges of a prepared part;
+    order (N,): the particle of each row, so that mass[order] is mass by row.  The first `free`
+    rows are particles that move; `pattern`, whose blocks are theirs, counts in rows, too.
+    """
+
+    rows: np.ndarray
+    order: np.ndarray
+    free: int
+    pattern: BlockPattern
+
+
 class Part(Protocol):
     """A part as the user writes it. `name` labels its energy; parts of one name are summed."""
 
     name: str
 
     def couples(self, particles: Particles) -> np.ndarray:
-        """Pairs (m, 2) of particles whose forces depend on each other; InputError if impossible."""
+        """Pairs (m, 2) of particles whose forces depend on each other, in the user's numbers;
+        InputError if impossible."""
         ...
 
     def prepare(
-        self, particles: Particles, pattern: BlockPattern
-    ) -> PreparedPart | MatrixFreePart | PreparedLoad | SettlingPart: ...
+        self, particles: Arranged
+    ) -> PreparedPart | MatrixFreePart | PreparedLoad | SettlingPart:
+        """What computes, by row: particles are named to it by `particles.rows[...]`."""
+        ...
 
 
 @runtime_checkable

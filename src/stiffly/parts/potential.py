@@ -12,8 +12,8 @@ from ..contracts import Array
 from ..errors import InputError, StiffWarning
 from ..kernels.names import NO_SLOT
 from .checks import as_elements
-from .part import Particles
-from .pattern import BlockPattern, unique_pairs
+from .part import Arranged, Particles
+from .pattern import unique_pairs
 from .user_functions import accepts, directional_derivative, step_for
 
 ALL_PAIRS = 150  # without couples=, every particle may depend on every other: up to this many
@@ -60,7 +60,7 @@ class Potential:
             )
         return pairs
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedPotential:
+    def prepare(self, particles: Arranged) -> PreparedPotential:
         if self._gradient is None:
             warnings.warn(
                 f"potential {self.name!r} has no gradient: differences of the energy cost "
@@ -69,10 +69,11 @@ class Potential:
                 StiffWarning,
                 stacklevel=4,
             )
-        pairs = unique_pairs(self.couples(particles), particles.count)
-        prepared = PreparedPotential(self.name, self._energy, self._gradient, pairs, pattern)
+        prepared = PreparedPotential(
+            self.name, self._energy, self._gradient, self.couples(particles), particles
+        )
         if particles.rest is not None:
-            prepared.check(particles.rest)
+            prepared.check(particles.rest[particles.order])
         return prepared
 
 
@@ -84,22 +85,25 @@ class PreparedPotential:
         name: str,
         energy: Callable[[Array], float],
         gradient: Callable[[Array], Any] | None,
-        pairs: np.ndarray,
-        pattern: BlockPattern,
+        couples: np.ndarray,
+        particles: Arranged,
     ) -> None:
         self._name, self._energy, self._user_gradient = name, energy, gradient
-        own = np.arange(pattern.count)
+        # users get positions as they number them, and a copy: nothing they do moves the body
+        self._given, self._order = particles.rows, particles.order
+        pairs = unique_pairs(particles.rows[couples], particles.count)
+        own = np.arange(particles.count)
         self._rows = np.concatenate([own, pairs[:, 0], pairs[:, 1]])
         self._columns = np.concatenate([own, pairs[:, 1], pairs[:, 0]])
         self._mirror = np.concatenate(
             [own, len(own) + len(pairs) + np.arange(len(pairs)), len(own) + np.arange(len(pairs))]
         )
-        self._slots = pattern.slots(self._rows, self._columns)
-        self._colours = _colours(pairs, pattern.count)
+        self._slots = particles.pattern.slots(self._rows, self._columns)
+        self._colours = _colours(pairs, particles.count)
 
     def energy(self, x: Array) -> float:
         try:
-            value = self._energy(x.copy())  # a copy: what users do to x must not move the body
+            value = self._energy(x[self._given])
         except OverflowError:  # what Python says of numbers that NumPy calls infinite
             return np.inf
         if np.ndim(value) != 0 or value is None:
@@ -112,13 +116,13 @@ class PreparedPotential:
     def _gradient(self, x: Array) -> Array:
         if self._user_gradient is None:
             return self._differences(x)
-        g = np.array(self._user_gradient(x.copy()), dtype=np.float64)
+        g = np.array(self._user_gradient(x[self._given]), dtype=np.float64)
         if g.shape != x.shape:
             raise InputError(
                 f"potential {self._name!r}: gradient returned shape {g.shape}, but {x.shape} is "
                 "needed"
             )
-        return g
+        return g[self._order]
 
     def _differences(self, x: Array) -> Array:
         e, g = step_for(x), np.empty_like(x)

@@ -24,9 +24,7 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.names import NO_SLOT
-from .part import Particles
-from .pattern import BlockPattern
+from .part import Arranged, Particles
 from .rigid_body import Pose, cross_matrix
 from .user_functions import accepts
 
@@ -46,10 +44,11 @@ class RigidFrame:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedFrame:
+    def prepare(self, particles: Arranged) -> PreparedFrame:
         if not particles.lumped:
             raise InputError("a rigid frame needs a lumped mass: give mass=M.sum(axis=1)")
-        return PreparedFrame(self._motion, particles.mass, pattern.diagonal)
+        slots = particles.pattern.diagonal[: particles.free]
+        return PreparedFrame(self._motion, particles.mass[particles.order], slots)
 
 
 class PreparedFrame:
@@ -57,10 +56,10 @@ class PreparedFrame:
     velocity_dependent = True
     symmetric = False  # the Euler force turns
 
-    def __init__(self, motion: Callable[[float], Pose], mass: Array, diagonal: np.ndarray) -> None:
+    def __init__(self, motion: Callable[[float], Pose], mass: Array, slots: np.ndarray) -> None:
+        """mass (N,); slots (n,): of the free particles, which are the first."""
         self._motion, self._mass = motion, mass[:, None]
-        free = np.flatnonzero(diagonal != NO_SLOT)
-        self._slot, self._free_mass = diagonal[free], mass[free, None, None]
+        self._slots, self._free_mass = slots, mass[: slots.size, None, None]
 
     def _force(self, t: float, x: Array, v: Array) -> Array:
         pose = self._motion(t)
@@ -73,8 +72,8 @@ class PreparedFrame:
     def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
         """K = m ([w'] + [w][w]), D = 2 m [w], with [w] b = w x b."""
         pose = self._motion(t)
-        stiffness[self._slot] += self._free_mass * _turning(pose)
-        damping[self._slot] += 2.0 * self._free_mass * cross_matrix(pose.spin)
+        stiffness[self._slots] += self._free_mass * _turning(pose)
+        damping[self._slots] += 2.0 * self._free_mass * cross_matrix(pose.spin)
 
     def power(self, t: float, x: Array, v: Array) -> Power:
         return Power(added=float(np.vdot(self._force(t, x, v), v)))

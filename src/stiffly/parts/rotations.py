@@ -17,18 +17,14 @@ COLLINEAR = 1e-6
 class Stars:
     """The edges from each particle to its neighbours, at rest."""
 
-    def __init__(
-        self, edges: np.ndarray, rest: Array, free: np.ndarray, backend: Backend = CPU
-    ) -> None:
-        """edges (m, 2), rest (N, 3); free (n,): the particles whose rotations are wanted."""
+    def __init__(self, edges: np.ndarray, rest: Array, free: int, backend: Backend = CPU) -> None:
+        """edges (m, 2), rest (N, 3); free: the rotations of so many particles are wanted."""
         self._kernels = take(backend, "ceti", "signed_svd")
         self._edges = edges
         self._rest = rest[edges[:, 1]] - rest[edges[:, 0]]
-        row = np.full(len(rest), -1)
-        row[free] = np.arange(free.size)
-        edge, end = np.nonzero(row[edges] >= 0)
+        edge, end = np.nonzero(edges < free)
         self._incidence = sp.csr_matrix(
-            (np.ones(edge.size), (row[edges[edge, end]], edge)), shape=(free.size, len(edges))
+            (np.ones(edge.size), (edges[edge, end], edge)), shape=(free, len(edges))
         )
 
     def rotations(self, x: Array) -> Array:

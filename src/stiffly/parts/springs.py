@@ -13,7 +13,7 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.names import CONVEX, SECANT
 from .checks import as_array, as_numbers, per_element, with_scaled
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 
 LAWS = ("linear", "cubic")
@@ -81,7 +81,7 @@ class Springs:
         )
         return self.edges
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedSprings:
+    def prepare(self, particles: Arranged) -> PreparedSprings:
         rest = self.rest
         if rest is None:
             if particles.rest is None:
@@ -90,7 +90,8 @@ class Springs:
                     "rest=X) with the rest positions"
                 )
             rest = self._lengths(particles.rest)
-        given = (self.edges, self.stiffness, rest, pattern, self.law == "cubic")
+        edges = particles.rows[self.edges]
+        given = (edges, self.stiffness, rest, particles.pattern, self.law == "cubic")
         if self.yield_strain is None:
             return PreparedSprings(*given)
         return YieldingSprings(*given, self.yield_strain)

@@ -15,8 +15,7 @@ from ..errors import InputError, NotConverged
 from ..solvers.cg import ConjugateGradients
 from ..solvers.failures import NotPositiveDefinite
 from .checks import as_indices, as_number, as_numbers
-from .part import Particles
-from .pattern import BlockPattern
+from .part import Arranged, Particles
 
 # LAPACK itself: its wrapper in SciPy takes three times as long for 100 particles
 potrf, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
@@ -52,11 +51,12 @@ class StokesFluid:
     def couples(self, particles: Particles) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)  # the fluid couples all: no blocks
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedFluid:
-        prepared = self.prepared_for(particles.count, pattern.backend)
+    def prepare(self, particles: Arranged) -> PreparedFluid:
+        touched = self._touched(particles.count)
         if particles.rest is not None:
-            self._require_distinct(particles.rest, prepared.touched)
-        return prepared
+            self._require_distinct(particles.rest, touched)
+        fluid, backend = (self.viscosity, self.blob), particles.pattern.backend
+        return PreparedFluid(*fluid, particles.rows[touched], backend)
 
     def velocity(self, points: Any, positions: Any, velocities: Any) -> Array:
         """Velocity (m, 3) of the fluid at points (m, 3) around particles (N, 3) that move so."""
@@ -70,14 +70,16 @@ class StokesFluid:
         fluid.flow(points, x[fluid.touched], fluid.pushes(x, v), out)
         return out
 
-    def prepared_for(self, count: int, backend: Backend = CPU) -> PreparedFluid:
+    def prepared_for(self, count: int) -> PreparedFluid:
         """The load for `count` particles, without a System around it."""
-        touched = np.arange(count)
-        if self.particles is not None:
-            touched = as_indices("particles", self.particles, count)
+        return PreparedFluid(self.viscosity, self.blob, self._touched(count), CPU)
+
+    def _touched(self, count: int) -> np.ndarray:
+        everyone = self.particles is None
+        touched = np.arange(count) if everyone else as_indices("particles", self.particles, count)
         if touched.size == 0:
             raise InputError("the fluid touches no particle: name some, or all by particles=None")
-        return PreparedFluid(self.viscosity, self.blob, touched, backend)
+        return touched
 
     def _require_distinct(self, x: Array, touched: np.ndarray) -> None:
         near = KDTree(x[touched]).query_pairs(DISTINCT * self.blob, output_type="ndarray")

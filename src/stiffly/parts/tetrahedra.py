@@ -22,7 +22,7 @@ from .checks import (
     with_scaled,
 )
 from .materials import find_material, moduli
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 from .tet_sums import SlotSums, block_sums, mean_sums
 
@@ -95,7 +95,7 @@ class Tetrahedra:
         require_below("tet", self.tets, particles.count)
         return np.stack([self.tets[:, k] for k in _PAIRS], axis=2).reshape(-1, 2)
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedTetrahedra:
+    def prepare(self, particles: Arranged) -> PreparedTetrahedra:
         rest = particles.rest if self.rest_positions is None else self.rest_positions
         if rest is None:
             raise InputError(
@@ -105,7 +105,8 @@ class Tetrahedra:
         announce("tets")
         constants = moduli(self._law, self.young, self.poisson)
         kind = PreparedTetrahedra if self._law.mean is None else ExactTetrahedra
-        return kind(self.tets, rest, constants, self._law, self.project, pattern)
+        shape = (particles.rows[self.tets], *rest_shape(rest, self.tets))
+        return kind(*shape, constants, self._law, self.project, particles.pattern)
 
 
 class PreparedTetrahedra:
@@ -118,7 +119,8 @@ class PreparedTetrahedra:
     def __init__(
         self,
         tets: np.ndarray,
-        rest: Array,
+        gradients: Array,
+        volume: Array,
         constants: Array,
         material: Material,
         project: bool,
@@ -126,7 +128,6 @@ class PreparedTetrahedra:
     ) -> None:
         self._kernels = take(pattern.backend, "Tetrahedra", *KERNELS)
         self.bounded = project  # then no tet has negative stiffness, and nothing is `pressed`
-        gradients, volume = rest_shape(rest, tets)
         # Ascending vertices need half as many blocks; the shape gradients move along with them.
         order = np.argsort(tets, axis=1)
         tets = np.take_along_axis(tets, order, axis=1)

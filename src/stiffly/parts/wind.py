@@ -12,7 +12,7 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from .checks import as_elements, as_number, per_element, require_below
 from .fields import vector_of_time
-from .part import Particles
+from .part import Arranged, Particles
 from .pattern import BlockPattern
 
 AIR = 1.2  # kg/m^3 at sea level
@@ -50,8 +50,9 @@ class Wind:
         t = self.triangles
         return np.concatenate([t[:, [0, 1]], t[:, [1, 2]], t[:, [2, 0]]])
 
-    def prepare(self, particles: Particles, pattern: BlockPattern) -> PreparedWind:
-        return PreparedWind(self.triangles, self._pressure, self._wind, not self._steady, pattern)
+    def prepare(self, particles: Arranged) -> PreparedWind:
+        own = (particles.rows[self.triangles], self._pressure, self._wind)
+        return PreparedWind(*own, not self._steady, particles.pattern)
 
 
 class PreparedWind:

@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 def mean_force(system: System, s0: State, s1: State) -> Array:
     """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""
+    x0, x1 = system.row_positions(s0), system.row_positions(s1)
     parts, centre = system.at(s0), middle(s0, s1)
-    total = discrete_gradient.mean_gradient(parts, system.positions(s0), system.positions(s1))
+    total = discrete_gradient.mean_gradient(parts, x0, x1)
     np.negative(total, out=total)
     if parts.loads:
-        x, v = system.positions(centre), system.velocities(centre)
+        x, v = system.row_positions(centre), system.row_velocities(centre)
         total += parts.load_force(centre.t, x, v)
-    f = total.ravel()
-    if system.fixed.size:
-        f = f[system.movable]
+    f = total.ravel()[: system.size]
     if system.viscosity is not None:
         f -= system.viscosity.force(centre)
     return f
@@ -38,7 +37,7 @@ def convex_tangent(system: System, s: State) -> LinearTangent:
 
     Newton's method goes down along it where the tangent itself is indefinite.
     """
-    x = system.positions(s)
+    x = system.row_positions(s)
     blocks, sure = system.at(s).convex_blocks(x, system.pattern)
     operator = BlockOperator(
         system.pattern.indptr,
@@ -61,8 +60,8 @@ def global_matrix(system: System, laplacian: Any, alpha: float, beta: float) -> 
     if system.damping is not None:
         m, k = m + beta * system.damping.alpha, k + beta * system.damping.beta
     mass: Any = system.mass
-    free = laplacian[system.free][:, system.free]
-    return sp.csc_matrix(m * mass.matrix()[::3, ::3] + k * free)
+    n = system.numbering.free
+    return sp.csc_matrix(m * mass.matrix()[::3, ::3] + k * laplacian[:n, :n])
 
 
 def middle(s0: State, s1: State) -> State:
@@ -83,10 +82,10 @@ class MeanTangent(LinearTangent):
 
 def mean_tangent(system: System, s0: State, s1: State) -> MeanTangent:
     """K = -dF/dx1 and D = -dF/dv1 of the mean force; not symmetric."""
-    x0, x1 = system.positions(s0), system.positions(s1)
+    x0, x1 = system.row_positions(s0), system.row_positions(s1)
     parts, centre = system.at(s0), middle(s0, s1)
     blocks, triplets = discrete_gradient.mean_blocks(parts, x0, x1, system.pattern)
-    x, v = system.positions(centre), system.velocities(centre)
+    x, v = system.row_positions(centre), system.row_velocities(centre)
     K, D = np.zeros((2, system.pattern.nnz, 3, 3))
     for load in parts.loads:
         if load not in parts.global_loads:
@@ -113,4 +112,4 @@ def _entries_only(system: System, triplets: Any = None, matrix: Any = None) -> P
     def refuse(b: Array, out: Array) -> None:
         raise NotImplementedError("this operator is known by its entries")
 
-    return ProductOperator(refuse, triplets, system.movable, system.mass, matrix)
+    return ProductOperator(refuse, triplets, system.particles, system.mass, matrix)

@@ -40,7 +40,7 @@ def stiffness(
         blocks,
         system.mass,
         constant=constant,
-        low=_lower_bound(system, pressed[system.free]) if known else None,
+        low=_lower_bound(system, pressed[: system.numbering.free]) if known else None,
         pairwise=known and parts.pairwise,
         bodies=pattern.bodies,
     )
@@ -54,7 +54,7 @@ def matrix_free(system: System, parts: Assembly, x: Array) -> list[BaseOperator]
         ProductOperator(
             lambda b, out, part=part: part.add_product(x, b, out),
             lambda part=part: part.triplets(x),
-            system.movable,
+            system.particles,
             system.mass,
         )
         for part in parts.matrix_free
@@ -79,7 +79,7 @@ def _lower_bound(system: System, pressed: Array) -> float | None:
 
 def loaded(system: System, s: State, x: Array) -> LinearTangent:
     """With loads: their K and D come in blocks of the same pattern, or as products."""
-    v, parts = system.velocities(s), system.at(s)
+    v, parts = system.row_velocities(s), system.at(s)
     K, D = np.zeros((2, system.pattern.nnz, 3, 3))
     for load in parts.loads:
         if load not in parts.global_loads:
@@ -107,7 +107,7 @@ def _load_product(
         load.add_products(t, x, v, b, *wanted)
 
     return ProductOperator(
-        product, None, system.movable, system.mass, lambda: load.matrices(t, x, v)[which]
+        product, None, system.particles, system.mass, lambda: load.matrices(t, x, v)[which]
     )
 
 
@@ -117,7 +117,7 @@ def summed(operators: list[BaseOperator]) -> BaseOperator:
 
 
 class ProductOperator(BaseOperator):
-    """A part known by its products over all particles, restricted to the free ones.
+    """A part known by its products over all N particles, restricted to the free ones: the first.
 
     add_product(b, out): adds K b to out, both (N, 3); for implicit solvers the entries as
     triplets() -> rows, columns, blocks, or as matrix() -> dense (3N, 3N).
@@ -127,34 +127,33 @@ class ProductOperator(BaseOperator):
         self,
         add_product: Callable[[Array, Array], None],
         triplets: Callable[[], Any] | None,
-        movable: Array,
+        particles: int,
         mass: Mass,
         matrix: Callable[[], Array] | None = None,
     ) -> None:
-        """movable (3N,): mask of the free coordinates."""
         super().__init__(mass.size, mass, constant=False)
-        self._add_product, self._triplets, self._movable = add_product, triplets, movable
-        self._matrix = matrix
+        self._add_product, self._triplets, self._matrix = add_product, triplets, matrix
+        self._particles = particles
 
     def _stiffness(self, b: Array) -> Array:
         if b.ndim == 2:
             return np.stack([self._stiffness(column) for column in b.T.copy()], axis=1)
-        full, out = np.zeros((2, self._movable.size // 3, 3))
-        full.ravel()[self._movable] = b
+        full, out = np.zeros((2, self._particles, 3))
+        full.ravel()[: self.size] = b
         self._add_product(full, out)
-        return out.ravel()[self._movable]
+        return out.ravel()[: self.size]
 
     def tosparse(self) -> Any:
         if self._matrix is not None:
-            return sp.csr_matrix(self._matrix()[np.ix_(self._movable, self._movable)])
+            return sp.csr_matrix(self._matrix()[: self.size, : self.size])
         assert self._triplets is not None
         rows, columns, blocks = self._triplets()
         three = np.arange(3)
         i = np.repeat(3 * rows[:, None] + three, 3, axis=1)
         j = np.tile(3 * columns[:, None] + three, (1, 3))
-        n = self._movable.size
+        n = 3 * self._particles
         full = sp.csr_matrix((blocks.reshape(-1), (i.ravel(), j.ravel())), shape=(n, n))
-        return full[self._movable][:, self._movable]
+        return full[: self.size, : self.size]
 
 
 def block_operator(pattern: BlockPattern, blocks: Array, mass: Mass) -> BlockOperator:

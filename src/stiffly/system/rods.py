@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rods:
-    """edges (m, 2), each with a free end; lengths (m,) [m] > 0, as they are now.
+    """edges (m, 2) by row, each with a free end; lengths (m,) [m] > 0, as they are now.
 
-    weights (N,): 1/mass [1/kg], zero where a particle is held.
+    weights (N,): 1/mass [1/kg] by row, zero where a particle is held.
     body: the same body under all other forces.
     """
 
@@ -50,6 +50,7 @@ def as_rods(system: System, s: State, names: tuple[str, ...] = ()) -> Rods:
     mass = system.particle_mass
     if mass is None:
         raise InputError("rods need a lumped mass: give mass=M.sum(axis=1)")
+    mass = mass[system.numbering.order]
     edges = np.concatenate([part.edges for _, part in chosen])
     lengths = np.concatenate([part.rest for _, part in chosen])
     if not (lengths > 0.0).all():

@@ -24,13 +24,13 @@ class Moved(NamedTuple):
 
 def settle(system: System, s: State, h: float) -> Settled:
     """Every part once, in the order they were given; what changes energy is counted."""
-    x, v = system.positions(s), system.velocities(s)
+    x, v = system.row_positions(s), system.row_velocities(s)
     parts, total, changed = system.at(s).copied(), Moved(), False
     for part in parts.settling:
         own = _booked(_drives(system, part), _settle(system, parts, part, s.t, h, x, v))
         total = Moved(*map(sum, zip(total, own, strict=True)))
         changed = changed or getattr(part, "changed", False)
-    new_x, new_v = _changed(x, s.x, system.movable), _changed(v, s.v, system.movable)
+    new_x, new_v = _changed(x, s.x), _changed(v, s.v)
     changed = changed or any(total) or new_x is not s.x or new_v is not s.v
     after = State(s.t, new_x, new_v, _renewed(s.parts, parts.memory()))
     if after.parts is not s.parts:
@@ -80,7 +80,7 @@ def _stored(parts: Assembly, x: Array) -> float:
 
 
 def _kinetic(system: System, v: Array) -> float:
-    free = v.ravel()[system.movable]
+    free = v.ravel()[: system.size]
     return 0.5 * float(system.mass.dot(free, free))
 
 
@@ -89,10 +89,10 @@ def signed(taken: float) -> Power:
     return Power(dissipated=taken) if taken > 0.0 else Power(added=-taken)
 
 
-def _changed(full: Array, old: Array, movable: Array) -> Array:
+def _changed(full: Array, old: Array) -> Array:
     """The free coordinates of full (N, 3); the very same array where nothing changed."""
-    new = full.ravel()[movable]
-    return old if np.array_equal(new, old) else new
+    new = full.ravel()[: old.size]
+    return old if np.array_equal(new, old) else new.copy()
 
 
 def diagnostics(system: System, s: State) -> dict[str, float]:
@@ -100,7 +100,7 @@ def diagnostics(system: System, s: State) -> dict[str, float]:
     found: dict[str, float] = {}
     watching = [p for _, p in system.at(s).parts if hasattr(p, "diagnostics")]
     if watching:
-        x, v = system.positions(s), system.velocities(s)
+        x, v = system.row_positions(s), system.row_velocities(s)
         for part in watching:
             for name, value in part.diagnostics(x, v).items():
                 old = found.get(name, 0.0)

@@ -24,7 +24,8 @@ from ..contracts import (
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.checks import as_indices, as_numbers
-from ..parts.part import Part, Particles
+from ..parts.numbering import free_first
+from ..parts.part import Arranged, Part, Particles
 from ..parts.pattern import BlockPattern, unique_pairs
 from ..parts.rotations import Stars
 from ..parts.user_functions import step_rate
@@ -65,12 +66,12 @@ class System:
         self.supports = given.as_supports(supports, self.particles)
         held = as_indices("fixed", fixed, self.particles)
         self.fixed = given.all_fixed(held, self.supports)
-        self.free = np.setdiff1d(np.arange(self.particles), self.fixed)
+        self.numbering = free_first(self.particles, self.fixed)
+        self.free = self.numbering.order[: self.numbering.free]
         if self.free.size == 0:
             raise InputError("every particle is fixed: leave at least one free")
         if self.supports and sp.issparse(masses):
             raise InputError("supports that move need a lumped mass: give mass=M.sum(axis=1)")
-        self.movable = np.repeat(np.isin(np.arange(self.particles), self.free), 3)
         self.size = 3 * self.free.size
         self.mass: Mass = given.free_mass(masses, self.free, backend)
         self.lumped = not sp.issparse(masses)
@@ -87,7 +88,9 @@ class System:
         self.conservative = not (self.damping or loads or self.supports or self.settles)
         self._prepared, self._bound = self.assembly, False
         self._now: tuple[Mapping[str, Array] | None, Assembly] = (None, self.assembly)
-        self._frame = self.rest  # all positions: the fixed rows are read, the free ones replaced
+        self._rest = None if self.rest is None else self.rest[self.numbering.order]
+        self._frame = self._rest  # by row: those of fixed particles are where they are held
+        self._led = [(support, self.numbering.rows[led]) for support, led in self.supports]
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
         self._stars: Stars | None = None
@@ -97,14 +100,19 @@ class System:
         sums = np.asarray(masses.sum(axis=1)).ravel() if sparse else masses
         particles = Particles(self.particles, sums, self.rest, lumped=not sparse)
         ties = [np.empty((0, 2), dtype=np.int64), *(part.couples(particles) for part in parts)]
-        self._edges = unique_pairs(np.concatenate(ties), self.particles)
+        rows, order, free = self.numbering.rows, self.numbering.order, self.numbering.free
+        self._edges = unique_pairs(rows[np.concatenate(ties)], self.particles)
         coupled = [self._edges]
         if sparse:  # a consistent mass couples accelerations: same body, even without a spring
-            coupled.append(np.stack(masses.nonzero(), axis=1))
+            coupled.append(rows[np.stack(masses.nonzero(), axis=1)])
         self.pattern = BlockPattern(
-            np.concatenate(coupled), self.free, self.particles, self.backend
+            np.concatenate(coupled), np.arange(free), self.particles, self.backend
         )
-        made = [given.prepared(part, part.prepare(particles, self.pattern)) for part in parts]
+        arranged = Arranged(
+            *(self.particles, sums, self.rest, not sparse),
+            **{"rows": rows, "order": order, "free": free, "pattern": self.pattern},
+        )
+        made = [given.prepared(part, part.prepare(arranged)) for part in parts]
         self.assembly = Assembly(made)
         if self.assembly.matrix_free or self.assembly.global_loads:
             self.pattern.bodies = None  # they couple everything with everything
@@ -127,7 +135,7 @@ class System:
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
         bound = self.having(self._prepared)
-        bound._frame = x0
+        bound._frame = x0[self.numbering.order]
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
         if self.damping is not None:
@@ -143,7 +151,8 @@ class System:
         return State(s.t, s.x, s.v, self._begun(s).memory())
 
     def _begun(self, s: State) -> Assembly:
-        return self.assembly.begun(s.t, self.positions(s), self.velocities(s), s.parts)
+        x, v = self.row_positions(s), self.row_velocities(s)
+        return self.assembly.begun(s.t, x, v, s.parts)
 
     def having(self, assembly: Assembly) -> System:
         """This system with other prepared parts on the same particles."""
@@ -180,30 +189,11 @@ class System:
 
     def positions(self, s: State) -> Array:
         """All particles (N, 3), fixed ones included."""
-        if self.fixed.size == 0:
-            return s.x.reshape(-1, 3)
-        if self._frame is None:
-            raise InputError("fixed particles have no positions yet: use system.bind(x0, v0)")
-        full = self._frame.copy()
-        for support, led in self.supports:
-            full[led] = support.place(s.t, self._frame[led])[0]
-        full.ravel()[self.movable] = s.x  # a flat mask: six times faster than full[self.free]
-        return full
+        return self.numbering.given(self.row_positions(s))
 
     def velocities(self, s: State) -> Array:
         """All particles (N, 3); zero where fixed, the support's own where led."""
-        full = self.support_velocities(s.t)
-        full.ravel()[self.movable] = s.v
-        return full
-
-    def support_velocities(self, t: float) -> Array:
-        """(N, 3), zero for particles that are free or fixed."""
-        full = np.zeros((self.particles, 3))
-        for support, led in self.supports:
-            if self._frame is None:
-                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
-            full[led] = support.place(t, self._frame[led])[1]
-        return full
+        return self.numbering.given(self.row_velocities(s))
 
     @property
     def particle_mass(self) -> Array | None:
@@ -222,18 +212,51 @@ class System:
         bodies = self.pattern.bodies
         return np.zeros(self.particles, dtype=np.int64) if bodies is None else bodies.labels
 
+    # ------------------------------------------------------------------ by row: free ones first
+
+    def row_positions(self, s: State) -> Array:
+        """All particles (N, 3), as parts see them."""
+        if self.fixed.size == 0:
+            return s.x.reshape(-1, 3)
+        if self._frame is None:
+            raise InputError("fixed particles have no positions yet: use system.bind(x0, v0)")
+        full = np.concatenate([s.x.reshape(-1, 3), self._frame[self.numbering.free :]])
+        for support, led in self._led:
+            full[led] = support.place(s.t, self._frame[led])[0]
+        return full
+
+    def row_velocities(self, s: State) -> Array:
+        """All particles (N, 3), as parts see them: an array of its own."""
+        full = self.support_velocities(s.t)
+        full.ravel()[: self.size] = s.v
+        return full
+
+    def support_velocities(self, t: float) -> Array:
+        """(N, 3), zero for particles that are free or fixed."""
+        full = np.zeros((self.particles, 3))
+        for support, led in self._led:
+            if self._frame is None:
+                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
+            full[led] = support.place(t, self._frame[led])[1]
+        return full
+
+    def reference(self) -> Array:
+        """(N, 3): the rest shape, or the positions given to `bind`."""
+        reference = self._rest if self._rest is not None else self._frame
+        if reference is None:
+            raise InputError("there is no rest shape: give System(..., rest=X) or use bind(x0, v0)")
+        return reference
+
     # ------------------------------------------------------------------ forces
 
     def force(self, s: State) -> Array:
-        x = self.positions(s)
+        x = self.row_positions(s)
         parts = self.at(s)
         total = parts.gradient(x)
         np.negative(total, out=total)
         if parts.loads:
-            total += parts.load_force(s.t, x, self.velocities(s))
-        f = total.ravel()
-        if self.fixed.size:
-            f = f[self.movable]
+            total += parts.load_force(s.t, x, self.row_velocities(s))
+        f = total.ravel()[: self.size]
         if self.viscosity is not None:
             f -= self.viscosity.force(s)
         return f
@@ -251,7 +274,7 @@ class System:
     def tangent(self, s: State) -> LinearTangent:
         if self.assembly.linear and self._linear is not None:
             return self._linear.tangent  # type: ignore[return-value]  # ours
-        x = self.positions(s)
+        x = self.row_positions(s)
         if self.assembly.linear:
             return self._constant_tangent(x)
         if self.assembly.loads:
@@ -262,12 +285,12 @@ class System:
     def elastic(self, s: State) -> BaseOperator:
         """M^-1 K of the potentials alone: symmetric, whatever the loads are."""
         if self.assembly.loads:
-            return linearise.stiffness(self, self.at(s), self.positions(s))
+            return linearise.stiffness(self, self.at(s), self.row_positions(s))
         return self.tangent(s).stiffness
 
     def secant(self, s: State) -> BlockOperator:
         """M^-1 K_sec, where the parts' force is -K_sec(x) x + constant: the papers' form."""
-        blocks = self.at(s).secant_blocks(self.positions(s), self.pattern)
+        blocks = self.at(s).secant_blocks(self.row_positions(s), self.pattern)
         return linearise.block_operator(self.pattern, blocks, self.mass)
 
     def linear_part(self) -> LinearPart:
@@ -288,28 +311,21 @@ class System:
         stiffness = linearise.stiffness(self, self.assembly, x, constant=True)
         tangent = LinearTangent(stiffness, damping, True, True)
         reference = x if self.rest is None and self._frame is None else self.reference()
-        self._linear = LinearPart(tangent, reference[self.free].ravel())
+        self._linear = LinearPart(tangent, reference.ravel()[: self.size].copy())
         return tangent
 
-    def reference(self) -> Array:
-        """(N, 3): the rest shape, or the positions given to `bind`."""
-        reference = self.rest if self.rest is not None else self._frame
-        if reference is None:
-            raise InputError("there is no rest shape: give System(..., rest=X) or use bind(x0, v0)")
-        return reference
-
     def rotations(self, s: State) -> Array:
-        if self.rest is None:
+        if self._rest is None:
             raise InputError("ceti needs a rest shape: give System(..., rest=X), or use eti")
         if self._stars is None:
-            self._stars = Stars(self._edges, self.rest, self.free, self.backend)
-        return self._stars.rotations(self.positions(s))
+            self._stars = Stars(self._edges, self._rest, self.numbering.free, self.backend)
+        return self._stars.rotations(self.row_positions(s))
 
     # ------------------------------------------------------------------ energy
 
     def energy(self, s: State) -> Energies:
         kinetic = 0.5 * float(self.mass.dot(s.v, s.v))
-        return {"kinetic": kinetic, **self.at(s).energies(self.positions(s))}
+        return {"kinetic": kinetic, **self.at(s).energies(self.row_positions(s))}
 
     def power(self, s: State) -> Power:
         """Loads do f.v; a support does the work that moves its particles against everything."""
@@ -317,7 +333,7 @@ class System:
             return Power()
         total = Power() if self.viscosity is None else self.viscosity.power(s)
         if self.assembly.loads or self.supports:
-            x, v, parts = self.positions(s), self.velocities(s), self.at(s)
+            x, v, parts = self.row_positions(s), self.row_velocities(s), self.at(s)
             loads = parts.load_power(s.t, x, v)
             total += loads
             if self.supports:
@@ -349,21 +365,21 @@ class System:
         """Whether nothing passes through anything on the straight way from s0 to s1."""
         if not self.assembly.guards:
             return True
-        x0, x1 = self.positions(s0), self.positions(s1)
+        x0, x1 = self.row_positions(s0), self.row_positions(s1)
         return all(part.stays_clear(x0, x1) for part in self.at(s0).guards)
 
     def clear_share(self, s: State, move: Array) -> float:
         """The share of the way from x to x + move (n,) that is clear."""
         if not self.assembly.guards:
             return 1.0
-        x = self.positions(s)
-        way = self.positions(s.moved(s.t, s.x + move, s.v)) - x
+        x = self.row_positions(s)
+        way = self.row_positions(s.moved(s.t, s.x + move, s.v)) - x
         return min(part.clear_share(x, way) for part in self.at(s).guards)
 
     def pressed(self, s: State) -> bool:
         """Whether bodies press against each other."""
         return bool(self.assembly.guards) and any(
-            part.pressed(self.positions(s)) for part in self.at(s).guards
+            part.pressed(self.row_positions(s)) for part in self.at(s).guards
         )
 
     # ------------------------------------------------------------------ for implicit methods
@@ -378,7 +394,7 @@ class System:
         """What L has to cover in a step from s0 at s1: `old` itself where that does."""
         if not self.assembly.changing:
             return () if old is None else old
-        x0, x1 = self.positions(s0), self.positions(s1)
+        x0, x1 = self.row_positions(s0), self.row_positions(s1)
         return discrete_gradient.layout(self.at(s0), x0, x1, old, begins)
 
     def global_matrix(self, alpha: float, beta: float = 0.0, layout: Any = None) -> sp.csc_matrix:

@@ -97,7 +97,7 @@ class Viscosity:
         f = self.operator().K @ s.v
         if self._system.supports:
             led = self._at_rest(self._system.support_velocities(s.t))
-            f = f + beta * led.ravel()[self._system.movable]
+            f = f + beta * led.ravel()[: s.v.size]
         return f
 
     def _at_rest(self, v: Array) -> Array:
@@ -110,7 +110,7 @@ class Viscosity:
         alpha, beta = self._rayleigh.alpha, self._rayleigh.beta
         if beta == 0.0 or not self._system.supports:
             return Power(dissipated=max(0.0, float(s.v @ self.force(s))))  # but for rounding it is
-        v, led = self._system.velocities(s), self._system.support_velocities(s.t)
+        v, led = self._system.row_velocities(s), self._system.support_velocities(s.t)
         viscous = beta * self._at_rest(v)
         drag = alpha * float(self._system.mass.dot(s.v, s.v))
         taken = max(0.0, float(np.vdot(viscous, v)))

@@ -57,7 +57,7 @@ class Grip:
     def ties(self, system: System, points: Array) -> PointTies:
         """To points (k, 3) [m]."""
         ties = PointTies(self.stiffness, system.pattern, linear=not self.slow)
-        ties.tie(self.particles, points)
+        ties.tie(system.numbering.rows[self.particles], points)
         return ties
 
     def moved(self, offset: Any) -> Array:
@@ -77,7 +77,7 @@ class Hand:
 
     def __init__(self, scene: Scene, system: System) -> None:
         self._mass = system.mass.apply(np.ones(system.size))[::3]  # of the free particles
-        self._free, self._shape = system.free, system.reference()
+        self._free, self._shape = system.free, system.numbering.given(system.reference())
         self._size = float(np.linalg.norm(np.ptp(self._shape, axis=0))) or 1.0
         self._graph = _graph(scene.mesh, self._shape)
 
@@ -115,11 +115,11 @@ class Hand:
 
     def _resistance(self, system: System, particles: np.ndarray) -> float:
         """e^T K e [N/m] of the body's own elasticity at rest, mean of the three directions."""
-        own, total = system.assembly.own(), 0.0
+        own, shape, total = system.assembly.own(), system.reference(), 0.0
         for axis in np.eye(3):
-            e = np.zeros_like(self._shape)
-            e[particles] = axis
-            total += float(np.vdot(e, directional_derivative(own.gradient, self._shape, e)))
+            e = np.zeros_like(shape)
+            e[system.numbering.rows[particles]] = axis
+            total += float(np.vdot(e, directional_derivative(own.gradient, shape, e)))
         return max(total / 3.0, 0.0)
 
 

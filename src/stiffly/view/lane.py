@@ -215,8 +215,9 @@ class Lane:
     def grab(self, grip: Grip, origin: Array | None = None) -> None:
         """Hold on to these particles; origin (k, 3) [m]: where the hand is, default where they
         are."""
-        x = self.body.positions(self.stepper.state)
-        self._grip, self._origin = grip, x[grip.particles] if origin is None else origin
+        x = self.body.row_positions(self.stepper.state)
+        here = x[self.body.numbering.rows[grip.particles]]
+        self._grip, self._origin = grip, here if origin is None else origin
         self._ties = grip.ties(self.body, self._origin)
         self._resume(self._tied(), Power(added=self._ties.energy(x)))
 
@@ -226,14 +227,14 @@ class Lane:
 
     def _pull(self, points: Array) -> None:
         if self._ties is not None:
-            x = self.body.positions(self.stepper.state)
+            x = self.body.row_positions(self.stepper.state)
             before, self._ties.points = self._ties.energy(x), points
             self._resume(self.stepper.system, Power(added=self._ties.energy(x) - before))
 
     def drop(self) -> None:
         """Let go; what the springs of the hand had stored is dissipated."""
         if self._ties is not None:
-            stored = self._ties.energy(self.body.positions(self.stepper.state))
+            stored = self._ties.energy(self.body.row_positions(self.stepper.state))
             self._grip, self._ties, self._origin = None, None, NOWHERE
             self._resume(self._tied(), Power(dissipated=stored))
 

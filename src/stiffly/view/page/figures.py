@@ -183,4 +183,5 @@ def _aim(client: Any, view: Camera) -> None:
 def pins(system: Any) -> np.ndarray:
     """Particles that are held, led, or tied to points in space."""
     tied = [p.particles for _, p in system.assembly.parts if isinstance(p, PointTies)]
-    return np.unique(np.concatenate([system.fixed, *tied]).astype(np.int64))
+    rows = np.concatenate([np.empty(0, dtype=np.int64), *tied])
+    return np.union1d(system.fixed, system.numbering.order[rows])
