@@ -134,14 +134,14 @@ class System:
             )
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
-        bound = self.having(self._prepared)
-        bound._frame = x0[self.numbering.order]
+        bound, x, v = self.having(self._prepared), *(a[self.numbering.order] for a in (x0, v0))
+        bound._frame = x
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
         if self.damping is not None:
             bound.viscosity = Viscosity(bound, self.damping)
             bound.viscosity.operator()  # one that would pump is refused before any work
-        state = State(0.0, x0[self.free].ravel(), v0[self.free].ravel())
+        state = State(0.0, *(a.ravel()[: self.size].copy() for a in (x, v)))
         bound.assembly, bound._bound = bound._begun(state), True
         return bound, State(0.0, state.x, state.v, bound.assembly.memory())
 
@@ -201,8 +201,8 @@ class System:
         if not self.lumped:
             return None
         mass = np.zeros(self.particles)
-        mass[self.free] = self.mass.apply(np.ones(self.size))[::3]
-        return mass
+        mass[: self.numbering.free] = self.mass.apply(np.ones(self.size))[::3]
+        return self.numbering.given(mass)
 
     @property
     def free_bodies(self) -> Array | None:
