@@ -30,7 +30,7 @@ from stiffly.collisions import Contact, Held, Plane, ProjectedContact, Repulsion
 from stiffly.errors import InputError
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.numbering import free_first
+from stiffly.parts.pattern import free_first
 from stiffly.parts.rigid_body import Pose
 from stiffly.parts.rigid_frame import RigidFrame
 

@@ -12,13 +12,13 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..parts.attachments import PointTies
 from ..parts.checks import as_number
-from ..parts.part import Arranged, Particles
+from ..parts.part import Arranged
 from ..parts.pattern import BlockPattern
 from .motion import Frame
-from .shapes import KERNELS, Surface, as_shapes, free_particles
+from .shapes import KERNELS, OfShapes, Surface, free_particles
 
 
-class Held:
+class Held(OfShapes):
     """Particles that touch are tied to where they touched, E = sum k/2 |x - p|^2.
 
     Michels, Sobottka, Weber 2014, Sec. 5.3 (bouncing tori): a particle that comes close to the
@@ -36,12 +36,9 @@ class Held:
     def __init__(
         self, shapes: Any, stiffness: float, particles: Any = None, *, margin: float = 0.0
     ) -> None:
-        self.shapes, self.particles = as_shapes(shapes), particles
+        super().__init__(shapes, particles)
         self.stiffness = as_number("contact stiffness", stiffness, above=0.0)
         self.margin = as_number("contact margin", margin, least=0.0)
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedHeld:
         own = free_particles("contact", self.particles, particles)
@@ -53,7 +50,7 @@ class PreparedHeld(PointTies):
 
     @property
     def drives(self) -> bool:
-        return any(shape.moving for shape in self._config.shapes)
+        return self._config.moving
 
     passing = True  # comes and goes: no share in the linearisation about the rest shape
 

@@ -1,26 +1,37 @@
-"""Contact by stiff repelling forces: a potential, so that every integrator has it."""
+"""Contact by stiff repelling forces: a potential, so that every integrator has it.
+
+E = sum k/2 min(d - margin, 0)^2 with its derivatives: `FormulaTouch` is a shape with a formula
+(plane, ball, half ball), handled by kernels; `LocalTouch` one that has to be asked where the
+particles are (a mesh).  Both are functions of the positions alone while the shape stands still.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
+from ..kernels.names import CONVEX
 from ..parts.checks import as_number, per_element
-from ..parts.part import Arranged, Particles
+from ..parts.part import Arranged
 from ..parts.pattern import BlockPattern
 from .advice import bounce, require_resolvable
 from .friction import as_friction, booked, friction_change
 from .motion import same_place
 from .near import near
-from .shapes import as_shapes, as_stiffness, free_particles
-from .touch import FormulaTouch, LocalTouch, Touching
+from .shapes import KERNELS, OfShapes, Shape, Surface, as_stiffness, free_particles
+
+FORMULA = (
+    *("contact_energy", "contact_gradient", "contact_blocks"),
+    *("contact_mean_gradient", "contact_mean_blocks"),
+)
 
 
-class Contact:
+class Contact(OfShapes):
     """E = sum k/2 min(d - margin, 0)^2 over particles and shapes, d the distance to the surface.
 
     Dinev, Liu, Kavan 2018, Eq. 38.  shapes: one or a list (Plane, Sphere, Hemisphere, a mesh);
@@ -41,20 +52,17 @@ class Contact:
         margin: float = 0.0,
         friction: float = 0.0,
     ) -> None:
-        self.shapes = as_shapes(shapes)
-        self.stiffness, self.particles = as_stiffness("contact stiffness", stiffness), particles
+        super().__init__(shapes, particles)
+        self.stiffness = as_stiffness("contact stiffness", stiffness)
         self.margin = as_number("contact margin", margin, least=0.0)
         self.friction = as_friction(friction)
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedContact:
         own = free_particles("contact", self.particles, particles)
         named = particles.order[own]
         stiffness = per_element("contact stiffness", self.stiffness, particles.count)[named]
         require_resolvable(stiffness, particles.mass[named])
-        still = not self.friction and not any(shape.moving for shape in self.shapes)
+        still = not self.friction and not self.moving
         kind = PreparedContact if still else SettlingContact
         return kind(self, own, stiffness, particles.mass[named], particles.pattern)
 
@@ -135,7 +143,7 @@ class SettlingContact(PreparedContact):
 
     @property
     def drives(self) -> bool:
-        return any(shape.moving for shape in self._config.shapes)
+        return self._config.moving
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         total = Power()
@@ -182,3 +190,183 @@ class SettlingContact(PreparedContact):
         most = self._config.friction * h * (-self._stiffness[rows] * s) / mass
         v[particles] += friction_change(old - motion, normals, most)
         return booked(mass, old, v[particles], motion)
+
+
+# ------------------------------------------------------------------ how particles touch one shape
+
+
+class Touching(NamedTuple):
+    """Particles that touch: rows (k,) of those that may, s = d - margin < 0 (k,) [m], outward
+    normals (k, 3), velocities of the shape there (k, 3) [m/s]."""
+
+    rows: np.ndarray
+    s: Array
+    normals: Array
+    motion: Array
+
+
+class Touch:
+    """own (m,): rows of particles that may touch the shape, stiffness (m,) [N/m]."""
+
+    kernels = KERNELS
+
+    def __init__(
+        self, shape: Shape, own: np.ndarray, stiffness: Array, margin: float, pattern: BlockPattern
+    ) -> None:
+        self._shape, self._own, self._stiffness, self._margin = shape, own, stiffness, margin
+        self._index, self._diagonal = own.astype(np.uint32), pattern.diagonal
+        self._kernels = take(pattern.backend, "Contact", *self.kernels)
+        self._place(0.0)
+
+    def placed(self, t: float) -> Any:
+        """The same with the shape as it stands at time t [s]."""
+        new = copy.copy(self)
+        new._place(t)
+        return new
+
+    def _place(self, t: float) -> None:
+        raise NotImplementedError
+
+
+class FormulaTouch(Touch):
+    """See kernels contact."""
+
+    kernels = (*FORMULA, *KERNELS)
+
+    def _place(self, t: float) -> None:
+        self._surface: Surface = self._shape.surface(t, np.empty((0, 3))).on(self._kernels)
+
+    @property
+    def _terms(self) -> tuple[Any, int, Array, Array, float]:
+        which = (self._index, self._surface.kind, self._surface.numbers)
+        return (*which, self._stiffness, self._margin)
+
+    def energy(self, x: Array) -> float:
+        return self._kernels.contact_energy(x, *self._terms)
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        self._kernels.contact_gradient(x, *self._terms, out)
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array, convex: bool = False) -> None:
+        form = (CONVEX,) if convex else ()
+        self._kernels.contact_blocks(x, *self._terms, self._diagonal, blocks, pressed, *form)
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        self._kernels.contact_mean_gradient(x0, x1, *self._terms, out)
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        self._kernels.contact_mean_blocks(x0, x1, *self._terms, self._diagonal, blocks)
+
+    def distances(self, x: Array) -> Array:
+        """d (m,) [m] of all that may touch."""
+        return self._surface.distances(x[self._own])
+
+    def touching(self, x: Array) -> Touching:
+        own = x[self._own]
+        s = self._surface.distances(own) - self._margin
+        rows = np.flatnonzero(s < 0.0)
+        motion = self._surface.velocities(own, rows)
+        return Touching(rows, s[rows], self._surface.normals(own, rows), motion)
+
+
+class LocalTouch(Touch):
+    """The same for a shape that knows its distance near given points only.
+
+    Particles are asked about again only where they have moved far enough to touch.  The discrete
+    gradient is q (n0 + n1)/2 with q = (E1 - E0)/(d1 - d0), corrected along the way so that
+    g.(x1 - x0) = E1 - E0 (Gonzalez 1996), whichever triangles are closest at the two ends.  The
+    tangent is k n n^T: the curvature at edges and corners is left out.
+    """
+
+    def _place(self, t: float) -> None:
+        self._t = t
+        self._asked = np.full((self._own.size, 3), np.inf)  # where particles were asked about
+        self._least = np.full(self._own.size, -np.inf)  # d there, at least [m]
+        self._last: list[tuple[Array, Touching]] = []
+
+    def _exact(self, own: Array) -> Surface:
+        return self._shape.surface(self._t, own, np.inf).on(self._kernels)
+
+    def distances(self, x: Array) -> Array:
+        """d (m,) [m], infinite where nothing is near."""
+        d = np.full(self._own.size, np.inf)
+        touching = self.touching(x)
+        d[touching.rows] = touching.s + self._margin
+        return d
+
+    def touching(self, x: Array) -> Touching:
+        own = x[self._own]
+        for where, found in self._last:  # both ends of a step are asked about again and again
+            if np.array_equal(where, own):
+                return found
+        found = self._look(own)
+        self._last = [*self._last[-1:], (own, found)]
+        return found
+
+    def _look(self, own: Array) -> Touching:
+        with np.errstate(invalid="ignore"):
+            way = np.linalg.norm(own - self._asked, axis=1)
+            unknown = np.flatnonzero(~(self._least - way >= self._margin))
+        ahead = self._margin + 4.0 * float(np.max(way[np.isfinite(way)], initial=0.0))
+        surface = self._shape.surface(self._t, own[unknown], ahead).on(self._kernels)
+        d = surface.distances(own[unknown])
+        self._asked[unknown], self._least[unknown] = own[unknown], np.minimum(d, ahead)
+        inside = np.flatnonzero(d < self._margin)
+        n = surface.normals(own[unknown], inside)
+        motion = surface.velocities(own[unknown], inside)
+        return Touching(unknown[inside], d[inside] - self._margin, n, motion)
+
+    def energy(self, x: Array) -> float:
+        rows, s, _, _ = self.touching(x)
+        return 0.5 * float(np.sum(self._stiffness[rows] * s * s))
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        rows, s, n, _ = self.touching(x)
+        out[self._own[rows]] += (self._stiffness[rows] * s)[:, None] * n
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array, convex: bool = False) -> None:
+        rows, _, n, _ = self.touching(x)
+        self._store(rows, self._stiffness[rows, None, None] * n[:, :, None] * n[:, None], blocks)
+
+    def _store(self, rows: np.ndarray, values: Array, blocks: Array) -> None:
+        blocks[self._diagonal[self._own[rows]]] += values  # all of them are free particles
+
+    def _mean(self, x0: Array, x1: Array) -> tuple[np.ndarray, Array, Array, Array, Array]:
+        """rows (k,) that touch at one end, q (k,), its derivative by d1 (k,), the mean normal, and
+        the normal at x1 (k, 3)."""
+        last = self.touching(x1).rows
+        rows = np.union1d(self.touching(x0).rows, last)
+        own, every = self._own[rows], np.arange(rows.size)
+        ends = []
+        for x in (x0[own], x1[own]):
+            surface = self._exact(x)
+            ends.append((surface.distances(x), surface.normals(x, every)))
+        (d0, n0), (d1, n1) = ends
+        q, rate = quotient(d0 - self._margin, d1 - self._margin, self._stiffness[rows])
+        m, way = 0.5 * (n0 + n1), x1[own] - x0[own]
+        square = np.einsum("ka,ka->k", way, way)
+        gap = d1 - d0 - np.einsum("ka,ka->k", m, way)
+        m += np.where(square > 0.0, gap / np.where(square > 0.0, square, 1.0), 0.0)[:, None] * way
+        return rows, q, rate, m, n1
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        rows, q, _, m, _ = self._mean(x0, x1)
+        out[self._own[rows]] += q[:, None] * m
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        rows, _, rate, m, n1 = self._mean(x0, x1)
+        self._store(rows, rate[:, None, None] * m[:, :, None] * n1[:, None], blocks)
+
+
+def quotient(s0: Array, s1: Array, k: Array) -> tuple[Array, Array]:
+    """[phi(s1) - phi(s0)] / (s1 - s0) (m,) and its derivative by s1, phi = k/2 min(s, 0)^2.
+
+    With p = min(s, 0) the quotient is k/2 (p0 + p1) r, where r, the part of the way that is
+    pressed, is (p1 - p0) / (s1 - s0), or 1 where both are pressed.
+    """
+    p0, p1 = np.minimum(s0, 0.0), np.minimum(s1, 0.0)
+    one_sided = (s0 < 0.0) != (s1 < 0.0)
+    way = np.where(one_sided, s1 - s0, 1.0)  # not zero: the signs differ
+    share = np.where(one_sided, (p1 - p0) / way, np.where(s0 < 0.0, 1.0, 0.0))
+    q = 0.5 * k * (p0 + p1) * share
+    return q, np.where(one_sided, (k * p1 - q) / way, 0.5 * k * share)

@@ -12,12 +12,12 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..parts.checks import as_number
-from ..parts.part import Arranged, Particles
+from ..parts.part import Arranged
 from .friction import booked, slide
-from .shapes import KERNELS, Surface, as_shapes, free_particles
+from .shapes import KERNELS, OfShapes, Surface, free_particles
 
 
-class ProjectedContact:
+class ProjectedContact(OfShapes):
     """Particles inside a shape return to its surface and lose their velocity into it.
 
     Michels, Sobottka, Weber 2014, Sec. 5.4: a textile falls on a half ball.  shapes: one or a list;
@@ -34,13 +34,10 @@ class ProjectedContact:
     name = "projection"
 
     def __init__(self, shapes: Any, friction: float = 0.4, particles: Any = None) -> None:
-        self.shapes, self.particles = as_shapes(shapes), particles
+        super().__init__(shapes, particles)
         self.friction = as_number("friction", friction, least=0.0)
         if self.friction > 1.0:
             raise InputError(f"friction = {self.friction:g}: it is a share per step, 0 to 1")
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedProjection:
         own = free_particles("projection", self.particles, particles)
@@ -53,7 +50,7 @@ class PreparedProjection:
 
     @property
     def drives(self) -> bool:
-        return any(shape.moving for shape in self._config.shapes)
+        return self._config.moving
 
     def __init__(
         self, config: ProjectedContact, own: np.ndarray, mass: Array, kernels: Any

@@ -10,8 +10,8 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..parts.checks import as_elements, as_number, require_below
-from ..parts.part import Arranged, Particles
-from . import broad_phase, pair_laplacian
+from ..parts.part import NO_PAIRS, Arranged, Particles
+from . import broad_phase, near
 from .advice import bounce, require_resolvable
 from .broad_phase import BroadPhase, load_ipctk
 from .friction import as_friction
@@ -67,7 +67,7 @@ class Repulsion:
     def couples(self, particles: Particles) -> np.ndarray:
         require_below("face", self.faces, particles.count)
         require_below("edge", self.edges, particles.count)
-        return np.empty((0, 2), dtype=np.int64)  # who touches whom changes
+        return NO_PAIRS  # who touches whom changes
 
     def prepare(self, particles: Arranged) -> PreparedRepulsion:
         kind = RubbingRepulsion if self.friction > 0.0 else PreparedRepulsion
@@ -207,14 +207,14 @@ class PreparedRepulsion:
 
     def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> tuple[np.ndarray, Array]:
         """Springs between the particles of contacts, at least as stiff as these."""
-        old = pair_laplacian.NONE if old is None else old
+        old = near.NONE if old is None else old
         if not np.isfinite(x1).all():
             return old
-        return pair_laplacian.covering(old, len(x1), x1, *self._pressed(x1))
+        return near.covering(old, len(x1), x1, *self._pressed(x1))
 
     def laplacian(self, layout: Any = None) -> tuple[np.ndarray, np.ndarray, Array]:
-        springs = pair_laplacian.NONE if layout is None else layout
-        return pair_laplacian.triplets(springs, self._count)
+        springs = near.NONE if layout is None else layout
+        return near.triplets(springs, self._count)
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs that press; nothing is ever inside of anything."""

@@ -20,7 +20,7 @@ from ..contracts import Array
 from ..errors import InputError
 from ..kernels.names import HEMISPHERE, NO_SLOT, PLANE, SPHERE
 from ..parts.checks import as_indices, as_number, as_numbers
-from ..parts.part import Arranged
+from ..parts.part import Arranged, Uncoupled
 from .motion import STILL, Frame, as_motion, frame_at
 
 KERNELS = ("surface_distances", "surface_normals")
@@ -189,6 +189,18 @@ def as_shapes(shapes: Any) -> list[Shape]:
                 "TriangleMesh(positions, triangles)"
             )
     return list(given)
+
+
+class OfShapes(Uncoupled):
+    """What parts that touch shapes share."""
+
+    def __init__(self, shapes: Any, particles: Any) -> None:
+        """particles: indices or a mask, None for all."""
+        self.shapes, self.particles = as_shapes(shapes), particles
+
+    @property
+    def moving(self) -> bool:
+        return any(shape.moving for shape in self.shapes)
 
 
 def free_particles(name: str, chosen: Any, particles: Arranged) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.names import NO_SLOT
 from .checks import as_array, as_indices, as_number, as_numbers
-from .part import Arranged, Particles
+from .part import NO_PAIRS, Arranged, Particles
 from .pattern import BlockPattern
 
 
@@ -78,7 +78,7 @@ class Attachments:
 
     def couples(self, particles: Particles) -> np.ndarray:
         as_indices(self.name, self.first.particles, particles.count)
-        return np.empty((0, 2), dtype=np.int64)
+        return NO_PAIRS
 
     def prepare(self, particles: Arranged) -> PointTies:
         if self.live or self.motion is not None or np.isnan(self.first.points).any():

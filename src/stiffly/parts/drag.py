@@ -11,12 +11,12 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from .checks import per_element
 from .fields import vector_of_time
-from .part import Arranged, Particles
+from .part import Arranged, Uncoupled
 
 _STILL = (0.0, 0.0, 0.0)
 
 
-class Drag:
+class Drag(Uncoupled):
     """f_i = -c_i u for power = 1, -c_i |u| u for power = 2, u = v_i - wind(t).
 
     coefficient c: one number or (N,), in kg/s (power 1) or kg/m (power 2); wind: (3,) [m/s] or a
@@ -34,9 +34,6 @@ class Drag:
             raise InputError(f"drag power = {power!r:.20}: 1 (viscous) or 2 (turbulent)")
         self._coefficient, self._power = coefficient, power
         self._wind, self._steady = vector_of_time("drag wind", wind), not callable(wind)
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedDrag:
         c = per_element("drag coefficient", self._coefficient, particles.count)

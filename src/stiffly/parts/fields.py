@@ -15,11 +15,11 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError
 from .checks import as_indices, as_numbers
-from .part import Arranged, Particles
+from .part import Arranged, Uncoupled
 from .user_functions import accepts
 
 
-class Field:
+class Field(Uncoupled):
     """Every particle is accelerated by a(t) (3,) [m/s^2]: force m_i a(t)."""
 
     name = "field"
@@ -27,23 +27,17 @@ class Field:
     def __init__(self, acceleration: Callable[[float], Any] | Any) -> None:
         self._at = vector_of_time("field acceleration", acceleration)
 
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
-
     def prepare(self, particles: Arranged) -> PreparedForcing:
         return PreparedForcing(particles.mass[particles.order, None], self._at)
 
 
-class Force:
+class Force(Uncoupled):
     """A force f(t) (3,) [N] on each of the given particles, constant or a function of time."""
 
     name = "force"
 
     def __init__(self, particles: Any, force: Callable[[float], Any] | Any) -> None:
         self._particles, self._at = particles, vector_of_time("force", force)
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedForcing:
         chosen = np.zeros((particles.count, 1))

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..backends.kernels import take
 from ..contracts import Array, Backend
 from .checks import as_numbers
-from .part import Arranged, Particles
+from .part import Arranged, Uncoupled
 
 
-class Gravity:
+class Gravity(Uncoupled):
     """E = -sum_i m_i g.x_i, with g (3,) [m/s^2]."""
 
     name = "gravity"
 
     def __init__(self, g: Any = (0.0, 0.0, -9.81)) -> None:
         self.g = as_numbers("gravity g", g, (3,))
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedGravity:
         weight = -particles.mass[particles.order, None] * self.g

@@ -12,7 +12,7 @@ from ..backends.kernels import take
 from ..contracts import Array, Backend
 from ..errors import InputError
 from .checks import as_array, as_number, as_numbers, per_element
-from .part import Arranged, Particles
+from .part import NO_PAIRS, Arranged, Particles
 from .pattern import sorted_unique
 
 SWITCH = 0.9  # of the cutoff: where the potential starts to fade
@@ -67,7 +67,7 @@ class LennardJones:
                 f"excluded pair {k} ({i}-{j}): there are only {particles.count} particles; "
                 f"number them 0 to {particles.count - 1}"
             )
-        return np.empty((0, 2), dtype=np.int64)  # every atom meets every other: no fixed pattern
+        return NO_PAIRS  # every atom meets every other: no fixed pattern
 
     def prepare(self, particles: Arranged) -> PreparedLennardJones:
         epsilon = per_element("epsilon", self.epsilon, particles.count)

@@ -14,11 +14,11 @@ import numpy as np
 from ..contracts import Array, Power
 from ..errors import InputError
 from .checks import as_number
-from .part import Arranged, Particles
+from .part import Arranged, Uncoupled
 from .pattern import BlockPattern
 
 
-class MomentumDamping:
+class MomentumDamping(Uncoupled):
     """rate [1/s]: non-rigid velocities decay as exp(-rate t), whatever the step; or
     per_step in [0, 1]: the paper's k, a share of them taken after every step of any size."""
 
@@ -36,9 +36,6 @@ class MomentumDamping:
     def share(self, h: float) -> float:
         """k of the paper for a step of h seconds."""
         return self._per_step if self._rate is None else -float(np.expm1(-self._rate * h))  # type: ignore[return-value]  # one of the two is given
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedMomentumDamping:
         if not particles.lumped:

@@ -5,7 +5,7 @@ the couples it ties together, lays out one block matrix for all parts, and gets 
 part that computes.  There are two kinds: a potential has an energy, and its force is minus the
 gradient; a load is any other force, and says what power it adds and takes.  A part is written in
 the user's numbers; a prepared part sees positions and velocities (N, 3) over ALL particles in rows,
-free ones first (see numbering.py).  It never has to know which are free, because blocks of the
+free ones first (see pattern.py).  It never has to know which are free, because blocks of the
 others have no slot in the pattern.
 """
 
@@ -19,6 +19,8 @@ import numpy as np
 
 from ..contracts import Array, Power
 from .pattern import BlockPattern
+
+NO_PAIRS = np.empty((0, 2), dtype=np.int64)  # of parts in which no particle feels another
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,13 @@ class Part(Protocol):
     ) -> PreparedPart | MatrixFreePart | PreparedLoad | SettlingPart:
         """What computes, by row: particles are named to it by `particles.rows[...]`."""
         ...
+
+
+class Uncoupled:
+    """A part in which no particle feels another, or all do and no pattern would serve."""
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        return NO_PAIRS
 
 
 @runtime_checkable

@@ -1,4 +1,5 @@
-"""Where the 3x3 blocks of the stiffness matrix are kept: laid out once for all parts of a body."""
+"""The layout of a body, made once for all its parts: the rows in which particles are kept, and
+where the 3x3 blocks of the stiffness matrix are."""
 
 from __future__ import annotations
 
@@ -9,9 +10,35 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..backends.cpu import CPU
-from ..contracts import Backend
+from ..contracts import Array, Backend
 from ..kernels.names import NO_SLOT
 from ..matfun.components import Components
+
+
+class Numbering:
+    """Rows of all arrays (N, ...) that a system, its prepared parts and their kernels see.
+
+    order (N,): the particle of each row, as the user numbers them; rows (N,): the row of each
+    particle.  The first `free` rows are those that move: State.x is their coordinates.
+    """
+
+    def __init__(self, order: np.ndarray, free: int) -> None:
+        self.order, self.free = order, free
+        self.rows = np.empty_like(order)
+        self.rows[order] = every = np.arange(order.size)
+        self._same = np.array_equal(order, every)
+
+    def given(self, values: Array) -> Array:
+        """What is kept by row (N, ...) as the user numbers particles; itself where both agree."""
+        return values if self._same else values[self.rows]
+
+
+def free_first(count: int, held: Any = ()) -> Numbering:
+    """Particles that are free, then those `held` (indices), both as they were numbered."""
+    free = np.ones(count, dtype=bool)
+    free[np.asarray(held, dtype=np.int64)] = False
+    order = np.concatenate([np.flatnonzero(free), np.flatnonzero(~free)])
+    return Numbering(order, int(free.sum()))
 
 
 def sorted_unique(keys: np.ndarray) -> np.ndarray:

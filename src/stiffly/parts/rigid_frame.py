@@ -24,12 +24,12 @@ import numpy as np
 
 from ..contracts import Array, Power
 from ..errors import InputError
-from .part import Arranged, Particles
+from .part import Arranged, Uncoupled
 from .rigid_body import Pose, cross_matrix
 from .user_functions import accepts
 
 
-class RigidFrame:
+class RigidFrame(Uncoupled):
     """Inertial forces on particles that are described in a moving frame; their work is *added*.
 
     motion(t) -> Pose, e.g. from rigid_body.bounce.  Positions are counted from the frame's origin;
@@ -40,9 +40,6 @@ class RigidFrame:
 
     def __init__(self, motion: Callable[[float], Pose]) -> None:
         self._motion = _as_motion(motion)
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)
 
     def prepare(self, particles: Arranged) -> PreparedFrame:
         if not particles.lumped:

@@ -15,7 +15,7 @@ from ..errors import InputError, NotConverged
 from ..solvers.cg import ConjugateGradients
 from ..solvers.failures import NotPositiveDefinite
 from .checks import as_indices, as_number, as_numbers
-from .part import Arranged, Particles
+from .part import Arranged, Uncoupled
 
 # LAPACK itself: its wrapper in SciPy takes three times as long for 100 particles
 potrf, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
@@ -27,7 +27,7 @@ DISTINCT = 1e-3  # of the blob: particles nearer than this are one to the fluid
 KERNELS = ("stokeslet_velocities", "stokeslet_rates", "stokeslet_matrix", "stokeslet_rate_matrix")
 
 
-class StokesFluid:
+class StokesFluid(Uncoupled):
     """The force -S(x)^-1 v of a fluid that moves with the particles it touches.
 
     Forces g of the particles on the fluid drive the flow (Cortez 2001; in space Cortez, Fauci and
@@ -47,9 +47,6 @@ class StokesFluid:
         self.viscosity = as_number("viscosity", viscosity, above=0.0)
         self.blob = as_number("blob", blob, above=0.0)
         self.particles = particles
-
-    def couples(self, particles: Particles) -> np.ndarray:
-        return np.empty((0, 2), dtype=np.int64)  # the fluid couples all: no blocks
 
     def prepare(self, particles: Arranged) -> PreparedFluid:
         touched = self._touched(particles.count)

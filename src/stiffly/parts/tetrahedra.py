@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.materials.material import Material
+from ..kernels.names import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
 from .checks import (
     as_elements,
     as_numbers,
@@ -24,11 +25,11 @@ from .checks import (
 from .materials import find_material, moduli
 from .part import Arranged, Particles
 from .pattern import BlockPattern
-from .tet_sums import SlotSums, block_sums, mean_sums
 
 FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has 0.7
 
 _PAIRS = np.triu_indices(4, 1)
+_UPPER = np.triu_indices(4)
 
 KERNELS = (
     *("tet_energy", "tet_gradient", "tet_blocks", "tet_frames", "tet_product"),
@@ -212,6 +213,53 @@ class ExactTetrahedra(PreparedTetrahedra):
         state = self._kernels.tet_states(x, tets, shape, material)
         self._states = [*self._states[-1:], (x.copy(), state)]
         return state
+
+
+# ------------------------------------------------------------------ where blocks are added up
+# sorted once, so that every slot sums its own
+
+SlotSums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # chunks, slot, start, source
+
+
+class BlockSums(NamedTuple):
+    """Which of the tets' blocks go into which slots, chunk by chunk: see tet_blocks."""
+
+    chunks: np.ndarray
+    slot: np.ndarray
+    mirror: np.ndarray
+    start: np.ndarray
+    source: np.ndarray
+
+
+def block_sums(tets: np.ndarray, pattern: BlockPattern) -> BlockSums:
+    """For the ten blocks of a symmetric tangent, k <= l."""
+    rows, columns = (tets[:, k].ravel() for k in _UPPER)
+    chunks, slot, start, source = _slot_sums(pattern.slots(rows, columns), 10 * BLOCK_CHUNK)
+    first = source[start[:-1]]
+    return BlockSums(chunks, slot, pattern.slots(columns[first], rows[first]), start, source)
+
+
+def mean_sums(tets: np.ndarray, pattern: BlockPattern) -> SlotSums:
+    """For all sixteen blocks: see tet_mean_blocks."""
+    rows, columns = np.repeat(tets, 4, axis=1).ravel(), np.tile(tets, 4).ravel()
+    return _slot_sums(pattern.slots(rows, columns), 16 * MEAN_CHUNK)
+
+
+def _slot_sums(slot: np.ndarray, per_chunk: int) -> SlotSums:
+    """Blocks by chunk and slot; those of fixed particles are left out."""
+    source = np.flatnonzero(slot != NO_SLOT)
+    count = int(slot[source].max(initial=0)) + 1
+    key = source // per_chunk * count + slot[source]
+    order = np.argsort(key, kind="stable")
+    source, key = source[order], key[order]
+    start = np.flatnonzero(np.diff(key, prepend=-1))
+    chunks = np.arange(-(-slot.size // per_chunk) + 1)
+    return (
+        np.searchsorted(key[start], chunks * count),
+        slot[source[start]],
+        np.append(start, source.size).astype(np.uint32),
+        source.astype(np.uint32),
+    )
 
 
 # ------------------------------------------------------------------ masses

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from ..contracts import Array, State
 from ..matfun.operators import BaseOperator, BlockOperator
 from . import discrete_gradient
-from .linearise import ProductOperator, block_operator, matrix_free, summed
-from .tangent import LinearTangent
+from .linearise import LinearTangent, ProductOperator, block_operator, matrix_free, summed
 
 if TYPE_CHECKING:
     from .system import System

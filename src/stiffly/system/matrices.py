@@ -1,4 +1,5 @@
-"""Sums and products of the matrices users hand in: arrays, SciPy sparse, or LinearOperators."""
+"""Sums and products of the matrices users hand in: arrays, SciPy sparse, or LinearOperators; and
+damping that only ever takes, v^T D v >= 0 for every v, or the user hears of it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ from ..contracts import Array, Mass, Rayleigh
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, SparseOperator
 from ..parts.checks import as_numbers
-from .passive import require_passive
+from ..solvers.failures import FactorisationError
+from ..solvers.linear import factorise
+
+ROUNDING = 1e-10  # of a diagonal entry: a lower negative eigenvalue is no pump but rounding
 
 
 def size_of(stiffness: Any, mass: Any, damping: Any, size: int | None) -> int:
@@ -156,3 +160,35 @@ def _damped(
     """(alpha M + beta K) v."""
     drag = alpha * mass.apply(v)
     return drag if stiff is None else drag + beta * stiff(v)
+
+
+def require_passive(name: str, D: Any, remedy: str) -> None:
+    """InputError unless the symmetric part of D (array or SciPy sparse) is positive semidefinite.
+
+    Scaled to a unit diagonal, so that soft parts are judged beside stiff ones.
+    """
+    symmetric = 0.5 * (D + D.T)
+    diagonal = np.asarray(symmetric.diagonal(), dtype=np.float64)
+    if np.any(diagonal < 0.0) or not _semidefinite(symmetric, diagonal):
+        raise InputError(f"{name} pumps: v.D v < 0 for some velocities v; {remedy}")
+
+
+def _semidefinite(D: Any, diagonal: Any) -> bool:
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    if sp.issparse(D):
+        unit = sp.csr_matrix(sp.diags(scale) @ D @ sp.diags(scale))
+        off = np.asarray(abs(unit).sum(axis=1)).ravel() - unit.diagonal()
+        unit = unit + ROUNDING * sp.identity(len(diagonal))
+    else:
+        unit = scale[:, None] * D * scale
+        off = np.abs(unit).sum(axis=1) - unit.diagonal()
+        unit = unit + ROUNDING * np.eye(len(diagonal))
+    if np.any(off[diagonal == 0.0] > 0.0):
+        return False
+    if np.all(off <= 1.0):  # by Gershgorin's discs
+        return True
+    try:
+        factorise(sp.csc_matrix(unit) if sp.issparse(unit) else unit)
+    except FactorisationError:
+        return False
+    return True

@@ -1,4 +1,14 @@
-"""A user's own equations of motion, M x'' + D x' + A x = g(t, x)."""
+"""A user's own equations of motion, M x'' + D x' + A x = g(t, x).
+
+The stiffness A is quadratic, so its force at the middle of two states does the right work.  That of
+a user's potential U is corrected as in discrete_gradient.py (Gonzalez 1996), for the body as a
+whole,
+
+    F = g(xm) + c dx,   c |dx|^2 = U(x0) - U(x1) - g(xm).dx
+
+and where g depends on time too, what is not -grad U of it acts as at the middle of the step: grad U
+along dx is then a difference of U, good to ten digits.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +27,11 @@ from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, Spar
 from ..matfun.symmetric import as_symmetric
 from ..parts import user_functions as user
 from ..parts.checks import as_numbers
-from . import second_order_mean
+from .discrete_gradient import gap_correction
+from .implicit import middle
+from .linearise import LinearTangent
 from .mass import as_mass
 from .matrices import as_damping, as_jacobian, difference, is_symmetric, product, size_of
-from .tangent import LinearTangent
 
 DIFFERENCE_LIMIT = 300  # above this size dg/dx is never built by differences, only applied
 DIFFERENCE_SYMMETRY = 1e-6  # asymmetry that differences alone explain
@@ -224,15 +235,36 @@ class SecondOrder:
         return () if old is None else old
 
     def mean_force(self, s0: State, s1: State) -> Array:
-        """F with F.(x1 - x0) = E(x0) - E(x1), but for damping and forcing at the middle."""
-        return second_order_mean.mean_force(self, s0, s1)
+        """F (n,) with F.(x1 - x0) = E(x0) - E(x1), save for the work of damping and forcing."""
+        centre = middle(s0, s1)
+        f = self.force(centre)
+        U: Any = self._potential
+        if U is None:
+            if not self.energetic:
+                raise InputError(
+                    "energy-momentum needs the potential: give SecondOrder(..., potential=U)"
+                )
+            return f
+        dx = s1.x - s0.x
+        if self.time_dependent:
+            slope = float(user.directional_derivative(U, centre.x, dx))
+        else:
+            slope = -float(np.dot(self._g(centre.t, centre.x), dx))  # type: ignore[misc]  # not None
+        return f - gap_correction(slope, float(U(s0.x)), float(U(s1.x)), dx)
 
-    def mean_tangent(self, s0: State, s1: State) -> LinearTangent:
-        return second_order_mean.mean_tangent(self, s0, s1)
+    def mean_tangent(self, s0: State, s1: State) -> HalfTangent:
+        """K = -dF/dx1, D = -dF/dv1."""
+        t = self.tangent(middle(s0, s1))
+        return HalfTangent(t.stiffness, t.damping, t.constant and t.symmetric, t.constant)
 
     def global_matrix(self, alpha: float, beta: float = 0.0, layout: Any = None) -> sp.csc_matrix:
-        """M + alpha A + beta D (n, n)."""
-        return second_order_mean.global_matrix(self, alpha, beta)
+        """M + alpha A + beta D (n, n): a local/global solver takes g for soft beside A."""
+        if self._A is None:
+            raise InputError(
+                "force has no local step: give the stiff linear part as stiffness=A, or use "
+                "energy-momentum or stabilised"
+            )
+        return sp.csc_matrix(self.linear_part().tangent.matrix(1.0, alpha, beta))
 
     def _commuting(self, damping: Any) -> Any:
         """Tangents may call damping Rayleigh only where it commutes with K: K = A, or beta = 0."""
@@ -277,6 +309,16 @@ class SecondOrder:
         if self._potential is not None:
             added += float(user.directional_derivative(self._potential, s.x, s.v))
         return added
+
+
+class HalfTangent(LinearTangent):
+    """Derivative by the second state of a force taken at the middle: half of everything.
+
+    The correction for the potential is left out: it is of first order in x1 - x0.
+    """
+
+    def matrix(self, m: float, k: float, d: float) -> Any:
+        return super().matrix(m, 0.5 * k, 0.5 * d)
 
 
 def _require_sense(stiffness: Any, force: Any, jacobian: Any, potential: Any) -> None:

@@ -23,18 +23,18 @@ from ..contracts import (
 )
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
+from ..parts.attachments import PointTies
 from ..parts.checks import as_indices, as_numbers
-from ..parts.numbering import free_first
 from ..parts.part import Arranged, Part, Particles
-from ..parts.pattern import BlockPattern, unique_pairs
+from ..parts.pattern import BlockPattern, free_first, unique_pairs
 from ..parts.rotations import Stars
 from ..parts.user_functions import step_rate
 from . import discrete_gradient, implicit, linearise, settling
 from . import system_input as given
 from .assembly import Assembly
+from .linearise import LinearTangent
 from .rods import as_rods
 from .supports import Support
-from .tangent import LinearTangent
 from .viscosity import Viscosity
 
 
@@ -159,6 +159,20 @@ class System:
         new = copy.copy(self)
         new.assembly, new._now = assembly, (None, assembly)
         return new
+
+    def gripped(self, ties: PointTies, name: str) -> System:
+        """With these ties beside the parts, which it goes on sharing: a hand that takes hold while
+        a run goes on, without a trace once it is forgotten.
+
+        The ties may move between two steps; who moves them counts the energy.  They should be soft
+        beside the body: the matrix of local/global solvers stays without them, and so does the
+        linear part, unless they say that they are `linear`.
+        """
+        ties.soft = True
+        held = self.having(Assembly([*self.assembly.parts, (name, ties)]))
+        if ties.linear:
+            held._linear = None  # what was linearised knows nothing of them
+        return held
 
     def at(self, s: State) -> Assembly:
         """The parts as they are in this state."""

@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..matfun.operators import BaseOperator, SparseOperator
 from ..parts.user_functions import directional_derivative
 from . import linearise
-from .passive import require_passive
+from .matrices import require_passive
 
 if TYPE_CHECKING:
     from .assembly import Assembly

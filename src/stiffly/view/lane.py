@@ -22,7 +22,6 @@ from ..recording.notes import FrameLog
 from ..recording.sinks import Frame
 from ..run.ledger import Balance
 from ..scenes import Scene
-from ..system.gripped import gripped
 from .body import continued
 from .frames import NOWHERE, LaneFrame
 from .hand import Grip
@@ -240,7 +239,7 @@ class Lane:
 
     def _tied(self) -> Any:
         """The body in this hand, or alone."""
-        return self.body if self._ties is None else gripped(self.body, self._ties, HAND)
+        return self.body if self._ties is None else self.body.gripped(self._ties, HAND)
 
     def _resume(self, system: Any, moved: Power) -> None:
         """Go on with this system after energy has moved between two steps."""
