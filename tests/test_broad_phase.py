@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.collisions.broad_phase import BroadPhase, candidates, overlapping
-from stiffly.collisions.elements import elements
+from stiffly.collisions.broad_phase import BroadPhase, candidates, elements, overlapping
 from stiffly.errors import InputError
 from stiffly.kernels import cpu, reference
 from stiffly.meshes.morton import morton

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
+from ..parts.pattern import pair_laplacian
 
 AHEAD = 2.0  # steps: what could touch by then, or touched so long ago, is near
 STALE = 0.5  # of the set: if so many have left, they are dropped
@@ -93,6 +94,4 @@ def _covers(springs: Springs, keys: np.ndarray, needed: Array) -> bool:
 def triplets(springs: Springs, count: int) -> tuple[np.ndarray, np.ndarray, Array]:
     """Rows, columns, values of the graph Laplacian [N/m]."""
     keys, k = springs
-    i, j = keys // count, keys % count
-    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-    return rows, columns, np.concatenate([k, k, -k, -k])
+    return pair_laplacian(keys // count, keys % count, k)

@@ -123,6 +123,11 @@ class PreparedRepulsion:
         assert self._pairs is not None
         return self._pairs
 
+    def _close(self, x: Array) -> PairList:
+        """Those of them that are closer than they reach."""
+        pairs = self.near(x)
+        return pairs.rows(pairs.distances(x) < pairs.reach)
+
     def _covered(self, x: Array, end: Array) -> bool:
         return self._pairs is not None and self._pairs.covers(x) and self._pairs.covers(end)
 
@@ -152,11 +157,7 @@ class PreparedRepulsion:
         np.add.at(out, rows, np.einsum("kab,kb->ka", blocks, b[columns]))
 
     def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-        pairs = self.near(x)
-        pairs = pairs.rows(pairs.distances(x) < pairs.reach)
-        blocks = np.empty((len(pairs.stencil), 4, 4, 3, 3))
-        self._kernels.barrier_blocks(x, *pairs.terms, self._stiffness, blocks)
-        return _entries(pairs.stencil, blocks)
+        return self._entries(self._kernels.barrier_blocks, self._close(x), x)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         if not np.isfinite(x1).all():
@@ -167,9 +168,17 @@ class PreparedRepulsion:
     def mean_triplets(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray, Array]:
         pairs = self.near(x0, x1)
         pairs = pairs.rows(np.minimum(pairs.distances(x0), pairs.distances(x1)) < pairs.reach)
+        return self._entries(self._kernels.barrier_mean_blocks, pairs, x0, x1)
+
+    def _entries(
+        self, kernel: Any, pairs: PairList, *x: Array
+    ) -> tuple[np.ndarray, np.ndarray, Array]:
+        """Rows, columns and blocks (16 m, 3, 3) that the kernel finds for these pairs."""
         blocks = np.empty((len(pairs.stencil), 4, 4, 3, 3))
-        self._kernels.barrier_mean_blocks(x0, x1, *pairs.terms, self._stiffness, blocks)
-        return _entries(pairs.stencil, blocks)
+        kernel(*x, *pairs.terms, self._stiffness, blocks)
+        i = pairs.stencil.astype(np.int64)
+        rows, columns = np.repeat(i, 4, axis=1).ravel(), np.tile(i, (1, 4)).ravel()
+        return rows, columns, blocks.reshape(-1, 3, 3)
 
     # ------------------------------------------------------------------ nothing passes
 
@@ -191,15 +200,13 @@ class PreparedRepulsion:
 
     def pressed(self, x: Array) -> bool:
         """Whether any pair is closer than it reaches."""
-        pairs = self.near(x)
-        return bool(np.any(pairs.distances(x) < pairs.reach))
+        return len(self._close(x).stencil) > 0
 
     # ------------------------------------------------------------------ for solvers and users
 
     def _pressed(self, x: Array) -> tuple[PairList, Array, Array, Array]:
         """Pairs that press, their weights (m, 4), normals (m, 3) and forces (m,) [N]."""
-        pairs = self.near(x)
-        pairs = pairs.rows(pairs.distances(x) < pairs.reach)
+        pairs = self._close(x)
         m = len(pairs.stencil)
         found = np.empty((m, 4)), np.empty((m, 3)), np.empty(m)
         self._kernels.barrier_contacts(x, *pairs.terms, self._stiffness, *found)
@@ -218,9 +225,7 @@ class PreparedRepulsion:
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs that press; nothing is ever inside of anything."""
-        pairs = self.near(x)
-        pressed = int(np.count_nonzero(pairs.distances(x) < pairs.reach))
-        return {"penetration": 0.0, "contacts": float(pressed)}
+        return {"penetration": 0.0, "contacts": float(len(self._close(x).stencil))}
 
 
 class RubbingRepulsion(PreparedRepulsion):
@@ -238,10 +243,3 @@ class RubbingRepulsion(PreparedRepulsion):
                 v, self._inverse_mass, pairs.stencil, weights, normals, most
             )
         return Power()
-
-
-def _entries(stencil: np.ndarray, blocks: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-    """Rows, columns and blocks (16 m, 3, 3) of pairs."""
-    i = stencil.astype(np.int64)
-    rows, columns = np.repeat(i, 4, axis=1).ravel(), np.tile(i, (1, 4)).ravel()
-    return rows, columns, blocks.reshape(-1, 3, 3)

@@ -9,8 +9,7 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from ..parts.checks import as_elements, as_indices, as_number, as_numbers
-from .broad_phase import BroadPhase, load_ipctk
-from .elements import Elements
+from .broad_phase import BroadPhase, Elements, load_ipctk
 from .pair_list import PairList
 
 

@@ -29,6 +29,12 @@ def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> A
     return array
 
 
+def require_points(name: str, value: Array, has: str = "has", rows: str = "N") -> None:
+    """InputError unless value is (N, 3)."""
+    if value.ndim != 2 or value.shape[1] != 3:
+        raise InputError(f"{name} {has} shape {value.shape}, but ({rows}, 3) is needed")
+
+
 def _ragged(value: Any) -> bool:
     if not isinstance(value, (list, tuple)):
         return False

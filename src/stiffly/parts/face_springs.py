@@ -17,6 +17,7 @@ from .checks import (
     per_element,
     require,
     require_below,
+    require_points,
     with_scaled,
 )
 from .part import Arranged, Particles
@@ -76,8 +77,7 @@ class FaceSprings:
 
     def _lengths(self, positions: Array) -> Array:
         """(t, 4) [m]."""
-        if positions.ndim != 2 or positions.shape[1] != 3:
-            raise InputError(f"rest_positions has shape {positions.shape}, but (N, 3) is needed")
+        require_points("rest_positions", positions)
         require(
             "tet",
             self.tets,

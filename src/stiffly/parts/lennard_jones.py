@@ -124,29 +124,23 @@ class PreparedLennardJones:
         self._product(x, b, *self._pairs_near(x), out)
 
     def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-        start, neighbour = self._list(x)
-        coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
-        (radius, root), (inner, slope) = self._mixing, self._switch
-        self._kernels.lj_blocks(x, radius, root, start, neighbour, inner, slope, coupling, own)
-        return self._as_triplets(start, neighbour, coupling, own)
+        return self._entries(self._kernels.lj_blocks, self._list(x), x)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        start, neighbour = self._pairs_near_either(x0, x1)
-        (radius, root), (inner, slope) = self._mixing, self._switch
-        self._kernels.lj_mean_gradient(x0, x1, radius, root, start, neighbour, inner, slope, out)
+        pairs = self._pairs_near_either(x0, x1)
+        self._kernels.lj_mean_gradient(x0, x1, *self._mixing, *pairs, *self._switch, out)
 
     def mean_triplets(self, x0: Array, x1: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-        start, neighbour = self._pairs_near_either(x0, x1)
-        coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
-        (radius, root), (inner, slope) = self._mixing, self._switch
-        pairs = (radius, root, start, neighbour, inner, slope)
-        self._kernels.lj_mean_blocks(x0, x1, *pairs, coupling, own)
-        return self._as_triplets(start, neighbour, coupling, own)
+        pairs = self._pairs_near_either(x0, x1)
+        return self._entries(self._kernels.lj_mean_blocks, pairs, x0, x1)
 
-    def _as_triplets(
-        self, start: np.ndarray, neighbour: np.ndarray, coupling: Array, own: Array
+    def _entries(
+        self, kernel: Any, pairs: tuple[np.ndarray, np.ndarray], *x: Array
     ) -> tuple[np.ndarray, np.ndarray, Array]:
-        atoms = np.arange(self.count)
+        """Rows, columns and blocks that the kernel finds for these pairs."""
+        (start, neighbour), atoms = pairs, np.arange(self.count)
+        coupling, own = np.empty((len(neighbour), 3, 3)), np.empty((self.count, 3, 3))
+        kernel(*x, *self._mixing, *pairs, *self._switch, coupling, own)
         rows = np.repeat(atoms, np.diff(start.astype(np.int64)))
         return (
             np.concatenate([rows, atoms]),

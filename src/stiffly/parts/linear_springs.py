@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..kernels.names import NO_SLOT
 from .checks import as_elements, as_number, per_element, require_below, with_scaled
 from .part import Arranged, Particles
-from .pattern import BlockPattern
+from .pattern import BlockPattern, pair_laplacian
 
 
 class LinearSprings:
@@ -107,7 +107,4 @@ class PreparedLinearSprings:
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """The largest stiffness of each spring, in all directions."""
-        i, j = self._edges.T
-        k = np.linalg.eigvalsh(self._stiffness)[:, -1]
-        rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-        return rows, columns, np.concatenate([k, k, -k, -k])
+        return pair_laplacian(*self._edges.T, np.linalg.eigvalsh(self._stiffness)[:, -1])

@@ -55,6 +55,12 @@ def unique_pairs(pairs: np.ndarray, count: int) -> np.ndarray:
     return np.stack(np.divmod(sorted_unique(low * count + high), count), axis=1)
 
 
+def pair_laplacian(i: np.ndarray, j: np.ndarray, k: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+    """Rows, columns, values of the graph Laplacian of springs k (m,) [N/m] from i to j (m,)."""
+    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+    return rows, columns, np.concatenate([k, k, -k, -k])
+
+
 class BlockPattern:
     """Block rows and columns of the free particles: both triangles and the diagonal, sorted.
 

@@ -12,9 +12,9 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.names import CONVEX, SECANT
-from .checks import as_array, as_numbers, per_element, with_scaled
+from .checks import as_array, as_numbers, per_element, require_points, with_scaled
 from .part import Arranged, Particles
-from .pattern import BlockPattern
+from .pattern import BlockPattern, pair_laplacian
 
 LAWS = ("linear", "cubic")
 
@@ -97,8 +97,7 @@ class Springs:
         return YieldingSprings(*given, self.yield_strain)
 
     def _lengths(self, positions: Array) -> Array:
-        if positions.ndim != 2 or positions.shape[1] != 3:
-            raise InputError(f"rest_positions has shape {positions.shape}, but (N, 3) is needed")
+        require_points("rest_positions", positions)
         count = len(positions)
         self._require(
             (self.edges < count).all(axis=1),
@@ -216,10 +215,7 @@ class PreparedSprings:
         """k on each spring: K <= L (x) I_3 at any strain s for the linear law, whose stiffness is
         k along a spring and less across; for the cubic law near rest only, since it has
         k (1 + 3 s^2) along (1.75 k at 50 % strain)."""
-        i, j = self.edges.T
-        k = self._stiffness
-        rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-        return rows, columns, np.concatenate([k, k, -k, -k])
+        return pair_laplacian(*self.edges.T, self._stiffness)
 
 
 class YieldingSprings(PreparedSprings):

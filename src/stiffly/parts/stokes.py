@@ -14,7 +14,7 @@ from ..contracts import Array, Backend, Power
 from ..errors import InputError, NotConverged
 from ..solvers.cg import ConjugateGradients
 from ..solvers.failures import NotPositiveDefinite
-from .checks import as_indices, as_number, as_numbers
+from .checks import as_indices, as_number, as_numbers, require_points
 from .part import Arranged, Uncoupled
 
 # LAPACK itself: its wrapper in SciPy takes three times as long for 100 particles
@@ -59,8 +59,7 @@ class StokesFluid(Uncoupled):
         """Velocity (m, 3) of the fluid at points (m, 3) around particles (N, 3) that move so."""
         points, x = as_numbers("points", points), as_numbers("positions", positions)
         for name, places in (("points", points), ("positions", x)):
-            if places.ndim != 2 or places.shape[1] != 3:
-                raise InputError(f"{name} have shape {places.shape}, but (m, 3) is needed")
+            require_points(name, places, "have", "m")
         v = as_numbers("velocities", velocities, x.shape)
         fluid = self.prepared_for(len(x))
         out = np.empty_like(points)

@@ -20,6 +20,7 @@ from .checks import (
     per_element,
     require,
     require_below,
+    require_points,
     with_scaled,
 )
 from .materials import find_material, moduli
@@ -69,20 +70,13 @@ class Tetrahedra:
         self.project = bool(project)
         self.young = per_element("young", young, m)
         self.poisson = per_element("poisson", poisson, m)
-        require(
-            "tet",
-            self.tets,
-            self.young > 0.0,
-            "Young's modulus is not positive",
-            "give E > 0 in Pa",
-        )
-        require(
-            "tet",
-            self.tets,
-            (self.poisson > -1.0) & (self.poisson < 0.5),
-            "Poisson's ratio is out of range",
-            "give -1 < nu < 0.5 (0.5 is incompressible: try 0.49)",
-        )
+        stiff, possible = self.young > 0.0, (self.poisson > -1.0) & (self.poisson < 0.5)
+        range_ = "give -1 < nu < 0.5 (0.5 is incompressible: try 0.49)"
+        for good, cause, remedy in (
+            (stiff, "Young's modulus is not positive", "give E > 0 in Pa"),
+            (possible, "Poisson's ratio is out of range", range_),
+        ):
+            require("tet", self.tets, good, cause, remedy)
         self.rest_positions = None
         if rest_positions is not None:
             self.rest_positions = as_numbers("rest_positions", rest_positions)
@@ -295,8 +289,7 @@ def _tet_masses(positions: Any, tets: Any, density: Any) -> tuple[int, np.ndarra
 
 def rest_shape(positions: Array, tets: np.ndarray) -> tuple[Array, Array]:
     """Gradients of the shape functions (m, 4, 3) [1/m] and volumes (m,) [m^3]; bad tets named."""
-    if positions.ndim != 2 or positions.shape[1] != 3:
-        raise InputError(f"rest positions have shape {positions.shape}, but (N, 3) is needed")
+    require_points("rest positions", positions, "have")
     require_below("tet", tets, len(positions))
     d = positions[tets[:, 1:]] - positions[tets[:, :1]]
     six = np.linalg.det(d)

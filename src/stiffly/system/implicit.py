@@ -10,7 +10,14 @@ import scipy.sparse as sp
 from ..contracts import Array, State
 from ..matfun.operators import BaseOperator, BlockOperator
 from . import discrete_gradient
-from .linearise import LinearTangent, ProductOperator, block_operator, matrix_free, summed
+from .linearise import (
+    LinearTangent,
+    ProductOperator,
+    block_operator,
+    load_blocks,
+    matrix_free,
+    summed,
+)
 
 if TYPE_CHECKING:
     from .system import System
@@ -85,19 +92,11 @@ def mean_tangent(system: System, s0: State, s1: State) -> MeanTangent:
     parts, centre = system.at(s0), middle(s0, s1)
     blocks, triplets = discrete_gradient.mean_blocks(parts, x0, x1, system.pattern)
     x, v = system.row_positions(centre), system.row_velocities(centre)
-    K, D = np.zeros((2, system.pattern.nnz, 3, 3))
-    for load in parts.loads:
-        if load not in parts.global_loads:
-            load.add_tangents(centre.t, x, v, K, D)
+    K, damping = load_blocks(system, parts, centre.t, x, v)
     stiff: list[BaseOperator] = [
         block_operator(system.pattern, blocks + 0.5 * K, system.mass),
         *(_entries_only(system, lambda found=found: found) for found in triplets or ()),
     ]
-    damping: list[BaseOperator] = []
-    if D.any():
-        damping.append(block_operator(system.pattern, D, system.mass))
-    if system.viscosity is not None:
-        damping.append(system.viscosity.operator())
     for load in parts.global_loads:
         stiffness, resistance = load.matrices(centre.t, x, v)
         stiff.append(_entries_only(system, matrix=lambda K=stiffness: 0.5 * K))

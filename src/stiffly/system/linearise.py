@@ -123,21 +123,29 @@ def _lower_bound(system: System, pressed: Array) -> float | None:
 def loaded(system: System, s: State, x: Array) -> LinearTangent:
     """With loads: their K and D come in blocks of the same pattern, or as products."""
     v, parts = system.row_velocities(s), system.at(s)
-    K, D = np.zeros((2, system.pattern.nnz, 3, 3))
-    for load in parts.loads:
-        if load not in parts.global_loads:
-            load.add_tangents(s.t, x, v, K, D)
+    K, damping = load_blocks(system, parts, s.t, x, v)
     total = stiffness(system, parts, x, more=K if K.any() else None)
-    damping: list[BaseOperator] = []
-    if D.any():
-        damping.append(block_operator(system.pattern, D, system.mass))
-    if system.viscosity is not None:
-        damping.append(system.viscosity.operator())
     for load in parts.global_loads:
         total = SumOperator([total, _load_product(system, load, s.t, x, v, 0)])
         damping.append(_load_product(system, load, s.t, x, v, 1))
     symmetric = all(load.symmetric for load in parts.loads)
     return LinearTangent(total, summed(damping) if damping else None, symmetric, False)
+
+
+def load_blocks(
+    system: System, parts: Assembly, t: float, x: Array, v: Array
+) -> tuple[Array, list[BaseOperator]]:
+    """K (nnz, 3, 3) of the loads that have blocks, and all damping there is beside the others."""
+    K, D = np.zeros((2, system.pattern.nnz, 3, 3))
+    for load in parts.loads:
+        if load not in parts.global_loads:
+            load.add_tangents(t, x, v, K, D)
+    damping: list[BaseOperator] = []
+    if D.any():
+        damping.append(block_operator(system.pattern, D, system.mass))
+    if system.viscosity is not None:
+        damping.append(system.viscosity.operator())
+    return K, damping
 
 
 def _load_product(

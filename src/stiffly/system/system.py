@@ -89,7 +89,7 @@ class System:
         self._prepared, self._bound = self.assembly, False
         self._now: tuple[Mapping[str, Array] | None, Assembly] = (None, self.assembly)
         self._rest = None if self.rest is None else self.rest[self.numbering.order]
-        self._frame = self._rest  # by row: those of fixed particles are where they are held
+        self._hold(self._rest)
         self._led = [(support, self.numbering.rows[led]) for support, led in self.supports]
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
@@ -135,7 +135,7 @@ class System:
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
         bound, x, v = self.having(self._prepared), *(a[self.numbering.order] for a in (x0, v0))
-        bound._frame = x
+        bound._hold(x)
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
         if self.damping is not None:
@@ -144,6 +144,11 @@ class System:
         state = State(0.0, *(a.ravel()[: self.size].copy() for a in (x, v)))
         bound.assembly, bound._bound = bound._begun(state), True
         return bound, State(0.0, state.x, state.v, bound.assembly.memory())
+
+    def _hold(self, x: Array | None) -> None:
+        """Particles that are fixed stay where they are at x (N, 3) by row; supports begin there."""
+        self._frame = x
+        self._held = None if x is None else x[self.numbering.free :].ravel()
 
     def taken_over(self, s: State) -> State:
         """A state of another system as one of this: with what its parts remember, and as at a
@@ -232,9 +237,9 @@ class System:
         """All particles (N, 3), as parts see them."""
         if self.fixed.size == 0:
             return s.x.reshape(-1, 3)
-        if self._frame is None:
+        if self._frame is None or self._held is None:
             raise InputError("fixed particles have no positions yet: use system.bind(x0, v0)")
-        full = np.concatenate([s.x.reshape(-1, 3), self._frame[self.numbering.free :]])
+        full = np.concatenate((s.x, self._held)).reshape(-1, 3)
         for support, led in self._led:
             full[led] = support.place(s.t, self._frame[led])[0]
         return full

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..contracts import Array, Backend, Mass, Rayleigh
 from ..errors import InputError, StiffWarning, require
-from ..parts.checks import as_indices, as_number, as_numbers
+from ..parts.checks import as_indices, as_number, as_numbers, require_points
 from ..parts.part import (
     MatrixFreePart,
     Part,
@@ -102,8 +102,7 @@ def _where_it_belongs(given: Any) -> str:
 
 def as_rest(rest: Any) -> Array:
     rest = as_numbers("rest", rest)
-    if rest.ndim != 2 or rest.shape[1] != 3:
-        raise InputError(f"rest has shape {rest.shape}, but (N, 3) is needed")
+    require_points("rest", rest)
     return rest
 
 
