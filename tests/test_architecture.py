@@ -163,6 +163,24 @@ def test_libraries_stay_in_their_rooms(library, rooms):
     assert users <= rooms
 
 
+MASKS = (
+    "movable",
+    "[self.free]",
+    "[system.free]",
+    "system.fixed]",
+)  # of free particles: a gather in every step
+
+
+def test_no_step_picks_particles_by_a_mask():
+    """Free particles are the first rows (docs/architecture.md, rule 2)."""
+    rooms = {"system", "parts", "collisions", "integrators", "solvers", "matfun"}
+    own = [p for p in FILES if room_of(p) in rooms]
+    found = {label(p): [m for m in MASKS if m in p.read_text()] for p in own}
+    assert {where: masks for where, masks in found.items() if masks} == {}
+    given = (ROOT / "scenes" / "dog.py").read_text()  # in the user's numbers, before a run
+    assert "system.fixed]" in given  # the search finds what is known to be there
+
+
 OWN_WAYS = {"kernels", "backends"}
 ON_CPU = {  # by nature: meshing, scalar functions, the factors of SuperLU
     *("meshes/signed_distance.py", "collisions/triangle_mesh.py"),

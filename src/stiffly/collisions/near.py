@@ -94,4 +94,4 @@ def _covers(springs: Springs, keys: np.ndarray, needed: Array) -> bool:
 def triplets(springs: Springs, count: int) -> tuple[np.ndarray, np.ndarray, Array]:
     """Rows, columns, values of the graph Laplacian [N/m]."""
     keys, k = springs
-    return pair_laplacian(keys // count, keys % count, k)
+    return pair_laplacian(np.stack(np.divmod(keys, count), axis=1), k)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-
-T = TypeVar("T")
 
 
 def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> Array:
@@ -75,17 +72,6 @@ def per_element(name: str, value: Any, count: int) -> Array:
     if array.shape != (count,):
         raise InputError(f"{name} has shape {array.shape}: give one number, or one of {count}")
     return array
-
-
-def with_scaled(part: T, name: str, factor: Any) -> T:
-    """A copy of a part whose attribute of that name is `factor` times as large; the rest is
-    shared."""
-    new = copy.copy(part)
-    number = as_number("stiffness factor", factor, above=0.0)
-    with np.errstate(over="ignore"):  # what is not finite then is refused
-        scaled = number * getattr(part, name)
-    setattr(new, name, as_numbers(name, scaled))
-    return new
 
 
 def as_indices(name: str, value: Any, count: int) -> np.ndarray:

@@ -11,16 +11,8 @@ from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.names import CONVEX, SECANT
-from .checks import (
-    as_elements,
-    as_numbers,
-    per_element,
-    require,
-    require_below,
-    require_points,
-    with_scaled,
-)
-from .part import Arranged, Particles
+from .checks import as_elements, as_numbers, per_element, require, require_below, require_points
+from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern
 
 KERNELS = (
@@ -29,7 +21,7 @@ KERNELS = (
 )
 
 
-class FaceSprings:
+class FaceSprings(Scalable):
     """E = sum k/2 (|x_a - (x_b + x_c + x_d)/3| - l)^2, four springs in each tet.
 
     Each joins a vertex to the centre of the opposite face (Michels, Luan, Tokman 2017, Sec. 4.1):
@@ -54,10 +46,6 @@ class FaceSprings:
         self.rest = None
         if rest_positions is not None:
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
-
-    def scaled(self, factor: float) -> FaceSprings:
-        """The same springs, this much stiffer."""
-        return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
         require_below("tet", self.tets, particles.count)

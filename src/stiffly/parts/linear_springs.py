@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from ..contracts import Array
 from ..errors import InputError
 from ..kernels.names import NO_SLOT
-from .checks import as_elements, as_number, per_element, require_below, with_scaled
-from .part import Arranged, Particles
+from .checks import as_elements, as_number, per_element, require_below
+from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern, pair_laplacian
 
 
-class LinearSprings:
+class LinearSprings(Scalable):
     """E = sum k/2 ((n.w)^2 + across |w - (n.w) n|^2), w = u_j - u_i, u the displacements from rest,
     n the direction of the spring at rest.
 
@@ -35,10 +35,6 @@ class LinearSprings:
         self.edges = as_elements("spring", edges, 2)
         self.stiffness = per_element("stiffness", stiffness, len(self.edges))
         self.across = as_number("across", across, least=0.0)
-
-    def scaled(self, factor: float) -> LinearSprings:
-        """The same springs, this much stiffer."""
-        return with_scaled(self, "stiffness", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
         require_below("spring", self.edges, particles.count)
@@ -107,4 +103,4 @@ class PreparedLinearSprings:
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """The largest stiffness of each spring, in all directions."""
-        return pair_laplacian(*self._edges.T, np.linalg.eigvalsh(self._stiffness)[:, -1])
+        return pair_laplacian(self._edges, np.linalg.eigvalsh(self._stiffness)[:, -1])

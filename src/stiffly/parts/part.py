@@ -11,13 +11,15 @@ others have no slot in the pattern.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from ..contracts import Array, Power
+from .checks import as_number, as_numbers
 from .pattern import BlockPattern
 
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)  # of parts in which no particle feels another
@@ -79,6 +81,21 @@ class Elastic(Protocol):
     def scaled(self, factor: float) -> Part:
         """A new part with `factor` times the stiffness, everything else alike."""
         ...
+
+
+class Scalable:
+    """Elasticity that is as stiff as its attribute `modulus` says."""
+
+    modulus = "stiffness"
+
+    def scaled(self, factor: float) -> Self:
+        """The same part, this much stiffer; everything else is shared."""
+        new = copy.copy(self)
+        number = as_number("stiffness factor", factor, above=0.0)
+        with np.errstate(over="ignore"):  # what is not finite then is refused
+            scaled = number * getattr(self, self.modulus)
+        setattr(new, self.modulus, as_numbers(self.modulus, scaled))
+        return new
 
 
 class Energetic(Protocol):

@@ -55,8 +55,9 @@ def unique_pairs(pairs: np.ndarray, count: int) -> np.ndarray:
     return np.stack(np.divmod(sorted_unique(low * count + high), count), axis=1)
 
 
-def pair_laplacian(i: np.ndarray, j: np.ndarray, k: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-    """Rows, columns, values of the graph Laplacian of springs k (m,) [N/m] from i to j (m,)."""
+def pair_laplacian(pairs: np.ndarray, k: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+    """Rows, columns, values of the graph Laplacian of springs k (m,) [N/m] between pairs (m, 2)."""
+    i, j = pairs.T
     rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
     return rows, columns, np.concatenate([k, k, -k, -k])
 

@@ -12,8 +12,8 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.names import CONVEX, SECANT
-from .checks import as_array, as_numbers, per_element, require_points, with_scaled
-from .part import Arranged, Particles
+from .checks import as_array, as_numbers, per_element, require_points
+from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern, pair_laplacian
 
 LAWS = ("linear", "cubic")
@@ -24,7 +24,7 @@ KERNELS = (
 )
 
 
-class Springs:
+class Springs(Scalable):
     """E = sum k/2 e^2 (linear) or sum k (e^2/2 + e^4/(4 l^2)) (cubic), e = |x_j - x_i| - l.
 
     edges (m, 2): particle indices; stiffness k [N/m] and rest length l [m]: one number or (m,).
@@ -68,10 +68,6 @@ class Springs:
         if rest is None and rest_positions is not None:
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
 
-    def scaled(self, factor: float) -> Springs:
-        """The same springs, this much stiffer."""
-        return with_scaled(self, "stiffness", factor)
-
     def couples(self, particles: Particles) -> np.ndarray:
         inside = (self.edges < particles.count).all(axis=1)
         self._require(
@@ -91,10 +87,9 @@ class Springs:
                 )
             rest = self._lengths(particles.rest)
         edges = particles.rows[self.edges]
-        given = (edges, self.stiffness, rest, particles.pattern, self.law == "cubic")
-        if self.yield_strain is None:
-            return PreparedSprings(*given)
-        return YieldingSprings(*given, self.yield_strain)
+        kind = PreparedSprings if self.yield_strain is None else YieldingSprings
+        own = (edges, self.stiffness, rest, particles.pattern)
+        return kind(*own, self.law == "cubic", self.yield_strain)
 
     def _lengths(self, positions: Array) -> Array:
         require_points("rest_positions", positions)
@@ -151,10 +146,12 @@ class PreparedSprings:
         rest: Array,
         pattern: BlockPattern,
         cubic: bool = False,
+        limit: Array | None = None,
     ) -> None:
+        """limit (m,): yield strains, of springs that have them."""
         self._kernels = take(pattern.backend, "Springs", *self.kernels)
         self.linear = not cubic and not np.any(rest)
-        self.cubic = cubic
+        self.cubic, self._limit = cubic, limit
         self.rest = rest  # (m,) [m], as it is now
         self._edges = edges.astype(np.uint32)
         self._stiffness = stiffness
@@ -215,25 +212,13 @@ class PreparedSprings:
         """k on each spring: K <= L (x) I_3 at any strain s for the linear law, whose stiffness is
         k along a spring and less across; for the cubic law near rest only, since it has
         k (1 + 3 s^2) along (1.75 k at 50 % strain)."""
-        return pair_laplacian(*self.edges.T, self._stiffness)
+        return pair_laplacian(self.edges, self._stiffness)
 
 
 class YieldingSprings(PreparedSprings):
     """Springs whose rest lengths follow once they have been strained too far."""
 
     kernels = (*KERNELS, "spring_yield")
-
-    def __init__(
-        self,
-        edges: np.ndarray,
-        stiffness: Array,
-        rest: Array,
-        pattern: BlockPattern,
-        cubic: bool,
-        yield_strain: Array,
-    ) -> None:
-        super().__init__(edges, stiffness, rest, pattern, cubic)
-        self._limit = yield_strain
 
     def memory(self) -> dict[str, Array]:
         return {"rest": self.rest}

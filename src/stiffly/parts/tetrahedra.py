@@ -14,17 +14,9 @@ from ..contracts import Array
 from ..errors import InputError
 from ..kernels.materials.material import Material
 from ..kernels.names import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
-from .checks import (
-    as_elements,
-    as_numbers,
-    per_element,
-    require,
-    require_below,
-    require_points,
-    with_scaled,
-)
+from .checks import as_elements, as_numbers, per_element, require, require_below, require_points
 from .materials import find_material, moduli
-from .part import Arranged, Particles
+from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern
 
 FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has 0.7
@@ -38,7 +30,7 @@ KERNELS = (
 )
 
 
-class Tetrahedra:
+class Tetrahedra(Scalable):
     """E = sum V psi(F), F the deformation gradient of each tet and V its volume at rest.
 
     tets (m, 4): particle indices, (b - a) . ((c - a) x (d - a)) > 0 at rest.
@@ -52,6 +44,7 @@ class Tetrahedra:
     """
 
     name = "elastic"
+    modulus = "young"  # what is scaled; Poisson's ratio stays
 
     def __init__(
         self,
@@ -81,10 +74,6 @@ class Tetrahedra:
         if rest_positions is not None:
             self.rest_positions = as_numbers("rest_positions", rest_positions)
             rest_shape(self.rest_positions, self.tets)
-
-    def scaled(self, factor: float) -> Tetrahedra:
-        """The same solid with this many times Young's modulus; Poisson's ratio stays."""
-        return with_scaled(self, "young", factor)
 
     def couples(self, particles: Particles) -> np.ndarray:
         require_below("tet", self.tets, particles.count)
