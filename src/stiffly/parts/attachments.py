@@ -227,22 +227,27 @@ class MovingAttachments(PointTies):
 
     def __init__(self, config: Attachments, particles: Arranged) -> None:
         super().__init__(config.stiffness, particles.pattern, linear=not config.live)
-        self._rows, self._order = particles.rows, particles.order  # users number as they do
+        self._rows = particles.rows
         self._config, self._serial = config, np.array(0)  # of the last wish that was obeyed
         self._run = object()  # the one that this is a part of
         self.changed = False  # by the last settle
-        self.tie(self._rows[config.first.particles], config.first.points)
+        self._tie(config.first.particles, config.first.points)
         self._start = self.points
 
     def memory(self) -> dict[str, Array]:
-        ties = {"particles": self.particles, "points": self.points, "start": self._start}
+        ties = {"particles": self._tied, "points": self.points, "start": self._start}
         return {**ties, "serial": self._serial}
 
     def having(self, memory: Mapping[str, Array]) -> MovingAttachments:
         new = copy.copy(self)
         new._start, new._serial = memory["start"], memory["serial"]
-        new.retie(memory["particles"], memory["points"])
+        new._tie(memory["particles"], memory["points"])
         return new
+
+    def _tie(self, tied: np.ndarray, points: Array) -> None:
+        """tied (k,): in the numbers of the user, who may ask for others while a run goes on."""
+        self._tied = tied
+        self.retie(self._rows[tied], points)
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._run = object()
@@ -256,8 +261,7 @@ class MovingAttachments(PointTies):
     def go_on(self) -> None:
         """A live run takes the hand, with the ties that it has."""
         if self._config.live:
-            tied = self._order[self.particles]
-            self._config.restart(self._run, Wanted(int(self._serial), tied, self.points))
+            self._config.restart(self._run, Wanted(int(self._serial), self._tied, self.points))
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         self.changed = False
@@ -283,12 +287,12 @@ class MovingAttachments(PointTies):
 
     def _obey(self, wanted: Wanted, x: Array) -> Power:
         """Take over what a user wants; kept ties without a new point stay as they are."""
-        before, stored = self.energies(x), dict(zip(self.particles, self.points, strict=True))
-        tied = self._rows[wanted.particles]
-        released = float(before[~np.isin(self.particles, tied)].sum())
+        before, stored = self.energies(x), dict(zip(self._tied, self.points, strict=True))
+        released = float(before[~np.isin(self._tied, wanted.particles)].sum())
         points = wanted.points.copy()
         for row in np.flatnonzero(np.isnan(points[:, 0])):
-            points[row] = stored.get(tied[row], x[tied[row]])
-        self.retie(tied, points)
+            particle = wanted.particles[row]
+            points[row] = stored.get(particle, x[self._rows[particle]])
+        self._tie(wanted.particles, points)
         self._serial = np.array(wanted.serial)
         return Power(added=self.energy(x) - (float(before.sum()) - released), dissipated=released)
