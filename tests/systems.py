@@ -123,7 +123,6 @@ def prepared_alone(part: Any, x: Any, free: Any = None, mass: float = 1.0, rest:
     row of its number.  (the prepared part, pattern); free: indices, default all."""
     count, own = len(x), np.arange(len(x))
     free = own if free is None else np.asarray(free)
-    known = (count, np.full(count, mass), rest)
+    known = (count, np.full(count, mass), rest, True)
     pattern = BlockPattern(part.couples(Particles(*known)), free, count)
-    rows = {"rows": own, "order": own, "free": free.size, "pattern": pattern}
-    return part.prepare(Arranged(*known, **rows)), pattern
+    return part.prepare(Arranged(*known, own, own, free.size, pattern)), pattern

@@ -32,10 +32,10 @@ class Particles:
     count: int
     mass: Array
     rest: Array | None
-    lumped: bool = True  # False: mass holds the row sums of a consistent matrix
+    lumped: bool  # False: mass holds the row sums of a consistent matrix
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Arranged(Particles):
     """The same, still in the user's numbers, with the rows in which prepared parts see them.
 

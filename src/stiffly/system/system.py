@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.attachments import PointTies
 from ..parts.checks import as_indices, as_numbers
-from ..parts.part import Arranged, Part, Particles
+from ..parts.part import NO_PAIRS, Arranged, Part, Particles
 from ..parts.pattern import BlockPattern, free_first, unique_pairs
 from ..parts.rotations import Stars
 from ..parts.user_functions import step_rate
@@ -98,8 +98,8 @@ class System:
     def _prepare(self, parts: Sequence[Part], masses: Any) -> None:
         sparse = sp.issparse(masses)
         sums = np.asarray(masses.sum(axis=1)).ravel() if sparse else masses
-        particles = Particles(self.particles, sums, self.rest, lumped=not sparse)
-        ties = [np.empty((0, 2), dtype=np.int64), *(part.couples(particles) for part in parts)]
+        known = (self.particles, sums, self.rest, not sparse)
+        ties = [NO_PAIRS, *(part.couples(Particles(*known)) for part in parts)]
         rows, order, free = self.numbering.rows, self.numbering.order, self.numbering.free
         self._edges = unique_pairs(rows[np.concatenate(ties)], self.particles)
         coupled = [self._edges]
@@ -108,10 +108,7 @@ class System:
         self.pattern = BlockPattern(
             np.concatenate(coupled), np.arange(free), self.particles, self.backend
         )
-        arranged = Arranged(
-            *(self.particles, sums, self.rest, not sparse),
-            **{"rows": rows, "order": order, "free": free, "pattern": self.pattern},
-        )
+        arranged = Arranged(*known, rows, order, free, self.pattern)
         made = [given.prepared(part, part.prepare(arranged)) for part in parts]
         self.assembly = Assembly(made)
         if self.assembly.matrix_free or self.assembly.global_loads:
