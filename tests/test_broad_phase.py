@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
@@ -14,7 +15,7 @@ from thinned import drawn
 from stiffly.collisions.broad_phase import BroadPhase, candidates, overlapping
 from stiffly.collisions.elements import elements
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes.morton import morton
 
 FACES = np.array([[0, 1, 2]])

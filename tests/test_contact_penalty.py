@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
@@ -10,7 +11,7 @@ from stiffly.bodies import Gravity, System
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes
 from stiffly.collisions.near import AHEAD, near
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.parts.part import Particles, SettlingPart
 from stiffly.parts.pattern import BlockPattern
 

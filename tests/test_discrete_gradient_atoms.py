@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import reference
 from discrete_gradient_checks import (
     check_consistency,
     check_everything,
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.kernels.cpu import mean_pairs
 from stiffly.parts.lennard_jones import SKIN, PreparedLennardJones
 

@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+import reference
 from discrete_gradient_checks import (
     check_consistency,
     check_energy,
@@ -17,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from thinned import drawn
 
 from stiffly.bodies import FaceSprings, Springs, System
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.kernels.cpu import mean_face_springs, mean_springs, tets
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets

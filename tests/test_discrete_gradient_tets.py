@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import reference
 from discrete_gradient_checks import (
     check_consistency,
     check_energy,
@@ -17,7 +18,7 @@ from thinned import drawn
 
 from stiffly.bodies import Gravity, System, Tetrahedra
 from stiffly.contracts import State
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.kernels.cpu import mean_stretch, mean_tet_blocks, mean_tets, polar, tets
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.materials import MATERIALS

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
 from stiffly.bodies import FaceSprings, System
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.part import Particles
 from stiffly.parts.pattern import BlockPattern

@@ -5,13 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+import reference
 import scipy.linalg
 import scipy.sparse as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 
 EPS = 2.0**-52
 seeds = st.integers(0, 2**32 - 1)

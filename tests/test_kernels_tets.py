@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from thinned import drawn
 
 from stiffly.bodies import Tetrahedra
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.kernels.cpu import polar, tet_assembly, tet_tangents, tets
 from stiffly.kernels.cpu.eigen import clamp_negative
 from stiffly.kernels.materials.material import SMALLEST_SUM

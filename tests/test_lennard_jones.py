@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
@@ -10,7 +11,7 @@ from thinned import drawn
 import stiffly
 from stiffly.bodies import LennardJones, Springs, System
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.parts.lennard_jones import PreparedLennardJones, require_apart
 from stiffly.parts.part import MatrixFreePart
 

@@ -1,8 +1,9 @@
 """The contract of kernels: what rooms may call, on every backend, with these parameters.
 
-`kernels.cpu` and `kernels.reference` have each of these functions and no others (a test compares
-them); the docstrings of `kernels.cpu` say the shapes of arrays.  "Adds" and "writes" go to the
-arguments named last.  E is an energy [J], g a discrete gradient: g.(x1 - x0) = E(x1) - E(x0).
+`kernels.cpu` and the plain versions in tests/reference have each of these functions and no others
+(a test compares them); the docstrings of `kernels.cpu` say the shapes of arrays.  "Adds" and
+"writes" go to the arguments named last.  E is an energy [J], g a discrete gradient:
+g.(x1 - x0) = E(x1) - E(x0).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled kernels (numba): those of `kernels.names`, tested against `kernels.reference`."""
+"""Compiled kernels (numba): those of `kernels.names`, tested against tests/reference."""
 
 # ruff: noqa: F401
 

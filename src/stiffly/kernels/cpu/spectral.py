@@ -1,8 +1,11 @@
 """Scalar Stumpff functions and the small dense spectral products, compiled.
 
-The reference twin explains the three tricks that keep 14 digits (exact rounding error of the
-square root, the squared c_2, Taylor where the recurrence cancels).  No fastmath here: it would
-optimise the error terms away.
+Three things keep 14 digits (formulas: matfun/stumpff.py):
+- sqrt(s) is carried as r + dr with the rounding error dr recovered exactly (at s = 1e8 a plain
+  sqrt would cost four digits of the cosine);
+- c_2 = c_1(s/4)^2 / 2 keeps its double zeros exact;
+- for k >= 3 a Taylor series replaces the recurrence where that would cancel (|s| <= 16).
+No fastmath here: it would optimise the error terms away.
 """
 
 from __future__ import annotations

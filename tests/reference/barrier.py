@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import EDGE_EDGE, VERTEX_EDGE
+from stiffly.kernels.names import EDGE_EDGE, VERTEX_EDGE
+
 from .closest import edge_edge_weights, vertex_edge_weights, vertex_face_weights
 
 WEIGHTS = (vertex_face_weights, vertex_edge_weights, edge_edge_weights)

@@ -3,11 +3,7 @@
 Stumpff functions c_k(s) = sum_j (-s)^j / (2j + k)!, to 1e-14 relative for k <= 6 and any s.
 
 c_0 = cos sqrt(s), c_1 = sinc sqrt(s), c_2 = (1 - cos sqrt(s))/s, c_(k+2) = (1/k! - c_k)/s, and
-their hyperbolic twins for s < 0.  Three things keep the digits:
-- sqrt(s) is carried as r + dr with the rounding error dr recovered exactly (at s = 1e8 a plain
-  sqrt would cost four digits of the cosine);
-- c_2 = c_1(s/4)^2 / 2 keeps its double zeros exact;
-- for k >= 3 a Taylor series replaces the recurrence where that would cancel (|s| <= 16).
+their hyperbolic twins for s < 0.  What keeps the digits is said there.
 """
 
 from __future__ import annotations

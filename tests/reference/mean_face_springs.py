@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import NO_SLOT
+from stiffly.kernels.names import NO_SLOT
+
 from .face_springs import WEIGHTS
 from .mean_springs import mean_terms
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import LEAF
+from stiffly.kernels.names import LEAF
+
 from .closest import vertex_face_weights
 
 SNAP, TOUCHING, CANCELLED = 1e-12, 1e-12, 1e-9

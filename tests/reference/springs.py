@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
+from stiffly.kernels.names import CONVEX, NO_SLOT, SECANT, TANGENT
 
 
 def _energies(length, stiffness, rest, cubic):

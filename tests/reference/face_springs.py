@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
+from stiffly.kernels.names import CONVEX, NO_SLOT, SECANT, TANGENT
 
 WEIGHTS = (4.0 * np.eye(4) - 1.0) / 3.0  # of corner c (column) in spring s (row)
 

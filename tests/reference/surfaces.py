@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import HEMISPHERE, PLANE, SPHERE
+from stiffly.kernels.names import HEMISPHERE, PLANE, SPHERE
 
 
 def _half_ball(q, p):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import CONVEX, NO_SLOT, TANGENT
+from stiffly.kernels.names import CONVEX, NO_SLOT, TANGENT
+
 from .surfaces import mean_surface, row, surface
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import NO_SLOT
+from stiffly.kernels.names import NO_SLOT
 
 
 def _geometry(x, v, triangles, wind):

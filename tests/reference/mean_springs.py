@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..names import NO_SLOT
+from stiffly.kernels.names import NO_SLOT
 
 
 def mean_terms(d0, d1, stiffness, rest, cubic=False):
