@@ -27,8 +27,10 @@ that others use as well, two threads are slower than one: each parallel loop wai
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -36,9 +38,13 @@ from common import median_seconds, table
 from kernels import bandwidth
 
 from stiffly.bodies import Springs, System, Tetrahedra
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
+
+# what the tests compare kernels with
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+import reference
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import ipctk
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn, thinned
@@ -11,7 +12,7 @@ from stiffly import meshes
 from stiffly.bodies import System
 from stiffly.collisions import Repulsion
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 
 THICK, K = 0.1, 50.0
 

@@ -7,13 +7,14 @@ import sys
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
 from stiffly.collisions.broad_phase import BroadPhase, candidates, elements, overlapping
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes.morton import morton
 
 FACES = np.array([[0, 1, 2]])

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from thinned import drawn
 
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 
 # few values make coincident, collinear and parallel points likely
 GRID = st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.5, 1.0, 2.0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from systems import prepared_alone
@@ -11,7 +12,7 @@ from stiffly.bodies import Gravity, System
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes
 from stiffly.collisions.near import AHEAD, near
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.parts.part import SettlingPart
 
 N = 30

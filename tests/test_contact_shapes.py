@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from reference import surfaces as plain
 from thinned import drawn
 
 from stiffly.bodies import Keyframes
 from stiffly.collisions import Hemisphere, Plane, Sphere, keyframes, path, planes, rotation
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
-from stiffly.kernels.cpu import surfaces as compiled
-from stiffly.kernels.reference import surfaces as plain
+from stiffly.kernels import cpu
+from stiffly.kernels.cpu import contact as compiled
 
 AXIS = np.array([1.0, -2.0, 2.0]) / 3.0
 SHAPES = {

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from systems import prepared_alone
@@ -9,7 +10,7 @@ from thinned import drawn
 
 from stiffly.bodies import FaceSprings, System
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes.grids import grid_tets
 
 SHAPE = (3, 2, 2)

@@ -3,15 +3,16 @@
 import numba
 import numpy as np
 import pytest
+import reference
 import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from independent_bodies import Bodies, request
 from thinned import drawn
 
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.kernels.cpu import bodies as compiled
-from stiffly.kernels.cpu.eigen import eigenbasis
+from stiffly.kernels.cpu.bodies import eigenbasis
 from stiffly.matfun.batched import matrix_of
 
 

@@ -4,8 +4,9 @@ import inspect
 from types import ModuleType
 
 import pytest
+import reference
 
-from stiffly.kernels import cpu, names, reference
+from stiffly.kernels import cpu, names
 from stiffly.kernels.cpu.compiled import discard_stale
 
 

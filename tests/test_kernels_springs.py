@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes import lattice
 from stiffly.parts.pattern import BlockPattern
 from stiffly.parts.springs import PreparedSprings

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+import reference
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import splu
 from thinned import drawn
 
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 
 quick = drawn(60)
 

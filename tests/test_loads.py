@@ -3,13 +3,14 @@ the ledger of whole runs."""
 
 import numpy as np
 import pytest
+import reference
 from thinned import thinned
 
 import stiffly
 from stiffly.bodies import Dashpots, Drag, Field, Force, Gravity, Springs, System, Wind
 from stiffly.contracts import State
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes import lattice, rope
 
 SHEET = lattice(4, 4)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import reference
 from systems import prepared_alone
 
 from stiffly.bodies import Tetrahedra
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.kernels.materials import NAMES
 from stiffly.parts.materials import MATERIALS
 

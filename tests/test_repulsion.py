@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import reference
 from test_barrier import bound, crumpled, joined, sheet
 from thinned import thinned
 
@@ -9,7 +10,6 @@ from stiffly import meshes, simulate
 from stiffly.bodies import Gravity, Keyframes, MomentumDamping, Springs, System
 from stiffly.collisions import Repulsion
 from stiffly.errors import InputError
-from stiffly.kernels import reference
 
 # ---------------------------------------------------------------------- runs
 

@@ -3,12 +3,13 @@
 import mpmath as mp
 import numpy as np
 import pytest
+import reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 from thinned import drawn
 
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.matfun import phi, stumpff
 
 KS = range(7)

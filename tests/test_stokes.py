@@ -3,13 +3,14 @@
 import numba
 import numpy as np
 import pytest
+import reference
 from systems import prepared_alone
 
 import stiffly
 from stiffly.bodies import MotorTorque, Springs, StokesFluid, System
 from stiffly.contracts import State
 from stiffly.errors import InputError, NotConverged
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.parts import stokes as stokes_module
 from stiffly.parts.part import MatrixFreeLoad, PreparedLoad
 

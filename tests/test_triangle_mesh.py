@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn, thinned
@@ -13,7 +14,7 @@ from stiffly.bodies import Gravity, Springs, System
 from stiffly.collisions import Contact, TriangleMesh, keyframes, rotation
 from stiffly.collisions.triangle_mesh import pseudonormals
 from stiffly.errors import InputError
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 
 CORNERS = np.array([[x, y, z] for z in (-1.0, 1) for y in (-1.0, 1) for x in (-1.0, 1)])
 SIDES = "021 123 456 576 014 154 263 367 042 246 135 375"

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.kernels import cpu, reference
+from stiffly.kernels import cpu
 from stiffly.meshes import sphere, torus
 from stiffly.meshes.holes import border, closed, loops
 from stiffly.meshes.signed_distance import SignedDistance

@@ -1,8 +1,9 @@
 """The contract of kernels: what rooms may call, on every backend, with these parameters.
 
-`kernels.cpu` and `kernels.reference` have each of these functions and no others (a test compares
-them); the docstrings of `kernels.cpu` say the shapes of arrays.  "Adds" and "writes" go to the
-arguments named last.  E is an energy [J], g a discrete gradient: g.(x1 - x0) = E(x1) - E(x0).
+`kernels.cpu` and the plain versions in tests/reference have each of these functions and no others
+(a test compares them); the docstrings of `kernels.cpu` say the shapes of arrays.  "Adds" and
+"writes" go to the arguments named last.  E is an energy [J], g a discrete gradient:
+g.(x1 - x0) = E(x1) - E(x0).
 """
 
 from __future__ import annotations
@@ -54,8 +55,7 @@ def signed_svd(F) -> Any: ...
 def stumpff_values(k, s) -> Any: ...
 # out[row, column] += factor lam^power c_k(tau^2 lam), term by term
 def stumpff_terms(lam, rows, columns, ks, taus, powers, factors, out): ...
-# sum_i U f_ji(lam) W b_i: from values of f, from terms, and from K itself
-def spectral_apply(U, W, F, B) -> Any: ...
+# sum_i U f_ji(lam) W b_i: from terms, and from K itself
 def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B) -> Any: ...
 def stumpff_eigh_apply(K, rows, columns, ks, taus, powers, factors, n_out, B) -> Any: ...
 # the same for many small bodies at once: their eigenbases, and functions of them

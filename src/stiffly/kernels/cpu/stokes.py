@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import prange
 
-from .jit import both, njit
+from .jit import njit, tasks
+from .small import columns
 
-PARALLEL_PAIRS = 1 << 18  # about a millisecond of the serial loop (see threads.py)
+PARALLEL_PAIRS = 1 << 18  # about a millisecond of the serial loop (see jit.py)
 
 _ROWS = 16  # points of one task
 _VECTOR = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@njit(**_VECTOR)
-def _velocity_rows(task, x, y, g, square_blob, factor, out):
+@tasks(**_VECTOR)
+def _velocities(task, x, y, g, square_blob, factor, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
         i = np.uint64(i)
         u0 = 0.0
@@ -43,8 +43,8 @@ def _velocity_rows(task, x, y, g, square_blob, factor, out):
         out[i, 2] = factor * u2
 
 
-@njit(**_VECTOR)
-def _rate_rows(task, x, b, g, square_blob, factor, out):
+@tasks(**_VECTOR)
+def _rates(task, x, b, g, square_blob, factor, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
         i = np.uint64(i)
         u0 = 0.0
@@ -73,38 +73,22 @@ def _rate_rows(task, x, b, g, square_blob, factor, out):
         out[i, 2] = factor * u2
 
 
-@both()
-def _velocities(x, y, g, square_blob, factor, out):
-    for task in prange(-(-x.shape[1] // _ROWS)):
-        _velocity_rows(task, x, y, g, square_blob, factor, out)
-
-
-@both()
-def _rates(x, b, g, square_blob, factor, out):
-    for task in prange(-(-x.shape[1] // _ROWS)):
-        _rate_rows(task, x, b, g, square_blob, factor, out)
-
-
-def _columns(x):
-    """(3, N): neighbouring points next to each other in memory, as the vector unit wants them."""
-    return np.ascontiguousarray(x.T)
-
-
 def stokeslet_velocities(targets, sources, forces, eps, mu, out):
     """Writes to out (n, 3) the velocity [m/s] at targets (n, 3) [m] of a fluid of viscosity mu
     [Pa s] that the forces (m, 3) [N] at sources (m, 3) push, spread over blobs of size eps [m]."""
     many = len(targets) * len(sources) >= PARALLEL_PAIRS
     factor = 1.0 / (8.0 * math.pi * mu)
-    columns = (_columns(targets), _columns(sources), _columns(forces))
-    _velocities[many](*columns, eps * eps, factor, out)
+    points = (columns(targets), columns(sources), columns(forces))
+    _velocities[many](-(-len(targets) // _ROWS), *points, eps * eps, factor, out)
 
 
 def stokeslet_rates(x, b, forces, eps, mu, out):
     """Writes to out (n, 3) how the velocity at the particles x changes when they, and with them
     the forces, move along b: (dS/dx [b]) g, all (n, 3)."""
     factor = 1.0 / (8.0 * math.pi * mu)
-    columns = (_columns(x), _columns(b), _columns(forces))
-    _rates[len(x) ** 2 >= PARALLEL_PAIRS](*columns, eps * eps, factor, out)
+    points = (columns(x), columns(b), columns(forces))
+    rates = _rates[len(x) ** 2 >= PARALLEL_PAIRS]
+    rates(-(-len(x) // _ROWS), *points, eps * eps, factor, out)
 
 
 @njit(error_model="numpy", fastmath={"contract"})
