@@ -13,12 +13,10 @@ from stiffly.backends.cpu import CPU
 from stiffly.bodies import Gravity, Springs, System
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import integrator
-from stiffly.integrators.bdf import Bdf1, Bdf2
 from stiffly.integrators.energy_budget import EnergyBudget
 from stiffly.integrators.energy_lagrange import EnergyLagrange
 from stiffly.integrators.energy_momentum import EnergyMomentum
-from stiffly.integrators.midpoint import Midpoint
-from stiffly.integrators.newmark import Newmark
+from stiffly.integrators.implicit import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.integrators.substeps import Substeps
 from stiffly.solvers.kept import Kept
 from stiffly.solvers.local_global import LocalGlobal

@@ -13,10 +13,10 @@ from ..accounting import middle_work, work
 from ..backends.sums import norms
 from ..contracts import Energies, Power, State, Step, System, Work
 from ..errors import Diverged, NotConverged
-from .bdf import Bdf1
 from .blend import Candidate, search
 from .guard import finite, fitted
 from .halving import exchange
+from .implicit import Bdf1
 from .wrapped import Timing
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 from ..accounting import Target, middle_work
 from ..contracts import Settled, State, Step, System
 from ..errors import InputError
-from .midpoint import Midpoint
+from .implicit import Midpoint
 
 
 class BudgetMemory(NamedTuple):

@@ -121,16 +121,10 @@ class _Solve:
         self._before = system.energy(state)
         a = system.acceleration(state)
         self._alpha = 0.25 * h * h
-        self.equation = StageEquation(
-            system,
-            state,
-            state.t + h,
-            p=state.x + h * state.v + self._alpha * a,
-            q=state.v + (0.5 * h) * a,
-            alpha=self._alpha,
-            beta=0.5 * h,
-            travel=h * state.v,
-        )
+        x, v = state.x, state.v
+        p, q = x + h * v + self._alpha * a, v + (0.5 * h) * a
+        weights = self._alpha, 0.5 * h
+        self.equation = StageEquation(system, state, state.t + h, h, p, q, weights)
         # as if the acceleration stayed what it is; the state itself with its velocity turned round,
         # which has the right energy for certain
         self._starts = (self._alpha * a, state.x - self.equation.origin)

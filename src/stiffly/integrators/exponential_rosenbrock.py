@@ -36,8 +36,7 @@ from ..matfun.first_order import FirstOrderFlow
 from ..matfun.tolerance import lost_to_rounding
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .flow_work import CENTRE, Flow, flow_work
-from .reduced_flow import ReducedFlow
-from .time_budget import Ration, Spaces, smoother
+from .time_budget import Ration, ReducedFlow, Spaces, smoother
 
 _SUPERCONVERGENT = 0.75
 

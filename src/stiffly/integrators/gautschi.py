@@ -27,9 +27,10 @@ from ..accounting import mean_work
 from ..contracts import Array, LinearPart, State, Step, System, Work
 from ..matfun.chooser import check_settings, evaluate
 from ..matfun.stumpff import StumpffMap
-from .filters import SINC, Filter, check_form, filter_pair
-from .gautschi_maps import argument_map, cos_map, free_map, sum_map
+from .filters import COS, SINC, argument_map, check_form, filter_pair, free_map, sum_map
 from .restart import continues
+
+Before = tuple[Array, Array, float] | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class GautschiMemory:
 
     linear: LinearPart
     state: State | None = None
-    before: tuple[Array, Array, float] | None = None
+    before: Before = None
     g: Array | None = None
 
 
@@ -79,46 +80,52 @@ class Gautschi:
         return Step(new, kept, move.work, None, {"method": move.used}, moved)
 
 
-class _Move:
-    """One step: the functions applied in it, and what they cost."""
+class Move:
+    """One step of a Gautschi-type method: functions of A applied in it, and what it costs.
+
+    before: x, v and step size one step earlier.
+    """
 
     def __init__(
-        self, config: Gautschi, system: System, state: State, h: float, memory: GautschiMemory
+        self, config: Any, system: System, state: State, h: float, A: Any, before: Before
     ) -> None:
         self.config, self.system, self.state, self.h = config, system, state, h
-        self.before = memory.before
-        self.filter: Filter = filter_pair(config.filter)
+        self.A, self.before, self.filter = A, before, filter_pair(config.filter)
+        # damping enters through the filtered velocity; at the first step the velocity itself
+        self.v_damped = state.v if before is None else (state.x - before[0]) / h
         self.work, self.used = Work(), ""
-        self.A, self.r = memory.linear.tangent.stiffness, memory.linear.reference
-        self.g_start = memory.g
-        self.g_end: Array | None = None
 
-    def _apply(self, functions: StumpffMap, *columns: Array) -> Any:
-        action = evaluate(
-            self.A,
-            functions,
-            columns,
-            tol=self.config.tol,
-            method=self.config.method,
-            max_products=self.config.max_products,
-        )
+    def acceleration(self, t: float, x: Array, v: Array) -> Array:
+        self.work += Work(force_evaluations=1)
+        return self.system.acceleration(self.state.moved(t, x, v))
+
+    def apply(self, functions: StumpffMap, *columns: Array) -> Array:
+        config = self.config
+        settings = {"tol": config.tol, "method": config.method, "max_products": config.max_products}
+        action = evaluate(self.A, functions, columns, **settings)
         self.work += Work(operator_products=action.products)
         self.used = action.method
         return action.value
 
+
+class _Move(Move):
+    def __init__(
+        self, config: Gautschi, system: System, state: State, h: float, memory: GautschiMemory
+    ) -> None:
+        linear = memory.linear
+        super().__init__(config, system, state, h, linear.tangent.stiffness, memory.before)
+        self.r, self.g_start = linear.reference, memory.g
+        self.g_end: Array | None = None
+
     def _remainder(self, t: float, y: Array, v: Array) -> Array:
         """g at the filtered argument: acceleration + A phi y."""
-        filtered, linear = self._apply(argument_map(self.config.filter, self.h), y)
-        a = self.system.acceleration(self.state.moved(t, self.r + filtered, v))
-        self.work += Work(force_evaluations=1)
-        return a + linear
+        filtered, linear = self.apply(argument_map(self.config.filter, self.h), y)
+        return self.acceleration(t, self.r + filtered, v) + linear
 
     def _start_remainder(self, y: Array) -> Array:
         if self.g_start is not None:
             return self.g_start
-        # the filtered velocity; at the first step the velocity itself
-        v = self.state.v if self.before is None else (self.state.x - self.before[0]) / self.h
-        return self._remainder(self.state.t, y, v)
+        return self._remainder(self.state.t, y, self.v_damped)
 
     def _finish_velocity(self, vh: Array, y_end: Array, x_end: Array) -> Array:
         """h/2 psi_1 g at the end of the step, added to vh."""
@@ -126,19 +133,19 @@ class _Move:
         self.g_end = self._remainder(self.state.t + self.h, y_end, end)
         psi1 = self.filter.psi1
         assert psi1 is not None
-        (kick,) = self._apply(sum_map(((psi1, 0.5 * self.h),), self.h), self.g_end)
+        (kick,) = self.apply(sum_map(((psi1, 0.5 * self.h),), self.h), self.g_end)
         return vh + kick
 
     def one_step(self) -> tuple[Array, Array]:
         h, pair = self.h, self.filter
         y = self.state.x - self.r
-        xh, vh = self._apply(free_map(h), y, self.state.v)
+        xh, vh = self.apply(free_map(h), y, self.state.v)
         g = self._start_remainder(y)
         if pair.psi0 is None:  # first step of a filter that exists in two-step form only
             sums = ((pair.psi, 0.5 * h * h), (SINC, h))
         else:
             sums = ((pair.psi, 0.5 * h * h), (pair.psi0, 0.5 * h))
-        dx, dv = self._apply(sum_map(sums, h), g)
+        dx, dv = self.apply(sum_map(sums, h), g)
         y_end = xh + dx
         x_end, v_end = self.r + y_end, vh + dv
         if pair.psi1 is not None:
@@ -150,16 +157,16 @@ class _Move:
         assert self.before is not None
         y, y_before = self.state.x - self.r, self.before[0] - self.r
         g = self._start_remainder(y)
-        (cos_y,) = self._apply(cos_map(h), y)
-        (kick,) = self._apply(sum_map(((pair.psi, h * h),), h), g)
+        (cos_y,) = self.apply(sum_map(((COS, 1.0),), h), y)
+        (kick,) = self.apply(sum_map(((pair.psi, h * h),), h), g)
         y_end = 2.0 * cos_y - y_before + kick
         x_end = self.r + y_end
         if pair.psi0 is None:
             # sinc commutes with A: sinc (g - A y) needs one product and one function
             force = g - self.A.apply(y)
             self.work += Work(operator_products=1)
-            (dv,) = self._apply(sum_map(((SINC, 2.0 * h),), h), force)
+            (dv,) = self.apply(sum_map(((SINC, 2.0 * h),), h), force)
             return x_end, self.before[1] + dv
-        _, vh = self._apply(free_map(h), y, self.state.v)
-        (dv,) = self._apply(sum_map(((pair.psi0, 0.5 * h),), h), g)
+        _, vh = self.apply(free_map(h), y, self.state.v)
+        (dv,) = self.apply(sum_map(((pair.psi0, 0.5 * h),), h), g)
         return x_end, self._finish_velocity(vh + dv, y_end, x_end)

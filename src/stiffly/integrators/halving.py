@@ -1,15 +1,22 @@
 """Steps made of shorter ones: halves where a solver fails or something would pass through
-something, and what their notes say together."""
+something, and what their notes say together.
+
+A method knows forces, not walls: it may come out on the other side of one.  So the straight way of
+a step has to be `clear`, whatever the method.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..accounting import work
-from ..contracts import Power, State, Step, System, Work
+from ..contracts import Integrator, Power, State, Step, System, Work
 from ..errors import NotConverged
+
+HALVINGS = 12  # of one step, one within the other
 
 # start, step size, memory -> the step; NotConverged where it fails
 Take = Callable[[State, float, Any], Step]
@@ -23,6 +30,21 @@ class Passed(NotConverged):
         self.work = work
 
 
+def clear_step(method: Integrator, system: System, state: State, h: float, memory: Any) -> Step:
+    """One step of the method, or shorter ones; NotConverged where not even those stay clear."""
+    try:
+        try:
+            return clear(system, state, method.step(system, state, h, memory))
+        except NotConverged as failure:
+            take = partial(method.step, system)
+            return halves(failure, take, system, state, h, memory)
+    except Passed:
+        raise NotConverged(
+            f"something would pass through something at t = {state.t:.6g} s, even in steps of "
+            f"{h / 2**HALVINGS:.2g} s: try energy-momentum or a smaller step"
+        ) from None
+
+
 def halves(
     failure: NotConverged,
     take: Take,
@@ -30,48 +52,39 @@ def halves(
     state: State,
     h: float,
     memory: Any,
-    halvings: int,
+    halvings: int = HALVINGS,
 ) -> Step:
     """Where a whole step did not converge, or its straight way is not `clear`: two of half the
     size, and so on, `halvings` deep."""
-    return _pieces(take, system, state, h, memory, halvings, 0, _lost(failure))[0]
 
+    def pieces(
+        state: State, h: float, memory: Any, halvings: int, skip: int, spent: Work | None = None
+    ) -> tuple[Step, int]:
+        """The step, and how deep its last piece is; skip: as deep nothing is tried, since the piece
+        before had to be shorter still; spent: on the whole, where that has failed already."""
+        if skip == 0 and spent is None:
+            try:
+                return clear(system, state, take(state, h, memory)), 0
+            except NotConverged as failure:
+                if halvings == 0:
+                    raise
+                spent = _lost(failure)
+        h *= 0.5
+        first, deep = pieces(state, h, memory, halvings - 1, max(skip - 1, 0))
+        second, last = pieces(first.state, h, first.memory, halvings - 1, max(deep - 1, 0))
+        notes = joined(first.notes, second.notes)
+        notes["halvings"] = notes.get("halvings", 0) + 1
+        whole = Step(
+            state.moved(state.t + 2.0 * h, second.state.x, second.state.v),
+            second.memory,
+            (spent or Work()) + first.work + second.work,
+            exchanged=exchange(system, state, first) + exchange(system, first.state, second),
+            notes=notes,
+            clear=first.clear and second.clear,
+        )
+        return whole, last + 1
 
-def _pieces(
-    take: Take,
-    system: System,
-    state: State,
-    h: float,
-    memory: Any,
-    halvings: int,
-    skip: int,
-    spent: Work | None = None,
-) -> tuple[Step, int]:
-    """The step, and how deep its last piece is; skip: as deep nothing is tried, since the piece
-    before had to be shorter still; spent: on the whole, where that has failed already."""
-    if skip == 0 and spent is None:
-        try:
-            return clear(system, state, take(state, h, memory)), 0
-        except NotConverged as failure:
-            if halvings == 0:
-                raise
-            spent = _lost(failure)
-    h *= 0.5
-    first, deep = _pieces(take, system, state, h, memory, halvings - 1, max(skip - 1, 0))
-    second, last = _pieces(
-        take, system, first.state, h, first.memory, halvings - 1, max(deep - 1, 0)
-    )
-    notes = joined(first.notes, second.notes)
-    notes["halvings"] = notes.get("halvings", 0) + 1
-    whole = Step(
-        state.moved(state.t + 2.0 * h, second.state.x, second.state.v),
-        second.memory,
-        (spent or Work()) + first.work + second.work,
-        exchanged=exchange(system, state, first) + exchange(system, first.state, second),
-        notes=notes,
-        clear=first.clear and second.clear,
-    )
-    return whole, last + 1
+    return pieces(state, h, memory, halvings, 0, _lost(failure))[0]
 
 
 def _lost(failure: NotConverged) -> Work:

@@ -19,6 +19,12 @@ that is a force which grows with the distance from the origin, and the remainder
 again.  Its secant form of neti (force = K(x) x) leaves the stiff direction of a nearly unstretched
 spring out of A, see docs/decisions/0003.  Source: Michels, Sobottka & Weber (2014), Eqs. 8-12,
 Algorithms 2 and 3; velocities of the two-step form: Hochbruck & Lubich (1999).
+
+With a budget (time_budget.py) the one-step form happens in two small spaces of vectors: its first
+line in that of v and a, where it conserves the linearised energy; x+ - x lies in it, and is
+filtered in it.  G has a space of its own.  eti has no budget: its form splits a, which is small,
+into two large parts, A y and g, which no small space can hold well enough for their difference; and
+without the filter of that form, bodies that turn away from their constant A explode.
 """
 
 from __future__ import annotations
@@ -31,12 +37,22 @@ import numpy as np
 from ..accounting import mean_work
 from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
-from ..matfun.chooser import check_settings, evaluate
+from ..matfun.chooser import check_settings
+from ..matfun.reduced import change, reduced
 from ..matfun.stumpff import StumpffMap
+from ..matfun.tolerance import lengths
 from ..solvers.pace import CLOCK, Clock, check_budget
-from .budgeted_gautschi import rationed
-from .filters import ONE, SINC, SINC_HALF_SQUARED, check_form, filter_pair
-from .gautschi_maps import argument_map, flow_map, rest_map, sum_map, two_step_map
+from .filters import (
+    ONE,
+    SINC,
+    SINC_HALF_SQUARED,
+    argument_map,
+    check_form,
+    flow_map,
+    rest_map,
+    sum_map,
+)
+from .gautschi import Before, Move
 from .restart import continues
 from .time_budget import Ration, Spaces, smoother
 
@@ -100,8 +116,7 @@ class Neti:
         end, before, gaps = memory or (None, None, (0.0, 0.0))
         ration = None if self.budget is None else Ration(self.budget, self.clock, gaps)
         before = before if continues(end, before, state, h) else None
-        linear = self._linearised(system, state)
-        move = _Move(self, system, state, h, before, linear)
+        move = _Move(self, system, state, h, before)
         if ration is not None:
             new, notes = move.rationed(ration)
             gaps = ration.gaps()
@@ -111,28 +126,33 @@ class Neti:
         kept, moved = (new, (state.x, state.v, h), gaps), mean_work(system, state, new)
         return Step(new, kept, move.work, None, notes, moved)
 
-    def _linearised(self, system: Any, state: State) -> _Linear:
-        """A symmetric A: what loads add to the tangent stays in the filtered remainder."""
+    def _linearised(self, system: Any, state: State) -> tuple[Any, Array | None]:
+        """A symmetric A in its own frame, and R from there to the world (None: I): what loads add
+        to the tangent stays in the filtered remainder."""
         if self.linearisation == "corotated":
-            return _Linear(system.linear_part().tangent.stiffness, system.rotations(state))
+            return system.linear_part().tangent.stiffness, system.rotations(state)
         form = "elastic" if self.linearisation == "tangent" else "secant"
         if hasattr(system, form):
-            return _Linear(getattr(system, form)(state))
+            return getattr(system, form)(state), None
         tangent = system.tangent(state)
         if form == "secant" or not tangent.symmetric:
             raise InputError(
                 "neti needs a symmetric tangent (linearisation='tangent' of conservative forces): "
                 "use pexprb43"
             )
-        return _Linear(tangent.stiffness)
+        return tangent.stiffness, None
 
 
-class _Linear:
-    """The linear part of one step: A in its own frame, and R from there to the world (None: I)."""
+class _Move(Move):
+    """With the acceleration a at the start; rotations: from the frame of A to the world."""
 
-    def __init__(self, A: Any, rotations: Array | None = None) -> None:
-        self.A, self._R = A, rotations
-        self.tangents = int(rotations is None)  # what it cost
+    def __init__(
+        self, config: Neti, system: System, state: State, h: float, before: Before
+    ) -> None:
+        A, self._R = config._linearised(system, state)
+        super().__init__(config, system, state, h, A, before)
+        self.work += Work(tangents=int(self._R is None))
+        self.a = self.acceleration(state.t, state.x, self.v_damped)
 
     def turn(self, w: Array) -> Array:
         if self._R is None:
@@ -144,48 +164,23 @@ class _Linear:
             return w
         return np.einsum("nji,nj->ni", self._R, w.reshape(-1, 3)).ravel()
 
+    def apply(self, functions: StumpffMap, *columns: Array) -> Array:
+        """To vectors of the world."""
+        value = super().apply(functions, *map(self.back, columns))
+        return np.array([self.turn(row) for row in value])
 
-class _Move:
-    """One step: the acceleration a at its start, and what it costs."""
-
-    def __init__(
-        self, config: Neti, system: System, state: State, h: float, before: Any, linear: _Linear
-    ) -> None:
-        self.config, self.system, self.state, self.h = config, system, state, h
-        self.before, self.linear = before, linear
-        # damping enters through the filtered velocity (x_n - x_(n-1))/h, as in the paper
-        self.v_damped = state.v if before is None else (state.x - before[0]) / h
-        self.work, self.used = Work(tangents=linear.tangents), ""
-        self.a = self._acceleration(state.t, state.x, self.v_damped)
-
-    def _acceleration(self, t: float, x: Array, v: Array) -> Array:
-        self.work += Work(force_evaluations=1)
-        return self.system.acceleration(self.state.moved(t, x, v))
-
-    def _apply(self, functions: StumpffMap, *columns: Array) -> Array:
-        """Functions of A applied to vectors of the world."""
-        linear, config = self.linear, self.config
-        local = tuple(map(linear.back, columns))
-        action = evaluate(
-            linear.A,
-            functions,
-            local,
-            tol=config.tol,
-            method=config.method,
-            max_products=config.max_products,
-        )
-        self.work += Work(operator_products=action.products)
-        self.used = action.method
-        return np.array([linear.turn(row) for row in action.value])
+    def _kick(self) -> StumpffMap:
+        """h/2 psi_1."""
+        psi1 = self.filter.psi1
+        assert psi1 is not None  # the one-step form asks for it
+        return sum_map(((psi1, 0.5 * self.h),), self.h)
 
     def one_step(self) -> State:
-        s, h, config = self.state, self.h, self.config
-        dx, dv = self._apply(flow_map(h), s.v, self.a)
-        psi1 = filter_pair(config.filter).psi1
-        assert psi1 is not None  # the one-step form asks for it
-        moved, linear = self._apply(argument_map(config.filter, h), dx)
-        remainder = self._acceleration(s.t + h, s.x + moved, dx / h) - self.a + linear
-        (kick,) = self._apply(sum_map(((psi1, 0.5 * h),), h), remainder)
+        s, h = self.state, self.h
+        dx, dv = self.apply(flow_map(h), s.v, self.a)
+        moved, linear = self.apply(argument_map(self.config.filter, h), dx)
+        remainder = self.acceleration(s.t + h, s.x + moved, dx / h) - self.a + linear
+        (kick,) = self.apply(self._kick(), remainder)
         return s.moved(s.t + h, s.x + dx, s.v + dv + kick)
 
     def two_step(self) -> State:
@@ -193,32 +188,45 @@ class _Move:
         s, h = self.state, self.h
         G = self._rest_remainder()
         if self.before is None:
-            (dx, dv), share = self._apply(flow_map(h), s.v, self.a), 0.5
+            (dx, dv), share = self.apply(flow_map(h), s.v, self.a), 0.5
             x, v = s.x, s.v
         else:
-            (dx, dv), share = self._apply(two_step_map(h), self.a), 1.0
+            both = sum_map(((SINC_HALF_SQUARED, h * h), (SINC, 2.0 * h)), h)
+            (dx, dv), share = self.apply(both, self.a), 1.0
             x, v = 2.0 * s.x - self.before[0], self.before[1]
         if G is not None:
-            sums = ((filter_pair(self.config.filter).psi, share * h * h), (SINC, 2.0 * share * h))
-            kick = self._apply(sum_map(sums, h), G)
+            sums = ((self.filter.psi, share * h * h), (SINC, 2.0 * share * h))
+            kick = self.apply(sum_map(sums, h), G)
             dx, dv = dx + kick[0], dv + kick[1]
         return s.moved(s.t + h, x + dx, v + dv)
 
     def _rest_remainder(self) -> Array | None:
         """G = a(x*) - phi a, since A (x* - x) = (1 - phi) a; None: where phi = 1, there is none."""
-        s, name = self.state, self.config.filter
-        if filter_pair(name).phi == ONE:
+        s = self.state
+        if self.filter.phi == ONE:
             return None
-        moved, kept = self._apply(rest_map(name, self.h), self.a)
-        return self._acceleration(s.t, s.x + moved, self.v_damped) - kept
+        moved, kept = self.apply(rest_map(self.config.filter, self.h), self.a)
+        return self.acceleration(s.t, s.x + moved, self.v_damped) - kept
 
     def rationed(self, ration: Ration) -> tuple[State, dict[str, Any]]:
-        smooth, factorised = smoother(self.system.linear_part().tangent, self.h)
+        """The step, and what the time was enough for."""
+        s, h, A = self.state, self.h, self.A
+        smooth, factorised = smoother(self.system.linear_part().tangent, h)
         spaces = Spaces(ration, smooth)
-        frame = (self.linear.turn, self.linear.back)
-        new, spent = rationed(
-            self.system, self.state, self.h, self.a, spaces,
-            A=self.linear.A, filter=self.config.filter, frame=frame,
-        )  # fmt: skip
-        self.work += spent + Work(factorizations=factorised)
-        return new, spaces.notes()
+        v, a = self.back(s.v), self.back(self.a)
+        # 1. the flow with a frozen force, and the argument of the remainder
+        space = spaces.grown(A, (v, a))
+        start = space.coordinates(v)
+        ends, fewer = reduced(space, flow_map(h), (start, space.coordinates(a)))
+        sizes = lengths(np.array([ends[0], start + ends[1]]))
+        spaces.errors.append(change(ends, fewer, sizes))
+        (moved, _), _ = reduced(space, argument_map(self.config.filter, h), (ends[0],))
+        dx, dv, there = space.vectors(np.array([*ends, moved]))
+        # 2. the remainder at the end, which the frozen force has missed
+        end = self.acceleration(s.t + h, s.x + self.turn(there), self.turn(dx) / h)
+        remainder = self.back(end - self.a) + A.apply(there)
+        space = spaces.grown(A, (remainder,))
+        kick, _ = reduced(space, self._kick(), (space.coordinates(remainder),))
+        dv = dv + space.vectors(kick)[0]
+        self.work += Work(operator_products=spaces.vectors + 1, factorizations=factorised)
+        return s.moved(s.t + h, s.x + self.turn(dx), s.v + self.turn(dv)), spaces.notes()

@@ -37,9 +37,9 @@ from ..contracts import Settled, State, Step, System
 from ..errors import InputError, NotConverged
 from ..solvers.pace import CLOCK, Clock, check_budget
 from .correction import Correction
-from .euler import ForwardEuler
+from .explicit import ForwardEuler
 from .halving import clear, halves
-from .midpoint import Midpoint
+from .implicit import Midpoint
 from .restart import resumed
 from .spin import Spin
 from .wrapped import as_integrator, backward_euler, iterates

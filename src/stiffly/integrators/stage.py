@@ -22,12 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from ..backends.sums import norms
-from ..contracts import Array, Rayleigh, State, System, Tangent, Work
+from ..contracts import Array, Rayleigh, Settled, State, System, Tangent, Work
 from ..solvers.equation import Solver
 from ..solvers.linear import is_symmetric
+from ..solvers.settings import check_solver
+
+Weights = tuple[float, float]  # alpha, beta
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,11 @@ class StageMemory:
         return StageMemory(None if self.kept is None else self.kept.resumed())
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """The solution: a, X, V, with the evidence."""
+class Stage(NamedTuple):
+    """The solution: a, and X, V at its time, with the evidence."""
 
     a: Array
-    x: Array
-    v: Array
+    end: State
     memory: StageMemory
     work: Work
     notes: dict[str, Any]
@@ -92,21 +93,15 @@ class StageEquation:
     """r(d) = 0 as both solvers ask for it."""
 
     def __init__(
-        self,
-        system: System,
-        start: State,
-        t: float,
-        p: Array,
-        q: Array,
-        alpha: float,
-        beta: float,
-        travel: Array,
+        self, system: System, start: State, t: float, h: float, p: Array, q: Array, weights: Weights
     ) -> None:
-        self.weights, self.origin, self.time = (alpha, beta), p, t
+        """At time t of a step of h seconds from `start`."""
+        alpha, beta = weights
+        self.weights, self.origin, self.time = weights, p, t
         self._system, self._start, self._q, self._ratio = system, start, q, beta / alpha
         self.backend = system.mass.backend  # that of the system
         self.still = -beta * q  # X = p - beta q: where every method here starts
-        (self._covered,) = norms(self.backend, system.mass.apply(travel))
+        (self._covered,) = norms(self.backend, system.mass.apply(h * start.v))
 
     def state(self, d: Array) -> State:
         v = self._ratio * d
@@ -143,34 +138,43 @@ class StageEquation:
         return self._system.global_matrix(*self.weights, layout)
 
 
-def solve_stage(
-    system: System,
-    start: State,
-    t: float,
-    p: Array,
-    q: Array,
-    alpha: float,
-    beta: float,
-    travel: Array,
-    memory: StageMemory,
-    *,
-    solver: Solver,
-    guess: Array | None = None,
-) -> Stage:
-    """Solve the stage at time t of a step from `start`; travel (n,) is h v, the distance that sets
-    the scale.
+class Implicit:
+    """What methods of one stage share; family: their name with Newton's method."""
 
-    guess (n,): X to start from; without one it is the predictor, or the X of the last acceleration
-    where the solver likes that better; cut short where something is in front of it.
-    """
-    equation = StageEquation(system, start, t, p, q, alpha, beta, travel)
-    first = 0.0 * p if guess is None else guess - p
-    if guess is None and solver.extrapolates and memory.acceleration is not None:
-        first = alpha * memory.acceleration
-    share = equation.reach(equation.still, first - equation.still)
-    if share < 1.0:
-        first = equation.still + share * (first - equation.still)
-    result = solver.solve(equation, first, memory.kept)
-    a, end = result.x / alpha, equation.state(result.x)
-    memory = StageMemory(result.kept, a)
-    return Stage(a, end.x, end.v, memory, result.work, result.notes)
+    solver: Solver
+    family: ClassVar[str]
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_solver(self.family, self.solver)
+
+    @property
+    def name(self) -> str:
+        return f"{self.solver.prefix}{self.family}"
+
+    @property
+    def remedy(self) -> str:
+        return self.solver.remedy
+
+    def start(self, system: System, state: State) -> Any:
+        return StageMemory()
+
+    def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
+        return memory.resumed()
+
+    def solve_stage(
+        self, equation: StageEquation, memory: StageMemory, guess: Array | None = None
+    ) -> Stage:
+        """guess (n,): X to start from; without one it is the predictor, or the X of the last
+        acceleration where the solver likes that better; cut short where something is in front."""
+        p, alpha = equation.origin, equation.weights[0]
+        first = 0.0 * p if guess is None else guess - p
+        if guess is None and self.solver.extrapolates and memory.acceleration is not None:
+            first = alpha * memory.acceleration
+        share = equation.reach(equation.still, first - equation.still)
+        if share < 1.0:
+            first = equation.still + share * (first - equation.still)
+        result = self.solver.solve(equation, first, memory.kept)
+        a = result.x / alpha
+        memory = StageMemory(result.kept, a)
+        return Stage(a, equation.state(result.x), memory, result.work, result.notes)

@@ -10,7 +10,7 @@ from ..errors import InputError, require
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from ..solvers.pace import Clock, Pace
-from .bdf import Bdf1
+from .implicit import Bdf1
 
 LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterwards
 LEAST = 1e-9  # [s]: no time at all, which is enough for one iteration

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..contracts import Integrator, State, Step, System, Work
 from ..errors import Diverged, InputError
-from ..integrators.clearance import clear_step
+from ..integrators.halving import clear_step
 from ..integrators.restart import resumed
 from ..recording.notes import FrameLog, StepLog
 from .ledger import Balance
