@@ -18,10 +18,9 @@ from stiffly.integrators.energy_lagrange import EnergyLagrange
 from stiffly.integrators.energy_momentum import EnergyMomentum
 from stiffly.integrators.implicit import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.integrators.substeps import Substeps
-from stiffly.solvers.kept import Kept
+from stiffly.solvers.iteration import SLACK, Kept, beyond, hopeless, noise, relative
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton
-from stiffly.solvers.rounding import SLACK, beyond, hopeless, noise, relative
 from stiffly.solvers.shifted_newton import ShiftedNewton
 
 G = 9.81

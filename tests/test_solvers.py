@@ -17,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from stiffly.errors import InputError, NotConverged
 from stiffly.solvers.cg import ConjugateGradients
 from stiffly.solvers.failures import FactorisationError, NotPositiveDefinite
-from stiffly.solvers.kept import Kept
+from stiffly.solvers.iteration import Kept
 from stiffly.solvers.linear import (
     DenseCholesky,
     SparseLDL,

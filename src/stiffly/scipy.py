@@ -27,7 +27,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .contracts import Array
 from .errors import InputError, NotConverged, StiffWarning
-from .matfun.balance import balance_of
+from .matfun.augmented import balance_of
 from .matfun.cost import SMALL
 from .matfun.general import dense_phi, general_phi_actions
 

@@ -36,9 +36,9 @@ from ..backends.sums import dot, norms
 from ..contracts import Array, Power, Settled, State, Step, System, Work
 from ..errors import NotConverged
 from ..solvers.failures import FactorisationError, NotPositiveDefinite
+from ..solvers.iteration import ROUNDING, relative
 from ..solvers.linear import Factor, factorise
 from ..solvers.newton import ARMIJO
-from ..solvers.rounding import ROUNDING, relative
 from ..solvers.settings import check_count, check_tolerance
 from ..solvers.shifted_newton import Unsolved
 from .halving import clear, halves

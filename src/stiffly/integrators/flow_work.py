@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..contracts import Array, Power, Rayleigh, State, System
+from ..contracts import Array, Power, State, System
+from ..matfun.first_order import damped
 
 CENTRE = 0.5  # a node of the flow for the books alone
 GROWTH = 0.125  # of the correction by then, which grows as t^3
@@ -32,16 +33,6 @@ class Flow(NamedTuple):
     correction: tuple[Array, Array] | None
     a: Array
     rate: Array | None
-
-
-def damped(tangent: Any, v: Array) -> Array | float:
-    """M^-1 D v."""
-    D = tangent.damping
-    if D is None:
-        return 0.0
-    if isinstance(D, Rayleigh):
-        return D.alpha * v + (D.beta * tangent.stiffness.apply(v) if D.beta else 0.0)
-    return D.apply(v)
 
 
 def flow_work(

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..contracts import Array, Rayleigh, Tangent
 from ..errors import InputError
+from ..matfun.first_order import damped
 from ..matfun.operators import DenseOperator
 from ..matfun.reduced import LEAST as LEAST_BLOCKS
 from ..matfun.reduced import Smooth, Space, change, grow
@@ -24,7 +25,6 @@ from ..matfun.tolerance import lengths
 from ..solvers.failures import FactorisationError
 from ..solvers.linear import factorise
 from ..solvers.pace import Clock, Pace
-from .flow_work import damped
 
 SHIFT = 0.25  # of h^2: the matrix that implicit midpoint would solve with
 SAME = 1e-9  # steps that differ in their last digits share a factorisation

@@ -11,14 +11,12 @@ from ..contracts import Action, Array, SpectralMap
 from .cost import SMALL
 from .operators import BaseOperator
 from .stumpff import StumpffMap
-from .tolerance import conditioning, require_finite
-
-_EPS = float(np.finfo(float).eps)
+from .tolerance import EPS, conditioning, require_finite
 
 
 def rounding_error(size: int) -> float:
     """What is left of the error once the eigenbasis is exact: rounding, growing with size."""
-    return _EPS * max(10.0, sqrt(size))
+    return EPS * max(10.0, sqrt(size))
 
 
 def dense(
@@ -51,8 +49,8 @@ def _compiled(A: BaseOperator, functions: StumpffMap, B: Array) -> tuple[Array, 
     known = A.__dict__.get("_eigenbasis")
     if known is None and A.unit_mass:
         call = A.kernels.stumpff_eigh_apply
-        value, lam, U = call(A.todense(), *functions.arrays, functions.n_out, B)
-        A.__dict__["_eigenbasis"] = lam, U, U.T
+        value, lam, vectors = call(A.todense(), *functions.arrays, functions.n_out, B)
+        A.__dict__["_eigenbasis"] = lam, vectors, vectors.T
         return value, lam
     lam, U, W = known or A.eigenbasis()
     return A.kernels.stumpff_apply(U, W, lam, *functions.arrays, functions.n_out, B), lam

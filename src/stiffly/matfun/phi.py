@@ -1,20 +1,33 @@
 """phi_k(z) = sum_j z^j / (j + k)!, real or complex, to 1e-14 relative for k <= 6.
 
 phi_0 = exp, phi_1 = expm1(z)/z, phi_(k+1) = (phi_k - 1/k!)/z; Taylor where that would cancel.
+
+Those of a Rayleigh-damped second-order system are still functions of one symmetric A:
+D = alpha M + beta K commutes with A, so phi_k(tau J) acts on each eigenvector of A through the
+2x2 block R = [[0, 1], [-lam, -(alpha + beta lam)]].  With its eigenvalues z1, z2 (times tau)
+
+    phi_k(tau R) = phi_k(z1) I + phi_k[z1, z2] (tau R - z1 I),
+
+where the divided difference phi_k[z1, z2] turns into a Taylor series around the mean when the
+two roots meet (critical damping); phi_k' = phi_k - k phi_(k+1) gives its derivatives.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from math import factorial
 from typing import Any
 
 import numpy as np
 
+from ..contracts import Array
 from ..errors import InputError
 
 K_MAX = 6
 _TAYLOR_TERMS = 40
+_CHUNK = 2**14
+_SERIES = 6  # terms of the divided difference for |z1 - z2| <= 1: next one below 1e-14
 
 
 @cache
@@ -80,3 +93,95 @@ def phi(k: int, z: Any) -> Any:
     if k == 0:
         return np.exp(z)
     return phi_any(int(k), np.atleast_1d(z).ravel()).reshape(z.shape)
+
+
+def _derivatives(table: Array, count: int) -> list[Array]:
+    """phi_k, phi_k', ..., phi_k^(count) for every k = 0 .. len(table) - 1 - count, from the table
+    of phi_0, phi_1, ...: each derivative of the whole table is one row shorter."""
+    size = len(table) - count
+    rows = [table[:size]]
+    current = table
+    for _ in range(count):
+        j = np.arange(len(current) - 1)[:, None]
+        current = current[:-1] - j * current[1:]
+        rows.append(current[:size])
+    return rows
+
+
+def divided_differences(top: int, z1: Array, z2: Array, first: Array, second: Array) -> Array:
+    """(phi_k(z1) - phi_k(z2)) / (z1 - z2) for k = 0 .. top, also where z1 = z2.
+
+    first, second: phi_k(z1), phi_k(z2), (top + 1, m).
+    """
+    delta = z1 - z2
+    close = np.abs(delta) <= 1.0
+    value = np.empty_like(first)
+    far = ~close
+    if far.any():
+        value[:, far] = (first[:, far] - second[:, far]) / delta[far]
+    if close.any():
+        order = 2 * _SERIES - 1
+        rows = _derivatives(phi_table(top + order, 0.5 * (z1[close] + z2[close])), order)
+        half = (0.5 * delta[close]) ** 2
+        value[:, close] = sum(
+            rows[2 * j + 1] * half**j / factorial(2 * j + 1) for j in range(_SERIES)
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class PhiTerm:
+    """factor * entry (part, source) of phi_k(tau R): part, source are 0 for x and 1 for v."""
+
+    row: int
+    column: int
+    k: int
+    tau: float
+    factor: float
+    part: int
+    source: int
+
+
+@dataclass(frozen=True)
+class RayleighMap:
+    """A SpectralMap whose entries are those of phi_k(tau R(lam))."""
+
+    n_out: int
+    n_in: int
+    alpha: float
+    beta: float
+    terms: tuple[PhiTerm, ...]
+
+    @cached_property
+    def longest(self) -> float:
+        """Largest |tau|."""
+        return max((abs(t.tau) for t in self.terms), default=0.0)
+
+    def __call__(self, lam: Array) -> Array:
+        if lam.size > _CHUNK:  # a long Chebyshev series: tables of all its nodes would fill memory
+            parts = np.split(lam, range(_CHUNK, lam.size, _CHUNK))
+            return np.concatenate([self(part) for part in parts], axis=2)
+        out = np.zeros((self.n_out, self.n_in, lam.size))
+        for tau in {term.tau for term in self.terms}:
+            own = [term for term in self.terms if term.tau == tau]
+            blocks = self._blocks(max(term.k for term in own), tau, lam)
+            for term in own:
+                out[term.row, term.column] += term.factor * blocks[term.part][term.source][term.k]
+        return out
+
+    def _blocks(self, top: int, tau: float, lam: Array) -> Any:
+        """The four entries of phi_k(tau R) for k = 0 .. top, each (top + 1, m)."""
+        gamma = self.alpha + self.beta * lam
+        root = np.sqrt((0.25 * gamma**2 - lam).astype(np.complex128))
+        fast = -0.5 * gamma - np.where(gamma >= 0.0, root, -root)
+        # the slow root from the product of the roots: no cancellation when gamma^2 >> lam
+        safe = np.where(np.abs(fast) > 0.0, fast, 1.0)
+        slow = np.where(np.abs(fast) > 0.0, lam / safe, 0.0)
+        z1, z2 = tau * slow, tau * fast
+        first, second = phi_table(top, z1), phi_table(top, z2)
+        d = divided_differences(top, z1, z2, first, second)
+        # the last is phi_k(z1) + z2 d, where both terms would cancel for |z2| >> |z1|
+        return (
+            ((first - z1 * d).real, (tau * d).real),
+            ((-tau * lam * d).real, (second + z1 * d).real),
+        )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -51,15 +52,11 @@ class StumpffMap:
 
     @cached_property
     def arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
-        t = self.terms
-        return (
-            np.array([x.row for x in t], dtype=np.int64),
-            np.array([x.column for x in t], dtype=np.int64),
-            np.array([x.k for x in t], dtype=np.int64),
-            np.array([x.tau for x in t], dtype=np.float64),
-            np.array([x.power for x in t], dtype=np.int64),
-            np.array([x.factor for x in t], dtype=np.float64),
-        )
+        def array(name: str, dtype: Any = np.int64) -> Array:
+            return np.array([getattr(term, name) for term in self.terms], dtype=dtype)
+
+        where = array("row"), array("column"), array("k")
+        return *where, array("tau", np.float64), array("power"), array("factor", np.float64)
 
     @cached_property
     def longest(self) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,7 +38,8 @@ APART = ("system", "method", "state", "memory", "origin")  # saved apart, or not
 __all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
 
 
-class Interval(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Interval:
     """Fixed steps from one frame to the next: start [s], step h [s], how many."""
 
     start: float
@@ -192,11 +194,11 @@ class Loop(Stepper):
         """One step; True when it has reached the target."""
         if self.interval is None:
             self.interval, self.done = self._interval(target), 0
-        start, h, count = self.interval
-        taken = self._try(h)
+        now = self.interval
+        taken = self._try(now.h)
         self.done += 1
-        landed = self.done == count
-        self._accept(taken, target if landed else start + self.done * h)
+        landed = self.done == now.count
+        self._accept(taken, target if landed else now.start + self.done * now.h)
         if landed:
             self.interval = None
         return landed

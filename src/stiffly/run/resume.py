@@ -28,7 +28,7 @@ LOOPS = {loop.__name__: loop for loop in (Loop, Rung)}
 HAND_IN = "hand in the one it was begun with, stiffly.resume(folder, system)"
 
 
-def finished(found: Recording, duration: float | None = None) -> bool:
+def finished(found: Recording, duration: Any = None) -> bool:
     """Nothing is left to do; InputError where the run should end before it does already."""
     end = float(found.planned[-1])
     if duration is not None:
@@ -90,7 +90,7 @@ def longer(times: Array, duration: float) -> Array:
 
 def _plan(found: Recording, times: Array, given: Any) -> Plan:
     """Of the same recording with frames at these times."""
-    origin = {**found.provenance, "duration": float(times[-1])}
+    origin: dict[str, Any] = {**found.provenance, "duration": float(times[-1])}
     colliders = getattr(given, "colliders", found.colliders)
     contents = {"provenance": np.bytes_(json.dumps(origin)), **describe(colliders, times)}
     if found.mass is not None:

@@ -43,10 +43,10 @@ from ..contracts import Array, Work
 from ..errors import InputError, NotConverged
 from .equation import Equation, same_weights
 from .failures import FactorisationError
+from .iteration import ROUNDING, relative
 from .linear import Factor, factorise
 from .newton import ARMIJO
 from .pace import CLOCK, Clock, Pace, check_budget
-from .rounding import ROUNDING, relative
 from .secants import Secants
 from .settings import check_count
 from .shifted_newton import ShiftedNewton
