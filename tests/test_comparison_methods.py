@@ -27,8 +27,8 @@ from stiffly.errors import InputError, NotConverged
 from stiffly.integrators.energy_budget import EnergyBudget
 from stiffly.integrators.energy_lagrange import EnergyLagrange
 from stiffly.integrators.explicit import Verlet
+from stiffly.integrators.halving import Substeps
 from stiffly.integrators.implicit import Bdf1, Midpoint, Newmark
-from stiffly.integrators.substeps import Substeps
 from stiffly.meshes import cloth
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton

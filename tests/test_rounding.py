@@ -16,8 +16,8 @@ from stiffly.integrators import integrator
 from stiffly.integrators.energy_budget import EnergyBudget
 from stiffly.integrators.energy_lagrange import EnergyLagrange
 from stiffly.integrators.energy_momentum import EnergyMomentum
+from stiffly.integrators.halving import Substeps
 from stiffly.integrators.implicit import Bdf1, Bdf2, Midpoint, Newmark
-from stiffly.integrators.substeps import Substeps
 from stiffly.solvers.iteration import SLACK, Kept, beyond, hopeless, noise, relative
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton

@@ -11,6 +11,7 @@ from ..errors import InputError, require, unknown_name
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from .auto import Auto
+from .correction import iterates
 from .energy_budget import EnergyBudget
 from .energy_lagrange import EnergyLagrange
 from .energy_momentum import EnergyMomentum
@@ -19,12 +20,11 @@ from .exponential_rosenbrock import ExponentialRosenbrock
 from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi
+from .halving import Substeps
 from .implicit import Bdf1, Bdf2, Midpoint, Newmark
 from .neti import Neti
 from .stabilised import Stabilised
-from .substeps import Substeps
 from .vimex import VImex
-from .wrapped import iterates
 
 _TABLE: dict[str, Callable[[], Any]] = {
     "exprb2": lambda: ExponentialRosenbrock(nodes=()),

@@ -34,7 +34,7 @@ from ..matfun.chooser import check_settings
 from ..matfun.cost import SMALL
 from ..matfun.first_order import FirstOrderFlow
 from ..matfun.tolerance import lost_to_rounding
-from ..solvers.pace import CLOCK, Clock, check_budget
+from ..solvers.settings import CLOCK, Clock, check_budget
 from .flow_work import CENTRE, Flow, flow_work
 from .time_budget import Ration, ReducedFlow, Spaces, smoother
 

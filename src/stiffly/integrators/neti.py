@@ -41,7 +41,7 @@ from ..matfun.chooser import check_settings
 from ..matfun.reduced import change, reduced
 from ..matfun.stumpff import StumpffMap
 from ..matfun.tolerance import lengths
-from ..solvers.pace import CLOCK, Clock, check_budget
+from ..solvers.settings import CLOCK, Clock, check_budget
 from .filters import (
     ONE,
     SINC,

@@ -17,14 +17,14 @@ import numpy as np
 
 from ..contracts import Array, Rayleigh, Tangent
 from ..errors import InputError
-from ..matfun.first_order import damped
+from ..matfun.first_order import damped, tangent_force
 from ..matfun.operators import DenseOperator
 from ..matfun.reduced import LEAST as LEAST_BLOCKS
 from ..matfun.reduced import Smooth, Space, change, grow
 from ..matfun.tolerance import lengths
 from ..solvers.failures import FactorisationError
 from ..solvers.linear import factorise
-from ..solvers.pace import Clock, Pace
+from ..solvers.settings import Clock, Pace
 
 SHIFT = 0.25  # of h^2: the matrix that implicit midpoint would solve with
 SAME = 1e-9  # steps that differ in their last digits share a factorisation
@@ -158,8 +158,7 @@ class ReducedFlow:
     def tangent_force(self, sx: Array, sv: Array | None) -> Array:
         """-A sx - D sv of all coordinates: remainders are taken from the true force."""
         self.products += 1
-        f = -self._tangent.stiffness.apply(sx)
-        return f if sv is None else f - damped(self._tangent, sv)
+        return tangent_force(self._tangent, sx, sv)
 
     def remainder(self, weights, h, remainders, dx, dv, estimate):
         def ask(flow, small):

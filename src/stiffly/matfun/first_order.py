@@ -33,6 +33,12 @@ def damped(tangent: Any, v: Array) -> Any:
     return D.apply(v)
 
 
+def tangent_force(tangent: Any, sx: Array, sv: Array | None) -> Array:
+    """-A sx - D sv: the part of the force that a linear flow already has."""
+    f = -tangent.stiffness.apply(sx)
+    return f if sv is None else f - damped(tangent, sv)
+
+
 class FirstOrderFlow:
     """The same three questions as the half-size flow answers, on the doubled system."""
 
@@ -87,9 +93,8 @@ class FirstOrderFlow:
         return [self._split(values[c * h]) for c in nodes], self._split(values[h])
 
     def tangent_force(self, sx: Array, sv: Array | None) -> Array:
-        assert sv is not None
         self.products += 1
-        return -self.tangent.stiffness.apply(sx) - damped(self.tangent, sv)
+        return tangent_force(self.tangent, sx, sv)
 
     def remainder(
         self, weights: Any, h: float, remainders: list[Array], dx: Array, dv: Array, estimate: bool

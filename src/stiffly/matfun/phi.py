@@ -43,34 +43,17 @@ def _taylor(k: int, z: Any) -> Any:
     return value
 
 
-def phi_any(k: int, z: Any) -> Any:
-    """phi_k of a flat float or complex array, any k >= 1.
-
-    Taylor for |z| <= max(3, k): its terms then fall at once, so little cancels; above, the
-    upward recurrence multiplies errors by (k + 1)!/|z|^k, which is harmless there.
-    """
-    value = np.empty_like(z)
-    small = np.abs(z) <= max(3, k)
-    value[small] = _taylor(k, z[small])
-    big = z[~small]
-    if big.size:
-        with np.errstate(over="ignore"):
-            current = np.expm1(big) / big
-            for j in range(1, k):
-                current = (current - _inverse(j)) / big
-        value[~small] = current
-    return value
-
-
 def phi_table(top: int, z: Any) -> Any:
-    """phi_0 .. phi_top of a flat complex array, (top + 1, m): one series and two recurrences.
+    """phi_0 .. phi_top of a flat float or complex array, (top + 1, m): one series, two recurrences.
 
-    Downwards, phi_j = z phi_(j+1) + 1/j! keeps its digits for |z| <= max(3, j); upwards above.
+    Taylor for |z| <= max(3, top): its terms then fall at once, so little cancels.  Downwards,
+    phi_j = z phi_(j+1) + 1/j! keeps its digits for |z| <= max(3, j); above, the upward recurrence
+    multiplies errors by (j + 1)!/|z|^j, which is harmless there.
     """
     size = np.abs(z)
     table = np.empty((top + 1, z.size), dtype=z.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        safe = np.where(size > 1.0, z, 1.0)
+        safe = np.where(size <= 1.0, 1.0, z)
         table[0] = np.exp(z)
         for j in range(1, top + 1):
             table[j] = (
@@ -92,7 +75,7 @@ def phi(k: int, z: Any) -> Any:
     z = z.astype(np.complex128 if np.iscomplexobj(z) else np.float64)
     if k == 0:
         return np.exp(z)
-    return phi_any(int(k), np.atleast_1d(z).ravel()).reshape(z.shape)
+    return phi_table(int(k), z.ravel())[-1].reshape(z.shape)
 
 
 def _derivatives(table: Array, count: int) -> list[Array]:

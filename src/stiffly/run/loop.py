@@ -158,35 +158,29 @@ class Loop(Stepper):
         worst = max(books.high[NUMERICAL], 0.0 if damps else -books.low[NUMERICAL])
         if worst > max(WORTH_A_WARNING * exchanged, books.floor):
             share = f", {worst / exchanged:.0%} of the energy exchanged" if exchanged else ""
-            warnings.warn(
-                f"{self.name}: numerical error up to {worst:.3g} J{share}; "
-                f"{self._remedy(self.longest)}",
-                StiffWarning,
-                stacklevel=4,
-            )
+            self._warn(f"numerical error up to {worst:.3g} J{share}; {self._remedy(self.longest)}")
 
     def _warn_of_solves(self) -> None:
         """Steps whose equations were left unsolved by more than the method thinks right."""
         count, worst = self.log.unsolved()
         if count:
             remedy = getattr(self.method, "remedy", "try a smaller step")
-            warnings.warn(
-                f"{self.name}: {count} of {self.steps} steps were not solved well enough "
-                f"(relative residual up to {worst:.2g}); {remedy}",
-                StiffWarning,
-                stacklevel=4,
+            self._warn(
+                f"{count} of {self.steps} steps were not solved well enough "
+                f"(relative residual up to {worst:.2g}); {remedy}"
             )
 
     def _warn_of_limits(self) -> None:
         """Steps whose motion was cut to the energy allowed: bounded, but no longer the body's."""
         count = self.log.limited()
         if count > OFTEN * self.steps and self.ledger.exchanged > self.ledger.floor:
-            warnings.warn(
-                f"{self.name}: {count} of {self.steps} steps were cut to the energy allowed; "
-                f"try step={self.longest / 4:.2g}, or energy-momentum",
-                StiffWarning,
-                stacklevel=4,
+            self._warn(
+                f"{count} of {self.steps} steps were cut to the energy allowed; "
+                f"try step={self.longest / 4:.2g}, or energy-momentum"
             )
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"{self.name}: {text}", StiffWarning, stacklevel=5)
 
     # ------------------------------------------------------------------ steps
 
@@ -274,10 +268,7 @@ class Loop(Stepper):
     def stats(self) -> dict[str, Any]:
         found: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
-            found["smallest_step"], found["largest_step"] = (
-                float(self.shortest),
-                float(self.longest),
-            )
+            found |= {"smallest_step": float(self.shortest), "largest_step": float(self.longest)}
         if "method" in self.notes:
             found["matrix_functions"] = self.notes["method"]
         return found

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ..backends.sums import norms
 from ..contracts import Array, Backend, Work
 from ..errors import NotConverged
-from .equation import Equation, Linearisation, same_weights
+from .equation import Equation, Linearisation, Solution, same_weights
 from .linear import Factor, absolute_product
 from .settings import check_count, check_tolerance
 
@@ -97,28 +97,6 @@ class Kept:
 NOTHING_KEPT = Kept()
 
 
-@dataclass(frozen=True, slots=True)
-class NewtonResult:
-    """x, its residual relative to the scale, and what it took.
-
-    rounding: stopped at rounding level, above the residual asked for.
-    """
-
-    x: Array
-    residual: float
-    rounding: bool
-    kept: Kept
-    work: Work
-
-    @property
-    def iterations(self) -> int:
-        return self.work.newton_iterations
-
-    @property
-    def notes(self) -> dict[str, Any]:
-        return {"residual": self.residual, "rounding": self.rounding}
-
-
 @dataclass(frozen=True)
 class NewtonMethod:
     """How far and how long both iterate."""
@@ -158,7 +136,7 @@ class Iteration:
         """The next iterate (the same one, where only a new tangent helps); None: no way on."""
         raise NotImplementedError  # each method has its own
 
-    def solve(self, guess: Array, max_iterations: int) -> NewtonResult:
+    def solve(self, guess: Array, max_iterations: int) -> Solution:
         """From guess (n,) to |r(x)| <= tolerance * scale(x), or as near as rounding allows."""
         point, demand = self.evaluate(guess), self.equation.change
         for _ in range(max_iterations):
@@ -173,7 +151,8 @@ class Iteration:
         solved, reached = point.norm <= self.tolerance * size, relative(point.norm, size)
         if not (solved or self.exhausted or (self.lost and reached <= FAINT)):
             raise self.failure(f"residual {reached:.0e} (wanted {self.tolerance:.0e})")
-        return NewtonResult(point.x, reached, not solved, self.kept, self.work())
+        notes = {"residual": reached, "rounding": not solved}
+        return Solution(point.x, reached, not solved, self.kept, self.work(), notes)
 
     def evaluate(self, x: Array) -> Point:
         self.evaluations += 1

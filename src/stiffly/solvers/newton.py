@@ -30,9 +30,9 @@ from typing import ClassVar
 
 from ..backends.sums import dot
 from ..contracts import Array
-from .equation import Equation
+from .equation import Equation, Solution
 from .failures import FactorisationError, NotPositiveDefinite
-from .iteration import SLACK, Iteration, Kept, NewtonMethod, NewtonResult, Point
+from .iteration import SLACK, Iteration, Kept, NewtonMethod, Point
 from .linear import Factor, factorise, frobenius
 
 TOLERANCE = 1e-9
@@ -53,7 +53,7 @@ class Newton(NewtonMethod):
     max_iterations: int = MAX_ITERATIONS
     extrapolates: ClassVar[bool] = True
 
-    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
+    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve."""
         result = _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
         return replace(result, kept=replace(result.kept, weights=equation.weights))

@@ -32,9 +32,9 @@ from typing import ClassVar
 from ..backends.sums import dot
 from ..contracts import Array, Work
 from ..errors import NotConverged
-from .equation import Equation
+from .equation import Equation, Solution
 from .failures import FactorisationError
-from .iteration import SLACK, Iteration, Kept, NewtonMethod, NewtonResult, Point
+from .iteration import SLACK, Iteration, Kept, NewtonMethod, Point
 from .linear import Factor, factorise, frobenius
 from .newton import ARMIJO, REUSE
 from .secants import Broyden
@@ -63,7 +63,7 @@ class ShiftedNewton(NewtonMethod):
     max_iterations: int = MAX_ITERATIONS
     extrapolates: ClassVar[bool] = False
 
-    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
+    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve."""
         return _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
 
