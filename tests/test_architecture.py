@@ -166,7 +166,7 @@ def test_libraries_stay_in_their_rooms(library, rooms):
 OWN_WAYS = {"kernels", "backends"}
 ON_CPU = {  # by nature: meshing, scalar functions, the factors of SuperLU
     *("meshes/signed_distance.py", "collisions/triangle_mesh.py"),
-    *("matfun/stumpff.py", "solvers/linear.py"),
+    *("matfun/scalar.py", "solvers/linear.py"),
 }
 
 

@@ -18,8 +18,7 @@ from stiffly.errors import InputError, NotConverged
 from stiffly.matfun.arnoldi import arnoldi_phi
 from stiffly.matfun.augmented import balance_of
 from stiffly.matfun.general import dense_phi, general_phi_actions
-from stiffly.matfun.phi import phi
-from stiffly.matfun.stumpff import stumpff
+from stiffly.matfun.scalar import phi, stumpff
 
 N = 80  # oscillators: J is 160 x 160, larger than any basis
 

@@ -112,7 +112,9 @@ class Correction:
             base = self._based(method.step(self.system, self.state, self.h, self.memory.base))
         if base is None:  # what forces would have done along it is unknown: the target stays
             notes["base_failed"] = True
-            best, alpha = self._without_base(), 1.0
+            # where backward Euler fails too, there is a way to go all the same
+            best = self._lowered(None) or self._candidate(self._fallen(), spin=False)
+            alpha = 1.0
         else:
             notes |= base.notes
             self.unsolved = bool(base.notes.get("under_solved", False))
@@ -170,13 +172,6 @@ class Correction:
                 self.memory = self.memory._replace(dissipate=taken.memory)
                 return self._candidate(taken.state, spin=False)
         return None
-
-    def _without_base(self) -> Candidate:
-        """Backward Euler; where that fails too, a way to go all the same."""
-        last = self._lowered(None)
-        if last is not None:
-            return last
-        return self._candidate(self._fallen(), spin=False)
 
     def _fallen(self) -> State:
         """By inertia and the force at the start; without it where that is no number."""

@@ -28,7 +28,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ..accounting import middle_work
-from ..contracts import Array, State, Step, System
+from ..contracts import State, Step, System
 from ..errors import NotConverged
 from ..solvers.equation import Solver
 from ..solvers.local_global import LocalGlobal
@@ -66,18 +66,14 @@ class EnergyMomentum(Implicit):
         mean: Any = _Mean(system, state)  # as much of a System as a stage needs
         x, v, weights = state.x, state.v, (0.5 * h * h, h)
         equation = StageEquation(mean, state, state.t + h, h, x + h * v, v, weights)
-        stage = self.solve_stage(equation, memory, self._guess(state))
+        # Newton begins at x itself: there F is the force and J its tangent, so that its first
+        # iteration is a linearised step, while at x + h v stiff springs that turn are stretched,
+        # and mislead it.  A few local/global iterations would hardly leave x, and the motion would
+        # die: they begin at x + h v.
+        guess = None if isinstance(self.solver, LocalGlobal) else x
+        stage = self.solve_stage(equation, memory, guess)
         notes, moved = {**stage.notes, "halvings": 0}, middle_work(system, state, stage.end)
         return Step(stage.end, stage.memory, stage.work, notes=notes, exchanged=moved)
-
-    def _guess(self, state: State) -> Array | None:
-        """x+ to start from; None: x + h v.
-
-        Newton begins at x itself: there F is the force and J its tangent, so that its first
-        iteration is a linearised step, while at x + h v stiff springs that turn are stretched, and
-        mislead it.  A few local/global iterations would hardly leave x, and the motion would die.
-        """
-        return None if isinstance(self.solver, LocalGlobal) else state.x
 
 
 class _Mean:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..errors import InputError, unknown_name
-from ..matfun.stumpff import StumpffMap, Term
+from ..matfun.scalar import StumpffMap, Term
 
 Sum = tuple[tuple[float, int, int], ...]
 

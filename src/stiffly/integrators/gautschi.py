@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from ..accounting import mean_work
 from ..contracts import Array, LinearPart, State, Step, System, Work
 from ..matfun.chooser import check_settings, evaluate
-from ..matfun.stumpff import StumpffMap
+from ..matfun.scalar import StumpffMap
 from .filters import COS, SINC, argument_map, check_form, filter_pair, free_map, sum_map
 from .restart import continues
 

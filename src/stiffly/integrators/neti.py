@@ -39,7 +39,7 @@ from ..contracts import Array, Settled, State, Step, System, Work
 from ..errors import InputError
 from ..matfun.chooser import check_settings
 from ..matfun.reduced import change, reduced
-from ..matfun.stumpff import StumpffMap
+from ..matfun.scalar import StumpffMap
 from ..matfun.tolerance import lengths
 from ..solvers.settings import CLOCK, Clock, check_budget
 from .filters import (

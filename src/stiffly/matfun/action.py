@@ -19,9 +19,8 @@ from .chooser import OTHER, evaluate
 from .cost import check_max_products, entries
 from .general import general_phi_actions
 from .operators import DENSE_LIMIT, BaseOperator
-from .phi import K_MAX, PhiTerm, RayleighMap
+from .scalar import K_MAX, PhiTerm, RayleighMap, StumpffMap, Term
 from .skew import PhiRequest, skew
-from .stumpff import StumpffMap, Term
 from .symmetric import as_symmetric
 from .tolerance import (
     EPS,

@@ -21,7 +21,7 @@ from .components import Batch, Layout
 from .dense import rounding_error
 from .masses import UnitMass
 from .operators import BaseOperator, BlockOperator, SparseOperator
-from .stumpff import StumpffMap
+from .scalar import StumpffMap
 from .tolerance import check_tol, conditioning, require_finite
 from .untyped import sp
 

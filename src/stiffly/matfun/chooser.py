@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Action, Array, SpectralMap
+from ..contracts import Action, Array, FunctionAction, SpectralMap
 from ..errors import InputError, NotConverged, unknown_name
 from . import cost
 from .batched import batched, body_by_body
@@ -140,7 +140,7 @@ def auto(
     return Action(action.value, action.error, products, f"{action.method} ({reason})")
 
 
-EVALUATORS = {
+EVALUATORS: dict[str, FunctionAction] = {
     "auto": auto,
     "dense": dense,
     "batched": batched,

@@ -10,7 +10,7 @@ import numpy as np
 from ..contracts import Action, Array, SpectralMap
 from .cost import SMALL
 from .operators import BaseOperator
-from .stumpff import StumpffMap
+from .scalar import StumpffMap
 from .tolerance import EPS, conditioning, require_finite
 
 

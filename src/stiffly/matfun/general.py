@@ -111,7 +111,9 @@ def general_phi_actions(
     twice: hold an Arnoldi result against a second one, see `_Asked.hold_against_another`.
     """
     operator, n = _checked_operator(J)
-    most = _most_products(operator) if max_products is None else max_products
+    most = max_products
+    if most is None:
+        most = max(LEAST, int(WORK / (_ARNOLDI + entry_cost(operator))))
     failure: NotConverged | None = None
     limit = min(most, n) if n <= DENSE_MOST else most
     if n > SMALL:
@@ -148,10 +150,6 @@ def _checked_operator(J: Any) -> tuple[Any, int]:
     if not matrix_free and not np.isfinite(operator.data if sparse else operator).all():
         raise InputError("phi functions: J holds NaN or infinite entries: check the Jacobian")
     return operator, n
-
-
-def _most_products(operator: Any) -> int:
-    return max(LEAST, int(WORK / (_ARNOLDI + entry_cost(operator))))
 
 
 def _entries(operator: Any) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 from ..contracts import Action, Array
 from ..errors import NotConverged
 from .operators import BaseOperator
-from .stumpff import stumpff
+from .scalar import stumpff
 from .tolerance import extrapolated, require_finite
 from .untyped import linalg
 

@@ -38,6 +38,15 @@ APART = ("system", "method", "state", "memory", "origin")  # saved apart, or not
 __all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
 
 
+def frames_from(first: int, every: float, duration: float) -> Array:
+    """Times first * every, (first + 1) * every, ...; the last one is `duration` [s]."""
+    times = np.arange(first, int(duration / every * (1.0 + 1e-12)) + 1) * every
+    if times.size == 0 or duration - times[-1] > 1e-9 * duration:
+        times = np.append(times, duration)
+    times[-1] = duration
+    return times
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Fixed steps from one frame to the next: start [s], step h [s], how many."""

@@ -124,16 +124,13 @@ class LocalGlobal:
         run = _Run(equation, kept, self.accelerate, pace)
         run.iterate(guess, self.iterations)
         spent = run.work
-        inertia = self.accelerate and not guess.any()
-        if inertia and not run.residual <= UNDER_SOLVED and self._time_for_another(pace):
-            again = _Run(equation, run.kept, True, pace, begins=False)
-            again.iterate(equation.still, self.iterations)
-            spent = run.work + again.work
-            run = again if again.residual < run.residual else run
+        again = self.accelerate and not guess.any() and not run.residual <= UNDER_SOLVED
+        if again and (self.budget is None or pace.left() >= 0.5 * self.budget):
+            other = _Run(equation, run.kept, True, pace, begins=False)
+            other.iterate(equation.still, self.iterations)
+            spent = run.work + other.work
+            run = other if other.residual < run.residual else run
         return _solution(run.end, run.residual, run.faint, run.kept, spent)
-
-    def _time_for_another(self, pace: Pace) -> bool:
-        return self.budget is None or pace.left() >= 0.5 * self.budget
 
 
 def _solution(x: Array, residual: float, faint: bool, kept: Global | None, work: Work) -> Solution:

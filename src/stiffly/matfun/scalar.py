@@ -1,10 +1,18 @@
-"""phi_k(z) = sum_j z^j / (j + k)!, real or complex, to 1e-14 relative for k <= 6.
+"""The scalar functions that matrix functions are made of, k <= 6, to 1e-14 relative.
 
-phi_0 = exp, phi_1 = expm1(z)/z, phi_(k+1) = (phi_k - 1/k!)/z; Taylor where that would cancel.
+phi_k(z) = sum_j z^j / (j + k)!, real or complex: phi_0 = exp, phi_1 = expm1(z)/z,
+phi_(k+1) = (phi_k - 1/k!)/z; Taylor where that would cancel.
 
-Those of a Rayleigh-damped second-order system are still functions of one symmetric A:
-D = alpha M + beta K commutes with A, so phi_k(tau J) acts on each eigenvector of A through the
-2x2 block R = [[0, 1], [-lam, -(alpha + beta lam)]].  With its eigenvalues z1, z2 (times tau)
+Stumpff functions c_k(s) = sum_j (-s)^j / (2j + k)!, any real s: c_0 = cos sqrt(s),
+c_1 = sinc sqrt(s), c_2 = (1 - cos sqrt(s))/s, c_(k+2) = (1/k! - c_k)/s, and their hyperbolic twins
+for s < 0.  With them every phi function of a second-order system is a function of ONE symmetric
+matrix of half the size:
+
+    phi_k(tau J) (p, q) = ( c_k p + tau c_(k+1) q,  -tau A c_(k+1) p + c_k q ),   c at tau^2 A.
+
+With Rayleigh damping there still is one: D = alpha M + beta K commutes with A, so phi_k(tau J) acts
+on each eigenvector of A through the 2x2 block R = [[0, 1], [-lam, -(alpha + beta lam)]].  With its
+eigenvalues z1, z2 (times tau)
 
     phi_k(tau R) = phi_k(z1) I + phi_k[z1, z2] (tau R - z1 I),
 
@@ -21,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import CPU
 from ..contracts import Array
 from ..errors import InputError
 
@@ -67,15 +76,71 @@ def phi_table(top: int, z: Any) -> Any:
     return table
 
 
+def _check(name: str, k: int) -> None:
+    if not 0 <= k <= K_MAX or int(k) != k:
+        raise InputError(f"{name} is defined here for k = 0..{K_MAX}, got {k}")
+
+
 def phi(k: int, z: Any) -> Any:
     """phi_k(z), elementwise, for real or complex z; k = 0..6."""
-    if not 0 <= k <= K_MAX or int(k) != k:
-        raise InputError(f"phi is defined here for k = 0..{K_MAX}, got {k}")
+    _check("phi", k)
     z = np.asarray(z)
     z = z.astype(np.complex128 if np.iscomplexobj(z) else np.float64)
     if k == 0:
         return np.exp(z)
     return phi_table(int(k), z.ravel())[-1].reshape(z.shape)
+
+
+def stumpff(k: int, s: Array | float) -> Array:
+    """c_k(s), elementwise; k = 0..6. Overflows to inf only where the true value does."""
+    _check("stumpff", k)
+    s = np.asarray(s, dtype=np.float64)
+    return CPU.kernels.stumpff_values(int(k), s.ravel()).reshape(s.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """factor * lam^power * c_k(tau^2 lam), from input column `column` into output `row`."""
+
+    row: int
+    column: int
+    k: int
+    tau: float
+    factor: float = 1.0
+    power: int = 0
+
+
+class _Terms:
+    """What both kinds of SpectralMap share."""
+
+    terms: tuple[Any, ...]
+
+    @cached_property
+    def longest(self) -> float:
+        """Largest |tau|."""
+        return max((abs(term.tau) for term in self.terms), default=0.0)
+
+
+@dataclass(frozen=True)
+class StumpffMap(_Terms):
+    """A SpectralMap written as a list of Stumpff terms: data, so that it can be cached."""
+
+    n_out: int
+    n_in: int
+    terms: tuple[Term, ...]
+
+    @cached_property
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
+        def array(name: str, dtype: Any = np.int64) -> Array:
+            return np.array([getattr(term, name) for term in self.terms], dtype=dtype)
+
+        where = array("row"), array("column"), array("k")
+        return *where, array("tau", np.float64), array("power"), array("factor", np.float64)
+
+    def __call__(self, lam: Array) -> Array:
+        out = np.zeros((self.n_out, self.n_in, lam.size))
+        CPU.kernels.stumpff_terms(lam, *self.arrays, out)
+        return out
 
 
 def _derivatives(table: Array, count: int) -> list[Array]:
@@ -126,7 +191,7 @@ class PhiTerm:
 
 
 @dataclass(frozen=True)
-class RayleighMap:
+class RayleighMap(_Terms):
     """A SpectralMap whose entries are those of phi_k(tau R(lam))."""
 
     n_out: int
@@ -134,11 +199,6 @@ class RayleighMap:
     alpha: float
     beta: float
     terms: tuple[PhiTerm, ...]
-
-    @cached_property
-    def longest(self) -> float:
-        """Largest |tau|."""
-        return max((abs(t.tau) for t in self.terms), default=0.0)
 
     def __call__(self, lam: Array) -> Array:
         if lam.size > _CHUNK:  # a long Chebyshev series: tables of all its nodes would fill memory
