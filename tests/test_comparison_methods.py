@@ -24,8 +24,7 @@ from stiffly.bodies import (
 )
 from stiffly.contracts import Integrator, Settled, State, Step, Work
 from stiffly.errors import InputError, NotConverged
-from stiffly.integrators.energy_budget import EnergyBudget
-from stiffly.integrators.energy_lagrange import EnergyLagrange
+from stiffly.integrators.energy_steered import EnergyBudget, EnergyLagrange
 from stiffly.integrators.explicit import Verlet
 from stiffly.integrators.halving import Substeps
 from stiffly.integrators.implicit import Bdf1, Midpoint, Newmark

@@ -13,9 +13,8 @@ from stiffly.backends.cpu import CPU
 from stiffly.bodies import Gravity, Springs, System
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import integrator
-from stiffly.integrators.energy_budget import EnergyBudget
-from stiffly.integrators.energy_lagrange import EnergyLagrange
 from stiffly.integrators.energy_momentum import EnergyMomentum
+from stiffly.integrators.energy_steered import EnergyBudget, EnergyLagrange
 from stiffly.integrators.halving import Substeps
 from stiffly.integrators.implicit import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.solvers.iteration import SLACK, Kept, beyond, hopeless, noise, relative

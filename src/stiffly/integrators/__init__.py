@@ -12,9 +12,8 @@ from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from .auto import Auto
 from .correction import iterates
-from .energy_budget import EnergyBudget
-from .energy_lagrange import EnergyLagrange
 from .energy_momentum import EnergyMomentum
+from .energy_steered import EnergyBudget, EnergyLagrange
 from .explicit import ForwardEuler, RungeKutta4, SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .fast_projection import FastProjection

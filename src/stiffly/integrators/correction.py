@@ -15,8 +15,7 @@ from ..contracts import Energies, Power, State, Step, System, Work
 from ..errors import Diverged, NotConverged
 from ..solvers.local_global import LocalGlobal
 from ..solvers.settings import Clock, Pace
-from .blend import Candidate, search
-from .guard import finite, fitted
+from .blend import Candidate, finite, fitted, search
 from .halving import exchange
 from .implicit import Bdf1
 
@@ -39,7 +38,7 @@ def iterates(method: Any) -> bool:
 class Timing:
     """How a stabiliser divides its time: what corrections have needed is kept for them, the base
     has the rest.  Corrections are not cut short, but where the time is up the last of them, which
-    costs next to nothing (guard.py), comes at once.  Without a budget (seconds = None) nothing is
+    costs next to nothing (blend.py), comes at once.  Without a budget (seconds = None) nothing is
     limited and no clock looked at."""
 
     def __init__(self, seconds: float | None, clock: Clock, reserve: float | None) -> None:
@@ -51,7 +50,10 @@ class Timing:
 
     def base(self, method: Any) -> Any:
         self._given = self._pace.left() - self._reserve
-        return self._limited(method, self._given)
+        if self._free or not iterates(method):
+            return method
+        seconds = max(self._given, LEAST)
+        return replace(method, solver=replace(method.solver, budget=seconds, clock=self._clock))
 
     def base_done(self) -> None:
         before, self._after = self._after, self._pace.left()
@@ -68,12 +70,6 @@ class Timing:
             return None
         spent = self._after - self._pace.left()
         return min(max(spent + self._late, FORGET * self._reserve), MOST * self._seconds)
-
-    def _limited(self, method: Any, seconds: float) -> Any:
-        if self._free or not iterates(method):
-            return method
-        solver = replace(method.solver, budget=max(seconds, LEAST), clock=self._clock)
-        return replace(method, solver=solver)
 
 
 class Overshoot(NotConverged):
@@ -285,7 +281,7 @@ class Correction:
         return search(at, first, last, self.wide)
 
     def _within(self, best: Candidate, notes: dict[str, Any]) -> Candidate:
-        """The most of it that the energy allows: this cannot fail (see guard.py)."""
+        """The most of it that the energy allows: this cannot fail (see blend.py)."""
         start, target = self.state, self.memory.target
         fit = fitted(self.system, start, best.state, target)
         if fit.share < FROZEN:  # uphill all the way: force and inertia know another

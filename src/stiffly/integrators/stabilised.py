@@ -14,7 +14,7 @@ step ends more than that above the target:
 - where backward Euler overshoots too, or nothing converges, the step is taken in halves, HALVINGS
   deep (and while a budget lasts);
 - where that does not help, as much of it is taken as what is stored allows, and the velocities
-  are scaled to what is left (guard.py).  Such steps are counted (`limited`).
+  are scaled to what is left (blend.py).  Such steps are counted (`limited`).
 
 What a few local/global iterations leave unsolved, and so lose, is not put back: it would go into
 the stiffest modes and never come out again.  Where a base is so far off that no share of it is
