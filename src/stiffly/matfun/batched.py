@@ -22,7 +22,7 @@ from .dense import rounding_error
 from .masses import UnitMass
 from .operators import BaseOperator, BlockOperator, SparseOperator
 from .scalar import StumpffMap
-from .tolerance import check_tol, conditioning, require_finite
+from .tolerance import conditioning, require_finite
 from .untyped import sp
 
 BODY = 300  # coordinates of a body that is still diagonalised at every step
@@ -128,7 +128,6 @@ def batched(
     max_products: int | None = None,
 ) -> Action:
     """As `dense`, one eigenbasis per independent body; kept with A for the next call."""
-    check_tol(tol)
     layout = layout_of(A)
     if layout is None:
         raise InputError(_refusal(A))

@@ -26,7 +26,6 @@ from .tolerance import (
     ROUNDING,
     TOL_MIN,
     allowed_error,
-    check_tol,
     conditioning,
     lost_to_rounding,
     relative_error,
@@ -199,7 +198,6 @@ def chebyshev(
     max_products: int | None = None,
 ) -> Action:
     """Every output to the tolerance, two columns per pass over the matrix."""
-    check_tol(tol)
     B = np.stack(columns, axis=1)
     interval, products = spectral_bounds.spectrum(A)
     limit = cost.most_products(A, max_products)

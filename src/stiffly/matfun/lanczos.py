@@ -18,7 +18,6 @@ from .operators import BaseOperator
 from .tolerance import (
     ROUNDING,
     allowed_error,
-    check_tol,
     conditioning,
     extrapolated,
     lengths,
@@ -119,7 +118,6 @@ def lanczos(
     max_products: int | None = None,
 ) -> Action:
     """Every output to the tolerance, or NotConverged when the basis may not grow further."""
-    check_tol(tol)
     B = np.stack(columns, axis=1)
     afforded = cost.most_products(A, max_products) // B.shape[1]
     limit = max(1, min(MAX_BASIS, afforded, max(8, int(_MEMORY / (8 * B.size)))))
