@@ -125,7 +125,7 @@ Ask = Callable[[Any, Callable[[Array], Array]], Sequence[tuple[Array, Array]]]
 class ReducedFlow:
     """spaces: where the vectors come from, and what is noted about them."""
 
-    large = True
+    large, used = True, ""  # what was used, the spaces tell
 
     def __init__(
         self, tangent: Tangent, spaces: Spaces, flow: Callable[[SmallTangent], Any]
@@ -134,10 +134,6 @@ class ReducedFlow:
         self._tangent, self._spaces, self._flow = tangent, spaces, flow
         self.products = 0
         self._sizes = np.ones(2)  # of the step's change of position, and of the velocity
-
-    @property
-    def used(self) -> str:
-        return f"reduced to {self._spaces.vectors} vectors"
 
     def linear(self, nodes, h, v, a, rate, with_velocity):
         def ask(flow, small):
