@@ -16,7 +16,7 @@ from stiffly.bodies import Rayleigh, SecondOrder
 from stiffly.contracts import Integrator, State
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators.explicit import ForwardEuler, RungeKutta4, SymplecticEuler, Verlet
-from stiffly.integrators.implicit import Bdf1, Bdf2, Midpoint, Newmark
+from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.integrators.vimex import VImex
 from stiffly.solvers.newton import Newton
 

@@ -27,7 +27,7 @@ from stiffly.errors import InputError, NotConverged
 from stiffly.integrators.energy_steered import EnergyBudget, EnergyLagrange
 from stiffly.integrators.explicit import Verlet
 from stiffly.integrators.halving import Substeps
-from stiffly.integrators.implicit import Bdf1, Midpoint, Newmark
+from stiffly.integrators.stage import Bdf1, Midpoint, Newmark
 from stiffly.meshes import cloth
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton

@@ -13,7 +13,7 @@ from stiffly.contracts import Settled, State
 from stiffly.errors import NotConverged
 from stiffly.integrators.energy_momentum import EnergyMomentum
 from stiffly.integrators.halving import HALVINGS
-from stiffly.integrators.implicit import Midpoint
+from stiffly.integrators.stage import Midpoint
 from stiffly.meshes import rope
 from stiffly.meshes.grids import grid_tets
 from stiffly.meshes.mesh import tet_edges

@@ -35,9 +35,8 @@ from stiffly.bodies import lumped_mass as tet_mass
 from stiffly.collisions import Contact, Plane
 from stiffly.contracts import Settled, State
 from stiffly.errors import InputError, NotConverged, StiffWarning
-from stiffly.integrators.implicit import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.integrators.stabilised import Stabilised
-from stiffly.integrators.stage import StageEquation, StageMemory
+from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark, StageEquation, StageMemory
 from stiffly.meshes import bar, cloth, lattice
 from stiffly.solvers.local_global import UNDER_SOLVED, LocalGlobal, factorised
 from stiffly.solvers.newton import Newton

@@ -16,7 +16,7 @@ from stiffly.integrators import integrator
 from stiffly.integrators.energy_momentum import EnergyMomentum
 from stiffly.integrators.energy_steered import EnergyBudget, EnergyLagrange
 from stiffly.integrators.halving import Substeps
-from stiffly.integrators.implicit import Bdf1, Bdf2, Midpoint, Newmark
+from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.solvers.iteration import SLACK, Kept, beyond, hopeless, noise, relative
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton

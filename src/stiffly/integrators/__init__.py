@@ -18,11 +18,10 @@ from .explicit import ForwardEuler, RungeKutta4, SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .fast_projection import FastProjection
 from .filters import FILTERS
-from .gautschi import Gautschi
+from .gautschi import Gautschi, Neti
 from .halving import Substeps
-from .implicit import Bdf1, Bdf2, Midpoint, Newmark
-from .neti import Neti
 from .stabilised import Stabilised
+from .stage import Bdf1, Bdf2, Midpoint, Newmark
 from .vimex import VImex
 
 _TABLE: dict[str, Callable[[], Any]] = {

@@ -17,7 +17,7 @@ from ..solvers.local_global import LocalGlobal
 from ..solvers.settings import Clock, Pace
 from .blend import Candidate, finite, fitted, search
 from .halving import exchange
-from .implicit import Bdf1
+from .stage import Bdf1
 
 if TYPE_CHECKING:
     from .stabilised import Stabilised, StabilisedMemory

@@ -53,8 +53,7 @@ from ..solvers.newton import ARMIJO
 from ..solvers.settings import check_count, check_tolerance
 from ..solvers.shifted_newton import Unsolved
 from .halving import clear, halves
-from .implicit import Midpoint
-from .stage import StageEquation
+from .stage import Midpoint, StageEquation
 
 HALVINGS = 8  # of one step, one within the other
 BACKTRACKS = 30

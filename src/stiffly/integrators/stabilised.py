@@ -41,9 +41,9 @@ from ..solvers.settings import CLOCK, Clock, check_budget
 from .correction import Correction, iterates
 from .explicit import ForwardEuler
 from .halving import clear, halves
-from .implicit import Bdf1, Midpoint
 from .restart import resumed
 from .spin import Spin
+from .stage import Bdf1, Midpoint
 
 HALVINGS = 3  # an eighth of the step: what is not found there is not sought any further
 PASSES = 10  # of one local/global iteration each, until the energy is low enough

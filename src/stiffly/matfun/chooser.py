@@ -14,10 +14,9 @@ import numpy as np
 from ..contracts import Action, Array, FunctionAction, SpectralMap
 from ..errors import InputError, NotConverged, unknown_name
 from . import cost
-from .batched import batched, body_by_body
 from .chebyshev import chebyshev
 from .cost import SMALL
-from .dense import dense
+from .eigenbasis import batched, body_by_body, dense
 from .lanczos import lanczos
 from .operators import DENSE_LIMIT, BaseOperator, MatvecOperator
 from .tolerance import Overflows, check_tol

@@ -1,4 +1,5 @@
-"""f(A) b body by body, where A falls apart into independent bodies (hair, brushes, molecules).
+"""f(A) b through eigenbases: of the whole (the reference, the precomputed path, small systems), or
+body by body, where A falls apart into independent bodies (hair, brushes, molecules).
 
 Every body up to a few hundred coordinates gets its own eigenbasis, all of them in one threaded
 kernel; larger ones share an iteration over their own coordinates.  At large steps (h omega beyond
@@ -9,7 +10,7 @@ and one basis for all bodies has to find the eigenvalues of all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,56 @@ from ..contracts import Action, Array, SpectralMap
 from ..errors import InputError
 from . import cost
 from .components import Batch, Layout
-from .dense import rounding_error
 from .masses import UnitMass
 from .operators import BaseOperator, BlockOperator, SparseOperator
 from .scalar import StumpffMap
-from .tolerance import conditioning, require_finite
+from .tolerance import EPS, conditioning, require_finite
 from .untyped import sp
 
 BODY = 300  # coordinates of a body that is still diagonalised at every step
 CONSTANT_BODY = 1000  # ... once, because its stiffness never changes
+
+
+def rounding_error(size: int) -> float:
+    """What is left of the error once the eigenbasis is exact: rounding, growing with size."""
+    return EPS * max(10.0, sqrt(size))
+
+
+def dense(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+    max_products: int | None = None,
+) -> Action:
+    """Every output by A = U lam W. Cost n^3 once per operator, n^2 per call, no products."""
+    B = np.array(columns)
+    if A.size <= cost.SMALL and isinstance(functions, StumpffMap):
+        value, lam = _compiled(A, functions, B)
+    else:
+        lam, U, W = A.eigenbasis()
+        with np.errstate(all="ignore"):  # an overflow is named below
+            value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
+    low, top = (float(lam[0]), float(lam[-1])) if lam.size else (0.0, 0.0)
+    error = max(rounding_error(A.size), conditioning(functions, max(-low, top)))
+    if not isfinite(value.sum()):  # cheaper than looking at every entry
+        require_finite(value)
+    return Action(value, error, 0, "dense eigenbasis")
+
+
+def _compiled(A: BaseOperator, functions: StumpffMap, B: Array) -> tuple[Array, Array]:
+    """Values and eigenvalues in one call, which beats four of NumPy: a handful of coordinates take
+    a few microseconds, so that every layer of Python shows."""
+    known = A.__dict__.get("_eigenbasis")
+    if known is None and A.unit_mass:
+        call = A.kernels.stumpff_eigh_apply
+        value, lam, vectors = call(A.todense(), *functions.arrays, functions.n_out, B)
+        A.__dict__["_eigenbasis"] = lam, vectors, vectors.T
+        return value, lam
+    lam, U, W = known or A.eigenbasis()
+    return A.kernels.stumpff_apply(U, W, lam, *functions.arrays, functions.n_out, B), lam
 
 
 def matrix_of(A: BaseOperator) -> tuple[Array, Array, Array] | None:
