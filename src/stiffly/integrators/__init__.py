@@ -111,7 +111,7 @@ def _configured(method: Any, **given: Any) -> Any:
     return replace(method, **wanted)
 
 
-def _found(name: str | Integrator) -> Integrator:
+def _found(name: str | Integrator) -> Any:
     if not isinstance(name, str):
         if type(name).__module__ == "builtins" and not isinstance(name, type):  # a number, None
             raise InputError(
@@ -121,11 +121,9 @@ def _found(name: str | Integrator) -> Integrator:
         require(name, Integrator, "integrator")
         return name
     if name.startswith(STABILISED) and name != STABILISED:
-        around: Any = Stabilised(name.removeprefix(STABILISED))
-        return around
+        return Stabilised(name.removeprefix(STABILISED))
     if name == AUTO:
-        chooser: Any = Auto()
-        return chooser
+        return Auto()
     if name not in _TABLE:
         raise unknown_name("integrator", name, (*NAMES, AUTO))
     return _TABLE[name]()

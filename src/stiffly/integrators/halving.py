@@ -16,6 +16,7 @@ from ..accounting import work
 from ..contracts import Integrator, Power, Settled, State, Step, System, Work
 from ..errors import InputError, NotConverged
 from ..solvers.settings import check_count
+from ..solvers.shifted_newton import Unsolved
 from .restart import resumed
 
 HALVINGS = 12  # of one step, one within the other
@@ -24,12 +25,11 @@ HALVINGS = 12  # of one step, one within the other
 Take = Callable[[State, float, Any], Step]
 
 
-class Passed(NotConverged):
+class Passed(Unsolved):
     """Something would pass through something."""
 
     def __init__(self, work: Work) -> None:
-        super().__init__("something would pass through something")
-        self.work = work
+        super().__init__("something would pass through something", work)
 
 
 def clear_step(method: Integrator, system: System, state: State, h: float, memory: Any) -> Step:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from ..contracts import Array, Backend, Work
 from ..errors import NotConverged
 from .equation import Equation, Linearisation, Solution, same_weights
 from .linear import Factor, absolute_product
-from .settings import check_count, check_tolerance
 
 EPS = 2.0**-52
 SLACK = 64.0  # several roundings in a row, of elements that share a particle
@@ -95,22 +94,6 @@ class Kept:
 
 
 NOTHING_KEPT = Kept()
-
-
-@dataclass(frozen=True)
-class NewtonMethod:
-    """How far and how long both iterate."""
-
-    tolerance: float
-    max_iterations: int
-
-    prefix: ClassVar[str] = ""  # to the name of the method it solves
-    remedy: ClassVar[str] = "try a smaller step"
-
-    def __post_init__(self) -> None:
-        where = type(self).__name__
-        check_tolerance(where, self.tolerance)
-        check_count(where, "max_iterations", self.max_iterations)
 
 
 class Point(NamedTuple):

@@ -32,8 +32,9 @@ from ..backends.sums import dot
 from ..contracts import Array
 from .equation import Equation, Solution
 from .failures import FactorisationError, NotPositiveDefinite
-from .iteration import SLACK, Iteration, Kept, NewtonMethod, Point
+from .iteration import SLACK, Iteration, Kept, Point
 from .linear import Factor, factorise, frobenius
+from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
@@ -46,12 +47,20 @@ SHIFT_LIMIT = 1e18
 
 
 @dataclass(frozen=True)
-class Newton(NewtonMethod):
+class Newton:
     """Iterate until |r| <= tolerance * scale, or fail with NotConverged."""
 
     tolerance: float = TOLERANCE
     max_iterations: int = MAX_ITERATIONS
+
+    prefix: ClassVar[str] = ""  # to the name of the method it solves
+    remedy: ClassVar[str] = "try a smaller step"
     extrapolates: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        check_tolerance(where, self.tolerance)
+        check_count(where, "max_iterations", self.max_iterations)
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve."""

@@ -34,9 +34,9 @@ from ..contracts import Array, Work
 from ..errors import NotConverged
 from .equation import Equation, Solution
 from .failures import FactorisationError
-from .iteration import SLACK, Iteration, Kept, NewtonMethod, Point
+from .iteration import SLACK, Iteration, Kept, Point
 from .linear import Factor, factorise, frobenius
-from .newton import ARMIJO, REUSE
+from .newton import ARMIJO, REUSE, Newton
 from .secants import Broyden
 
 TOLERANCE = 1e-11
@@ -56,7 +56,7 @@ class Unsolved(NotConverged):
 
 
 @dataclass(frozen=True)
-class ShiftedNewton(NewtonMethod):
+class ShiftedNewton(Newton):
     """Iterate until |r| <= tolerance * scale, or fail with NotConverged."""
 
     tolerance: float = TOLERANCE
