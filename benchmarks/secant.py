@@ -14,7 +14,7 @@ from common import table
 
 import stiffly
 from stiffly.bodies import Gravity, Springs, System
-from stiffly.integrators.neti import Neti
+from stiffly.integrators import Neti
 from stiffly.meshes import lattice, rope
 
 

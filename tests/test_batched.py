@@ -13,7 +13,7 @@ from stiffly.bodies import Rayleigh, Springs, System
 from stiffly.errors import NotConverged
 from stiffly.integrators import ExponentialRosenbrock
 from stiffly.matfun import SecondOrderOperator, evaluate, phi_action
-from stiffly.matfun import batched as batched_module
+from stiffly.matfun import eigenbasis as batched_module
 from stiffly.matfun.chooser import choose
 from stiffly.matfun.operators import SparseOperator
 

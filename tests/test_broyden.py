@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.solvers.broyden import LEAST_ANGLE, Broyden
+from stiffly.solvers.secants import LEAST_BROYDEN, Broyden
 
 
 def problem(seed, n=6, off=0.3):
@@ -26,7 +26,7 @@ def test_directions_are_those_of_the_formula(seed, share):
         r = J @ (x - root)
         if last is not None:
             s, Hy = x - last[0], H @ (r - last[1])
-            if s @ Hy > LEAST_ANGLE * np.linalg.norm(s) * np.linalg.norm(Hy):
+            if s @ Hy > LEAST_BROYDEN * np.linalg.norm(s) * np.linalg.norm(Hy):
                 H = H + np.outer(s - Hy, s @ H) / (s @ Hy)
         z = seen.improved(x, np.linalg.solve(A, r))
         np.testing.assert_allclose(z, H @ r, rtol=1e-9, atol=1e-9 * np.abs(root).max())

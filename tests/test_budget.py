@@ -17,7 +17,7 @@ from stiffly.integrators.time_budget import FIRST, Ration, smoother
 from stiffly.matfun.operators import DenseOperator
 from stiffly.matfun.reduced import MOST, grow
 from stiffly.meshes import lattice
-from stiffly.solvers.pace import Pace
+from stiffly.solvers.settings import Pace
 
 EXPONENTIAL = ("exprb2", "exprb32", "exprb42", "pexprb43", "epirk4s3", "ceti", "neti")
 

@@ -15,12 +15,8 @@ from systems import march
 from stiffly.bodies import Rayleigh, SecondOrder
 from stiffly.contracts import Integrator, State
 from stiffly.errors import InputError, NotConverged
-from stiffly.integrators.bdf import Bdf1, Bdf2
-from stiffly.integrators.euler import ForwardEuler, SymplecticEuler
-from stiffly.integrators.midpoint import Midpoint
-from stiffly.integrators.newmark import Newmark
-from stiffly.integrators.runge_kutta import RungeKutta4
-from stiffly.integrators.verlet import Verlet
+from stiffly.integrators.explicit import ForwardEuler, RungeKutta4, SymplecticEuler, Verlet
+from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.integrators.vimex import VImex
 from stiffly.solvers.newton import Newton
 

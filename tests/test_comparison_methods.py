@@ -24,13 +24,10 @@ from stiffly.bodies import (
 )
 from stiffly.contracts import Integrator, Settled, State, Step, Work
 from stiffly.errors import InputError, NotConverged
-from stiffly.integrators.bdf import Bdf1
-from stiffly.integrators.energy_budget import EnergyBudget
-from stiffly.integrators.energy_lagrange import EnergyLagrange
-from stiffly.integrators.midpoint import Midpoint
-from stiffly.integrators.newmark import Newmark
-from stiffly.integrators.substeps import Substeps
-from stiffly.integrators.verlet import Verlet
+from stiffly.integrators.energy_steered import EnergyBudget, EnergyLagrange
+from stiffly.integrators.explicit import Verlet
+from stiffly.integrators.halving import Substeps
+from stiffly.integrators.stage import Bdf1, Midpoint, Newmark
 from stiffly.meshes import cloth
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton

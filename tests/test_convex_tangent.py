@@ -9,7 +9,7 @@ from thinned import drawn
 
 from stiffly.bodies import FaceSprings, Gravity, Springs, System, Tetrahedra
 from stiffly.contracts import State
-from stiffly.integrators.bdf import Bdf1
+from stiffly.integrators.stage import Bdf1
 from stiffly.meshes import lattice
 
 BLOCK = lattice(2, 2, 2)

@@ -11,8 +11,9 @@ import stiffly
 from stiffly.bodies import FaceSprings, Field, Gravity, Rayleigh, Springs, System, Tetrahedra
 from stiffly.contracts import Settled, State
 from stiffly.errors import NotConverged
-from stiffly.integrators.energy_momentum import HALVINGS, EnergyMomentum
-from stiffly.integrators.midpoint import Midpoint
+from stiffly.integrators.energy_momentum import EnergyMomentum
+from stiffly.integrators.halving import HALVINGS
+from stiffly.integrators.stage import Midpoint
 from stiffly.meshes import rope
 from stiffly.meshes.grids import grid_tets
 from stiffly.meshes.mesh import tet_edges

@@ -113,7 +113,7 @@ def test_wherever_a_scene_is_it_moves_alike(name, scene, axis, angle, direction,
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE_STEPS)
 def test_large_steps_are_the_same_everywhere(name):
-    # a stabiliser solves its backward Euler to 1e-6 (integrators/wrapped.LOOSE)
+    # a stabiliser solves its backward Euler to 1e-6 (integrators/stabilised.LOOSE)
     own = 1e-6 if name.startswith("stabilised") else BOUND
     assert differences(cantilever(), name, AWAY, 24) <= own
 

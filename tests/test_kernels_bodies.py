@@ -13,7 +13,7 @@ from thinned import drawn
 from stiffly.kernels import cpu
 from stiffly.kernels.cpu import bodies as compiled
 from stiffly.kernels.cpu.bodies import eigenbasis
-from stiffly.matfun.batched import matrix_of
+from stiffly.matfun.eigenbasis import matrix_of
 
 
 def pattern_of(sizes, width, rng):

@@ -35,11 +35,8 @@ from stiffly.bodies import lumped_mass as tet_mass
 from stiffly.collisions import Contact, Plane
 from stiffly.contracts import Settled, State
 from stiffly.errors import InputError, NotConverged, StiffWarning
-from stiffly.integrators.bdf import Bdf1, Bdf2
-from stiffly.integrators.midpoint import Midpoint
-from stiffly.integrators.newmark import Newmark
 from stiffly.integrators.stabilised import Stabilised
-from stiffly.integrators.stage import StageEquation, StageMemory
+from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark, StageEquation, StageMemory
 from stiffly.meshes import bar, cloth, lattice
 from stiffly.solvers.local_global import UNDER_SOLVED, LocalGlobal, factorised
 from stiffly.solvers.newton import Newton
@@ -328,7 +325,7 @@ def test_names_say_the_solver():
 
 def stage(system, state, h):
     """Backward Euler's equation."""
-    return StageEquation(system, state, h, state.x + h * state.v, state.v, h * h, h, h * state.v)
+    return StageEquation(system, state, h, h, state.x + h * state.v, state.v, (h * h, h))
 
 
 def potential(system, equation, d):

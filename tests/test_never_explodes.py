@@ -23,7 +23,7 @@ from stiffly.collisions import Contact, Plane
 from stiffly.contracts import Rayleigh, Step, Work
 from stiffly.errors import Diverged, NotConverged, StiffWarning
 from stiffly.integrators import Stabilised, integrator
-from stiffly.integrators.guard import fitted
+from stiffly.integrators.blend import fitted
 from stiffly.meshes import creature, cube
 from stiffly.run.stepper import quiet
 

@@ -19,7 +19,7 @@ from stiffly.integrators import NAMES, integrator, options
 from stiffly.matfun import SecondOrderOperator, phi, phi_action
 from stiffly.matfun.chooser import evaluate
 from stiffly.matfun.first_order import FirstOrderFlow
-from stiffly.matfun.rayleigh import PhiTerm, RayleighMap
+from stiffly.matfun.scalar import PhiTerm, RayleighMap
 from stiffly.matfun.symmetric import as_symmetric
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))

@@ -13,17 +13,13 @@ from stiffly.backends.cpu import CPU
 from stiffly.bodies import Gravity, Springs, System
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import integrator
-from stiffly.integrators.bdf import Bdf1, Bdf2
-from stiffly.integrators.energy_budget import EnergyBudget
-from stiffly.integrators.energy_lagrange import EnergyLagrange
 from stiffly.integrators.energy_momentum import EnergyMomentum
-from stiffly.integrators.midpoint import Midpoint
-from stiffly.integrators.newmark import Newmark
-from stiffly.integrators.substeps import Substeps
-from stiffly.solvers.kept import Kept
+from stiffly.integrators.energy_steered import EnergyBudget, EnergyLagrange
+from stiffly.integrators.halving import Substeps
+from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
+from stiffly.solvers.iteration import SLACK, Kept, beyond, hopeless, noise, relative
 from stiffly.solvers.local_global import LocalGlobal
 from stiffly.solvers.newton import Newton
-from stiffly.solvers.rounding import SLACK, beyond, hopeless, noise, relative
 from stiffly.solvers.shifted_newton import ShiftedNewton
 
 G = 9.81

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from stiffly.errors import InputError, NotConverged
 from stiffly.solvers.cg import ConjugateGradients
 from stiffly.solvers.failures import FactorisationError, NotPositiveDefinite
-from stiffly.solvers.kept import Kept
+from stiffly.solvers.iteration import Kept
 from stiffly.solvers.linear import (
     DenseCholesky,
     SparseLDL,
@@ -224,7 +224,7 @@ def test_newton_converges_from_an_indefinite_start(storage):
     assert np.allclose(result.x, [well, -well, well], atol=1e-9)  # minima, not the saddle at 0
     assert result.residual <= 1e-10 and not result.rounding
     assert result.work.factorizations > result.work.tangents  # corrected at least once
-    assert result.iterations == result.work.newton_iterations > 0
+    assert result.work.newton_iterations > 0
     assert (result.work.operator_products > 0) == (storage is aslinearoperator)
 
 
@@ -244,13 +244,15 @@ def test_newton_backtracks_where_the_full_step_overshoots():
 
     result = newton(np.arctan, linearise, np.array([20.0]), tolerance=1e-12, scale=lambda x: 1.0)
     assert abs(result.x[0]) < 1e-12
-    assert result.work.force_evaluations > result.iterations + 1  # halved steps were evaluated
+    assert (
+        result.work.force_evaluations > result.work.newton_iterations + 1
+    )  # halved steps were evaluated
 
 
 def test_newton_keeps_a_good_factorisation_and_drops_a_bad_one():
     curve = Curve(0.05)
     first = curve.solve([0.9, 0.5, -0.4])
-    assert first.work.factorizations < first.iterations  # modified Newton
+    assert first.work.factorizations < first.work.newton_iterations  # modified Newton
     near = curve.solve(first.x + 1e-3, kept=first.kept)
     assert near.work.factorizations == 0 and near.residual <= 1e-10
     steep = Curve(50.0)

@@ -7,7 +7,7 @@ from math import isfinite
 
 import numpy as np
 
-from .contracts import Power, Settled, State, System
+from .contracts import Array, Power, Settled, State, System
 from .errors import InputError
 
 ROUNDING = 1e-12  # of coordinates, and of energies that are moved: below this nothing is judged
@@ -61,12 +61,7 @@ def middle_work(system: System, before: State, after: State) -> Power:
     There M (v+ - v).(v + v+)/2 = h F.(v + v+)/2, so the power at the middle state is their work to
     the last digit, at any step; Simpson's rule would see oscillations that they do not follow.
     """
-    if system.conservative:
-        return Power()
-    h = after.t - before.t
-    x, v = 0.5 * (before.x + after.x), 0.5 * (before.v + after.v)
-    power = system.power(before.moved(before.t + 0.5 * h, x, v))
-    return Power(h * power.added, h * power.dissipated)
+    return _middle(system, before, after, 0.5 * (before.v + after.v))
 
 
 def mean_work(system: System, before: State, after: State) -> Power:
@@ -76,11 +71,15 @@ def mean_work(system: System, before: State, after: State) -> Power:
     what the motion in between loses: where a step outlasts a decay it stays below the energy that
     was there, while any rule that looks at v exceeds it without bound.
     """
+    return _middle(system, before, after, (after.x - before.x) / (after.t - before.t))
+
+
+def _middle(system: System, before: State, after: State, v: Array) -> Power:
+    """h times the power at the middle of a step, with the velocity v there."""
     if system.conservative:
         return Power()
     h = after.t - before.t
-    middle = before.moved(before.t + 0.5 * h, 0.5 * (before.x + after.x), (after.x - before.x) / h)
-    power = system.power(middle)
+    power = system.power(before.moved(before.t + 0.5 * h, 0.5 * (before.x + after.x), v))
     return Power(h * power.added, h * power.dissipated)
 
 
@@ -108,10 +107,6 @@ class Target:
                 "check its positions and its potential"
             )
         return Target(energy)
-
-    def after(self, system: System, before: State, after: State) -> Target:
-        """At the end of a step."""
-        return self if system.conservative else self.moved(work(system, before, after))
 
     def lowered(self, energy: float) -> Target:
         """Where what is missing has been given up: it does not come back."""

@@ -294,7 +294,7 @@ class FunctionAction(Protocol):
 
     def __call__(
         self,
-        A: SymmetricOperator,
+        A: Any,  # a SymmetricOperator with what matfun.operators.BaseOperator adds
         functions: SpectralMap,
         columns: Sequence[Array],
         *,

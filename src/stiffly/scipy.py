@@ -27,11 +27,11 @@ from scipy.sparse.linalg import LinearOperator
 
 from .contracts import Array
 from .errors import InputError, NotConverged, StiffWarning
-from .matfun.balance import balance_of
+from .matfun.augmented import balance_of
 from .matfun.cost import SMALL
 from .matfun.general import dense_phi, general_phi_actions
+from .matfun.tolerance import EPS
 
-_EPS = float(np.finfo(float).eps)
 _KRYLOV_SHARE = 0.02  # of the step's error weights, for each evaluation of phi functions
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
 _BALANCE_LIFE = 20  # Jacobians known by products only share one balance for this long
@@ -51,14 +51,8 @@ class _Linearisation:
         if self.small:
             actions = dense_phi(self.J, times, vectors, balance=self.balance)
         else:
-            actions = general_phi_actions(
-                self.J,
-                times,
-                vectors,
-                _KRYLOV_SHARE,
-                norm_scale=self.scale,
-                balance=self.balance,
-            )
+            options: Any = {"norm_scale": self.scale, "balance": self.balance}
+            actions = general_phi_actions(self.J, times, vectors, _KRYLOV_SHARE, **options)
             self.products += actions[-1].products
         return [action.value for action in actions]
 
@@ -179,7 +173,7 @@ class ExponentialRosenbrock(OdeSolver):
 
     def _time_derivative(self, g: Callable, G: Array, h: float) -> Array | None:
         """dg/ds by a one-sided difference of order 2 inside the step; None where g ignores s."""
-        delta = min(max(1e-4 * h, 100.0 * _EPS * abs(self.t)), 0.5 * h)
+        delta = min(max(1e-4 * h, 100.0 * EPS * abs(self.t)), 0.5 * h)
         near = g(delta, self.y)
         if np.array_equal(near, G) or not np.isfinite(near).all():
             return None
@@ -253,18 +247,18 @@ class ExponentialRosenbrock(OdeSolver):
     def _differences(self) -> Array:
         y = self.y
         typical = np.maximum(np.abs(y), np.maximum(self.atol, 1e-3 * np.abs(y).max(initial=0.0)))
-        delta = (y + np.sqrt(_EPS) * np.maximum(typical, 1e-8)) - y
+        delta = (y + np.sqrt(EPS) * np.maximum(typical, 1e-8)) - y
         shifted = self.fun_vectorized(self.t, y[:, None] + np.diag(delta))
         return (shifted - self._slope[:, None]) / delta
 
     def _scale(self, size: Array) -> Array:
-        floor = _EPS * size.max(initial=0.0) + 1e-280  # atol = 0 must not ask for exact zeros
+        floor = EPS * size.max(initial=0.0) + 1e-280  # atol = 0 must not ask for exact zeros
         return np.maximum(self.atol + self.rtol * size, floor)
 
     def _first_step(self, asked: float | None) -> float:
         span = abs(self.t_bound - self.t)
         if asked is not None:
-            if not 0.0 < asked <= max(span, _EPS):
+            if not 0.0 < asked <= max(span, EPS):
                 raise InputError(f"first_step must be in (0, {span}], got {asked}")
             return asked
         scale = self._scale(np.abs(self.y))
@@ -289,7 +283,7 @@ def _checked_tolerances(rtol: float, atol: Any, n: int) -> tuple[float, Array]:
         raise InputError(f"rtol must be one number >= 0, got {rtol}")
     if atol.shape not in ((), (n,)) or not np.all((atol >= 0.0) & np.isfinite(atol)):
         raise InputError(f"atol must be >= 0, one number or of shape ({n},)")
-    return max(float(rtol), 100.0 * _EPS), atol
+    return max(float(rtol), 100.0 * EPS), atol
 
 
 def _checked_jacobian(J: Any, n: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..contracts import Integrator
@@ -10,23 +11,17 @@ from ..errors import InputError, require, unknown_name
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from .auto import Auto
-from .bdf import Bdf1, Bdf2
-from .energy_budget import EnergyBudget
-from .energy_lagrange import EnergyLagrange
+from .correction import iterates
 from .energy_momentum import EnergyMomentum
-from .euler import ForwardEuler, SymplecticEuler
+from .energy_steered import EnergyBudget, EnergyLagrange
+from .explicit import ForwardEuler, RungeKutta4, SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .fast_projection import FastProjection
 from .filters import FILTERS
-from .gautschi import Gautschi
-from .midpoint import Midpoint
-from .neti import Neti
-from .newmark import Newmark
-from .runge_kutta import RungeKutta4
+from .gautschi import Gautschi, Neti
+from .halving import Substeps
 from .stabilised import Stabilised
-from .substeps import Substeps
-from .tuning import configured, offered
-from .verlet import Verlet
+from .stage import Bdf1, Bdf2, Midpoint, Newmark
 from .vimex import VImex
 
 _TABLE: dict[str, Callable[[], Any]] = {
@@ -82,18 +77,41 @@ def integrator(
     before it is NotConverged (exponential methods).
     """
     method = _found(name)
-    if max_products is not None and "max_products" not in offered(method):
+    if max_products is not None and "max_products" not in options(method):
         raise InputError(f"{name} has no max_products: that is a limit of exponential methods")
     given = {"iterations": iterations, "tolerance": tolerance, "budget": budget}
-    return configured(method, **given, max_products=max_products)
+    return _configured(method, **given, max_products=max_products)
 
 
 def options(name: str | Integrator) -> frozenset[str]:
     """Which of 'iterations', 'tolerance', 'budget' and 'max_products' mean something to it."""
-    return offered(_found(name))
+    method: Any = _found(name)
+    if isinstance(method, Stabilised):
+        # a correction by Newton's method takes as long as it takes
+        timed = iterates(method.base) and iterates(method.dissipate)
+        inner = {name for name in options(method.base) if name != "budget"}
+        return frozenset(["tolerance", *inner, *["budget"] * timed])
+    if iterates(method):
+        return frozenset(["iterations", "budget"])
+    limited = ["max_products"] * hasattr(method, "max_products")
+    return frozenset([*["budget"] * getattr(method, "timed", False), *limited])
 
 
-def _found(name: str | Integrator) -> Integrator:
+def _configured(method: Any, **given: Any) -> Any:
+    """The method with these options, where it has them; None leaves one as it is."""
+    wanted = {k: v for k, v in given.items() if v is not None and k in options(method)}
+    if not wanted:
+        return method
+    if isinstance(method, Stabilised):
+        names = ("iterations", "max_products")
+        inner = {name: wanted.pop(name) for name in names if name in wanted}
+        return replace(method, base=_configured(method.base, **inner), **wanted)
+    if iterates(method):
+        return replace(method, solver=replace(method.solver, **wanted))
+    return replace(method, **wanted)
+
+
+def _found(name: str | Integrator) -> Any:
     if not isinstance(name, str):
         if type(name).__module__ == "builtins" and not isinstance(name, type):  # a number, None
             raise InputError(
@@ -103,11 +121,9 @@ def _found(name: str | Integrator) -> Integrator:
         require(name, Integrator, "integrator")
         return name
     if name.startswith(STABILISED) and name != STABILISED:
-        around: Any = Stabilised(name.removeprefix(STABILISED))
-        return around
+        return Stabilised(name.removeprefix(STABILISED))
     if name == AUTO:
-        chooser: Any = Auto()
-        return chooser
+        return Auto()
     if name not in _TABLE:
         raise unknown_name("integrator", name, (*NAMES, AUTO))
     return _TABLE[name]()

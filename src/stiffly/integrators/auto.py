@@ -15,9 +15,9 @@ from ..contracts import Array, Integrator, Rayleigh, Settled, State, Step, Syste
 from ..errors import InputError
 from ..matfun.bounds import estimate
 from .energy_momentum import EnergyMomentum
+from .explicit import Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .restart import resumed
-from .verlet import Verlet
 
 RTOL = 1e-2
 PRODUCTS = 16  # for the largest frequency: Lanczos or power steps

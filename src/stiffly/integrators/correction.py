@@ -13,17 +13,63 @@ from ..accounting import middle_work, work
 from ..backends.sums import norms
 from ..contracts import Energies, Power, State, Step, System, Work
 from ..errors import Diverged, NotConverged
-from .bdf import Bdf1
-from .blend import Candidate, search
-from .guard import finite, fitted
+from ..solvers.local_global import LocalGlobal
+from ..solvers.settings import Clock, Pace
+from .blend import Candidate, finite, fitted, search
 from .halving import exchange
-from .wrapped import Timing
+from .stage import Bdf1
 
 if TYPE_CHECKING:
     from .stabilised import Stabilised, StabilisedMemory
 
 FROZEN = 1e-3  # of a step: less is standing still
 ROUNDING = 1e-12  # of the energies that are summed
+LEAST = 1e-9  # [s]: no time at all, which is enough for one iteration
+UNKNOWN = 1.0 / 3.0  # share of a budget kept for corrections before any has been timed
+FORGET = 0.9  # of what was kept in the step before is kept in any case: corrections come and go
+MOST = 0.75  # share of a budget that is ever kept: one slow step must not starve the base
+
+
+def iterates(method: Any) -> bool:
+    """Solved by local/global iterations, whose number is free."""
+    return isinstance(getattr(method, "solver", None), LocalGlobal)
+
+
+class Timing:
+    """How a stabiliser divides its time: what corrections have needed is kept for them, the base
+    has the rest.  Corrections are not cut short, but where the time is up the last of them, which
+    costs next to nothing (blend.py), comes at once.  Without a budget (seconds = None) nothing is
+    limited and no clock looked at."""
+
+    def __init__(self, seconds: float | None, clock: Clock, reserve: float | None) -> None:
+        """reserve [s]: of the step before; None: not yet known."""
+        self._pace, self._clock, self._free = Pace(seconds, clock), clock, seconds is None
+        self._seconds = seconds or 0.0
+        self._reserve = UNKNOWN * self._seconds if reserve is None else reserve
+        self._given, self._after, self._late = 0.0, self._pace.left(), 0.0
+
+    def base(self, method: Any) -> Any:
+        self._given = self._pace.left() - self._reserve
+        if self._free or not iterates(method):
+            return method
+        seconds = max(self._given, LEAST)
+        return replace(method, solver=replace(method.solver, budget=seconds, clock=self._clock))
+
+    def base_done(self) -> None:
+        before, self._after = self._after, self._pace.left()
+        self._late = max(before - self._after - max(self._given, 0.0), 0.0)
+        self._pace.once()
+
+    def spare(self) -> bool:
+        """There is time for more than has to be."""
+        return self._pace.left() > 0.0
+
+    def reserve(self) -> float | None:
+        """For the next step: what came after the base this time, or nearly as much as before."""
+        if self._free:
+            return None
+        spent = self._after - self._pace.left()
+        return min(max(spent + self._late, FORGET * self._reserve), MOST * self._seconds)
 
 
 class Overshoot(NotConverged):
@@ -62,7 +108,9 @@ class Correction:
             base = self._based(method.step(self.system, self.state, self.h, self.memory.base))
         if base is None:  # what forces would have done along it is unknown: the target stays
             notes["base_failed"] = True
-            best, alpha = self._without_base(), 1.0
+            # where backward Euler fails too, there is a way to go all the same
+            best = self._lowered(None) or self._candidate(self._fallen(), spin=False)
+            alpha = 1.0
         else:
             notes |= base.notes
             self.unsolved = bool(base.notes.get("under_solved", False))
@@ -120,13 +168,6 @@ class Correction:
                 self.memory = self.memory._replace(dissipate=taken.memory)
                 return self._candidate(taken.state, spin=False)
         return None
-
-    def _without_base(self) -> Candidate:
-        """Backward Euler; where that fails too, a way to go all the same."""
-        last = self._lowered(None)
-        if last is not None:
-            return last
-        return self._candidate(self._fallen(), spin=False)
 
     def _fallen(self) -> State:
         """By inertia and the force at the start; without it where that is no number."""
@@ -240,7 +281,7 @@ class Correction:
         return search(at, first, last, self.wide)
 
     def _within(self, best: Candidate, notes: dict[str, Any]) -> Candidate:
-        """The most of it that the energy allows: this cannot fail (see guard.py)."""
+        """The most of it that the energy allows: this cannot fail (see blend.py)."""
         start, target = self.state, self.memory.target
         fit = fitted(self.system, start, best.state, target)
         if fit.share < FROZEN:  # uphill all the way: force and inertia know another

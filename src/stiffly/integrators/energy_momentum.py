@@ -28,47 +28,25 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ..accounting import middle_work
-from ..contracts import Array, Settled, State, Step, System
+from ..contracts import State, Step, System
 from ..errors import NotConverged
 from ..solvers.equation import Solver
 from ..solvers.local_global import LocalGlobal
-from ..solvers.settings import check_solver
 from ..solvers.shifted_newton import ShiftedNewton
-from .halving import clear, halves
-from .stage import StageMemory, solve_stage
-
-HALVINGS = 12  # of one step, one within the other
+from .halving import HALVINGS, clear, halves
+from .stage import Implicit, StageEquation, StageMemory
 
 
 @dataclass(frozen=True)
-class EnergyMomentum:
+class EnergyMomentum(Implicit):
     """solver: ShiftedNewton() converges or halves the step; LocalGlobal() iterates a fixed number
     of times with one factorisation, for real time: what it leaves unsolved, it does not conserve.
     """
 
     solver: Solver = field(default_factory=ShiftedNewton)
 
+    family: ClassVar[str] = "energy-momentum"
     order: ClassVar[int] = 2
-    adaptive: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_solver("energy-momentum", self.solver)
-
-    @property
-    def name(self) -> str:
-        return f"{self.solver.prefix}energy-momentum"
-
-    @property
-    def remedy(self) -> str:
-        return self.solver.remedy
-
-    def start(self, system: System, state: State) -> StageMemory:
-        return StageMemory()
-
-    def resume(
-        self, system: System, state: State, memory: StageMemory, settled: Settled
-    ) -> StageMemory:
-        return memory.resumed()
 
     def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         try:
@@ -76,7 +54,7 @@ class EnergyMomentum:
                 return clear(system, state, self._solve(system, state, h, memory))
             except NotConverged as failure:
                 take = partial(self._solve, system)
-                return halves(failure, take, system, state, h, memory, HALVINGS)
+                return halves(failure, take, system, state, h, memory)
         except NotConverged as failure:
             raise NotConverged(
                 f"{self.name} found no solution at t = {state.t:.6g} s, not even for steps of "
@@ -85,31 +63,17 @@ class EnergyMomentum:
             ) from failure
 
     def _solve(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
-        stage = solve_stage(
-            _Mean(system, state),  # type: ignore[arg-type]  # as much of a System as a stage needs
-            state,
-            state.t + h,
-            p=state.x + h * state.v,
-            q=state.v,
-            alpha=0.5 * h * h,
-            beta=h,
-            travel=h * state.v,
-            memory=memory,
-            solver=self.solver,
-            guess=self._guess(state),
-        )
-        new = state.moved(state.t + h, stage.x, stage.v)
-        notes, moved = {**stage.notes, "halvings": 0}, middle_work(system, state, new)
-        return Step(new, stage.memory, stage.work, notes=notes, exchanged=moved)
-
-    def _guess(self, state: State) -> Array | None:
-        """x+ to start from; None: x + h v.
-
-        Newton begins at x itself: there F is the force and J its tangent, so that its first
-        iteration is a linearised step, while at x + h v stiff springs that turn are stretched, and
-        mislead it.  A few local/global iterations would hardly leave x, and the motion would die.
-        """
-        return None if isinstance(self.solver, LocalGlobal) else state.x
+        mean: Any = _Mean(system, state)  # as much of a System as a stage needs
+        x, v, weights = state.x, state.v, (0.5 * h * h, h)
+        equation = StageEquation(mean, state, state.t + h, h, x + h * v, v, weights)
+        # Newton begins at x itself: there F is the force and J its tangent, so that its first
+        # iteration is a linearised step, while at x + h v stiff springs that turn are stretched,
+        # and mislead it.  A few local/global iterations would hardly leave x, and the motion would
+        # die: they begin at x + h v.
+        guess = None if isinstance(self.solver, LocalGlobal) else x
+        stage = self.solve_stage(equation, memory, guess)
+        notes, moved = {**stage.notes, "halvings": 0}, middle_work(system, state, stage.end)
+        return Step(stage.end, stage.memory, stage.work, notes=notes, exchanged=moved)
 
 
 class _Mean:
@@ -120,14 +84,8 @@ class _Mean:
         self.force = partial(system.mean_force, s0)
         self.tangent = partial(system.mean_tangent, s0)
         self.global_layout = system.global_layout
-
-    def clear_share(self, s1: State, move: Array) -> float:
-        clear = getattr(self._system, "clear_share", None)
-        return 1.0 if clear is None else clear(s1, move)
-
-    def pressed(self, s1: State) -> bool:
-        pressed = getattr(self._system, "pressed", None)
-        return False if pressed is None else pressed(s1)
+        self.clear_share = getattr(system, "clear_share", None)
+        self.pressed = getattr(system, "pressed", None)
 
     def global_matrix(self, alpha: float, beta: float, layout: Any) -> Any:
         """A mean force changes half as much as a force: M + (h^2/4) L + (h/2) D."""

@@ -34,10 +34,9 @@ from ..matfun.chooser import check_settings
 from ..matfun.cost import SMALL
 from ..matfun.first_order import FirstOrderFlow
 from ..matfun.tolerance import lost_to_rounding
-from ..solvers.pace import CLOCK, Clock, check_budget
+from ..solvers.settings import CLOCK, Clock, check_budget
 from .flow_work import CENTRE, Flow, flow_work
-from .reduced_flow import ReducedFlow
-from .time_budget import Ration, Spaces, smoother
+from .time_budget import Ration, ReducedFlow, Spaces, smoother
 
 _SUPERCONVERGENT = 0.75
 
@@ -229,24 +228,16 @@ class _HalfSize:
     ) -> Any:
         """Rows of the requests; vectors: F = (v, a), F_t and D_i = (0, .)."""
         config = self.config
-        rows, action = phi_pairs(
-            self.A,
-            self.damping,
-            requests,
-            vectors,
-            tol=config.tol,
-            scale=scale,
-            method=config.method,
-            basis=config.basis,
-            max_products=config.max_products,
-        )
+        names = ("tol", "method", "basis", "max_products")
+        options: Any = {name: getattr(config, name) for name in names}
+        action = phi_pairs(self.A, self.damping, requests, vectors, scale=scale, **options)
         # of the stiffest modes; below, and in large systems, slow ones keep digits enough
         undamped = self.damping is None and config.method == "auto"
         if action.error > 1.0 and undamped and not self.large:
             raise lost_to_rounding(action.error)
         self.products += action.products
         self.used = action.method
-        return rows
+        return action.value
 
     def linear(self, nodes, h, v, a, rate, with_velocity):
         parts = "xv" if with_velocity else "x"

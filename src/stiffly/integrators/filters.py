@@ -1,4 +1,5 @@
-"""The six filter pairs (psi, phi) of Gautschi-type methods, as sums of Stumpff functions.
+"""The six filter pairs (psi, phi) of Gautschi-type methods, as sums of Stumpff functions, and the
+matrix functions of these methods: which of them act on what.
 
 Every filter is even and entire, and products of sines collapse: sinc^2(x) = 2 c_2((2x)^2),
 sinc^3(x) = 3/4 (9 c_3((3x)^2) - c_3(x^2)), cos(x) sinc(x) = c_1((2x)^2), and so on; a filter is a
@@ -12,8 +13,10 @@ Symplectic exactly when psi = sinc phi (Deuflhard, Garcia-Archilla).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..errors import InputError, unknown_name
+from ..matfun.scalar import StumpffMap, Term
 
 Sum = tuple[tuple[float, int, int], ...]
 
@@ -74,3 +77,53 @@ def check_form(form: str, name: str) -> Filter:
             "or the default filter garcia-archilla"
         )
     return pair
+
+
+def _terms(row: int, column: int, sum_: Sum, h: float, factor: float = 1.0, power: int = 0):
+    return [Term(row, column, k, m * h, factor * f, power) for f, k, m in sum_]
+
+
+@lru_cache(maxsize=64)
+def free_map(h: float) -> StumpffMap:
+    """(y, v) -> cos y + h sinc v,  -h A sinc y + cos v: the motion without g."""
+    terms = (
+        _terms(0, 0, COS, h)
+        + _terms(0, 1, SINC, h, h)
+        + _terms(1, 0, SINC, h, -h, 1)
+        + _terms(1, 1, COS, h)
+    )
+    return StumpffMap(2, 2, tuple(terms))
+
+
+@lru_cache(maxsize=64)
+def argument_map(filter_name: str, h: float) -> StumpffMap:
+    """y -> phi y, A phi y: where g is taken."""
+    phi = filter_pair(filter_name).phi
+    return StumpffMap(2, 1, tuple(_terms(0, 0, phi, h) + _terms(1, 0, phi, h, 1.0, 1)))
+
+
+@lru_cache(maxsize=256)
+def sum_map(sums: tuple[tuple[Sum, float], ...], h: float) -> StumpffMap:
+    """g -> factor * sum(g) for each (sum, factor)."""
+    terms = [t for row, (s, factor) in enumerate(sums) for t in _terms(row, 0, s, h, factor)]
+    return StumpffMap(len(sums), 1, tuple(terms))
+
+
+@lru_cache(maxsize=64)
+def flow_map(h: float) -> StumpffMap:
+    """(v, a) -> h c_1 v + h^2 c_2 a,  (c_0 - 1) v + h c_1 a = -h^2 A c_2 v + h c_1 a."""
+    terms = (
+        Term(0, 0, 1, h, h),
+        Term(0, 1, 2, h, h * h),
+        Term(1, 0, 2, h, -h * h, 1),
+        Term(1, 1, 1, h, h),
+    )
+    return StumpffMap(2, 2, terms)
+
+
+@lru_cache(maxsize=64)
+def rest_map(filter_name: str, h: float) -> StumpffMap:
+    """a -> -(1 - phi) y, phi a where A y = -a; (1 - phi)/(h^2 A) = sum f m^2 c_(k+2)((m x)^2)."""
+    phi = filter_pair(filter_name).phi
+    terms = [Term(0, 0, k + 2, m * h, f * (m * h) ** 2) for f, k, m in phi]
+    return StumpffMap(2, 1, tuple(terms + _terms(1, 0, phi, h)))

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..contracts import Array, Power, Rayleigh, State, System
+from ..contracts import Array, Power, State, System
+from ..matfun.first_order import damped
 
 CENTRE = 0.5  # a node of the flow for the books alone
 GROWTH = 0.125  # of the correction by then, which grows as t^3
@@ -34,16 +35,6 @@ class Flow(NamedTuple):
     rate: Array | None
 
 
-def damped(tangent: Any, v: Array) -> Array | float:
-    """M^-1 D v."""
-    D = tangent.damping
-    if D is None:
-        return 0.0
-    if isinstance(D, Rayleigh):
-        return D.alpha * v + (D.beta * tangent.stiffness.apply(v) if D.beta else 0.0)
-    return D.apply(v)
-
-
 def flow_work(
     system: System, s: State, h: float, tangent: Any, flow: Flow, tol: float
 ) -> tuple[Power, int]:
@@ -55,11 +46,10 @@ def flow_work(
     potentials = tangent.stiffness if tangent.symmetric else _elastic(system, s)
     if potentials is None or tangent.damping is None:
         return Power(added, taken), 0
-    linear = _Linear(system, s, h, tangent, flow, potentials)
-    sampled, exact = linear.sampled(), linear.exact(tol)
+    sampled, exact, products = _linear_work(system, s, h, tangent, flow, potentials, tol)
     # beside a decay that is over before h/2 the samples say too much, and so does their difference
     share = min(1.0, exact / sampled) if sampled > 0.0 else 1.0
-    return Power(added, max(0.0, exact + share * (taken - sampled))), linear.products
+    return Power(added, max(0.0, exact + share * (taken - sampled))), products
 
 
 def _states(s: State, h: float, flow: Flow) -> tuple[State, State, State]:
@@ -82,36 +72,30 @@ def _elastic(system: System, s: State) -> Any:
     return None if known is None else known(s)
 
 
-class _Linear:
-    """The power p of the linear flow, and its integral."""
-
-    def __init__(
-        self, system: System, s: State, h: float, tangent: Any, flow: Flow, potentials: Any
-    ) -> None:
-        drag: Any = damped(tangent, s.v)  # M^-1 D v at the start
-        points = [(y, s.v + dv) for y, dv in (flow.middle, flow.end)]
-        pairs = [(s.v, drag), *((v, damped(tangent, v)) for _, v in points)]
-        self.products, loads = 4, not tangent.symmetric
-        if loads:
-            self.products += 4
-            pairs += [(v, tangent.stiffness.apply(y) - potentials.apply(y)) for y, v in points]
-        y, v = points[-1]
-        ends = [(s.v, s.v), (v, v), (y, potentials.apply(y)), (flow.a + drag, y)]
-        if flow.rate is not None:
-            path = h / 6.0 * (4.0 * flow.middle[0] + y)  # the integral of y
-            ends.append((flow.rate, h * y - path))
-        sums = system.mass.dots(pairs + ends)
-        first, middle, last = sums[:3]
-        self.powers = (first, middle + sums[3], last + sums[4]) if loads else (first, middle, last)
-        self.h, factors = h, (0.5, -0.5, -0.5, 1.0, 1.0)
-        self.terms = [f * q for f, q in zip(factors, sums[len(pairs) :], strict=False)]
-
-    def sampled(self) -> float:
-        return _simpson(self.h, *self.powers)
-
-    def exact(self, tol: float) -> float:
-        """The integral of p, from the ends of the flow or, where that is as good, from samples."""
-        unsure = abs(self.sampled() - 0.5 * self.h * (self.powers[0] + self.powers[2]))
-        if unsure <= tol * sum(abs(term) for term in self.terms):
-            return self.sampled()
-        return max(0.0, sum(self.terms))
+def _linear_work(
+    system: System, s: State, h: float, tangent: Any, flow: Flow, potentials: Any, tol: float
+) -> tuple[float, float, int]:
+    """The integral of the power p of the linear flow: by Simpson's rule; from the ends of the flow,
+    or from samples where that is as good; and the products that it took."""
+    drag: Any = damped(tangent, s.v)  # M^-1 D v at the start
+    points = [(y, s.v + dv) for y, dv in (flow.middle, flow.end)]
+    pairs = [(s.v, drag), *((v, damped(tangent, v)) for _, v in points)]
+    products, loads = 4, not tangent.symmetric
+    if loads:
+        products += 4
+        pairs += [(v, tangent.stiffness.apply(y) - potentials.apply(y)) for y, v in points]
+    y, v = points[-1]
+    ends = [(s.v, s.v), (v, v), (y, potentials.apply(y)), (flow.a + drag, y)]
+    if flow.rate is not None:
+        path = h / 6.0 * (4.0 * flow.middle[0] + y)  # the integral of y
+        ends.append((flow.rate, h * y - path))
+    sums = system.mass.dots(pairs + ends)
+    first, middle, last = sums[:3]
+    if loads:
+        middle, last = middle + sums[3], last + sums[4]
+    factors = (0.5, -0.5, -0.5, 1.0, 1.0)
+    terms = [f * q for f, q in zip(factors, sums[len(pairs) :], strict=False)]
+    sampled = _simpson(h, first, middle, last)
+    unsure = abs(sampled - 0.5 * h * (first + last))
+    good = unsure <= tol * sum(abs(term) for term in terms)
+    return sampled, sampled if good else max(0.0, sum(terms)), products

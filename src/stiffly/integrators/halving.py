@@ -1,26 +1,50 @@
 """Steps made of shorter ones: halves where a solver fails or something would pass through
-something, and what their notes say together."""
+something, equal ones where a user asks for them, and what their notes say together.
+
+A method knows forces, not walls: it may come out on the other side of one.  So the straight way of
+a step has to be `clear`, whatever the method.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..accounting import work
-from ..contracts import Power, State, Step, System, Work
-from ..errors import NotConverged
+from ..contracts import Integrator, Power, Settled, State, Step, System, Work
+from ..errors import InputError, NotConverged
+from ..solvers.settings import check_count
+from ..solvers.shifted_newton import Unsolved
+from .restart import resumed
+
+HALVINGS = 12  # of one step, one within the other
 
 # start, step size, memory -> the step; NotConverged where it fails
 Take = Callable[[State, float, Any], Step]
 
 
-class Passed(NotConverged):
+class Passed(Unsolved):
     """Something would pass through something."""
 
     def __init__(self, work: Work) -> None:
-        super().__init__("something would pass through something")
-        self.work = work
+        super().__init__("something would pass through something", work)
+
+
+def clear_step(method: Integrator, system: System, state: State, h: float, memory: Any) -> Step:
+    """One step of the method, or shorter ones; NotConverged where not even those stay clear."""
+    try:
+        try:
+            return clear(system, state, method.step(system, state, h, memory))
+        except NotConverged as failure:
+            take = partial(method.step, system)
+            return halves(failure, take, system, state, h, memory)
+    except Passed:
+        raise NotConverged(
+            f"something would pass through something at t = {state.t:.6g} s, even in steps of "
+            f"{h / 2**HALVINGS:.2g} s: try energy-momentum or a smaller step"
+        ) from None
 
 
 def halves(
@@ -30,48 +54,39 @@ def halves(
     state: State,
     h: float,
     memory: Any,
-    halvings: int,
+    halvings: int = HALVINGS,
 ) -> Step:
     """Where a whole step did not converge, or its straight way is not `clear`: two of half the
     size, and so on, `halvings` deep."""
-    return _pieces(take, system, state, h, memory, halvings, 0, _lost(failure))[0]
 
+    def pieces(
+        state: State, h: float, memory: Any, halvings: int, skip: int, spent: Work | None = None
+    ) -> tuple[Step, int]:
+        """The step, and how deep its last piece is; skip: as deep nothing is tried, since the piece
+        before had to be shorter still; spent: on the whole, where that has failed already."""
+        if skip == 0 and spent is None:
+            try:
+                return clear(system, state, take(state, h, memory)), 0
+            except NotConverged as failure:
+                if halvings == 0:
+                    raise
+                spent = _lost(failure)
+        h *= 0.5
+        first, deep = pieces(state, h, memory, halvings - 1, max(skip - 1, 0))
+        second, last = pieces(first.state, h, first.memory, halvings - 1, max(deep - 1, 0))
+        notes = joined(first.notes, second.notes)
+        notes["halvings"] = notes.get("halvings", 0) + 1
+        whole = Step(
+            state.moved(state.t + 2.0 * h, second.state.x, second.state.v),
+            second.memory,
+            (spent or Work()) + first.work + second.work,
+            exchanged=exchange(system, state, first) + exchange(system, first.state, second),
+            notes=notes,
+            clear=first.clear and second.clear,
+        )
+        return whole, last + 1
 
-def _pieces(
-    take: Take,
-    system: System,
-    state: State,
-    h: float,
-    memory: Any,
-    halvings: int,
-    skip: int,
-    spent: Work | None = None,
-) -> tuple[Step, int]:
-    """The step, and how deep its last piece is; skip: as deep nothing is tried, since the piece
-    before had to be shorter still; spent: on the whole, where that has failed already."""
-    if skip == 0 and spent is None:
-        try:
-            return clear(system, state, take(state, h, memory)), 0
-        except NotConverged as failure:
-            if halvings == 0:
-                raise
-            spent = _lost(failure)
-    h *= 0.5
-    first, deep = _pieces(take, system, state, h, memory, halvings - 1, max(skip - 1, 0))
-    second, last = _pieces(
-        take, system, first.state, h, first.memory, halvings - 1, max(deep - 1, 0)
-    )
-    notes = joined(first.notes, second.notes)
-    notes["halvings"] = notes.get("halvings", 0) + 1
-    whole = Step(
-        state.moved(state.t + 2.0 * h, second.state.x, second.state.v),
-        second.memory,
-        (spent or Work()) + first.work + second.work,
-        exchanged=exchange(system, state, first) + exchange(system, first.state, second),
-        notes=notes,
-        clear=first.clear and second.clear,
-    )
-    return whole, last + 1
+    return pieces(state, h, memory, halvings, 0, _lost(failure))[0]
 
 
 def _lost(failure: NotConverged) -> Work:
@@ -106,3 +121,57 @@ def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
         if counts:
             notes[name] = sum(counts)
     return notes
+
+
+@dataclass(frozen=True)
+class Substeps:
+    """Several equal steps of a base method in one: the usual answer to instability, at its price.
+
+    The yardstick of Dinev, Liu, Kavan 2018, Table 2, who substep implicit midpoint.  Frames,
+    damping between the steps and contact detection see one step of size h; forces are evaluated all
+    along.  base: any integrator with steps of fixed size; count: of its steps in one of these.
+    """
+
+    base: Integrator
+    count: int
+
+    adaptive = False
+
+    def __post_init__(self) -> None:
+        if not (hasattr(self.base, "step") and hasattr(self.base, "start")):
+            raise InputError(f"substeps: base {self.base!r} is no integrator: give e.g. Midpoint()")
+        check_count("substeps", "count", self.count)
+
+    @property
+    def name(self) -> str:
+        return f"{getattr(self.base, 'name', type(self.base).__name__)} x {self.count}"
+
+    @property
+    def order(self) -> int:
+        return self.base.order
+
+    @property
+    def dissipative(self) -> bool:
+        return getattr(self.base, "dissipative", False)
+
+    @property
+    def remedy(self) -> str:
+        return getattr(self.base, "remedy", "give more substeps")
+
+    def start(self, system: System, state: State) -> Any:
+        return self.base.start(system, state)
+
+    def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
+        return resumed(self.base, system, state, memory, settled)
+
+    def step(self, system: System, state: State, h: float, memory: Any) -> Step:
+        end, work, moved, notes = state.t + h, Work(), Power(), {}
+        for left in reversed(range(self.count)):
+            taken = self.base.step(system, state, h / self.count, memory)
+            moved += exchange(system, state, taken)
+            state, memory = taken.state, taken.memory
+            if left == 0 and state.t != end:  # sums of h drift
+                state = state.moved(end, state.x, state.v)
+            work += taken.work
+            notes = joined(notes, taken.notes)
+        return Step(state, memory, work, exchanged=moved, notes=notes)

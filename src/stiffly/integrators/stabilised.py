@@ -14,7 +14,7 @@ step ends more than that above the target:
 - where backward Euler overshoots too, or nothing converges, the step is taken in halves, HALVINGS
   deep (and while a budget lasts);
 - where that does not help, as much of it is taken as what is stored allows, and the velocities
-  are scaled to what is left (guard.py).  Such steps are counted (`limited`).
+  are scaled to what is left (blend.py).  Such steps are counted (`limited`).
 
 What a few local/global iterations leave unsolved, and so lose, is not put back: it would go into
 the stiffest modes and never come out again.  Where a base is so far off that no share of it is
@@ -33,19 +33,21 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from ..accounting import Target, rounding_energy
-from ..contracts import Settled, State, Step, System
-from ..errors import InputError, NotConverged
-from ..solvers.pace import CLOCK, Clock, check_budget
-from .correction import Correction
-from .euler import ForwardEuler
+from ..contracts import Integrator, Settled, State, Step, System
+from ..errors import InputError, NotConverged, require
+from ..solvers.local_global import LocalGlobal
+from ..solvers.newton import Newton
+from ..solvers.settings import CLOCK, Clock, check_budget
+from .correction import Correction, iterates
+from .explicit import ForwardEuler
 from .halving import clear, halves
-from .midpoint import Midpoint
 from .restart import resumed
 from .spin import Spin
-from .wrapped import as_integrator, backward_euler, iterates
+from .stage import Bdf1, Midpoint
 
 HALVINGS = 3  # an eighth of the step: what is not found there is not sought any further
 PASSES = 10  # of one local/global iteration each, until the energy is low enough
+LOOSE = 1e-6  # residual of backward Euler: what it lowers is measured afterwards
 
 
 class StabilisedMemory(NamedTuple):
@@ -76,7 +78,7 @@ class Stabilised:
     spin: bodies that nothing holds keep their angular momentum (spin.py), not so in the paper.
     Without `dissipate`, backward Euler with the solver of the base: Newton, or one local/global
     iteration.
-    budget: seconds that a step may take, where the base iterates (local/global): see wrapped.py.
+    budget: seconds that a step may take, where the base iterates (local/global): see `Timing`.
     """
 
     base: Any = field(default_factory=Midpoint)
@@ -91,11 +93,11 @@ class Stabilised:
 
     def __post_init__(self) -> None:
         for name in ("base", "dissipate", "inject"):
-            object.__setattr__(self, name, as_integrator(name, getattr(self, name)))
+            object.__setattr__(self, name, _as_integrator(name, getattr(self, name)))
         if isinstance(self.base, Stabilised):
             raise InputError("the base is stabilised already: give the method inside it")
         if self.dissipate is None:
-            object.__setattr__(self, "dissipate", backward_euler(self.base))
+            object.__setattr__(self, "dissipate", _backward_euler(self.base))
         if not 0.0 < self.tolerance <= 1.0:
             raise InputError(
                 f"stabiliser tolerance {self.tolerance} is outside (0, 1]: try 0.01 (one percent)"
@@ -154,3 +156,28 @@ class Stabilised:
             return clear(system, state, taken)
         except NotConverged as failure:
             return halves(failure, take, system, state, h, memory, HALVINGS)
+
+
+def _backward_euler(base: Integrator) -> Bdf1:
+    """With the base's solver; from a good start one local/global iteration is enough (Sec. 4.2)."""
+    if iterates(base):
+        quick = base.solver.accelerate  # type: ignore[attr-defined]  # just asked
+        # an accelerated base can overshoot by more than one plain iteration takes back
+        return Bdf1(solver=LocalGlobal(3, accelerate=True) if quick else LocalGlobal(1))
+    return Bdf1(solver=Newton(tolerance=LOOSE))
+
+
+def _as_integrator(role: str, given: Any) -> Any:
+    if isinstance(given, str):
+        from . import integrator  # names are known one floor up
+
+        return integrator(given)
+    if given is None and role == "dissipate":
+        return None
+    if not (hasattr(given, "step") or hasattr(given, "start")):
+        raise InputError(
+            f"stabiliser: {role} {given!r} is no integrator: give a name such as 'midpoint', or "
+            "an integrator"
+        )
+    require(given, Integrator, f"stabiliser: {role}")
+    return given

@@ -20,9 +20,9 @@ from typing import ClassVar, NamedTuple
 from ..accounting import mean_work
 from ..contracts import Array, LinearPart, Rayleigh, State, Step, System, Tangent, Work
 from ..errors import NotConverged
+from ..matfun.first_order import damped
 from ..solvers.failures import FactorisationError, NotPositiveDefinite
 from ..solvers.linear import Factor, factorise, is_symmetric
-from .flow_work import damped
 from .restart import same_state
 
 

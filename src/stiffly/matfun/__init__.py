@@ -3,8 +3,7 @@
 from .action import SecondOrderOperator, phi_action
 from .bounds import estimate
 from .chooser import EVALUATORS, evaluate
-from .phi import phi
-from .stumpff import StumpffMap, Term, stumpff
+from .scalar import StumpffMap, Term, phi, stumpff
 
 __all__ = [
     "EVALUATORS",

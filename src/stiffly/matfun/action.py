@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import factorial
 from numbers import Real
 from typing import Any
 
@@ -18,10 +19,8 @@ from .chooser import OTHER, evaluate
 from .cost import check_max_products, entries
 from .general import general_phi_actions
 from .operators import DENSE_LIMIT, BaseOperator
-from .phi import K_MAX
-from .rayleigh import PhiTerm, RayleighMap
+from .scalar import K_MAX, PhiTerm, RayleighMap, StumpffMap, Term
 from .skew import PhiRequest, skew
-from .stumpff import StumpffMap, Term
 from .symmetric import as_symmetric
 from .tolerance import (
     EPS,
@@ -39,8 +38,9 @@ Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None
 class SecondOrderOperator:
     """J = [[0, I], [-A, -D]] for x'' + D x' + A x = 0, with A symmetric, D Rayleigh or None."""
 
-    def __init__(self, A: Any, damping: Rayleigh | None = None, *, mass: Any = None) -> None:
-        """A: array, SciPy sparse matrix, LinearOperator or operator; symmetric (checked)."""
+    def __init__(self, A: Any, damping: Any = None, *, mass: Any = None) -> None:
+        """A: array, SciPy sparse matrix, LinearOperator or operator; symmetric (checked).
+        damping: Rayleigh or None."""
         if mass is not None and not all(hasattr(mass, m) for m in ("apply", "solve", "dots")):
             raise InputError(
                 "mass must be a mass object: wrap it with stiffly.bodies.as_mass(m, n)"
@@ -48,7 +48,7 @@ class SecondOrderOperator:
         if damping is not None and not isinstance(damping, Rayleigh):
             raise InputError(f"damping must be Rayleigh(alpha, beta) or None, got {damping!r}")
         self.A: BaseOperator = as_symmetric(A, mass)
-        self.damping = damping
+        self.damping: Rayleigh | None = damping
         self.shape = (2 * self.A.size, 2 * self.A.size)
 
     def matvec(self, u: Array) -> Array:
@@ -72,28 +72,27 @@ def half_size_map(
         for half in (0, 1):
             if halves[half]:
                 column[index, half] = len(column)
-    entries = []  # (row, column, k, tau, factor, part, source)
+    entries: list[PhiTerm] = []
     row = 0
     for request in requests:
         for part in range(len(request.parts)):
             for k, factor, vector in request.terms:
                 for source in (0, 1):
-                    if (vector, source) in column:
-                        entries.append(
-                            (row, column[vector, source], k, request.tau, factor, part, source)
-                        )
+                    own = column.get((vector, source))
+                    if own is not None:
+                        entries.append(PhiTerm(row, own, k, request.tau, factor, part, source))
             row += 1
     if damping is not None:
-        terms = tuple(PhiTerm(*entry) for entry in entries)
-        return RayleighMap(row, len(column), damping.alpha, damping.beta, terms)
-    return StumpffMap(row, len(column), tuple(_stumpff_term(*entry) for entry in entries))
+        return RayleighMap(row, len(column), damping.alpha, damping.beta, tuple(entries))
+    return StumpffMap(row, len(column), tuple(map(_stumpff_term, entries)))
 
 
-def _stumpff_term(row, column, k, tau, factor, part, source) -> Term:
+def _stumpff_term(entry: PhiTerm) -> Term:
     """phi_k(tau J) = [[c_k, tau c_(k+1)], [-tau A c_(k+1), c_k]] at tau^2 A."""
-    if part == source:
+    row, column, k, tau, factor = entry.row, entry.column, entry.k, entry.tau, entry.factor
+    if entry.part == entry.source:
         return Term(row, column, k, tau, factor)
-    if part == 0:
+    if entry.part == 0:
         return Term(row, column, k + 1, tau, factor * tau)
     return Term(row, column, k + 1, tau, -factor * tau, power=1)
 
@@ -110,23 +109,23 @@ def phi_pairs(
     basis: int | None = None,
     max_products: int | None = None,
     strict: bool = False,
-) -> tuple[list[Array], Action]:
+) -> Action:
     """Rows x_0, v_0, x_1, v_1, ... of the requests (v left out where parts = 'x').
 
     All requests share one basis per vector; scale (rows,) as in `matfun.tolerance`.
     strict: NotConverged where rounding of A spoils the tolerance, instead of saying so in `error`.
     """
     if method == "skew":
-        return _skew_rows(A, damping, requests, vectors, tol, basis)
+        if damping is not None:
+            raise InputError("skew Lanczos conserves energy and cannot damp: use method='auto'")
+        return skew(A, requests, vectors, tol=tol, basis=basis)
     present = tuple((p is not None, q is not None) for p, q in vectors)
     columns = [half for pair in vectors for half in pair if half is not None]
     functions = half_size_map(requests, present, damping)
     action = evaluate(
         A, functions, columns, tol=tol, scale=scale, method=method, max_products=max_products
     )
-    if strict:
-        action = _not_rounded_away(A, functions, columns, action, tol)
-    return action.value, action
+    return _not_rounded_away(A, functions, columns, action, tol) if strict else action
 
 
 def _not_rounded_away(
@@ -151,14 +150,6 @@ def _not_rounded_away(
     if not error <= tol:
         raise lost_to_rounding(error)
     return replace(action, error=max(error, min(action.error, tol)))
-
-
-def _skew_rows(A, damping, requests, vectors, tol, basis):
-    if damping is not None:
-        raise InputError("skew Lanczos conserves energy and cannot damp: use method='auto'")
-    pairs, action = skew(A, requests, vectors, tol=tol, basis=basis)
-    rows = [half for pair, r in zip(pairs, requests, strict=True) for half in pair[: len(r.parts)]]
-    return rows, action
 
 
 def _split(vector: Array | None, n: int) -> Pair:
@@ -212,52 +203,46 @@ def phi_action(
     if not isinstance(tol, Real) or not isinstance(h, Real) or not np.isfinite(h):
         raise InputError(f"h and tol must be finite numbers, got h = {h!r}, tol = {tol!r}")
     check_tol(float(tol))
-    J = np.array(J, dtype=np.float64) if isinstance(J, (list, tuple)) else J
-    if len(getattr(J, "shape", ())) != 2:
+    operator: Any = J
+    if isinstance(J, (list, tuple)):
+        operator = np.array(J, dtype=np.float64)
+    if len(getattr(operator, "shape", ())) != 2:
         raise InputError(
-            f"J must be a square array, sparse matrix or operator, got {type(J).__name__}: "
+            f"J must be a square array, sparse matrix or operator, got {type(operator).__name__}: "
             "wrap the symmetric A of a second-order system in SecondOrderOperator(A)"
         )
     if basis is not None and (method != "skew" or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     check_max_products(max_products)
     CPU.announce()
-    size = int(J.shape[0])
+    size = int(operator.shape[0])
     checked = _check_vectors(vectors, size)
     if all(v is None for v in checked):
         return Action(np.zeros(size), 0.0, 0, "all vectors are zero")
-    if not isinstance(J, SecondOrderOperator):
+    if not isinstance(operator, SecondOrderOperator):
         if method != "auto":
             raise InputError(
                 f"method {method} needs a SecondOrderOperator: wrap the symmetric A, or use auto"
             )
-        return _general(J, h, checked, tol, max_products)
-    pairs = [_split(v, J.A.size) for v in checked]
+        return _general(operator, h, checked, tol, max_products)
+    A = operator.A
+    pairs = [_split(v, A.size) for v in checked]
     terms = tuple((k, 1.0, k) for k, v in enumerate(checked) if v is not None)
-    rows, action = phi_pairs(
-        J.A,
-        J.damping,
-        (PhiRequest(float(h), terms),),
-        pairs,
-        tol=tol,
-        method=method,
-        basis=basis,
-        max_products=max_products,
-        strict=True,
-    )
-    return Action(np.concatenate(rows), action.error, action.products, action.method)
+    request = PhiRequest(float(h), terms)
+    options: Any = {"tol": tol, "method": method, "basis": basis, "max_products": max_products}
+    action = phi_pairs(A, operator.damping, (request,), pairs, strict=True, **options)
+    return replace(action, value=np.concatenate(action.value))
 
 
 def _general(
     J: Any, h: float, vectors: list[Array | None], tol: float, max_products: int | None
 ) -> Action:
     """The general evaluator sums tau^k phi_k(tau J) v_k, so v_k is divided by h^k."""
-    if h < 0.0:
-        J, h = -J, -h
     if h == 0.0:
-        from math import factorial
-
         total = sum(v / factorial(k) for k, v in enumerate(vectors) if v is not None)
         return Action(total, 0.0, 0, "h = 0")
-    scaled = [None if v is None else v / h**k for k, v in enumerate(vectors)]
-    return general_phi_actions(J, [h], scaled, tol, max_products=max_products, twice=True)[0]
+    size = abs(h)
+    scaled = [None if v is None else v / size**k for k, v in enumerate(vectors)]
+    signed = J if h > 0.0 else -J
+    options: Any = {"max_products": max_products, "twice": True}
+    return general_phi_actions(signed, [size], scaled, tol, **options)[0]

@@ -15,7 +15,6 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.fft import dct
 
 from ..contracts import Action, Array, Bounds, SpectralMap
 from ..errors import NotConverged
@@ -23,19 +22,19 @@ from . import bounds as spectral_bounds
 from . import cost
 from .operators import BaseOperator
 from .tolerance import (
+    EPS,
     ROUNDING,
     TOL_MIN,
     allowed_error,
-    check_tol,
     conditioning,
     lost_to_rounding,
     relative_error,
     require_finite,
 )
+from .untyped import dct
 
 _KEPT = 2**14  # terms of the longest series that is worth its memory until the next step
 _GROWTH_LIMIT = 1e4  # |T_k b| / |b| beyond which the interval is widened and the sum restarted
-_EPS = np.finfo(float).eps
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +55,13 @@ def _series(functions: SpectralMap, low: float, high: float, most: int) -> _Seri
         nodes = low + (high - low) * np.cos(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 2
         values = functions(nodes)
         require_finite(values)
-        c: Any = dct(values, type=2, axis=-1)
+        c = dct(values, type=2, axis=-1)
         c /= count
         c[..., 0] *= 0.5
         size = np.abs(c)
         largest = size.max(axis=-1)
         # a phase of count/4 radians is known to eps * count/4 only
-        noise = _EPS * max(8.0, count / 8)
+        noise = EPS * max(8.0, count / 8)
         tail = size[..., -count // 8 :].max(axis=-1)
         if np.all(tail <= noise * largest):
             break
@@ -95,6 +94,27 @@ def series(functions: SpectralMap, low: float, high: float, most: int) -> _Serie
     return (_cached_series if phase < 2 * _KEPT else _series)(functions, low, high, most)
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """The part of a SpectralMap that concerns columns start .. start + n_in - 1; hashable where the
+    whole is."""
+
+    functions: SpectralMap
+    start: int
+    n_in: int
+
+    @property
+    def n_out(self) -> int:
+        return self.functions.n_out
+
+    @property
+    def longest(self) -> float:
+        return getattr(self.functions, "longest", 0.0)
+
+    def __call__(self, lam: Array) -> Array:
+        return self.functions(lam)[:, self.start : self.start + self.n_in]
+
+
 class _Recurrence:
     """T_k(A') B for growing k, summed into `out` (n, n_out) with the given coefficients."""
 
@@ -125,11 +145,6 @@ class _Recurrence:
         return float(growth.max()), np.sqrt(out)
 
 
-def _first_degree(tails: Array, target: Array) -> int:
-    """Smallest degree whose tail is below target for every output; tails (degree + 1, n_out)."""
-    return int(np.argmax(np.all(tails <= target, axis=1)))
-
-
 def _attempt(
     A: BaseOperator,
     functions: SpectralMap,
@@ -154,7 +169,8 @@ def _attempt(
     allowed = allowed_error(tol, guess, sums, scale)
     recurrence = _Recurrence(A, c, B, interval)
     while True:
-        degree = max(_first_degree(tails, allowed), recurrence.degree)
+        # the smallest degree whose tail is good enough for every output
+        degree = max(int(np.argmax(np.all(tails <= allowed, axis=1))), recurrence.degree)
         if degree > most:
             raise _too_long(most, interval.low, interval.high)
         recurrence.advance(degree)
@@ -182,7 +198,6 @@ def chebyshev(
     max_products: int | None = None,
 ) -> Action:
     """Every output to the tolerance, two columns per pass over the matrix."""
-    check_tol(tol)
     B = np.stack(columns, axis=1)
     interval, products = spectral_bounds.spectrum(A)
     limit = cost.most_products(A, max_products)
@@ -195,7 +210,7 @@ def chebyshev(
         require_finite(norms)
         if not norms.any():
             continue
-        growth = np.inf
+        out, own, error, degree, growth = pair, known, np.inf, 0, np.inf
         for _ in range(3):
             most = max(0, limit - products) // B.shape[1]
             out, own, error, degree, growth = _attempt(
@@ -207,7 +222,7 @@ def chebyshev(
             interval, more = spectral_bounds.widen(A)
             products += more
         if not error <= tol:
-            raise _missed(error, tol, growth, interval)
+            raise lost_to_rounding(error) if growth <= 1.0 else _missed(error, tol, interval)
         value, known, top = value + out.T, known + own, max(top, degree)
     norms = np.sqrt(A.dot(value.T, value.T))
     require_finite(norms)
@@ -225,32 +240,8 @@ def chebyshev(
     return Action(value, error, products, method)
 
 
-def _missed(error: float, tol: float, growth: float, interval: Bounds) -> NotConverged:
-    if growth <= 1.0:
-        return lost_to_rounding(error)
+def _missed(error: float, tol: float, interval: Bounds) -> NotConverged:
     return NotConverged(
         f"Chebyshev series missed its tolerance ({error:.1e} > {tol:.1e}) on the spectrum "
         f"[{interval.low:.3g}, {interval.high:.3g}]: try a smaller step or method='lanczos'"
     )
-
-
-class _Columns:
-    """The part of a SpectralMap that concerns columns start .. start + n_in - 1."""
-
-    def __init__(self, functions: SpectralMap, start: int, n_in: int) -> None:
-        self.functions, self.start = functions, start
-        self.n_in, self.n_out = n_in, functions.n_out
-        self.longest = getattr(functions, "longest", 0.0)
-
-    def __call__(self, lam: Array) -> Array:
-        return self.functions(lam)[:, self.start : self.start + self.n_in]
-
-    def __hash__(self) -> int:
-        return hash((self.functions, self.start, self.n_in))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Columns) and (self.functions, self.start, self.n_in) == (
-            other.functions,
-            other.start,
-            other.n_in,
-        )

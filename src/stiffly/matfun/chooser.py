@@ -6,18 +6,17 @@ Prices are counted work (cost.py), so the same problem has the same evaluator ev
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..contracts import Action, Array, SpectralMap
+from ..contracts import Action, Array, FunctionAction, SpectralMap
 from ..errors import InputError, NotConverged, unknown_name
 from . import cost
-from .batched import batched, body_by_body
 from .chebyshev import chebyshev
 from .cost import SMALL
-from .dense import dense
+from .eigenbasis import batched, body_by_body, dense
 from .lanczos import lanczos
 from .operators import DENSE_LIMIT, BaseOperator, MatvecOperator
 from .tolerance import Overflows, check_tol
@@ -27,7 +26,8 @@ _OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
 OTHER = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
 
 
-class Choice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Choice:
     applies: Callable[[BaseOperator, SpectralMap], bool]
     evaluator: str
     reason: str
@@ -57,7 +57,7 @@ def _outliers(A: BaseOperator) -> bool | None:
 ITERATIVE = (
     Choice(lambda A, _: _outliers(A) is True, "lanczos", "a few stiff outliers"),
     Choice(lambda A, _: _outliers(A) is False, "chebyshev", "assembled, no outliers"),
-    Choice(lambda *_: True, "lanczos", "only products are known: as few as possible"),
+    Choice(lambda A, _: True, "lanczos", "only products are known: as few as possible"),
 )
 TABLE = (
     Choice(lambda A, _: A.size <= SMALL, "dense", "small"),
@@ -73,9 +73,9 @@ def choose(
     A: BaseOperator, functions: SpectralMap, table: Sequence[Choice] = TABLE
 ) -> tuple[str, str]:
     """Name of the evaluator, and the reason."""
-    for applies, name, why in table:
-        if applies(A, functions):
-            return name, why
+    for choice in table:
+        if choice.applies(A, functions):
+            return choice.evaluator, choice.reason
     raise AssertionError("the last row applies to everything")
 
 
@@ -86,17 +86,10 @@ def asked(A: BaseOperator) -> int:
 
 
 def iterate(
-    A: BaseOperator,
-    functions: SpectralMap,
-    columns: Sequence[Array],
-    *,
-    tol: float,
-    scale: Array | None = None,
-    max_products: int | None = None,
+    A: BaseOperator, functions: SpectralMap, columns: Sequence[Array], **options: Any
 ) -> Action:
     """By products alone: the better of two evaluators, or the other one where that gives up."""
     name, reason = choose(A, functions, ITERATIVE)
-    options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
     try:
         action = EVALUATORS[name](A, functions, columns, **options)
     except NotConverged as failure:
@@ -146,7 +139,7 @@ def auto(
     return Action(action.value, action.error, products, f"{action.method} ({reason})")
 
 
-EVALUATORS = {
+EVALUATORS: dict[str, FunctionAction] = {
     "auto": auto,
     "dense": dense,
     "batched": batched,

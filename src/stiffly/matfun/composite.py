@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import scipy.sparse as sp
-
 from ..contracts import Array
-from .operators import DENSE_LIMIT, BaseOperator
+from .operators import BaseOperator
+from .untyped import sp
 
 
 class SumOperator(BaseOperator):
@@ -26,15 +25,13 @@ class SumOperator(BaseOperator):
 
     def tosparse(self) -> Any:
         """The entries of K; terms that have none are multiplied out (up to DENSE_LIMIT)."""
-        return sum(_entries(term) for term in self.terms)
+        return sum(_sparse(term) for term in self.terms)
 
-    def todense(self) -> Array:
-        if self.size > DENSE_LIMIT:
-            return super().todense()
+    def _entries(self) -> Array:
         return self.tosparse().toarray()
 
 
-def _entries(term: Any) -> Any:
+def _sparse(term: Any) -> Any:
     if hasattr(term, "tosparse"):
         return sp.csr_matrix(term.tosparse())
-    return sp.csr_matrix(getattr(term, "K", None) if hasattr(term, "K") else term.todense())
+    return sp.csr_matrix(term.K if hasattr(term, "K") else term.todense())

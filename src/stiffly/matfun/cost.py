@@ -46,11 +46,6 @@ def product(A: BaseOperator, share: float = 1.0) -> float:
     return CALL + share * entry_cost(A)
 
 
-def phase(A: BaseOperator, functions: SpectralMap) -> float:
-    """tau omega_max."""
-    return getattr(functions, "longest", 0.0) * sqrt(max(spectrum(A)[0].high, 0.0))
-
-
 def eigenbasis(A: BaseOperator) -> float:
     return float(A.size) ** 3
 
@@ -62,8 +57,9 @@ def products_of_entries(A: BaseOperator) -> int:
 
 
 def iteration(A: BaseOperator, functions: SpectralMap) -> float:
-    """All products of a polynomial method."""
-    return product(A) * products(phase(A, functions))
+    """All products of a polynomial method, from tau omega_max."""
+    high = max(spectrum(A)[0].high, 0.0)
+    return product(A) * products(getattr(functions, "longest", 0.0) * sqrt(high))
 
 
 def products(phase: float) -> float:

@@ -6,17 +6,37 @@ with the position half scaled by a typical frequency so that both halves weigh t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
 
 from ..backends.sums import norms
 from ..contracts import Array, Rayleigh, Tangent
 from .cost import SMALL
 from .general import general_phi_actions
 from .tolerance import LOST
+from .untyped import LinearOperator
+
+Nodes = tuple[float, ...]
+Halves = tuple[Array, Array]  # position, velocity
+
+
+def damped(tangent: Any, v: Array) -> Any:
+    """M^-1 D v."""
+    D = tangent.damping
+    if D is None:
+        return 0.0
+    if isinstance(D, Rayleigh):
+        return D.alpha * v + (D.beta * tangent.stiffness.apply(v) if D.beta else 0.0)
+    return D.apply(v)
+
+
+def tangent_force(tangent: Any, sx: Array, sv: Array | None) -> Array:
+    """-A sx - D sv: the part of the force that a linear flow already has."""
+    f = -tangent.stiffness.apply(sx)
+    return f if sv is None else f - damped(tangent, sv)
 
 
 class FirstOrderFlow:
@@ -24,18 +44,18 @@ class FirstOrderFlow:
 
     def __init__(self, tangent: Tangent, tol: float, max_products: int | None = None) -> None:
         self.tangent, self.tol, self.max_products = tangent, tol, max_products
-        self.n = tangent.stiffness.size
+        self.n: int = tangent.stiffness.size
         self.products, self.used, self.large = 0, "", True
         size = 2 * self.n
-        self.J: Any
         self.balance: Array | None = None
         if size <= SMALL:  # whatever the damping: exponentials of the whole, balanced there
             self.products += 2 * size
-            self.J = np.array([self._product(e) for e in np.eye(size)]).T
+            operator: Any = np.array([self._product(e) for e in np.eye(size)]).T
         else:
-            self.J = LinearOperator((size, size), matvec=self._product, dtype=np.float64)  # type: ignore[call-arg]  # SciPy builds by factory
+            operator = LinearOperator((size, size), matvec=self._product, dtype=np.float64)
             even = np.ones(self.n)
             self.balance = np.concatenate([even / self._frequency(), even])
+        self.operator = operator
 
     def _frequency(self) -> float:
         """sqrt(|K b| / |b|) of a random vector: order of magnitude is enough to balance."""
@@ -45,37 +65,25 @@ class FirstOrderFlow:
         image, size = norms(A.backend, A.apply(b), b)
         return sqrt(image / size) if 0.0 < image < inf else 1.0
 
-    def _damping(self, v: Array) -> Array | float:
-        D = self.tangent.damping
-        if D is None:
-            return 0.0
-        if isinstance(D, Rayleigh):
-            return D.alpha * v + D.beta * self.tangent.stiffness.apply(v)
-        return D.apply(v)
-
     def _product(self, u: Array) -> Array:
-        u = np.ravel(u)
-        x, v = u[: self.n].copy(), u[self.n :].copy()
-        return np.concatenate([v, -self.tangent.stiffness.apply(x) - self._damping(v)])
+        x, v = self._split(np.ravel(u))
+        return np.concatenate([v, -self.tangent.stiffness.apply(x) - damped(self.tangent, v)])
 
-    def _split(self, u: Array) -> tuple[Array, Array]:
+    def _split(self, u: Array) -> Halves:
         return u[: self.n].copy(), u[self.n :].copy()
 
     def _actions(self, taus: list[float], vectors: list[Array | None]) -> list[Array]:
+        limits: Any = {"max_products": self.max_products, "rounding": LOST}
         actions = general_phi_actions(
-            self.J,
-            taus,
-            vectors,
-            self.tol,
-            balance=self.balance,
-            max_products=self.max_products,
-            rounding=LOST,
+            self.operator, taus, vectors, self.tol, balance=self.balance, **limits
         )
         self.products += max(a.products for a in actions)
         self.used = actions[-1].method
         return [a.value for a in actions]
 
-    def linear(self, nodes, h, v, a, rate, with_velocity):
+    def linear(
+        self, nodes: Nodes, h: float, v: Array, a: Array, rate: Array | None, with_velocity: bool
+    ) -> tuple[list[Halves], Halves]:
         """Stages and Euler part: tau phi_1(tau J) F + tau^2 phi_2(tau J) F_t at every node."""
         taus = sorted({*(c * h for c in nodes), h})
         vectors: list[Array | None] = [None, np.concatenate([v, a])]
@@ -85,18 +93,21 @@ class FirstOrderFlow:
         return [self._split(values[c * h]) for c in nodes], self._split(values[h])
 
     def tangent_force(self, sx: Array, sv: Array | None) -> Array:
-        assert sv is not None
         self.products += 1
-        return -self.tangent.stiffness.apply(sx) - self._damping(sv)
+        return tangent_force(self.tangent, sx, sv)
 
-    def remainder(self, weights, h, remainders, dx, dv, estimate):
+    def remainder(
+        self, weights: Any, h: float, remainders: list[Array], dx: Array, dv: Array, estimate: bool
+    ) -> tuple[Halves, Halves]:
         """h sum_i b_i(hJ) (0, d_i), and the part that the embedded method drops."""
         value = self._combination(weights.coefficients, h, remainders)
         if not estimate or weights.dropped == weights.coefficients:
             return value, value
         return value, self._combination(weights.dropped, h, remainders)
 
-    def _combination(self, table: Any, h: float, remainders: list[Array]) -> tuple[Array, Array]:
+    def _combination(
+        self, table: Sequence[dict[int, float]], h: float, remainders: list[Array]
+    ) -> Halves:
         vectors: list[Array | None] = [None] * 5
         for own, d in zip(table, remainders, strict=True):
             for k, b in own.items():

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
 from ..contracts import Action, Array
 from ..errors import InputError, NotConverged
 from .arnoldi import arnoldi_phi, out_of_products
-from .augmented import Augmented, Scale, checked, exponential
-from .balance import balance_of
+from .augmented import Augmented, Scale, balance_of, checked, exponential
 from .cost import LEAST, SMALL, WORK, entry_cost
-from .tolerance import Overflows
+from .tolerance import EPS, Overflows
+from .untyped import LinearOperator, sp
+
+Vectors = Sequence[Array | None]
 
 DENSE_MOST = 1000  # up to here they are what is left once n products were not enough: seconds
-_EPS = float(np.finfo(float).eps)
 _ARNOLDI = 3e6  # half nanoseconds of a vector in a basis of 96, with its share of the exponentials
 _SAFETY = 10.0  # how much coarser, or finer, a second opinion is
 
@@ -30,7 +29,7 @@ _SAFETY = 10.0  # how much coarser, or finer, a second opinion is
 def dense_phi(
     J: Array,
     taus: Sequence[float],
-    vectors: Sequence[Array | None],
+    vectors: Vectors,
     *,
     norm_scale: Array | None = None,
     balance: Array | None = None,
@@ -46,14 +45,15 @@ def dense_phi(
     d = balance_of(J)[0] if balance is None else balance
     scale, system = Scale(d, norm_scale), Augmented(J.__matmul__, d, data, float(times[-1]))
     M, z = system.matrix(J), system.state(system.w0, 0.0)
-    before, whole, actions = 0.0, M, []
+    actions: list[Action] = []
+    before, whole = 0.0, M
     for tau in times:
         with np.errstate(all="ignore"):
             half = whole if tau == 2.0 * before else exponential(0.5 * tau * M, shift)
             whole = half @ half
             w = (half @ (half @ z))[:n]
             conditioning = 1.0 + 4.0 * tau * np.abs(M).sum(axis=0).max()
-            error = float(_EPS * conditioning * (scale.norms(w) / scale.reference(w)).max())
+            error = float(EPS * conditioning * (scale.norms(w) / scale.reference(w)).max())
         if not np.isfinite(error):
             raise Overflows(
                 f"phi functions: exp({tau:.1e} J) overflows: take a smaller step or check J"
@@ -72,23 +72,18 @@ def _blurred(b: Array | None, d: Array, share: float, rng: np.random.Generator) 
 
 
 def _rounded_twice(
-    J: Array,
-    taus: Sequence[float],
-    vectors: Sequence[Array | None],
-    *,
-    norm_scale: Array | None,
-    balance: Array | None,
+    J: Array, taus: Sequence[float], vectors: Vectors, norm_scale: Array | None, d: Array | None
 ) -> list[Action]:
     """As `dense_phi`, with the error that rounding makes in truth, J normal or far from it: the
     difference to results with J, the vectors, and all that follows, rounded in another way."""
-    d = balance_of(J)[0] if balance is None else balance
+    d = balance_of(J)[0] if d is None else d
     options: dict[str, Any] = {"norm_scale": norm_scale, "balance": d}
     actions = dense_phi(J, taus, vectors, **options)
     rng, worst = np.random.default_rng(len(J)), np.zeros(len(actions))
     scale = Scale(np.ones(len(J)), norm_scale)
     for shift in (0.3, -0.3):
-        other = J * (1.0 + _EPS * rng.choice([-1.0, 1.0], J.shape))
-        data = [_blurred(v, d, _EPS, rng) for v in vectors]
+        other = J * (1.0 + EPS * rng.choice([-1.0, 1.0], J.shape))
+        data = [_blurred(v, d, EPS, rng) for v in vectors]
         for i, moved in enumerate(dense_phi(other, taus, data, shift=shift, **options)):
             value = actions[i].value
             gap = scale.norms(moved.value - value) / scale.reference(value)
@@ -99,12 +94,11 @@ def _rounded_twice(
 def general_phi_actions(
     J: Any,
     taus: Sequence[float],
-    vectors: Sequence[Array | None],
+    vectors: Vectors,
     tol: float,
     *,
     norm_scale: Array | None = None,
     balance: Array | None = None,
-    window: int | None = None,
     max_products: int | None = None,
     rounding: float = 0.0,
     twice: bool = False,
@@ -114,18 +108,23 @@ def general_phi_actions(
 
     J: (n, n) array, SciPy sparse matrix or LinearOperator; the rest as in `arnoldi_phi`.
     rounding: error of a dense result that is accepted though it exceeds tol.
-    twice: hold an Arnoldi result against a second one, see `_held_against_another`.
+    twice: hold an Arnoldi result against a second one, see `_Asked.hold_against_another`.
     """
     operator, n = _checked_operator(J)
-    options: dict[str, Any] = {"norm_scale": norm_scale, "balance": balance}
-    most = _most_products(operator) if max_products is None else max_products
+    most = max_products
+    if most is None:
+        most = max(LEAST, int(WORK / (_ARNOLDI + entry_cost(operator))))
     failure: NotConverged | None = None
+    limit = min(most, n) if n <= DENSE_MOST else most
     if n > SMALL:
-        limit = min(most, n) if n <= DENSE_MOST else most
         try:
-            actions = _arnoldi(operator, n, taus, vectors, tol, window, limit, options)
+            spent = 0
+            if balance is None:
+                balance, spent = balance_of(operator)
+            asked = _Asked(operator, taus, vectors, tol, limit, norm_scale, balance)
+            actions = asked.arnoldi(spent)
             if twice:
-                _held_against_another(operator, n, taus, vectors, tol, limit, options, actions)
+                asked.hold_against_another(actions)
             return actions
         except NotConverged as problem:
             if n > DENSE_MOST:
@@ -134,7 +133,7 @@ def general_phi_actions(
     spent = n if isinstance(operator, LinearOperator) else 0
     if spent > most:
         raise failure or out_of_products(most)
-    actions = _rounded_twice(_entries(operator), taus, vectors, **options)
+    actions = _rounded_twice(_entries(operator), taus, vectors, norm_scale, balance)
     worst = max(a.error for a in actions)
     if worst > max(tol, rounding):
         raise _spoiled(worst, tol)
@@ -153,10 +152,6 @@ def _checked_operator(J: Any) -> tuple[Any, int]:
     return operator, n
 
 
-def _most_products(operator: Any) -> int:
-    return max(LEAST, int(WORK / (_ARNOLDI + entry_cost(operator))))
-
-
 def _entries(operator: Any) -> Array:
     """J as an array, product by product where nothing else is known."""
     if sp.issparse(operator):
@@ -170,38 +165,56 @@ def _entries(operator: Any) -> Array:
     return J
 
 
-def _arnoldi(operator, n, taus, vectors, tol, window, limit, options) -> list[Action]:
-    spent, matrix_free = 0, isinstance(operator, LinearOperator)
-    if options["balance"] is None:
-        options["balance"], spent = balance_of(operator)
-    apply = operator.matvec if matrix_free else operator.__matmul__
-    actions = arnoldi_phi(
-        apply, n, taus, vectors, tol=tol, window=window, max_products=limit, **options
-    )
-    why = "products only" if matrix_free else f"n = {n} > {SMALL}"
-    return [Action(a.value, a.error, a.products + spent, f"{a.method}; {why}") for a in actions]
+class _Asked(NamedTuple):
+    """What is asked of Arnoldi's method."""
 
+    operator: Any
+    taus: Sequence[float]
+    vectors: Vectors
+    tol: float
+    limit: int
+    norm_scale: Array | None
+    balance: Array
 
-def _held_against_another(operator, n, taus, vectors, tol, limit, options, actions) -> None:
-    """The same to a tenth of tol, from vectors off by a tenth of tol, with coarser products.
+    def arnoldi(self, spent: int = 0) -> list[Action]:
+        """spent: products that the balance has cost."""
+        J, n = self.operator, self.operator.shape[0]
+        matrix_free = isinstance(J, LinearOperator)
+        actions = arnoldi_phi(
+            J.matvec if matrix_free else J.__matmul__,
+            n,
+            self.taus,
+            self.vectors,
+            tol=self.tol,
+            norm_scale=self.norm_scale,
+            balance=self.balance,
+            max_products=self.limit,
+        )
+        why = "products only" if matrix_free else f"n = {n} > {SMALL}"
+        return [Action(a.value, a.error, a.products + spent, f"{a.method}; {why}") for a in actions]
 
-    A basis knows only what its vectors lead to.  What grows faster than the result, and is in what
-    is left out or in rounding, is missed by its error estimate; here it is set going on purpose.
-    """
-    rng, d = np.random.default_rng(n), options["balance"]
+    def hold_against_another(self, actions: list[Action]) -> None:
+        """The same to a tenth of tol, from vectors off by a tenth of tol, with coarser products.
 
-    def product(b: Array) -> Array | None:
-        return _blurred(operator @ b, d, _SAFETY * _EPS, rng)
+        A basis knows only what its vectors lead to.  What grows faster than the result, and is in
+        what is left out or in rounding, is missed by its error estimate; here it is set going on
+        purpose.
+        """
+        d, tol, shape = self.balance, self.tol, self.operator.shape
+        rng = np.random.default_rng(d.size)
 
-    J = LinearOperator(operator.shape, matvec=product, dtype=np.float64)  # type: ignore[call-arg]  # SciPy builds by factory
-    share = max(tol / _SAFETY, _SAFETY * _EPS)
-    again = [_blurred(v, d, share, rng) for v in vectors]
-    others = _arnoldi(J, n, taus, again, tol / _SAFETY, None, limit, options)
-    scale = Scale(np.ones(n), options["norm_scale"])
-    for action, other in zip(actions, others, strict=True):
-        gap = scale.norms(other.value - action.value) / scale.reference(action.value)
-        if not gap.max() <= tol:
-            raise _spoiled(float(gap.max()), tol)
+        def product(b: Array) -> Array | None:
+            return _blurred(self.operator @ b, d, _SAFETY * EPS, rng)
+
+        J = LinearOperator(shape, matvec=product, dtype=np.float64)
+        share = max(tol / _SAFETY, _SAFETY * EPS)
+        again = [_blurred(v, d, share, rng) for v in self.vectors]
+        others = self._replace(operator=J, vectors=again, tol=tol / _SAFETY).arnoldi()
+        scale = Scale(np.ones(d.size), self.norm_scale)
+        for action, other in zip(actions, others, strict=True):
+            gap = scale.norms(other.value - action.value) / scale.reference(action.value)
+            if not gap.max() <= tol:
+                raise _spoiled(float(gap.max()), tol)
 
 
 def _spoiled(error: float, tol: float) -> NotConverged:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 
 from ..contracts import Action, Array, SpectralMap
 from ..errors import NotConverged
@@ -19,13 +18,13 @@ from .operators import BaseOperator
 from .tolerance import (
     ROUNDING,
     allowed_error,
-    check_tol,
     conditioning,
     extrapolated,
     lengths,
     relative_error,
     require_finite,
 )
+from .untyped import linalg
 
 _MEMORY = 1.0e9  # bytes a basis may take
 _PLATEAU = 30  # while tau omega / 2 > m, a small basis may stand still without having converged
@@ -51,13 +50,11 @@ class _Basis:
     def grow(self, size: int) -> None:
         self.A.lanczos(self.V, self.alpha, self.beta, size - self.size)
 
-    def tridiagonal(self, column: int, size: int) -> tuple[Array, Array]:
-        diagonal = np.array([a[column] for a in self.alpha[:size]])
-        return diagonal, np.array([b[column] for b in self.beta[1:size]])
-
-    def coefficients(self, functions: SpectralMap, column: int, size: int) -> Array:
+    def coefficients(self, functions: SpectralMap, column: int) -> Array:
         """|b| f_j(T) e_1 for every output j: (n_out, size)."""
-        theta, S = eigh_tridiagonal(*self.tridiagonal(column, size))
+        diagonal = np.array([a[column] for a in self.alpha])
+        beside = np.array([b[column] for b in self.beta[1 : self.size]])
+        theta, S = linalg.eigh_tridiagonal(diagonal, beside)
         F = functions(theta)[:, column]
         return self.norms[column] * ((F * S[0]) @ S.T)
 
@@ -84,10 +81,7 @@ def _estimate(
 
     before: the coefficients of earlier and smaller bases, these are added to them.
     """
-    shape = functions.n_in, functions.n_out, basis.size
-    y = np.empty(shape)
-    for c in range(functions.n_in):
-        y[c] = basis.coefficients(functions, c, basis.size)
+    y = np.array([basis.coefficients(functions, c) for c in range(functions.n_in)])
     require_finite(y)
     sums = lengths(y).sum(axis=0)
     noise = max(10.0 * ROUNDING, conditioning(functions, basis.top()))
@@ -122,18 +116,17 @@ def lanczos(
     tol: float,
     scale: Array | None = None,
     max_products: int | None = None,
-    max_basis: int = MAX_BASIS,
 ) -> Action:
     """Every output to the tolerance, or NotConverged when the basis may not grow further."""
-    check_tol(tol)
     B = np.stack(columns, axis=1)
     afforded = cost.most_products(A, max_products) // B.shape[1]
-    limit = max(1, min(max_basis, afforded, max(8, int(_MEMORY / (8 * B.size)))))
+    limit = max(1, min(MAX_BASIS, afforded, max(8, int(_MEMORY / (8 * B.size)))))
     basis = _Basis(A, B)
     require_finite(basis.norms)
     if not basis.norms.any():
         return Action(np.zeros((functions.n_out, A.size)), 0.0, 0, "lanczos, all columns zero")
-    check, before = 7, []
+    before: list[Array] = []
+    check = 7
     while True:
         basis.grow(min(check, limit))
         finished = not basis.beta[-1].any()

@@ -7,25 +7,23 @@ M (or of A) is ever formed.
 from __future__ import annotations
 
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse as sp
-from scipy.linalg import lapack
-from scipy.sparse.csgraph import connected_components
 
 from ..contracts import Array, Bounds, Mass, Pairs
 from ..errors import InputError, NotConverged
 from .components import Components
 from .masses import UnitMass
+from .untyped import linalg, sp
 
 DENSE_LIMIT = 3000  # no n x n array above this size unless the user asks for one
 
 
 def _eigh(K: Array) -> tuple[Array, Array]:
     """Symmetric eigenproblem; LAPACK directly, since wrappers cost more than a 6 x 6 problem."""
-    lam, Q, info = lapack.dsyevd(K)  # type: ignore[attr-defined]  # not in the stubs
+    lam, Q, info = linalg.lapack.dsyevd(K)
     if info:
         raise NotConverged(
             "the tangent has no eigenbasis: it holds NaN or infinite entries, so the motion has "
@@ -35,7 +33,7 @@ def _eigh(K: Array) -> tuple[Array, Array]:
 
 
 class BaseOperator:
-    """What the concrete operators share. Subclasses give `_stiffness(b)` = K b and `todense()`."""
+    """What the concrete operators share. Subclasses give `_stiffness(b)` = K b."""
 
     bodies: Any = None  # Components, where there are at least two independent bodies
 
@@ -61,7 +59,15 @@ class BaseOperator:
                 f"a dense {self.size} x {self.size} matrix was asked for (limit {DENSE_LIMIT}): "
                 "use a Krylov or Chebyshev evaluator, or integrator option method='auto'"
             )
+        return self._entries()
+
+    def _entries(self) -> Array:
         return self._stiffness(np.eye(self.size))
+
+    @cached_property
+    def lumped(self) -> Array | None:
+        """(n,), the diagonal of M; None where M has more than that."""
+        return np.ones(self.size) if self.unit_mass else getattr(self.mass, "diagonal", None)
 
     def apply(self, b: Array) -> Array:
         return self.mass.solve(self._stiffness(b))
@@ -116,7 +122,11 @@ class BaseOperator:
                 return
 
     def bounds(self) -> Bounds | None:
-        return None
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> Bounds | None:
+        return None  # a subclass may know cheap ones
 
     def components(self) -> Array | None:
         """Label of each coordinate's independent body, None where there is only one."""
@@ -135,17 +145,16 @@ class BaseOperator:
     @cached_property
     def _eigenbasis(self) -> tuple[Array, Array, Array]:
         K = self.todense()
-        if isinstance(self.mass, UnitMass):
+        if self.unit_mass:
             lam, U = _eigh(K)
             return lam, U, U.T
-        diagonal = getattr(self.mass, "diagonal", None)
-        if diagonal is not None:
-            root = np.sqrt(diagonal)
+        if self.lumped is not None:
+            root = np.sqrt(self.lumped)
             lam, Q = _eigh(K / np.outer(root, root))
             return lam, Q / root[:, None], Q.T * root
         M = self.mass.apply(np.eye(self.size))
-        lam, U = scipy.linalg.eigh(K, M)
-        return lam, U, U.T @ M
+        lam, V = linalg.eigh(K, M)
+        return lam, V, V.T @ M
 
 
 class DenseOperator(BaseOperator):
@@ -174,7 +183,7 @@ class SparseOperator(BaseOperator):
         """low: a proven lower bound of the spectrum of M^-1 K [1/s^2], if one is known."""
         super().__init__(K.shape[0], mass, constant)
         self.K = sp.csr_matrix(K)
-        self._low = low
+        self.low = low
 
     def _stiffness(self, b: Array) -> Array:
         return self.kernels.csr_apply(self.K.indptr, self.K.indices, self.K.data, b)
@@ -182,10 +191,9 @@ class SparseOperator(BaseOperator):
     @cached_property
     def scaled(self) -> Any:
         """M^-1 K for a lumped or unit mass, None for a consistent one."""
-        if isinstance(self.mass, UnitMass):
-            return self.K
-        diagonal = getattr(self.mass, "diagonal", None)
-        return None if diagonal is None else sp.csr_matrix(sp.diags(1.0 / diagonal) @ self.K)
+        if self.unit_mass or self.lumped is None:
+            return self.K if self.unit_mass else None
+        return sp.csr_matrix(sp.diags(1.0 / self.lumped) @ self.K)
 
     def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
         A = self.scaled
@@ -193,28 +201,21 @@ class SparseOperator(BaseOperator):
             return super()._chebyshev_step(s, t, x, z, c, out)
         self.kernels.csr_chebyshev_step(A.indptr, A.indices, A.data, s, t, x, z, c, out)
 
-    def todense(self) -> Array:
-        if self.size > DENSE_LIMIT:
-            return super().todense()
+    def _entries(self) -> Array:
         return self.K.toarray()
-
-    def bounds(self) -> Bounds | None:
-        return self._bounds
 
     @cached_property
     def _bounds(self) -> Bounds | None:
         """Gershgorin: row sums of |M^-1 K| bound the spectrum; exact rows, no products."""
-        diagonal = getattr(self.mass, "diagonal", None)
+        diagonal = self.lumped
         if diagonal is None:
-            if not isinstance(self.mass, UnitMass):
-                return None
-            diagonal = np.ones(self.size)
+            return None
         centre = self.K.diagonal() / diagonal
         radius = np.asarray(abs(self.K).sum(axis=1)).ravel() / diagonal - np.abs(centre)
         low = float((centre - radius).min()) if self.size else 0.0
         high = float((centre + radius).max()) if self.size else 0.0
-        if self._low is not None:
-            low = max(low, self._low)
+        if self.low is not None:
+            low = max(low, self.low)
         return Bounds(low, high, True)
 
     def diagonal(self) -> Array | None:
@@ -222,7 +223,7 @@ class SparseOperator(BaseOperator):
 
     @cached_property
     def bodies(self) -> Components | None:
-        count, labels = connected_components(self.K, directed=False)
+        count, labels = sp.csgraph.connected_components(self.K, directed=False)
         return Components(labels) if count > 1 else None
 
 
@@ -246,52 +247,42 @@ class BlockOperator(BaseOperator):
         bodies: the independent ones, where the system has found them already."""
         super().__init__(3 * (len(indptr) - 1), mass, constant)
         self.indptr, self.indices, self.blocks = indptr, indices, blocks
-        self._low, self._pairwise, self.bodies = low, pairwise, bodies
+        self.low, self.pairwise, self.bodies = low, pairwise, bodies
 
     @cached_property
     def scaled(self) -> Array:
         """Blocks of M^-1 K for a lumped mass: the row scaling is folded in once."""
-        diagonal = getattr(self.mass, "diagonal", None)
-        if diagonal is None:
+        if self.unit_mass or self.lumped is None:
             return self.blocks
-        return self.kernels.scale_block_rows(self.indptr, self.blocks, diagonal)
-
-    @property
-    def lumped(self) -> bool:
-        return hasattr(self.mass, "diagonal") or isinstance(self.mass, UnitMass)
+        return self.kernels.scale_block_rows(self.indptr, self.blocks, self.lumped)
 
     def apply(self, b: Array) -> Array:
         product = self.kernels.block_apply(self.indptr, self.indices, self.scaled, b)
-        return product if self.lumped else self.mass.solve(product)
+        return self.mass.solve(product) if self.lumped is None else product
 
     def _stiffness(self, b: Array) -> Array:
         return self.kernels.block_apply(self.indptr, self.indices, self.blocks, b)
 
     def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
-        if not self.lumped:
+        if self.lumped is None:
             return super()._chebyshev_step(s, t, x, z, c, out)
         A = self.indptr, self.indices, self.scaled
         self.kernels.block_chebyshev_step(*A, s, t, x, z, c, out)
 
-    def tosparse(self) -> sp.bsr_matrix:
+    def tosparse(self) -> Any:
         return sp.bsr_matrix((self.blocks, self.indices, self.indptr), shape=(self.size, self.size))
 
-    def todense(self) -> Array:
-        if self.size > DENSE_LIMIT:
-            return super().todense()
+    def _entries(self) -> Array:
         return self.tosparse().toarray()
-
-    def bounds(self) -> Bounds | None:
-        return self._bounds
 
     @cached_property
     def _bounds(self) -> Bounds | None:
-        if not self.lumped or self.size == 0:
+        if self.lumped is None or self.size == 0:
             return None
         low, high, diagonal = self.kernels.block_gershgorin(self.indptr, self.indices, self.scaled)
-        if self._low is not None:
-            low = max(low, self._low)
-            if self._pairwise:
+        if self.low is not None:
+            low = max(low, self.low)
+            if self.pairwise:
                 # (a - b)^2 <= 2 a^2 + 2 b^2 for every term: K+ <= 2 diag(K+), and
                 # diag(K+) <= diag(K) + diag(K-) with M^-1 diag(K-) <= -low
                 high = min(high, 2.0 * (diagonal - low))
@@ -301,10 +292,10 @@ class BlockOperator(BaseOperator):
     @property
     def tight_bounds(self) -> bool:
         """The proven bounds are good enough to do without a Lanczos estimate."""
-        return self._pairwise and self._low is not None
+        return self.pairwise and self.low is not None
 
     def diagonal(self) -> Array | None:
-        if not self.lumped:
+        if self.lumped is None:
             return None
         rows = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         own = self.scaled[rows == self.indices]
@@ -324,3 +315,18 @@ class MatvecOperator(BaseOperator):
         if b.ndim == 1:
             return np.asarray(self._product(b), dtype=np.float64).ravel()
         return np.stack([self._stiffness(column) for column in b.T.copy()], axis=1)
+
+    def require_symmetric(self) -> None:
+        """Two products with random vectors: a^T K b = b^T K a where K is symmetric."""
+        a, b = np.random.default_rng(0).standard_normal((2, self.size))
+        Ka, Kb = self._stiffness(a), self._stiffness(b)
+        if not np.all(np.isfinite(Ka) & np.isfinite(Kb)):
+            raise InputError(
+                "stiffness: a product holds NaN or infinite entries; check the operator"
+            )
+        aKb, bKa, aa, KbKb = self.backend.dots([(a, Kb), (b, Ka), (a, a), (Kb, Kb)])
+        if abs(aKb - bKa) > 1e-8 * sqrt(aa) * sqrt(KbKb):
+            raise InputError(
+                "stiffness is not symmetric (its products with two random vectors say so): "
+                "symmetrise it, or move the unsymmetric part into force= and jacobian="
+            )

@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from ..contracts import Array, SpectralMap
-from .dense import dense
+from .eigenbasis import dense
 from .operators import BaseOperator, DenseOperator
 from .tolerance import lengths, require_finite
 

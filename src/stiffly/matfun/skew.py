@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 
 from ..contracts import Action, Array
 from ..errors import NotConverged
 from .operators import BaseOperator
-from .stumpff import stumpff
+from .scalar import stumpff
 from .tolerance import extrapolated, require_finite
+from .untyped import linalg
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class PhiRequest:
     parts: str = "xv"
 
 
+_Own = tuple[int, int, float, float]  # request, k, factor, tau
+MAX_BASIS = 500
 _PLATEAU = 60  # while tau omega / 2 > m, a small basis may stand still without having converged
 
 
@@ -86,7 +88,7 @@ class _EnergyBasis:
 
     def coefficients(self, k: int, tau: float, size: int) -> Array:
         """|u| phi_k(tau H) e_1: H = D (-i T) D^-1 with D = diag(i^j), T symmetric."""
-        theta, S = eigh_tridiagonal(np.zeros(size), np.array(self.beta[: size - 1]))
+        theta, S = linalg.eigh_tridiagonal(np.zeros(size), np.array(self.beta[: size - 1]))
         s = (tau * theta) ** 2
         values = stumpff(k, s) - 1j * tau * theta * stumpff(k + 1, s)
         powers = 1j ** (np.arange(size) % 4)
@@ -100,10 +102,10 @@ def skew(
     *,
     tol: float,
     basis: int | None = None,
-    max_basis: int = 500,
-) -> tuple[list[tuple[Array, Array]], Action]:
-    """Every request. With basis=m exactly m vectors are used and the error is only reported;
-    otherwise the basis grows until the change over two steps is below tol (energy norm)."""
+) -> Action:
+    """Rows: the parts of every request. With basis=m exactly m vectors are used and the error is
+    only reported; otherwise the basis grows until the change over two steps is below tol (energy
+    norm)."""
     n = A.size
     results = [(np.zeros(n), np.zeros(n)) for _ in requests]
     products, worst, used = 0, 0.0, 0
@@ -118,7 +120,7 @@ def skew(
         if not own:
             continue
         space = _EnergyBasis(A, zero if p is None else p, zero if q is None else q)
-        error = _fill(space, own, tol, basis, max_basis)
+        error = _fill(space, own, tol, basis)
         for i, k, f, tau in own:
             y = f * space.coefficients(k, tau, len(space.z))
             for weight, (x, v, _) in zip(y, space.z, strict=True):
@@ -130,12 +132,15 @@ def skew(
         products += space.products
         worst, used = max(worst, error), max(used, len(space.z))
     method = f"skew Lanczos in the energy norm, basis {used}"
-    return results, Action(None, worst, products, method)
+    rows = [
+        half for pair, r in zip(results, requests, strict=True) for half in pair[: len(r.parts)]
+    ]
+    return Action(rows, worst, products, method)
 
 
-def _fill(space: _EnergyBasis, own, tol: float, basis: int | None, max_basis: int) -> float:
+def _fill(space: _EnergyBasis, own: list[_Own], tol: float, basis: int | None) -> float:
     """Grow to `basis` vectors, or until converged; the relative error estimate."""
-    target = basis if basis is not None else max_basis
+    target = MAX_BASIS if basis is None else basis
     check = 4
     error = np.inf
     while len(space.z) < target:
@@ -150,13 +155,13 @@ def _fill(space: _EnergyBasis, own, tol: float, basis: int | None, max_basis: in
     error = _change(space, own)
     if basis is None and error > tol:
         raise NotConverged(
-            f"skew Lanczos did not reach tolerance {tol:.1e} with {max_basis} basis vectors: "
+            f"skew Lanczos did not reach tolerance {tol:.1e} with {MAX_BASIS} basis vectors: "
             "try a smaller step, or method='chebyshev'"
         )
     return error
 
 
-def _change(space: _EnergyBasis, own) -> float:
+def _change(space: _EnergyBasis, own: list[_Own]) -> float:
     """Largest relative error, extrapolated from the changes over the last basis vectors."""
     size = len(space.z)
     window = max(2, size // 6)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,7 +38,17 @@ APART = ("system", "method", "state", "memory", "origin")  # saved apart, or not
 __all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
 
 
-class Interval(NamedTuple):
+def frames_from(first: int, every: float, duration: float) -> Array:
+    """Times first * every, (first + 1) * every, ...; the last one is `duration` [s]."""
+    times = np.arange(first, int(duration / every * (1.0 + 1e-12)) + 1) * every
+    if times.size == 0 or duration - times[-1] > 1e-9 * duration:
+        times = np.append(times, duration)
+    times[-1] = duration
+    return times
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
     """Fixed steps from one frame to the next: start [s], step h [s], how many."""
 
     start: float
@@ -156,35 +167,29 @@ class Loop(Stepper):
         worst = max(books.high[NUMERICAL], 0.0 if damps else -books.low[NUMERICAL])
         if worst > max(WORTH_A_WARNING * exchanged, books.floor):
             share = f", {worst / exchanged:.0%} of the energy exchanged" if exchanged else ""
-            warnings.warn(
-                f"{self.name}: numerical error up to {worst:.3g} J{share}; "
-                f"{self._remedy(self.longest)}",
-                StiffWarning,
-                stacklevel=4,
-            )
+            self._warn(f"numerical error up to {worst:.3g} J{share}; {self._remedy(self.longest)}")
 
     def _warn_of_solves(self) -> None:
         """Steps whose equations were left unsolved by more than the method thinks right."""
         count, worst = self.log.unsolved()
         if count:
             remedy = getattr(self.method, "remedy", "try a smaller step")
-            warnings.warn(
-                f"{self.name}: {count} of {self.steps} steps were not solved well enough "
-                f"(relative residual up to {worst:.2g}); {remedy}",
-                StiffWarning,
-                stacklevel=4,
+            self._warn(
+                f"{count} of {self.steps} steps were not solved well enough "
+                f"(relative residual up to {worst:.2g}); {remedy}"
             )
 
     def _warn_of_limits(self) -> None:
         """Steps whose motion was cut to the energy allowed: bounded, but no longer the body's."""
         count = self.log.limited()
         if count > OFTEN * self.steps and self.ledger.exchanged > self.ledger.floor:
-            warnings.warn(
-                f"{self.name}: {count} of {self.steps} steps were cut to the energy allowed; "
-                f"try step={self.longest / 4:.2g}, or energy-momentum",
-                StiffWarning,
-                stacklevel=4,
+            self._warn(
+                f"{count} of {self.steps} steps were cut to the energy allowed; "
+                f"try step={self.longest / 4:.2g}, or energy-momentum"
             )
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"{self.name}: {text}", StiffWarning, stacklevel=5)
 
     # ------------------------------------------------------------------ steps
 
@@ -192,11 +197,11 @@ class Loop(Stepper):
         """One step; True when it has reached the target."""
         if self.interval is None:
             self.interval, self.done = self._interval(target), 0
-        start, h, count = self.interval
-        taken = self._try(h)
+        now = self.interval
+        taken = self._try(now.h)
         self.done += 1
-        landed = self.done == count
-        self._accept(taken, target if landed else start + self.done * h)
+        landed = self.done == now.count
+        self._accept(taken, target if landed else now.start + self.done * now.h)
         if landed:
             self.interval = None
         return landed
@@ -272,10 +277,7 @@ class Loop(Stepper):
     def stats(self) -> dict[str, Any]:
         found: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
-            found["smallest_step"], found["largest_step"] = (
-                float(self.shortest),
-                float(self.longest),
-            )
+            found |= {"smallest_step": float(self.shortest), "largest_step": float(self.longest)}
         if "method" in self.notes:
             found["matrix_functions"] = self.notes["method"]
         return found

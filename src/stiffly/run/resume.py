@@ -21,14 +21,14 @@ from ..recording.layout import Plan
 from ..recording.provenance import versions
 from ..recording.recording import Recording
 from ..recording.writer import Writer
-from .loop import Loop, Progress
+from .loop import Loop, Progress, frames_from
 from .rung import Rung
 
 LOOPS = {loop.__name__: loop for loop in (Loop, Rung)}
 HAND_IN = "hand in the one it was begun with, stiffly.resume(folder, system)"
 
 
-def finished(found: Recording, duration: float | None = None) -> bool:
+def finished(found: Recording, duration: Any = None) -> bool:
     """Nothing is left to do; InputError where the run should end before it does already."""
     end = float(found.planned[-1])
     if duration is not None:
@@ -81,16 +81,12 @@ def longer(times: Array, duration: float) -> Array:
     """Frames at `times` and from there on at the same distance; the last one at `duration` [s]."""
     every = times[1] - times[0]
     first = int(times[-1] / every * (1.0 + 1e-12)) + 1
-    more = np.arange(first, int(duration / every * (1.0 + 1e-12)) + 1) * every
-    if more.size == 0 or duration - more[-1] > 1e-9 * duration:
-        more = np.append(more, duration)
-    more[-1] = duration
-    return np.concatenate([times, more])
+    return np.concatenate([times, frames_from(first, every, duration)])
 
 
 def _plan(found: Recording, times: Array, given: Any) -> Plan:
     """Of the same recording with frames at these times."""
-    origin = {**found.provenance, "duration": float(times[-1])}
+    origin: dict[str, Any] = {**found.provenance, "duration": float(times[-1])}
     colliders = getattr(given, "colliders", found.colliders)
     contents = {"provenance": np.bytes_(json.dumps(origin)), **describe(colliders, times)}
     if found.mass is not None:

@@ -29,7 +29,7 @@ from ..recording.target import Options, target
 from ..recording.writer import Writer
 from .auto import auto_run
 from .control import Tolerance
-from .loop import Loop, Progress
+from .loop import Loop, Progress, frames_from
 
 FRAMES = 200  # recorded by default
 MOST_STEPS, MOST_FRAMES = 1e9, 1e7
@@ -56,12 +56,7 @@ def _frame_times(duration: float, step: float | None, every: float | None) -> Ar
         # whole steps between frames: the step that was asked for is the step that is taken
         steps = FRAMES if step is None else max(1, ceil(duration / step * (1.0 - 1e-12)))
         every = ceil(steps / FRAMES) * duration / steps
-    count = max(1, int(duration / every * (1.0 + 1e-12)))
-    times = np.arange(count + 1) * every
-    if duration - times[-1] > 1e-9 * duration:
-        times = np.append(times, duration)
-    times[-1] = duration
-    return times
+    return np.concatenate([[0.0], frames_from(1, every, duration)])
 
 
 def simulate(

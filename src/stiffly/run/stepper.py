@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -11,11 +11,11 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingTypeStubs]
 
 from ..contracts import Integrator, State, Step, System, Work
 from ..errors import Diverged, InputError
-from ..integrators.clearance import clear_step
+from ..integrators.halving import clear_step
 from ..integrators.restart import resumed
 from ..recording.notes import FrameLog, StepLog
 from .ledger import Balance
@@ -25,14 +25,14 @@ BLAS_THREADS = 1000  # from this many coordinates on, BLAS may use its own threa
 
 
 @cache
-def _pools() -> ThreadpoolController:
+def _pools() -> Any:
     """Of BLAS's threads; to look for them takes a millisecond, as long as a short run."""
     import_module("scipy.linalg")  # it has a BLAS of its own, which is found only once it is loaded
     return ThreadpoolController()
 
 
 @contextmanager
-def quiet(size: int) -> Iterator[None]:
+def quiet(size: int) -> Generator[None]:
     """Overflow is judged by the stepper itself; small dense algebra is faster on one thread.
 
     size: coordinates.

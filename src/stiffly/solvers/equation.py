@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from ..contracts import Array, Backend, Work
@@ -56,17 +57,20 @@ class Equation(Protocol):
     def global_matrix(self, layout: Any) -> Any: ...
 
 
-class Solution(Protocol):
-    """What a solver found: x (n,), what it keeps for the next solve, its cost and evidence."""
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What a solver found: x (n,), its residual relative to the scale, what it keeps for the next
+    solve (`resumed()`: the same after something happened between steps), its cost and evidence.
 
-    @property
-    def x(self) -> Array: ...
-    @property
-    def kept(self) -> Any: ...  # has `resumed()`: itself after something happened between steps
-    @property
-    def work(self) -> Work: ...
-    @property
-    def notes(self) -> dict[str, Any]: ...
+    rounding: as far as rounding of the coordinates lets it come, above the residual asked for.
+    """
+
+    x: Array
+    residual: float
+    rounding: bool
+    kept: Any
+    work: Work
+    notes: dict[str, Any]
 
 
 class Solver(Protocol):

@@ -1,17 +1,99 @@
-"""What the two Newton methods share: the loop, where it ends, and what rounding explains."""
+"""What the two Newton methods share: the loop, where it ends, and what rounding explains.
+
+How well can a residual be known?  Forces are evaluated at coordinates of sixteen digits:
+r(d) = M d - alpha force(origin + d, ...) keeps all digits of d, but the force sees origin + d,
+whose last digits are rounding.  What that does to r is, component by component, about
+
+    noise = eps |alpha K + beta D| |origin + d|
+
+with the absolute values of the entries.  It says nothing about M d: however small an update is
+against the coordinates, the velocities need it, so it is always taken.  Component by component: a
+particle far out is no excuse for the others.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from ..backends.sums import norms
-from ..contracts import Array, Work
+from ..contracts import Array, Backend, Work
 from ..errors import NotConverged
-from .equation import Equation, Linearisation
-from .kept import NOTHING_KEPT, Kept, NewtonResult
-from .linear import Factor
-from .rounding import FAINT, ROUNDING, beyond, hopeless, noise, relative
+from .equation import Equation, Linearisation, Solution, same_weights
+from .linear import Factor, absolute_product
+
+EPS = 2.0**-52
+SLACK = 64.0  # several roundings in a row, of elements that share a particle
+ROUNDING = SLACK * EPS  # below ROUNDING |x| an update changes nothing but the last digits of x
+FAINT = 1e-3  # largest relative residual of an end that only the size of its update explains
+
+
+def noise(tangent: Linearisation, x: Array) -> Array:
+    """(n,): what rounding the coordinates x (n,) does to each component of r."""
+    return EPS * absolute_product(tangent.matrix(-1.0), x)
+
+
+def hopeless(r: float, kept: Kept, x: Array, goal: float, backend: Backend) -> bool:
+    """Noise cannot explain |r| = r: a bound that saves its computation far from rounding level.
+
+    | |J| |x| | is at most the Frobenius norm of J times |x|; twice that where a negative stiffness
+    nearly cancels the mass on the diagonal.
+    """
+    (far,) = norms(backend, x)
+    return r - 2.0 * ROUNDING * kept.size * far > goal
+
+
+def beyond(r: Array, noise: Array, backend: Backend) -> float:
+    """|r| as far as the noise does not explain it."""
+    return norms(backend, np.maximum(np.abs(r) - noise, 0.0))[0]
+
+
+def relative(size: float, scale: float) -> float:
+    """|r| / scale.  Without a scale nothing has moved, and r is the whole force: all is missing."""
+    if scale > 0.0:
+        return size / scale
+    return 0.0 if size == 0.0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a later, similar solve can use again.
+
+    solver: the factorisation of J + shift M, None where it had stopped to converge well.
+    convex: J less its negative stiffness was factorised.
+    noise: (n,), the residual that rounding the coordinates explains; None where nobody asked.
+    size: the Frobenius norm of what was factorised.
+    weights: what J depends on besides the point.
+    """
+
+    solver: Factor | None = None
+    symmetric: bool = True
+    constant: bool = False
+    shift: float = 0.0
+    noise: Array | None = None
+    size: float = math.inf
+    weights: tuple[float, ...] = ()
+    convex: bool = False
+
+    @property
+    def corrected(self) -> bool:
+        return self.convex or self.shift > 0.0
+
+    def resumed(self) -> Kept:
+        """After something happened between two steps: the factorisation is one to begin with."""
+        return replace(self, constant=False)
+
+    def weighted(self, weights: tuple[float, ...]) -> Kept:
+        """For these weights: a factorisation of others is of no use."""
+        if same_weights(self.weights, weights):
+            return self
+        return replace(self, solver=None, constant=False, weights=weights)
+
+
+NOTHING_KEPT = Kept()
 
 
 class Point(NamedTuple):
@@ -37,7 +119,7 @@ class Iteration:
         """The next iterate (the same one, where only a new tangent helps); None: no way on."""
         raise NotImplementedError  # each method has its own
 
-    def solve(self, guess: Array, max_iterations: int) -> NewtonResult:
+    def solve(self, guess: Array, max_iterations: int) -> Solution:
         """From guess (n,) to |r(x)| <= tolerance * scale(x), or as near as rounding allows."""
         point, demand = self.evaluate(guess), self.equation.change
         for _ in range(max_iterations):
@@ -52,7 +134,8 @@ class Iteration:
         solved, reached = point.norm <= self.tolerance * size, relative(point.norm, size)
         if not (solved or self.exhausted or (self.lost and reached <= FAINT)):
             raise self.failure(f"residual {reached:.0e} (wanted {self.tolerance:.0e})")
-        return NewtonResult(point.x, reached, not solved, self.kept, self.work())
+        notes = {"residual": reached, "rounding": not solved}
+        return Solution(point.x, reached, not solved, self.kept, self.work(), notes)
 
     def evaluate(self, x: Array) -> Point:
         self.evaluations += 1
@@ -91,6 +174,11 @@ class Iteration:
             return solver.solve(b)
         finally:
             self.products += solver.products - before
+
+    def cut(self, point: Point, dx: Array) -> Array:
+        """As far as nothing is in its way."""
+        dx *= self.equation.reach(point.x, dx)
+        return dx
 
     def work(self) -> Work:
         return Work(

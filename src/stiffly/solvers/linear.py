@@ -47,11 +47,15 @@ class Factor(Protocol):
     def solve(self, b: Array) -> Array: ...
 
 
-class DenseCholesky:
-    """A = L L^T with LAPACK, called directly: SciPy's wrappers cost more than a 10 x 10 solve."""
+class _Direct:
+    """What factorisations share: they need no products, and a checkpoint may hold them."""
 
     products = 0
-    unsaved = ()
+    unsaved: tuple[str, ...] = ()
+
+
+class DenseCholesky(_Direct):
+    """A = L L^T with LAPACK, called directly: SciPy's wrappers cost more than a 10 x 10 solve."""
 
     def __init__(self, matrix: Array) -> None:
         self._lower, info = dpotrf(matrix, lower=1, clean=0)
@@ -64,11 +68,8 @@ class DenseCholesky:
         return dpotrs(self._lower, b, lower=1)[0]
 
 
-class DenseLU:
+class DenseLU(_Direct):
     """P A = L U with partial pivoting."""
-
-    products = 0
-    unsaved = ()
 
     def __init__(self, matrix: Array) -> None:
         self._lu, self._pivots, info = dgetrf(matrix)
@@ -81,11 +82,8 @@ class DenseLU:
         return dgetrs(self._lu, self._pivots, b)[0]
 
 
-class SparseLDL:
+class SparseLDL(_Direct):
     """P A P^T = L D L^T, D > 0, with SuperLU."""
-
-    products = 0
-    unsaved = ()
 
     def __init__(self, matrix: sp.csc_matrix) -> None:
         lu = _superlu(matrix, NotPositiveDefinite, SYMMETRIC)
@@ -102,10 +100,9 @@ class SparseLDL:
         return CPU.kernels.ldl_solve(L.indptr, L.indices, L.data, *rest, b)
 
 
-class SparseLU:
+class SparseLU(_Direct):
     """P A Q = L U with SuperLU; a checkpoint holds A, which is factorised again."""
 
-    products = 0
     unsaved = ("_lu",)
 
     def __init__(self, matrix: sp.csc_matrix) -> None:

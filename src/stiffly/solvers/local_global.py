@@ -41,14 +41,13 @@ from typing import Any, ClassVar, NamedTuple
 from ..backends.sums import norms
 from ..contracts import Array, Work
 from ..errors import InputError, NotConverged
-from .equation import Equation, same_weights
+from .equation import Equation, Solution, same_weights
 from .failures import FactorisationError
+from .iteration import ROUNDING, relative
 from .linear import Factor, factorise
 from .newton import ARMIJO
-from .pace import CLOCK, Clock, Pace, check_budget
-from .rounding import ROUNDING, relative
 from .secants import Secants
-from .settings import check_count
+from .settings import CLOCK, Clock, Pace, check_budget, check_count
 from .shifted_newton import ShiftedNewton
 from .sparser import sparser
 
@@ -84,29 +83,6 @@ class Global:
         return self.factor.solve(r.reshape(self.rows, -1)).reshape(r.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalGlobalResult:
-    """x, and the residual, relative to the scale, of the last point that was evaluated.
-
-    rounding: the last update was lost in the last digits of the coordinates.
-    """
-
-    x: Array
-    residual: float
-    rounding: bool
-    kept: Global | None
-    work: Work
-
-    @property
-    def notes(self) -> dict[str, Any]:
-        poor = not self.residual <= UNDER_SOLVED
-        return {
-            "residual": self.residual,
-            "under_solved": poor and not self.rounding,
-            "iterations": self.work.linear_solves,
-        }
-
-
 @dataclass(frozen=True)
 class LocalGlobal:
     """A fixed number of local/global iterations: fast, approximate, factorised once per step size.
@@ -139,25 +115,30 @@ class LocalGlobal:
             raise InputError(f"LocalGlobal: accelerate = {self.accelerate!r}: give True or False")
         check_budget("LocalGlobal", self.budget)
 
-    def solve(self, equation: Equation, guess: Array, kept: Global | None) -> LocalGlobalResult:
+    def solve(self, equation: Equation, guess: Array, kept: Global | None) -> Solution:
         """Improve on guess (n,); kept: of an earlier solve of this system."""
         if self.budget is None and (equation.pressed(guess) or equation.pressed(equation.still)):
             found = PRESSED.solve(equation, equation.still, None)
-            return LocalGlobalResult(found.x, found.residual, found.rounding, kept, found.work)
+            return _solution(found.x, found.residual, found.rounding, kept, found.work)
         pace = Pace(self.budget, self.clock)
         run = _Run(equation, kept, self.accelerate, pace)
         run.iterate(guess, self.iterations)
         spent = run.work
-        inertia = self.accelerate and not guess.any()
-        if inertia and not run.residual <= UNDER_SOLVED and self._time_for_another(pace):
-            again = _Run(equation, run.kept, True, pace, begins=False)
-            again.iterate(equation.still, self.iterations)
-            spent = run.work + again.work
-            run = again if again.residual < run.residual else run
-        return LocalGlobalResult(run.end, run.residual, run.faint, run.kept, spent)
+        again = self.accelerate and not guess.any() and not run.residual <= UNDER_SOLVED
+        if again and (self.budget is None or pace.left() >= 0.5 * self.budget):
+            other = _Run(equation, run.kept, True, pace, begins=False)
+            other.iterate(equation.still, self.iterations)
+            spent = run.work + other.work
+            run = other if other.residual < run.residual else run
+        return _solution(run.end, run.residual, run.faint, run.kept, spent)
 
-    def _time_for_another(self, pace: Pace) -> bool:
-        return self.budget is None or pace.left() >= 0.5 * self.budget
+
+def _solution(x: Array, residual: float, faint: bool, kept: Global | None, work: Work) -> Solution:
+    """residual: of the last point that was evaluated; faint: the last update was lost in the last
+    digits of the coordinates."""
+    poor = not residual <= UNDER_SOLVED and not faint
+    notes = {"residual": residual, "under_solved": poor, "iterations": work.linear_solves}
+    return Solution(x, residual, faint, kept, work, notes)
 
 
 def factorised(equation: Equation, layout: Any, accelerate: bool = False) -> Global:

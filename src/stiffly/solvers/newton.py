@@ -16,7 +16,7 @@
 - A step without its negative stiffness is short where that stiffness was most of it: near a saddle
   (cloth about to buckle) it creeps, by a tenth an iteration.  There it is doubled while Phi falls.
 - It stops where |r| <= tolerance * scale.  A stiff force cannot be evaluated that well: rounding
-  the coordinates alone leaves a residual (see rounding.py).  Where an update ends at that level it
+  the coordinates alone leaves a residual (see iteration.py).  Where an update ends at that level it
   is taken, for what it does to the velocities, and is the last; the result says `rounding`.  So it
   does where the update is lost in the last digits of the coordinates and the residual is small.
   Anything else is NotConverged, never a silent half-solved step.
@@ -30,12 +30,10 @@ from typing import ClassVar
 
 from ..backends.sums import dot
 from ..contracts import Array
-from .equation import Equation
+from .equation import Equation, Solution
 from .failures import FactorisationError, NotPositiveDefinite
-from .iteration import Iteration, Point
-from .kept import Kept, NewtonResult
+from .iteration import SLACK, Iteration, Kept, Point
 from .linear import Factor, factorise, frobenius
-from .rounding import SLACK
 from .settings import check_count, check_tolerance
 
 TOLERANCE = 1e-9
@@ -60,10 +58,11 @@ class Newton:
     extrapolates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_tolerance("Newton", self.tolerance)
-        check_count("Newton", "max_iterations", self.max_iterations)
+        where = type(self).__name__
+        check_tolerance(where, self.tolerance)
+        check_count(where, "max_iterations", self.max_iterations)
 
-    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
+    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve."""
         result = _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
         return replace(result, kept=replace(result.kept, weights=equation.weights))
@@ -102,9 +101,7 @@ class _Run(Iteration):
         while shift < SHIFT_LIMIT:
             try:
                 solver = self.kept.solver or self._factorise(point, shift)
-                dx = self.update(solver, -point.r)
-                dx *= self.equation.reach(point.x, dx)
-                return dx, fresh
+                return self.cut(point, self.update(solver, -point.r)), fresh
             except NotPositiveDefinite:
                 fresh = True
                 if self._convex():
@@ -133,14 +130,8 @@ class _Run(Iteration):
         self.factorizations += 1
         solver = factorise(matrix, symmetric=tangent.symmetric)
         constant = tangent.constant and shift == 0.0
-        self.kept = Kept(
-            solver,
-            tangent.symmetric,
-            constant,
-            shift,
-            size=frobenius(matrix),
-            convex=self._is_convex,
-        )
+        size, convex = frobenius(matrix), self._is_convex
+        self.kept = Kept(solver, tangent.symmetric, constant, shift, size=size, convex=convex)
         return solver
 
     def advance(self, point: Point, dx: Array, fresh: bool, goal: float) -> Point | None:

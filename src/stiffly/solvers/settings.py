@@ -1,11 +1,17 @@
-"""Checks of what solvers are told: one line with the cause and the remedy."""
+"""What solvers are told: checks, one line each with the cause and the remedy; and a budget of time:
+work in pieces until it is up.  What is cut short is the number of pieces, never one."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 from ..errors import InputError
+
+Clock = Callable[[], float]  # seconds, from any moment on
+CLOCK: Clock = time.perf_counter
 
 
 def check_tolerance(where: str, value: Any) -> None:
@@ -26,3 +32,40 @@ def check_solver(where: str, value: Any) -> None:
         hasattr(value, name) for name in ("solve", "prefix", "remedy", "extrapolates")
     ):
         raise InputError(f"{where}: solver = {value!r}: give Newton() or LocalGlobal()")
+
+
+def check_budget(where: str, seconds: Any) -> None:
+    """None, or a positive number of seconds."""
+    if seconds is None:
+        return
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not (number and seconds > 0.0):
+        raise InputError(f"{where}: budget = {seconds!r}: give seconds to compute, or None")
+
+
+class Pace:
+    """Runs from now on, for so many seconds (None: for ever, and no clock is looked at)."""
+
+    def __init__(self, seconds: float | None, clock: Clock = CLOCK) -> None:
+        self._seconds, self._clock = seconds, clock
+        if seconds is not None:
+            self._begin = self._last = clock()
+
+    def left(self) -> float:
+        """Seconds, below zero where they are used up."""
+        if self._seconds is None:
+            return float("inf")
+        return self._seconds - (self._clock() - self._begin)
+
+    def once(self) -> None:
+        """What was done since the last piece will not come again."""
+        if self._seconds is not None:
+            self._last = self._clock()
+
+    def more(self) -> bool:
+        """A piece is done: is there time for another that takes as long?"""
+        if self._seconds is None:
+            return True
+        now = self._clock()
+        took, self._last = now - self._last, now
+        return self._seconds - (now - self._begin) >= took

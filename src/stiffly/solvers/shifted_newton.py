@@ -18,7 +18,7 @@ r.dx = -dx.J dx < 0 asks nothing of the antisymmetric part of J (gyroscopic term
 Newton's speed.  Where its symmetric part is indefinite at the root (a rope under pressure that
 does not buckle), the iteration is not drawn to it, but to one nearby that does.
 
-The factorisation is used again, also in the next solve, with Broyden's updates (broyden.py), while
+The factorisation is used again, also in the next solve, with Broyden's updates (secants.py), while
 an iteration cuts |r| to AGAIN.
 Where it stops, and what rounding means, is as in newton.py.
 """
@@ -32,15 +32,12 @@ from typing import ClassVar
 from ..backends.sums import dot
 from ..contracts import Array, Work
 from ..errors import NotConverged
-from .broyden import Broyden
-from .equation import Equation
+from .equation import Equation, Solution
 from .failures import FactorisationError
-from .iteration import Iteration, Point
-from .kept import Kept, NewtonResult
+from .iteration import SLACK, Iteration, Kept, Point
 from .linear import Factor, factorise, frobenius
-from .newton import ARMIJO, REUSE
-from .rounding import SLACK
-from .settings import check_count, check_tolerance
+from .newton import ARMIJO, REUSE, Newton
+from .secants import Broyden
 
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 30
@@ -59,21 +56,14 @@ class Unsolved(NotConverged):
 
 
 @dataclass(frozen=True)
-class ShiftedNewton:
+class ShiftedNewton(Newton):
     """Iterate until |r| <= tolerance * scale, or fail with NotConverged."""
 
     tolerance: float = TOLERANCE
     max_iterations: int = MAX_ITERATIONS
-
-    prefix: ClassVar[str] = ""
-    remedy: ClassVar[str] = "try a smaller step"
     extrapolates: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        check_tolerance("ShiftedNewton", self.tolerance)
-        check_count("ShiftedNewton", "max_iterations", self.max_iterations)
-
-    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> NewtonResult:
+    def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve."""
         return _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
 
@@ -87,7 +77,9 @@ class _Run(Iteration):
         if not math.isfinite(point.norm):
             raise self.failure("a force that is not finite")
         if self.kept.solver is not None:
-            trial = self.evaluate(point.x + self._again(self.kept.solver, point))
+            # with a factorisation of elsewhere, and what has been seen since
+            solved = self.update(self.kept.solver, point.r)
+            trial = self.evaluate(point.x + self.cut(point, -self._seen.improved(point.x, solved)))
             if trial.norm <= AGAIN * point.norm:
                 return trial
             if self._explains(trial, 1.0):  # a stale tangent has to get all the way there
@@ -122,7 +114,7 @@ class _Run(Iteration):
             solver = self._factorise(matrix)
         except FactorisationError:  # exactly singular
             return None
-        dx = self._solve(solver, point)
+        dx = self.cut(point, self.update(solver, -point.r))
         self.lost = self._tau == 0.0 and self.is_lost(point, dx)
         trial = self._search(point, dx)
         useful = trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm)
@@ -156,18 +148,6 @@ class _Run(Iteration):
         size = frobenius(matrix)
         self.kept = replace(self.kept, solver=solver, symmetric=False, noise=None, size=size)
         return solver
-
-    def _solve(self, solver: Factor, point: Point) -> Array:
-        return self._cut(point, self.update(solver, -point.r))
-
-    def _again(self, solver: Factor, point: Point) -> Array:
-        """With a factorisation of elsewhere, and what has been seen since."""
-        return self._cut(point, -self._seen.improved(point.x, self.update(solver, point.r)))
-
-    def _cut(self, point: Point, dx: Array) -> Array:
-        """As far as nothing is in its way."""
-        dx *= self.equation.reach(point.x, dx)
-        return dx
 
     def failure(self, cause: str) -> Unsolved:
         return Unsolved(str(super().failure(cause)), self.work())

@@ -1,4 +1,5 @@
-"""f(A) b body by body, where A falls apart into independent bodies (hair, brushes, molecules).
+"""f(A) b through eigenbases: of the whole (the reference, the precomputed path, small systems), or
+body by body, where A falls apart into independent bodies (hair, brushes, molecules).
 
 Every body up to a few hundred coordinates gets its own eigenbasis, all of them in one threaded
 kernel; larger ones share an iteration over their own coordinates.  At large steps (h omega beyond
@@ -9,24 +10,65 @@ and one basis for all bodies has to find the eigenvalues of all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..contracts import Action, Array, SpectralMap
 from ..errors import InputError
 from . import cost
 from .components import Batch, Layout
-from .dense import rounding_error
 from .masses import UnitMass
 from .operators import BaseOperator, BlockOperator, SparseOperator
-from .stumpff import StumpffMap
-from .tolerance import check_tol, conditioning, require_finite
+from .scalar import StumpffMap
+from .tolerance import EPS, conditioning, require_finite
+from .untyped import sp
 
 BODY = 300  # coordinates of a body that is still diagonalised at every step
 CONSTANT_BODY = 1000  # ... once, because its stiffness never changes
+
+
+def rounding_error(size: int) -> float:
+    """What is left of the error once the eigenbasis is exact: rounding, growing with size."""
+    return EPS * max(10.0, sqrt(size))
+
+
+def dense(
+    A: BaseOperator,
+    functions: SpectralMap,
+    columns: Sequence[Array],
+    *,
+    tol: float,
+    scale: Array | None = None,
+    max_products: int | None = None,
+) -> Action:
+    """Every output by A = U lam W. Cost n^3 once per operator, n^2 per call, no products."""
+    B = np.array(columns)
+    if A.size <= cost.SMALL and isinstance(functions, StumpffMap):
+        value, lam = _compiled(A, functions, B)
+    else:
+        lam, U, W = A.eigenbasis()
+        with np.errstate(all="ignore"):  # an overflow is named below
+            value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
+    low, top = (float(lam[0]), float(lam[-1])) if lam.size else (0.0, 0.0)
+    error = max(rounding_error(A.size), conditioning(functions, max(-low, top)))
+    if not isfinite(value.sum()):  # cheaper than looking at every entry
+        require_finite(value)
+    return Action(value, error, 0, "dense eigenbasis")
+
+
+def _compiled(A: BaseOperator, functions: StumpffMap, B: Array) -> tuple[Array, Array]:
+    """Values and eigenvalues in one call, which beats four of NumPy: a handful of coordinates take
+    a few microseconds, so that every layer of Python shows."""
+    known = A.__dict__.get("_eigenbasis")
+    if known is None and A.unit_mass:
+        call = A.kernels.stumpff_eigh_apply
+        value, lam, vectors = call(A.todense(), *functions.arrays, functions.n_out, B)
+        A.__dict__["_eigenbasis"] = lam, vectors, vectors.T
+        return value, lam
+    lam, U, W = known or A.eigenbasis()
+    return A.kernels.stumpff_apply(U, W, lam, *functions.arrays, functions.n_out, B), lam
 
 
 def matrix_of(A: BaseOperator) -> tuple[Array, Array, Array] | None:
@@ -41,7 +83,7 @@ def matrix_of(A: BaseOperator) -> tuple[Array, Array, Array] | None:
 def layout_of(A: BaseOperator) -> Layout | None:
     """How the bodies of A are laid out; None where A is one body, as far as is known."""
     matrix, bodies = matrix_of(A), A.bodies
-    if matrix is None or bodies is None or not (A.unit_mass or hasattr(A.mass, "diagonal")):
+    if matrix is None or bodies is None or A.lumped is None:
         return None
     indptr, indices, blocks = matrix
     limit = CONSTANT_BODY if A.constant else BODY
@@ -50,21 +92,20 @@ def layout_of(A: BaseOperator) -> Layout | None:
 
 def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
     """Whether there are independent bodies and eigenbases of them cost less than an iteration."""
-    layout = layout_of(A)
-    if layout is None or layout.count == 0:
+    layout, matrix = layout_of(A), matrix_of(A)
+    if layout is None or matrix is None or layout.count == 0:
         return False
     if A.constant or "eigenbases" in A.cache:
         return True
-    entries = matrix_of(A)[2]  # type: ignore[index]  # there is a layout, hence a matrix
+    entries = matrix[2]
     share = 1.0 if layout.rest is None else 1.0 - layout.rest.slots.size / len(entries)
     product = cost.product(A, share)
     if layout.cube <= product * cost.products(0.0):
         return True
     # lam_max within a factor of a few is good enough here: twice the largest entry
     top = 2.0 * max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
-    mass: Any = A.mass  # lumped, since there is a layout
-    lightest = 1.0 if A.unit_mass else float(mass.diagonal.min())
-    phase = getattr(functions, "longest", 0.0) * sqrt(top / lightest)
+    assert A.lumped is not None  # since there is a layout
+    phase = getattr(functions, "longest", 0.0) * sqrt(top / float(A.lumped.min()))
     return layout.cube <= product * cost.products(phase)
 
 
@@ -73,12 +114,10 @@ class _Eigenbases:
 
     def __init__(self, A: BaseOperator, batch: Batch, place: Array) -> None:
         matrix = matrix_of(A)
-        assert matrix is not None
+        assert matrix is not None and A.lumped is not None  # since there is a layout
         width = matrix[2].shape[1]
-        mass: Any = A.mass  # lumped, since there is a layout
-        diagonal = np.ones(A.size) if A.unit_mass else mass.diagonal
         self.kernels = A.kernels
-        self.batch, self.root = batch, np.sqrt(diagonal).reshape(-1, width)
+        self.batch, self.root = batch, np.sqrt(A.lumped).reshape(-1, width)
         self.lam, self.Q = np.empty(width * batch.members.size), np.empty(batch.entries)
         where = batch.start, batch.members, place, batch.first
         self.kernels.body_eigenbases(*matrix, self.root, *where, self.lam, self.Q)
@@ -114,11 +153,11 @@ def _rest_operator(A: BaseOperator, layout: Layout) -> tuple[Any, Array]:
     mass = UnitMass(own.size) if A.unit_mass else type(mass)(mass.diagonal[own])
     where = rest.indptr, rest.indices
     if isinstance(A, BlockOperator):
-        blocks, known = A.blocks[rest.slots], {"low": A._low, "pairwise": A._pairwise}
-        return BlockOperator(*where, blocks, mass, constant=A.constant, **known), own
+        known: Any = {"constant": A.constant, "low": A.low, "pairwise": A.pairwise}
+        return BlockOperator(*where, A.blocks[rest.slots], mass, **known), own
     assert isinstance(A, SparseOperator)
     K = sp.csr_matrix((A.K.data[rest.slots], *reversed(where)), shape=(own.size, own.size))
-    return SparseOperator(K, mass, constant=A.constant, low=A._low), own
+    return SparseOperator(K, mass, constant=A.constant, low=A.low), own
 
 
 def batched(
@@ -131,7 +170,6 @@ def batched(
     max_products: int | None = None,
 ) -> Action:
     """As `dense`, one eigenbasis per independent body; kept with A for the next call."""
-    check_tol(tol)
     layout = layout_of(A)
     if layout is None:
         raise InputError(_refusal(A))

@@ -1,7 +1,18 @@
-"""The trapezoidal rule with a Lagrange multiplier that makes the energy what it should be.
+"""Two methods of others that hold the energy at its target, to be compared with.
 
-The stage of stage.py with the weights of Newmark's average acceleration, alpha = h^2/4, beta = h/2,
-is stationary for an incremental potential; the multiplier mu adds the condition H = H_total:
+energy-budget: implicit midpoint, then velocities scaled so that the total energy is right.
+
+    K' = max(0, H_total - E(x+)),   v+ <- sqrt(K' / K) v+
+
+Su, Sheth, Fedkiw, Energy conservation for the simulation of deformable bodies (2013), in the
+simplest form that Dinev, Liu, Kavan 2018 compare with (Fig. 5).  Positions are left alone, so what
+midpoint stores in deformation by mistake can only be met by less motion; where it exceeds H_total
+nothing is left to take: the energy then stays too high, and `energy_error` says by how much.
+Scaling all velocities alike keeps no momentum.  A body at rest (K = 0) has no direction to scale.
+
+energy-lagrange: the trapezoidal rule with a Lagrange multiplier that makes the energy right.  The
+stage of stage.py with the weights of Newmark's average acceleration, alpha = h^2/4, beta = h/2, is
+stationary for an incremental potential; the multiplier mu adds the condition H = H_total:
 
     r(d) + mu G(d) = 0,   c(d) = H(X, V) - H_total = 0,   X = p + d,   V = q + (2/h) d
     r = M d - alpha f(X, V),   G = alpha dH/dd = (h/2) M V - alpha f(X, V)
@@ -19,36 +30,89 @@ Where it fails, the step is taken as two halves, and so on.
 A state of the right energy always exists: the present one with v turned round.  Where the iteration
 is caught in a valley that lies too high, it starts again from there.  So the energy is exact and
 the step bounded, but neither says that the motion is right: stiff cloth gets stuck and trembles
-(Dinev, Liu, Kavan 2018, Fig. 1).  The method is here to be compared with.
+(Dinev, Liu, Kavan 2018, Fig. 1).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..accounting import Target, middle_work
 from ..backends.sums import dot, norms
 from ..contracts import Array, Power, Settled, State, Step, System, Work
-from ..errors import NotConverged
+from ..errors import InputError, NotConverged
 from ..solvers.failures import FactorisationError, NotPositiveDefinite
+from ..solvers.iteration import ROUNDING, relative
 from ..solvers.linear import Factor, factorise
 from ..solvers.newton import ARMIJO
-from ..solvers.rounding import ROUNDING, relative
 from ..solvers.settings import check_count, check_tolerance
 from ..solvers.shifted_newton import Unsolved
 from .halving import clear, halves
-from .stage import StageEquation
+from .stage import Midpoint, StageEquation
 
 HALVINGS = 8  # of one step, one within the other
 BACKTRACKS = 30
 NEAR = 1e-3  # residual below which an indefinite J leads to the solution, not away from it
 LEAST_SHARE = 0.1  # of 1 + mu: what keeps the bordered matrix positive
 PENALTY = 1.5
+
+
+class BudgetMemory(NamedTuple):
+    midpoint: Any
+    target: Target
+
+
+@dataclass(frozen=True)
+class EnergyBudget:
+    """midpoint: with the solver of your choice."""
+
+    midpoint: Midpoint = field(default_factory=Midpoint)
+
+    name: ClassVar[str] = "energy-budget"
+    order: ClassVar[int] = 2
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.midpoint, Midpoint):
+            raise InputError(f"energy-budget: midpoint = {self.midpoint!r}: give Midpoint(), with "
+                             "the solver of your choice")  # fmt: skip
+
+    @property
+    def remedy(self) -> str:
+        return self.midpoint.remedy
+
+    def start(self, system: System, state: State) -> BudgetMemory:
+        target = Target.start(system, state, self.name)
+        return BudgetMemory(self.midpoint.start(system, state), target)
+
+    def resume(
+        self, system: System, state: State, memory: BudgetMemory, settled: Settled
+    ) -> BudgetMemory:
+        midpoint = self.midpoint.resume(system, state, memory.midpoint, settled)
+        return BudgetMemory(midpoint, memory.target.moved(settled))
+
+    def step(self, system: System, state: State, h: float, memory: BudgetMemory) -> Step:
+        taken = self.midpoint.step(system, state, h, memory.midpoint)
+        new = taken.state
+        energies = system.energy(new)
+        kinetic, total = energies["kinetic"], sum(energies.values())
+        moved = middle_work(system, state, new)
+        target = memory.target.moved(moved)
+        # what is free for motion is the rest; computed from the excess, small against both
+        free = max(0.0, kinetic - (total - target.value))
+        if kinetic > 0.0:
+            new = new.moved(new.t, new.x, math.sqrt(free / kinetic) * new.v)
+            total += free - kinetic
+            moved = middle_work(system, state, new)  # of the velocities that were kept
+            target = memory.target.moved(moved)
+        notes = {**taken.notes, "energy_error": total - target.value}
+        memory = BudgetMemory(taken.memory, target)
+        return Step(new, memory, taken.work, notes=notes, exchanged=moved)
 
 
 class _Point(NamedTuple):
@@ -121,16 +185,10 @@ class _Solve:
         self._before = system.energy(state)
         a = system.acceleration(state)
         self._alpha = 0.25 * h * h
-        self.equation = StageEquation(
-            system,
-            state,
-            state.t + h,
-            p=state.x + h * state.v + self._alpha * a,
-            q=state.v + (0.5 * h) * a,
-            alpha=self._alpha,
-            beta=0.5 * h,
-            travel=h * state.v,
-        )
+        x, v = state.x, state.v
+        p, q = x + h * v + self._alpha * a, v + (0.5 * h) * a
+        weights = self._alpha, 0.5 * h
+        self.equation = StageEquation(system, state, state.t + h, h, p, q, weights)
         # as if the acceleration stayed what it is; the state itself with its velocity turned round,
         # which has the right energy for certain
         self._starts = (self._alpha * a, state.x - self.equation.origin)
