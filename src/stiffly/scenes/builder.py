@@ -3,14 +3,13 @@
 @scene
 def bar(cells: int = whole(3, "across the bar", least=1), young: float = positive(6e4, "[Pa]")):
     ...
-    return setup(system, x0, step=0.033, duration=8.0)
+    return Setup(system, x0, mesh=mesh)
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial, wraps
 from typing import Any, NamedTuple
 
@@ -18,7 +17,8 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes.checks import require_counts, require_positive
+from ..meshes import Mesh
+from ..meshes.mesh import require_counts, require_positive
 from .scene import Scene
 
 
@@ -60,19 +60,26 @@ def _require_count(least: int, scene: str, **counts: int) -> None:
     require_counts(scene, least, **counts)
 
 
-def setup(system: Any, x0: Array, v0: Array | None = None, **run: Any) -> Scene:
-    """What a builder returns: at rest where no v0 is given; run: the other fields of a Scene.
-    `scene` adds what it is called and where it comes from."""
-    return Scene("", "", "", system, x0, np.zeros_like(x0) if v0 is None else v0, **run)
+class Setup(NamedTuple):
+    """What a builder returns, fields of a Scene: at rest where no v0 is given.  `scene` adds what
+    it is called, where it comes from and how it is run."""
+
+    system: Any
+    x0: Array
+    v0: Array | None = None
+    mesh: Mesh | None = None
+    colliders: tuple[Any, ...] = ()
+    note: str = ""
+    solution: Callable[[Any], tuple[Array, Array]] | None = None
 
 
-def scene(build: Callable[..., Scene]) -> Callable[..., Scene]:
+def scene(build: Callable[..., Setup]) -> Callable[..., Scene]:
     """The builder, a function of its file's name, with checked arguments and a complete Scene."""
     name, file = build.__name__.replace("_", "-"), build.__globals__
     known = inspect.signature(build)
     arguments = {key: argument.default for key, argument in known.parameters.items()}
     bare = [p.replace(default=p.default.default) for p in known.parameters.values()]
-    signature = known.replace(parameters=bare)
+    signature = known.replace(parameters=bare, return_annotation="Scene")
 
     @wraps(build)
     def checked(*args: Any, **given: Any) -> Scene:
@@ -81,10 +88,11 @@ def scene(build: Callable[..., Scene]) -> Callable[..., Scene]:
         for key, value in bound.arguments.items():
             if arguments[key].check is not None:
                 arguments[key].check(name, **{key: value})
-        return replace(
-            build(**bound.arguments), name=name, summary=file["SUMMARY"], source=file["SOURCE"],
-            parameters=dict(bound.arguments),
-        )  # fmt: skip
+        made = build(**bound.arguments)
+        if made.v0 is None:
+            made = made._replace(v0=np.zeros_like(made.x0))
+        about = {"summary": file["SUMMARY"], "source": file["SOURCE"], **file["RUN"]}
+        return Scene(name=name, **about, parameters=dict(bound.arguments), **made._asdict())
 
     checked.__dict__["__signature__"] = signature
     checked.__dict__["meanings"] = {key: a.meaning for key, a in arguments.items()}

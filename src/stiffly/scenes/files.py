@@ -10,7 +10,6 @@ What is wrong with a file is said in one line: file, line, key, cause, remedy.
 
 from __future__ import annotations
 
-import inspect
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError, create_model
 
 from ..errors import InputError, unknown_name
@@ -96,11 +96,9 @@ def check(path: AnyPath, /, **overrides: Any) -> FileScene:
 
 def show(name: str) -> str:
     """A built-in scene as a file to start from: every option, its default, meaning and unit."""
-    found = entry(name)
-    arguments = inspect.signature(found.build).parameters
-    # how a scene is run does not hang on its size, and the full size may take long to build
-    scene = load(name, **{key: value for key, value in found.small.items() if key in arguments})
-    text = catalogue_text(replace(scene, parameters={}, note=""))
+    found, nothing = entry(name), np.empty(0)  # the full size may take long to build
+    scene = Scene(name, found.summary, found.source, None, nothing, nothing, **found.run)
+    text = catalogue_text(scene)
     assert text is not None  # built-in scenes have defaults that TOML can hold: a test sees to it
     return text
 

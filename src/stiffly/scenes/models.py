@@ -21,6 +21,7 @@ from ..collisions import Sphere
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, creature, decimate, quality, read_mesh, shell, tetrahedralise
+from ..meshes.mesh import used_only
 from ..meshes.topology import require_closed
 from .builder import plain
 
@@ -82,8 +83,7 @@ def surface(
     name = Path(mesh).name
     if len(found.triangles) == 0:
         raise InputError(f"{name} has no triangles: a surface is needed")
-    used, corners = np.unique(found.triangles, return_inverse=True)
-    found = shell(found.positions[used], corners.reshape(-1, 3))
+    found = shell(*used_only(found.positions, found.triangles))
     if closed:
         require_closed(name, found.triangles)
     if vertices is not None and len(found.positions) > vertices:

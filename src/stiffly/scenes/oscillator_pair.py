@@ -19,13 +19,13 @@ import numpy as np
 from ..bodies import SecondOrder
 from ..contracts import Array
 from ..errors import InputError
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "2 masses, springs 1e2 and 1e10 N/m, driven at resonance less 1e-10 rad/s"
 SOURCE = "Michels, Sobottka & Weber 2014, Sec. 5.1, Fig. 11"
 SHOWS = "eti gives the analytic solution, V-IMEX falls out of phase"
 SMALL = {"duration": 2.0}
+RUN = {"step": 0.01, "duration": 100.0, "integrator": "eti"}
 STARTS = ("steady", "rest")
 
 
@@ -113,7 +113,7 @@ def oscillator_pair(
     amplitude: float = plain(1.0, "of the wall that moves [m]"),
     detuning: float = positive(1e-10, "from resonance [rad/s]"),
     start: str = plain("steady", "steady or rest"),
-) -> Scene:
+) -> Setup:
     """start: 'steady', the forced motion itself, or 'rest', from which resonance builds up."""
     if start not in STARTS:
         raise InputError(f"oscillator-pair start = {start}: choose one of {', '.join(STARTS)}")
@@ -124,5 +124,4 @@ def oscillator_pair(
             "try 1e-10"
         )
     solution = pair.steady if start == "steady" else pair.from_rest
-    run = {"step": 0.01, "duration": 100.0, "integrator": "eti", "solution": solution}
-    return setup(pair.system(), *solution(0.0), **run)
+    return Setup(pair.system(), *solution(0.0), solution=solution)

@@ -14,7 +14,7 @@ from ... import bodies as physics
 from ... import collisions
 from ...contracts import Array
 from ...errors import InputError, unknown_name
-from ...meshes.repair import surface_only
+from ...meshes.validate import surface_only
 from ..schema import colliders as collider_tables
 from ..schema import loads as load_tables
 from ..schema.types import Keyframes, Place, Swing

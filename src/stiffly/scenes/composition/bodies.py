@@ -21,6 +21,7 @@ from ...bodies import (
 from ...contracts import Array
 from ...errors import InputError, unknown_name
 from ...meshes import Mesh
+from ...meshes.mesh import normals
 from ..schema import bodies as table_of
 from ..schema.types import Region
 from .geometry import placed_fibers, placed_mesh, stretched
@@ -87,8 +88,7 @@ def _masses(table: table_of.Weighed, mesh: Mesh) -> Array:
         return lumped_mass(mesh.positions, mesh.tets, table.density)
     if len(mesh.triangles) == 0:
         raise InputError("area_density is that of triangles, and the shape has none: give mass")
-    a, b, c = (mesh.positions[mesh.triangles[:, k]] for k in range(3))
-    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    areas = 0.5 * np.linalg.norm(normals(mesh.positions, mesh.triangles), axis=1)
     shares = np.repeat(areas * float(table.area_density or 0.0) / 3.0, 3)
     return np.bincount(mesh.triangles.ravel(), shares, count)
 
