@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from stiffly.scenes.files import json_schema
 from stiffly.scenes.schema import bodies, colliders, loads, scene_file, shapes, types
-from stiffly.scenes.schema.tables import tag
+from stiffly.scenes.schema.errors import tag
 from stiffly.scenes.schema.write import toml_value
 
 FOLDER = Path(__file__).parent

@@ -29,10 +29,8 @@ from .composition import compose
 from .scene import Scene
 from .schema import SceneFile
 from .schema.errors import translated
-from .schema.overrides import applied, as_value
-from .schema.parameters import parameters_table
-from .schema.show import catalogue_text
-from .schema.source import Source, read_source
+from .schema.show import catalogue_text, parameters_table
+from .schema.source import Source, applied, as_value, read_source
 from .schema.write import toml_text, toml_value
 
 AnyPath = str | PathLike[str]

@@ -1,19 +1,22 @@
-"""One [[body]]: its particles, their masses, and the parts that make it elastic."""
+"""One [[body]]: its shape in its place, its masses, and the parts that make it elastic."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation as Turned
 
+from ... import meshes
 from ...bodies import (
     Dashpots,
     Springs,
     Tetrahedra,
     cloth_springs,
+    fibers,
     lumped_mass,
     shell_springs,
     tet_springs,
@@ -23,8 +26,8 @@ from ...errors import InputError, unknown_name
 from ...meshes import Mesh
 from ...meshes.mesh import normals
 from ..schema import bodies as table_of
+from ..schema.shapes import ROOTS, Particles, function_of
 from ..schema.types import Region
-from .geometry import placed_fibers, placed_mesh, stretched
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,11 @@ class Built:
         return len(self.mesh.positions)
 
     def start(self) -> Array:
-        return stretched(self.table, self.mesh.positions)
+        """(n, 3) [m]: stretched along the shape's own axes from its origin."""
+        x, R, origin = self.mesh.positions, _turn(self.table), np.array(self.table.position)
+        if self.table.stretch == (1.0, 1.0, 1.0):
+            return x.copy()
+        return (x - origin) @ (R * np.array(self.table.stretch)) @ R.T + origin
 
     def velocities(self) -> Array:
         """(n, 3) [m/s] at the start."""
@@ -63,9 +70,22 @@ def built(table: Any, folder: Path) -> Built:
 
 
 def _built_fibers(table: table_of.Fibers) -> Built:
-    body = placed_fibers(table)
-    corners = np.arange(4)
-    tips = (4 * (body.start[1:, None] - 1) + corners).ravel()
+    """Fibers along the lines of the shape, where the table puts them."""
+    shape: Any = table.shape
+    if shape.kind in ROOTS:
+        lines = function_of(shape.kind)(**shape.arguments()).centrelines(shape.segments)
+    else:
+        lines = _own_mesh(table, Path()).positions[None]
+    body = fibers(
+        put(table, lines.reshape(-1, 3)).reshape(lines.shape),
+        thickness=table.thickness,
+        young=table.young,
+        torsional=table.torsional,
+        density=table.density,
+        stretch=table.fiber_stretch,
+        width=table.width,
+    )
+    tips = (4 * (body.start[1:, None] - 1) + np.arange(4)).ravel()
     sets = {"root": body.root, "tip": tips}
     last = np.zeros(len(body.positions), dtype=bool)
     last[tips] = True
@@ -195,3 +215,46 @@ def _inside(x: Array, region: Region) -> np.ndarray:
         name = "box" if region.box is not None else "plane"
         raise InputError(f"{name} selects no particle: the body reaches from {low} to {high}")
     return np.flatnonzero(inside)
+
+
+# ------------------------------------------------------------------ shapes in their places
+
+
+def placed_mesh(table: table_of.Placed, folder: Path) -> Mesh:
+    """The mesh of a body or a collider, where the table puts it."""
+    mesh = _own_mesh(table, folder)
+    if table.decimate is not None:
+        mesh = meshes.decimate(mesh, table.decimate, name=_name(table))
+    target = getattr(table, "tetrahedralise", None)
+    if target is not None:
+        mesh = meshes.tetrahedralise(mesh, target, name=_name(table), close_holes=table.repair)
+    return replace(mesh, positions=put(table, mesh.positions))
+
+
+def _own_mesh(table: table_of.Placed, folder: Path) -> Mesh:
+    shape: Any = table.shape
+    if table.mesh is not None:
+        return meshes.read_mesh(folder / table.mesh, repair=table.repair)
+    if isinstance(shape, Particles):
+        edges = np.array(shape.edges, dtype=np.int64).reshape(-1, 2)
+        return Mesh(np.array(shape.positions), edges)
+    return function_of(shape.kind)(**shape.arguments())
+
+
+def _name(table: table_of.Placed) -> str:
+    return table.kind_of_shape or f"mesh file {table.mesh}"
+
+
+def _turn(table: table_of.Placed) -> Array:
+    """Rotation (3, 3)."""
+    if table.rotation is None:
+        return np.eye(3)
+    axis = np.array(table.rotation.axis)
+    return Turned.from_rotvec(
+        axis / np.linalg.norm(axis) * table.rotation.degrees, degrees=True
+    ).as_matrix()
+
+
+def put(table: table_of.Placed, points: Array) -> Array:
+    """Points (n, 3) of the shape, scaled, turned about its origin, shifted."""
+    return table.scale * points @ _turn(table).T + np.array(table.position)

@@ -1,21 +1,48 @@
-"""A built-in scene as the text of a scene file, with what every line means."""
+"""A built-in scene as a scene file: the table of its parameters, the text with all meanings."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import Field, create_model
 
 from .. import entry
 from ..scene import Scene
 from .scene_file import Output, SceneFile
+from .types import Table
 from .write import toml_value
 
+SCALARS = (int, float, bool, str, NoneType)
 WIDTH = 96
 # options that a scene does not set: shown as comments, with a value to start from
 UNSET = {"frames_per_second": 30, "rtol": 1e-3, "atol": 1e-9, "summary": "my own variant"}
 Row = tuple[str, str]  # code, and what it means
+
+
+def parameters_table(name: str) -> type[Table]:
+    """A model with one field per argument of the scene's builder."""
+    found = entry(name)
+    hints = get_type_hints(found.build)
+    fields: dict[str, Any] = {}
+    for key, parameter in inspect.signature(found.build).parameters.items():
+        hint = hints.get(key, Any)
+        meaning = found.parameters.get(key, "")
+        # arrays and objects are left to the builder, which knows what it takes
+        fields[key] = (
+            hint if _is_plain(hint) else Any,
+            Field(parameter.default, description=meaning),
+        )
+    return create_model("Parameters", __base__=Table, **fields)
+
+
+def _is_plain(hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(_is_plain, get_args(hint)))
+    return hint in SCALARS or get_origin(hint) is Literal
 
 
 def catalogue_text(scene: Scene) -> str | None:
