@@ -223,9 +223,7 @@ def rounded_box(centre: Sequence[float], half: Sequence[float], corner: float) -
     middle, inner = np.asarray(centre), np.asarray(half) - corner
 
     def field(points: Array) -> Array:
-        beyond = np.abs(points - middle) - inner
-        outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
-        return corner - outside - np.minimum(beyond.max(axis=1), 0.0)
+        return _rounded(np.abs(points - middle) - inner, corner)
 
     return field
 
@@ -236,13 +234,16 @@ def wheel(centre: Sequence[float], radius: float, half_width: float, corner: flo
 
     def field(points: Array) -> Array:
         p = points - middle
-        beyond = np.stack(
-            [np.hypot(p[:, 0], p[:, 2]) - radius + corner, np.abs(p[:, 1]) - half_width + corner]
-        )
-        outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=0)
-        return corner - outside - np.minimum(beyond.max(axis=0), 0.0)
+        out, up = np.hypot(p[:, 0], p[:, 2]) - radius, np.abs(p[:, 1]) - half_width
+        return _rounded(np.stack([out + corner, up + corner], axis=1), corner)
 
     return field
+
+
+def _rounded(beyond: Array, corner: float) -> Array:
+    """Of points that lie so far (n, k) beyond the faces of a smaller body, `corner` inside."""
+    outside = np.linalg.norm(np.maximum(beyond, 0.0), axis=1)
+    return corner - outside - np.minimum(beyond.max(axis=1), 0.0)
 
 
 def joined(fields: Sequence[Field], *, blend: float) -> Field:

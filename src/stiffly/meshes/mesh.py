@@ -39,15 +39,8 @@ class Mesh:
     skin: Skin | None = None
 
     def __repr__(self) -> str:
-        counts = [
-            f"{len(rows)} {kind}"
-            for kind, rows in (
-                ("vertices", self.positions),
-                ("edges", self.edges),
-                ("tets", self.tets),
-                ("triangles", self.triangles),
-            )
-        ]
+        elements = [f"{len(getattr(self, kind))} {kind}" for kind in ("edges", "tets", "triangles")]
+        counts = [f"{len(self.positions)} vertices", *elements]
         groups, sets = ", ".join(self.edge_groups), ", ".join(self.vertex_sets)
         names = [f"groups: {groups}"] if groups else []
         names += [f"sets: {sets}"] if sets else []

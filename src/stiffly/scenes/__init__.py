@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError, unknown_name
-from .scene import Scene
+from .builder import Scene
 
 NAMES = (
     # papers 000 to 003: exponential integrators

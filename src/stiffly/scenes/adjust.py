@@ -19,7 +19,7 @@ from ..contracts import Array, Rayleigh
 from ..errors import InputError
 from ..parts.checks import as_number
 from ..parts.part import Elastic, Part
-from .scene import Scene
+from .builder import Scene
 
 DOWN = np.array([0.0, 0.0, -1.0])
 # a frame that moves has gravity in its motion; atoms have no weight to speak of, and other units

@@ -21,12 +21,12 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ..bodies import MotorTorque, Springs, StokesFluid, System, fiber
+from ..bodies import MotorTorque, Springs, StokesFluid, fiber
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, flagellum
 from ..parts.checks import as_number
-from .builder import Setup, plain, positive, scene, whole
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a bacterium swims in a viscous fluid: a motor turns its helical tail against its head"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.5, Fig. 6, Table 1 row 6"
@@ -64,8 +64,7 @@ def bacterium(
         StokesFluid(viscosity, BLOB),
     ]
     mass = np.concatenate([tail.mass, np.full(len(ball) + 2, HEAD_MASS)])
-    system = System(mass, parts, rest=x0)
-    return Setup(system, x0, mesh=Mesh(x0, np.concatenate([tail.edges, joints])))
+    return at_rest(Mesh(x0, np.concatenate([tail.edges, joints])), mass, parts)
 
 
 def _ball() -> Array:

@@ -1,4 +1,4 @@
-"""The frame around every built-in scene: arguments that say what they mean, and their checks.
+"""The record of a scene, and the frame around built-in ones: arguments that say what they mean.
 
 @scene
 def bar(cells: int = whole(3, "across the bar", least=1), young: float = positive(6e4, "[Pa]")):
@@ -9,17 +9,55 @@ def bar(cells: int = whole(3, "across the bar", least=1), young: float = positiv
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bodies import System
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes import Mesh
-from ..meshes.mesh import require_counts, require_positive
-from .scene import Scene
+from ..meshes.mesh import Mesh, require_counts, require_positive
+from ..parts.part import Part
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single truth value: a scene equals only itself
+class Scene:
+    """A system with its start and the paper's way to run it; `simulate` takes it as it is.
+
+    x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration, every [s].
+    every: between recorded frames; None: about 200 frames in all.
+    rtol, atol: steps chosen by the error instead, `step` the first one tried.
+    mesh: the shape to draw, where there is one, with as many vertices as there are particles.
+    colliders: shapes (collisions.Plane, Sphere, TriangleMesh, ...) to draw beside it.
+    parameters: what it was built with.  note: what a user should know of this build, e.g. which
+    model stands in for a scanned one.
+    adjust: what of it was changed afterwards (see adjust.py).
+    method: options of the integrator, iterations, tolerance, budget (see `integrator`).
+    solution: x, v at times t (...), where the motion is known in closed form.
+    """
+
+    name: str
+    summary: str
+    source: str
+    system: Any = field(repr=False)
+    x0: Array = field(repr=False)
+    v0: Array = field(repr=False)
+    step: float
+    duration: float
+    integrator: str = "exprb42"
+    mesh: Mesh | None = field(default=None, repr=False)
+    every: float | None = None
+    rtol: float | None = None
+    atol: float = 0.0
+    colliders: tuple[Any, ...] = field(default=(), repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    adjust: Mapping[str, float] = field(default_factory=dict)
+    method: Mapping[str, Any] = field(default_factory=dict)
+    solution: Callable[[Any], tuple[Array, Array]] | None = field(default=None, repr=False)
 
 
 class Argument(NamedTuple):
@@ -47,17 +85,13 @@ def not_negative(default: float, meaning: str) -> Any:
 
 
 def whole(default: int, meaning: str, *, least: int) -> Any:
-    return Argument(default, meaning, partial(_require_count, least))
+    return Argument(default, meaning, partial(require_counts, least=least))
 
 
 def _require_not_negative(scene: str, **values: float) -> None:
     for name, value in values.items():
         if not 0.0 <= value < np.inf:
             raise InputError(f"{scene} {name} = {value}: it must not be negative")
-
-
-def _require_count(least: int, scene: str, **counts: int) -> None:
-    require_counts(scene, least, **counts)
 
 
 class Setup(NamedTuple):
@@ -71,6 +105,15 @@ class Setup(NamedTuple):
     colliders: tuple[Any, ...] = ()
     note: str = ""
     solution: Callable[[Any], tuple[Array, Array]] | None = None
+
+
+def at_rest(mesh: Mesh, mass: Any, parts: Sequence[Part], note: str = "", **system: Any) -> Setup:
+    """Parts of a System whose particles rest at the vertices of the mesh, and start there.
+
+    mass: of every particle [kg], or (N,); system: other arguments of System.
+    """
+    made = System(mass, parts, rest=mesh.positions, **system)
+    return Setup(made, mesh.positions, mesh=mesh, note=note)
 
 
 def scene(build: Callable[..., Setup]) -> Callable[..., Scene]:

@@ -26,9 +26,9 @@ The energy stays flat: 1e-4 of what is exchanged in 20 s (1000 vertices, exprb42
 
 from __future__ import annotations
 
-from ..bodies import Gravity, System, tet_springs
+from ..bodies import Gravity, tet_springs
 from . import models
-from .builder import Setup, plain, positive, scene, whole
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a bunny of 24,000 degrees of freedom wobbles undamped for 3 min"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.1, Fig. 3, Table 1 rows 0a-1c"
@@ -53,7 +53,6 @@ def bunny(
     up: str = models.UP,
 ) -> Setup:
     body, note = models.solid(mesh, "rabbit", vertices=vertices, size=HEIGHT, up=up)
-    x0 = body.positions
     parts = [*tet_springs(body, structural, face=diagonal), Gravity((0.0, 0.0, -field))]
-    system = System(mass / len(x0), parts, rest=x0, fixed=x0[:, 2] < 0.05 * HEIGHT)
-    return Setup(system, x0, mesh=body, note=note)
+    feet = body.positions[:, 2] < 0.05 * HEIGHT
+    return at_rest(body, mass / len(body.positions), parts, note, fixed=feet)

@@ -27,12 +27,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bodies import Gravity, Keyframes, Rayleigh, System, cloth_springs
+from ..bodies import Gravity, Keyframes, Rayleigh, cloth_springs
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import cloth as cloth_mesh
 from ..parts.attachments import Attachments
-from .builder import Setup, plain, positive, scene, whole
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a cloth of 101 x 101 particles hangs from two corners, one of which is shaken"
 SOURCE = "Dinev, Liu, Kavan 2018, Figs. 1 and 10"
@@ -67,8 +67,7 @@ def cloth(
         _clip(x0, x0[mesh.vertex_sets["corners"][3]], shaking(shake)),
     ]
     mass = DENSITY * SIDE**2 / resolution**2
-    system = System(mass, parts, rest=x0, damping=Rayleigh(0.0, damping) if damping else None)
-    return Setup(system, x0, mesh=mesh)
+    return at_rest(mesh, mass, parts, damping=Rayleigh(0.0, damping) if damping else None)
 
 
 def shaking(amplitude: float) -> Keyframes:

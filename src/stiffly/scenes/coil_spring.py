@@ -24,11 +24,11 @@ Michels, Sobottka, Weber 2014, Sec. 5.2, Fig. 22b, has a coil of 1167 particles 
 
 from __future__ import annotations
 
-from ..bodies import Gravity, Springs, System
+from ..bodies import Gravity, Springs
 from ..errors import InputError
 from ..meshes import coil
 from ..meshes.curved import ACROSS
-from .builder import Setup, plain, positive, scene, whole
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "coil spring, 24,000 degrees of freedom, k = 1e6 N/m, swings for 60 s undamped"
 SOURCE = "Luan & Michels 2021, Sec. 5.2.1, Fig. 5, Table 2; Michels, Sobottka, Weber 2014, Fig. 22b"
@@ -51,9 +51,8 @@ def coil_spring(
 ) -> Setup:
     across = _across(section)
     mesh = coil(vertices, turns=TURNS, radius=RADIUS, wire=WIRE, height=HEIGHT, across=across)
-    x0, parts = mesh.positions, [Springs(mesh.edges, stiffness), Gravity((0.0, 0.0, -field))]
-    system = System(mass / vertices, parts, rest=x0, fixed=mesh.vertex_sets["bottom"])
-    return Setup(system, x0, mesh=mesh)
+    parts = [Springs(mesh.edges, stiffness), Gravity((0.0, 0.0, -field))]
+    return at_rest(mesh, mass / vertices, parts, fixed=mesh.vertex_sets["bottom"])
 
 
 def _across(section: str) -> tuple[int, int]:

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, LinearSprings, System
+from ..bodies import Gravity, LinearSprings
 from ..meshes import dome as dome_mesh
-from .builder import Setup, positive, scene, whole
+from .builder import Setup, at_rest, positive, scene, whole
 
 SUMMARY = "a soft dome on a border that is 2e10 times stiffer, swinging under gravity"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 15, 22c"
@@ -43,10 +43,8 @@ def dome(
     mass: float = positive(3.0, "of the whole dome [kg]"),
 ) -> Setup:
     mesh = dome_mesh(rings, around)
-    x0 = mesh.positions
     stiffness = np.full(len(mesh.edges), float(shell))
     stiffness[mesh.edge_groups["border"]] = border
     parts = [LinearSprings(mesh.edges, stiffness), Gravity()]
     outer = mesh.vertex_sets["border"][around:]  # it comes second
-    system = System(mass / len(x0), parts, rest=x0, fixed=outer)
-    return Setup(system, x0, mesh=mesh)
+    return at_rest(mesh, mass / len(mesh.positions), parts, fixed=outer)

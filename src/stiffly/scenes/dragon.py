@@ -16,9 +16,9 @@ gravity makes that 9 %.
 
 from __future__ import annotations
 
-from ..bodies import Gravity, Springs, System
+from ..bodies import Gravity, Springs
 from . import models
-from .builder import Setup, plain, positive, scene, whole
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a dragon, 450,000 degrees of freedom, nods in a weak field for 10 s"
 SOURCE = "Luan & Michels 2021, Sec. 5.2.1, Fig. 6, Table 2; Michels, Sobottka, Weber 2014, Fig. 23a"
@@ -39,7 +39,5 @@ def dragon(
     up: str = models.UP,
 ) -> Setup:
     body, note = models.solid(mesh, "dragon", vertices=vertices, size=HEIGHT, up=up)
-    x0 = body.positions
     parts = [Springs(body.edges, stiffness, law=law), Gravity((0.0, 0.0, -field))]
-    system = System(mass, parts, rest=x0, fixed=x0[:, 2] < BASE * HEIGHT)
-    return Setup(system, x0, mesh=body, note=note)
+    return at_rest(body, mass, parts, note, fixed=body.positions[:, 2] < BASE * HEIGHT)

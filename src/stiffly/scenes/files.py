@@ -25,8 +25,8 @@ from ..integrators import integrator as find_integrator
 from ..run.simulate import advise
 from . import NAMES, RUN_OPTIONS, entry, load
 from .adjust import adjusted
+from .builder import Scene
 from .composition import compose
-from .scene import Scene
 from .schema import SceneFile
 from .schema.errors import translated
 from .schema.show import catalogue_text, parameters_table

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System, cloth_springs
+from ..bodies import Gravity, cloth_springs
 from ..meshes import foil as foil_mesh
-from .builder import Setup, positive, scene, whole
+from .builder import Setup, at_rest, positive, scene, whole
 
 SUMMARY = "an aluminium foil, held along two sides, swings in gravity with strains below 1.2 %"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Figs. 10, 21"
@@ -35,8 +35,6 @@ def foil(
     mass: float = positive(3000.0, "of the whole foil [kg]"),
 ) -> Setup:
     mesh = foil_mesh(resolution, resolution, spacing=SIDE / (resolution - 1))
-    x0 = mesh.positions
     parts = [*cloth_springs(mesh, stiffness, stiffness, stiffness), Gravity()]
     held = np.concatenate([mesh.vertex_sets["left"], mesh.vertex_sets["right"]])
-    system = System(mass / len(x0), parts, rest=x0, fixed=held)
-    return Setup(system, x0, mesh=mesh)
+    return at_rest(mesh, mass / len(mesh.positions), parts, fixed=held)

@@ -19,10 +19,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..bodies import System
 from ..meshes import Mesh
 from ..parts.molecules import BOND_STIFFNESS, helix_molecule, molecule_parts, read_molecule
-from .builder import Setup, plain, positive, scene
+from .builder import Setup, at_rest, plain, positive, scene
 
 SUMMARY = "a molecule of 1732 atoms, stiff bonds and Lennard-Jones forces"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.6, Figs. 20, 23f"
@@ -42,9 +41,7 @@ def molecule(
 ) -> Setup:
     found = read_molecule(file) if file else helix_molecule(atoms, chains)
     parts = molecule_parts(found, bond_stiffness=bonds, angle_stiffness=angles)
-    x0 = found.positions
     model = "a bundle of helices stands in; or give file="
     if file:
         model = f"the molecule is {Path(file).name}"
-    system = System(found.mass, parts, rest=x0)
-    return Setup(system, x0, mesh=Mesh(x0, found.bonds), note=f"{model}; {UNITS}")
+    return at_rest(Mesh(found.positions, found.bonds), found.mass, parts, f"{model}; {UNITS}")

@@ -61,10 +61,11 @@ class OscillatorPair:
     def from_rest(self, t: Array | float) -> tuple[Array, Array]:
         """x, v (..., 2) of the motion that starts with x = v = 0."""
         t = np.asarray(t, dtype=np.float64)
-        modes = [
-            self._mode(t, w, gap) for w, gap in zip(self._natural(), self._gaps(), strict=True)
-        ]
-        (y, dy), (z, dz) = modes
+        gaps = self._gaps()
+        (y, dy), (z, dz) = (
+            self._mode(t, self.omega_1, gaps[0]),
+            self._mode(t, self.omega_2, gaps[1]),
+        )
         return np.stack([y + z, y - z], axis=-1), np.stack([dy + dz, dy - dz], axis=-1)
 
     def _mode(self, t: Array, omega: float, gap: float) -> tuple[Array, Array]:
@@ -86,14 +87,10 @@ class OscillatorPair:
         """Half of the force on the first mass, per mass: either mode gets one half."""
         return 0.5 * self.ka * self.amplitude / self.mass
 
-    def _natural(self) -> tuple[float, float]:
-        return self.omega_1, self.omega_2
-
     def _gaps(self) -> tuple[float, float]:
         """omega_i^2 - omega_ext^2 as a product: the difference of squares would cancel."""
         w = self.omega_ext
-        first, second = ((omega - w) * (omega + w) for omega in self._natural())
-        return first, second
+        return (self.omega_1 - w) * (self.omega_1 + w), (self.omega_2 - w) * (self.omega_2 + w)
 
     def system(self) -> SecondOrder:
         ka, kb = self.ka, self.kb

@@ -25,9 +25,9 @@ omega_max h = 2.83; there it should lose 3e-5 of the swing in 400 s, so the pape
 
 from __future__ import annotations
 
-from ..bodies import Gravity, LinearSprings, System
+from ..bodies import Gravity, LinearSprings
 from ..meshes import pylon as pylon_mesh
-from .builder import Setup, plain, positive, scene
+from .builder import Setup, at_rest, plain, positive, scene
 
 SUMMARY = "a stiff pylon swings up and down for 400 s; with k = 1e4 it collapses and stands up"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 13, 14, 22a"
@@ -45,7 +45,5 @@ def pylon(
     field: float = positive(9.81, "downwards [m/s^2]"),
 ) -> Setup:
     mesh = pylon_mesh(panels, height=HEIGHT)
-    x0 = mesh.positions
     parts = [LinearSprings(mesh.edges, stiffness, ACROSS), Gravity((0.0, 0.0, -field))]
-    system = System(mass / len(x0), parts, rest=x0, fixed=mesh.vertex_sets["feet"])
-    return Setup(system, x0, mesh=mesh)
+    return at_rest(mesh, mass / len(mesh.positions), parts, fixed=mesh.vertex_sets["feet"])

@@ -17,9 +17,9 @@ A squat takes about 2 s and 12 % of the height.
 
 from __future__ import annotations
 
-from ..bodies import Gravity, LinearSprings, System
+from ..bodies import Gravity, LinearSprings
 from . import models
-from .builder import Setup, plain, positive, scene, whole
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "an armadillo does squats in gravity, its feet held"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 2, 22d"
@@ -39,7 +39,5 @@ def squats(
     up: str = models.UP,
 ) -> Setup:
     body, note = models.solid(mesh, shape, vertices=vertices, size=HEIGHT, up=up)
-    x0 = body.positions
     parts = [LinearSprings(body.edges, stiffness, across=1.0), Gravity()]
-    system = System(mass, parts, rest=x0, fixed=x0[:, 2] < BASE * HEIGHT)
-    return Setup(system, x0, mesh=body, note=note)
+    return at_rest(body, mass, parts, note, fixed=body.positions[:, 2] < BASE * HEIGHT)

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Rotation, Springs, System
+from ..bodies import Rotation, Springs
 from ..errors import InputError
 from ..meshes import beam
-from .builder import Setup, plain, positive, scene, whole
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a stiff beam of cubic springs, twisted by half a turn"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.3, Figs. 17, 22e"
@@ -41,7 +41,6 @@ def twisting_beam(
     if not abs(turn) <= LONGEST_TURN:
         raise InputError(f"twisting-beam turn = {turn}: give -{LONGEST_TURN:g} to {LONGEST_TURN:g}")
     mesh = beam(along, (across, across))
-    x0 = mesh.positions
     hand = Rotation(
         mesh.vertex_sets["right rim"],
         axis=(1.0, 0.0, 0.0),
@@ -49,5 +48,4 @@ def twisting_beam(
         angles=[0.0, np.radians(turn)],
     )
     springs, held = Springs(mesh.edges, stiffness, law="cubic"), mesh.vertex_sets["left rim"]
-    system = System(mass / len(x0), [springs], rest=x0, fixed=held, supports=hand)
-    return Setup(system, x0, mesh=mesh)
+    return at_rest(mesh, mass / len(mesh.positions), [springs], fixed=held, supports=hand)

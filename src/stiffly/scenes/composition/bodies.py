@@ -76,15 +76,9 @@ def _built_fibers(table: table_of.Fibers) -> Built:
         lines = function_of(shape.kind)(**shape.arguments()).centrelines(shape.segments)
     else:
         lines = _own_mesh(table, Path()).positions[None]
-    body = fibers(
-        put(table, lines.reshape(-1, 3)).reshape(lines.shape),
-        thickness=table.thickness,
-        young=table.young,
-        torsional=table.torsional,
-        density=table.density,
-        stretch=table.fiber_stretch,
-        width=table.width,
-    )
+    own = table.own(table_of.BodyTable)
+    stretch = own.pop("fiber_stretch")
+    body = fibers(put(table, lines.reshape(-1, 3)).reshape(lines.shape), stretch=stretch, **own)
     tips = (4 * (body.start[1:, None] - 1) + np.arange(4)).ravel()
     sets = {"root": body.root, "tip": tips}
     last = np.zeros(len(body.positions), dtype=bool)
@@ -119,44 +113,24 @@ def _masses(table: table_of.Weighed, mesh: Mesh) -> Array:
 def elastic_parts(body: Built, view: Mesh) -> list[Any]:
     """view: the body's mesh with the numbers that its particles have among all bodies."""
     table: Any = body.table
-    parts = _elastic(body, table, view)
+    if table.elasticity == "fibers":
+        parts: list[Any] = [Springs(view.edges, body.stiffness)]
+    else:
+        parts = list(ELASTIC[table.elasticity](view, **table.own(table_of.Weighed)))
     if table.dashpots is not None:
         parts.append(Dashpots(view.edges, table.dashpots))
     return parts
 
 
-def _elastic(body: Built, table: Any, view: Mesh) -> list[Any]:
-    match table:
-        case table_of.Fibers():
-            return [Springs(view.edges, body.stiffness)]
-        case table_of.Springs():
-            return [_springs(table, view)]
-        case table_of.Cloth():
-            return list(
-                cloth_springs(view, table.structural, table.shear, table.bending, **_options(table))
-            )
-        case table_of.Shell():
-            return list(shell_springs(view, table.stiffness, table.bending, **_options(table)))
-        case table_of.TetSprings():
-            return list(tet_springs(view, table.stiffness, table.face, **_options(table)))
-        case table_of.Tetrahedra():
-            _require(view.tets, "tets", "take a solid shape, or fill it with tetrahedralise = 2000")
-            return [
-                Tetrahedra(
-                    view.tets, table.young, table.poisson, table.material, project=table.project
-                )
-            ]
-    return []
+def _tetrahedra(view: Mesh, **material: Any) -> list[Tetrahedra]:
+    _require(view.tets, "tets", "take a solid shape, or fill it with tetrahedralise = 2000")
+    return [Tetrahedra(view.tets, **material)]
 
 
-def _options(table: Any) -> dict[str, Any]:
-    return {"law": table.law, "yield_strain": table.yield_strain}
-
-
-def _springs(table: table_of.Springs, view: Mesh) -> Springs:
+def _springs(view: Mesh, stiffness: Any, **options: Any) -> list[Springs]:
     """Along all edges, or along the groups that have a stiffness."""
     _require(view.edges, "edges", "take another shape, or elasticity = 'none'")
-    edges, stiffness = view.edges, table.stiffness
+    edges = view.edges
     if isinstance(stiffness, dict):
         known = list(view.edge_groups)
         for name in stiffness:
@@ -167,7 +141,18 @@ def _springs(table: table_of.Springs, view: Mesh) -> Springs:
         rows = [view.edge_groups[name] for name in stiffness]
         edges = view.edges[np.concatenate(rows)]
         stiffness = np.repeat(list(stiffness.values()), [len(group) for group in rows])
-    return Springs(edges, stiffness, **_options(table))
+    return [Springs(edges, stiffness, **options)]
+
+
+# all take the keys of their tables by name
+ELASTIC = {
+    "springs": _springs,
+    "cloth": cloth_springs,
+    "shell": shell_springs,
+    "tet-springs": tet_springs,
+    "tetrahedra": _tetrahedra,
+    "none": lambda view: [],
+}
 
 
 def _require(elements: np.ndarray, name: str, remedy: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import pi, sin
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,28 +18,29 @@ from ...errors import InputError, unknown_name
 from ...meshes import Mesh, quality
 from ...meshes.skin import joined as joined_skins
 from ...meshes.validate import surface_only
+from ..builder import Setup
 from ..schema import SceneFile
-from ..schema import colliders as collider_tables
 from ..schema import loads as load_tables
+from ..schema.colliders import Attachment, Contact, Touched
 from ..schema.source import Source
-from ..schema.types import Keyframes, Place, Swing
+from ..schema.types import Place, Swing, Table
 from .bodies import Built, built, elastic_parts, placed_mesh, selected
 
-
-class Composition(NamedTuple):
-    """Fields of a Scene: x0, v0 (N, 3) [m, m/s]; mesh: the union of all bodies; colliders: shapes
-    to draw; note: how well bodies that were filled with tets came out."""
-
-    system: System
-    x0: Array
-    v0: Array
-    mesh: Mesh
-    colliders: tuple[Any, ...]
-    note: str
+ELEMENTS = ("edges", "tets", "triangles")
+# tables with these `kind`s have keys that are arguments, by name
+SHAPES = {
+    "plane": collisions.Plane,
+    "sphere": collisions.Sphere,
+    "hemisphere": collisions.Hemisphere,
+}
+MOTIONS = {"keyframes": physics.Keyframes, "rotation": physics.Rotation}
 
 
-def compose(file: SceneFile, source: Source, folder: Path) -> Composition:
-    """Build everything; InputError names the line of what does not fit."""
+def compose(file: SceneFile, source: Source, folder: Path) -> Setup:
+    """Build everything; InputError names the line of what does not fit.
+
+    mesh: the union of all bodies; note: how well bodies that were filled with tets came out.
+    """
     joined = _joined(file, source, folder)
     mesh = _union(joined)
     parts: list[Any] = []
@@ -54,16 +55,22 @@ def compose(file: SceneFile, source: Source, folder: Path) -> Composition:
         with source.at("contact"):
             parts.append(contact(file.contact, joined))
     supports = _each(source, "support", file.support, lambda one: led(one.motion, joined.at(one)))
-    pinned = _pinned(joined, source)
+    masses, pinned = np.concatenate([b.mass for b in joined.bodies]), _pinned(joined, source)
     with source.at():
-        system = _system(file, joined, mesh, parts, pinned, supports)
+        damping, slowed = _damping(file)
+        held: dict[str, Any] = {"fixed": pinned, "supports": supports, "damping": damping}
+        system = System(masses, [*parts, *slowed], rest=mesh.positions, **held)
     x0 = np.concatenate([body.start() for body in joined.bodies])
     v0 = np.concatenate([body.velocities() for body in joined.bodies])
     v0[system.fixed] = 0.0
     if file.contact is not None and file.contact.push_apart:
         with source.at("contact"):
-            x0 = pushed_apart(file.contact, joined, x0, system.fixed)
-    return Composition(system, x0, v0, mesh, tuple(shape for shape, _ in touched), _note(joined))
+            faces, lines = joined.elements(file.contact.bodies)
+            gap = file.contact.thickness
+            x0 = collisions.push_apart(x0, faces, lines, gap=gap, fixed=system.fixed)
+    filled = [body for body in joined.bodies if body.mesh.skin is not None]
+    note = "; ".join(f"{body.table.label} was filled: {quality(body.mesh)}" for body in filled)
+    return Setup(system, x0, v0, mesh, tuple(shape for shape, _ in touched), note)
 
 
 def _each(
@@ -75,11 +82,6 @@ def _each(
         with source.at(key, number):
             found.append(build(table))
     return found
-
-
-def _note(joined: Joined) -> str:
-    filled = [body for body in joined.bodies if body.mesh.skin is not None]
-    return "; ".join(f"{body.table.label} was filled: {quality(body.mesh)}" for body in filled)
 
 
 def _joined(file: SceneFile, source: Source, folder: Path) -> Joined:
@@ -104,28 +106,15 @@ def _pinned(joined: Joined, source: Source) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _system(
-    file: SceneFile,
-    joined: Joined,
-    mesh: Mesh,
-    parts: list[Any],
-    pinned: np.ndarray,
-    supports: Sequence[Any],
-) -> System:
-    damping = None
-    if file.damping is not None:
-        damping = Rayleigh(file.damping.alpha, file.damping.beta)
-        if file.damping.rate is not None or file.damping.per_step is not None:
-            momentum = MomentumDamping(file.damping.rate, per_step=file.damping.per_step)
-            parts = [*parts, momentum]
-    return System(
-        np.concatenate([body.mass for body in joined.bodies]),
-        parts,
-        fixed=pinned,
-        rest=mesh.positions,
-        damping=damping,
-        supports=supports,
-    )
+def _damping(file: SceneFile) -> tuple[Rayleigh | None, list[MomentumDamping]]:
+    """Of the whole, and as a part."""
+    table = file.damping
+    if table is None:
+        return None, []
+    rayleigh = Rayleigh(table.alpha, table.beta)
+    if table.rate is None and table.per_step is None:
+        return rayleigh, []
+    return rayleigh, [MomentumDamping(table.rate, per_step=table.per_step)]
 
 
 def _view(joined: Joined, number: int, positions: Array) -> Mesh:
@@ -135,15 +124,9 @@ def _view(joined: Joined, number: int, positions: Array) -> Mesh:
     if mesh.skin is not None:
         skin = mesh.skin.renumbered(shift + np.arange(len(mesh.positions)))
     sets = {name: shift + rows for name, rows in mesh.vertex_sets.items()}
-    return Mesh(
-        positions,
-        mesh.edges + shift,
-        mesh.tets + shift,
-        mesh.triangles + shift,
-        mesh.edge_groups,
-        sets,
-        skin,
-    )
+    elements = (getattr(mesh, kind) + shift for kind in ELEMENTS)
+    groups = mesh.edge_groups
+    return Mesh(positions, *elements, edge_groups=groups, vertex_sets=sets, skin=skin)
 
 
 def _union(joined: Joined) -> Mesh:
@@ -158,10 +141,7 @@ def _union(joined: Joined) -> Mesh:
         edges += len(view.edges)
     return Mesh(
         positions,
-        *(
-            np.concatenate([getattr(v, kind) for v in views])
-            for kind in ("edges", "tets", "triangles")
-        ),
+        *(np.concatenate([getattr(v, kind) for v in views]) for kind in ELEMENTS),
         edge_groups=groups,
         vertex_sets=sets,
         skin=joined_skins([view.skin for view in views if view.skin is not None]),
@@ -211,16 +191,15 @@ class Joined:
         number = 0 if place.body is None else self._number("body", place.body)
         return self.first[number] + selected(self.bodies[number], place.particles)
 
-    def elements(self, names: Sequence[str] | None, kind: str) -> np.ndarray:
-        """'triangles' or 'lines' of those bodies, with numbers among all particles."""
-        found = []
+    def elements(self, names: Sequence[str] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Triangles (s, 3) of those bodies, and the lines (e, 2) of those that have none."""
+        triangles, lines = [np.empty((0, 3), dtype=np.int64)], [np.empty((0, 2), dtype=np.int64)]
         for i in self.named(names):
             body = self.bodies[i]
-            own = body.mesh.triangles if kind == "triangles" else body.lines
-            if kind == "triangles" or len(body.mesh.triangles) == 0:
-                found.append(self.first[i] + own)
-        columns = 3 if kind == "triangles" else 2
-        return np.concatenate([np.empty((0, columns), dtype=np.int64), *found])
+            triangles.append(self.first[i] + body.mesh.triangles)
+            if len(body.mesh.triangles) == 0:
+                lines.append(self.first[i] + body.lines)
+        return np.concatenate(triangles), np.concatenate(lines)
 
 
 # ------------------------------------------------------------------ loads
@@ -250,13 +229,12 @@ def load(table: Any, joined: Joined) -> Any:
         case load_tables.FieldLoad():
             return physics.Field(_varying(table.acceleration, table.swing))
         case load_tables.Wind():
-            triangles = joined.elements(table.bodies, "triangles")
+            triangles, _ = joined.elements(table.bodies)
             if len(triangles) == 0:
                 raise InputError("wind blows on triangles, and there are none: use kind = 'drag'")
             wind = _varying(table.wind, table.swing)
-            return physics.Wind(
-                triangles, wind, coefficient=table.coefficient, density=table.density
-            )
+            air = {"coefficient": table.coefficient, "density": table.density}
+            return physics.Wind(triangles, wind, **air)
         case load_tables.Drag():
             coefficient: Any = table.coefficient
             if table.bodies is not None:
@@ -294,37 +272,15 @@ def collider(table: Any, joined: Joined, folder: Path) -> tuple[Any, Any]:
 
 def _shape(table: Any, folder: Path) -> Any:
     motion = None if table.motion is None else led(table.motion, ())
-    match table:
-        case collider_tables.Plane():
-            return collisions.Plane(table.point, table.normal, motion)
-        case collider_tables.Sphere():
-            return collisions.Sphere(table.centre, table.radius, table.inside, motion)
-        case collider_tables.Hemisphere():
-            return collisions.Hemisphere(table.centre, table.radius, table.axis, motion)
+    if table.kind in SHAPES:
+        return SHAPES[table.kind](**table.own(Touched), motion=motion)
     mesh = surface_only(placed_mesh(table, folder))
     return collisions.TriangleMesh(mesh.positions, mesh.triangles, motion, reach=table.reach)
 
 
-def contact(table: collider_tables.Contact, joined: Joined) -> Any:
-    return collisions.Repulsion(
-        joined.elements(table.bodies, "triangles"),
-        joined.elements(table.bodies, "lines"),
-        thickness=table.thickness,
-        stiffness=table.stiffness,
-        friction=table.friction,
-    )
-
-
-def pushed_apart(
-    table: collider_tables.Contact, joined: Joined, x0: Array, fixed: np.ndarray
-) -> Array:
-    return collisions.push_apart(
-        x0,
-        joined.elements(table.bodies, "triangles"),
-        joined.elements(table.bodies, "lines"),
-        gap=table.thickness,
-        fixed=fixed,
-    )
+def contact(table: Contact, joined: Joined) -> Any:
+    push = {key: getattr(table, key) for key in ("thickness", "stiffness", "friction")}
+    return collisions.Repulsion(*joined.elements(table.bodies), **push)
 
 
 # ------------------------------------------------------------------ supports
@@ -332,18 +288,9 @@ def pushed_apart(
 
 def led(motion: Any, particles: Any) -> Any:
     """The support that leads particles so; without any, the motion alone."""
-    if isinstance(motion, Keyframes):
-        return physics.Keyframes(particles, motion.times, motion.offsets)
-    return physics.Rotation(
-        particles,
-        axis=motion.axis,
-        centre=motion.centre,
-        rate=motion.rate,
-        times=motion.times,
-        angles=motion.angles,
-    )
+    return MOTIONS[motion.kind](particles, **motion.own(Table))
 
 
-def attachment(table: collider_tables.Attachment, joined: Joined) -> Any:
+def attachment(table: Attachment, joined: Joined) -> Any:
     motion = None if table.motion is None else led(table.motion, ())
     return physics.Attachments(joined.at(table), table.stiffness, motion=motion)

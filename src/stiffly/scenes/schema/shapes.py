@@ -158,8 +158,7 @@ class _Formula(Shape):
 
     def arguments(self) -> dict[str, Any]:
         """Those of the function."""
-        own = self.model_dump(exclude={"kind"})
-        return {k: v for k, v in own.items() if k in MEANINGS[self.kind]}
+        return {k: v for k, v in self.own(Shape).items() if k != SEGMENTS}
 
     def size(self) -> int:
         given = self.arguments()

@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from pydantic import Field, create_model
 
 from .. import entry
-from ..scene import Scene
+from ..builder import Scene
 from .scene_file import Output, SceneFile
 from .types import Table
 from .write import toml_value
