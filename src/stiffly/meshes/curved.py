@@ -37,32 +37,18 @@ def sphere(
     positions[2:, :2] = (np.cos(latitude)[:, None, None] * circle).reshape(-1, 2)
     positions[2:, 2] = np.repeat(np.sin(latitude), segments)
     ring = 2 + np.arange(rings * segments).reshape(rings, segments)
-    edges, rows = grouped_edges(_sphere_groups(ring, diagonals))
-    poles = {"poles": np.array([0, 1])}
-    return Mesh(
-        radius * positions, edges, triangles=_sphere_skin(ring), edge_groups=rows, vertex_sets=poles
-    )
-
-
-def _sphere_groups(ring: np.ndarray, diagonals: bool) -> dict[str, np.ndarray]:
     after = np.roll(ring, -1, axis=1)
-    columns = np.concatenate(
-        [np.zeros_like(ring[:1]), ring, np.ones_like(ring[:1])]  # pole, circles, pole
-    )
-    along = pairs(ring, after)
-    up = pairs(columns[:-1], columns[1:])
-    groups = {"structural": np.concatenate([along, up])}
+    lower, upper = np.zeros_like(ring[0]), np.ones_like(ring[0])  # the poles
+    columns = np.stack([lower, *ring, upper])
+    groups = {"structural": np.concatenate([pairs(ring, after), pairs(columns[:-1], columns[1:])])}
     if diagonals:
         groups["shear"] = pairs(ring[:-1], after[1:])
-    return groups
-
-
-def _sphere_skin(ring: np.ndarray) -> np.ndarray:
-    after = np.roll(ring, -1, axis=1)
+    edges, rows = grouped_edges(groups)
     a, b, c, d = (q.ravel() for q in (ring[:-1], after[:-1], after[1:], ring[1:]))
-    lower, upper = np.zeros_like(ring[0]), np.ones_like(ring[0])
     corners = [(a, b, c), (a, c, d), (lower, after[0], ring[0]), (upper, ring[-1], after[-1])]
-    return np.concatenate([np.stack(corner, axis=1) for corner in corners])
+    skin = np.concatenate([np.stack(corner, axis=1) for corner in corners])
+    sets = {"poles": np.array([0, 1])}
+    return Mesh(radius * positions, edges, triangles=skin, edge_groups=rows, vertex_sets=sets)
 
 
 def torus(

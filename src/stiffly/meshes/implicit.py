@@ -134,18 +134,17 @@ def _body(name: str, vertices: int, shape: str, height: float):
     one_side = np.array(SHAPES[shape], dtype=np.float64)
     paired = one_side[(one_side[:, [1, 4]] != 0.0).any(axis=1)]
     ends = np.concatenate([one_side, paired * MIRRORED])
-    ends *= height / _height(ends)
+    low, high = _box(ends)
+    ends *= height / (high[2] - low[2])
+    low, high = _box(ends)
     margin = 3.0 * BLEND * height
-    reach = np.concatenate([ends[:, :3] - ends[:, 6:7], ends[:, 3:6] - ends[:, 7:]])
-    beyond = np.concatenate([ends[:, :3] + ends[:, 6:7], ends[:, 3:6] + ends[:, 7:]])
-    low, high = reach.min(axis=0) - margin, beyond.max(axis=0) + margin
-    return capsules(ends, blend=BLEND * height), low, high
+    return capsules(ends, blend=BLEND * height), low - margin, high + margin
 
 
-def _height(ends: np.ndarray) -> float:
-    tops = np.maximum(ends[:, 2] + ends[:, 6], ends[:, 5] + ends[:, 7])
-    feet = np.minimum(ends[:, 2] - ends[:, 6], ends[:, 5] - ends[:, 7])
-    return tops.max() - feet.min()
+def _box(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest corner of what holds all capsules."""
+    centres, radii = ends[:, :6].reshape(-1, 3), ends[:, 6:].reshape(-1, 1)
+    return (centres - radii).min(axis=0), (centres + radii).max(axis=0)
 
 
 def _standing(positions: np.ndarray) -> np.ndarray:

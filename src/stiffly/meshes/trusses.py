@@ -79,26 +79,17 @@ def _crossings(corners: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]
 def _arms(
     corners: np.ndarray, number: np.ndarray, arms: int, reach: float, crossings: int
 ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Tips and string nodes, their edges, and the numbers of both."""
-    points, bars, links, tips, strings = [np.empty((0, 3))], [], [], [], []
-    start = number.size + crossings
-    for arm in range(arms):
-        level = len(corners) - 2 - 3 * arm
-        for side, (i, j) in ((1.0, (0, 3)), (-1.0, (1, 2))):  # faces at +x and -x
-            z = corners[level + 1, 0, 2]
-            drop = 0.05 * reach * np.arange(1, STRING + 1)
-            chain = np.zeros((1 + STRING, 3))
-            chain[:, 0], chain[0, 2], chain[1:, 2] = side * reach, z, z - drop
-            nodes = np.arange(start, start + len(chain))
-            roots = number[level : level + 2][:, [i, j]].ravel()
-            bars += [[root, nodes[0]] for root in roots]
-            links += np.stack([nodes[:-1], nodes[1:]], axis=1).tolist()
-            points.append(chain)
-            tips.append(nodes[0])
-            strings += nodes[1:].tolist()
-            start += len(chain)
-    groups = {"arms": np.array(bars), "strings": np.array(links)}
-    return np.concatenate(points), groups, np.array(tips, int), np.array(strings, int)
+    """Tips and string nodes, their edges, and the numbers of both; faces at +x, then at -x."""
+    level = len(corners) - 2 - 3 * np.arange(arms).reshape(-1, 1, 1, 1)
+    roots = number[level + np.array([[0], [1]]), np.array([[[0, 3]], [[1, 2]]])]
+    count = arms * 2 * (1 + STRING)
+    nodes = number.size + crossings + np.arange(count).reshape(arms, 2, 1 + STRING)
+    points = np.zeros((arms, 2, 1 + STRING, 3))
+    points[..., 0] = np.array([[reach], [-reach]])
+    points[..., 2] = corners[level[..., 0] + 1, 0, 2] - 0.05 * reach * np.arange(1 + STRING)
+    bars = pairs(roots.reshape(arms, 2, 4), nodes[..., :1])
+    groups = {"arms": bars, "strings": pairs(nodes[..., :-1], nodes[..., 1:])}
+    return points.reshape(-1, 3), groups, nodes[..., 0].ravel(), nodes[..., 1:].ravel()
 
 
 def tower(

@@ -16,6 +16,7 @@ from .topology import boxes, components, first_repeat, sides
 # A volume or an area below this part of the longest edge's cube or square: rounding decides.
 FLAT = 1e-14
 KINDS = (("edge", "edges", 2), ("triangle", "triangles", 3), ("tet", "tets", 4))
+EXCHANGE, OR_REPAIR = "exchange two of its vertices", ", or read with repair=True"
 NO_VOLUME = 1e-12  # part of the cube of a piece's size below which it has no inside
 
 
@@ -31,63 +32,47 @@ def validate(mesh: Mesh, *, name: str = "mesh") -> None:
     for kind, field, _ in KINDS:
         twice = names_twice(getattr(mesh, field))
         if twice.any():
-            raise InputError(
-                f"{name}: {_label(mesh, kind, field, np.argmax(twice))} names a vertex twice: "
-                "remove it, or read with repair=True"
-            )
-        repeat = first_repeat(np.sort(getattr(mesh, field), axis=1))
+            cause = f"names a vertex twice: remove it{OR_REPAIR}"
+            raise _fault(mesh, name, kind, np.argmax(twice), cause)
+        rows = np.sort(getattr(mesh, field), axis=1)
+        repeat = first_repeat(rows)
         if repeat >= 0:
-            rows = np.sort(getattr(mesh, field), axis=1)
             first = np.flatnonzero((rows == rows[repeat]).all(axis=1))[0]
-            raise InputError(
-                f"{name}: {_label(mesh, kind, field, repeat)} has the vertices of {kind} {first}: "
-                "remove one, or read with repair=True"
-            )
+            cause = f"has the vertices of {kind} {first}: remove one{OR_REPAIR}"
+            raise _fault(mesh, name, kind, repeat, cause)
     volumes, flat = volumes_of(mesh)
     if flat.any():
-        raise InputError(
-            f"{name}: {_label(mesh, 'tet', 'tets', np.argmax(flat))} is flat: "
-            "move or merge its vertices"
-        )
+        raise _fault(mesh, name, "tet", np.argmax(flat), "is flat: move or merge its vertices")
     if (volumes < 0.0).any():
         i = int(np.argmax(volumes < 0.0))
-        raise InputError(
-            f"{name}: {_label(mesh, 'tet', 'tets', i)} is inverted (volume {volumes[i]:.3g} m^3): "
-            "exchange two of its vertices, or read with repair=True"
-        )
+        cause = f"is inverted (volume {volumes[i]:.3g} m^3): {EXCHANGE}{OR_REPAIR}"
+        raise _fault(mesh, name, "tet", i, cause)
     _require_triangles(mesh, name)
     lost = np.flatnonzero(~referenced(mesh))
     if lost.size:
         raise InputError(
             f"{name}: vertex {lost[0]}, counted from 0, belongs to no edge, triangle or tet "
-            f"({lost.size} such): remove it, or read with repair=True"
+            f"({lost.size} such): remove it{OR_REPAIR}"
         )
 
 
 def _require_triangles(mesh: Mesh, name: str) -> None:
     flat = without_area(mesh)
     if flat.any():
-        raise InputError(
-            f"{name}: {_label(mesh, 'triangle', 'triangles', np.argmax(flat))} has no area: "
-            "merge vertices or swap an edge"
-        )
+        cause = "has no area: merge vertices or swap an edge"
+        raise _fault(mesh, name, "triangle", np.argmax(flat), cause)
     numbers = np.flatnonzero(loose(mesh))
     free = replace(mesh, triangles=mesh.triangles[numbers])
     found = pieces(free.triangles)
     if found.against.any():
-        first = numbers[np.argmax(found.against)]
-        raise InputError(
-            f"{name}: {_label(mesh, 'triangle', 'triangles', first)} runs against its neighbours "
-            f"({found.against.sum()} such): exchange two of its vertices, or read with repair=True"
-        )
+        cause = f"runs against its neighbours ({found.against.sum()} such): {EXCHANGE}{OR_REPAIR}"
+        raise _fault(mesh, name, "triangle", numbers[np.argmax(found.against)], cause)
     inwards, volumes = facing_inwards(free, found)
     if inwards.any():
         i = int(np.argmax(inwards))
         first = numbers[np.argmax(found.piece == i)]
-        raise InputError(
-            f"{name}: the closed surface of {_label(mesh, 'triangle', 'triangles', first)} faces "
-            f"inwards (volume {volumes[i]:.3g} m^3): turn its triangles, or read with repair=True"
-        )
+        cause = f"faces inwards (volume {volumes[i]:.3g} m^3): turn its triangles{OR_REPAIR}"
+        raise _fault(mesh, name, "triangle", first, cause, "the closed surface of ")
 
 
 def loose(mesh: Mesh) -> np.ndarray:
@@ -125,14 +110,16 @@ def _require_indices(mesh: Mesh, name: str, kind: str, field: str, columns: int)
         )
     bad = np.flatnonzero(((rows < 0) | (rows >= count)).any(axis=1))
     if bad.size:
-        raise InputError(
-            f"{name}: {_label(mesh, kind, field, bad[0])} names a vertex that does not exist: "
-            f"there are {count}"
-        )
+        cause = f"names a vertex that does not exist: there are {count}"
+        raise _fault(mesh, name, kind, bad[0], cause)
 
 
-def _label(mesh: Mesh, kind: str, field: str, row: int | np.integer) -> str:
-    return f"{kind} {row} ({'-'.join(map(str, getattr(mesh, field)[row]))}), counted from 0,"
+def _fault(
+    mesh: Mesh, name: str, kind: str, row: int | np.integer, cause: str, what: str = ""
+) -> InputError:
+    """About one of the elements of a kind, or what it belongs to."""
+    corners = "-".join(map(str, getattr(mesh, f"{kind}s")[row]))
+    return InputError(f"{name}: {what}{kind} {row} ({corners}), counted from 0, {cause}")
 
 
 def names_twice(rows: np.ndarray) -> np.ndarray:

@@ -111,7 +111,5 @@ def _heavier(parts: Sequence[Part], field: Array, size: float) -> list[Part]:
     """Gravity of that size in place of all that there was."""
     before = float(np.linalg.norm(field))
     new: Part = Gravity(size * (field / before if before > 0.0 else DOWN))
-    places = [i for i, part in enumerate(parts) if isinstance(part, Gravity)]
-    kept = [part for i, part in enumerate(parts) if i not in places]
-    kept.insert(places[0] if places else len(kept), new)
-    return kept
+    first = next((i for i, part in enumerate(parts) if isinstance(part, Gravity)), len(parts))
+    return [*parts[:first], new, *(p for p in parts[first:] if not isinstance(p, Gravity))]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -167,18 +167,17 @@ def _built_in(source: Source, file: SceneFile, text: str) -> FileScene:
     if file.rtol is not None and not find_integrator(scene.integrator).adaptive:
         cause = f"{scene.integrator}, the scene's integrator, has no error estimate"
         raise source.error(("rtol",), f"rtol: {cause}; give integrator = 'pexprb43', too")
-    own = {f.name: getattr(scene, f.name) for f in fields(Scene)}
-    own["summary"] = file.summary or scene.summary
-    own["rtol"], own["atol"] = file.rtol, file.atol or 0.0
-    return FileScene(**own, file=file, text=text)
+    own = {"summary": file.summary or scene.summary, "rtol": file.rtol, "atol": file.atol or 0.0}
+    return FileScene(**{**vars(scene), **own}, file=file, text=text)
 
 
 def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
-    parts = compose(file, source, _folder(source, file))
+    made = compose(file, source, _folder(source, file))
     assert file.duration is not None  # the schema asks for it
+    overridden = {".".join(map(str, path)): source.value(path) for path in source.overridden}
     return FileScene(
         name=source.path.stem,
-        summary=file.summary or f"{len(parts.x0)} particles, from {source.path.name}",
+        summary=file.summary or f"{len(made.x0)} particles, from {source.path.name}",
         source=source.path.name,
         step=file.step or 1e-3 * file.duration,  # with rtol: the first one tried
         duration=file.duration,
@@ -186,15 +185,11 @@ def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
         every=file.seconds_per_frame,
         rtol=file.rtol,
         atol=file.atol or 0.0,
-        parameters={"file": str(source.path), **_overridden(source)},
+        parameters={"file": str(source.path), **overridden},
         file=file,
         text=text,
-        **parts._asdict(),
+        **made._asdict(),
     )
-
-
-def _overridden(source: Source) -> dict[str, Any]:
-    return {".".join(map(str, path)): source.value(path) for path in source.overridden}
 
 
 def _folder(source: Source, file: SceneFile) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
@@ -254,122 +255,104 @@ class _Token(NamedTuple):
     kind: str
     text: str
     line: int
-    start: int
 
 
 def key_lines(text: str) -> Mapping[Path, int]:
     """Line (from 1) of every key, table and array element of a TOML text."""
-    return _Scanner(text).run()
+    return _Scanner(text).lines
 
 
-def _tokens(text: str) -> list[_Token]:
-    found, line = [], 1
+def _tokens(text: str) -> Iterator[_Token]:
+    line = 1
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
         if kind not in ("space", "comment"):
-            found.append(_Token(kind, match[0], line, match.start()))
+            yield _Token(kind, match[0], line)
         line += match[0].count("\n")
-    found.append(_Token("end", "", line, len(text)))
-    return found
+    yield _Token("end", "", line)
 
 
 class _Scanner:
     def __init__(self, text: str) -> None:
-        self._tokens, self._next = _tokens(text), 0
-        self._lines: dict[Path, int] = {}
-        self._tables: dict[Path, int] = {}  # how many [[name]] there are so far
-
-    def run(self) -> Mapping[Path, int]:
+        self._rest = _tokens(text)
+        self._now = next(self._rest)
+        self.lines: dict[Path, int] = {}
+        self._tables: dict[Path, int] = {}  # number of the last [[name]] so far
         base: Path = ()
-        while self._peek().kind != "end":
-            token = self._peek()
-            if token.kind == "newline":
-                self._next += 1
-            elif token.text == "[":
+        while self._now.kind != "end":
+            if self._now.kind == "newline":
+                self._take()
+            elif self._now.text == "[":
                 base = self._header()
             else:
                 self._pair(base)
-        return self._lines
-
-    def _peek(self) -> _Token:
-        return self._tokens[self._next]
 
     def _take(self) -> _Token:
-        token = self._tokens[self._next]
-        if token.kind != "end":
-            self._next += 1
+        token = self._now
+        self._now = next(self._rest, token)  # the end stays
         return token
+
+    def _skip_to(self, *texts: str) -> None:
+        while self._now.kind != "end" and self._now.text not in texts:
+            self._take()
 
     def _header(self) -> Path:
         """[table] or [[table]]; the path of what follows."""
-        first = self._take()
-        repeated = self._peek().text == "[" and self._peek().start == first.start + 1
-        self._next += repeated
-        keys = self._key()
-        while self._peek().kind not in ("newline", "end"):
-            self._next += 1
-        path = self._within((), keys[:-1]) + keys[-1:]
-        self._lines.setdefault(path, first.line)
+        line, repeated = self._take().line, self._now.text == "["
         if repeated:
-            number = self._tables.get(path, 0)
-            self._tables[path] = number + 1
-            path = (*path, number)
-            self._lines[path] = first.line
+            self._take()
+        path: Path = ()
+        for key in self._key():
+            if path in self._tables:  # a name of repeated tables means the last of them
+                path = (*path, self._tables[path])
+            path = (*path, key)
+        self._skip_to("\n")
+        self.lines.setdefault(path, line)
+        if repeated:
+            self._tables[path] = self._tables.get(path, -1) + 1
+            path = (*path, self._tables[path])
+            self.lines[path] = line
         return path
 
-    def _within(self, base: Path, keys: tuple[str, ...]) -> Path:
-        """A name of repeated tables means the last of them."""
-        for key in keys:
-            base = (*base, key)
-            if base in self._tables:
-                base = (*base, self._tables[base] - 1)
-        return base
+    def _pair(self, path: Path) -> None:
+        line = self._now.line
+        for key in self._key():
+            path = (*path, key)
+            self.lines.setdefault(path, line)
+        if self._now.text == "=":
+            self._take()
+        self._value(path)
 
-    def _pair(self, base: Path) -> None:
-        line, keys = self._peek().line, self._key()
-        for count in range(1, len(keys) + 1):
-            self._lines.setdefault((*base, *keys[:count]), line)
-        if self._peek().text == "=":
-            self._next += 1
-        self._value((*base, *keys))
-
-    def _key(self) -> tuple[str, ...]:
+    def _key(self) -> list[str]:
         keys = []
-        while self._peek().kind in ("word", "string") or self._peek().text == ".":
+        while self._now.kind in ("word", "string") or self._now.text == ".":
             token = self._take()
-            if token.text != ".":
-                quoted = token.kind == "string"
-                keys.append(tomllib.loads(f"k={token.text}")["k"] if quoted else token.text)
+            if token.kind == "string":
+                keys.append(tomllib.loads(f"k={token.text}")["k"])
+            elif token.text != ".":
+                keys.append(token.text)
         if not keys:  # what no valid text holds: go on behind it
             self._take()
-            keys.append("")
-        return tuple(keys)
+        return keys or [""]
 
     def _value(self, path: Path) -> None:
-        opening = self._peek().text
-        if opening == "[":
-            self._take()
+        if self._now.text == "[":
             for number in self._elements("]"):
-                self._lines[(*path, number)] = self._peek().line
+                self.lines[(*path, number)] = self._now.line
                 self._value((*path, number))
-        elif opening == "{":
-            self._take()
+        elif self._now.text == "{":
             for _ in self._elements("}"):
                 self._pair(path)
         else:
-            while not (self._peek().kind in ("newline", "end") or self._peek().text in {*",]}"}):
-                self._next += 1
+            self._skip_to("\n", ",", "]", "}")
 
-    def _elements(self, closing: str):
+    def _elements(self, closing: str) -> Iterator[int]:
         """0, 1, ... while there is another element before the closing bracket."""
-        number = 0
-        while True:
-            while self._peek().kind == "newline" or self._peek().text == ",":
-                self._next += 1
-            if self._peek().kind == "end":
-                return
-            if self._peek().text == closing:
-                self._next += 1
+        self._take()
+        for number in count():
+            while self._now.text in ("\n", ","):
+                self._take()
+            if self._now.kind == "end" or self._now.text == closing:
+                self._take()
                 return
             yield number
-            number += 1
