@@ -53,7 +53,7 @@ class OscillatorPair:
 
     def steady(self, t: Array | float) -> tuple[Array, Array]:
         """x, v (..., 2) of the forced motion x_hat cos(omega_ext t)."""
-        together, against = (self._drive() / gap for gap in self._gaps())
+        together, against = self._response(self.omega_1), self._response(self.omega_2)
         x_hat = np.array([together + against, together - against])
         phase, w = np.asarray(t) * self.omega_ext, self.omega_ext
         return np.cos(phase)[..., None] * x_hat, -w * np.sin(phase)[..., None] * x_hat
@@ -61,14 +61,10 @@ class OscillatorPair:
     def from_rest(self, t: Array | float) -> tuple[Array, Array]:
         """x, v (..., 2) of the motion that starts with x = v = 0."""
         t = np.asarray(t, dtype=np.float64)
-        gaps = self._gaps()
-        (y, dy), (z, dz) = (
-            self._mode(t, self.omega_1, gaps[0]),
-            self._mode(t, self.omega_2, gaps[1]),
-        )
+        (y, dy), (z, dz) = self._mode(t, self.omega_1), self._mode(t, self.omega_2)
         return np.stack([y + z, y - z], axis=-1), np.stack([dy + dz, dy - dz], axis=-1)
 
-    def _mode(self, t: Array, omega: float, gap: float) -> tuple[Array, Array]:
+    def _mode(self, t: Array, omega: float) -> tuple[Array, Array]:
         """One mode from rest: q'' + omega^2 q = drive cos(omega_ext t).
 
         cos a - cos b = 2 sin((a + b)/2) sin((b - a)/2): near resonance the difference itself
@@ -76,21 +72,18 @@ class OscillatorPair:
         """
         w = self.omega_ext
         mean, half = 0.5 * (omega + w) * t, 0.5 * (omega - w) * t
-        scale = self._drive() / gap
+        scale = self._response(omega)
         q = scale * 2.0 * np.sin(mean) * np.sin(half)
         dq = scale * (
             (omega + w) * np.cos(mean) * np.sin(half) + (omega - w) * np.sin(mean) * np.cos(half)
         )
         return q, dq
 
-    def _drive(self) -> float:
-        """Half of the force on the first mass, per mass: either mode gets one half."""
-        return 0.5 * self.ka * self.amplitude / self.mass
-
-    def _gaps(self) -> tuple[float, float]:
-        """omega_i^2 - omega_ext^2 as a product: the difference of squares would cancel."""
-        w = self.omega_ext
-        return (self.omega_1 - w) * (self.omega_1 + w), (self.omega_2 - w) * (self.omega_2 + w)
+    def _response(self, omega: float) -> float:
+        """Amplitude of a forced mode, drive / (omega^2 - omega_ext^2): either mode gets half of the
+        force on the first mass; the difference of squares itself would cancel."""
+        gap = (omega - self.omega_ext) * (omega + self.omega_ext)
+        return 0.5 * self.ka * self.amplitude / self.mass / gap
 
     def system(self) -> SecondOrder:
         ka, kb = self.ka, self.kb
