@@ -60,7 +60,8 @@ def hair(
     angles = np.radians(angle) * np.array(TURNS)
     shake: dict[str, Any] = {"axis": (0.0, 0.0, 1.0), "times": TIMES, "angles": angles}
     head, roots, half_axes, note = _head(mesh, up, fibers, length, rotation(**shake))
-    lines = grown(roots, _segments(fibers), half_axes)
+    cuboids = 6 + np.arange(fibers) % 5  # of each hair: 8 on average
+    lines = grown(roots, cuboids, half_axes)
     material: dict[str, Any] = {"young": young, "torsional": torsional, "density": DENSITY}
     body = fiber_body(lines, thickness=THICKNESS, width=WIDTH, **material)
     x0 = body.positions
@@ -129,8 +130,3 @@ def grown(roots: Roots, segments: np.ndarray, half_axes: Array) -> list[Array]:
         for row, line in zip(rows, np.stack(points, axis=1), strict=True):
             lines[row] = line
     return lines
-
-
-def _segments(fibers: int) -> np.ndarray:
-    """Cuboids (fibers,) of each hair: 6 to 10, 8 on average."""
-    return 6 + np.arange(fibers) % 5

@@ -58,7 +58,7 @@ def solid(
         found = tetrahedralise(found, vertices, name=Path(mesh).name, close_holes=True)
     found = _scaled(found, size, axis)
     if found.skin is None:
-        return found, _note(mesh, found)
+        return found, f"the model is {Path(mesh).name}, {len(found.positions)} vertices"
     return found, f"the model is {Path(mesh).name}, filled: {quality(found)}"
 
 
@@ -88,7 +88,8 @@ def surface(
         require_closed(name, found.triangles)
     if vertices is not None and len(found.positions) > vertices:
         found = decimate(found, vertices, name=name)
-    return _scaled(found, size, axis), _note(mesh, found)
+    note = f"the model is {name}, {len(found.positions)} vertices"
+    return _scaled(found, size, axis), note
 
 
 def elastic(
@@ -136,7 +137,3 @@ def _scaled(mesh: Mesh, size: float, axis: int) -> Mesh:
     low, high = x.min(axis=0), x.max(axis=0)
     foot = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), low[2]])
     return replace(mesh, positions=x - foot)
-
-
-def _note(mesh: str, found: Mesh) -> str:
-    return f"the model is {Path(mesh).name}, {len(found.positions)} vertices"
