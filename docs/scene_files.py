@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from stiffly.scenes.files import json_schema
 from stiffly.scenes.schema import bodies, colliders, loads, scene_file, shapes, types
-from stiffly.scenes.schema.tables import tag
+from stiffly.scenes.schema.errors import members, tag
 from stiffly.scenes.schema.write import toml_value
 
 FOLDER = Path(__file__).parent
@@ -98,16 +98,16 @@ def reference() -> str:
         table(bodies.BodyTable, bodies.BodyTable.model_fields),
         "All but fibers, whose mass follows from their density, take one of three masses, and:",
         table(bodies.Weighed, own_keys(bodies.Weighed, bodies.BodyTable)),
-        *kinds((m for m in bodies.BODIES if m is not bodies.Fibers), bodies.Weighed),
+        *kinds((m for m in members(bodies.Body) if m is not bodies.Fibers), bodies.Weighed),
         *kinds([bodies.Fibers], bodies.BodyTable),
         "### Shapes",
         shape_rows(),
         "### `[[load]]`",
-        *kinds(loads.LOADS, types.Table),
+        *kinds(members(loads.Load), types.Table),
         "### `[[collider]]`",
         "Every collider:",
         table(touched, touched.model_fields),
-        *kinds(colliders.COLLIDERS, touched),
+        *kinds(members(colliders.Collider), touched),
         "### `[contact]`",
         table(colliders.Contact, colliders.Contact.model_fields),
         "### `[[support]]`",

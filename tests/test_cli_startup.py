@@ -43,7 +43,7 @@ def test_importing_the_package_loads_nothing_heavy():
 
 def test_scenes_are_listed_without_drawing_libraries():
     loaded = modules_after("-m", "stiffly", "scenes")
-    assert "stiffly.scenes.scene" in loaded
+    assert "stiffly.scenes.builder" in loaded
     assert not {"matplotlib", "h5py", "pyvista", "ipctk"} & loaded
 
 

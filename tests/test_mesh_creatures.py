@@ -8,8 +8,7 @@ from thinned import drawn
 
 from stiffly.errors import InputError
 from stiffly.meshes import car, creature, creature_surface
-from stiffly.meshes.creature import SHAPES
-from stiffly.meshes.implicit import capsules, joined, rounded_box, wheel
+from stiffly.meshes.implicit import SHAPES, capsules, joined, rounded_box, wheel
 from stiffly.meshes.mesh import tet_surface, tet_volumes
 from stiffly.meshes.sizing import mesh_of_count
 from stiffly.meshes.stuffing import fill, skin

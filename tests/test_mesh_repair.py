@@ -8,8 +8,8 @@ import pytest
 from stiffly.errors import InputError, StiffWarning
 from stiffly.meshes import Mesh, beam, cloth, read_mesh, repaired, shell, sphere, validate
 from stiffly.meshes.mesh import tet_surface
-from stiffly.meshes.orientation import pieces
 from stiffly.meshes.topology import require_closed
+from stiffly.meshes.validate import pieces
 
 NO_EDGES = np.empty((0, 2), int)
 

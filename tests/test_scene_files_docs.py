@@ -14,7 +14,7 @@ from stiffly import InputError, simulate
 from stiffly.scenes import files
 from stiffly.scenes.adjust import own_gravity
 from stiffly.scenes.schema import SceneFile
-from stiffly.scenes.schema.tables import members, tag
+from stiffly.scenes.schema.errors import members, tag
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples" / "scenes").glob("*.toml"))}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.scenes.schema.lines import key_lines
+from stiffly.scenes.schema.source import key_lines
 from stiffly.scenes.schema.write import toml_key, toml_text, toml_value
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples" / "scenes").glob("*.toml"))

@@ -9,8 +9,8 @@ from thinned import drawn
 
 from stiffly.kernels import cpu
 from stiffly.meshes import sphere, torus
-from stiffly.meshes.holes import border, closed, loops
 from stiffly.meshes.signed_distance import SignedDistance
+from stiffly.meshes.topology import border, closed, loops
 
 
 def solid_angles(points, x, triangles):

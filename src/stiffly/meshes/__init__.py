@@ -1,27 +1,18 @@
 """Shapes: made by formulas, or read from files."""
 
-from .boxes import bar, beam, cube
-from .car import car
-from .chains import flagellum, rope
-from .cloth import cloth, flag, foil, textile
-from .coil import coil
-from .creature import creature, creature_surface
+from .curved import coil, dome, sphere, torus
 from .decimate import decimate
-from .dome import dome
 from .files import read_mesh, write_mesh
-from .lattice import lattice
+from .grids import bar, beam, cloth, cube, flag, foil, lattice, textile
+from .implicit import car, creature, creature_surface
+from .lines import Roots, brush_roots, flagellum, hair_cap, rope
 from .mesh import Mesh
-from .pylon import pylon
 from .quality import Quality, quality
-from .repair import repaired
-from .roots import Roots, brush_roots, hair_cap
 from .skin import Skin
-from .sphere import sphere
 from .tetrahedralise import tetrahedralise
 from .topology import bending_pairs, shell, triangle_edges
-from .torus import torus
-from .tower import tower
-from .validate import validate
+from .trusses import pylon, tower
+from .validate import repaired, validate
 
 __all__ = [
     "Mesh",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import InputError
-from .mesh import Mesh, row_keys
-from .topology import require_closed, shell
+from .mesh import Mesh, row_keys, used_only
+from .topology import is_closed, shell
 from .validate import validate
 
 TRIES = 6
@@ -44,24 +44,19 @@ def _maker(surface: Mesh) -> Callable[[float], tuple[Mesh, bool]]:
     A closed surface that opens is not: collapsing too far leaves flaps.
     """
     simplify = _simplify()
-    closed = _passes(require_closed, "surface", surface.triangles)
+    closed = is_closed(surface.triangles)
 
     def make(faces: float) -> tuple[Mesh, bool]:
         count = int(np.clip(round(faces), 4, len(surface.triangles)))
         triangles = surface.triangles.astype(np.int32)
         mesh = _clean(*simplify(surface.positions, triangles, target_count=count))
-        still = not closed or _passes(require_closed, "surface", mesh.triangles)
-        return mesh, still and _passes(validate, mesh)
+        try:
+            validate(mesh)
+        except InputError:
+            return mesh, False
+        return mesh, not closed or is_closed(mesh.triangles)
 
     return make
-
-
-def _passes(check: Callable[..., None], *arguments: object) -> bool:
-    try:
-        check(*arguments)
-    except InputError:
-        return False
-    return True
 
 
 def _closest(
@@ -107,8 +102,7 @@ def _clean(positions: np.ndarray, triangles: np.ndarray) -> Mesh:
     )
     _, first = np.unique(row_keys(ordered), return_index=True)
     triangles = triangles[np.sort(first)]
-    used, numbers = np.unique(triangles, return_inverse=True)
-    return shell(np.asarray(positions, dtype=np.float64)[used], numbers.reshape(-1, 3))
+    return shell(*used_only(np.asarray(positions, dtype=np.float64), triangles))
 
 
 def _simplify():

@@ -1,12 +1,229 @@
-"""Tetrahedra of regular grids and of layers over a triangle mesh."""
+"""Shapes on regular grids: cloth, lattices, boxes of tetrahedra; layers over a triangle mesh."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
+from numbers import Integral
 
 import numpy as np
 
-from .mesh import tet_volumes
+from ..errors import InputError
+from .mesh import (
+    Mesh,
+    grouped_edges,
+    mesh_of_tets,
+    pairs,
+    require_counts,
+    require_positive,
+    tet_volumes,
+)
+
+
+def beam(
+    along: int = 26,
+    across: tuple[int, int] = (5, 5),
+    *,
+    length: float = 1.0,
+    width: float = 0.16,
+    height: float = 0.16,
+) -> Mesh:
+    """along x across[0] x across[1] vertices over length x width x height [m], six tets per cell.
+
+    The x axis runs through the middle. Sets: 'left', 'right' (the ends), and their outlines
+    'left rim', 'right rim'.
+
+    The default has 650 particles, 3481 edges and 2400 tets. Michels, Sobottka and Weber (2014)
+    name 650 particles and 3481 springs in the text, 2400 springs in the caption of Figure 17: the
+    caption counts the tets of this grid. The springs are the 3481 edges.
+    """
+    require_counts("beam", 2, along=along, across_y=across[0], across_z=across[1])
+    require_positive("beam", length=length, width=width, height=height)
+    shape = (along, *across)
+    positions = box_grid(shape, (length, width, height))
+    return mesh_of_tets(positions, grid_tets(shape), _ends(shape))
+
+
+def bar(
+    along: int = 17, across: tuple[int, int] = (4, 4), *, length: float = 1.0, side: float = 0.1875
+) -> Mesh:
+    """A bar of alternating five-tet cells, along x; sets as for `beam`.
+
+    The default has 272 vertices and 720 tets; Dinev, Liu and Kavan (2018) use 290 and 716. Theirs
+    are the surface vertices of a 4 x 4 x 16 grid without any inside, which makes long thin tets:
+    these cells are cubes instead.
+    """
+    require_counts("bar", 2, along=along, across_y=across[0], across_z=across[1])
+    require_positive("bar", length=length, side=side)
+    shape = (along, *across)
+    return mesh_of_tets(
+        box_grid(shape, (length, side, side)), alternating_tets(shape), _ends(shape)
+    )
+
+
+def cube(cells: int = 6, *, side: float = 1.0) -> Mesh:
+    """cells^3 cubes of five tets each, centred on the origin; sets 'bottom', 'top' (z ends).
+
+    The default has 343 vertices and 1080 tets; Dinev, Liu and Kavan (2018) use 386 and 996. Theirs
+    are the surface vertices of an 8 x 8 x 8 grid (6 * 8^2 + 2 = 386) without any inside, which
+    makes long thin tets: here the inside is filled.
+    """
+    require_counts("cube", 1, cells=cells)
+    require_positive("cube", side=side)
+    shape = (cells + 1, cells + 1, cells + 1)
+    number = np.arange(np.prod(shape)).reshape(shape)
+    positions = side * (np.indices(shape).reshape(3, -1).T / cells - 0.5)
+    sets = {"bottom": number[..., 0].ravel(), "top": number[..., -1].ravel()}
+    return mesh_of_tets(positions, alternating_tets(shape), sets)
+
+
+def box_grid(shape: tuple[int, int, int], size: tuple[float, float, float]) -> np.ndarray:
+    """Vertices (N, 3) of a grid over a box that starts at x = 0 and is centred in y and z."""
+    axes = [np.linspace(0.0, size[0], shape[0])]
+    axes += [np.linspace(-0.5 * s, 0.5 * s, n) for s, n in zip(size[1:], shape[1:], strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def _ends(shape: tuple[int, int, int]) -> dict[str, np.ndarray]:
+    number = np.arange(np.prod(shape)).reshape(shape)
+    inside = np.zeros(shape[1:], dtype=bool)
+    inside[1:-1, 1:-1] = True
+    return {
+        "left": number[0].ravel(),
+        "right": number[-1].ravel(),
+        "left rim": number[0][~inside],
+        "right rim": number[-1][~inside],
+    }
+
+
+def cloth(
+    nx: int = 101,
+    ny: int = 101,
+    *,
+    spacing: float = 0.01,
+    diagonals: int = 2,
+    bending: bool = True,
+) -> Mesh:
+    """nx x ny particles in the plane z = 0, one every `spacing` [m], numbered with y fastest.
+
+    Groups: 'structural' joins neighbours, 'shear' one or both diagonals of every square (as
+    `diagonals` says, or none), 'bending' every second particle along x and y.
+    Sets: 'left' and 'right' (x ends), 'bottom' and 'top' (y ends), 'corners' (four, from (0, 0)
+    along y first). Triangles face up.
+
+    cloth(101, 101, diagonals=1) is the cloth of Dinev, Liu and Kavan (2018): 10,201 particles and
+    50,198 edges; with the two springs that hold it these are the 50,200 of their table.
+    """
+    require_counts("cloth", 2, nx=nx, ny=ny)
+    require_positive("cloth", spacing=spacing)
+    if diagonals not in (0, 1, 2):
+        raise InputError(f"cloth diagonals = {diagonals}: give 0, 1 or 2 for every square")
+    number = np.arange(nx * ny).reshape(nx, ny)
+    positions = np.zeros((nx * ny, 3))
+    positions[:, :2] = spacing * np.indices((nx, ny)).reshape(2, -1).T
+    groups = {
+        "structural": np.concatenate([_along(number, 1), _along(number.T, 1)]),
+        "shear": _diagonals(number, diagonals),
+    }
+    if bending:
+        groups["bending"] = np.concatenate([_along(number, 2), _along(number.T, 2)])
+    edges, rows = grouped_edges(groups)
+    sets = {
+        "left": number[0],
+        "right": number[-1],
+        "bottom": number[:, 0],
+        "top": number[:, -1],
+        "corners": number[[0, 0, -1, -1], [0, -1, 0, -1]],
+    }
+    triangles = quad_sheet(number)
+    return Mesh(positions, edges, triangles=triangles, edge_groups=rows, vertex_sets=sets)
+
+
+def textile(nx: int = 100, ny: int = 100, *, spacing: float = 0.01) -> Mesh:
+    """The textile of Michels, Sobottka and Weber (2014): tensile and shear edges only.
+
+    100 x 100 particles; 19,800 structural and 19,602 shear edges (the paper gives no count).
+    """
+    return cloth(nx, ny, spacing=spacing, bending=False)
+
+
+def foil(nx: int = 10, ny: int = 10, *, spacing: float = 0.01) -> Mesh:
+    """The aluminium foil of Michels, Sobottka and Weber (2014): 10 x 10 particles, 502 edges.
+
+    180 structural + 162 shear + 160 bending: exactly the paper's 502, which it calls tensile and
+    shear springs.
+    """
+    return cloth(nx, ny, spacing=spacing)
+
+
+def flag(nx: int = 70, ny: int = 50, *, spacing: float = 0.02) -> Mesh:
+    """The flag of Michels, Luan and Tokman (2017): 50 x 70 particles, all three kinds of edges.
+
+    It hangs in the plane y = 0, its pole at x = 0 (set 'left'), its length along x, z upwards.
+    """
+    flat = cloth(nx, ny, spacing=spacing)
+    upright = flat.positions[:, [0, 2, 1]]
+    return replace(flat, positions=upright, triangles=flat.triangles[:, ::-1])
+
+
+def _diagonals(number: np.ndarray, count: int) -> np.ndarray:
+    """None, the one that the triangles use, or both of every square."""
+    falling = pairs(number[:-1, :-1], number[1:, 1:])
+    rising = pairs(number[1:, :-1], number[:-1, 1:])
+    return np.concatenate(
+        [falling[: len(falling) * (count > 0)], rising[: len(rising) * (count > 1)]]
+    )
+
+
+def _along(number: np.ndarray, step: int) -> np.ndarray:
+    return pairs(number[:-step], number[step:])
+
+
+def lattice(
+    nx: int, ny: int = 1, nz: int = 1, *, spacing: float = 1.0, diagonals: bool = True
+) -> Mesh:
+    """nx x ny x nz particles, one every `spacing` [m], numbered with z fastest.
+
+    Edges join next neighbours; `diagonals` adds both diagonals of every square, which is what
+    keeps cloth and blocks from shearing freely.
+    """
+    shape = (nx, ny, nz)
+    if not all(isinstance(count, Integral) for count in shape):
+        raise InputError(f"lattice {nx} x {ny} x {nz}: give whole numbers of particles")
+    if min(shape) < 1 or max(shape) < 2:
+        raise InputError(f"lattice {nx} x {ny} x {nz}: give at least two particles")
+    require_positive("lattice", spacing=spacing)
+    positions = spacing * np.indices(shape).reshape(3, -1).T.astype(np.float64)
+    number = np.arange(nx * ny * nz).reshape(shape)
+    steps = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    if diagonals:
+        steps += [(1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1)]
+    edges = np.concatenate([_shifted(number, step) for step in steps])
+    order = np.lexsort((edges[:, 1], edges[:, 0]))
+    return Mesh(positions, edges[order], triangles=_box_skin(number))
+
+
+def _shifted(number: np.ndarray, step: tuple[int, int, int]) -> np.ndarray:
+    """Pairs (m, 2) of particles that lie one step apart."""
+    here = tuple(slice(max(0, -s), n - max(0, s)) for s, n in zip(step, number.shape, strict=True))
+    there = tuple(slice(max(0, s), n - max(0, -s)) for s, n in zip(step, number.shape, strict=True))
+    return np.sort(pairs(number[here], number[there]), axis=1)
+
+
+def _box_skin(number: np.ndarray) -> np.ndarray:
+    """Triangles on the outside of the box; a single layer gets one, facing up its axis."""
+    triangles = [np.empty((0, 3), dtype=np.int64)]
+    for axis in range(3):
+        sheets = np.moveaxis(number, axis, 0)
+        if axis == 1:  # (z, x) is the pair of axes that turns right-handed about y
+            sheets = sheets.transpose(0, 2, 1)
+        triangles.append(quad_sheet(sheets[-1]))
+        if len(sheets) > 1:
+            triangles.append(quad_sheet(sheets[0])[:, ::-1])
+    return np.concatenate(triangles)
+
+
+# ------------------------------------------------------------------ tets and triangles of grids
 
 
 def grid_tets(shape: tuple[int, int, int]) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""The record that every shape comes back as, and what follows from its tetrahedra."""
+"""The record that every shape comes back as, and what shapes share: checks, edges, tetrahedra."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,20 +39,27 @@ class Mesh:
     skin: Skin | None = None
 
     def __repr__(self) -> str:
-        counts = [
-            f"{len(rows)} {kind}"
-            for kind, rows in (
-                ("vertices", self.positions),
-                ("edges", self.edges),
-                ("tets", self.tets),
-                ("triangles", self.triangles),
-            )
-        ]
+        elements = [f"{len(getattr(self, kind))} {kind}" for kind in ("edges", "tets", "triangles")]
+        counts = [f"{len(self.positions)} vertices", *elements]
         groups, sets = ", ".join(self.edge_groups), ", ".join(self.vertex_sets)
         names = [f"groups: {groups}"] if groups else []
         names += [f"sets: {sets}"] if sets else []
         names += [] if self.skin is None else [repr(self.skin)]
         return f"Mesh({'; '.join([', '.join(counts), *names])})"
+
+
+def require_positive(shape: str, **values: float) -> None:
+    """InputError names the first value that is not a positive finite number."""
+    for name, value in values.items():
+        if not (np.isfinite(value) and value > 0.0):
+            raise InputError(f"{shape} {name} = {value}: it must be positive")
+
+
+def require_counts(shape: str, least: int, **counts: int) -> None:
+    """InputError names the first count that is not a whole number >= least."""
+    for name, count in counts.items():
+        if not isinstance(count, Integral) or count < least:
+            raise InputError(f"{shape} {name} = {count}: give a whole number from {least} on")
 
 
 def grouped_edges(groups: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -95,13 +103,30 @@ def tet_edges(tets: np.ndarray) -> np.ndarray:
     return unique_rows(np.sort(edges, axis=1))
 
 
+def tet_faces(tets: np.ndarray) -> np.ndarray:
+    """Faces (4 t, 3) of all tets, facing outwards; face i belongs to tet i % t."""
+    return np.concatenate([tets[:, f] for f in ([0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3])])
+
+
 def tet_surface(tets: np.ndarray) -> np.ndarray:
     """Faces (s, 3) that belong to one tet only, facing outwards."""
-    faces = np.concatenate([tets[:, f] for f in ([0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3])])
+    faces = tet_faces(tets)
     _, first, count = np.unique(
         row_keys(np.sort(faces, axis=1)), return_index=True, return_counts=True
     )
     return faces[np.sort(first[count == 1])]
+
+
+def normals(positions: Array, triangles: np.ndarray) -> Array:
+    """Of triangles (s, 3), outwards, twice as long as their areas [m^2]."""
+    a, b, c = (positions[triangles[:, k]] for k in range(3))
+    return np.cross(b - a, c - a)
+
+
+def used_only(points: Array, elements: np.ndarray) -> tuple[Array, np.ndarray]:
+    """Only the vertices that elements name, renumbered."""
+    kept, numbers = np.unique(elements, return_inverse=True)
+    return points[kept], numbers.reshape(elements.shape)
 
 
 def pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:

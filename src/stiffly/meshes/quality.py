@@ -8,10 +8,10 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from .holes import closed
-from .mesh import Mesh, tet_surface, tet_volumes
+from .mesh import Mesh, normals, tet_surface, tet_volumes
 from .signed_distance import SignedDistance
 from .skin import Skin
+from .topology import closed
 
 SLIVER = 9.0  # degrees: a tet with a smaller dihedral angle, or a larger one than 180 less this
 BESIDE = 1e-6  # of the surface's size: how far beside it one looks for what it winds round
@@ -88,11 +88,11 @@ def _of_surface(mesh: Mesh, skin: Skin, found: Quality) -> Quality:
 
 def crossed(field: SignedDistance, x: Array, triangles: np.ndarray) -> float:
     """Share of the area that does not have the body behind and nothing in front of it."""
-    a, b, c = (x[triangles[:, k]] for k in range(3))
-    normal = np.cross(b - a, c - a)
+    normal = normals(x, triangles)
     area = np.maximum(np.linalg.norm(normal, axis=1), np.finfo(float).tiny)
     normal /= area[:, None]
     step = BESIDE * float(np.ptp(x, axis=0).max()) * normal
+    a, b, c = (x[triangles[:, k]] for k in range(3))
     middle = (a + b + c) / 3.0
     behind, before = field.windings(middle - step), field.windings(middle + step)
     return float(area @ ((behind != 1) | (before != 0)) / area.sum())

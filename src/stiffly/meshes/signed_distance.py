@@ -11,7 +11,7 @@ from .morton import morton
 
 
 class SignedDistance:
-    """A field (see implicit.py) [m]: the distance to the surface, positive where it winds round.
+    """A field (see stuffing.py) [m]: the distance to the surface, positive where it winds round.
 
     positions (V, 3), triangles (f, 3) without border, facing outwards; they may cross themselves
     and each other, and enclose several pieces.  A point is inside where the winding number is

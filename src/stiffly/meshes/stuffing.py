@@ -9,6 +9,7 @@ cuts are; the paper's parity rule, for bounds of 10.8 and 164.7, is not used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,7 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from .grids import turned_positive
-from .implicit import Field
-from .mesh import row_keys, tet_surface, unique_rows
+from .mesh import row_keys, tet_surface, unique_rows, used_only
 
 NEAR_LONG, NEAR_SHORT = 0.24999, 0.41189  # parts of a lattice edge, Labelle and Shewchuk, table 1
 CUT_STEPS = 3  # evaluations to find a cut; a last interpolation follows
@@ -25,6 +25,10 @@ SLOPE = 1.5  # how fast a field may change [m per m]; 1 for an exact distance
 BLOCK = 6  # lattice vertices along the side of a block that is skipped as a whole
 INSIDE, SHALLOW = np.uint8(1), np.uint8(2)  # of a lattice vertex, combined with |
 CHUNK = 200_000  # points handed to a field at a time
+
+# points (n, 3) -> values (n,) [m]: positive inside, about the distance to the surface, changing by
+# at most 1.5 times the distance between two points.
+Field = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,14 @@ def fill(
     Both are empty where the body slips through the lattice.  bounded: angles are, for any field.
     """
     points, tets, _ = _stuffed(field, low, high, spacing, skin=False, bounded=bounded)
-    return _used(points, turned_positive(points, tets))
+    return used_only(points, turned_positive(points, tets))
 
 
 def skin(field: Field, low: Array, high: Array, spacing: float) -> tuple[Array, np.ndarray]:
     """Vertices (N, 3) and triangles (s, 3) of the surface, without filling the inside."""
     points, tets, on_surface = _stuffed(field, low, high, spacing, skin=True)
     triangles = tet_surface(turned_positive(points, tets))
-    return _used(points, triangles[on_surface[triangles].all(axis=1)])
+    return used_only(points, triangles[on_surface[triangles].all(axis=1)])
 
 
 def _stuffed(
@@ -298,9 +302,3 @@ def _double(a, b, am, an, bm, bn, cuts: Array, number: np.ndarray) -> list[tuple
         np.where(swap, bn, bm), np.where(swap, bm, bn),
     )  # fmt: skip
     return [(a, b, bm, bn), (a, am, an, bn), (a, am, bn, bm)]
-
-
-def _used(points: Array, elements: np.ndarray) -> tuple[Array, np.ndarray]:
-    """Only the vertices that elements name, renumbered."""
-    kept, numbers = np.unique(elements, return_inverse=True)
-    return points[kept], numbers.reshape(elements.shape)

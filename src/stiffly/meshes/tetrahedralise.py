@@ -11,14 +11,14 @@ from ..contracts import Array
 from ..errors import InputError, StiffWarning
 from . import cache
 from .grids import turned_positive
-from .holes import Closed, closed
-from .mesh import Mesh, mesh_of_tets
+from .mesh import Mesh, mesh_of_tets, used_only
 from .progress import tell
 from .quality import enclosed_volume
 from .signed_distance import SignedDistance
 from .sizing import TRIES, follow
 from .skin import Skin, embedded
 from .thin import filled
+from .topology import Closed, closed
 from .validate import validate
 
 FEWEST = 15  # particles: a vertex of the lattice and its neighbours, 24 tets
@@ -55,8 +55,7 @@ def tetrahedralise(
     validate(surface, name=name)
     if len(surface.triangles) == 0:
         raise InputError(f"{name} has no triangles: give a closed surface")
-    used, corners = np.unique(surface.triangles, return_inverse=True)
-    x, triangles = np.asarray(surface.positions[used]), corners.reshape(-1, 3)
+    x, triangles = used_only(np.asarray(surface.positions), surface.triangles)
     whole = _closed(x, triangles, name, close_holes)
     entry = cache.key(f"tetrahedralise {count} {wanted}", (x, triangles))
     found = cache.load(entry, name)

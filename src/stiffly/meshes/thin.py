@@ -17,10 +17,10 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from ..contracts import Array
-from .mesh import row_keys, tet_surface
+from .mesh import normals, row_keys, tet_faces, tet_surface, used_only
 from .signed_distance import SignedDistance
 from .stuffing import NEAR_SHORT, fill, nearest_vertices
-from .topology import components
+from .topology import boxes, components
 
 FAR = 0.5  # cells from the nearest tet: what is further away is lost
 BALL = NEAR_SHORT * np.sqrt(0.75) * 1.1  # cells: short edges of the lattice are sqrt(3/4) long
@@ -62,8 +62,7 @@ def filled(
             break
         inner = _inner(field, samples.points[lost], samples.normals[lost], spacing)
         balls = np.concatenate([balls, nearest_vertices(inner, low, high, spacing)])
-    kept, numbers = np.unique(tets[~crumbs], return_inverse=True)
-    return points[kept], numbers.reshape(-1, 4)
+    return used_only(points, tets[~crumbs])
 
 
 def _grown(field: SignedDistance, centres: Array, radius: float) -> Callable[[Array], Array]:
@@ -95,18 +94,14 @@ def _lost(
 
 def _large(samples: Samples, spacing: float) -> np.ndarray:
     """Mask (n,): samples of pieces larger than a cell, or of the largest."""
-    count = samples.piece.max() + 1
-    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
-    np.minimum.at(low, samples.piece, samples.points)
-    np.maximum.at(high, samples.piece, samples.points)
+    low, high = boxes(samples.piece.max() + 1, samples.piece, samples.points)
     size = np.linalg.norm(high - low, axis=1)
     return ((size >= spacing) | (size == size.max()))[samples.piece]
 
 
 def parts(tets: np.ndarray) -> np.ndarray:
     """Number (t,) of the part that each tet belongs to: tets hang together by whole faces."""
-    faces = np.concatenate([tets[:, f] for f in ([1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2])])
-    key = row_keys(np.sort(faces, axis=1))
+    key = row_keys(np.sort(tet_faces(tets), axis=1))
     order = np.argsort(key, kind="stable")
     same = np.flatnonzero(key[order][1:] == key[order][:-1])
     owner = order % len(tets)
@@ -123,8 +118,7 @@ def _inner(field: SignedDistance, points: Array, normals: Array, spacing: float)
 def _samples(positions: Array, triangles: np.ndarray, spacing: float) -> Samples:
     """The middles of small triangles, a grid on large ones; one of those in the same quarter."""
     piece = components(len(positions), triangles[:, [[0, 1], [1, 2]]].reshape(-1, 2))
-    corners = positions[triangles]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    corners, normal = positions[triangles], normals(positions, triangles)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
     cuts = np.ceil(longest / (DENSE * spacing)).astype(int)

@@ -1,15 +1,17 @@
-"""What follows from triangles and edges alone: neighbours, borders, connected pieces."""
+"""What follows from triangles and edges alone: neighbours, borders, connected pieces, holes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ..contracts import Array
 from ..errors import InputError
-from .mesh import Mesh, grouped_edges, row_keys, unique_rows
+from .mesh import Mesh, grouped_edges, normals, row_keys, unique_rows, used_only
 
 
 def triangle_edges(triangles: np.ndarray) -> np.ndarray:
@@ -71,14 +73,19 @@ def require_closed(name: str, triangles: np.ndarray) -> None:
         )
 
 
-def is_one_closed(triangles: np.ndarray) -> bool:
-    """Whether triangles form one connected surface, each edge in two triangles run both ways."""
+def is_closed(triangles: np.ndarray) -> bool:
+    """Whether every edge lies in two triangles that run along it both ways."""
     directed = sides(triangles)
     _, count = np.unique(row_keys(np.sort(directed, axis=1)), return_counts=True)
-    if (count != 2).any() or first_repeat(directed) >= 0:
+    return count.size > 0 and bool((count == 2).all()) and first_repeat(directed) < 0
+
+
+def is_one_closed(triangles: np.ndarray) -> bool:
+    """Whether triangles form one connected surface that is closed."""
+    if not is_closed(triangles):
         return False
-    used, corners = np.unique(triangles, return_inverse=True)
-    return components(len(used), sides(corners.reshape(-1, 3))).max() == 0
+    used, corners = used_only(np.arange(triangles.max() + 1), triangles)
+    return components(len(used), sides(corners)).max() == 0
 
 
 def first_repeat(rows: np.ndarray) -> int:
@@ -101,6 +108,91 @@ def components(count: int, edges: np.ndarray) -> np.ndarray:
     return connected_components(graph, directed=False)[1]
 
 
+def boxes(count: int, piece: np.ndarray, points: Array) -> tuple[Array, Array]:
+    """Lowest and highest corners (count, 3) of the points of every piece; piece: of each point."""
+    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
+    np.minimum.at(low, piece, points)
+    np.maximum.at(high, piece, points)
+    return low, high
+
+
 def sides(triangles: np.ndarray) -> np.ndarray:
     """Directed sides (3 s, 2): first those that face corner 0, then corner 1, corner 2."""
     return np.concatenate([triangles[:, side] for side in ([1, 2], [2, 0], [0, 1])])
+
+
+# ------------------------------------------------------------------ closing what is open
+
+
+class Closed(NamedTuple):
+    """A surface without border: positions (V + holes, 3), triangles (f + edges, 3).
+
+    Vertices and triangles that were there come first.  holes, edges: how many loops, and sides of
+    triangles along them, were closed; share: of the whole area that is new.
+    """
+
+    positions: Array
+    triangles: np.ndarray
+    holes: int
+    edges: int
+    share: float
+
+
+def border(triangles: np.ndarray) -> np.ndarray:
+    """Directed sides (m, 2) that no other triangle runs along the other way.
+
+    Three triangles at one edge leave one such side; four, two each way, leave none.  As many begin
+    as end at every vertex.
+    """
+    directed = sides(triangles)
+    forward = directed[:, 0] < directed[:, 1]
+    _, first, inverse = np.unique(
+        row_keys(np.sort(directed, axis=1)), return_index=True, return_inverse=True
+    )
+    surplus = np.bincount(inverse, np.where(forward, 1, -1)).astype(int)
+    edges = np.sort(directed[first], axis=1)
+    edges[surplus < 0] = edges[surplus < 0, ::-1]
+    return np.repeat(edges, np.abs(surplus), axis=0)
+
+
+def loops(edges: np.ndarray) -> list[list[int]]:
+    """Directed sides (m, 2) as simple closed walks; each side belongs to exactly one."""
+    onward: dict[int, list[int]] = {}
+    for a, b in edges[::-1].tolist():
+        onward.setdefault(a, []).append(b)
+    found = []
+    for start in sorted(onward):
+        while onward[start]:
+            path, place = [start], {start: 0}
+            while True:
+                here = onward[path[-1]].pop()
+                if here in place:  # a simple loop is complete; what led to it goes on
+                    begin = place[here]
+                    found.append(path[begin:])
+                    for left in path[begin + 1 :]:
+                        del place[left]
+                    del path[begin + 1 :]
+                    if begin == 0:
+                        break
+                    continue
+                place[here] = len(path)
+                path.append(here)
+    return found
+
+
+def closed(positions: Array, triangles: np.ndarray) -> Closed:
+    """The surface with a cone to its centre over every hole: without border, whatever it was."""
+    open_sides = border(triangles)
+    found = loops(open_sides)
+    if not found:
+        return Closed(positions, triangles, 0, 0, 0.0)
+    centres, caps = [], []
+    for number, loop in enumerate(found, len(positions)):
+        corners = np.array(loop)
+        centres.append(positions[corners].mean(axis=0))
+        caps.append(np.stack([np.roll(corners, -1), corners, np.full(len(loop), number)], axis=1))
+    x = np.concatenate([positions, centres])
+    whole = np.concatenate([triangles, *caps])
+    areas = np.linalg.norm(normals(x, whole), axis=1)
+    share = float(areas[len(triangles) :].sum() / max(areas.sum(), np.finfo(float).tiny))
+    return Closed(x, whole, len(found), len(open_sides), share)

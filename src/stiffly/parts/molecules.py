@@ -17,7 +17,7 @@ from scipy.spatial import KDTree
 
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes.checks import require_counts
+from ..meshes.mesh import require_counts
 from .checks import as_elements, as_indices, as_number
 from .lennard_jones import LennardJones
 from .springs import Springs

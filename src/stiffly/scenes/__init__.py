@@ -6,7 +6,8 @@ arguments say what they mean, and beside it
     SUMMARY      what is simulated, one line
     SOURCE       paper, section, figure
     SHOWS        what a run must show, one line
-    SMALL        arguments (and duration, step, ...) of a variant that runs in seconds
+    RUN          step, duration, integrator, every: the paper's way to run it
+    SMALL        arguments (and other values of RUN) of a variant that runs in seconds
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError, unknown_name
-from .scene import Scene
+from .builder import Scene
 
 NAMES = (
     # papers 000 to 003: exponential integrators
@@ -69,6 +70,7 @@ class Entry(NamedTuple):
     source: str
     shows: str
     parameters: Mapping[str, str]
+    run: Mapping[str, Any]
     small: Mapping[str, Any]
 
 
@@ -79,7 +81,8 @@ def entry(name: str) -> Entry:
     stem = name.replace("-", "_")
     file = import_module(f".{stem}", __name__)
     build = getattr(file, stem)
-    return Entry(build, file.SUMMARY, file.SOURCE, file.SHOWS, build.meanings, file.SMALL)
+    about = file.SUMMARY, file.SOURCE, file.SHOWS
+    return Entry(build, *about, build.meanings, file.RUN, file.SMALL)
 
 
 def load(name: str | Path, *, small: bool = False, **parameters: Any) -> Scene:

@@ -19,7 +19,7 @@ from ..contracts import Array, Rayleigh
 from ..errors import InputError
 from ..parts.checks import as_number
 from ..parts.part import Elastic, Part
-from .scene import Scene
+from .builder import Scene
 
 DOWN = np.array([0.0, 0.0, -1.0])
 # a frame that moves has gravity in its motion; atoms have no weight to speak of, and other units
@@ -111,7 +111,5 @@ def _heavier(parts: Sequence[Part], field: Array, size: float) -> list[Part]:
     """Gravity of that size in place of all that there was."""
     before = float(np.linalg.norm(field))
     new: Part = Gravity(size * (field / before if before > 0.0 else DOWN))
-    places = [i for i, part in enumerate(parts) if isinstance(part, Gravity)]
-    kept = [part for i, part in enumerate(parts) if i not in places]
-    kept.insert(places[0] if places else len(kept), new)
-    return kept
+    first = next((i for i, part in enumerate(parts) if isinstance(part, Gravity)), len(parts))
+    return [*parts[:first], new, *(p for p in parts[first:] if not isinstance(p, Gravity))]

@@ -21,18 +21,18 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ..bodies import MotorTorque, Springs, StokesFluid, System, fiber
+from ..bodies import MotorTorque, Springs, StokesFluid, fiber
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, flagellum
 from ..parts.checks import as_number
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a bacterium swims in a viscous fluid: a motor turns its helical tail against its head"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.5, Fig. 6, Table 1 row 6"
 SHOWS = "it swims along its axis, head first; with the motor reversed, backwards"
 SMALL = {"points": 10, "turns": 1.0, "duration": 0.8, "step": 0.04}
+RUN = {"step": 0.01, "duration": 2.0, "integrator": "bdf1"}
 LENGTH, RADIUS, TAPER, THICKNESS, DENSITY = 4.0, 0.4, 0.5, 0.12, 1.0
 HEAD, GAP, HEAD_MASS, JOINT, BLOB = 0.8, 0.3, 1e-2, 1e4, 0.12
 
@@ -44,17 +44,12 @@ def bacterium(
     turns: float = positive(2.0, "of the helix"),
     viscosity: float = positive(1.0, "of the fluid"),
     young: float = positive(1e7, "Young's modulus of the tail; its torsional modulus is a tenth"),
-) -> Scene:
+) -> Setup:
     if as_number("bacterium torque", torque) == 0.0:
         raise InputError("bacterium torque = 0: it would not move; give a number of either sign")
     line = flagellum(points, length=LENGTH, radius=RADIUS, turns=turns, taper=TAPER).positions
-    tail = fiber(
-        line * [-1.0, 1.0, 1.0],  # the head goes first, towards x
-        thickness=THICKNESS,
-        young=young,
-        torsional=young / 10.0,
-        density=DENSITY,
-    )
+    line = line * [-1.0, 1.0, 1.0]  # the head goes first, towards x
+    tail = fiber(line, thickness=THICKNESS, young=young, torsional=young / 10.0, density=DENSITY)
     n, ball = len(tail.positions), _ball()
     centre = np.array([HEAD + GAP, 0.0, 0.0])
     x0 = np.concatenate([tail.positions, centre + ball, [centre, [-0.05, 0.0, 0.0]]])
@@ -62,24 +57,14 @@ def bacterium(
     joints = np.array(
         [*combinations(head, 2), *product((*head, *tail.root), ends), ends]  # the ends are an axle
     )
-    system = System(
-        mass=np.concatenate([tail.mass, np.full(len(ball) + 2, HEAD_MASS)]),
-        parts=[
-            tail.part,
-            Springs(joints, JOINT, rest_positions=x0),
-            MotorTorque(torque, base=tail.root, counter=head, axis=ends),
-            StokesFluid(viscosity, BLOB),
-        ],
-        rest=x0,
-    )
-    return setup(
-        system,
-        x0,
-        step=0.01,
-        duration=2.0,
-        integrator="bdf1",
-        mesh=Mesh(x0, np.concatenate([tail.edges, joints])),
-    )
+    parts = [
+        tail.part,
+        Springs(joints, JOINT, rest_positions=x0),
+        MotorTorque(torque, base=tail.root, counter=head, axis=ends),
+        StokesFluid(viscosity, BLOB),
+    ]
+    mass = np.concatenate([tail.mass, np.full(len(ball) + 2, HEAD_MASS)])
+    return at_rest(Mesh(x0, np.concatenate([tail.edges, joints])), mass, parts)
 
 
 def _ball() -> Array:

@@ -17,13 +17,13 @@ from dataclasses import replace
 from ..bodies import Gravity
 from ..meshes import bar as bar_mesh
 from . import models
-from .builder import positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, positive, scene, whole
 
 SUMMARY = "an elastic bar stretches under its weight and bounces back to where it started"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 8"
 SHOWS = "the tip is back at its height after every bounce; with backward Euler it is not"
 SMALL = {"cells": 2, "duration": 125 * 0.033}
+RUN = {"step": 0.033, "duration": 250 * 0.033, "integrator": "realtime-midpoint"}
 YOUNG, POISSON, DENSITY, LENGTH, SLENDERNESS = 6.3e4, 0.0, 1000.0, 4.0, 16 / 3
 
 
@@ -32,13 +32,11 @@ def bar(
     cells: int = whole(3, "across the bar; 16/3 times as many along it", least=1),
     young: float = positive(YOUNG, "Young's modulus [Pa]"),
     length: float = positive(LENGTH, "[m]"),
-) -> Scene:
+) -> Setup:
     along, across = round(SLENDERNESS * cells) + 1, (cells + 1, cells + 1)
     lying = bar_mesh(along, across, length=length, side=length / SLENDERNESS)
     x0 = lying.positions[:, [2, 1, 0]] * [1.0, 1.0, -1.0]  # a turn: x runs downwards
     mesh = replace(lying, positions=x0)
     held = mesh.vertex_sets["left"]
     system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), fixed=held)
-    return setup(
-        system, x0, step=0.033, duration=250 * 0.033, integrator="realtime-midpoint", mesh=mesh
-    )
+    return Setup(system, x0, mesh=mesh)

@@ -32,13 +32,13 @@ from ..collisions import Contact, Hemisphere, path
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, brush_roots
-from .builder import positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, positive, scene, whole
 
 SUMMARY = "a toothbrush of 1500 bristles strokes half a ball, a paperweight"
 SOURCE = "Luan, Michels 2018, Sec. 5.2, Fig. 2; Michels, Luan, Tokman 2017, Table 1 row 5"
 SHOWS = "bristles touch the object, bend over it, and spring back when they leave it"
 SMALL = {"bristles": 9, "strokes": 4.0, "duration": 0.125, "step": 2.5e-4}
+RUN = {"step": 5e-4, "duration": 15.0, "integrator": "energy-momentum"}
 LENGTH, THICKNESS, YOUNG, TORSIONAL, DENSITY = 0.011, 0.12e-3, 3.2e10, 1e9, 1150.0  # SI
 RADIUS, SWING, WALL, FRICTION, AIR = 0.015, 0.035, 100.0, 0.2, 500.0
 
@@ -51,39 +51,22 @@ def brush(
     press: float = positive(
         0.002, "how far tips would pass below the top of the object, were it not there [m]"
     ),
-) -> Scene:
+) -> Setup:
     if press > 0.5 * LENGTH:
         raise InputError(f"brush press = {press} m: at most half a bristle, {0.5 * LENGTH} m")
     roots = brush_roots(bristles, length=LENGTH)
     lines = roots.centrelines(segments) * [1.0, 1.0, -1.0]  # tips down
     lines += [0.0, 0.0, RADIUS - press + LENGTH]
-    body = fibers(
-        lines,
-        thickness=THICKNESS,
-        young=YOUNG,
-        torsional=TORSIONAL,
-        density=DENSITY,
-    )
+    material = {"thickness": THICKNESS, "young": YOUNG, "torsional": TORSIONAL, "density": DENSITY}
+    body = fibers(lines, **material)
+    x0 = body.positions
     rate = 2.0 * np.pi * strokes
     motion = path(partial(_place, rate), partial(_velocity, rate))
     weight = Hemisphere((0.0, 0.0, 0.0), RADIUS, motion=motion)
-    system = System(
-        body.mass,
-        [body.part, Contact(weight, WALL, friction=FRICTION)],
-        rest=body.positions,
-        fixed=body.root,
-        damping=Rayleigh(alpha=AIR),
-    )
-    return setup(
-        system,
-        body.positions,
-        step=5e-4,
-        duration=15.0,
-        integrator="energy-momentum",
-        mesh=Mesh(body.positions, body.edges),
-        colliders=(weight,),
-        note="half a ball stands in for the paperweight",
-    )
+    parts = [body.part, Contact(weight, WALL, friction=FRICTION)]
+    system = System(body.mass, parts, rest=x0, fixed=body.root, damping=Rayleigh(alpha=AIR))
+    note = "half a ball stands in for the paperweight"
+    return Setup(system, x0, mesh=Mesh(x0, body.edges), colliders=(weight,), note=note)
 
 
 def _place(rate: float, t: float, start: Array) -> Array:

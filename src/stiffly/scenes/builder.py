@@ -1,25 +1,63 @@
-"""The frame around every built-in scene: arguments that say what they mean, and their checks.
+"""The record of a scene, and the frame around built-in ones: arguments that say what they mean.
 
 @scene
 def bar(cells: int = whole(3, "across the bar", least=1), young: float = positive(6e4, "[Pa]")):
     ...
-    return setup(system, x0, step=0.033, duration=8.0)
+    return Setup(system, x0, mesh=mesh)
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bodies import System
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes.checks import require_counts, require_positive
-from .scene import Scene
+from ..meshes.mesh import Mesh, require_counts, require_positive
+from ..parts.part import Part
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single truth value: a scene equals only itself
+class Scene:
+    """A system with its start and the paper's way to run it; `simulate` takes it as it is.
+
+    x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration, every [s].
+    every: between recorded frames; None: about 200 frames in all.
+    rtol, atol: steps chosen by the error instead, `step` the first one tried.
+    mesh: the shape to draw, where there is one, with as many vertices as there are particles.
+    colliders: shapes (collisions.Plane, Sphere, TriangleMesh, ...) to draw beside it.
+    parameters: what it was built with.  note: what a user should know of this build, e.g. which
+    model stands in for a scanned one.
+    adjust: what of it was changed afterwards (see adjust.py).
+    method: options of the integrator, iterations, tolerance, budget (see `integrator`).
+    solution: x, v at times t (...), where the motion is known in closed form.
+    """
+
+    name: str
+    summary: str
+    source: str
+    system: Any = field(repr=False)
+    x0: Array = field(repr=False)
+    v0: Array = field(repr=False)
+    step: float
+    duration: float
+    integrator: str = "exprb42"
+    mesh: Mesh | None = field(default=None, repr=False)
+    every: float | None = None
+    rtol: float | None = None
+    atol: float = 0.0
+    colliders: tuple[Any, ...] = field(default=(), repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    adjust: Mapping[str, float] = field(default_factory=dict)
+    method: Mapping[str, Any] = field(default_factory=dict)
+    solution: Callable[[Any], tuple[Array, Array]] | None = field(default=None, repr=False)
 
 
 class Argument(NamedTuple):
@@ -47,7 +85,7 @@ def not_negative(default: float, meaning: str) -> Any:
 
 
 def whole(default: int, meaning: str, *, least: int) -> Any:
-    return Argument(default, meaning, partial(_require_count, least))
+    return Argument(default, meaning, partial(require_counts, least=least))
 
 
 def _require_not_negative(scene: str, **values: float) -> None:
@@ -56,23 +94,35 @@ def _require_not_negative(scene: str, **values: float) -> None:
             raise InputError(f"{scene} {name} = {value}: it must not be negative")
 
 
-def _require_count(least: int, scene: str, **counts: int) -> None:
-    require_counts(scene, least, **counts)
+class Setup(NamedTuple):
+    """What a builder returns, fields of a Scene: at rest where no v0 is given.  `scene` adds what
+    it is called, where it comes from and how it is run."""
+
+    system: Any
+    x0: Array
+    v0: Array | None = None
+    mesh: Mesh | None = None
+    colliders: tuple[Any, ...] = ()
+    note: str = ""
+    solution: Callable[[Any], tuple[Array, Array]] | None = None
 
 
-def setup(system: Any, x0: Array, v0: Array | None = None, **run: Any) -> Scene:
-    """What a builder returns: at rest where no v0 is given; run: the other fields of a Scene.
-    `scene` adds what it is called and where it comes from."""
-    return Scene("", "", "", system, x0, np.zeros_like(x0) if v0 is None else v0, **run)
+def at_rest(mesh: Mesh, mass: Any, parts: Sequence[Part], note: str = "", **system: Any) -> Setup:
+    """Parts of a System whose particles rest at the vertices of the mesh, and start there.
+
+    mass: of every particle [kg], or (N,); system: other arguments of System.
+    """
+    made = System(mass, parts, rest=mesh.positions, **system)
+    return Setup(made, mesh.positions, mesh=mesh, note=note)
 
 
-def scene(build: Callable[..., Scene]) -> Callable[..., Scene]:
+def scene(build: Callable[..., Setup]) -> Callable[..., Scene]:
     """The builder, a function of its file's name, with checked arguments and a complete Scene."""
     name, file = build.__name__.replace("_", "-"), build.__globals__
     known = inspect.signature(build)
     arguments = {key: argument.default for key, argument in known.parameters.items()}
     bare = [p.replace(default=p.default.default) for p in known.parameters.values()]
-    signature = known.replace(parameters=bare)
+    signature = known.replace(parameters=bare, return_annotation="Scene")
 
     @wraps(build)
     def checked(*args: Any, **given: Any) -> Scene:
@@ -81,10 +131,11 @@ def scene(build: Callable[..., Scene]) -> Callable[..., Scene]:
         for key, value in bound.arguments.items():
             if arguments[key].check is not None:
                 arguments[key].check(name, **{key: value})
-        return replace(
-            build(**bound.arguments), name=name, summary=file["SUMMARY"], source=file["SOURCE"],
-            parameters=dict(bound.arguments),
-        )  # fmt: skip
+        made = build(**bound.arguments)
+        if made.v0 is None:
+            made = made._replace(v0=np.zeros_like(made.x0))
+        about = {"summary": file["SUMMARY"], "source": file["SOURCE"], **file["RUN"]}
+        return Scene(name=name, **about, parameters=dict(bound.arguments), **made._asdict())
 
     checked.__dict__["__signature__"] = signature
     checked.__dict__["meanings"] = {key: a.meaning for key, a in arguments.items()}

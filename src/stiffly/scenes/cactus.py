@@ -18,13 +18,13 @@ import numpy as np
 from ..bodies import MomentumDamping
 from ..meshes import creature
 from . import models
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, plain, positive, scene, whole
 
 SUMMARY = "a cactus recovers its shape from random positions, with a little damping"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 7"
 SHOWS = "the rest shape comes back from random positions; with midpoint it does not"
 SMALL = {"vertices": 1500, "duration": 30 * 0.033}
+RUN = {"step": 0.033, "duration": 400 * 0.033, "integrator": "stabilised:projective-midpoint"}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e4, 0.0, 1000.0, 0.5
 K_D = 0.08
 
@@ -35,18 +35,12 @@ def cactus(
     young: float = positive(YOUNG, "Young's modulus [Pa]"),
     damping: float = plain(K_D, "k_d: share of the non-rigid velocity taken after every step"),
     seed: int = whole(0, "of the random positions", least=0),
-) -> Scene:
+) -> Setup:
     mesh = creature(vertices, shape="cactus", height=HEIGHT)
     rest = mesh.positions
     system = models.elastic(mesh, young, POISSON, DENSITY, MomentumDamping(per_step=damping))
     low, high = rest.min(axis=0), rest.max(axis=0)
     x0 = np.random.default_rng(seed).uniform(low, high, rest.shape)
-    return setup(
-        system,
-        x0,
-        step=0.033,
-        duration=400 * 0.033,
-        integrator="stabilised:projective-midpoint",
-        mesh=mesh,
-        note="a cactus made by formulas stands in for the paper's model",
+    return Setup(
+        system, x0, mesh=mesh, note="a cactus made by formulas stands in for the paper's model"
     )

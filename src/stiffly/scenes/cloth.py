@@ -27,18 +27,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bodies import Gravity, Keyframes, Rayleigh, System, cloth_springs
+from ..bodies import Gravity, Keyframes, Rayleigh, cloth_springs
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import cloth as cloth_mesh
 from ..parts.attachments import Attachments
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a cloth of 101 x 101 particles hangs from two corners, one of which is shaken"
 SOURCE = "Dinev, Liu, Kavan 2018, Figs. 1 and 10"
 SHOWS = "waves and wrinkles run through the cloth; with projective they die at once"
 SMALL = {"resolution": 21, "duration": 4.0}
+RUN = {"step": 0.033, "duration": 6.0, "integrator": "realtime", "every": 0.033}
 SIDE, DENSITY, STIFFNESS, BENDING = 4.0, 0.2, 80.0, 0.02  # [m], [kg/m^2], [N/m]
 CLIP, GRIP = 0.08, 720.0  # [m], [N/m]: of each held corner
 SHAKE, SHAKEN, TIMES = 0.4, 3.0, 4  # [m], [s], how often
@@ -53,7 +53,7 @@ def cloth(
     shake: float = plain(SHAKE, "how far one corner is shaken; it comes 1.5 times that closer [m]"),
     damping: float = plain(5e-4, "beta of the flat cloth's stiffness [s]"),
     start: str = plain("hanging", "hanging, or flat: it falls (Fig. 1)"),
-) -> Scene:
+) -> Setup:
     if start not in STARTS:
         raise InputError(f"cloth start = {start}: choose one of {', '.join(STARTS)}")
     flat = cloth_mesh(resolution, resolution, spacing=SIDE / (resolution - 1), diagonals=1)
@@ -67,15 +67,7 @@ def cloth(
         _clip(x0, x0[mesh.vertex_sets["corners"][3]], shaking(shake)),
     ]
     mass = DENSITY * SIDE**2 / resolution**2
-    return setup(
-        System(mass, parts, rest=x0, damping=Rayleigh(0.0, damping) if damping else None),
-        x0,
-        step=0.033,
-        duration=6.0,
-        integrator="realtime",
-        mesh=mesh,
-        every=0.033,
-    )
+    return at_rest(mesh, mass, parts, damping=Rayleigh(0.0, damping) if damping else None)
 
 
 def shaking(amplitude: float) -> Keyframes:

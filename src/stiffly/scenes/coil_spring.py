@@ -24,19 +24,17 @@ Michels, Sobottka, Weber 2014, Sec. 5.2, Fig. 22b, has a coil of 1167 particles 
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..bodies import Gravity, Springs, System
+from ..bodies import Gravity, Springs
 from ..errors import InputError
 from ..meshes import coil
-from ..meshes.coil import ACROSS
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from ..meshes.curved import ACROSS
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "coil spring, 24,000 degrees of freedom, k = 1e6 N/m, swings for 60 s undamped"
 SOURCE = "Luan & Michels 2021, Sec. 5.2.1, Fig. 5, Table 2; Michels, Sobottka, Weber 2014, Fig. 22b"
 SHOWS = "the top returns to its height; energy stays flat at h = 0.05 s"
 SMALL = {"vertices": 320, "duration": 5.0}
+RUN = {"step": 0.05, "duration": 60.0}
 TURNS, RADIUS, WIRE, HEIGHT = 4.0, 5.0, 2.5, 16.0
 
 
@@ -50,17 +48,11 @@ def coil_spring(
         f"{ACROSS}x{ACROSS}",
         "vertices of a cross-section, outwards x upwards: 4x4, or 3x4 for the coil of 2014",
     ),
-) -> Scene:
+) -> Setup:
     across = _across(section)
     mesh = coil(vertices, turns=TURNS, radius=RADIUS, wire=WIRE, height=HEIGHT, across=across)
-    system = System(
-        mass=np.full(vertices, mass / vertices),
-        parts=[Springs(mesh.edges, stiffness), Gravity((0.0, 0.0, -field))],
-        fixed=mesh.vertex_sets["bottom"],
-        rest=mesh.positions,
-    )
-    x0, v0 = mesh.positions, np.zeros_like(mesh.positions)
-    return setup(system, x0, v0, step=0.05, duration=60.0, mesh=mesh)
+    parts = [Springs(mesh.edges, stiffness), Gravity((0.0, 0.0, -field))]
+    return at_rest(mesh, mass / vertices, parts, fixed=mesh.vertex_sets["bottom"])
 
 
 def _across(section: str) -> tuple[int, int]:

@@ -30,14 +30,14 @@ import numpy as np
 from ..bodies import System, shell_springs
 from ..collisions import Contact, Plane
 from ..meshes import car
-from .builder import plain, positive, scene, setup, whole
+from .builder import Setup, plain, positive, scene, whole
 from .models import UP, X, surface
-from .scene import Scene
 
 SUMMARY = "a car of plastic springs hits a wall head-on"
 SOURCE = "Luan, Michels 2018, Sec. 5.3, Fig. 3, Table 2"
 SHOWS = "permanent dents, deeper at the higher speed"
 SMALL = {"vertices": 300, "duration": 0.4, "integrator": "exprb42", "step": 1e-3}
+RUN = {"step": 5e-5, "duration": 2.0, "integrator": "verlet", "every": 0.01}
 LENGTH = 4.3  # [m]
 WALL = 1e6  # [1/s^2], times the mass of a particle: the stiffness of its contact
 AHEAD = 0.01  # gap to the wall at the start [m]
@@ -52,7 +52,7 @@ def crash(
     mass: float = positive(10.0, "of the car [kg]"),
     mesh: str = plain("", "file with another car, x forwards; empty: one made by formulas"),
     up: str = UP,
-) -> Scene:
+) -> Setup:
     shape, note = surface(
         mesh, partial(car, vertices, length=LENGTH), vertices=vertices, size=LENGTH, axis=X, up=up
     )
@@ -61,15 +61,5 @@ def crash(
     one = mass / len(x0)
     springs = shell_springs(shape, stiffness, yield_strain=yield_strain)
     system = System(one, [*springs, Contact(wall, WALL * one)], rest=x0)
-    return setup(
-        system,
-        x0,
-        np.tile([float(speed), 0.0, 0.0], (len(x0), 1)),
-        step=5e-5,
-        duration=2.0,
-        integrator="verlet",
-        every=0.01,
-        mesh=shape,
-        colliders=(wall,),
-        note=note,
-    )
+    v0 = np.tile([float(speed), 0.0, 0.0], (len(x0), 1))
+    return Setup(system, x0, v0, mesh=shape, colliders=(wall,), note=note)

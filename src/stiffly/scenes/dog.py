@@ -18,13 +18,13 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from . import models
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, plain, positive, scene, whole
 
 SUMMARY = "a dog's nose is pulled and let go: it wobbles on"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 11"
 SHOWS = "nose and head wobble on; with backward Euler and BDF2 they come to rest"
 SMALL = {"vertices": 500, "duration": 160 * 0.033}
+RUN = {"step": 0.033, "duration": 300 * 0.033, "integrator": "realtime-midpoint"}
 YOUNG, POISSON, DENSITY, HEIGHT, PULL, HELD = 1e4, 0.0, 1000.0, 0.8, 0.2, 0.4
 NOSE = 0.3  # of the height
 
@@ -38,7 +38,7 @@ def dog(
     held: float = plain(HELD, "share of the height, from below, that is held"),
     mesh: str = plain("", "a mesh file to use instead, x forwards"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     if not 0.0 <= held < 1.0:
         raise InputError(f"dog held = {held}: give a share of the height, 0 to below 1")
     body, note = models.solid(mesh, "dog", vertices=vertices, size=height, up=up)
@@ -47,15 +47,7 @@ def dog(
     system = models.elastic(body, young, POISSON, DENSITY, fixed=legs)
     x0 = _pulled(rest, pull * height, NOSE * height)
     x0[system.fixed] = rest[system.fixed]
-    return setup(
-        system,
-        x0,
-        step=0.033,
-        duration=300 * 0.033,
-        integrator="realtime-midpoint",
-        mesh=body,
-        note=note,
-    )
+    return Setup(system, x0, mesh=body, note=note)
 
 
 def _pulled(rest: Array, pull: float, nose: float) -> Array:

@@ -23,15 +23,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, LinearSprings, System
+from ..bodies import Gravity, LinearSprings
 from ..meshes import dome as dome_mesh
-from .builder import positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, at_rest, positive, scene, whole
 
 SUMMARY = "a soft dome on a border that is 2e10 times stiffer, swinging under gravity"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 15, 22c"
 SHOWS = "the step of the exponential method does not depend on the stiffness; that of RK4 does"
 SMALL = {"rings": 6, "around": 22, "integrator": "exprb42", "step": 0.05, "duration": 1.0}
+RUN = {"step": 0.01, "duration": 5.0, "integrator": "midpoint"}
 
 
 @scene
@@ -41,15 +41,10 @@ def dome(
     shell: float = positive(50.0, "stiffness of the shell's springs [N/m]"),
     border: float = positive(1e12, "stiffness of the border's springs [N/m]"),
     mass: float = positive(3.0, "of the whole dome [kg]"),
-) -> Scene:
+) -> Setup:
     mesh = dome_mesh(rings, around)
-    x0 = mesh.positions
     stiffness = np.full(len(mesh.edges), float(shell))
     stiffness[mesh.edge_groups["border"]] = border
-    system = System(
-        mass=np.full(len(x0), mass / len(x0)),
-        parts=[LinearSprings(mesh.edges, stiffness), Gravity()],
-        fixed=mesh.vertex_sets["border"][around:],  # the outer layer comes second
-        rest=x0,
-    )
-    return setup(system, x0, step=0.01, duration=5.0, integrator="midpoint", mesh=mesh)
+    parts = [LinearSprings(mesh.edges, stiffness), Gravity()]
+    outer = mesh.vertex_sets["border"][around:]  # it comes second
+    return at_rest(mesh, mass / len(mesh.positions), parts, fixed=outer)

@@ -16,17 +16,15 @@ gravity makes that 9 %.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..bodies import Gravity, Springs, System
+from ..bodies import Gravity, Springs
 from . import models
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a dragon, 450,000 degrees of freedom, nods in a weak field for 10 s"
 SOURCE = "Luan & Michels 2021, Sec. 5.2.1, Fig. 6, Table 2; Michels, Sobottka, Weber 2014, Fig. 23a"
 SHOWS = "products per step do not depend on the resolution: the time is linear in it"
 SMALL = {"vertices": 1500, "stiffness": 5e4, "duration": 2.0}
+RUN = {"step": 0.05, "duration": 10.0}
 HEIGHT, BASE = 10.0, 0.05
 
 
@@ -39,13 +37,7 @@ def dragon(
     field: float = positive(1.62, "downwards [m/s^2]"),
     mesh: str = plain("", "a mesh file to use instead"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     body, note = models.solid(mesh, "dragon", vertices=vertices, size=HEIGHT, up=up)
-    x0 = body.positions
-    system = System(
-        mass=np.full(len(x0), float(mass)),
-        parts=[Springs(body.edges, stiffness, law=law), Gravity((0.0, 0.0, -field))],
-        fixed=x0[:, 2] < BASE * HEIGHT,
-        rest=x0,
-    )
-    return setup(system, x0, step=0.05, duration=10.0, mesh=body, note=note)
+    parts = [Springs(body.edges, stiffness, law=law), Gravity((0.0, 0.0, -field))]
+    return at_rest(body, mass, parts, note, fixed=body.positions[:, 2] < BASE * HEIGHT)

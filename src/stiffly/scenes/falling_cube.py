@@ -24,13 +24,13 @@ from ..bodies import Gravity
 from ..collisions import Contact
 from ..meshes import cube
 from . import models
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "a soft cube falls on four balls and bounces back"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 15"
 SHOWS = "the cube is nearly back at its height after the bounce; with backward Euler it is not"
 SMALL = {"cells": 3, "duration": 0.5}
+RUN = {"step": 0.01, "duration": 1.0, "integrator": "stabilised", "every": 0.01}
 YOUNG, POISSON, DENSITY, SIDE = 5e5, 0.3, 1000.0, 0.5
 DROP, CONTACT, RADIUS = 0.08, 4e4, 0.15
 
@@ -41,20 +41,11 @@ def falling_cube(
     young: float = positive(YOUNG, "Young's modulus [Pa]"),
     drop: float = positive(DROP, "height above the balls [m]"),
     contact: float = positive(CONTACT, "stiffness of the balls at a vertex [N/m]"),
-) -> Scene:
+) -> Setup:
     centred = cube(cells, side=SIDE)
     x0 = centred.positions + np.array([0.0, 0.0, 0.5 * SIDE + drop])  # the balls end at z = 0
     mesh = replace(centred, positions=x0)
     balls = models.four_balls(RADIUS, 0.25 * SIDE, 0.25 * SIDE)
     touch = Contact(balls, contact)
     system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), touch)
-    return setup(
-        system,
-        x0,
-        step=0.01,
-        duration=1.0,
-        integrator="stabilised",
-        mesh=mesh,
-        every=0.01,
-        colliders=balls,
-    )
+    return Setup(system, x0, mesh=mesh, colliders=balls)

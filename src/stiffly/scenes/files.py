@@ -10,14 +10,14 @@ What is wrong with a file is said in one line: file, line, key, cause, remedy.
 
 from __future__ import annotations
 
-import inspect
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError, create_model
 
 from ..errors import InputError, unknown_name
@@ -25,14 +25,12 @@ from ..integrators import integrator as find_integrator
 from ..run.simulate import advise
 from . import NAMES, RUN_OPTIONS, entry, load
 from .adjust import adjusted
+from .builder import Scene
 from .composition import compose
-from .scene import Scene
 from .schema import SceneFile
 from .schema.errors import translated
-from .schema.overrides import applied, as_value
-from .schema.parameters import parameters_table
-from .schema.show import catalogue_text
-from .schema.source import Source, read_source
+from .schema.show import catalogue_text, parameters_table
+from .schema.source import Source, applied, as_value, read_source
 from .schema.write import toml_text, toml_value
 
 AnyPath = str | PathLike[str]
@@ -96,11 +94,9 @@ def check(path: AnyPath, /, **overrides: Any) -> FileScene:
 
 def show(name: str) -> str:
     """A built-in scene as a file to start from: every option, its default, meaning and unit."""
-    found = entry(name)
-    arguments = inspect.signature(found.build).parameters
-    # how a scene is run does not hang on its size, and the full size may take long to build
-    scene = load(name, **{key: value for key, value in found.small.items() if key in arguments})
-    text = catalogue_text(replace(scene, parameters={}, note=""))
+    found, nothing = entry(name), np.empty(0)  # the full size may take long to build
+    scene = Scene(name, found.summary, found.source, None, nothing, nothing, **found.run)
+    text = catalogue_text(scene)
     assert text is not None  # built-in scenes have defaults that TOML can hold: a test sees to it
     return text
 
@@ -171,18 +167,17 @@ def _built_in(source: Source, file: SceneFile, text: str) -> FileScene:
     if file.rtol is not None and not find_integrator(scene.integrator).adaptive:
         cause = f"{scene.integrator}, the scene's integrator, has no error estimate"
         raise source.error(("rtol",), f"rtol: {cause}; give integrator = 'pexprb43', too")
-    own = {f.name: getattr(scene, f.name) for f in fields(Scene)}
-    own["summary"] = file.summary or scene.summary
-    own["rtol"], own["atol"] = file.rtol, file.atol or 0.0
-    return FileScene(**own, file=file, text=text)
+    own = {"summary": file.summary or scene.summary, "rtol": file.rtol, "atol": file.atol or 0.0}
+    return FileScene(**{**vars(scene), **own}, file=file, text=text)
 
 
 def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
-    parts = compose(file, source, _folder(source, file))
+    made = compose(file, source, _folder(source, file))
     assert file.duration is not None  # the schema asks for it
+    overridden = {".".join(map(str, path)): source.value(path) for path in source.overridden}
     return FileScene(
         name=source.path.stem,
-        summary=file.summary or f"{len(parts.x0)} particles, from {source.path.name}",
+        summary=file.summary or f"{len(made.x0)} particles, from {source.path.name}",
         source=source.path.name,
         step=file.step or 1e-3 * file.duration,  # with rtol: the first one tried
         duration=file.duration,
@@ -190,15 +185,11 @@ def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
         every=file.seconds_per_frame,
         rtol=file.rtol,
         atol=file.atol or 0.0,
-        parameters={"file": str(source.path), **_overridden(source)},
+        parameters={"file": str(source.path), **overridden},
         file=file,
         text=text,
-        **parts._asdict(),
+        **made._asdict(),
     )
-
-
-def _overridden(source: Source) -> dict[str, Any]:
-    return {".".join(map(str, path)): source.value(path) for path in source.overridden}
 
 
 def _folder(source: Source, file: SceneFile) -> Path:

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Gravity, System, cloth_springs
+from ..bodies import Gravity, cloth_springs
 from ..meshes import foil as foil_mesh
-from .builder import positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, at_rest, positive, scene, whole
 
 SUMMARY = "an aluminium foil, held along two sides, swings in gravity with strains below 1.2 %"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Figs. 10, 21"
 SHOWS = "the price per second does not depend on the strain that is permitted"
 SMALL = {"duration": 0.2}
+RUN = {"step": 1e-3, "duration": 5.0, "integrator": "energy-momentum"}
 SIDE = 0.09
 
 
@@ -33,13 +33,8 @@ def foil(
     resolution: int = whole(10, "particles along each side", least=2),
     stiffness: float = positive(1e8, "of every spring [N/m]; 1e8 to 1e10"),
     mass: float = positive(3000.0, "of the whole foil [kg]"),
-) -> Scene:
+) -> Setup:
     mesh = foil_mesh(resolution, resolution, spacing=SIDE / (resolution - 1))
-    x0 = mesh.positions
-    system = System(
-        mass=np.full(len(x0), mass / len(x0)),
-        parts=[*cloth_springs(mesh, stiffness, stiffness, stiffness), Gravity()],
-        fixed=np.concatenate([mesh.vertex_sets["left"], mesh.vertex_sets["right"]]),
-        rest=x0,
-    )
-    return setup(system, x0, step=1e-3, duration=5.0, integrator="energy-momentum", mesh=mesh)
+    parts = [*cloth_springs(mesh, stiffness, stiffness, stiffness), Gravity()]
+    held = np.concatenate([mesh.vertex_sets["left"], mesh.vertex_sets["right"]])
+    return at_rest(mesh, mass / len(mesh.positions), parts, fixed=held)

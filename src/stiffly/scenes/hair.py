@@ -32,13 +32,13 @@ from ..collisions import Contact, Sphere, TriangleMesh, rotation
 from ..contracts import Array
 from ..meshes import Mesh, Roots, hair_cap, sphere
 from . import models
-from .builder import not_negative, plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, not_negative, plain, positive, scene, whole
 
 SUMMARY = "60,000 hairs, 2.16 million particles, follow the shake of a head"
 SOURCE = "Michels, Luan, Tokman 2017, Sec. 4.4, Fig. 1, Table 1 row 4"
 SHOWS = "tips follow the head with a lag and calm down when it stops"
 SMALL = {"fibers": 8, "integrator": "exprb42", "step": 2e-3, "duration": 2.6}
+RUN = {"step": 4e-4, "duration": 4.0, "integrator": "verlet"}
 THICKNESS, WIDTH, DENSITY = (0.09e-3, 0.04e-3), 4e-3, 1300.0  # [m], [m], [kg/m^3]
 RADIUS, BELOW, MARGIN, PUSH, FRICTION = 0.1, 0.005, 1e-3, 0.02, 0.2  # [m], [m], [m], [N/m]
 TIMES, TURNS = (0.0, 0.4, 0.8, 1.2, 1.6), (0.0, 1.0, -1.0, 1.0, 0.0)  # [s], of the angle
@@ -56,40 +56,22 @@ def hair(
     angle: float = plain(40.0, "of the shake to either side [degrees]"),
     mesh: str = plain("", "file of a head's closed surface; without one a ball"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     angles = np.radians(angle) * np.array(TURNS)
     shake: dict[str, Any] = {"axis": (0.0, 0.0, 1.0), "times": TIMES, "angles": angles}
     head, roots, half_axes, note = _head(mesh, up, fibers, length, rotation(**shake))
-    lines = grown(roots, _segments(fibers), half_axes)
-    body = fiber_body(
-        lines,
-        thickness=THICKNESS,
-        young=young,
-        torsional=torsional,
-        density=DENSITY,
-        width=WIDTH,
-    )
+    cuboids = 6 + np.arange(fibers) % 5  # of each hair: 8 on average
+    lines = grown(roots, cuboids, half_axes)
+    material: dict[str, Any] = {"young": young, "torsional": torsional, "density": DENSITY}
+    body = fiber_body(lines, thickness=THICKNESS, width=WIDTH, **material)
     x0 = body.positions
     contact = Contact(head, PUSH, margin=MARGIN, friction=FRICTION)
-    system = System(
-        body.mass,
-        [body.part, Gravity(), contact],
-        rest=x0,
-        supports=Rotation(body.root, **shake),
-        damping=Rayleigh(alpha=damping),
-    )
+    parts, led = [body.part, Gravity(), contact], Rotation(body.root, **shake)
+    system = System(body.mass, parts, rest=x0, supports=led, damping=Rayleigh(alpha=damping))
     # of 16 springs that join two cross-sections the first four run along the hair
     lines_drawn = body.edges[6 * len(x0) // 4 :].reshape(-1, 16, 2)[:, :4].reshape(-1, 2)
-    return setup(
-        system,
-        x0,
-        step=4e-4,
-        duration=4.0,
-        integrator="verlet",
-        mesh=Mesh(x0, lines_drawn, edge_groups={"longitudinal": np.arange(len(lines_drawn))}),
-        colliders=(head,),
-        note=note,
-    )
+    drawn = Mesh(x0, lines_drawn, edge_groups={"longitudinal": np.arange(len(lines_drawn))})
+    return Setup(system, x0, mesh=drawn, colliders=(head,), note=note)
 
 
 def _head(
@@ -148,8 +130,3 @@ def grown(roots: Roots, segments: np.ndarray, half_axes: Array) -> list[Array]:
         for row, line in zip(rows, np.stack(points, axis=1), strict=True):
             lines[row] = line
     return lines
-
-
-def _segments(fibers: int) -> np.ndarray:
-    """Cuboids (fibers,) of each hair: 6 to 10, 8 on average."""
-    return 6 + np.arange(fibers) % 5

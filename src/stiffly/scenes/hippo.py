@@ -22,13 +22,13 @@ import numpy as np
 from ..bodies import Gravity
 from ..collisions import Contact
 from . import models
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, plain, positive, scene, whole
 
 SUMMARY = "a soft hippo falls on four balls and bounces between them"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 13"
 SHOWS = "stable contact at h = 0.01 s: energy within 1 %, no vertex deep inside a ball"
 SMALL = {"vertices": 300, "contact": 3e4, "duration": 1.0}
+RUN = {"step": 0.01, "duration": 1.0, "integrator": "realtime-midpoint", "every": 0.01}
 YOUNG, POISSON, DENSITY, HEIGHT = 1e5, 0.3, 1000.0, 0.5
 DROP, CONTACT, RADIUS = 0.2, 5e3, 0.25
 ALONG, ACROSS = 0.27, 0.2  # of the balls' centres from the middle [m]
@@ -42,21 +42,11 @@ def hippo(
     contact: float = positive(CONTACT, "stiffness of the balls at a vertex [N/m]"),
     mesh: str = plain("", "a mesh file to use instead of the stand-in, x forwards"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     standing, note = models.solid(mesh, "hippo", vertices=vertices, size=HEIGHT, up=up)
     x0 = standing.positions + np.array([0.0, 0.0, drop])  # the balls end at z = 0
     body = replace(standing, positions=x0)
     balls = models.four_balls(RADIUS, ALONG, ACROSS)
     touch = Contact(balls, contact)
     system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
-    return setup(
-        system,
-        x0,
-        step=0.01,
-        duration=1.0,
-        integrator="realtime-midpoint",
-        mesh=body,
-        every=0.01,
-        colliders=balls,
-        note=note,
-    )
+    return Setup(system, x0, mesh=body, colliders=balls, note=note)

@@ -21,6 +21,7 @@ from ..collisions import Sphere
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, creature, decimate, quality, read_mesh, shell, tetrahedralise
+from ..meshes.mesh import used_only
 from ..meshes.topology import require_closed
 from .builder import plain
 
@@ -57,7 +58,7 @@ def solid(
         found = tetrahedralise(found, vertices, name=Path(mesh).name, close_holes=True)
     found = _scaled(found, size, axis)
     if found.skin is None:
-        return found, _note(mesh, found)
+        return found, f"the model is {Path(mesh).name}, {len(found.positions)} vertices"
     return found, f"the model is {Path(mesh).name}, filled: {quality(found)}"
 
 
@@ -82,13 +83,13 @@ def surface(
     name = Path(mesh).name
     if len(found.triangles) == 0:
         raise InputError(f"{name} has no triangles: a surface is needed")
-    used, corners = np.unique(found.triangles, return_inverse=True)
-    found = shell(found.positions[used], corners.reshape(-1, 3))
+    found = shell(*used_only(found.positions, found.triangles))
     if closed:
         require_closed(name, found.triangles)
     if vertices is not None and len(found.positions) > vertices:
         found = decimate(found, vertices, name=name)
-    return _scaled(found, size, axis), _note(mesh, found)
+    note = f"the model is {name}, {len(found.positions)} vertices"
+    return _scaled(found, size, axis), note
 
 
 def elastic(
@@ -136,7 +137,3 @@ def _scaled(mesh: Mesh, size: float, axis: int) -> Mesh:
     low, high = x.min(axis=0), x.max(axis=0)
     foot = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), low[2]])
     return replace(mesh, positions=x - foot)
-
-
-def _note(mesh: str, found: Mesh) -> str:
-    return f"the model is {Path(mesh).name}, {len(found.positions)} vertices"

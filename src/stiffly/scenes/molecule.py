@@ -19,16 +19,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..bodies import System
 from ..meshes import Mesh
 from ..parts.molecules import BOND_STIFFNESS, helix_molecule, molecule_parts, read_molecule
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, at_rest, plain, positive, scene
 
 SUMMARY = "a molecule of 1732 atoms, stiff bonds and Lennard-Jones forces"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.6, Figs. 20, 23f"
 SHOWS = "energy flat while bonds vibrate; BDF-1 cools the molecule"
 SMALL = {"atoms": 120, "chains": 3, "duration": 0.4}
+RUN = {"step": 5e-3, "duration": 1.0}
 UNITS = "units: angstrom, dalton, picosecond; energies in 0.01 kJ/mol"
 
 
@@ -39,20 +38,10 @@ def molecule(
     bonds: float = positive(BOND_STIFFNESS, "stiffness of covalent bonds [Da/ps^2]"),
     angles: float = plain(0.0, "stiffness between the ends of each angle [Da/ps^2]; 0: none"),
     file: str = plain("", "a PDB or mmCIF file to use instead"),
-) -> Scene:
+) -> Setup:
     found = read_molecule(file) if file else helix_molecule(atoms, chains)
     parts = molecule_parts(found, bond_stiffness=bonds, angle_stiffness=angles)
-    x0 = found.positions
-    model = (
-        f"the molecule is {Path(file).name}"
-        if file
-        else "a bundle of helices stands in; or give file="
-    )
-    return setup(
-        System(found.mass, parts, rest=x0),
-        x0,
-        step=5e-3,
-        duration=1.0,
-        mesh=Mesh(x0, found.bonds),
-        note=f"{model}; {UNITS}",
-    )
+    model = "a bundle of helices stands in; or give file="
+    if file:
+        model = f"the molecule is {Path(file).name}"
+    return at_rest(Mesh(found.positions, found.bonds), found.mass, parts, f"{model}; {UNITS}")

@@ -19,13 +19,13 @@ import numpy as np
 from ..bodies import SecondOrder
 from ..contracts import Array
 from ..errors import InputError
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "2 masses, springs 1e2 and 1e10 N/m, driven at resonance less 1e-10 rad/s"
 SOURCE = "Michels, Sobottka & Weber 2014, Sec. 5.1, Fig. 11"
 SHOWS = "eti gives the analytic solution, V-IMEX falls out of phase"
 SMALL = {"duration": 2.0}
+RUN = {"step": 0.01, "duration": 100.0, "integrator": "eti"}
 STARTS = ("steady", "rest")
 
 
@@ -53,7 +53,7 @@ class OscillatorPair:
 
     def steady(self, t: Array | float) -> tuple[Array, Array]:
         """x, v (..., 2) of the forced motion x_hat cos(omega_ext t)."""
-        together, against = (self._drive() / gap for gap in self._gaps())
+        together, against = self._response(self.omega_1), self._response(self.omega_2)
         x_hat = np.array([together + against, together - against])
         phase, w = np.asarray(t) * self.omega_ext, self.omega_ext
         return np.cos(phase)[..., None] * x_hat, -w * np.sin(phase)[..., None] * x_hat
@@ -61,13 +61,10 @@ class OscillatorPair:
     def from_rest(self, t: Array | float) -> tuple[Array, Array]:
         """x, v (..., 2) of the motion that starts with x = v = 0."""
         t = np.asarray(t, dtype=np.float64)
-        modes = [
-            self._mode(t, w, gap) for w, gap in zip(self._natural(), self._gaps(), strict=True)
-        ]
-        (y, dy), (z, dz) = modes
+        (y, dy), (z, dz) = self._mode(t, self.omega_1), self._mode(t, self.omega_2)
         return np.stack([y + z, y - z], axis=-1), np.stack([dy + dz, dy - dz], axis=-1)
 
-    def _mode(self, t: Array, omega: float, gap: float) -> tuple[Array, Array]:
+    def _mode(self, t: Array, omega: float) -> tuple[Array, Array]:
         """One mode from rest: q'' + omega^2 q = drive cos(omega_ext t).
 
         cos a - cos b = 2 sin((a + b)/2) sin((b - a)/2): near resonance the difference itself
@@ -75,25 +72,18 @@ class OscillatorPair:
         """
         w = self.omega_ext
         mean, half = 0.5 * (omega + w) * t, 0.5 * (omega - w) * t
-        scale = self._drive() / gap
+        scale = self._response(omega)
         q = scale * 2.0 * np.sin(mean) * np.sin(half)
         dq = scale * (
             (omega + w) * np.cos(mean) * np.sin(half) + (omega - w) * np.sin(mean) * np.cos(half)
         )
         return q, dq
 
-    def _drive(self) -> float:
-        """Half of the force on the first mass, per mass: either mode gets one half."""
-        return 0.5 * self.ka * self.amplitude / self.mass
-
-    def _natural(self) -> tuple[float, float]:
-        return self.omega_1, self.omega_2
-
-    def _gaps(self) -> tuple[float, float]:
-        """omega_i^2 - omega_ext^2 as a product: the difference of squares would cancel."""
-        w = self.omega_ext
-        first, second = ((omega - w) * (omega + w) for omega in self._natural())
-        return first, second
+    def _response(self, omega: float) -> float:
+        """Amplitude of a forced mode, drive / (omega^2 - omega_ext^2): either mode gets half of the
+        force on the first mass; the difference of squares itself would cancel."""
+        gap = (omega - self.omega_ext) * (omega + self.omega_ext)
+        return 0.5 * self.ka * self.amplitude / self.mass / gap
 
     def system(self) -> SecondOrder:
         ka, kb = self.ka, self.kb
@@ -113,7 +103,7 @@ def oscillator_pair(
     amplitude: float = plain(1.0, "of the wall that moves [m]"),
     detuning: float = positive(1e-10, "from resonance [rad/s]"),
     start: str = plain("steady", "steady or rest"),
-) -> Scene:
+) -> Setup:
     """start: 'steady', the forced motion itself, or 'rest', from which resonance builds up."""
     if start not in STARTS:
         raise InputError(f"oscillator-pair start = {start}: choose one of {', '.join(STARTS)}")
@@ -124,5 +114,4 @@ def oscillator_pair(
             "try 1e-10"
         )
     solution = pair.steady if start == "steady" else pair.from_rest
-    run = {"step": 0.01, "duration": 100.0, "integrator": "eti", "solution": solution}
-    return setup(pair.system(), *solution(0.0), **run)
+    return Setup(pair.system(), *solution(0.0), solution=solution)

@@ -25,17 +25,15 @@ omega_max h = 2.83; there it should lose 3e-5 of the swing in 400 s, so the pape
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..bodies import Gravity, LinearSprings, System
+from ..bodies import Gravity, LinearSprings
 from ..meshes import pylon as pylon_mesh
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, at_rest, plain, positive, scene
 
 SUMMARY = "a stiff pylon swings up and down for 400 s; with k = 1e4 it collapses and stands up"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 13, 14, 22a"
 SHOWS = "energy flat at h = 0.01 s; BDF-1 loses it, RK4 needs steps below 2.83/omega_max"
 SMALL = {"panels": 9, "stiffness": 1e4, "duration": 10.0, "step": 0.05}
+RUN = {"step": 0.01, "duration": 400.0}
 ACROSS, HEIGHT = 0.01, 30.0
 
 
@@ -45,13 +43,7 @@ def pylon(
     stiffness: float = positive(1e8, "of every rod [N/m]; 1e8, or 1e4 for the collapse"),
     mass: float = positive(3000.0, "of the whole pylon [kg]"),
     field: float = positive(9.81, "downwards [m/s^2]"),
-) -> Scene:
+) -> Setup:
     mesh = pylon_mesh(panels, height=HEIGHT)
-    x0 = mesh.positions
-    system = System(
-        mass=np.full(len(x0), mass / len(x0)),
-        parts=[LinearSprings(mesh.edges, stiffness, ACROSS), Gravity((0.0, 0.0, -field))],
-        fixed=mesh.vertex_sets["feet"],
-        rest=x0,
-    )
-    return setup(system, x0, step=0.01, duration=400.0, mesh=mesh)
+    parts = [LinearSprings(mesh.edges, stiffness, ACROSS), Gravity((0.0, 0.0, -field))]
+    return at_rest(mesh, mass / len(mesh.positions), parts, fixed=mesh.vertex_sets["feet"])

@@ -13,7 +13,7 @@ from ..run.loop import Progress
 from ..run.resume import HAND_IN, finished, go_on
 from . import NAMES, load
 from .adjust import adjusted
-from .scene import Scene
+from .builder import Scene
 
 
 def resume(

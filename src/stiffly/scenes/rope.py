@@ -36,13 +36,13 @@ import numpy as np
 from ..bodies import Gravity, Springs, System
 from ..errors import InputError
 from ..meshes import rope as rope_mesh
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, plain, positive, scene, whole
 
 SUMMARY = "a rope that stretches by 0.1 % at most swings from one end"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Figs. 19, 23c, 23d"
 SHOWS = "strain stays below what is permitted; the price hardly depends on it"
 SMALL = {"particles": 20, "duration": 1.0}
+RUN = {"step": 5e-3, "duration": 5.0, "integrator": "energy-momentum"}
 G, LENGTH, MASS, PULL = 9.81, 1.0, 1.0, 3.0
 
 
@@ -51,20 +51,16 @@ def rope(
     particles: int = whole(80, "of the rope", least=2),
     strain: float = positive(1e-3, "permitted, e.g. 1e-3"),
     angle: float = plain(60.0, "from hanging down, at the start [degrees]"),
-) -> Scene:
+) -> Setup:
     if not abs(angle) <= 90.0:
         raise InputError(f"rope angle = {angle}: give -90 to 90 degrees")
     along = np.array([np.sin(np.radians(angle)), 0.0, -np.cos(np.radians(angle))])
     mesh = rope_mesh(particles, length=LENGTH, direction=tuple(along))
     links = particles - 1
     stiffness = PULL * MASS * G / (strain * LENGTH / links)
-    system = System(
-        mass=np.full(particles, MASS / particles),
-        parts=[Springs(mesh.edges, stiffness), Gravity((0.0, 0.0, -G))],
-        fixed=[0],
-        rest=mesh.positions,
-    )
+    parts = [Springs(mesh.edges, stiffness), Gravity((0.0, 0.0, -G))]
+    system = System(MASS / particles, parts, rest=mesh.positions, fixed=[0])
     below = MASS * (links - np.arange(links)) / particles  # hangs from each link [kg]
     lengths = LENGTH / links + below * G * max(-along[2], 0.0) / stiffness
     x0 = np.concatenate([[0.0], np.cumsum(lengths)])[:, None] * along
-    return setup(system, x0, step=5e-3, duration=5.0, integrator="energy-momentum", mesh=mesh)
+    return Setup(system, x0, mesh=mesh)

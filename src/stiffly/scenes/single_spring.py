@@ -17,13 +17,13 @@ from ..contracts import Array
 from ..meshes import Mesh
 from ..parts.checks import as_number
 from ..parts.potential import Potential
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "one mass on a stiff spring, flung round: midpoint explodes within a second"
 SOURCE = "Dinev, Liu, Kavan 2018, Figs. 2-3"
 SHOWS = "midpoint leaves the circle it starts on by orders of magnitude; stabilised stays inside"
 SMALL = {"duration": 100 * 0.033}
+RUN = {"step": 0.033, "duration": 10.0, "integrator": "stabilised"}
 
 
 @scene
@@ -32,21 +32,14 @@ def single_spring(
     mass: float = positive(0.5, "[kg]"),
     length: float = positive(1.5, "of the spring at the start; 1 at rest [m]"),
     speed: float = plain(10.0, "at the start, across the spring [m/s]"),
-) -> Scene:
+) -> Setup:
     x0 = np.array([[0.0, 0.0, 0.0], [length, 0.0, 0.0]])
     v0 = np.array([[0.0, 0.0, 0.0], [0.0, as_number("single-spring speed", speed), 0.0]])
     spring = Potential(
         partial(energy, stiffness), partial(gradient, stiffness), couples=[[0, 1]], name="elastic"
     )
-    return setup(
-        System([mass, mass], [spring], fixed=[0]),
-        x0,
-        v0,
-        step=0.033,
-        duration=10.0,
-        integrator="stabilised",
-        mesh=Mesh(x0, np.array([[0, 1]])),
-    )
+    system = System([mass, mass], [spring], fixed=[0])
+    return Setup(system, x0, v0, mesh=Mesh(x0, np.array([[0, 1]])))
 
 
 def energy(stiffness: float, x: Array) -> float:

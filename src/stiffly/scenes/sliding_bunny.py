@@ -32,13 +32,13 @@ from ..collisions import Contact, Plane
 from ..errors import InputError
 from ..meshes import Mesh, creature
 from . import models
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, plain, positive, scene, whole
 
 SUMMARY = "a soft bunny slides over a level plane with friction 0.8"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 14"
 SHOWS = "slows down and turns; without friction it slides on for ever"
 SMALL = {"vertices": 1000, "contact": 300.0, "step": 0.01, "duration": 0.66}
+RUN = {"step": 0.033, "duration": 230 * 0.033, "integrator": "realtime-midpoint", "every": 0.033}
 YOUNG, POISSON, DENSITY, HEIGHT = 3e4, 0.3, 1000.0, 0.2
 SPEED, HEADING, FRICTION, CONTACT = 4.0, 30.0, 0.8, 100.0
 CROUCH = 0.4  # of the height of a rabbit that sits up
@@ -54,7 +54,7 @@ def sliding_bunny(
     contact: float = positive(CONTACT, "stiffness of the plane at a vertex [N/m]"),
     mesh: str = plain("", "a mesh file to use instead of the stand-in, x forwards"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     if not np.isfinite(heading):
         raise InputError(f"sliding-bunny heading = {heading}: give an angle in degrees")
     body, note = models.solid(
@@ -64,18 +64,8 @@ def sliding_bunny(
     touch = Contact(floor, contact, friction=friction)
     system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
     angle = np.radians(heading)
-    return setup(
-        system,
-        x0,
-        np.tile(speed * np.array([np.cos(angle), np.sin(angle), 0.0]), (len(x0), 1)),
-        step=0.033,
-        duration=230 * 0.033,
-        integrator="realtime-midpoint",
-        mesh=body,
-        every=0.033,
-        colliders=(floor,),
-        note=note,
-    )
+    v0 = np.tile(speed * np.array([np.cos(angle), np.sin(angle), 0.0]), (len(x0), 1))
+    return Setup(system, x0, v0, mesh=body, colliders=(floor,), note=note)
 
 
 def _crouching(vertices: int) -> Mesh:

@@ -17,17 +17,15 @@ A squat takes about 2 s and 12 % of the height.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..bodies import Gravity, LinearSprings, System
+from ..bodies import Gravity, LinearSprings
 from . import models
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "an armadillo does squats in gravity, its feet held"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 2, 22d"
 SHOWS = "the shape comes back after every squat; energy flat, BDF-1 loses it"
 SMALL = {"vertices": 300, "stiffness": 1e5, "shape": "rabbit", "duration": 3.0}
+RUN = {"step": 0.05, "duration": 20.0}
 HEIGHT, BASE = 20.0, 0.05
 
 
@@ -39,13 +37,7 @@ def squats(
     shape: str = plain("biped", "what stands in for the scan: biped, rabbit, or another creature"),
     mesh: str = plain("", "a mesh file to use instead"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     body, note = models.solid(mesh, shape, vertices=vertices, size=HEIGHT, up=up)
-    x0 = body.positions
-    system = System(
-        mass=np.full(len(x0), float(mass)),
-        parts=[LinearSprings(body.edges, stiffness, across=1.0), Gravity()],
-        fixed=x0[:, 2] < BASE * HEIGHT,
-        rest=x0,
-    )
-    return setup(system, x0, step=0.05, duration=20.0, mesh=body, note=note)
+    parts = [LinearSprings(body.edges, stiffness, across=1.0), Gravity()]
+    return at_rest(body, mass, parts, note, fixed=body.positions[:, 2] < BASE * HEIGHT)

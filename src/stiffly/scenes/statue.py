@@ -29,13 +29,13 @@ from ..collisions import Contact, Plane, Repulsion, TriangleMesh, rotation
 from ..meshes import creature_surface
 from ..meshes import textile as textile_mesh
 from . import models
-from .builder import not_negative, plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, not_negative, plain, positive, scene
 
 SUMMARY = "a cloth of 100 x 100 particles over a spinning statue, with self-collision"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Fig. 1, Table II row 10b"
 SHOWS = "the cloth swirls with the statue; neither goes through the other, nor cloth through cloth"
 SMALL = {"resolution": 14, "vertices": 600, "step": 4e-3, "duration": 0.8}
+RUN = {"step": 2e-3, "duration": 4.0, "integrator": "realtime-midpoint"}
 SIZE, HEIGHT, OFFSET, ABOVE = 1.6, 1.0, 0.3, 0.02  # [m]
 MARGIN, THICKNESS = 0.6, 0.8  # mesh widths
 PUSH, REPEL = 2e3, 5e3  # [N/m] for each particle, for each pair
@@ -56,7 +56,7 @@ def statue(
     vertices: int = plain(20_000, "of the statue made by formulas"),
     mesh: str = plain("", "file of a closed surface, all of whose triangles are kept"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     stand_in = partial(creature_surface, vertices, shape="biped", height=HEIGHT)
     figure, note = models.surface(mesh, stand_in, vertices=None, size=HEIGHT, up=up, closed=True)
     body = figure.positions
@@ -68,29 +68,12 @@ def statue(
     sheet = textile_mesh(resolution, resolution, spacing=width)
     above = body[:, 2].max() + MARGIN * width + ABOVE
     x0 = sheet.positions + np.array([OFFSET - 0.5 * SIZE, -0.5 * SIZE, above])
-    system = System(
-        mass=mass / len(x0),
-        parts=[
-            *cloth_springs(sheet, tensile, shear, law="cubic"),
-            Gravity(),
-            Contact([turning, ground], PUSH, margin=MARGIN * width, friction=friction),
-            Repulsion(
-                sheet.triangles,
-                thickness=THICKNESS * width,
-                stiffness=REPEL,
-                friction=friction,
-            ),
-        ],
-        rest=x0,
-        damping=Rayleigh(alpha=drag, beta=damping),
-    )
-    return setup(
-        system,
-        x0,
-        step=2e-3,
-        duration=4.0,
-        integrator="realtime-midpoint",
-        mesh=sheet,
-        colliders=(turning, ground),
-        note=note,
-    )
+    thickness = THICKNESS * width
+    parts = [
+        *cloth_springs(sheet, tensile, shear, law="cubic"),
+        Gravity(),
+        Contact([turning, ground], PUSH, margin=MARGIN * width, friction=friction),
+        Repulsion(sheet.triangles, thickness=thickness, stiffness=REPEL, friction=friction),
+    ]
+    system = System(mass / len(x0), parts, rest=x0, damping=Rayleigh(alpha=drag, beta=damping))
+    return Setup(system, x0, mesh=sheet, colliders=(turning, ground), note=note)

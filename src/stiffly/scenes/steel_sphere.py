@@ -24,13 +24,13 @@ import numpy as np
 from ..bodies import Gravity, LinearSprings, System
 from ..collisions import Contact, Plane
 from ..meshes import sphere
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "a steel sphere bounces on a floor of 1e15 N/m"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.5, Figs. 5, 18, 23e"
 SHOWS = "every bounce restores the energy of the fall; BDF-1 loses it at the first"
 SMALL = {"rings": 7, "segments": 16, "drop": 0.02, "duration": 0.3}
+RUN = {"step": 1e-3, "duration": 2.0, "integrator": "energy-momentum", "every": 5e-3}
 RADIUS, MASS = 0.1, 33.0
 
 
@@ -41,23 +41,10 @@ def steel_sphere(
     stiffness: float = positive(1e10, "of every spring [N/m]"),
     contact: float = positive(1e15, "stiffness of the floor [N/m]"),
     drop: float = positive(0.2, "height above the floor [m]"),
-) -> Scene:
+) -> Setup:
     mesh = sphere(rings, segments, radius=RADIUS)
     x0 = mesh.positions + np.array([0.0, 0.0, RADIUS + drop])
     floor = Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     springs = LinearSprings(mesh.edges, stiffness, across=1.0)
-    system = System(
-        mass=np.full(len(x0), MASS / len(x0)),
-        parts=[springs, Gravity(), Contact(floor, contact)],
-        rest=x0,
-    )
-    return setup(
-        system,
-        x0,
-        step=1e-3,
-        duration=2.0,
-        integrator="energy-momentum",
-        mesh=mesh,
-        every=5e-3,
-        colliders=(floor,),
-    )
+    system = System(MASS / len(x0), [springs, Gravity(), Contact(floor, contact)], rest=x0)
+    return Setup(system, x0, mesh=mesh, colliders=(floor,))

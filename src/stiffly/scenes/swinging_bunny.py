@@ -23,13 +23,13 @@ from ..bodies import Gravity, System, Tetrahedra, lumped_mass
 from ..contracts import Array
 from ..errors import InputError
 from . import models
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, plain, positive, scene, whole
 
 SUMMARY = "an elastic bunny swings on its ears"
 SOURCE = "Dinev, Liu, Kavan 2018, Fig. 9"
 SHOWS = "it swings on as far as it started; with backward Euler the swing dies"
 SMALL = {"vertices": 600, "duration": 145 * 0.033}
+RUN = {"step": 0.033, "duration": 300 * 0.033, "integrator": "realtime-midpoint"}
 YOUNG, POISSON, DENSITY, HEIGHT, ANGLE = 2e5, 0.0, 1000.0, 0.7, 60.0
 HELD = 0.03  # of the height
 
@@ -42,7 +42,7 @@ def swinging_bunny(
     angle: float = plain(ANGLE, "from hanging straight, at the start [degrees]"),
     mesh: str = plain("", "a mesh file to use instead, x forwards"),
     up: str = models.UP,
-) -> Scene:
+) -> Setup:
     if not -180.0 < angle < 180.0:
         raise InputError(f"swinging-bunny angle = {angle}: give degrees between -180 and 180")
     body, note = models.solid(mesh, "rabbit", vertices=vertices, size=height, up=up)
@@ -56,15 +56,7 @@ def swinging_bunny(
         fixed=held,
         rest=x0,
     )
-    return setup(
-        system,
-        x0,
-        step=0.033,
-        duration=300 * 0.033,
-        integrator="realtime-midpoint",
-        mesh=replace(body, positions=x0),
-        note=note,
-    )
+    return Setup(system, x0, mesh=replace(body, positions=x0), note=note)
 
 
 def _turned(x: Array, angle: float) -> Array:

@@ -26,13 +26,13 @@ import numpy as np
 from ..bodies import Gravity, Rayleigh, System, cloth_springs
 from ..collisions import Hemisphere, ProjectedContact
 from ..meshes import textile as textile_mesh
-from .builder import not_negative, plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, not_negative, plain, positive, scene
 
 SUMMARY = "a textile of 100 x 100 particles drapes over half a ball and slides off"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.4, Fig. 3, Table II row 10a"
 SHOWS = "wraps around the half ball, then slides over it and falls on; no particle inside"
 SMALL = {"resolution": 16}
+RUN = {"step": 2e-3, "duration": 3.0, "integrator": "realtime"}
 SIZE, RADIUS, OFFSET, ABOVE = 2.0, 0.4, 0.6, 0.05  # [m]
 
 
@@ -48,16 +48,10 @@ def textile(
     drag: float = not_negative(
         4.0, "of the air [1/s]: what moves loses this share of its speed in a second"
     ),
-) -> Scene:
+) -> Setup:
     mesh = textile_mesh(resolution, resolution, spacing=SIZE / max(1, resolution - 1))
     x0 = mesh.positions + np.array([OFFSET - 0.5 * SIZE, -0.5 * SIZE, RADIUS + ABOVE])
     ball = Hemisphere((0.0, 0.0, 0.0), RADIUS)
-    system = System(
-        mass=mass / len(x0),
-        parts=[*cloth_springs(mesh, tensile, shear), Gravity(), ProjectedContact(ball, friction)],
-        rest=x0,
-        damping=Rayleigh(alpha=drag),
-    )
-    return setup(
-        system, x0, step=2e-3, duration=3.0, integrator="realtime", mesh=mesh, colliders=(ball,)
-    )
+    parts = [*cloth_springs(mesh, tensile, shear), Gravity(), ProjectedContact(ball, friction)]
+    system = System(mass / len(x0), parts, rest=x0, damping=Rayleigh(alpha=drag))
+    return Setup(system, x0, mesh=mesh, colliders=(ball,))

@@ -24,13 +24,13 @@ from ..collisions import Held, Plane
 from ..errors import InputError
 from ..meshes import Mesh, torus
 from ..parts.checks import as_numbers
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "three bouncing tori of cubic springs: the stiffer, the less flattened, the sooner back"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.3, Figs. 7, 23b"
 SHOWS = "lowest heights and times of return ordered by stiffness; energy flat through the bounces"
 SMALL = {"sections": 16, "around": 6, "drop": 0.3, "duration": 0.4, "step": 1e-3}
+RUN = {"step": 5e-4, "duration": 2.0, "every": 5e-3}
 RADIUS, TUBE, APART, TIE = 0.45, 0.15, 1.4, 1e7
 STIFFNESS = (1e6, 1e5, 5e4)
 
@@ -42,7 +42,7 @@ def tori(
     stiffness: Sequence[float] = plain(STIFFNESS, "of the springs of each torus [N/m], a list"),
     drop: float = positive(1.0, "height above the floor [m]"),
     mass: float = positive(300.0, "of each torus [kg]"),
-) -> Scene:
+) -> Setup:
     k = as_numbers("tori stiffness", stiffness)
     if k.ndim != 1 or k.size == 0 or not np.all(k > 0.0):
         raise InputError(f"tori stiffness = {stiffness}: give a list of positive numbers [N/m]")
@@ -51,12 +51,8 @@ def tori(
     floor = Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     springs = Springs(mesh.edges, np.repeat(k, len(one.edges)), law="cubic")
     x0 = mesh.positions
-    system = System(
-        mass=np.full(len(x0), mass / len(one.positions)),
-        parts=[springs, Gravity(), Held(floor, TIE)],
-        rest=x0,
-    )
-    return setup(system, x0, step=5e-4, duration=2.0, mesh=mesh, every=5e-3, colliders=(floor,))
+    system = System(mass / len(one.positions), [springs, Gravity(), Held(floor, TIE)], rest=x0)
+    return Setup(system, x0, mesh=mesh, colliders=(floor,))
 
 
 def _row(one: Mesh, count: int, drop: float) -> Mesh:

@@ -28,8 +28,7 @@ import numpy as np
 from ..bodies import LinearSprings, Rayleigh, Springs, System
 from ..errors import unknown_name
 from ..meshes import tower as tower_mesh
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "a lattice tower swings far: linear elasticity distorts it, co-rotational does not"
 SOURCE = "Michels, Sobottka, Weber 2014, Figs. 9, 16; Michels, Luan, Tokman 2017, Fig. 4, Table 1"
@@ -38,6 +37,7 @@ SMALL = {
     "across": 2, "leg_levels": 6, "column_levels": 14, "speed": 300.0, "mass": 30.0,
     "duration": 2.0,
 }  # fmt: skip
+RUN = {"step": 0.05, "duration": 12.0, "integrator": "energy-momentum"}
 MODELS = {"corotated": Springs, "linear": LinearSprings}
 HEIGHT, WAIST = 300.0, 0.38
 
@@ -53,21 +53,17 @@ def tower(
     speed: float = positive(40.0, "of the top at the start [m/s]"),
     damping: float = plain(0.0, "alpha of Rayleigh's damping [1/s]; 0: none"),
     mass: float = positive(500.0, "of the whole tower [kg]"),
-) -> Scene:
+) -> Setup:
     if model not in MODELS:
         raise unknown_name("tower model", model, MODELS)
     mesh = tower_mesh(across, leg_levels, column_levels, height=HEIGHT)
     x0 = mesh.positions
     stiffness = np.full(len(mesh.edges), float(lower))
     stiffness[mesh.edge_groups["upper"]] = upper
-    system = System(
-        mass=np.full(len(x0), mass / len(x0)),
-        parts=[MODELS[model](mesh.edges, stiffness)],
-        fixed=mesh.vertex_sets["feet"],
-        rest=x0,
-        damping=Rayleigh(alpha=damping) if damping else None,
-    )
+    springs, feet = MODELS[model](mesh.edges, stiffness), mesh.vertex_sets["feet"]
+    air = Rayleigh(alpha=damping) if damping else None
+    system = System(mass / len(x0), [springs], rest=x0, fixed=feet, damping=air)
     part = np.clip((x0[:, 2] / HEIGHT - WAIST) / (1.0 - WAIST), 0.0, 1.0)
     v0 = np.zeros_like(x0)
     v0[:, 0] = speed * part**2
-    return setup(system, x0, v0, step=0.05, duration=12.0, integrator="energy-momentum", mesh=mesh)
+    return Setup(system, x0, v0, mesh=mesh)

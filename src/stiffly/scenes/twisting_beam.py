@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bodies import Rotation, Springs, System
+from ..bodies import Rotation, Springs
 from ..errors import InputError
 from ..meshes import beam
-from .builder import plain, positive, scene, setup, whole
-from .scene import Scene
+from .builder import Setup, at_rest, plain, positive, scene, whole
 
 SUMMARY = "a stiff beam of cubic springs, twisted by half a turn"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.3, Figs. 17, 22e"
 SHOWS = "the step does not shrink with k as that of RK4 does; the twist stores what the hand adds"
 SMALL = {"along": 9, "across": 3, "duration": 0.5, "step": 5e-3}
+RUN = {"step": 2e-3, "duration": 2.0}
 LONGEST_TURN = 360.0  # beyond, layers of springs pass through each other
 
 
@@ -37,22 +37,15 @@ def twisting_beam(
     stiffness: float = positive(5e8, "of every spring [N/m]"),
     turn: float = plain(180.0, "of the support [degrees]"),
     mass: float = positive(69.0, "of the whole beam [kg]"),
-) -> Scene:
+) -> Setup:
     if not abs(turn) <= LONGEST_TURN:
         raise InputError(f"twisting-beam turn = {turn}: give -{LONGEST_TURN:g} to {LONGEST_TURN:g}")
     mesh = beam(along, (across, across))
-    x0 = mesh.positions
     hand = Rotation(
         mesh.vertex_sets["right rim"],
         axis=(1.0, 0.0, 0.0),
         times=[0.0, 1.0],
         angles=[0.0, np.radians(turn)],
     )
-    system = System(
-        mass=np.full(len(x0), mass / len(x0)),
-        parts=[Springs(mesh.edges, stiffness, law="cubic")],
-        fixed=mesh.vertex_sets["left rim"],
-        rest=x0,
-        supports=hand,
-    )
-    return setup(system, x0, step=2e-3, duration=2.0, mesh=mesh)
+    springs, held = Springs(mesh.edges, stiffness, law="cubic"), mesh.vertex_sets["left rim"]
+    return at_rest(mesh, mass / len(mesh.positions), [springs], fixed=held, supports=hand)

@@ -25,13 +25,13 @@ import numpy as np
 from ..bodies import Springs, System
 from ..meshes import Mesh
 from ..parts.checks import as_number
-from .builder import plain, positive, scene, setup
-from .scene import Scene
+from .builder import Setup, plain, positive, scene
 
 SUMMARY = "a mass snaps through between two springs: backward Euler gains energy"
 SOURCE = "Dinev, Liu, Kavan 2018, App. C, Figs. 17-18"
 SHOWS = "the energy of backward Euler rises in single steps, and stays below the proven bound"
 SMALL = {"duration": 5.0}
+RUN = {"step": 0.033, "duration": 20.0, "integrator": "bdf1"}
 REST = float(np.sqrt(2.0))
 
 
@@ -41,10 +41,10 @@ def two_springs(
     mass: float = positive(1.0, "of the middle node [kg]"),
     x: float = plain(3.0, "where it starts; the springs rest at -1 and 1 [m]"),
     v: float = plain(0.0, "its velocity at the start [m/s]"),
-) -> Scene:
+) -> Setup:
     x, v = as_number("two-springs x", x), as_number("two-springs v", v)
     x0 = np.array([[0.0, 1.0, 0.0], [x, 0.0, 0.0], [0.0, -1.0, 0.0]])
     v0 = np.array([[0.0, 0.0, 0.0], [v, 0.0, 0.0], [0.0, 0.0, 0.0]])
     edges = np.array([[0, 1], [1, 2]])
     system = System(np.full(3, mass), [Springs(edges, stiffness, REST)], fixed=[0, 2])
-    return setup(system, x0, v0, step=0.033, duration=20.0, integrator="bdf1", mesh=Mesh(x0, edges))
+    return Setup(system, x0, v0, mesh=Mesh(x0, edges))

@@ -1,5 +1,5 @@
 """From the tables of a scene file to a System: bodies joined, and what acts on them."""
 
-from .composed import Composition, compose
+from .composed import compose
 
-__all__ = ["Composition", "compose"]
+__all__ = ["compose"]

@@ -1,19 +1,22 @@
-"""One [[body]]: its particles, their masses, and the parts that make it elastic."""
+"""One [[body]]: its shape in its place, its masses, and the parts that make it elastic."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation as Turned
 
+from ... import meshes
 from ...bodies import (
     Dashpots,
     Springs,
     Tetrahedra,
     cloth_springs,
+    fibers,
     lumped_mass,
     shell_springs,
     tet_springs,
@@ -21,9 +24,10 @@ from ...bodies import (
 from ...contracts import Array
 from ...errors import InputError, unknown_name
 from ...meshes import Mesh
+from ...meshes.mesh import normals
 from ..schema import bodies as table_of
+from ..schema.shapes import ROOTS, Particles, function_of
 from ..schema.types import Region
-from .geometry import placed_fibers, placed_mesh, stretched
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,11 @@ class Built:
         return len(self.mesh.positions)
 
     def start(self) -> Array:
-        return stretched(self.table, self.mesh.positions)
+        """(n, 3) [m]: stretched along the shape's own axes from its origin."""
+        x, R, origin = self.mesh.positions, _turn(self.table), np.array(self.table.position)
+        if self.table.stretch == (1.0, 1.0, 1.0):
+            return x.copy()
+        return (x - origin) @ (R * np.array(self.table.stretch)) @ R.T + origin
 
     def velocities(self) -> Array:
         """(n, 3) [m/s] at the start."""
@@ -62,9 +70,16 @@ def built(table: Any, folder: Path) -> Built:
 
 
 def _built_fibers(table: table_of.Fibers) -> Built:
-    body = placed_fibers(table)
-    corners = np.arange(4)
-    tips = (4 * (body.start[1:, None] - 1) + corners).ravel()
+    """Fibers along the lines of the shape, where the table puts them."""
+    shape: Any = table.shape
+    if shape.kind in ROOTS:
+        lines = function_of(shape.kind)(**shape.arguments()).centrelines(shape.segments)
+    else:
+        lines = _own_mesh(table, Path()).positions[None]
+    own = table.own(table_of.BodyTable)
+    stretch = own.pop("fiber_stretch")
+    body = fibers(put(table, lines.reshape(-1, 3)).reshape(lines.shape), stretch=stretch, **own)
+    tips = (4 * (body.start[1:, None] - 1) + np.arange(4)).ravel()
     sets = {"root": body.root, "tip": tips}
     last = np.zeros(len(body.positions), dtype=bool)
     last[tips] = True
@@ -87,8 +102,7 @@ def _masses(table: table_of.Weighed, mesh: Mesh) -> Array:
         return lumped_mass(mesh.positions, mesh.tets, table.density)
     if len(mesh.triangles) == 0:
         raise InputError("area_density is that of triangles, and the shape has none: give mass")
-    a, b, c = (mesh.positions[mesh.triangles[:, k]] for k in range(3))
-    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    areas = 0.5 * np.linalg.norm(normals(mesh.positions, mesh.triangles), axis=1)
     shares = np.repeat(areas * float(table.area_density or 0.0) / 3.0, 3)
     return np.bincount(mesh.triangles.ravel(), shares, count)
 
@@ -99,44 +113,24 @@ def _masses(table: table_of.Weighed, mesh: Mesh) -> Array:
 def elastic_parts(body: Built, view: Mesh) -> list[Any]:
     """view: the body's mesh with the numbers that its particles have among all bodies."""
     table: Any = body.table
-    parts = _elastic(body, table, view)
+    if table.elasticity == "fibers":
+        parts: list[Any] = [Springs(view.edges, body.stiffness)]
+    else:
+        parts = list(ELASTIC[table.elasticity](view, **table.own(table_of.Weighed)))
     if table.dashpots is not None:
         parts.append(Dashpots(view.edges, table.dashpots))
     return parts
 
 
-def _elastic(body: Built, table: Any, view: Mesh) -> list[Any]:
-    match table:
-        case table_of.Fibers():
-            return [Springs(view.edges, body.stiffness)]
-        case table_of.Springs():
-            return [_springs(table, view)]
-        case table_of.Cloth():
-            return list(
-                cloth_springs(view, table.structural, table.shear, table.bending, **_options(table))
-            )
-        case table_of.Shell():
-            return list(shell_springs(view, table.stiffness, table.bending, **_options(table)))
-        case table_of.TetSprings():
-            return list(tet_springs(view, table.stiffness, table.face, **_options(table)))
-        case table_of.Tetrahedra():
-            _require(view.tets, "tets", "take a solid shape, or fill it with tetrahedralise = 2000")
-            return [
-                Tetrahedra(
-                    view.tets, table.young, table.poisson, table.material, project=table.project
-                )
-            ]
-    return []
+def _tetrahedra(view: Mesh, **material: Any) -> list[Tetrahedra]:
+    _require(view.tets, "tets", "take a solid shape, or fill it with tetrahedralise = 2000")
+    return [Tetrahedra(view.tets, **material)]
 
 
-def _options(table: Any) -> dict[str, Any]:
-    return {"law": table.law, "yield_strain": table.yield_strain}
-
-
-def _springs(table: table_of.Springs, view: Mesh) -> Springs:
+def _springs(view: Mesh, stiffness: Any, **options: Any) -> list[Springs]:
     """Along all edges, or along the groups that have a stiffness."""
     _require(view.edges, "edges", "take another shape, or elasticity = 'none'")
-    edges, stiffness = view.edges, table.stiffness
+    edges = view.edges
     if isinstance(stiffness, dict):
         known = list(view.edge_groups)
         for name in stiffness:
@@ -147,7 +141,18 @@ def _springs(table: table_of.Springs, view: Mesh) -> Springs:
         rows = [view.edge_groups[name] for name in stiffness]
         edges = view.edges[np.concatenate(rows)]
         stiffness = np.repeat(list(stiffness.values()), [len(group) for group in rows])
-    return Springs(edges, stiffness, **_options(table))
+    return [Springs(edges, stiffness, **options)]
+
+
+# all take the keys of their tables by name
+ELASTIC = {
+    "springs": _springs,
+    "cloth": cloth_springs,
+    "shell": shell_springs,
+    "tet-springs": tet_springs,
+    "tetrahedra": _tetrahedra,
+    "none": lambda view: [],
+}
 
 
 def _require(elements: np.ndarray, name: str, remedy: str) -> None:
@@ -195,3 +200,46 @@ def _inside(x: Array, region: Region) -> np.ndarray:
         name = "box" if region.box is not None else "plane"
         raise InputError(f"{name} selects no particle: the body reaches from {low} to {high}")
     return np.flatnonzero(inside)
+
+
+# ------------------------------------------------------------------ shapes in their places
+
+
+def placed_mesh(table: table_of.Placed, folder: Path) -> Mesh:
+    """The mesh of a body or a collider, where the table puts it."""
+    mesh = _own_mesh(table, folder)
+    if table.decimate is not None:
+        mesh = meshes.decimate(mesh, table.decimate, name=_name(table))
+    target = getattr(table, "tetrahedralise", None)
+    if target is not None:
+        mesh = meshes.tetrahedralise(mesh, target, name=_name(table), close_holes=table.repair)
+    return replace(mesh, positions=put(table, mesh.positions))
+
+
+def _own_mesh(table: table_of.Placed, folder: Path) -> Mesh:
+    shape: Any = table.shape
+    if table.mesh is not None:
+        return meshes.read_mesh(folder / table.mesh, repair=table.repair)
+    if isinstance(shape, Particles):
+        edges = np.array(shape.edges, dtype=np.int64).reshape(-1, 2)
+        return Mesh(np.array(shape.positions), edges)
+    return function_of(shape.kind)(**shape.arguments())
+
+
+def _name(table: table_of.Placed) -> str:
+    return table.kind_of_shape or f"mesh file {table.mesh}"
+
+
+def _turn(table: table_of.Placed) -> Array:
+    """Rotation (3, 3)."""
+    if table.rotation is None:
+        return np.eye(3)
+    axis = np.array(table.rotation.axis)
+    return Turned.from_rotvec(
+        axis / np.linalg.norm(axis) * table.rotation.degrees, degrees=True
+    ).as_matrix()
+
+
+def put(table: table_of.Placed, points: Array) -> Array:
+    """Points (n, 3) of the shape, scaled, turned about its origin, shifted."""
+    return table.scale * points @ _turn(table).T + np.array(table.position)

@@ -220,7 +220,6 @@ class Fibers(BodyTable):
         return self
 
 
-BODIES: tuple[Any, ...] = (Springs, Cloth, Shell, TetSprings, Tetrahedra, Fibers, Loose)
 Body = Annotated[
     Springs | Cloth | Shell | TetSprings | Tetrahedra | Fibers | Loose,
     Field(discriminator="elasticity"),

@@ -94,7 +94,6 @@ class TriangleMesh(Touched, Placed):
         return self
 
 
-COLLIDERS: tuple[Any, ...] = (Plane, Sphere, Hemisphere, TriangleMesh)
 Collider = Annotated[Plane | Sphere | Hemisphere | TriangleMesh, Field(discriminator="kind")]
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
 from ...errors import InputError
-from .lines import Path
-from .source import REPEATED, Source, shown, shown_value
-from .tables import DISCRIMINATORS, Model, chosen, siblings, tag
+from .source import REPEATED, Path, Source, shown, shown_value
+from .types import Table
 
+Model = type[Table]
+DISCRIMINATORS = ("kind", "elasticity")
 EXPECTED = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -168,3 +170,44 @@ def _wrong_choice(path: Path, value: Any, options: Sequence[tuple[str, str]]) ->
     near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
     return Finding(path, f"{shown(path)} = {shown_value(value)} is not known: {hint}")
+
+
+# ------------------------------------------------------------------ models behind tables, by key
+
+
+def members(annotation: Any) -> list[Model]:
+    """The tables that a field may hold: one, the members of a union, those of a list's elements."""
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        return [annotation]
+    if get_origin(annotation) is Annotated:
+        return members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType, list):
+        return [model for part in get_args(annotation) for model in members(part)]
+    return []
+
+
+def tag(model: Model) -> tuple[str, str] | None:
+    """('kind', 'cube'): the key that tells a table from its siblings, and its value there."""
+    for key in DISCRIMINATORS:
+        field = model.model_fields.get(key)
+        if field is not None and get_origin(field.annotation) is Literal:
+            return key, get_args(field.annotation)[0]
+    return None
+
+
+def siblings(root: Model, path: Sequence[str | int]) -> list[Model]:
+    """All tables that may stand at a path of keys and numbers of elements."""
+    found = [root]
+    for key in path:
+        if isinstance(key, int):
+            continue
+        fields = (model.model_fields.get(key) for model in found)
+        found = [m for field in fields if field is not None for m in members(field.annotation)]
+    return list(dict.fromkeys(found))
+
+
+def chosen(models: Sequence[Model], data: Any) -> list[Model]:
+    """Those that the table's own `kind` or `elasticity` selects; all where it selects none."""
+    values = data if isinstance(data, dict) else {}
+    fitting = [m for m in models if (t := tag(m)) is not None and values.get(t[0]) == t[1]]
+    return fitting or list(models)

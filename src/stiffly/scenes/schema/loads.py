@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -75,7 +75,6 @@ class StokesFluid(Table):
     bodies: list[Name] | None = Field(None, min_length=1, description=BODIES)
 
 
-LOADS: tuple[Any, ...] = (Gravity, FieldLoad, Wind, Drag, Force, Motor, StokesFluid)
 Load = Annotated[
     Gravity | FieldLoad | Wind | Drag | Force | Motor | StokesFluid, Field(discriminator="kind")
 ]

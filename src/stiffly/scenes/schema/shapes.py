@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import reduce
 from math import prod
+from operator import or_
 from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
@@ -158,8 +160,7 @@ class _Formula(Shape):
 
     def arguments(self) -> dict[str, Any]:
         """Those of the function."""
-        own = self.model_dump(exclude={"kind"})
-        return {k: v for k, v in own.items() if k in MEANINGS[self.kind]}
+        return {k: v for k, v in self.own(Shape).items() if k in MEANINGS[self.kind]}
 
     def size(self) -> int:
         given = self.arguments()
@@ -208,8 +209,6 @@ def _model(kind: str) -> Any:
     return model
 
 
-KINDS: Mapping[str, Any] = {kind: _model(kind) for kind in MEANINGS} | {"particles": Particles}
-_union: Any = Particles
-for _kind in MEANINGS:
-    _union = _union | KINDS[_kind]
-AnyShape = Annotated[_union, Field(discriminator="kind")]
+KINDS: Mapping[str, Any] = {"particles": Particles, **{kind: _model(kind) for kind in MEANINGS}}
+_any: Any = reduce(or_, KINDS.values())
+AnyShape = Annotated[_any, Field(discriminator="kind")]

@@ -1,21 +1,37 @@
-"""A built-in scene as the text of a scene file, with what every line means."""
+"""A built-in scene as a scene file: the table of its parameters, the text with all meanings."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import Field, create_model
 
 from .. import entry
-from ..scene import Scene
+from ..builder import Scene
 from .scene_file import Output, SceneFile
+from .types import Table
 from .write import toml_value
 
+SCALARS = (int, float, bool, str)
 WIDTH = 96
 # options that a scene does not set: shown as comments, with a value to start from
 UNSET = {"frames_per_second": 30, "rtol": 1e-3, "atol": 1e-9, "summary": "my own variant"}
 Row = tuple[str, str]  # code, and what it means
+
+
+def parameters_table(name: str) -> type[Table]:
+    """A model with one field per argument of the scene's builder: its type, default and meaning."""
+    found = entry(name)
+    hints = get_type_hints(found.build)
+    fields: dict[str, Any] = {}
+    for key, parameter in inspect.signature(found.build).parameters.items():
+        # arrays are left to the builder, which knows what it takes
+        hint = hints[key] if hints[key] in SCALARS else Any
+        fields[key] = hint, Field(parameter.default, description=found.parameters[key])
+    return create_model("Parameters", __base__=Table, **fields)
 
 
 def catalogue_text(scene: Scene) -> str | None:
@@ -23,8 +39,10 @@ def catalogue_text(scene: Scene) -> str | None:
     found = entry(scene.name)
     head = [("", scene.summary), ("source: ", scene.source), ("shows: ", found.shows)]
     head += [("note: ", scene.note)] if scene.note else []
+    defaults = inspect.signature(found.build).parameters
+    values = {key: scene.parameters.get(key, p.default) for key, p in defaults.items()}
     try:
-        parameters = _parameter_rows(scene)
+        parameters = [(f"{k} = {toml_value(v)}", found.parameters[k]) for k, v in values.items()]
     except TypeError:
         return None
     blocks = [
@@ -36,21 +54,6 @@ def catalogue_text(scene: Scene) -> str | None:
         *_tables(adjust=scene.adjust, method=scene.method),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
-
-
-def _parameter_rows(scene: Scene) -> list[Row]:
-    """TOML has no None: what is None by default is left out, as a comment."""
-    found = entry(scene.name)
-    defaults = inspect.signature(found.build).parameters
-    rows: list[Row] = []
-    for key, meaning in found.parameters.items():
-        default = defaults[key].default
-        value = scene.parameters.get(key, default)
-        if value is None and default is None:
-            rows.append((f"# {key} =", f"{meaning}; left out by default"))
-        else:
-            rows.append((f"{key} = {toml_value(value)}", meaning))
-    return rows
 
 
 def _run_rows(scene: Scene) -> list[Row]:

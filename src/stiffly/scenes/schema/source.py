@@ -1,24 +1,33 @@
-"""A scene file as text: read with care, and asked for the line that an error speaks of."""
+"""A scene file as text: read with care, with other values, and asked for the line of an error."""
 
 from __future__ import annotations
 
+import copy
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from os import PathLike
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import InputError
-from .lines import Path, key_lines
 from .write import toml_value
 
+Path = tuple[str | int, ...]  # ("body", 0, "pins", 2): keys, and numbers of elements
 LARGEST = 4_000_000  # bytes; large meshes belong into mesh files
 REPEATED = ("body", "load", "collider", "support", "attachment")  # [[tables]]
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)|\s*\(at end of document\)")
+_TOKEN = re.compile(
+    r'''(?P<string>"""(?:\\.|[^\\])*?"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:'{0,2})'''
+    r"""|"(?:\\.|[^"\\])*"|'[^']*')"""
+    r"|(?P<newline>\n)|(?P<comment>\#[^\n]*)|(?P<space>[^\S\n]+)"
+    r"|(?P<mark>[\[\]{},=.])|(?P<word>[^\s\[\]{},=.#\"']+)",
+    re.DOTALL,
+)
 
 
 class LocatedError(InputError):
@@ -184,3 +193,166 @@ def _remedy(cause: str) -> str:
     if "unclosed" in cause or "illegal" in cause or "expected" in cause:
         return "close quotes and brackets"
     return "texts stand in quotes, numbers have digits around their dot"
+
+
+# ------------------------------------------------------------------ key=value beside a file
+
+
+def as_value(text: str) -> Any:
+    """A TOML value: 20, 1e5, true, [0, 0, 1], { kind = 'cube' }; anything else is a text."""
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return found["value"] if set(found) == {"value"} else text
+
+
+def applied(source: Source, known: Mapping[str, Any], overrides: Mapping[str, Any]) -> Source:
+    """The same file with other values; a plain key that no file has is the built-in scene's.
+
+    overrides: {'body.0.young': '1e5'}; texts are read as TOML values, other values are taken as
+    they are.
+    """
+    data = copy.deepcopy(dict(source.data))
+    paths: dict[Path, str] = {}
+    for key, given in overrides.items():
+        value = as_value(given) if isinstance(given, str) else given
+        steps = key.split(".")
+        if len(steps) == 1 and key not in known and "scene" in data:
+            steps = ["parameters", key]
+        path: Path = tuple(int(step) if step.isdecimal() else step for step in steps)
+        _put(data, path, value, key)
+        paths[path] = f"{key}={shown_value(value)}"
+    return replace(source, data=data, overridden=paths)
+
+
+def _put(data: dict[str, Any], path: Path, value: Any, key: str) -> None:
+    place: Any = data
+    for step in path[:-1]:
+        _require_step(place, step, key)
+        place = place[step] if isinstance(step, int) else place.setdefault(step, {})
+    _require_step(place, path[-1], key)
+    place[path[-1]] = value
+
+
+def _require_step(place: Any, step: str | int, key: str) -> None:
+    """Numbers lead into arrays that are long enough, names into tables."""
+    if isinstance(place, list):
+        if not isinstance(step, int) or step >= len(place):
+            last = len(place) - 1
+            raise InputError(f"{key}: {step} is no number of an element: give 0 to {last}")
+    elif not isinstance(place, dict) or not isinstance(step, str) or not step:
+        raise InputError(f"{key}: nothing stands at {step}: write it as body.0.young=1e5")
+
+
+# ------------------------------------------------------------------ where each key stands
+#
+# tomllib tells lines for syntax errors only.  The scanner trusts the text (tomllib has read it
+# before), so it only looks for keys, brackets and the ends of values.
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+
+
+def key_lines(text: str) -> Mapping[Path, int]:
+    """Line (from 1) of every key, table and array element of a TOML text."""
+    return _Scanner(text).lines
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    line = 1
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        if kind not in ("space", "comment"):
+            yield _Token(kind, match[0], line)
+        line += match[0].count("\n")
+    yield _Token("end", "", line)
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._rest = _tokens(text)
+        self._now = next(self._rest)
+        self.lines: dict[Path, int] = {}
+        self._tables: dict[Path, int] = {}  # number of the last [[name]] so far
+        base: Path = ()
+        while self._now.kind != "end":
+            if self._now.kind == "newline":
+                self._take()
+            elif self._now.text == "[":
+                base = self._header()
+            else:
+                self._pair(base)
+
+    def _take(self) -> _Token:
+        token = self._now
+        self._now = next(self._rest, token)  # the end stays
+        return token
+
+    def _skip_to(self, *texts: str) -> None:
+        while self._now.kind != "end" and self._now.text not in texts:
+            self._take()
+
+    def _header(self) -> Path:
+        """[table] or [[table]]; the path of what follows."""
+        line, repeated = self._take().line, self._now.text == "["
+        if repeated:
+            self._take()
+        path: Path = ()
+        for key in self._key():
+            if path in self._tables:  # a name of repeated tables means the last of them
+                path = (*path, self._tables[path])
+            path = (*path, key)
+        self._skip_to("\n")
+        self.lines.setdefault(path, line)
+        if repeated:
+            self._tables[path] = self._tables.get(path, -1) + 1
+            path = (*path, self._tables[path])
+            self.lines[path] = line
+        return path
+
+    def _pair(self, path: Path) -> None:
+        line = self._now.line
+        for key in self._key():
+            path = (*path, key)
+            self.lines.setdefault(path, line)
+        if self._now.text == "=":
+            self._take()
+        self._value(path)
+
+    def _key(self) -> list[str]:
+        keys = []
+        while self._now.kind in ("word", "string") or self._now.text == ".":
+            token = self._take()
+            if token.kind == "string":
+                keys.append(tomllib.loads(f"k={token.text}")["k"])
+            elif token.text != ".":
+                keys.append(token.text)
+        if not keys:  # what no valid text holds: go on behind it
+            self._take()
+        return keys or [""]
+
+    def _value(self, path: Path) -> None:
+        if self._now.text == "[":
+            for number in self._elements("]"):
+                self.lines[(*path, number)] = self._now.line
+                self._value((*path, number))
+        elif self._now.text == "{":
+            for _ in self._elements("}"):
+                self._pair(path)
+        else:
+            self._skip_to("\n", ",", "]", "}")
+
+    def _elements(self, closing: str) -> Iterator[int]:
+        """0, 1, ... while there is another element before the closing bracket."""
+        self._take()
+        for number in count():
+            while self._now.text in ("\n", ","):
+                self._take()
+            if self._now.kind == "end" or self._now.text == closing:
+                self._take()
+                return
+            yield number

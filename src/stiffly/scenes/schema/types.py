@@ -25,6 +25,11 @@ class Table(BaseModel):
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, validate_default=False
     )
 
+    def own(self, base: type[Table]) -> dict[str, Any]:
+        """What this kind of table adds to its base: arguments of what it makes, by their names."""
+        shared = {*base.model_fields, "kind", "elasticity"}
+        return {key: getattr(self, key) for key in type(self).model_fields if key not in shared}
+
 
 def refuse(key: str, cause: str) -> PydanticCustomError:
     """An error of several keys together, to be shown at `key`; cause: what is wrong; remedy."""
