@@ -9,8 +9,7 @@ import numpy as np
 import own_loop
 from browser.raw_client import RawClient
 
-from stiffly.view.page.flow import Flow
-from stiffly.view.page.guard import Guard
+from stiffly.view.page.guard import Flow, Guard
 from stiffly.view.page.server import Server
 
 HERE = "127.0.0.1"

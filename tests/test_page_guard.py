@@ -8,10 +8,9 @@ import pytest
 from browser.raw_client import RawClient, encoded
 from websockets.exceptions import ConnectionClosed
 
-from stiffly.view.page.clients import Clients
-from stiffly.view.page.flow import Flow
-from stiffly.view.page.guard import MOST, WANTED, Guard, is_fitting, message_kind
-from stiffly.view.page.handles import listen
+from stiffly.view.page.base import Clients
+from stiffly.view.page.controls import listen
+from stiffly.view.page.guard import MOST, WANTED, Flow, Guard, is_fitting, message_kind
 from stiffly.view.page.server import Server
 
 HERE = "127.0.0.1"

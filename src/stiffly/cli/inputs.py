@@ -5,12 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ..errors import InputError, unknown_name
+from ..recording.folder import check_writable
+
+if TYPE_CHECKING:
+    from ..recording.recording import Recording
 
 DEVICES = ("cpu", "gpu")
-DTYPES = ("float32", "float64")
+
+# options that several commands have
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")]
+Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [default: scene's]")]
+Small = Annotated[bool, typer.Option("--small", help="The scene's small variant: seconds to run.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A parameter, e.g. vertices=800; repeatable."),
+]
 
 
 def check_choice(option: str, value: str | None, known: tuple[str, ...]) -> None:
@@ -93,3 +108,25 @@ def _as_kind_of(default: Any, where: str, value: Any) -> Any:
             raise InputError(f"{where}: give a number, as the default {default:g}")
         return float(value)
     return value
+
+
+def require_folder(out: Path, option: str = "--out") -> None:
+    """A folder to write into, made if missing: better found out before a minute of computing."""
+    check_writable(out, option)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"{option} {out}: {problem.strerror}; name another folder") from None
+
+
+def open_run(folder: Path) -> Recording:
+    """The recording in that folder; InputError where there is none, or a damaged one."""
+    from ..recording.recording import Recording
+
+    try:
+        return Recording(folder)
+    except InputError:
+        raise
+    except Exception as problem:  # HDF5 has every kind of error for a damaged file
+        said = " ".join(str(problem).split())
+        raise InputError(f"the recording in {folder} is damaged ({said}); run it again") from None

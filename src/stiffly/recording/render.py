@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
+from .exports import replacing
 from .exports.colliders import solids
-from .exports.frames import Motion, motion, typical_interval
-from .exports.writing import replacing
+from .exports.frames import Motion, Progress, motion, typical_interval, unheard
 from .plots.style import describe
-from .render_colors import coloring
-from .render_labels import BAR, Words, draw_bar, join, letters, write_words
+from .render_labels import BAR, Words, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
-from .render_time import Schedule, clock, schedule
 from .render_view import look_at, points_of, sampled
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
 LARGER = 3.0  # colliders up to this many times the body's size are brought into the picture
-
-Progress = Callable[[int, int], None]  # pictures done, pictures in all
 
 
 def render(
@@ -36,7 +32,7 @@ def render(
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
     speed: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
 
@@ -62,7 +58,7 @@ def side_by_side(
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
     speed: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Path:
     """Runs next to each other in one film or still: same time, same camera, same colour scale.
 
@@ -155,9 +151,7 @@ class Studio:
 # ------------------------------------------------------------------ films
 
 
-def _film(
-    studio: Studio, path: Path, plan: Schedule, fps: float, progress: Progress | None
-) -> None:
+def _film(studio: Studio, path: Path, plan: Schedule, fps: float, progress: Progress) -> None:
     try:
         import imageio_ffmpeg
     except ImportError:
@@ -178,8 +172,7 @@ def _film(
     try:
         for k, t in enumerate(plan.times):
             writer.send(np.ascontiguousarray(_even(studio.picture(float(t)))))
-            if progress is not None:
-                progress(k + 1, len(plan.times))
+            progress(k + 1, len(plan.times))
     finally:
         writer.close()
 
@@ -255,3 +248,57 @@ def _telling(shown: Motion) -> int:
     start = shown.frame(0) - shown.frame(0).mean(axis=0)
     moved = [np.abs(x - x.mean(axis=0) - start).max() for x in map(shown.frame, map(int, frames))]
     return int(frames[int(np.argmax(moved))])
+
+
+# ------------------------------------------------------------------ time
+
+
+SHORTEST = 2.0  # seconds: a film of less is slowed down
+SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
+LONGEST = 4 * 3600.0  # seconds of film: beyond this the speed is a mistake
+
+
+class Schedule(NamedTuple):
+    """times (k,) [s] of the pictures to take, `rate` of them per second of film; speed."""
+
+    times: Array
+    rate: float
+    speed: float
+
+
+def schedule(times: Array, fps: float, speed: float | None = None) -> Schedule:
+    """Every recorded frame once where they are sparse, else one for every picture of the film."""
+    duration = float(times[-1] - times[0])
+    if speed is None:
+        speed = 1.0 if duration >= SHORTEST or duration == 0.0 else _round(duration / SLOWED_TO)
+    _check_length(duration, fps, speed)
+    interval = typical_interval(times)
+    if interval >= speed / fps:
+        return Schedule(times, speed / interval, speed)
+    count = int(duration * fps / speed * (1.0 + 1e-9)) + 1
+    return Schedule(times[0] + np.arange(count) * speed / fps, float(fps), speed)
+
+
+def _check_length(duration: float, fps: float, speed: float) -> None:
+    """Not a film of days, nor one of a single picture."""
+    hours = duration / speed / 3600.0
+    if 3600.0 * hours > LONGEST:
+        problem = f"makes a film of {hours:.3g} hours"
+    elif 0.0 < duration * fps < speed:
+        problem = "leaves one picture"
+    else:
+        return
+    better = _round(duration / SLOWED_TO)
+    raise InputError(f"speed {speed:.3g} {problem} of {duration:.3g} s: try {better:g}")
+
+
+def _round(speed: float) -> float:
+    """The nearest of 1, 2 or 5 times a power of ten that is not faster."""
+    power = 10.0 ** np.floor(np.log10(speed))
+    return float(power * max(k for k in (1.0, 2.0, 5.0) if k * power <= speed * (1.0 + 1e-9)))
+
+
+def clock(t: float, end: float) -> str:
+    """'t = 1.25 s', with as many digits as the run needs."""
+    scale, name = (1.0, "s") if end >= 0.1 else (1e3, "ms") if end >= 1e-4 else (1e6, "µs")
+    return f"t = {t * scale:.{2 if end * scale >= 1.0 else 3}f} {name}"

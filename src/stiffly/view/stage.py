@@ -13,10 +13,9 @@ from ..errors import unknown_name
 from ..integrators import options
 from ..run.stepper import quiet
 from ..scenes import Scene
-from .body import begun
 from .frames import NOBODY, LaneFrame, Snapshot
 from .hand import Grip, Hand
-from .lane import Lane
+from .lane import Lane, begun
 from .recent import Recent, frames_kept
 from .settings import Settings
 

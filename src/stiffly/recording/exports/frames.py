@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,12 @@ from ...meshes.mesh import tet_surface
 from ...meshes.topology import components
 
 ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
+Progress = Callable[[int, int], Any]  # frames done, frames in all
 LARGEST = float(np.finfo(np.float32).max)  # what most formats can hold [m]
+
+
+def unheard(*_: int) -> None:
+    """Progress that nobody asked for."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +73,14 @@ class Motion:
     def velocity(self, i: int) -> Array | None:
         return None if self.velocities is None else self.shown(self.velocities[i])
 
-    def frames(self, progress: Any = None) -> Iterator[tuple[int, Array, Array | None]]:
+    def frames(self, progress: Progress = unheard) -> Iterator[tuple[int, Array, Array | None]]:
         """(i, positions, velocities) as float32; InputError where a frame does not fit into it.
 
         progress(done, total) is called after every frame.
         """
         for i in range(len(self)):
             yield i, self._single(i, self.frame(i)), self._single(i, self.velocity(i))
-            if progress is not None:
-                progress(i + 1, len(self))
+            progress(i + 1, len(self))
 
     def _single(self, i: int, values: Any) -> Any:
         if values is None:

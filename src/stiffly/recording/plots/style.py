@@ -14,7 +14,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from ..energy_history import EnergyHistory
+from ..run import EnergyHistory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

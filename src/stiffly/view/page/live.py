@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...contracts import Array
 from ...errors import InputError
 from ...integrators import NAMES, options
@@ -17,12 +19,10 @@ from ..stage import Stage
 from ..worker import Worker
 from .base import Page
 from .controls import PAUSE, PLAY, RESET, STEP, Controls
-from .drag import Drag
-from .figures import Figures, pins, still
-from .plots import Plots
+from .figures import Figures, Place, pins, still
+from .plots import Notice, Plots, banner, clock, ledger, seconds
 from .save import Saver
 from .server import Server, log
-from .words import Notice, banner, clock, ledger, seconds
 
 TAKEN = 0.08  # seconds between two points of a curve
 PATIENCE = 5.0  # seconds for the step that a worker is in when the page is closed
@@ -222,3 +222,60 @@ def _kept_to_budget(lane: Any) -> list[Notice]:
     if "budget" not in options(lane.name):
         return [Notice("note", f"{lane.name} cannot be cut short: it takes the time it needs")]
     return [Notice("note", f"{lane.name}, within its time: {lane.spent}")] if lane.spent else []
+
+
+# ------------------------------------------------------------------ the hand
+
+
+class Drag:
+    """Turns what a browser reports into grab, drag and drop of a worker's stage.
+
+    Only the browser that drives may pull, one pull at a time; `seen` gives the positions (N, 3) of
+    a lane as that browser sees them.
+    """
+
+    def __init__(
+        self, drives: Callable[[int], bool], refuse: Callable[[int], None], hand: Any
+    ) -> None:
+        self._drives, self._refuse, self._hand = drives, refuse, hand
+        self._by: int | None = None
+        self._start = np.zeros(3)
+
+    def listen(self, node: Any, lane: int, place: Place, seen: Callable[[int], Array]) -> None:
+        @node.on_drag("left")
+        async def dragged(event: Any) -> None:
+            if event.phase == "start":
+                self._begin(event, lane, place, seen)
+            elif self._by == event.client_id and event.phase == "update":
+                self._go_on(event, place)
+            elif self._by == event.client_id and event.phase == "end":
+                self.drop()
+
+    def _begin(self, event: Any, lane: int, place: Place, seen: Callable[[int], Array]) -> None:
+        if not self._drives(event.client_id):
+            self._refuse(event.client_id)
+            return
+        start = np.asarray(event.start_position, dtype=np.float64)
+        if not np.isfinite(start).all():
+            return
+        self._by, self._start = event.client_id, start
+        far = seen(lane).astype(np.float64) - place.in_scene(start, lane)
+        self._hand.grab(int(np.einsum("ij,ij->i", far, far).argmin()))
+
+    def _go_on(self, event: Any, place: Place) -> None:
+        if not self._drives(event.client_id):
+            return self.drop()
+        shift = np.asarray(event.end_position, dtype=np.float64) - self._start
+        if np.isfinite(shift).all():
+            self._hand.drag(place.vector(shift))
+
+    def drop(self) -> None:
+        """Let go, whoever pulls."""
+        if self._by is not None:
+            self._by = None
+            self._hand.drop()
+
+    def lets_go(self, client_id: int) -> None:
+        """A browser that went away, or drives no longer, holds nothing."""
+        if self._by == client_id:
+            self.drop()

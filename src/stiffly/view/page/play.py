@@ -10,12 +10,21 @@ import numpy as np
 
 from ..playback import Playback
 from .base import Page
-from .controls import PAUSE, PLAY, STEP
+from .controls import PAUSE, PLAY, STEP, Decades, listen
 from .figures import Figures
-from .handles import Decades, listen
-from .plots import FIRST, RED, Chart, energy_curves, from_start
+from .plots import (
+    FIRST,
+    RED,
+    Chart,
+    Notice,
+    banner,
+    clock,
+    energy_curves,
+    from_start,
+    ledger,
+    seconds,
+)
 from .server import Server
-from .words import Notice, banner, clock, ledger, seconds
 
 FRAMES = 30.0  # per second, at most
 BACK = "To the start"

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...recording.folder import new_path
 from ..recent import NOTHING_YET, Recent
 from ..worker import Worker
-from .clients import Clients
+from .base import Clients
 from .server import log
 
 SECONDS, PICTURE, SCENE = "Last seconds", "Picture", "Scene file"
