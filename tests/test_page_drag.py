@@ -39,7 +39,8 @@ class Pull:
     def __init__(self, driver=1):
         self.hand, self.node, self.refused = Hand(), Node(), []
         self.driver = driver
-        self.drag = Drag(lambda client: client == self.driver, self.refused.append, self.hand)
+        who = {"drives": lambda client: client == self.driver, "refuse": self.refused.append}
+        self.drag = Drag(SimpleNamespace(**who), self.hand)
         self.drag.listen(self.node, 1, PLACE, lambda lane: X.astype(np.float32))
 
     def event(self, phase, start, end, client=1):

@@ -42,7 +42,7 @@ class Small:
     def __init__(self):
         self.server = Server(HERE, None)
         self.clients = Clients(self.server.viser, lambda _: None)
-        Guard(self.server, HERE, Flow(), self.clients.drives, self.clients.refuse)
+        Guard(self.server, HERE, Flow(), self.clients)
         gui = self.server.viser.gui
         self.slider = gui.add_slider("Slider", 0.0, 1.0, 0.1, 0.5)
         self.off = gui.add_slider("Off", 0.0, 1.0, 0.1, 0.5, disabled=True)

@@ -34,8 +34,7 @@ def plot(
 def render(
     folder: Folder,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]"),
+        Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
     ] = None,
     color: Annotated[str, typer.Option(metavar="speed|strain|none", help="What shows.")] = "speed",
     frame: Annotated[

@@ -158,6 +158,7 @@ def follow(
     from .. import terminal
     from ..recording.folder import CHECKPOINT
 
+    recording: Any
     failure: SimulationFailure | None = None
     with terminal.simulation_bar(scene.name, hidden=quiet) as progress:
         try:

@@ -50,9 +50,7 @@ def scene(context: typer.Context) -> None:
 
 
 @app.command()
-def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A built-in scene.")],
-) -> None:
+def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A built-in scene.")]) -> None:
     """Print a built-in scene as TOML: a start for a file of your own."""
     from ..scenes import files
 

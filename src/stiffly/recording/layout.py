@@ -273,9 +273,9 @@ def find(file: Any) -> Places:
     own, vtk = file["stiffly"], file["VTKHDF"]
     series = vtk["Points"], vtk["PointData"].get("velocity")
     data = *series, own["table"], own["columns"], own["frames"]
-    begins = (None if one is None else one.id.get_offset() for one in data)
+    begins: list[Any] = [None if one is None else one.id.get_offset() for one in data]
     a, b, c, d, link = map(int, own.attrs["places"])
-    return Places(*begins, (a, b), (c, d), link)
+    return Places._make([*begins, (a, b), (c, d), link])
 
 
 def open_file(path: Path) -> Any:

@@ -85,15 +85,12 @@ def _upright(axis: Array) -> Array:
 def _arc(angle: float, count: int) -> tuple[Array, Array]:
     """Radii and heights of a unit circle from its pole down by an angle."""
     theta = np.linspace(0.0, angle, count + 1)
-    radii = np.sin(theta)
-    radii[0] = 0.0
-    if angle == np.pi:
-        radii[-1] = 0.0
-    return radii, np.cos(theta)
+    return np.sin(theta), np.cos(theta)
 
 
 def _revolved(radii: Array, heights: Array) -> tuple[Array, np.ndarray]:
-    """A profile from pole (radius 0) to pole, turned about z: positions, triangles outwards."""
+    """A profile from pole to pole, where radii are taken as 0, turned about z: positions, triangles
+    outwards."""
     turn = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
     circle = np.column_stack([np.cos(turn), np.sin(turn), np.zeros(AROUND)])
     rings = [r * circle + [0.0, 0.0, z] for r, z in zip(radii[1:-1], heights[1:-1], strict=True)]

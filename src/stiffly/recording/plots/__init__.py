@@ -35,22 +35,7 @@ def plot(recording: Any, out: str | Path | None = None) -> list[Path]:
 
 
 __all__ = [
-    "BLUE",
-    "BROWN",
-    "GREEN",
-    "INK",
-    "ORANGE",
-    "PINK",
-    "PURPLE",
-    "RED",
-    "joules",
-    "percent",
-    "picture",
-    "plain",
-    "plot",
-    "plot_energies",
-    "plot_energy",
-    "plot_momentum",
-    "plot_steps",
+    "BLUE", "BROWN", "GREEN", "INK", "ORANGE", "PINK", "PURPLE", "RED", "joules", "percent",
+    "picture", "plain", "plot", "plot_energies", "plot_energy", "plot_momentum", "plot_steps",
     "save_figure",
-]
+]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...contracts import Array
-from ..run import EnergyHistory
+from ..run import EnergyHistory, Run
 from ..words import percent
 from .style import (
     BLUE,
@@ -22,7 +22,6 @@ from .style import (
     PINK,
     PURPLE,
     RED,
-    Run,
     describe,
     joules,
     new_figure,

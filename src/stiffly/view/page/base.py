@@ -34,7 +34,7 @@ class Page:
         self._closing = threading.Event()
         self._flow = Flow()
         self.clients = Clients(self._viser, self._lets_go, self._hint, self._begin)
-        Guard(server, host, self._flow, self.clients.drives, self.clients.refuse)
+        Guard(server, host, self._flow, self.clients)
         gui = self._gui = self._viser.gui
         gui.configure_theme(show_logo=False, show_share_button=False)
         gui.set_panel_label("stiffly")
@@ -188,13 +188,13 @@ class Clients:
         with self._lock:
             for number, seat in self._seats.items():
                 drives = number == self.driver
-                text = (
-                    f"You drive. {self._hint}" if drives else "You watch: another browser drives."
-                )
-                others = len(self._seats) - 1
-                seen = f" {others} more {'watch' if others > 1 else 'watches'}." if others else ""
+                text, others = "You watch: another browser drives.", len(self._seats) - 1
+                if drives:
+                    text = f"You drive. {self._hint}"
+                    if others:
+                        text += f" {others} more {'watch' if others > 1 else 'watches'}."
                 with _perhaps_gone(seat.client):
-                    seat.line.content = _small(text + (seen if drives else ""))
+                    seat.line.content = _small(text)
                     seat.button.visible = not drives
 
     # ------------------------------------------------------------------ notes

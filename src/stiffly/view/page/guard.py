@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,17 +24,15 @@ WANTED = (  # what a browser may say; everything else falls on deaf ears
     "GetRenderResponseMessage",
 )
 
-May = Callable[[int], bool]  # may this client turn the shared controls?
-
 
 class Guard:
-    """Stands between the sockets and viser's own handlers; who is let in is paced by the flow."""
+    """Stands between the sockets and viser's own handlers; who is let in is paced by the flow.
 
-    def __init__(
-        self, server: Server, host: str, flow: Flow, may: May, refused: Callable[[int], None]
-    ) -> None:
-        self._viser, self._host, self._flow = server.viser, host, flow
-        self._may, self._refused = may, refused
+    clients: know who may turn the shared controls, and tell who may not.
+    """
+
+    def __init__(self, server: Server, host: str, flow: Flow, clients: Any) -> None:
+        self._viser, self._host, self._flow, self._clients = server.viser, host, flow, clients
         self._sockets = server.viser._websock_server
         self._fence(self._sockets, shared=True)
         self._open: dict[int, Any] = {}
@@ -87,15 +84,14 @@ class Guard:
             control = gui._gui_input_handle_from_uuid.get(message.uuid)
             if control is None or control._impl.removed:
                 return
-            good = set(message.updates) == {"value"} and is_fitting(
-                control, message.updates["value"]
-            )
-            allowed = not shared or self._may(client_id)
+            updates = message.updates
+            good = set(updates) == {"value"} and is_fitting(control, updates["value"])
+            allowed = not shared or self._clients.drives(client_id)
             if good and allowed and not control._impl.props.disabled:
                 await handle(client_id, message)
                 return
             if not allowed:
-                self._refused(client_id)
+                self._clients.refuse(client_id)
             self._send_back(client_id, control)
 
         return checked
@@ -104,10 +100,8 @@ class Guard:
         """The browser has moved the control already: tell it the value that holds."""
         client = self._viser.get_clients().get(client_id)
         if client is not None and not control._impl.is_button:
-            value = {"value": control.value}
-            client._websock_connection.queue_message(
-                message_kind("GuiUpdateMessage")(control._impl.uuid, value)
-            )
+            update = message_kind("GuiUpdateMessage")(control._impl.uuid, {"value": control.value})
+            client._websock_connection.queue_message(update)
 
 
 def is_fitting(control: Any, value: Any) -> bool:
@@ -116,8 +110,7 @@ def is_fitting(control: Any, value: Any) -> bool:
     if isinstance(now, bool):
         return isinstance(value, bool)
     if isinstance(now, str):
-        options = getattr(props, "options", ())
-        return isinstance(value, str) and value in options
+        return isinstance(value, str) and value in getattr(props, "options", ())
     if isinstance(now, int | float):
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ import numpy as np
 from ...contracts import Array
 from ...errors import InputError
 from ...integrators import NAMES, options
+from ...scenes import NAMES as SCENES
+from ...scenes import load
 from ...scenes.adjust import adjustable
 from ..settings import Settings
 from ..stage import Stage
@@ -28,33 +32,23 @@ TAKEN = 0.08  # seconds between two points of a curve
 PATIENCE = 5.0  # seconds for the step that a worker is in when the page is closed
 LATE = 0.93  # of real time: below, the page says so
 
-Build = Callable[[str, bool, Settings], Stage]
+FLAT = ("oscillator-pair", "fput")  # scenes that have no body in space
 
 
 class LivePage(Page):
-    """scenes: names to choose from; build(name, small, like): the stage of one.
-
-    small: what runs is the small variant; out: folder for what is saved.
-    """
+    """small: what runs is the small variant; out: folder for what is saved."""
 
     _hint = "Pull the body with the left mouse button, turn the view beside it."
 
     def __init__(
-        self,
-        server: Server,
-        host: str,
-        worker: Worker,
-        *,
-        scenes: Sequence[str],
-        build: Build,
-        small: bool,
-        out: Any,
+        self, server: Server, host: str, worker: Worker, *, small: bool, out: Path
     ) -> None:
-        self._worker, self._build, self._small = worker, build, small
+        self._worker, self._first, self._small = worker, worker.stage.scene, small
         super().__init__(server, host)  # from here on browsers may come
         self._building: str | None = None
         self._serial, self._taken = -1, 0.0
-        self._drag = Drag(self.clients.drives, self.clients.refuse, worker)
+        self._drag = Drag(self.clients, worker)
+        scenes = [name for name in SCENES if name not in FLAT]
         self.controls = Controls(self._gui, scenes, NAMES, self._time, worker.change, self._another)
         self.saver = Saver(self._viser, self.clients, worker, out)
         self._plots = Plots(self._gui, self._numbers)
@@ -96,7 +90,7 @@ class LivePage(Page):
 
     def _replace(self, name: str, small: bool) -> None:
         try:
-            stage = self._build(name, small, self._stage.settings)
+            stage = self._built(name, small)
             self._drag.drop()
             self._small = small
             self._worker.replace(stage)
@@ -107,6 +101,14 @@ class LivePage(Page):
             self._not_built(name, f"{type(problem).__name__}: {problem}")
         finally:
             self._building = None
+
+    def _built(self, name: str, small: bool) -> Stage:
+        """Of a built-in scene, or of the one that came first; the methods beside the first, and
+        the budget, stay."""
+        scene = load(name, small=small) if name in SCENES else self._first
+        own, like = Settings.of(scene), self._stage.settings
+        lanes = (own.integrators[0], *like.integrators[1:])
+        return Stage(scene, replace(own, integrators=lanes, budget=like.budget))
 
     def _not_built(self, name: str, why: str) -> None:
         self.clients.tell(f"{name} cannot be shown", why, bad=True)
@@ -234,10 +236,8 @@ class Drag:
     a lane as that browser sees them.
     """
 
-    def __init__(
-        self, drives: Callable[[int], bool], refuse: Callable[[int], None], hand: Any
-    ) -> None:
-        self._drives, self._refuse, self._hand = drives, refuse, hand
+    def __init__(self, clients: Any, hand: Any) -> None:
+        self._clients, self._hand = clients, hand
         self._by: int | None = None
         self._start = np.zeros(3)
 
@@ -252,9 +252,8 @@ class Drag:
                 self.drop()
 
     def _begin(self, event: Any, lane: int, place: Place, seen: Callable[[int], Array]) -> None:
-        if not self._drives(event.client_id):
-            self._refuse(event.client_id)
-            return
+        if not self._clients.drives(event.client_id):
+            return self._clients.refuse(event.client_id)
         start = np.asarray(event.start_position, dtype=np.float64)
         if not np.isfinite(start).all():
             return
@@ -263,7 +262,7 @@ class Drag:
         self._hand.grab(int(np.einsum("ij,ij->i", far, far).argmin()))
 
     def _go_on(self, event: Any, place: Place) -> None:
-        if not self._drives(event.client_id):
+        if not self._clients.drives(event.client_id):
             return self.drop()
         shift = np.asarray(event.end_position, dtype=np.float64) - self._start
         if np.isfinite(shift).all():
