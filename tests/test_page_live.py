@@ -277,7 +277,7 @@ def test_only_controls_that_mean_something_can_be_turned():
         known = set(adjustable(scene)).union(*map(options, names))
         settings = Settings(integrators=names, step=2e-5, gravity=100.0)
         controls.adopt(settings, known, 1.0)
-        assert controls.tolerance.disabled == ("tolerance" not in known)
+        assert controls.tolerance.handle.disabled == ("tolerance" not in known)
         assert controls.iterations.disabled == ("iterations" not in known)
         assert controls.budget.disabled  # no limit is set
     assert controls.step.label == "Step [µs]" and controls.step.value == pytest.approx(20.0)

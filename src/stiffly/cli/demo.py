@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, SimulationFailure
-from .inputs import require_folder
-from .request import as_file
+from .inputs import as_file, require_folder
 from .run import Interrupted
 
 SCENE = "squats"

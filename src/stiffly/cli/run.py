@@ -14,7 +14,7 @@ import typer
 from ..errors import SimulationFailure
 from ..recording.words import DTYPES
 from . import inputs
-from .request import request
+from .inputs import request
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the summary as JSON on stdout, nothing else.")

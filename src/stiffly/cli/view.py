@@ -13,7 +13,7 @@ import typer
 from ..errors import InputError
 from ..recording.folder import check_writable
 from . import inputs
-from .request import request
+from .inputs import request
 
 
 def view(
@@ -55,7 +55,8 @@ def view(
     """
     if not what:
         raise InputError("SCENE|DIR is empty: name a scene, such as cloth, or the folder of a run")
-    names = _methods(integrators)
+    names = tuple(integrators or ())
+    _check_methods(names)
     inputs.check_positive("--step", step, "0.01")
     _check_budget(budget)
     check_writable(out, "--out")
@@ -66,8 +67,13 @@ def view(
     free_port(host, port)  # before a scene is built for it
     given = {"--integrator": names, "--step": step, "--small": small}
     given |= {"--set": assignments, "--budget": budget}
-    shown, settings = _shown(what, given)
+    from ..scenes import NAMES
     from ..view import serve
+
+    if what not in NAMES and Path(what).is_dir():
+        shown, settings = _recording(Path(what), given), None
+    else:
+        shown, settings = _scene(what, given)
 
     with terminal.notices():
         with terminal.passing.status(f"preparing {shown.name} ..."):
@@ -75,24 +81,14 @@ def view(
         _watch(served, host, not no_open)
 
 
-def _shown(what: str, given: dict[str, Any]) -> tuple[Any, Any]:
-    """A recording and None, or a scene and how it is to be run; given: options that say so."""
-    from ..scenes import NAMES
-
-    if what not in NAMES and Path(what).is_dir():
-        return _recording(Path(what), given), None
-    return _scene(what, given)
-
-
-def _methods(given: list[str] | None) -> tuple[str, ...]:
+def _check_methods(given: tuple[str, ...]) -> None:
     from ..integrators import integrator
     from ..view.settings import MOST_LANES
 
-    if given and len(given) > MOST_LANES:
+    if len(given) > MOST_LANES:
         raise InputError(f"{len(given)} integrators are too many to see: give at most {MOST_LANES}")
-    for name in given or ():
+    for name in given:
         integrator(name)
-    return tuple(given or ())
 
 
 def _check_budget(milliseconds: float | None) -> None:
@@ -123,6 +119,7 @@ def _recording(folder: Path, given: dict[str, Any]) -> Any:
 
 
 def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
+    """A scene, and how it is to be run; given: options that say so."""
     from dataclasses import replace
 
     from .. import terminal

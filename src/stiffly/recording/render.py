@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +12,7 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from .exports import replacing
-from .exports.colliders import solids
-from .exports.frames import Motion, Progress, motion, typical_interval, unheard
+from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .plots.style import describe
 from .render_labels import BAR, Words, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
@@ -66,8 +66,7 @@ def side_by_side(
     last frame, and its time says so.  frame: of the run with most frames.  The rest as in `render`.
     """
     path, still = _checked(out, frame, size, fps, speed)
-    studio = Studio(recordings, color, size, labels)
-    try:
+    with closing(Studio(recordings, color, size, labels)) as studio:
         longest = max(studio.motions, key=len)
         with replacing(path, force=True) as partial:
             if still:
@@ -75,8 +74,6 @@ def side_by_side(
                 _save(studio.picture(float(longest.times[number])), partial)
             else:
                 _film(studio, partial, schedule(longest.times, fps, speed), fps, progress)
-    finally:
-        studio.close()
     return path
 
 
@@ -87,11 +84,8 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
     number = _telling(shown)
     view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1])
     scenery = Scenery(shown, None, view, size)
-    try:
-        with replacing(target, force=True) as partial:
-            _save(scenery.picture(number), partial)
-    finally:
-        scenery.close()
+    with closing(scenery), replacing(target, force=True) as partial:
+        _save(scenery.picture(number), partial)
     return target
 
 
@@ -206,10 +200,10 @@ def _checked(
 
 
 def _frame_number(shown: Motion, frame: int | None) -> int:
-    count = len(shown)
-    number = count - 1 if frame is None else frame + count if frame < 0 else frame
-    if not 0 <= number < count:
-        raise InputError(f"frame {frame} is not there: the recording has frames 0 to {count - 1}")
+    last = len(shown) - 1
+    number = last if frame is None else frame + last + 1 if frame < 0 else frame
+    if not 0 <= number <= last:
+        raise InputError(f"frame {frame} is not there: the recording has frames 0 to {last}")
     return number
 
 
@@ -234,9 +228,8 @@ def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
     for solid in solids(shown.colliders, low, high):
         if solid.flat:
             continue
-        at = np.concatenate(
-            [solid.at(float(shown.times[i])) for i in frames[:: 1 + len(frames) // 8]]
-        )
+        times = shown.times[frames[:: 1 + len(frames) // 8]]
+        at = np.concatenate([solid.at(float(t)) for t in times])
         if np.linalg.norm(np.ptp(at, axis=0)) <= LARGER * extent:
             found.append(at)
     return np.concatenate(found)

@@ -16,8 +16,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from .exports.colliders import Solid, solids
-from .exports.frames import Motion
+from .exports.frames import Motion, Solid, solids
 from .render_body import SHADE, Body, vertex_normals
 from .render_labels import Coloring
 from .render_view import OPENING, View

@@ -37,7 +37,7 @@ class LaneFrame:
     failure: str | None = None
     seconds: float = 0.0
     spent: str = ""
-    hand: Array = field(default=NOWHERE, repr=False)
+    hand: Array = field(default_factory=lambda: NOWHERE, repr=False)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from .colliders import Solid, solids
-from .frames import Motion, Progress, chains, motion, typical_interval
+from .frames import Motion, Progress, Solid, chains, motion, solids, typical_interval
 
 ENDINGS = (".usdc", ".usd", ".usda")
 BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)

@@ -114,7 +114,9 @@ def _draw_parts(axis: Any, energy: EnergyHistory, sane: np.ndarray) -> None:
         return np.clip(series, -2.0 * limit, 2.0 * limit) * joule.factor
 
     times, stack = _instants(axis, energy.times), np.zeros(len(energy.times))
-    for (label, series), color in zip(shown, _part_colors(shown), strict=True):
+    spare = cycle((PURPLE, PINK, BROWN))
+    for label, series in shown:
+        color = PARTS.get(label.split(" ")[0]) or next(spare)
         low, high = _wide(drawn(stack)), _wide(drawn(stack + series))
         axis.fill_between(times, low, high, color=color, alpha=0.75, linewidth=0, label=label)
         stack = stack + series
@@ -137,12 +139,6 @@ def _draw_parts(axis: Any, energy: EnergyHistory, sane: np.ndarray) -> None:
     handles, labels = axis.get_legend_handles_labels()
     order = [*range(len(shown), len(labels)), *reversed(range(len(shown)))]  # as they are stacked
     outside_legend(axis, handles=[handles[i] for i in order], labels=[labels[i] for i in order])
-
-
-def _part_colors(shown: list[tuple[str, Array]]) -> Iterator[str]:
-    spare = cycle((PURPLE, PINK, BROWN))
-    for label, _ in shown:
-        yield PARTS.get(label.split(" ")[0]) or next(spare)
 
 
 def _instants(axis: Any, times: Array) -> Array:
@@ -205,7 +201,7 @@ def plot_energies(
     shown = [0.0]
     for i, (label, run) in enumerate(runs.items()):
         energy, color = run.energy, CYCLE[i % len(CYCLE)]
-        balance = _in_percent(energy.numerical, yardstick)
+        balance = energy.numerical * (100.0 / yardstick) if yardstick > 0.0 else energy.numerical
         shown += [balance[sane[i]].min(), balance[sane[i]].max()]
         upper.plot(energy.times, np.clip(balance, *FAR), color=color, linewidth=2.0)
         size = np.maximum(np.abs(energy.numerical), 1e-300)
@@ -222,10 +218,6 @@ def plot_energies(
         plain(axis)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return save_figure(figure, path)
-
-
-def _in_percent(series: Array, whole: float) -> Array:
-    return series * (100.0 / whole) if whole > 0.0 else series
 
 
 # ------------------------------------------------------------------ momentum

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from .figures import Figures
 from .guard import Flow, Guard
+from .plots import Notice, banner, clock, ledger
 from .server import Server, log
 
 SLOW = 0.2  # seconds between two updates of words and curves
@@ -83,6 +84,18 @@ class Page:
         """Let a browser look at the body where it is now."""
         if self._shown is not None:
             self._figures.find(self._shown.lanes[0].positions, client)
+
+    def _send(self, snapshot: Any) -> None:
+        with self._viser.atomic():
+            self._figures.show(snapshot)
+        self._shown = snapshot
+        self._viser.flush()
+
+    def _say(self, notices: list[Notice], readings: Any = (), lanes: Sequence[Any] = ()) -> None:
+        self._banner.content = banner(notices)
+        if lanes:
+            self._clock.content = clock(readings)
+            self._ledger.content = ledger(lanes)
 
     def _run(self) -> None:
         due = 0.0

@@ -34,10 +34,9 @@ class Controls:
         on_change: Callable[..., None],
         on_scene: Callable[[str, bool], None],
     ) -> None:
-        self._gui, self._order, self._turned = gui, on_change, 0.0
-        self._second = 1.0
+        self._gui, self._order, self._turned, self._second = gui, on_change, 0.0, 1.0
         self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, RESET))
-        listen(self.time, lambda value: on_time(value))
+        listen(self.time, on_time)
         with gui.add_folder("Scene"):
             self.scene = gui.add_dropdown("Scene", tuple(scenes))
             self.small = gui.add_checkbox("Small variant", True, hint="Fewer particles: faster.")
@@ -127,9 +126,10 @@ class Controls:
             if name not in handle.options:
                 handle.options = (*handle.options, name)
             set_value(handle, name)
-        for name in ("tolerance", "iterations", "damping", "gravity", "stiffness"):
-            getattr(self, name).disabled = name not in known
-        self.budgeted.disabled = "budget" not in known
+        turned = {"tolerance": self.tolerance.handle, "stiffness": self.stiffness.handle}
+        turned |= {"iterations": self.iterations, "damping": self.damping, "gravity": self.gravity}
+        for name, handle in {**turned, "budget": self.budgeted}.items():
+            handle.disabled = name not in known
         self.budget.disabled = settings.budget is None or "budget" not in known
 
     def named(self, scene: str, small: bool) -> None:
@@ -193,14 +193,6 @@ class Decades:
         self._base = base
         set_value(self.handle, log10(value / base))
         self.handle.label = self._label(value)
-
-    @property
-    def disabled(self) -> bool:
-        return self.handle.disabled
-
-    @disabled.setter
-    def disabled(self, value: bool) -> None:
-        self.handle.disabled = value
 
     def _turned(self, power: float) -> None:
         value = self._base * 10.0**power

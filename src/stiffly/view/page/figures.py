@@ -12,8 +12,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...parts.attachments import PointTies
-from ...recording.exports.colliders import solids
-from ...recording.exports.frames import Motion, motion
+from ...recording.exports.frames import Motion, motion, solids
 from ...recording.render_view import OPENING, look_at
 from .meshes import Beads, parts_of
 
@@ -48,7 +47,12 @@ class Body:
         self._shapes = [
             (shape, self._mesh(f"body-{i}", shape, x)) for i, shape in enumerate(parts.shapes)
         ]
-        self._segments = None if not len(parts.lines) else self._draw_lines(x)
+        self._segments: Any = None
+        if len(parts.lines):
+            self._segments = scene.add_line_segments(
+                f"{self._path}/lines", x[self._lines], COLORS[lane],
+                thickness=1.5, thickness_units="screen",
+            )  # fmt: skip
         self._pins: list[tuple[Beads, Any]] = []  # they follow particles, not what is drawn
         if len(pins):
             beads = Beads(pins, PIN_SIZE)
@@ -77,7 +81,11 @@ class Body:
         if self._segments is not None:
             self._segments.points = x[self._lines]
         self._label.text = name
-        self._paint(FAILED if failed else COLORS[self._lane])
+        color = FAILED if failed else COLORS[self._lane]
+        if color != self._color:
+            self._color = color
+            for _, node in self._shapes:
+                node.color = color
 
     def hold(self, points: Array) -> None:
         """Where the hand pulls to (k, 3) [m]; no points where it is not there."""
@@ -92,23 +100,11 @@ class Body:
             )
         self._hand.position, self._hand.visible = at, True
 
-    def _paint(self, color: tuple[int, int, int]) -> None:
-        if color != self._color:
-            self._color = color
-            for _, node in self._shapes:
-                node.color = color
-
     def _mesh(self, name: str, shape: Any, x: Array, color: Any = None) -> Any:
         return self._scene.add_mesh_simple(
             f"{self._path}/{name}", shape.vertices(x), shape.faces,
             color=color or COLORS[self._lane], flat_shading=shape.flat, side="double",
             receive_shadow=False,  # its own would lie on it in stripes
-        )  # fmt: skip
-
-    def _draw_lines(self, x: Array) -> Any:
-        return self._scene.add_line_segments(
-            f"{self._path}/lines", x[self._lines], COLORS[self._lane],
-            thickness=1.5, thickness_units="screen",
         )  # fmt: skip
 
 

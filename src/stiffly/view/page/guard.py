@@ -164,7 +164,9 @@ class Flow:
             try:
                 await send(data)
                 await (await connection.ping())
-                self._took(time.monotonic() - began)
+                took = time.monotonic() - began
+                old = took if self.seconds is None else self.seconds
+                self.seconds = old + FRESH * (took - old)
             finally:
                 self._count(connection, -1)
 
@@ -190,7 +192,3 @@ class Flow:
             if connection in self._busy:
                 self._busy[connection] += change
                 self._news.notify_all()
-
-    def _took(self, seconds: float) -> None:
-        old = seconds if self.seconds is None else self.seconds
-        self.seconds = old + FRESH * (seconds - old)

@@ -24,7 +24,7 @@ from ..worker import Worker
 from .base import Page
 from .controls import PAUSE, PLAY, RESET, STEP, Controls
 from .figures import Figures, Place, pins, still
-from .plots import Notice, Plots, banner, clock, ledger, seconds
+from .plots import Notice, Plots, seconds
 from .save import Saver
 from .server import Server, log
 
@@ -94,11 +94,13 @@ class LivePage(Page):
             self._drag.drop()
             self._small = small
             self._worker.replace(stage)
-        except InputError as problem:
-            self._not_built(name, str(problem))
         except Exception as problem:  # a page that dies with a scene would be worse
-            log.exception("building %s", name)
-            self._not_built(name, f"{type(problem).__name__}: {problem}")
+            why = str(problem)
+            if not isinstance(problem, InputError):
+                log.exception("building %s", name)
+                why = f"{type(problem).__name__}: {problem}"
+            self.clients.tell(f"{name} cannot be shown", why, bad=True)
+            self.controls.named(self._stage.scene.name, self._small)
         finally:
             self._building = None
 
@@ -109,10 +111,6 @@ class LivePage(Page):
         own, like = Settings.of(scene), self._stage.settings
         lanes = (own.integrators[0], *like.integrators[1:])
         return Stage(scene, replace(own, integrators=lanes, budget=like.budget))
-
-    def _not_built(self, name: str, why: str) -> None:
-        self.clients.tell(f"{name} cannot be shown", why, bad=True)
-        self.controls.named(self._stage.scene.name, self._small)
 
     # ------------------------------------------------------------------ frames
 
@@ -129,10 +127,7 @@ class LivePage(Page):
         if now - self._taken > TAKEN:
             self._taken = now
             self._plots.add(snapshot, self._flow.seconds)
-        with self._viser.atomic():
-            self._figures.show(snapshot)
-            self._shown = snapshot
-        self._viser.flush()
+        self._send(snapshot)
 
     def _fits(self, snapshot: Any) -> bool:
         lanes = snapshot.lanes
@@ -149,18 +144,16 @@ class LivePage(Page):
         shown = still(scene.name, scene.x0, scene.mesh, scene.colliders)
         names = [lane.name for lane in stage.lanes]
         self._figures = Figures(self._viser, shown, pins(scene.system), names)
+        seen = lambda lane: self._shown.lanes[lane].positions  # noqa: E731
         for lane, body in enumerate(self._figures.bodies):
             for node in body.nodes:
-                self._drag.listen(node, lane, self._figures.place, self._positions)
+                self._drag.listen(node, lane, self._figures.place, seen)
         if self._stage is not stage:
             self._stage, self._own_speed = stage, stage.settings.speed
             self.controls.named(scene.name, self._small)
             self._plots.clear()
         self._figures.look()
         self._settings = None
-
-    def _positions(self, lane: int) -> Array:
-        return self._shown.lanes[lane].positions
 
     # ------------------------------------------------------------------ words
 
@@ -176,9 +169,7 @@ class LivePage(Page):
         if settings is not self._settings and not self.controls.in_hand:
             self._settings = settings
             self.controls.adopt(settings, self._known(), self._own_speed)
-        self._banner.content = banner(self._notices(snapshot))
-        self._clock.content = clock(self._readings(snapshot))
-        self._ledger.content = ledger(snapshot.lanes)
+        self._say(self._notices(snapshot), self._readings(snapshot), snapshot.lanes)
         self._plots.show()
 
     def _known(self) -> set[str]:

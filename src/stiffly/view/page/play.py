@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -17,11 +16,8 @@ from .plots import (
     RED,
     Chart,
     Notice,
-    banner,
-    clock,
     energy_curves,
     from_start,
-    ledger,
     seconds,
 )
 from .server import Server
@@ -37,16 +33,18 @@ class PlayPage(Page):
     """Only watching: nothing is computed, nothing can be pulled."""
 
     def __init__(self, server: Server, host: str, playback: Playback) -> None:
-        self._playback, self._lock = playback, threading.RLock()
+        self._playback = playback
         super().__init__(server, host)  # from here on browsers may come
-        self._own_speed, self._touched, self._drawn = playback.speed, 0.0, -1
+        self._touched, self._drawn = 0.0, -1
         recording = playback.recording
         held = np.empty(0, int) if recording.mass is None else np.flatnonzero(recording.mass == 0.0)
         self._figures = Figures(self._viser, playback.shown, held, [recording.integrator])
         self._figures.look()
         self._add_controls()
         self._add_charts()
-        self._key("Play or pause", "space", lambda _: self._toggle())
+        self._key(
+            "Play or pause", "space", lambda _: self._pressed(PAUSE if playback.playing else PLAY)
+        )
         self._key("Single step", "S", lambda _: playback.single())
         self._key("To the start", "R", lambda _: playback.seek(0))
 
@@ -64,15 +62,12 @@ class PlayPage(Page):
         self.slider = gui.add_slider("Frame", 0, last, 1, 0)
         listen(self.slider, self._moved)
         self.speed = Decades(gui, "Speed ×", SPEEDS, "Of real time.", self._playback.set_speed)
-        self.speed.show(self._own_speed, self._own_speed)
+        self.speed.show(self._playback.speed, self._playback.speed)
 
     def _pressed(self, word: str) -> None:
         playback = self._playback
         acts = {PLAY: playback.play, PAUSE: playback.pause, STEP: playback.single}
         acts.get(word, lambda: playback.seek(0))()
-
-    def _toggle(self) -> None:
-        self._pressed(PAUSE if self._playback.playing else PLAY)
 
     def _moved(self, value: Any) -> None:
         self._touched = time.monotonic()
@@ -107,10 +102,7 @@ class PlayPage(Page):
         if snapshot is None:
             self._playback.pause()
             return
-        self._shown = snapshot
-        with self._viser.atomic():
-            self._figures.show(snapshot)
-        self._viser.flush()
+        self._send(snapshot)
         self._closing.wait(1.0 / FRAMES)
 
     def _words(self) -> None:
@@ -119,10 +111,10 @@ class PlayPage(Page):
             self._draw_charts()
         if time.monotonic() - self._touched > FOLLOW:
             self.slider.value = max(self._drawn, 0)
-        self._banner.content = banner(self._notices())
-        if self._shown is not None:
-            self._clock.content = clock(self._readings())
-            self._ledger.content = ledger(self._shown.lanes)
+        if self._shown is None:
+            self._say(self._notices())
+        else:
+            self._say(self._notices(), self._readings(), self._shown.lanes)
 
     def _notices(self) -> list[Notice]:
         playback = self._playback

@@ -240,8 +240,9 @@ def ledger(lanes: Sequence[Any]) -> str:
     rows.append(("total", [sum(lane.energies.values()) for lane in lanes]))
     for name in ("added", "dissipated", "numerical"):
         rows.append((name, [getattr(lane, name) for lane in lanes]))
+    rule = ' style="border-top:1px solid rgba(128,128,128,0.4)"'  # above what sums up
     body = "".join(
-        f"<tr{_line(name)}><td>{escape(name)}</td>"
+        f"<tr{rule if name in ('total', 'added', 'numerical') else ''}><td>{escape(name)}</td>"
         + "".join(f'<td style="text-align:right">{escape(joules(v))}</td>' for v in values)
         + "</tr>"
         for name, values in rows
@@ -253,12 +254,6 @@ def ledger(lanes: Sequence[Any]) -> str:
     style = "width:100%;font-size:0.85em;border-collapse:collapse"
     table = f'<table style="{style}"><tr><th></th>{heads}</tr>{body}</table>'
     return f'<div style="padding:{ROOM}">{table}</div>'
-
-
-def _line(name: str) -> str:
-    """A rule above what sums up."""
-    above = name in ("total", "added", "numerical")
-    return ' style="border-top:1px solid rgba(128,128,128,0.4)"' if above else ""
 
 
 def clock(entries: Iterable[tuple[str, str]]) -> str:
