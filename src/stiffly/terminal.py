@@ -203,7 +203,7 @@ def _size(path: Path) -> str:
 
 
 def show_ledger(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> None:
-    """Ledgers in one table: energies at the start (shared) and at the end of every run.
+    """Ledgers in one table: energies at the start (shared) and at the end of every run, its cost.
 
     Losses have one yardstick: the largest energy that moved in any of the runs.
     """
@@ -229,19 +229,14 @@ def show_ledger(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> N
         table.add_row(label, "", *lost, style="bold")
     for row in extra:
         table.add_row(row[0], "", *row[1:])
-    _add_work(table, runs)
-    out.print(table, soft_wrap=False)
-
-
-def _add_work(table: Table, runs: Sequence[Run]) -> None:
-    """What the runs cost; counts that are zero for all of them are left out."""
     table.add_section()
     table.add_row("frames", "", *(f"{len(run.times):,}" for run in runs))
     for key in COUNTS:
         counts = [int(run.stats.get(key, 0)) for run in runs]
-        if any(counts):
+        if any(counts):  # those that are zero for all runs are left out
             table.add_row(key.replace("_", " "), "", *(f"{count:,}" for count in counts))
     table.add_row("seconds", "", *(f"{run.wall_seconds:.1f}" for run in runs))
+    out.print(table, soft_wrap=False)
 
 
 def _joules(value: float, zero: float) -> str:

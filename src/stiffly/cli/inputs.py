@@ -147,7 +147,7 @@ OF_SCENE = ("integrator", "step", "duration", "every")
 @dataclass(frozen=True)
 class Request:
     """scene: what to simulate; options: of `simulate`, where they differ from what the scene says;
-    toml: both as a scene file."""
+    toml: both as a scene file, so that `stiffly run DIR/scene.toml` does it again."""
 
     scene: Scene
     options: Mapping[str, Any]

@@ -162,11 +162,13 @@ class Packed:
             return {"anew": name}
         if not _is_record(kind):
             raise NotPlain(f"{kind.__qualname__} of {kind.__module__}")
-        unsaved = getattr(kind, "unsaved", ())
-        names = [key for key in _fields(kind) or vars(value) if key not in unsaved]
-        given = {key: getattr(value, key) for key in names}
-        usual = {k for k, item in given.items() if callable(item) and item is _default(kind, k)}
-        data = {key: self._pack(item) for key, item in given.items() if key not in usual}
+        unsaved, usual = getattr(kind, "unsaved", ()), _fields(kind)
+        given = {key: getattr(value, key) for key in usual or vars(value) if key not in unsaved}
+        data = {
+            key: self._pack(item)
+            for key, item in given.items()
+            if not (callable(item) and item is usual.get(key))
+        }
         return {"record": name, "data": data}
 
 
@@ -201,7 +203,7 @@ def _filled(name: str, data: Mapping[str, Code], arrays: list[Array], like: Any)
     if not isinstance(kind, type) or not _is_record(kind):
         raise ValueError(f"{name} is none of our records")
     found = {key: unpacked(item, arrays, _at(like, key)) for key, item in data.items()}
-    found |= {key: _default(kind, key) for key in _fields(kind) if key not in found}
+    found = {**_fields(kind), **found}
     if issubclass(kind, tuple):
         return kind(**found)
     new: Any = object.__new__(kind)
@@ -216,16 +218,12 @@ def _is_record(kind: type) -> bool:
     return bool(_fields(kind)) or is_dataclass(kind) or hasattr(kind, "unsaved")
 
 
-def _fields(kind: type) -> tuple[str, ...]:
+def _fields(kind: type) -> dict[str, Any]:
+    """Names of a record's fields, and their defaults."""
     if is_dataclass(kind):
-        return tuple(field.name for field in fields(kind))
-    return getattr(kind, "_fields", ()) if issubclass(kind, tuple) else ()
-
-
-def _default(kind: type, name: str) -> Any:
-    if is_dataclass(kind):
-        return {field.name: field.default for field in fields(kind)}[name]
-    return getattr(kind, "_field_defaults", {}).get(name)
+        return {field.name: field.default for field in fields(kind)}
+    names = getattr(kind, "_fields", ()) if issubclass(kind, tuple) else ()
+    return {name: getattr(kind, "_field_defaults", {}).get(name) for name in names}
 
 
 def _at(like: Any, key: Any) -> Any:

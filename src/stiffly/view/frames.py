@@ -44,12 +44,11 @@ class LaneFrame:
 class Snapshot:
     """All lanes at time t [s]; frame_time: simulated seconds since the snapshot before.
 
-    serial grows with every snapshot.  held: vertices (k,) and points (k, 3) [m] of the hand in the
-    first lane, empty where nothing is held.
+    serial grows with every snapshot.  held: vertices (k,) in the hand, empty where there are none.
     """
 
     serial: int
     t: float
     frame_time: float
     lanes: tuple[LaneFrame, ...]
-    held: tuple[Array, Array] = field(default=(NOBODY, NOWHERE), repr=False)
+    held: Array = field(default_factory=lambda: NOBODY, repr=False)

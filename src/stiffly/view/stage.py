@@ -22,8 +22,6 @@ from .settings import Settings
 KEYS = [field.name for field in fields(Settings)]
 OF_THE_BODY = ("stiffness", "damping", "gravity")
 
-__all__ = ["LaneFrame", "Settings", "Snapshot", "Stage"]
-
 
 class Stage:
     """No threads and no browser: whoever owns it calls one method after the other.
@@ -85,7 +83,7 @@ class Stage:
     def _snapshot(self, frames: list[LaneFrame], frame_time: float) -> Snapshot:
         self.serial += 1
         held = NOBODY if self._grip is None else self._grip.particles
-        return Snapshot(self.serial, self.t, frame_time, tuple(frames), (held, frames[0].hand))
+        return Snapshot(self.serial, self.t, frame_time, tuple(frames), held)
 
     def recent(self) -> Recent:
         """The last seconds of every lane."""

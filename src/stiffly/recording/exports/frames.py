@@ -201,21 +201,17 @@ def chains(lines: np.ndarray) -> list[np.ndarray]:
     ends = [v for v, others in neighbours.items() if len(others) != 2]
     for start in sorted(ends) + sorted(neighbours):  # then rings, which have no end
         while left[start]:
-            found.append(_walk(start, left, neighbours))
+            path = [start]
+            while left[path[-1]]:
+                here = path[-1]
+                there = min(left[here])
+                left[here].discard(there)
+                left[there].discard(here)
+                path.append(there)
+                if len(neighbours[there]) != 2:
+                    break
+            found.append(np.array(path))
     return found
-
-
-def _walk(start: int, left: dict[int, set[int]], neighbours: dict[int, list[int]]) -> np.ndarray:
-    path: list[int] = [start]
-    while left[path[-1]]:
-        here = path[-1]
-        there = min(left[here])
-        left[here].discard(there)
-        left[there].discard(here)
-        path.append(there)
-        if len(neighbours[there]) != 2:
-            break
-    return np.array(path)
 
 
 def typical_interval(times: Sequence[float] | Array) -> float:

@@ -190,7 +190,7 @@ class LivePage(Page):
                 found.append(Notice("warn", f"{lane.name} is not solved well enough{left}"))
             if self._stage.settings.budget is not None and lane.failure is None:
                 found += _kept_to_budget(lane)
-        if not self._worker.playing and len(snapshot.held[0]):
+        if not self._worker.playing and len(snapshot.held):
             found.append(Notice("note", "time stands still: press Play, and the body follows"))
         factor = self._worker.rates.factor
         if self._worker.playing and factor is not None and factor < LATE:
