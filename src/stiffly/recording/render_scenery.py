@@ -69,7 +69,10 @@ class Scenery:
         """(height, width, 3) uint8."""
         from PIL import Image
 
-        x = self._near(self._motion.frame(i))
+        middle, reach = 0.5 * (self._view.low + self._view.high), FAR * self._view.size
+        with np.errstate(invalid="ignore", over="ignore"):
+            x = np.clip(self._motion.frame(i) - middle, -reach, reach)
+            x = middle + np.nan_to_num(x)
         self._body.place(x, None if self._coloring is None else self._coloring.colors(i))
         if self._shadow is not None and self._floor is not None:
             self._shadow.place(self._floor.shadow(x), None)
@@ -93,11 +96,6 @@ class Scenery:
 
     def close(self) -> None:
         self._plotter.close()
-
-    def _near(self, x: Array) -> Array:
-        middle, reach = 0.5 * (self._view.low + self._view.high), FAR * self._view.size
-        with np.errstate(invalid="ignore", over="ignore"):
-            return middle + np.nan_to_num(np.clip(x - middle, -reach, reach))
 
     def _add_colliders(
         self, shapes: list[Solid], floor: Floor | None

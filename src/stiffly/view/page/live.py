@@ -188,8 +188,13 @@ class LivePage(Page):
             elif lane.under_solved:
                 left = "" if lane.residual is None else f" (residual {lane.residual:.2g})"
                 found.append(Notice("warn", f"{lane.name} is not solved well enough{left}"))
-            if self._stage.settings.budget is not None and lane.failure is None:
-                found += _kept_to_budget(lane)
+            if self._stage.settings.budget is None or lane.failure is not None:
+                continue
+            if "budget" not in options(lane.name):
+                text = f"{lane.name} cannot be cut short: it takes the time it needs"
+                found.append(Notice("note", text))
+            elif lane.spent:
+                found.append(Notice("note", f"{lane.name}, within its time: {lane.spent}"))
         if not self._worker.playing and len(snapshot.held):
             found.append(Notice("note", "time stands still: press Play, and the body follows"))
         factor = self._worker.rates.factor
@@ -208,13 +213,6 @@ class LivePage(Page):
         if self._flow.seconds is not None:
             found.append(("transport", f"{1e3 * self._flow.seconds:.0f} ms"))
         return found
-
-
-def _kept_to_budget(lane: Any) -> list[Notice]:
-    """What a limit of the time costs this lane, or that it has none."""
-    if "budget" not in options(lane.name):
-        return [Notice("note", f"{lane.name} cannot be cut short: it takes the time it needs")]
-    return [Notice("note", f"{lane.name}, within its time: {lane.spent}")] if lane.spent else []
 
 
 # ------------------------------------------------------------------ the hand

@@ -41,7 +41,10 @@ class PlayPage(Page):
         self._figures = Figures(self._viser, playback.shown, held, [recording.integrator])
         self._figures.look()
         self._add_controls()
-        self._add_charts()
+        where, parts = (self._gui, self._numbers), list(recording.energy.parts)
+        self._energy = Chart(*where, "energy", "J", energy_curves(parts), FIRST)
+        self._error = Chart(*where, "numerical error", "J", [("numerical", RED)], FIRST + 1)
+        self._draw_charts()
         self._key(
             "Play or pause", "space", lambda _: self._pressed(PAUSE if playback.playing else PLAY)
         )
@@ -72,15 +75,6 @@ class PlayPage(Page):
     def _moved(self, value: Any) -> None:
         self._touched = time.monotonic()
         self._playback.seek(int(value))
-
-    # ------------------------------------------------------------------ curves
-
-    def _add_charts(self) -> None:
-        parts = list(self._playback.recording.energy.parts)
-        where = self._gui, self._numbers
-        self._energy = Chart(*where, "energy", "J", energy_curves(parts), FIRST)
-        self._error = Chart(*where, "numerical error", "J", [("numerical", RED)], FIRST + 1)
-        self._draw_charts()
 
     def _draw_charts(self) -> None:
         energy = self._playback.recording.energy
