@@ -279,7 +279,7 @@ def test_other_ways_to_end(capfd, here, monkeypatch):
         def follow(*_, **__):
             raise problem
 
-        monkeypatch.setattr(run_command, "follow", follow)
+        monkeypatch.setattr(run_command, "followed", follow)
         code, _, err = stiffly(capfd, "run", *SMALL)
         return code, err
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
@@ -102,11 +104,9 @@ def run(
         origin = {"command": sys.argv[1:], "toml": asked.toml}
         from ..run.simulate import simulate
 
-        def simulated(progress: Any) -> Any:
-            options = {**asked.options, "provenance": origin, "progress": progress}
-            return simulate(asked.scene, out=place, **options)
-
-        follow(simulated, asked.scene, place.folder, said, as_json=as_json, quiet=quiet)
+        with followed(asked.scene, place.folder, said, as_json=as_json, quiet=quiet) as watch:
+            options = {**asked.options, "provenance": origin, "progress": watch.progress}
+            watch.recording = simulate(asked.scene, out=place, **options)
 
 
 def resume(
@@ -133,49 +133,41 @@ def resume(
             logging.getLogger("stiffly").warning(
                 f"{folder} is complete: nothing is left to do (--duration T makes it longer)"
             )
-
-        def resumed(progress: Any) -> Any:
-            return go_on(folder, duration=duration, progress=progress)
-
-        follow(resumed, found, folder, said, as_json=as_json, quiet=quiet)
+        with followed(found, folder, said, as_json=as_json, quiet=quiet) as watch:
+            watch.recording = go_on(folder, duration=duration, progress=watch.progress)
 
 
-def follow(
-    record: Callable[[Any], Any],
-    scene: Any,
-    folder: Path,
-    warned: list[str],
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@contextmanager
+def followed(
+    scene: Any, folder: Path, warned: list[str], *, as_json: bool, quiet: bool
+) -> Iterator[Any]:
     """Show a run passing, then its ledger and what to do next.
 
-    record(progress): the recording.  scene: with a name, perhaps a note.  warned: warnings, which
-    go on being added.
+    Yields `progress`, for `simulate`; what that returns is put into `recording` beside it.
+    scene: with a name, perhaps a note.  warned: warnings, which go on being added.
     A run that fails shows what it has, then raises.  Ctrl-C becomes Interrupted.
     """
     from .. import terminal
     from ..recording.folder import CHECKPOINT
 
-    recording: Any
     failure: SimulationFailure | None = None
     with terminal.simulation_bar(scene.name, hidden=quiet) as progress:
+        watch: Any = SimpleNamespace(progress=progress)
         try:
-            recording = record(progress)
+            yield watch
         except SimulationFailure as stopped:
             if stopped.run is None:
                 raise
-            recording, failure = stopped.run, stopped
+            watch.recording, failure = stopped.run, stopped
         except KeyboardInterrupt:
             text = "interrupted before the first checkpoint; start again"
             if (folder / CHECKPOINT).exists():
                 text = f"interrupted; go on with: stiffly resume {folder}"
             raise Interrupted(text) from None
     if as_json:
-        content = {**recording.summary(), "folder": str(folder), "warnings": warned}
+        content = {**watch.recording.summary(), "folder": str(folder), "warnings": warned}
         print(json.dumps(content, indent=1))
     elif not quiet:
-        terminal.show_run(recording, folder, warned, note=getattr(scene, "note", ""))
+        terminal.show_run(watch.recording, folder, warned, note=getattr(scene, "note", ""))
     if failure is not None:
         raise failure
