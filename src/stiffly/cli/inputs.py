@@ -29,6 +29,13 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A parameter, e.g. vertices=800; repeatable."),
 ]
+# options of the command line -> keys of a scene file
+KEYS = {
+    "dtype": "output.dtype",
+    "keep_velocities": "output.velocities",
+    "checkpoint": "output.checkpoint",
+}
+OF_SCENE = ("integrator", "step", "duration", "every")
 
 
 def check_choice(option: str, value: str | None, known: tuple[str, ...]) -> None:
@@ -133,15 +140,6 @@ def open_run(folder: Path) -> Recording:
     except Exception as problem:  # HDF5 has every kind of error for a damaged file
         said = " ".join(str(problem).split())
         raise InputError(f"the recording in {folder} is damaged ({said}); run it again") from None
-
-
-# options of the command line -> keys of a scene file
-KEYS = {
-    "dtype": "output.dtype",
-    "keep_velocities": "output.velocities",
-    "checkpoint": "output.checkpoint",
-}
-OF_SCENE = ("integrator", "step", "duration", "every")
 
 
 @dataclass(frozen=True)

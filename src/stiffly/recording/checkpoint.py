@@ -37,6 +37,8 @@ from .provenance import versions, write_atomic
 FORMAT = 2
 AGAIN = "run the scene again"
 FRAMES = "plot, export and view still read its frames"
+PACKAGE = __name__.split(".")[0] + "."
+Code = Any  # what JSON can hold
 
 
 def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
@@ -100,10 +102,6 @@ def _missing(folder: Path) -> str:
 
 
 # ------------------------------------------------------------------ trees
-
-
-PACKAGE = __name__.split(".")[0] + "."
-Code = Any  # what JSON can hold
 
 
 class NotPlain(Exception):

@@ -47,6 +47,15 @@ RANK_ONE = struct.pack("<BBBB4x", 1, 1, 1, 0)  # a dataspace in HDF5's earliest 
 VERTEX, LINE, TRIANGLE, TET = 1, 3, 5, 10  # VTK's numbers
 MESH, GROUPS = ("positions", "edges", "tets", "triangles"), ("edge_groups", "vertex_sets")
 SKIN = ("corners", "weights", "triangles", "particles")  # of a surface embedded in tets
+# A motion is a function of time, often the user's own: it is kept as where it was at each frame.
+# Shapes that are no class of ours are left out: seen in a run, but not drawn from its file.
+ARGUMENTS = {
+    Plane: ("point", "normal"),
+    Sphere: ("centre", "radius", "inside"),
+    Hemisphere: ("centre", "radius", "axis"),
+    TriangleMesh: ("positions", "triangles"),
+}
+KINDS = {kind.__name__: kind for kind in ARGUMENTS}
 
 
 @dataclass(frozen=True)
@@ -300,17 +309,6 @@ def open_file(path: Path) -> Any:
 
 
 # ------------------------------------------------------------------ colliders
-
-
-# A motion is a function of time, often the user's own: it is kept as where it was at each frame.
-# Shapes that are no class of ours are left out: seen in a run, but not drawn from its file.
-ARGUMENTS = {
-    Plane: ("point", "normal"),
-    Sphere: ("centre", "radius", "inside"),
-    Hemisphere: ("centre", "radius", "axis"),
-    TriangleMesh: ("positions", "triangles"),
-}
-KINDS = {kind.__name__: kind for kind in ARGUMENTS}
 
 
 class Sampled:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 PACKAGES = ("stiffly", "numpy", "scipy", "numba")
+NAMED = (FunctionType, BuiltinFunctionType, type)
 
 
 def versions(*more: str) -> dict[str, str]:
@@ -71,9 +72,6 @@ def write_atomic(path: Path, *content: bytes) -> None:
 
 
 # ------------------------------------------------------------------ the same system or another
-
-
-NAMED = (FunctionType, BuiltinFunctionType, type)
 
 
 def fingerprint(system: Any) -> str:

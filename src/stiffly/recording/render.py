@@ -21,6 +21,9 @@ from .render_view import look_at, points_of, sampled
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
 LARGER = 3.0  # colliders up to this many times the body's size are brought into the picture
+SHORTEST = 2.0  # seconds: a film of less is slowed down
+SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
+LONGEST = 4 * 3600.0  # seconds of film: beyond this the speed is a mistake
 
 
 def render(
@@ -244,11 +247,6 @@ def _telling(shown: Motion) -> int:
 
 
 # ------------------------------------------------------------------ time
-
-
-SHORTEST = 2.0  # seconds: a film of less is slowed down
-SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
-LONGEST = 4 * 3600.0  # seconds of film: beyond this the speed is a mistake
 
 
 class Schedule(NamedTuple):

@@ -19,6 +19,10 @@ from .words import COLORS
 
 INK, GREY, PALE = (34, 34, 34), (110, 110, 110), (150, 150, 150)
 BAR = 7.5  # width that the colour bar takes, in letters
+CLAY = np.array([92, 138, 190], dtype=np.uint8)  # where nothing is to be told
+SHARE = 99.5  # percent of the values lie within the scale: a single whip end would darken the rest
+SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # both read without red-green vision
+BRIGHT = {SEQUENTIAL: (0.15, 1.0), DIVERGING: (0.08, 0.92)}  # darker ends would hide the shading
 
 
 @lru_cache(maxsize=16)
@@ -102,13 +106,6 @@ def join(panels: list[np.ndarray], free: int) -> np.ndarray:
 
 
 # ------------------------------------------------------------------ colours
-
-
-CLAY = np.array([92, 138, 190], dtype=np.uint8)  # where nothing is to be told
-SHARE = 99.5  # percent of the values lie within the scale: a single whip end would darken the rest
-SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # both read without red-green vision
-
-BRIGHT = {SEQUENTIAL: (0.15, 1.0), DIVERGING: (0.08, 0.92)}  # darker ends would hide the shading
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,14 @@ STONE = (0.80, 0.80, 0.81)
 SHRUNK = 0.15  # of the body's edges: chords of what lies on a ball would dip into it
 THICK = 0.025  # of the size: half a ball
 FAR = 100.0  # sizes of the picture: what lies beyond is pulled in, or numbers would overflow
+UPRIGHT = 0.3  # a plane whose normal points up at least this much is one to stand on
+REACH = 2.2  # radius of what is shown of the floor, in sizes of the picture
+# the floor, the lines of its grid, what it fades into
+GREY, LINE, WHITE = (np.array(c) for c in ([236, 238, 241], [214, 218, 224], [255, 255, 255]))
+CELLS = 9  # of the grid, across the picture
+BELOW = 4e-3  # of the size: by so much the floor is drawn lower, or it would show through a cloth
+WIDTH = 2.4e-3  # of the size: thickness of the grid's lines
+LIFT = 1e-3  # of the size: the shadow lies above the grid, the grid above the floor
 
 
 def library() -> Any:
@@ -185,15 +193,6 @@ def _no_chatter() -> Iterator[None]:
 
 
 # ------------------------------------------------------------------ the floor
-
-
-UPRIGHT = 0.3  # a plane whose normal points up at least this much is one to stand on
-REACH = 2.2  # radius of what is shown of it, in sizes of the picture
-GREY, LINE, WHITE = (np.array(c) for c in ([236, 238, 241], [214, 218, 224], [255, 255, 255]))
-CELLS = 9  # of the grid, across the picture
-BELOW = 4e-3  # of the size: by so much the floor is drawn lower, or it would show through a cloth
-WIDTH = 2.4e-3  # of the size: thickness of the grid's lines
-LIFT = 1e-3  # of the size: the shadow lies above the grid, the grid above the floor
 
 
 class Floor(NamedTuple):

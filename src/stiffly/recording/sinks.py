@@ -15,6 +15,8 @@ from ..contracts import Array, State, Work
 from .notes import FrameLog, StepLog
 from .run import EnergyHistory, Run
 
+PATIENCE = 0.5  # seconds without a sign of life, where steps allow it
+
 
 class Frame(NamedTuple):
     """A frame as the loop hands it on; index counts from 0.
@@ -98,9 +100,6 @@ class Memory:
 
 
 # ------------------------------------------------------------------ progress
-
-
-PATIENCE = 0.5  # seconds without a sign of life, where steps allow it
 
 
 class ProgressReport(NamedTuple):

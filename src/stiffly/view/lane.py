@@ -31,6 +31,7 @@ from .hand import Grip
 
 SOUND = 1.0  # numerical error against all honest energy: up to here one can go back to a frame
 HAND = "hand"  # the name of its energy
+STURDY = ("energy-momentum", "stabilised")  # they take every scene, and live where others die
 
 
 class Lane:
@@ -304,9 +305,6 @@ def continued(scene: Scene, state: State) -> tuple[System, State]:
     """
     body, _ = begun(scene)
     return body, body.taken_over(state)
-
-
-STURDY = ("energy-momentum", "stabilised")  # they take every scene, and live where others die
 
 
 class LiveStepper(Stepper):

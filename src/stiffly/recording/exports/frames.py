@@ -20,6 +20,8 @@ from ...meshes.topology import components
 ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
 Progress = Callable[[int, int], Any]  # frames done, frames in all
 LARGEST = float(np.finfo(np.float32).max)  # what most formats can hold [m]
+AROUND = 64  # sides of a round shape
+UP = 32  # rings of a ball
 
 
 def unheard(*_: int) -> None:
@@ -220,10 +222,6 @@ def typical_interval(times: Sequence[float] | Array) -> float:
 
 
 # ------------------------------------------------------------------ colliders
-
-
-AROUND = 64  # sides of a round shape
-UP = 32  # rings of a ball
 
 
 class Solid(NamedTuple):

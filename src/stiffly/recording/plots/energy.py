@@ -42,6 +42,7 @@ SHOWN = 1.6  # how much more than the energy moved is shown of a run that explod
 LINE = 1e-3  # of the largest energy: what moved less would be a line on the axis
 FAR = (-1e6, 1e6)  # percent: beyond, drawing could overflow
 UNSEEN = 1e-9  # of the largest part: a part below this is left out of the picture
+ROUNDING = 1e-6  # of what it could be, sum m |x - c| |v|: less is not worth an axis of its own
 
 
 # ------------------------------------------------------------------ one run
@@ -221,9 +222,6 @@ def plot_energies(
 
 
 # ------------------------------------------------------------------ momentum
-
-
-ROUNDING = 1e-6  # of what it could be, sum m |x - c| |v|: less is not worth an axis of its own
 
 
 class Momenta(NamedTuple):

@@ -16,6 +16,7 @@ from .server import Server, log
 
 SLOW = 0.2  # seconds between two updates of words and curves
 WIDTH = 340  # pixels of the panels at both sides
+NOTE = 4.0  # seconds that a note stays, and between two of the same kind
 
 
 class Page:
@@ -120,9 +121,6 @@ class Page:
 
 
 # ------------------------------------------------------------------ who drives
-
-
-NOTE = 4.0  # seconds that a note stays, and between two of the same kind
 
 
 @dataclass

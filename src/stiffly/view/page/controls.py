@@ -16,6 +16,7 @@ STIFFNESSES = {-3.0: "1/1000", 0.0: "own", 3.0: "1000"}
 TOLERANCES = {-5.0: "1e-5", -2.0: "0.01", 0.0: "1"}
 SETTLED = 0.6  # seconds after the last turn
 MOST_BUDGET = 200.0  # [ms]
+FINE = 0.05  # of a power of ten: the step of a slider over decades
 
 
 class Controls:
@@ -141,9 +142,6 @@ class Controls:
 
 
 # ------------------------------------------------------------------ handles
-
-
-FINE = 0.05  # of a power of ten
 
 
 def listen(handle: Any, act: Callable[[Any], None]) -> None:

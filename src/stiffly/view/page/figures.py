@@ -21,6 +21,13 @@ COLORS = ((86, 140, 200), (230, 159, 0), (0, 158, 115))
 PIN, HAND, STONE = (60, 60, 66), (213, 94, 0), (176, 178, 184)
 FAILED = (150, 150, 150)
 PIN_SIZE, HAND_SIZE = 0.035, 0.06  # units of the page
+SIZE = 4.0  # units of the page that a body's diagonal takes: its lights and lenses are made for it
+ROOM = 1.25  # to swing and to stretch, around a body as it begins
+LARGER = 3.0  # colliders are brought into the picture up to so many sizes of the body
+ASPECT = 0.85  # of what the panels leave of a window, width to height
+GAP = 1.25  # distance of two lanes in widths of the body
+TURNED = 0.85  # and in its diagonals: it may turn
+LENS = float(np.radians(OPENING))  # of the camera's height
 
 
 def still(name: str, x0: Array, mesh: Any, colliders: tuple[Any, ...]) -> Motion:
@@ -184,15 +191,6 @@ def pins(system: Any) -> np.ndarray:
 
 
 # ------------------------------------------------------------------ where things stand
-
-
-SIZE = 4.0  # units of the page that a body's diagonal takes: its lights and lenses are made for it
-ROOM = 1.25  # to swing and to stretch, around a body as it begins
-LARGER = 3.0  # colliders are brought into the picture up to so many sizes of the body
-ASPECT = 0.85  # of what the panels leave of a window, width to height
-GAP = 1.25  # distance of two lanes in widths of the body
-TURNED = 0.85  # and in its diagonals: it may turn
-LENS = float(np.radians(OPENING))  # of the camera's height
 
 
 class Place(NamedTuple):

@@ -23,6 +23,8 @@ WANTED = (  # what a browser may say; everything else falls on deaf ears
     "SceneNodeDragMessage",
     "GetRenderResponseMessage",
 )
+IDLE = 1.0  # seconds between two frames that nobody watches: who comes then sees something at once
+FRESH = 0.1  # weight of the newest in the mean time of transport
 
 
 class Guard:
@@ -128,10 +130,6 @@ def message_kind(name: str) -> Any:
 
 
 # ------------------------------------------------------------------ how fast
-
-
-IDLE = 1.0  # seconds between two frames that nobody watches: who comes then sees something at once
-FRESH = 0.1  # weight of the newest in the mean
 
 
 class Flow:

@@ -34,6 +34,8 @@ OTHERS = ("#56b4e9", RED, "#999999", "#000000")
 GRAVITY, PART = "gravity", "part "
 HEIGHT = 165  # pixels
 FIRST = 1e6  # places of plots: below everything else
+ROOM = "0.2em 1.2em 0.2em 0.6em"  # around words; at the right for the bar that scrolls
+TINTS = {"bad": "#c92a2a", "warn": "#b35c00", "note": "#1864ab"}
 
 
 class History:
@@ -211,10 +213,6 @@ class Plots:
 
 
 # ------------------------------------------------------------------ words
-
-
-ROOM = "0.2em 1.2em 0.2em 0.6em"  # at the right for the bar that scrolls
-TINTS = {"bad": "#c92a2a", "warn": "#b35c00", "note": "#1864ab"}
 
 
 class Notice(NamedTuple):
