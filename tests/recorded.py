@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stiffly.meshes import Mesh, cloth, cube, rope
-from stiffly.recording.energy_history import EnergyHistory
+from stiffly.recording.run import EnergyHistory
 
 
 @dataclass

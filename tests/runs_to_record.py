@@ -19,7 +19,7 @@ import stiffly
 from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, Tetrahedra, meshes
 from stiffly.bodies import cloth_springs, lumped_mass
 from stiffly.collisions import Contact, Plane, ProjectedContact, Repulsion, Sphere, keyframes
-from stiffly.recording.trees import Packed, unpacked
+from stiffly.recording.checkpoint import Packed, unpacked
 
 Case = tuple[Any, Any, Any, dict[str, Any]]  # system, x0, v0, options of simulate
 HERE = Path(__file__).parent

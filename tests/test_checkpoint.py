@@ -11,7 +11,7 @@ import stiffly
 from stiffly import SecondOrder
 from stiffly.errors import InputError, StiffWarning
 from stiffly.recording import checkpoint, writer
-from stiffly.recording.fingerprint import fingerprint
+from stiffly.recording.provenance import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*numerical error:stiffly.errors.StiffWarning")
 

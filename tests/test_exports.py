@@ -13,8 +13,7 @@ from stiffly import InputError, scenes, simulate
 from stiffly.collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from stiffly.meshes import Mesh, cube
 from stiffly.recording.exports import FORMATS, export
-from stiffly.recording.exports.colliders import solids
-from stiffly.recording.exports.frames import chains, motion
+from stiffly.recording.exports.frames import chains, motion, solids
 
 # ------------------------------------------------------------------ real recordings
 

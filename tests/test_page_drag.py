@@ -6,8 +6,8 @@ import numpy as np
 import own_loop
 import pytest
 
-from stiffly.view.page.drag import Drag
-from stiffly.view.page.place import place_lanes
+from stiffly.view.page.figures import place_lanes
+from stiffly.view.page.live import Drag
 
 X = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.5]])
 PLACE = place_lanes(X, 2)
@@ -39,7 +39,8 @@ class Pull:
     def __init__(self, driver=1):
         self.hand, self.node, self.refused = Hand(), Node(), []
         self.driver = driver
-        self.drag = Drag(lambda client: client == self.driver, self.refused.append, self.hand)
+        who = {"drives": lambda client: client == self.driver, "refuse": self.refused.append}
+        self.drag = Drag(SimpleNamespace(**who), self.hand)
         self.drag.listen(self.node, 1, PLACE, lambda lane: X.astype(np.float32))
 
     def event(self, phase, start, end, client=1):

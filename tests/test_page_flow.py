@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import own_loop
 from browser.raw_client import RawClient
 
-from stiffly.view.page.flow import Flow
-from stiffly.view.page.guard import Guard
+from stiffly.view.page.guard import Flow, Guard
 from stiffly.view.page.server import Server
 
 HERE = "127.0.0.1"
@@ -22,7 +22,7 @@ class Counter:
 
     def __init__(self):
         self.server, self.flow = Server(HERE, None), Flow()
-        Guard(self.server, HERE, self.flow, lambda _: True, lambda _: None)
+        Guard(self.server, HERE, self.flow, SimpleNamespace(drives=lambda _: True))
         self._x = np.zeros((LARGE, 3), dtype=np.float32)
         faces = np.array([[0, 1, 2]])
         self._mesh = self.server.viser.scene.add_mesh_simple("/mesh", self._x, faces)

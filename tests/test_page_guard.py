@@ -8,10 +8,9 @@ import pytest
 from browser.raw_client import RawClient, encoded
 from websockets.exceptions import ConnectionClosed
 
-from stiffly.view.page.clients import Clients
-from stiffly.view.page.flow import Flow
-from stiffly.view.page.guard import MOST, WANTED, Guard, is_fitting, message_kind
-from stiffly.view.page.handles import listen
+from stiffly.view.page.base import Clients
+from stiffly.view.page.controls import listen
+from stiffly.view.page.guard import MOST, WANTED, Flow, Guard, is_fitting, message_kind
 from stiffly.view.page.server import Server
 
 HERE = "127.0.0.1"
@@ -43,7 +42,7 @@ class Small:
     def __init__(self):
         self.server = Server(HERE, None)
         self.clients = Clients(self.server.viser, lambda _: None)
-        Guard(self.server, HERE, Flow(), self.clients.drives, self.clients.refuse)
+        Guard(self.server, HERE, Flow(), self.clients)
         gui = self.server.viser.gui
         self.slider = gui.add_slider("Slider", 0.0, 1.0, 0.1, 0.5)
         self.off = gui.add_slider("Off", 0.0, 1.0, 0.1, 0.5, disabled=True)

@@ -11,12 +11,12 @@ import pytest
 from browser.raw_client import RawClient
 from live_scenes import little_cloth
 
-import stiffly.view
 from stiffly import Recording, scenes, simulate
 from stiffly.errors import InputError
 from stiffly.integrators import NAMES, options
 from stiffly.scenes.adjust import adjustable
 from stiffly.view import FLAT, serve
+from stiffly.view.page import live
 from stiffly.view.page.controls import Controls
 from stiffly.view.page.server import free_port
 from stiffly.view.settings import Settings
@@ -146,13 +146,10 @@ def test_another_scene_is_built_aside_and_takes_over():
 
 
 def test_a_scene_that_cannot_be_built_leaves_the_old_one_running(monkeypatch):
-    def failing(first):
-        def build(name, small, like):
-            raise InputError(f"{name} is too heavy today: take a smaller one")
+    def failing(page, name, small):
+        raise InputError(f"{name} is too heavy today: take a smaller one")
 
-        return build
-
-    monkeypatch.setattr(stiffly.view, "_builder", failing)
+    monkeypatch.setattr(live.LivePage, "_built", failing)
     with serve(little_cloth()) as view, opened(view) as client:
         client.turn("Scene", "rope")
         notes = []
@@ -280,7 +277,7 @@ def test_only_controls_that_mean_something_can_be_turned():
         known = set(adjustable(scene)).union(*map(options, names))
         settings = Settings(integrators=names, step=2e-5, gravity=100.0)
         controls.adopt(settings, known, 1.0)
-        assert controls.tolerance.disabled == ("tolerance" not in known)
+        assert controls.tolerance.handle.disabled == ("tolerance" not in known)
         assert controls.iterations.disabled == ("iterations" not in known)
         assert controls.budget.disabled  # no limit is set
     assert controls.step.label == "Step [µs]" and controls.step.value == pytest.approx(20.0)

@@ -6,8 +6,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stiffly.view.page.plots import MOST, History, Plots, energy_curves, from_start
-from stiffly.view.page.words import Notice, banner, clock, ledger, seconds
+from stiffly.view.page.plots import (
+    MOST,
+    History,
+    Notice,
+    Plots,
+    banner,
+    clock,
+    energy_curves,
+    from_start,
+    ledger,
+    seconds,
+)
 
 
 def lane(name="verlet", **given):

@@ -22,8 +22,7 @@ from stiffly.recording.plots import (
     plot_momentum,
     plot_steps,
 )
-from stiffly.recording.plots.energy import before_explosion
-from stiffly.recording.plots.momentum import momenta
+from stiffly.recording.plots.energy import before_explosion, momenta
 from stiffly.recording.plots.style import unit
 
 

@@ -103,7 +103,7 @@ def test_the_space_that_is_asked_for_is_what_the_file_takes(
 ):
     asked = []
     monkeypatch.setattr(
-        "stiffly.recording.target.check_space", lambda folder, needed: asked.append(needed)
+        "stiffly.recording.folder.check_space", lambda folder, needed: asked.append(needed)
     )
     case = block(8, integrator="verlet", step=1e-5, duration=1e-4, every=1e-4 / (frames - 1))
     simulate(case, out=tmp_path / "run", keep_velocities=velocities)

@@ -13,7 +13,7 @@ from stiffly.collisions import Plane, Sphere, keyframes
 from stiffly.meshes import cube
 from stiffly.recording.exports.frames import motion
 from stiffly.recording.render import render, side_by_side, thumbnail
-from stiffly.recording.render_colors import coloring
+from stiffly.recording.render_labels import coloring
 from stiffly.recording.render_view import sampled
 
 pytest.importorskip("pyvista")

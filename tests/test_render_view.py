@@ -9,11 +9,10 @@ from recorded import Recorded, solid, wobbling
 from stiffly.collisions import Plane
 from stiffly.errors import InputError
 from stiffly.meshes import cloth, cube
-from stiffly.recording.exports.colliders import solids
-from stiffly.recording.exports.frames import motion
-from stiffly.recording.render_colors import coloring
-from stiffly.recording.render_floor import find_floor, round_number
-from stiffly.recording.render_time import schedule
+from stiffly.recording.exports.frames import motion, solids
+from stiffly.recording.render import schedule
+from stiffly.recording.render_labels import coloring
+from stiffly.recording.render_scenery import find_floor, round_number
 from stiffly.recording.render_view import OPENING, look_at, points_of, sampled
 
 # ------------------------------------------------------------------ camera, light, floor

@@ -11,7 +11,7 @@ import pytest
 from thinned import thinned
 
 from stiffly import InputError, scenes, simulate
-from stiffly.recording.fingerprint import fingerprint
+from stiffly.recording.provenance import fingerprint
 from stiffly.scenes import files
 from stiffly.scenes.schema import SceneFile
 

@@ -10,7 +10,7 @@ from scene_measures import coil_height
 from thinned import thinned
 
 from stiffly import InputError, scenes, simulate
-from stiffly.recording.fingerprint import fingerprint
+from stiffly.recording.provenance import fingerprint
 from stiffly.scenes import fput
 from stiffly.scenes.coil_spring import HEIGHT
 from stiffly.scenes.oscillator_pair import OscillatorPair

@@ -5,7 +5,7 @@ import pytest
 from runs_to_record import block, pendulums, simulate
 
 import stiffly
-from stiffly.recording import progress
+from stiffly.recording import sinks
 from stiffly.run.loop import Loop, ProgressReport
 
 
@@ -28,7 +28,7 @@ def slow_steps(monkeypatch):
         accept(self, *arguments)
         clock.now += 0.2
 
-    monkeypatch.setattr(progress, "time", clock)
+    monkeypatch.setattr(sinks, "time", clock)
     monkeypatch.setattr(Loop, "_accept", slow)
 
 

@@ -10,7 +10,7 @@ from runs_to_record import through_json as through
 
 from stiffly.contracts import Bounds, LinearPart, State, Work
 from stiffly.integrators import ExponentialRosenbrock, Stabilised
-from stiffly.recording.trees import NotPlain, Packed, plain, unpacked
+from stiffly.recording.checkpoint import NotPlain, Packed, plain, unpacked
 from stiffly.solvers.linear import factorise
 
 

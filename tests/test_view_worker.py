@@ -149,9 +149,9 @@ def test_orders_are_carried_out_while_paused_and_shown(worker):
     worker.grab(24)
     worker.drag([0.1, 0.0, 0.0])
     until(lambda: worker.latest.lanes[0].added > 0.0)
-    assert worker.latest.held[0].size and worker.latest.t == 0.0
+    assert worker.latest.held.size and worker.latest.t == 0.0
     worker.drop()
-    until(lambda: worker.latest.held[0].size == 0)
+    until(lambda: worker.latest.held.size == 0)
 
 
 def test_orders_that_are_wrong_become_a_complaint(worker):
@@ -202,7 +202,7 @@ def test_a_grip_that_was_let_go_before_it_took_hold_is_none(worker):
         worker.drag([1.0, 0.0, 0.0])
         worker.drop()
     carried_out(worker)
-    assert worker.latest.held[0].size == 0 and worker.latest.lanes[0].added == 0.0
+    assert worker.latest.held.size == 0 and worker.latest.lanes[0].added == 0.0
 
 
 def test_the_queue_is_bounded(worker):

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from .recording.words import percent
@@ -37,7 +31,7 @@ PIPED = 10.0  # seconds between lines of progress where there is no terminal
 NATURAL = 1000  # columns: a table that goes into a file or a pipe is not folded
 
 # Results go to stdout, what passes by to stderr: `stiffly demo > ledger.txt` keeps its bars.
-out = Console(highlight=False, width=None if sys.stdout.isatty() else NATURAL)
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else NATURAL)
 passing = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else NATURAL)
 
 
@@ -159,36 +153,35 @@ def show_run(recording: Recording, folder: Path, warned: Sequence[str], *, note:
     """The closing page of a run: ledger, work, files, warnings, and what to do next."""
     from .recording.folder import FILES
 
-    out.print(ledger_table([recording]))
+    show_ledger([recording])
     show_note(note)
     if warned:
         count = f"{len(warned)} warning" + "s" * (len(warned) > 1)
-        out.print(f"[yellow]{count}[/], above", soft_wrap=True)
+        out.print(f"[yellow]{count}[/], above")
     show_files([folder / name for name in FILES if (folder / name).exists()])
-    names = ["plot", "render"] if recording.mesh is not None else ["plot"]
-    lines = [f"stiffly {name} {folder}" for name in names]
+    lines = [f"stiffly plot {folder}"]
     if recording.mesh is not None:
-        lines.append(f"stiffly export {folder} --to usd")
+        lines += [f"stiffly render {folder}", f"stiffly export {folder} --to usd"]
     show_next(lines)
 
 
 def show_note(text: str) -> None:
     """What a scene says about itself, if anything."""
     if text:
-        out.print(f"note: {escape(text)}", soft_wrap=True)
+        out.print(f"note: {escape(text)}")
 
 
 def show_next(commands: Sequence[str]) -> None:
     out.print("Next:", style="bold")
     for command in commands:
-        out.print(f"  {escape(command)}", soft_wrap=True)
+        out.print(f"  {escape(command)}")
 
 
 def show_lines(rows: Sequence[tuple[str, str, str]]) -> None:
     """Two aligned columns and a free one: paths stay whole, and grep finds a line."""
     first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
     for a, b, c in rows:
-        out.print(escape(f"{a:<{first}}  {b:<{second}}  {c}".rstrip()), soft_wrap=True)
+        out.print(escape(f"{a:<{first}}  {b:<{second}}  {c}".rstrip()))
 
 
 def show_files(paths: Sequence[Path]) -> None:
@@ -196,10 +189,10 @@ def show_files(paths: Sequence[Path]) -> None:
     if len(paths) > MANY:
         size = sum(path.stat().st_size for path in paths) / 1e6
         first, last = (escape(str(path)) for path in (paths[0], paths[-1]))
-        out.print(f"wrote {len(paths)} files, {first} to {last} ({size:,.1f} MB)", soft_wrap=True)
+        out.print(f"wrote {len(paths)} files, {first} to {last} ({size:,.1f} MB)")
         return
     for path in paths:
-        out.print(f"wrote {escape(str(path))} ({_size(path)})", soft_wrap=True)
+        out.print(f"wrote {escape(str(path))} ({_size(path)})")
 
 
 def _size(path: Path) -> str:
@@ -209,8 +202,8 @@ def _size(path: Path) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):.1f} kB"
 
 
-def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> Table:
-    """Ledgers in one table: energies at the start (shared) and at the end of every run.
+def show_ledger(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> None:
+    """Ledgers in one table: energies at the start (shared) and at the end of every run, its cost.
 
     Losses have one yardstick: the largest energy that moved in any of the runs.
     """
@@ -236,19 +229,14 @@ def ledger_table(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> 
         table.add_row(label, "", *lost, style="bold")
     for row in extra:
         table.add_row(row[0], "", *row[1:])
-    _add_work(table, runs)
-    return table
-
-
-def _add_work(table: Table, runs: Sequence[Run]) -> None:
-    """What the runs cost; counts that are zero for all of them are left out."""
     table.add_section()
     table.add_row("frames", "", *(f"{len(run.times):,}" for run in runs))
     for key in COUNTS:
         counts = [int(run.stats.get(key, 0)) for run in runs]
-        if any(counts):
+        if any(counts):  # those that are zero for all runs are left out
             table.add_row(key.replace("_", " "), "", *(f"{count:,}" for count in counts))
     table.add_row("seconds", "", *(f"{run.wall_seconds:.1f}" for run in runs))
+    out.print(table, soft_wrap=False)
 
 
 def _joules(value: float, zero: float) -> str:
@@ -257,7 +245,7 @@ def _joules(value: float, zero: float) -> str:
     return f"{value:,.2f}" if 0.01 <= abs(value) < 1e7 else f"{value:.2e}"
 
 
-def claims_table(claims: Sequence[Any]) -> Table:
+def show_claims(claims: Sequence[Any]) -> None:
     """Claims of the lab (stiffly_lab.Claim) with their verdicts."""
     table = Table(show_lines=True)
     for heading in ("the paper says", "measured here", "verdict", "why"):
@@ -267,13 +255,13 @@ def claims_table(claims: Sequence[Any]) -> Table:
         said = f"{claim.item}: {claim.paper}" if claim.item else claim.paper
         verdict = f"[{color}]{claim.verdict}[/]"
         table.add_row(escape(said), escape(claim.measured), verdict, escape(claim.why))
-    return table
+    out.print(table, soft_wrap=False)
 
 
-def listing(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def show_listing(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     table = Table()
     for i, heading in enumerate(headings):
         table.add_column(heading, no_wrap=i == 0, overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
-    return table
+    out.print(table, soft_wrap=False)

@@ -1,4 +1,4 @@
-"""The command line: arguments to function calls, one file per command.
+"""The command line: arguments to function calls, a file for each family of commands.
 
 Exit codes: 0 good, 1 a simulation failed (what it recorded is still there), 2 the input is wrong
 (one line says why, nothing is written), 130 interrupted.
@@ -16,28 +16,19 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, SimulationFailure
-from . import demo, doctor, export, lab, plot, render, resume, run, scene, scenes, view
-from .follow import Interrupted
+from . import demo, doctor, lab, results, run, scenes, view
+from .run import Interrupted
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C, and what some versions of typer return
 READER_LEFT = 141  # what shells show for a program whose reader closed the pipe, as in `| head`
 _UsageError: Any = typer.BadParameter.__base__  # click's, wherever this typer keeps click
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (
-    demo.demo,
-    scenes.scenes,
-    run.run,
-    resume.resume,
-    plot.plot,
-    render.render,
-    export.export,
-    view.view,
-    lab.lab,
-    doctor.doctor,
-):
+for command in (demo.demo, scenes.scenes, run.run, run.resume, results.plot, results.render):
     app.command()(command)
-app.add_typer(scene.app, name="scene")
+for command in (results.export, view.view, lab.lab, doctor.doctor):
+    app.command()(command)
+app.add_typer(scenes.app, name="scene")
 
 
 @app.callback(invoke_without_command=True)

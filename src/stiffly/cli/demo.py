@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, SimulationFailure
-from .folders import require_folder
-from .follow import Interrupted
-from .request import as_file
+from .inputs import as_file, require_folder
+from .run import Interrupted
 
 SCENE = "squats"
 # 14,038 particles in the paper; the stiffness goes with it, so that a squat takes two seconds
@@ -45,13 +44,12 @@ def demo(
     scene = scenes.load(SCENE, small=small, **given)
     terminal.out.print(
         f"{scene.summary}: {len(scene.x0):,} particles, {scene.duration:g} s in steps of "
-        f"{scene.step:g} s",
-        soft_wrap=True,
+        f"{scene.step:g} s"
     )
     terminal.show_note(scene.note)
     with terminal.notices():
         runs, failure = _simulate_each(scene, places)
-        terminal.out.print(terminal.ledger_table(runs, [_return_row(runs)]))
+        terminal.show_ledger(runs, [_return_row(runs)])
         files = [*_draw(runs, out), *([] if no_film else _film(runs, out))]
     terminal.show_files([*(run.folder for run in runs), *files])
     if failure is not None:
@@ -124,8 +122,7 @@ def _conclude(runs: Sequence[Any], out: Path, given: dict[str, Any]) -> None:
     terminal.out.print(
         f"Same body, same steps: {EXPONENTIAL} is off by {ours} of the largest kinetic energy, "
         f"backward Euler ({IMPLICIT}) by {rival}. The stiffness is constant here, the best case "
-        "of exponential methods; in the dragon below springs turn.",
-        soft_wrap=True,
+        "of exponential methods; in the dragon below springs turn."
     )
     sets = "".join(f" --set {key}={given[key]:g}" for key in ("vertices", "stiffness") if given)
     terminal.show_next(
@@ -139,6 +136,5 @@ def _conclude(runs: Sequence[Any], out: Path, given: dict[str, Any]) -> None:
         ]
     )
     terminal.out.print(
-        "Live, in your browser, to pull at and to change: stiffly view cloth --small",
-        soft_wrap=True,
+        "Live, in your browser, to pull at and to change: stiffly view cloth --small"
     )

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
@@ -66,18 +67,14 @@ def _kernels() -> tuple[str, str, str]:
 
 def _gpu() -> tuple[str, str, str]:
     """A driver that answers; this version computes on the CPU in any case."""
-    note = "not used: this version computes on the CPU"
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return "GPU", "none", note
-    command = [tool, "--query-gpu=name", "--format=csv,noheader"]
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return "GPU", "none", note
-    return "GPU", f"found: {', '.join(answer.splitlines())}" if answer else "none", note
+    tool, names = shutil.which("nvidia-smi"), []
+    if tool is not None:
+        command = [tool, "--query-gpu=name", "--format=csv,noheader"]
+        with suppress(OSError, subprocess.SubprocessError):
+            answer = subprocess.check_output(command, stderr=subprocess.PIPE, timeout=SECONDS)
+            names = answer.decode().strip().splitlines()
+    found = f"found: {', '.join(names)}" if names else "none"
+    return "GPU", found, "not used: this version computes on the CPU"
 
 
 def _state_of(extra: str) -> str:

@@ -34,7 +34,7 @@ def lab(
     _require_alone(names or [])
     if not names or names == ["list"]:
         rows = [(n, e.description, papers(e)) for n, e in laboratory.EXPERIMENTS.items()]
-        terminal.out.print(terminal.listing(("experiment", "shows", "paper"), rows))
+        terminal.show_listing(("experiment", "shows", "paper"), rows)
         return
     if names == ["report"]:
         terminal.show_files(laboratory.page.build(out))
@@ -85,7 +85,7 @@ def _run(name: str, experiment: Any, Bench: Any, out: Path, quick: bool) -> None
     paths = report.save(out, quick=quick, seconds=time.perf_counter() - began)
     bench.finished()
     terminal.out.print(f"[bold]{report.title}[/] ({report.source})")
-    terminal.out.print(terminal.claims_table(report.claims))
+    terminal.show_claims(report.claims)
     if report.reduced:
         terminal.show_note(f"reduced: {report.reduced}")
     terminal.show_files(paths)

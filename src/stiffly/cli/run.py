@@ -1,77 +1,73 @@
-"""`stiffly run SCENE`: simulate and record."""
+"""`stiffly run SCENE`: simulate and record; `stiffly resume DIR`: go on after Ctrl-C or a crash."""
 
 from __future__ import annotations
 
+import json
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 
+from ..errors import SimulationFailure
+from ..recording.words import DTYPES
 from . import inputs
-from .follow import AsJson, Quiet, followed
-from .request import request
+from .inputs import request
 
-Name = Annotated[
-    str, typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml.")
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the summary as JSON on stdout, nothing else.")
 ]
-Integrator = Annotated[str | None, typer.Option(metavar="NAME", help="Method. [default: scene's]")]
-Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [default: scene's]")]
-Rtol = Annotated[
-    float | None, typer.Option(metavar="R", help="Choose steps by this relative error instead.")
-]
-Duration = Annotated[
-    float | None, typer.Option(metavar="T", help="Seconds to simulate. [default: scene's]")
-]
-Every = Annotated[
-    float | None, typer.Option(metavar="S", help="Seconds between frames. [default: scene's]")
-]
-Fps = Annotated[
-    float | None, typer.Option(metavar="N", help="Frames per simulated second, instead of --every.")
-]
-Device = Annotated[str, typer.Option(metavar="cpu", help="Where to compute.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A parameter, e.g. vertices=800; repeatable.",
-    ),
-]
-Small = Annotated[bool, typer.Option("--small", help="The scene's small variant: seconds to run.")]
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder to write. [default: SCENE-run, new]")
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace a run that is in --out.")]
-Dtype = Annotated[
-    str | None,
-    typer.Option(metavar="float32|float64", help="Of recorded positions. [default: float32]"),
-]
-NoVelocities = Annotated[
-    bool, typer.Option("--no-velocities", help="Record positions only: half the size.")
-]
-Checkpoint = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="Seconds of computing between checkpoints. [default: 10]"),
-]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
+
+
+class Interrupted(Exception):
+    """Ctrl-C; the message says how to go on."""
 
 
 def run(
-    scene: Name,
-    integrator: Integrator = None,
-    step: Step = None,
-    rtol: Rtol = None,
-    duration: Duration = None,
-    every: Every = None,
-    fps: Fps = None,
-    device: Device = "cpu",
-    assignments: Set = None,
-    small: Small = False,
-    out: Out = None,
-    force: Force = False,
-    dtype: Dtype = None,
-    no_velocities: NoVelocities = False,
-    checkpoint: Checkpoint = None,
+    scene: Annotated[
+        str,
+        typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml."),
+    ],
+    integrator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Method. [default: scene's]")
+    ] = None,
+    step: inputs.Step = None,
+    rtol: Annotated[
+        float | None, typer.Option(metavar="R", help="Choose steps by this relative error instead.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(metavar="T", help="Seconds to simulate. [default: scene's]")
+    ] = None,
+    every: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds between frames. [default: scene's]")
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Frames per simulated second, instead of --every."),
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="cpu", help="Where to compute.")] = "cpu",
+    assignments: inputs.Set = None,
+    small: inputs.Small = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder to write. [default: SCENE-run, new]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a run that is in --out.")] = False,
+    dtype: Annotated[
+        str | None,
+        typer.Option(metavar="float32|float64", help="Of recorded positions. [default: float32]"),
+    ] = None,
+    no_velocities: Annotated[
+        bool, typer.Option("--no-velocities", help="Record positions only: half the size.")
+    ] = False,
+    checkpoint: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Seconds of computing between checkpoints. [default: 10]"),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -82,7 +78,7 @@ def run(
     For example: stiffly run coil-spring --small --integrator exprb42 --set stiffness=1e5
     """
     inputs.check_device(device)
-    inputs.check_choice("--dtype", dtype, inputs.DTYPES)
+    inputs.check_choice("--dtype", dtype, DTYPES)
     for option, value in (("--step", step), ("--duration", duration), ("--rtol", rtol)):
         inputs.check_positive(option, value, "0.01")
     given = {
@@ -109,10 +105,69 @@ def run(
         from ..run.simulate import simulate
 
         with followed(asked.scene, place.folder, said, as_json=as_json, quiet=quiet) as watch:
-            watch.recording = simulate(
-                asked.scene,
-                **asked.options,
-                out=place,
-                provenance=origin,
-                progress=watch.progress,
+            options = {**asked.options, "provenance": origin, "progress": watch.progress}
+            watch.recording = simulate(asked.scene, out=place, **options)
+
+
+def resume(
+    folder: inputs.Folder,
+    duration: Annotated[
+        float | None, typer.Option(metavar="T", help="Seconds in all, to make the run longer.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Continue a run that was stopped, or make one longer.
+
+    From its last checkpoint, to the same result as if it had never stopped.
+    """
+    inputs.check_positive("--duration", duration, "20")
+    from .. import terminal
+
+    found = inputs.open_run(folder)
+    from ..run.resume import finished
+    from ..scenes.recorded import resume as go_on
+
+    with terminal.notices() as said:
+        if finished(found, duration):
+            logging.getLogger("stiffly").warning(
+                f"{folder} is complete: nothing is left to do (--duration T makes it longer)"
             )
+        with followed(found, folder, said, as_json=as_json, quiet=quiet) as watch:
+            watch.recording = go_on(folder, duration=duration, progress=watch.progress)
+
+
+@contextmanager
+def followed(
+    scene: Any, folder: Path, warned: list[str], *, as_json: bool, quiet: bool
+) -> Iterator[Any]:
+    """Show a run passing, then its ledger and what to do next.
+
+    Yields `progress`, for `simulate`; what that returns is put into `recording` beside it.
+    scene: with a name, perhaps a note.  warned: warnings, which go on being added.
+    A run that fails shows what it has, then raises.  Ctrl-C becomes Interrupted.
+    """
+    from .. import terminal
+    from ..recording.folder import CHECKPOINT
+
+    failure: SimulationFailure | None = None
+    with terminal.simulation_bar(scene.name, hidden=quiet) as progress:
+        watch: Any = SimpleNamespace(progress=progress)
+        try:
+            yield watch
+        except SimulationFailure as stopped:
+            if stopped.run is None:
+                raise
+            watch.recording, failure = stopped.run, stopped
+        except KeyboardInterrupt:
+            text = "interrupted before the first checkpoint; start again"
+            if (folder / CHECKPOINT).exists():
+                text = f"interrupted; go on with: stiffly resume {folder}"
+            raise Interrupted(text) from None
+    if as_json:
+        content = {**watch.recording.summary(), "folder": str(folder), "warnings": warned}
+        print(json.dumps(content, indent=1))
+    elif not quiet:
+        terminal.show_run(watch.recording, folder, warned, note=getattr(scene, "note", ""))
+    if failure is not None:
+        raise failure

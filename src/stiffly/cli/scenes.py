@@ -1,7 +1,9 @@
-"""`stiffly scenes`: the built-in ones."""
+"""`stiffly scenes`: the built-in ones; `stiffly scene show | check | schema`: scenes as files."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,8 +18,6 @@ def scenes(
 
     With what each simulates and the paper it comes from.
     """
-    import json
-
     from .. import scenes as catalogue
 
     entries = {name: catalogue.entry(name) for name in catalogue.NAMES}
@@ -25,11 +25,8 @@ def scenes(
         rows = [
             {
                 "name": name,
-                "summary": entry.summary,
-                "source": entry.source,
-                "shows": entry.shows,
-                "parameters": dict(entry.parameters),
-                "small": dict(entry.small),
+                **{key: getattr(entry, key) for key in ("summary", "source", "shows")},
+                **{key: dict(getattr(entry, key)) for key in ("parameters", "small")},
             }
             for name, entry in entries.items()
         ]
@@ -38,5 +35,48 @@ def scenes(
     from .. import terminal
 
     lines = [(name, entry.summary, entry.source) for name, entry in entries.items()]
-    terminal.out.print(terminal.listing(("scene", "what", "paper"), lines))
+    terminal.show_listing(("scene", "what", "paper"), lines)
     terminal.out.print("Next: stiffly run NAME, or stiffly scene show NAME for what can be set.")
+
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def scene(context: typer.Context) -> None:
+    """Show, check and describe scene files."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def show(name: Annotated[str, typer.Argument(metavar="NAME", help="A built-in scene.")]) -> None:
+    """Print a built-in scene as TOML: a start for a file of your own."""
+    from ..scenes import files
+
+    print(files.show(name).rstrip("\n"))
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A scene file (TOML).")],
+) -> None:
+    """Read and build a scene file without running it."""
+    from .. import terminal
+    from ..scenes import files
+
+    with terminal.notices():
+        found = files.check(file)
+    terminal.out.print(
+        f"ok: {found.name}, {len(found.x0):,} particles, {found.duration:g} s in steps of "
+        f"{found.step:g} s with {found.integrator}"
+    )
+    terminal.show_note(found.note)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of scene files, for editors that complete and check them."""
+    from ..scenes import files
+
+    print(json.dumps(files.json_schema(), indent=1))

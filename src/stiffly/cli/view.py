@@ -13,44 +13,39 @@ import typer
 from ..errors import InputError
 from ..recording.folder import check_writable
 from . import inputs
-from .folders import open_run
-from .request import request
-from .run import Set, Small, Step
-
-What = Annotated[
-    str,
-    typer.Argument(metavar="SCENE|DIR", help="A scene to simulate, or the folder of a run."),
-]
-Integrators = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--integrator", metavar="NAME", help="Method; up to three, side by side. [default: scene's]"
-    ),
-]
-Host = Annotated[
-    str, typer.Option(metavar="H", help="Who may come; 0.0.0.0: everybody who reaches you.")
-]
-Port = Annotated[
-    int | None, typer.Option(metavar="P", help="Port. [default: the first free one from 8080 on]")
-]
-NoOpen = Annotated[bool, typer.Option("--no-open", help="Open no browser.")]
-Budget = Annotated[
-    float | None, typer.Option(metavar="MS", help="Milliseconds of physics per frame, at most.")
-]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for what is saved from the page.")]
+from .inputs import request
 
 
 def view(
-    what: What,
-    integrators: Integrators = None,
-    step: Step = None,
-    small: Small = False,
-    assignments: Set = None,
-    host: Host = "127.0.0.1",
-    port: Port = None,
-    no_open: NoOpen = False,
-    budget: Budget = None,
-    out: Out = Path("."),
+    what: Annotated[
+        str,
+        typer.Argument(metavar="SCENE|DIR", help="A scene to simulate, or the folder of a run."),
+    ],
+    integrators: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--integrator",
+            metavar="NAME",
+            help="Method; up to three, side by side. [default: scene's]",
+        ),
+    ] = None,
+    step: inputs.Step = None,
+    small: inputs.Small = False,
+    assignments: inputs.Set = None,
+    host: Annotated[
+        str, typer.Option(metavar="H", help="Who may come; 0.0.0.0: everybody who reaches you.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="P", help="Port. [default: the first free one from 8080 on]"),
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+    budget: Annotated[
+        float | None, typer.Option(metavar="MS", help="Milliseconds of physics per frame, at most.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for what is saved from the page.")
+    ] = Path("."),
 ) -> None:
     """Simulate in the browser, or play a recording.
 
@@ -60,7 +55,8 @@ def view(
     """
     if not what:
         raise InputError("SCENE|DIR is empty: name a scene, such as cloth, or the folder of a run")
-    names = _methods(integrators)
+    names = tuple(integrators or ())
+    _check_methods(names)
     inputs.check_positive("--step", step, "0.01")
     _check_budget(budget)
     check_writable(out, "--out")
@@ -71,8 +67,13 @@ def view(
     free_port(host, port)  # before a scene is built for it
     given = {"--integrator": names, "--step": step, "--small": small}
     given |= {"--set": assignments, "--budget": budget}
-    shown, settings = _shown(what, given)
+    from ..scenes import NAMES
     from ..view import serve
+
+    if what not in NAMES and Path(what).is_dir():
+        shown, settings = _recording(Path(what), given), None
+    else:
+        shown, settings = _scene(what, given)
 
     with terminal.notices():
         with terminal.passing.status(f"preparing {shown.name} ..."):
@@ -80,24 +81,14 @@ def view(
         _watch(served, host, not no_open)
 
 
-def _shown(what: str, given: dict[str, Any]) -> tuple[Any, Any]:
-    """A recording and None, or a scene and how it is to be run; given: options that say so."""
-    from ..scenes import NAMES
-
-    if what not in NAMES and Path(what).is_dir():
-        return _recording(Path(what), given), None
-    return _scene(what, given)
-
-
-def _methods(given: list[str] | None) -> tuple[str, ...]:
+def _check_methods(given: tuple[str, ...]) -> None:
     from ..integrators import integrator
     from ..view.settings import MOST_LANES
 
-    if given and len(given) > MOST_LANES:
+    if len(given) > MOST_LANES:
         raise InputError(f"{len(given)} integrators are too many to see: give at most {MOST_LANES}")
-    for name in given or ():
+    for name in given:
         integrator(name)
-    return tuple(given or ())
 
 
 def _check_budget(milliseconds: float | None) -> None:
@@ -116,7 +107,7 @@ def _recording(folder: Path, given: dict[str, Any]) -> Any:
     for option, value in given.items():
         if value:
             raise InputError(f"{option} is for scenes; {folder} is played as it was recorded")
-    recording = open_run(folder)
+    recording = inputs.open_run(folder)
     if recording.positions.ndim != 3:
         raise InputError(f"{folder} holds no body in space to show; use: stiffly plot {folder}")
     if not recording.complete:
@@ -128,6 +119,7 @@ def _recording(folder: Path, given: dict[str, Any]) -> Any:
 
 
 def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
+    """A scene, and how it is to be run; given: options that say so."""
     from dataclasses import replace
 
     from .. import terminal
@@ -160,7 +152,7 @@ def _watch(served: Any, host: str, open_browser: bool) -> None:
         # also for who was started in the background, where shells have Ctrl-C ignored
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: served.end())
-        terminal.out.print(f"live page: {served.url}", soft_wrap=True)
+        terminal.out.print(f"live page: {served.url}")
         sys.stdout.flush()
         if not _is_local(host):
             terminal.passing.print(

@@ -80,7 +80,7 @@ def vector_of_time(name: str, value: Any) -> Callable[[float], Array]:
 
 
 # partials of these and no functions inside functions: what partials hold counts when a resumed
-# run asks whether its system is the same (recording/fingerprint.py)
+# run asks whether its system is the same (recording/provenance.py)
 
 
 def _checked(name: str, function: Callable[[float], Any], t: float) -> Array:

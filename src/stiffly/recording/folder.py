@@ -14,6 +14,11 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None
+
 RECORDING, SUMMARY = "recording.vtkhdf", "summary.json"
 CHECKPOINT, SCENE = "checkpoint.npz", "scene.toml"
 FILES = (RECORDING, SUMMARY, CHECKPOINT, SCENE)
@@ -112,9 +117,7 @@ def old_checkpoints(folder: Path) -> list[Path]:
 @contextmanager
 def unread(file: int, patience: float = 0.0) -> Iterator[bool]:
     """True while nobody has the file open with HDF5's own lock; nobody can open it then either."""
-    try:
-        import fcntl
-    except ImportError:
+    if fcntl is None:
         yield True
         return
     alone, deadline = False, time.monotonic() + patience
@@ -141,9 +144,7 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None
-        try:
-            import fcntl
-        except ImportError:  # no such locks on this system
+        if fcntl is None:
             return
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -25,15 +25,17 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from ..contracts import Array, Work
 from ..errors import InputError
-from ..meshes import Mesh
+from ..meshes import Mesh, Skin
 
 FORMAT = 1
 SPARE = 40  # columns for what steps say about themselves: their names are not known before
@@ -43,7 +45,17 @@ STEPS = b"/stiffly/steps-"  # and 0 or 1
 MARKS = (0x6D61726B00C0FFEE, 0x6D61726B01C0FFEE)  # put into NSteps, to find where it lies
 RANK_ONE = struct.pack("<BBBB4x", 1, 1, 1, 0)  # a dataspace in HDF5's earliest format
 VERTEX, LINE, TRIANGLE, TET = 1, 3, 5, 10  # VTK's numbers
+MESH, GROUPS = ("positions", "edges", "tets", "triangles"), ("edge_groups", "vertex_sets")
 SKIN = ("corners", "weights", "triangles", "particles")  # of a surface embedded in tets
+# A motion is a function of time, often the user's own: it is kept as where it was at each frame.
+# Shapes that are no class of ours are left out: seen in a run, but not drawn from its file.
+ARGUMENTS = {
+    Plane: ("point", "normal"),
+    Sphere: ("centre", "radius", "inside"),
+    Hemisphere: ("centre", "radius", "axis"),
+    TriangleMesh: ("positions", "triangles"),
+}
+KINDS = {kind.__name__: kind for kind in ARGUMENTS}
 
 
 @dataclass(frozen=True)
@@ -72,11 +84,11 @@ class Plan:
         """About the size of the file."""
         frame = 3 * self.shape[0] * np.dtype(self.dtype).itemsize * (2 if self.velocities else 1)
         frame += 8 * (len(self.columns) + SPARE + 8)
-        mesh = self.mesh
-        rows = () if mesh is None else (mesh.positions, mesh.edges, mesh.tets, mesh.triangles)
-        if mesh is not None and mesh.skin is not None:
-            rows += tuple(getattr(mesh.skin, name) for name in SKIN)
-        return len(self.times) * frame + 2 * METADATA + 2 * sum(a.nbytes for a in rows)
+        skin, held = getattr(self.mesh, "skin", None), 0
+        for whole, names in ((self.mesh, MESH), (skin, SKIN)):
+            if whole is not None:
+                held += sum(getattr(whole, name).nbytes for name in names)
+        return len(self.times) * frame + 2 * METADATA + 2 * held
 
 
 class Places(NamedTuple):
@@ -102,11 +114,9 @@ def create(path: Path, plan: Plan) -> None:
         own.attrs["format"] = FORMAT
         own.attrs["coordinates"] = len(plan.shape) == 1
         own.attrs.create("places", np.zeros(5, dtype=np.int64))
-        vtk.attrs.create("Version", np.array([2, 0]))
-        kind = b"UnstructuredGrid"
-        vtk.attrs.create("Type", kind, dtype=h5py.string_dtype("ascii", len(kind)))
+        add_type(vtk)
         _add_steps(own, vtk, plan)
-        _add_cells(vtk, plan)
+        add_cells(vtk, plan.shape[0], [_cells(plan)])
         _add_frames(own, vtk, plan)
         for name, value in plan.contents.items():
             own[name] = value
@@ -142,35 +152,46 @@ def _add_steps(own: Any, vtk: Any, plan: Plan) -> None:
     """Both copies of Steps share what never changes."""
     from h5py import SoftLink
 
-    count = len(plan.times)
-    first = np.arange(count, dtype=np.int64) * plan.shape[0]
-    none = np.zeros(count, dtype=np.int64)
     for copy, mark in zip("01", MARKS, strict=True):
         steps = own.create_group(f"steps-{copy}")
         steps.attrs.create("NSteps", np.int64(mark))
         steps["Values"] = np.asarray(plan.times, dtype=np.float64)
     other = steps
     steps = own["steps-0"]
-    steps["PartOffsets"], steps["NumberOfParts"] = none, none + 1
-    steps["PointOffsets"] = first
-    steps["CellOffsets"], steps["ConnectivityIdOffsets"] = none[:, None], none[:, None]
-    if plan.velocities:
-        steps.create_group("PointDataOffsets")["velocity"] = first
+    add_offsets(steps, len(plan.times), plan.shape[0], plan.velocities)
     for name in steps:
         if name != "Values":
             other[name] = steps[name]
     vtk["Steps"] = SoftLink((STEPS + b"0").decode())
 
 
-def _add_cells(vtk: Any, plan: Plan) -> None:
-    kind, rows = _cells(plan)
-    count = len(rows)
-    vtk["NumberOfPoints"] = np.array([plan.shape[0]])
-    vtk["NumberOfCells"] = np.array([count])
-    vtk["NumberOfConnectivityIds"] = np.array([rows.size])
-    vtk["Types"] = np.full(count, kind, dtype=np.uint8)
-    vtk["Connectivity"] = np.ascontiguousarray(rows, dtype=np.int64).ravel()
-    vtk["Offsets"] = np.arange(count + 1) * rows.shape[1]
+def add_type(vtk: Any) -> None:
+    from h5py import string_dtype
+
+    vtk.attrs.create("Version", np.array([2, 0]))
+    kind = b"UnstructuredGrid"
+    vtk.attrs.create("Type", kind, dtype=string_dtype("ascii", len(kind)))
+
+
+def add_offsets(steps: Any, count: int, points: int, velocities: bool) -> None:
+    """Where each of so many frames begins; all have the same cells."""
+    first, none = np.arange(count, dtype=np.int64) * points, np.zeros(count, dtype=np.int64)
+    steps["PartOffsets"], steps["NumberOfParts"] = none, none + 1
+    steps["PointOffsets"] = first
+    steps["CellOffsets"], steps["ConnectivityIdOffsets"] = none[:, None], none[:, None]
+    if velocities:
+        steps.create_group("PointDataOffsets")["velocity"] = first
+
+
+def add_cells(vtk: Any, points: int, kinds: list[tuple[int, np.ndarray]]) -> None:
+    """kinds: VTK's cell type, and rows (cells, corners) of that kind."""
+    corners = np.concatenate([np.full(len(rows), rows.shape[1]) for _, rows in kinds])
+    vtk["NumberOfPoints"] = np.array([points])
+    vtk["NumberOfCells"] = np.array([len(corners)])
+    vtk["NumberOfConnectivityIds"] = np.array([corners.sum()])
+    vtk["Types"] = np.concatenate([np.full(len(rows), k, dtype=np.uint8) for k, rows in kinds])
+    vtk["Connectivity"] = np.concatenate([rows.ravel() for _, rows in kinds]).astype(np.int64)
+    vtk["Offsets"] = np.concatenate([[0], np.cumsum(corners)]).astype(np.int64)
 
 
 def _cells(plan: Plan) -> tuple[int, np.ndarray]:
@@ -213,16 +234,23 @@ def _reserve(group: Any, name: str, shape: tuple[int, ...], dtype: str) -> None:
 
 
 def _add_mesh(group: Any, mesh: Mesh) -> None:
-    for name in ("positions", "edges", "tets", "triangles"):
+    for name in MESH:
         group[name] = getattr(mesh, name)
-    for name in ("edge_groups", "vertex_sets"):
+    for name in GROUPS:
         rows = group.create_group(name)
         for key, value in getattr(mesh, name).items():
             rows[key] = value
-    if mesh.skin is not None:
-        skin = group.create_group("skin")
-        for name in SKIN:
-            skin[name] = getattr(mesh.skin, name)
+    for name in SKIN if mesh.skin is not None else ():
+        group[f"skin/{name}"] = getattr(mesh.skin, name)
+
+
+def read_mesh(group: Any) -> Mesh:
+    arrays: dict[str, Any] = {name: group[name][()] for name in MESH}
+    for name in GROUPS:
+        arrays[name] = {key: rows[()] for key, rows in group[name].items()}
+    if "skin" in group:
+        arrays["skin"] = Skin(**{name: group["skin"][name][()] for name in SKIN})
+    return Mesh(**arrays)
 
 
 # ------------------------------------------------------------------ places
@@ -252,22 +280,11 @@ def _only(head: bytes, wanted: bytes) -> int:
 def find(file: Any) -> Places:
     """Places in an open h5py file of ours."""
     own, vtk = file["stiffly"], file["VTKHDF"]
+    series = vtk["Points"], vtk["PointData"].get("velocity")
+    data = *series, own["table"], own["columns"], own["frames"]
+    begins: list[Any] = [None if one is None else one.id.get_offset() for one in data]
     a, b, c, d, link = map(int, own.attrs["places"])
-    velocity = vtk["PointData"].get("velocity")
-    points, table, columns, frames = (
-        data.id.get_offset()
-        for data in (vtk["Points"], own["table"], own["columns"], own["frames"])
-    )
-    return Places(
-        points,
-        None if velocity is None else velocity.id.get_offset(),
-        table,
-        columns,
-        frames,
-        (a, b),
-        (c, d),
-        link,
-    )
+    return Places._make([*begins, (a, b), (c, d), link])
 
 
 def open_file(path: Path) -> Any:
@@ -289,3 +306,54 @@ def open_file(path: Path) -> Any:
         file.close()
         raise InputError(f"{path} was written by a newer stiffly: update, then read it again")
     return file
+
+
+# ------------------------------------------------------------------ colliders
+
+
+class Sampled:
+    """A rigid motion known at times (F,) [s]: between two of them, that of the nearer one.
+
+    rotations (F, 3, 3), origins (F, 3) [m].
+    """
+
+    def __init__(self, times: Array, rotations: Array, origins: Array) -> None:
+        self._times, self._rotations, self._origins = times, rotations, origins
+
+    def place(self, t: float, start: Array) -> tuple[Array, Array]:
+        """Where points start (k, 3) are; velocities are not known, and none are needed to draw."""
+        k = int(np.abs(self._times - t).argmin())
+        return start @ self._rotations[k].T + self._origins[k], np.zeros(start.shape)
+
+
+def describe_colliders(shapes: Sequence[Any], times: Array) -> dict[str, Any]:
+    """Datasets by path: arrays and numbers of every shape, and its motion at times (F,).
+
+    Plain numbers: reading a recording never runs code from it.
+    """
+    found: dict[str, Any] = {}
+    known = [shape for shape in shapes if type(shape) in ARGUMENTS]
+    for i, shape in enumerate(known):
+        at = f"colliders/{i}"
+        found[f"{at}/kind"] = np.bytes_(type(shape).__name__)
+        for name in ARGUMENTS[type(shape)]:
+            found[f"{at}/{name}"] = getattr(shape, name)
+        if shape.moving:
+            frames = [shape.frame(float(t)) for t in times]
+            found[f"{at}/rotations"] = np.array([frame.rotation for frame in frames])
+            found[f"{at}/origins"] = np.array([frame.origin for frame in frames])
+    return found
+
+
+def read_colliders(group: Any, times: Array) -> tuple[Any, ...]:
+    """The shapes that `describe_colliders` has put into an h5py group."""
+    shapes = []
+    for i in range(len(group)):
+        data = group[str(i)]
+        kind = KINDS[data["kind"][()].decode()]
+        arguments = {name: data[name][()] for name in ARGUMENTS[kind]}
+        motion = None
+        if "rotations" in data:
+            motion = Sampled(times, data["rotations"][()], data["origins"][()])
+        shapes.append(kind(**arguments, motion=motion))
+    return tuple(shapes)

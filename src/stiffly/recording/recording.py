@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, Work
-from ..meshes import Mesh, Skin
-from . import colliders
-from .energy_history import EnergyHistory
 from .folder import RECORDING, SUMMARY
-from .layout import SKIN, find, open_file
-from .run import Run
+from .layout import find, open_file, read_colliders, read_mesh
+from .run import EnergyHistory, Run
 
 
 class Recording(Run):
@@ -53,7 +50,7 @@ class Recording(Run):
         rows = own["table"][:frames]
         table = {name: np.array(rows[:, k]) for k, name in enumerate(names) if name}
         self._read_table(table)
-        self.mesh = _mesh(own["mesh"]) if "mesh" in own else None
+        self.mesh = read_mesh(own["mesh"]) if "mesh" in own else None
         self.mass: Array | None = own["mass"][()] if "mass" in own else None
         flat, places = bool(own.attrs["coordinates"]), find(file)
         shape = (frames, int(vtk["NumberOfPoints"][0]), 3)
@@ -95,7 +92,7 @@ class Recording(Run):
         """What the body touched, where it is of a kind that stiffly has."""
         with open_file(self.folder / RECORDING) as file:
             group = file["stiffly"].get("colliders", {})
-            return colliders.restore(group, file["stiffly/times"][()])
+            return read_colliders(group, file["stiffly/times"][()])
 
     @property
     def complete(self) -> bool:
@@ -120,14 +117,3 @@ class Recording(Run):
             "versions": self.provenance["versions"],
             "seed": self.provenance.get("seed"),
         }
-
-
-def _mesh(group: Any) -> Mesh:
-    arrays: dict[str, Any] = {
-        name: group[name][()] for name in ("positions", "edges", "tets", "triangles")
-    }
-    for name in ("edge_groups", "vertex_sets"):
-        arrays[name] = {key: rows[()] for key, rows in group[name].items()}
-    if "skin" in group:
-        arrays["skin"] = Skin(**{name: group["skin"][name][()] for name in SKIN})
-    return Mesh(**arrays)

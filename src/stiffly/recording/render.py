@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from .exports.colliders import solids
-from .exports.frames import Motion, motion, typical_interval
-from .exports.writing import replacing
+from .exports import replacing
+from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .plots.style import describe
-from .render_colors import coloring
-from .render_labels import BAR, Words, draw_bar, join, letters, write_words
+from .render_labels import BAR, Words, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
-from .render_time import Schedule, clock, schedule
 from .render_view import look_at, points_of, sampled
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
 LARGER = 3.0  # colliders up to this many times the body's size are brought into the picture
-
-Progress = Callable[[int, int], None]  # pictures done, pictures in all
+SHORTEST = 2.0  # seconds: a film of less is slowed down
+SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
+LONGEST = 4 * 3600.0  # seconds of film: beyond this the speed is a mistake
 
 
 def render(
@@ -36,7 +35,7 @@ def render(
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
     speed: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
 
@@ -62,7 +61,7 @@ def side_by_side(
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
     speed: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Path:
     """Runs next to each other in one film or still: same time, same camera, same colour scale.
 
@@ -70,8 +69,7 @@ def side_by_side(
     last frame, and its time says so.  frame: of the run with most frames.  The rest as in `render`.
     """
     path, still = _checked(out, frame, size, fps, speed)
-    studio = Studio(recordings, color, size, labels)
-    try:
+    with closing(Studio(recordings, color, size, labels)) as studio:
         longest = max(studio.motions, key=len)
         with replacing(path, force=True) as partial:
             if still:
@@ -79,8 +77,6 @@ def side_by_side(
                 _save(studio.picture(float(longest.times[number])), partial)
             else:
                 _film(studio, partial, schedule(longest.times, fps, speed), fps, progress)
-    finally:
-        studio.close()
     return path
 
 
@@ -91,11 +87,8 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
     number = _telling(shown)
     view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1])
     scenery = Scenery(shown, None, view, size)
-    try:
-        with replacing(target, force=True) as partial:
-            _save(scenery.picture(number), partial)
-    finally:
-        scenery.close()
+    with closing(scenery), replacing(target, force=True) as partial:
+        _save(scenery.picture(number), partial)
     return target
 
 
@@ -155,9 +148,7 @@ class Studio:
 # ------------------------------------------------------------------ films
 
 
-def _film(
-    studio: Studio, path: Path, plan: Schedule, fps: float, progress: Progress | None
-) -> None:
+def _film(studio: Studio, path: Path, plan: Schedule, fps: float, progress: Progress) -> None:
     try:
         import imageio_ffmpeg
     except ImportError:
@@ -178,8 +169,7 @@ def _film(
     try:
         for k, t in enumerate(plan.times):
             writer.send(np.ascontiguousarray(_even(studio.picture(float(t)))))
-            if progress is not None:
-                progress(k + 1, len(plan.times))
+            progress(k + 1, len(plan.times))
     finally:
         writer.close()
 
@@ -213,10 +203,10 @@ def _checked(
 
 
 def _frame_number(shown: Motion, frame: int | None) -> int:
-    count = len(shown)
-    number = count - 1 if frame is None else frame + count if frame < 0 else frame
-    if not 0 <= number < count:
-        raise InputError(f"frame {frame} is not there: the recording has frames 0 to {count - 1}")
+    last = len(shown) - 1
+    number = last if frame is None else frame + last + 1 if frame < 0 else frame
+    if not 0 <= number <= last:
+        raise InputError(f"frame {frame} is not there: the recording has frames 0 to {last}")
     return number
 
 
@@ -241,9 +231,8 @@ def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
     for solid in solids(shown.colliders, low, high):
         if solid.flat:
             continue
-        at = np.concatenate(
-            [solid.at(float(shown.times[i])) for i in frames[:: 1 + len(frames) // 8]]
-        )
+        times = shown.times[frames[:: 1 + len(frames) // 8]]
+        at = np.concatenate([solid.at(float(t)) for t in times])
         if np.linalg.norm(np.ptp(at, axis=0)) <= LARGER * extent:
             found.append(at)
     return np.concatenate(found)
@@ -255,3 +244,52 @@ def _telling(shown: Motion) -> int:
     start = shown.frame(0) - shown.frame(0).mean(axis=0)
     moved = [np.abs(x - x.mean(axis=0) - start).max() for x in map(shown.frame, map(int, frames))]
     return int(frames[int(np.argmax(moved))])
+
+
+# ------------------------------------------------------------------ time
+
+
+class Schedule(NamedTuple):
+    """times (k,) [s] of the pictures to take, `rate` of them per second of film; speed."""
+
+    times: Array
+    rate: float
+    speed: float
+
+
+def schedule(times: Array, fps: float, speed: float | None = None) -> Schedule:
+    """Every recorded frame once where they are sparse, else one for every picture of the film."""
+    duration = float(times[-1] - times[0])
+    if speed is None:
+        speed = 1.0 if duration >= SHORTEST or duration == 0.0 else _round(duration / SLOWED_TO)
+    _check_length(duration, fps, speed)
+    interval = typical_interval(times)
+    if interval >= speed / fps:
+        return Schedule(times, speed / interval, speed)
+    count = int(duration * fps / speed * (1.0 + 1e-9)) + 1
+    return Schedule(times[0] + np.arange(count) * speed / fps, float(fps), speed)
+
+
+def _check_length(duration: float, fps: float, speed: float) -> None:
+    """Not a film of days, nor one of a single picture."""
+    hours = duration / speed / 3600.0
+    if 3600.0 * hours > LONGEST:
+        problem = f"makes a film of {hours:.3g} hours"
+    elif 0.0 < duration * fps < speed:
+        problem = "leaves one picture"
+    else:
+        return
+    better = _round(duration / SLOWED_TO)
+    raise InputError(f"speed {speed:.3g} {problem} of {duration:.3g} s: try {better:g}")
+
+
+def _round(speed: float) -> float:
+    """The nearest of 1, 2 or 5 times a power of ten that is not faster."""
+    power = 10.0 ** np.floor(np.log10(speed))
+    return float(power * max(k for k in (1.0, 2.0, 5.0) if k * power <= speed * (1.0 + 1e-9)))
+
+
+def clock(t: float, end: float) -> str:
+    """'t = 1.25 s', with as many digits as the run needs."""
+    scale, name = (1.0, "s") if end >= 0.1 else (1e3, "ms") if end >= 1e-4 else (1e6, "µs")
+    return f"t = {t * scale:.{2 if end * scale >= 1.0 else 3}f} {name}"

@@ -10,12 +10,13 @@ from scipy.sparse import csr_array
 from ..contracts import Array
 from ..meshes.topology import components
 from .exports.frames import Motion
-from .render_colors import CLAY
+from .render_labels import CLAY
 
 SHARP = 40.0  # degrees between triangles of the rest shape: from there on an edge stays an edge
 FEW = 12  # particles: then they are drawn as balls, like the weights of a pendulum
 ROUND = 4000  # lines: more are too thin to look round, and round ones cost seven times as much
 SHADE = (0.80, 0.81, 0.83)  # of the shadow: opaque, since what overlaps must not darken twice
+BALLS: dict[str, Any] = {"style": "points", "render_points_as_spheres": True}
 MATERIAL = {"ambient": 0.32, "diffuse": 0.8, "specular": 0.18, "specular_power": 25.0}
 
 
@@ -26,14 +27,26 @@ class Body:
         self, pv: Any, plotter: Any, motion: Motion, height: int, flat: bool = False
     ) -> None:
         """height: of the picture [pixels], for the thickness of lines."""
+        self.pv, self.plotter, self.motion, self.height, self.flat = (
+            pv,
+            plotter,
+            motion,
+            height,
+            flat,
+        )
         self._parts = []
-        look: dict[str, Any] = {"color": SHADE, "lighting": False} if flat else dict(MATERIAL)
         if len(motion.triangles):
-            self._parts.append(_Surface(pv, plotter, motion, look, flat))
+            self._parts.append(_Surface(self))
         if len(motion.lines):
-            self._parts.append(_Lines(pv, plotter, motion, look, flat, height))
+            self._parts.append(_Lines(self))
         if motion.only_points or (not len(motion.triangles) and len(motion.rest) <= FEW):
-            self._parts.append(_Particles(pv, plotter, motion, look, flat, height))
+            self._parts.append(_Particles(self))
+
+    def draw(self, mesh: Any, **look: Any) -> Any:
+        own = {"color": SHADE, "lighting": False}
+        if not self.flat:
+            own = {**MATERIAL, "scalars": "rgb", "rgb": True}
+        return self.plotter.add_mesh(mesh, **own | look)
 
     def place(self, x: Array, colors: Array | None) -> None:
         """Positions (N, 3) and colours (N, 3) uint8 of all vertices."""
@@ -49,9 +62,6 @@ class _Part:
         if not flat:
             mesh.point_data["rgb"] = np.tile(CLAY, (len(which), 1))
 
-    def look(self, look: dict[str, Any]) -> dict[str, Any]:
-        return look if self.flat else {**look, "scalars": "rgb", "rgb": True}
-
     def place(self, x: Array, colors: Array | None) -> None:
         self.mesh.points = np.asarray(x[self.which], dtype=np.float32)
         if colors is not None and not self.flat:
@@ -61,7 +71,8 @@ class _Part:
 
 
 class _Surface(_Part):
-    def __init__(self, pv: Any, plotter: Any, motion: Motion, look: Any, flat: bool) -> None:
+    def __init__(self, body: Body) -> None:
+        pv, motion, flat = body.pv, body.motion, body.flat
         rest = pv.PolyData.from_regular_faces(motion.rest, motion.triangles)
         rest.point_data["particle"] = np.arange(len(motion.rest))
         if not flat:  # vertices at sharp edges are repeated, one for each side
@@ -77,8 +88,7 @@ class _Surface(_Part):
         if not flat:
             mesh.point_data["Normals"] = np.zeros((len(which), 3), dtype=np.float32)
             mesh.point_data.active_normals_name = "Normals"
-        actor = plotter.add_mesh(mesh, **self.look(look))
-        actor.prop.interpolation = "Phong"
+        body.draw(mesh).prop.interpolation = "Phong"
 
     def place(self, x: Array, colors: Array | None) -> None:
         super().place(x, colors)
@@ -90,25 +100,21 @@ class _Surface(_Part):
 
 
 class _Lines(_Part):
-    def __init__(
-        self, pv: Any, plotter: Any, motion: Motion, look: Any, flat: bool, height: int
-    ) -> None:
+    def __init__(self, body: Body) -> None:
+        motion, flat = body.motion, body.flat
         which = np.unique(motion.lines)
         self.cells = np.searchsorted(which, motion.lines)
-        mesh = pv.PolyData(motion.rest[which])
+        mesh = body.pv.PolyData(motion.rest[which])
         mesh.lines = np.column_stack([np.full(len(self.cells), 2), self.cells]).ravel()
         super().__init__(mesh, which, flat)
-        width = line_width(len(self.cells), height)
+        width = line_width(len(self.cells), body.height)
         few = len(self.cells) <= ROUND
-        self._tints = None
-        if not few and not flat:
-            look = {**look, "lighting": False}
-            self._tints = _tints(len(which), self.cells)
-        look = self.look(look)
-        plotter.add_mesh(mesh, line_width=width, render_lines_as_tubes=few and not flat, **look)
+        tinted = not few and not flat
+        self._tints = _tints(len(which), self.cells) if tinted else None
+        look = {"lighting": False} if tinted else {}
+        body.draw(mesh, line_width=width, render_lines_as_tubes=few and not flat, **look)
         if few:  # balls of the same thickness fill the gaps where lines bend
-            ball = {"style": "points", "render_points_as_spheres": True, "point_size": width}
-            plotter.add_mesh(mesh, **ball, **look)
+            body.draw(mesh, **BALLS, point_size=width)
 
     def place(self, x: Array, colors: Array | None) -> None:
         super().place(x, colors)
@@ -132,15 +138,12 @@ def _tints(count: int, cells: np.ndarray) -> Array:
 
 
 class _Particles(_Part):
-    def __init__(
-        self, pv: Any, plotter: Any, motion: Motion, look: Any, flat: bool, height: int
-    ) -> None:
-        super().__init__(pv.PolyData(motion.rest), np.arange(len(motion.rest)), flat)
-        size = height * (0.035 if len(motion.rest) <= FEW else 0.012)
-        plotter.add_mesh(
-            self.mesh, style="points", point_size=size, render_points_as_spheres=True,
-            **self.look(look),
-        )  # fmt: skip
+    def __init__(self, body: Body) -> None:
+        rest = body.motion.rest
+        super().__init__(body.pv.PolyData(rest), np.arange(len(rest)), body.flat)
+        body.draw(
+            self.mesh, **BALLS, point_size=body.height * (0.035 if len(rest) <= FEW else 0.012)
+        )
 
 
 def vertex_normals(x: Array, faces: np.ndarray, around: Any = None) -> Array:

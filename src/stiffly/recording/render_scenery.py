@@ -10,17 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from .exports.colliders import Solid, solids
-from .exports.frames import Motion
+from .exports.frames import Motion, Solid, solids
 from .render_body import SHADE, Body, vertex_normals
-from .render_colors import Coloring
-from .render_floor import BELOW, Floor, find_floor
+from .render_labels import Coloring
 from .render_view import OPENING, View
 
 FINE = 2  # pixels drawn for each pixel of the picture, in both directions
@@ -28,6 +26,14 @@ STONE = (0.80, 0.80, 0.81)
 SHRUNK = 0.15  # of the body's edges: chords of what lies on a ball would dip into it
 THICK = 0.025  # of the size: half a ball
 FAR = 100.0  # sizes of the picture: what lies beyond is pulled in, or numbers would overflow
+UPRIGHT = 0.3  # a plane whose normal points up at least this much is one to stand on
+REACH = 2.2  # radius of what is shown of the floor, in sizes of the picture
+# the floor, the lines of its grid, what it fades into
+GREY, LINE, WHITE = (np.array(c) for c in ([236, 238, 241], [214, 218, 224], [255, 255, 255]))
+CELLS = 9  # of the grid, across the picture
+BELOW = 4e-3  # of the size: by so much the floor is drawn lower, or it would show through a cloth
+WIDTH = 2.4e-3  # of the size: thickness of the grid's lines
+LIFT = 1e-3  # of the size: the shadow lies above the grid, the grid above the floor
 
 
 def library() -> Any:
@@ -71,7 +77,10 @@ class Scenery:
         """(height, width, 3) uint8."""
         from PIL import Image
 
-        x = self._near(self._motion.frame(i))
+        middle, reach = 0.5 * (self._view.low + self._view.high), FAR * self._view.size
+        with np.errstate(invalid="ignore", over="ignore"):
+            x = np.clip(self._motion.frame(i) - middle, -reach, reach)
+            x = middle + np.nan_to_num(x)
         self._body.place(x, None if self._coloring is None else self._coloring.colors(i))
         if self._shadow is not None and self._floor is not None:
             self._shadow.place(self._floor.shadow(x), None)
@@ -95,11 +104,6 @@ class Scenery:
 
     def close(self) -> None:
         self._plotter.close()
-
-    def _near(self, x: Array) -> Array:
-        middle, reach = 0.5 * (self._view.low + self._view.high), FAR * self._view.size
-        with np.errstate(invalid="ignore", over="ignore"):
-            return middle + np.nan_to_num(np.clip(x - middle, -reach, reach))
 
     def _add_colliders(
         self, shapes: list[Solid], floor: Floor | None
@@ -186,3 +190,100 @@ def _no_chatter() -> Iterator[None]:
         yield
     finally:
         vtkLogger.SetStderrVerbosity(before)
+
+
+# ------------------------------------------------------------------ the floor
+
+
+class Floor(NamedTuple):
+    """A plane through point with unit normal; light: where sunlight goes; solid: the collider."""
+
+    point: Array
+    normal: Array
+    light: Array
+    size: float
+    solid: Solid | None
+
+    def shadow(self, x: Array) -> Array:
+        """Where sunlight through x (N, 3) meets the floor."""
+        height = (x - self.point) @ self.normal
+        along = height / (self.light @ self.normal)
+        return x - along[:, None] * self.light + 2.0 * LIFT * self.size * self.normal
+
+    def add_to(self, pv: Any, plotter: Any) -> None:
+        for points, colors, faces in (self._disc(), self._grid()):
+            sheet = pv.PolyData.from_regular_faces(points.reshape(-1, 3), faces)
+            sheet.point_data["rgb"] = colors.reshape(-1, 3)
+            plotter.add_mesh(sheet, scalars="rgb", rgb=True, lighting=False)
+
+    def _across(self) -> tuple[Array, Array]:
+        u = np.cross([0.0, 1.0, 0.0], self.normal)
+        u /= np.linalg.norm(u)
+        return u, np.cross(self.normal, u)
+
+    def _faded(self, color: Array, radius: Array) -> np.ndarray:
+        """The colour, turning white towards the end of the floor."""
+        share = np.clip(radius / (REACH * self.size), 0.0, 1.0)[..., None]
+        share = share * share * (3.0 - 2.0 * share)
+        return (color + share * (WHITE - color)).round().astype(np.uint8)
+
+    def _disc(self) -> tuple[Array, np.ndarray, np.ndarray]:
+        """Points, colours, faces."""
+        radius, turn = np.meshgrid(
+            np.linspace(0.0, REACH * self.size, 24), np.linspace(0.0, 2.0 * np.pi, 73)
+        )
+        u, w = self._across()
+        points = (radius * np.cos(turn))[..., None] * u + (radius * np.sin(turn))[..., None] * w
+        return self.point + points, self._faded(GREY, radius), _quads(*radius.shape)
+
+    def _grid(self) -> tuple[Array, np.ndarray, np.ndarray]:
+        """Ribbons at round distances from the origin, both ways: points, colours, faces.
+
+        VTK draws lines a little in front of where they are, and so through the shadow.
+        """
+        u, w = self._across()
+        spacing, reach = round_number(self.size / CELLS), REACH * self.size
+        along = np.linspace(-reach, reach, 60)
+        points, colors = [], []
+        for a, b in ((u, w), (w, u)):
+            start = float(self.point @ a)
+            first, last = np.ceil((start - reach) / spacing), np.floor((start + reach) / spacing)
+            for place in spacing * np.arange(first, last + 1) - start:
+                sides = place + 0.5 * WIDTH * self.size * np.array([-1.0, 1.0])
+                points.append(sides[:, None, None] * a + along[None, :, None] * b)
+                colors.append(self._faded(LINE, np.hypot(*np.meshgrid(along, sides))))
+        raised = self.point + LIFT * self.size * self.normal + np.array(points)
+        faces = _quads(2, len(along)) + 2 * len(along) * np.arange(len(points))[:, None, None]
+        return raised, np.array(colors), faces.reshape(-1, 4)
+
+
+def find_floor(shapes: list[Solid], view: View, light: Array, below: float = BELOW) -> Floor | None:
+    """The plane collider that is most level; else, unless there are walls, just below the body.
+
+    below: by how much, in sizes of the picture.
+    """
+    centre = 0.5 * (view.low + view.high)
+    still = [s for s in shapes if s.flat and not s.moving and s.shape.normal[2] > UPRIGHT]
+    if still:
+        solid = max(still, key=lambda s: s.shape.normal[2])
+        plane = solid.shape
+        height = (centre - plane.point) @ plane.normal + BELOW * view.size
+        point = centre - height * plane.normal
+        return Floor(point, plane.normal, light, view.size, solid)
+    if any(s.flat or s.hollow for s in shapes):
+        return None
+    point = np.array([centre[0], centre[1], view.low[2] - below * view.size])
+    return Floor(point, np.array([0.0, 0.0, 1.0]), light, view.size, None)
+
+
+def round_number(size: float) -> float:
+    """1, 2 or 5 times a power of ten, near size."""
+    power = 10.0 ** np.floor(np.log10(size))
+    return float(power * min((1.0, 2.0, 5.0, 10.0), key=lambda k: abs(np.log(k * power / size))))
+
+
+def _quads(rows: int, columns: int) -> np.ndarray:
+    """Faces (k, 4) of a grid of points, row by row."""
+    index = np.arange(rows * columns).reshape(rows, columns)
+    corners = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
+    return np.stack(corners, axis=-1).reshape(-1, 4)

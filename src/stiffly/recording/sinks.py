@@ -1,15 +1,21 @@
-"""Where frames go: the contract between the time loop and what keeps its frames, and memory."""
+"""What the time loop has around it: where its frames go, who is told how far it is, Ctrl-C."""
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+from collections.abc import Callable
+from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..contracts import Array, State, Work
-from .energy_history import EnergyHistory
 from .notes import FrameLog, StepLog
-from .run import Run
+from .run import EnergyHistory, Run
+
+PATIENCE = 0.5  # seconds without a sign of life, where steps allow it
 
 
 class Frame(NamedTuple):
@@ -64,7 +70,7 @@ class Sink(Protocol):
 
 
 class Memory:
-    """Keeps every frame as arrays."""
+    """A sink that keeps every frame as arrays."""
 
     def __init__(self) -> None:
         self._positions: list[Array] = []
@@ -91,3 +97,87 @@ class Memory:
             diagnostics=loop.log.arrays(),
             wall_seconds=loop.seconds,
         )
+
+
+# ------------------------------------------------------------------ progress
+
+
+class ProgressReport(NamedTuple):
+    """How far a run is: time t of end [s], frames of of_frames recorded, steps and work so far.
+
+    numerical, exchanged [J]: the energy error and its yardstick at the last frame.
+    """
+
+    t: float
+    end: float
+    frames: int
+    of_frames: int
+    steps: int
+    work: Work
+    numerical: float
+    exchanged: float
+
+
+Progress = Callable[[ProgressReport], None]
+
+
+class Reporter:
+    """Calls `progress` after every frame, and now and then in between."""
+
+    def __init__(self, progress: Progress, loop: Any) -> None:
+        self._progress, self._loop = progress, loop
+        self._last, self._seen = time.perf_counter(), 0
+        self._ranges: dict[str, tuple[float, float]] = {}
+
+    def __call__(self, landed: bool) -> None:
+        now = time.perf_counter()
+        if not landed and now - self._last < PATIENCE:
+            return
+        self._last, loop = now, self._loop
+        end, frames = float(loop.frames[-1]), (loop.recorded, len(loop.frames))
+        spent = loop.steps, loop.work
+        self._progress(ProgressReport(loop.state.t, end, *frames, *spent, *self._balance()))
+
+    def _balance(self) -> tuple[float, float]:
+        """Numerical error and energy exchanged at the last frame, from frames not seen before."""
+        ledger = self._loop.ledger
+        series = {**ledger.parts, "added": ledger.added, "dissipated": ledger.dissipated}
+        for name, values in series.items():
+            low, high = self._ranges.get(name, (inf, -inf))
+            new = values[self._seen :]
+            self._ranges[name] = min([low, *new]), max([high, *new])
+        self._seen = len(ledger.times)
+        total, start = (sum(values[k] for values in ledger.parts.values()) for k in (-1, 0))
+        numerical = total - start - ledger.added[-1] + ledger.dissipated[-1]
+        return numerical, max(high - low for low, high in self._ranges.values())
+
+
+# ------------------------------------------------------------------ Ctrl-C
+
+
+class Interrupt:
+    """While entered, the first Ctrl-C only sets `seen`; a second one stops at once.
+
+    Only the main thread can do this: elsewhere nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            # None: set outside Python, it could not be put back; ignored: a job in the background
+            if before not in (None, signal.SIG_IGN):
+                self._before = before
+                signal.signal(signal.SIGINT, self._notice)
+        return self
+
+    def _notice(self, *_: object) -> None:
+        self.seen = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)

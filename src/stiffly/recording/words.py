@@ -1,8 +1,12 @@
-"""Shares as people write them; loads nothing, so that a command line can use it at once."""
+"""Names and shares as people write them; it loads nothing: a command line can use it at once."""
 
 from __future__ import annotations
 
 from math import isfinite
+
+DTYPES = ("float32", "float64")  # of recorded positions
+FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz")  # of exports
+COLORS = ("speed", "strain", "none")  # of pictures
 
 
 def percent(part: float, whole: float) -> str:

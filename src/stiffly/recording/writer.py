@@ -8,7 +8,8 @@ import os
 import struct
 import time
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,49 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError, NotRecorded, StiffWarning
 from . import checkpoint, folder
-from .interrupt import Interrupt
-from .layout import NAME, Places, Plan, create, extend, find, open_file
-from .provenance import write_json
+from .checkpoint import NotPlain
+from .layout import NAME, Places, Plan, create, describe_colliders, extend, find, open_file
+from .provenance import provenance, write_json
 from .recording import Recording
-from .sinks import Frame, Progressing
-from .target import Target
-from .trees import NotPlain
+from .sinks import Frame, Interrupt, Progressing
+from .words import DTYPES
 
 SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
 PUBLISH = 10.0  # seconds between two updates for ParaView, see layout.py
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to record: see `simulate`."""
+
+    place: folder.Place
+    dtype: str
+    velocities: bool
+    checkpoint: float
+    provenance: Mapping[str, Any]
+
+    @staticmethod
+    def checked(
+        out: Any,
+        force: bool,
+        dtype: str,
+        velocities: bool,
+        checkpoint: Any,
+        given: Mapping[str, Any] | None,
+    ) -> Options:
+        if dtype not in DTYPES:
+            raise InputError(f"dtype {dtype!r}: positions are recorded as float32 or float64")
+        try:
+            seconds = float(checkpoint)
+        except (TypeError, ValueError):
+            seconds = np.nan
+        if not seconds >= 0.0:
+            raise InputError(
+                f"checkpoint = {checkpoint!r}: give the seconds between two, or 0 for every frame"
+            )
+        return Options(
+            folder.check(out, force), dtype, bool(velocities), seconds, dict(given or {})
+        )
 
 
 class Writer:
@@ -34,7 +68,8 @@ class Writer:
 
     def __init__(self, where: Path, seconds: float, interrupt: Interrupt) -> None:
         self.folder, self._every, self._interrupt = where, seconds, interrupt
-        self._target: Target | None = None
+        # place, plan without the names of energies, scene.toml: until the first frame is there
+        self._begins: tuple[folder.Place, Plan, str | None] | None = None
         self._file: int | None = None
         self._lock: folder.Lock | None = None
         self._saving = True
@@ -43,10 +78,49 @@ class Writer:
         self._visible, self._side = 0, 0
 
     @classmethod
-    def new(cls, target: Target, interrupt: Interrupt) -> Writer:
-        """For a run that begins; nothing is written before its first frame."""
-        writer = cls(target.place.folder, target.checkpoint, interrupt)
-        writer._target = target
+    def new(
+        cls,
+        options: Options,
+        shape: tuple[int, ...],
+        times: Array,
+        scene: Any,
+        run: Mapping[str, Any],
+        mass: Array | None,
+        interrupt: Interrupt,
+    ) -> Writer:
+        """For a run that begins, with frames of that shape at times (F,) [s]; nothing is written
+        before its first frame.
+
+        scene: a Scene or None; run: what was asked; mass (N,) [kg], where there is one for every
+        particle.
+        """
+        mesh = getattr(scene, "mesh", None)
+        if mesh is not None and mesh.positions.shape != shape:
+            raise InputError(
+                f"the mesh of {scene.name} has {len(mesh.positions)} vertices for {shape[0]} "
+                "particles: give the scene a mesh with one vertex each, or none"
+            )
+        parameters = getattr(scene, "parameters", {})
+        known = {
+            "scene": getattr(scene, "name", None),
+            "parameters": parameters,
+            "adjust": getattr(scene, "adjust", {}),
+            "source": getattr(scene, "source", None),
+            "seed": parameters.get("seed"),
+            **run,
+            "dtype": options.dtype,
+            "keep_velocities": options.velocities,
+        }
+        text = json.dumps(provenance(options.provenance, **known))
+        shapes = describe_colliders(getattr(scene, "colliders", ()), times)
+        contents = {"provenance": np.bytes_(text), **shapes}
+        if mass is not None:
+            contents["mass"] = mass
+        plan = Plan(times, shape, options.dtype, options.velocities, (), mesh, contents)
+        folder.check_space(options.place.folder, plan.bytes)
+        writer = cls(options.place.folder, options.checkpoint, interrupt)
+        text = options.provenance.get("toml", getattr(scene, "text", None))
+        writer._begins = options.place, plan, text
         return writer
 
     @classmethod
@@ -76,9 +150,9 @@ class Writer:
     # ------------------------------------------------------------------ the sink
 
     def frame(self, frame: Frame) -> None:
-        target, self._framed = self._target, True
-        if target is not None:
-            self._begin(target, frame)
+        self._framed = True
+        if self._begins is not None:
+            self._begin(*self._begins, frame)
             return
         try:
             self._write_frame(frame)
@@ -105,7 +179,7 @@ class Writer:
     def result(self, loop: Progressing, failure: BaseException | None = None) -> Recording | None:
         """Closes the file and writes the summary; None where no frame was ever recorded."""
         try:
-            return None if self._target is not None else self._end(loop, failure)
+            return None if self._begins is not None else self._end(loop, failure)
         finally:
             if self._lock is not None:
                 self._lock.release()
@@ -138,22 +212,21 @@ class Writer:
 
     # ------------------------------------------------------------------ bytes
 
-    def _begin(self, target: Target, frame: Frame) -> None:
+    def _begin(self, place: folder.Place, plan: Plan, scene: str | None, frame: Frame) -> None:
         """The folder and everything in it, before the first frame is written."""
-        where = target.place.folder
-        plan = replace(target.plan, energies=tuple(frame.energies))
+        where, plan = place.folder, replace(plan, energies=tuple(frame.energies))
         unfinished = where / f"{folder.RECORDING}.part"
         try:
             where.mkdir(parents=True, exist_ok=True)
             self._lock = folder.Lock(where)
-            folder.check(*target.place)  # others may have been here since
+            folder.check(*place)  # others may have been here since
             folder.clear(where)
             create(unfinished, plan)
             self._open(unfinished)
             self._write_frame(frame)
             self._publish(1)
-            if target.scene is not None:
-                (where / folder.SCENE).write_text(target.scene)
+            if scene is not None:
+                (where / folder.SCENE).write_text(scene)
             os.replace(unfinished, where / folder.RECORDING)
         except OSError as problem:
             if self._file is not None:
@@ -161,7 +234,7 @@ class Writer:
             unfinished.unlink(missing_ok=True)
             reason = problem.strerror or str(problem)
             raise InputError(f"out {where}: {reason}; name another folder") from None
-        self._target = None
+        self._begins = None
 
     def _open(self, path: Path) -> None:
         with open_file(path) as file:

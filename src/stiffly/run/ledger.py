@@ -11,7 +11,7 @@ import numpy as np
 
 from ..accounting import ROUNDING, rounding_energy, work_between
 from ..contracts import Power, Settled, State, System
-from ..recording.energy_history import EnergyHistory
+from ..recording.run import EnergyHistory
 
 NUMERICAL = "numerical"  # no part has this name
 

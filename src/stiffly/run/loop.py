@@ -20,10 +20,9 @@ from ..errors import (
     StepTooSmall,
     StiffWarning,
 )
+from ..recording.checkpoint import plain
 from ..recording.notes import FrameLog, StepLog
-from ..recording.progress import Progress, ProgressReport, Reporter
-from ..recording.sinks import Frame, Sink
-from ..recording.trees import plain
+from ..recording.sinks import Frame, Progress, ProgressReport, Reporter, Sink
 from .control import Controller, Tolerance
 from .ledger import NUMERICAL, EnergyHistory, Ledger
 from .stepper import Stepper, quiet
@@ -90,7 +89,7 @@ class Loop(Stepper):
             self.h = step if step is not None else 1e-3 * float(frames[-1])
 
     def saved(self) -> dict[str, Any]:
-        """Trees of plain data (see recording/trees.py): `resumed` goes on with them."""
+        """Trees of plain data (see recording/checkpoint.py): `resumed` goes on with them."""
         own = {name: value for name, value in vars(self).items() if name not in APART}
         own["began"] = -self.seconds  # clocks differ between processes
         known, system = plain(self.method), cast("Any", self.system)

@@ -13,13 +13,11 @@ from ..backends.cpu import announce
 from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
 from ..recording.checkpoint import Checkpoint
-from ..recording.colliders import describe
-from ..recording.fingerprint import fingerprint
 from ..recording.folder import SUMMARY
-from ..recording.interrupt import Interrupt
-from ..recording.layout import Plan
-from ..recording.provenance import versions
+from ..recording.layout import Plan, describe_colliders
+from ..recording.provenance import fingerprint, versions
 from ..recording.recording import Recording
+from ..recording.sinks import Interrupt
 from ..recording.writer import Writer
 from .loop import Loop, Progress, frames_from
 from .rung import Rung
@@ -88,7 +86,8 @@ def _plan(found: Recording, times: Array, given: Any) -> Plan:
     """Of the same recording with frames at these times."""
     origin: dict[str, Any] = {**found.provenance, "duration": float(times[-1])}
     colliders = getattr(given, "colliders", found.colliders)
-    contents = {"provenance": np.bytes_(json.dumps(origin)), **describe(colliders, times)}
+    text = np.bytes_(json.dumps(origin))
+    contents = {"provenance": text, **describe_colliders(colliders, times)}
     if found.mass is not None:
         contents["mass"] = found.mass
     shape, energies = found.positions.shape[1:], tuple(found.energy.parts)

@@ -18,15 +18,13 @@ from ..contracts import Array, Integrator
 from ..errors import Advice, InputError
 from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
-from ..recording.fingerprint import fingerprint
 from ..recording.folder import Place
-from ..recording.interrupt import Interrupt
 from ..recording.notes import FrameLog, StepLog
+from ..recording.provenance import fingerprint
 from ..recording.recording import Recording
 from ..recording.run import Run
-from ..recording.sinks import Memory
-from ..recording.target import Options, target
-from ..recording.writer import Writer
+from ..recording.sinks import Interrupt, Memory
+from ..recording.writer import Options, Writer
 from .auto import auto_run
 from .control import Tolerance
 from .loop import Loop, Progress, frames_from
@@ -127,10 +125,11 @@ def simulate(
         asked |= {"run": uuid4().hex, "system": fingerprint(system)}
         shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
         place = options.place._replace(force=options.place.force or again)
-        goal = target(replace(options, place=place), shape, frames, scene, asked, mass)
+        how = replace(options, place=place)
+        writer = Writer.new(how, shape, frames, scene, asked, mass, interrupt)
         loop = begin(frames, FrameLog())
         loop.origin = np.array(given.x0, dtype=np.float64)
-        return loop, Writer.new(goal, interrupt)
+        return loop, writer
 
     with nullcontext() if options is None else Interrupt() as interrupt:
         if isinstance(plan.method, Auto):

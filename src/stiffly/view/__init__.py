@@ -10,19 +10,25 @@ with serve(stiffly.scenes.load("cloth", small=True)) as view:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..recording.recording import Recording
-    from ..scenes import Scene
-    from .page.server import Server
-    from .settings import Settings
+from ..errors import InputError
+from ..recording.recording import Recording
+from ..scenes import Scene
+from .page.live import FLAT, LivePage
+from .page.play import PlayPage
+from .page.server import Server, library
+from .playback import Playback
+from .settings import Settings
+from .stage import Stage
+from .worker import Worker
 
 HOST = "127.0.0.1"  # nobody but this machine
-FLAT = ("oscillator-pair", "fput")  # scenes that have no body in space
+
+__all__ = ["FLAT", "HOST", "View", "serve"]
 
 
 class View:
@@ -72,77 +78,25 @@ def serve(
     alone; whoever reaches the page can drive it.  port: default the first free one from 8080 on.
     out: folder for what is saved from the page.  small: the scene is its small variant.
     """
-    from ..errors import InputError
-    from ..recording.recording import Recording
-    from ..scenes import Scene
-
-    if isinstance(what, Recording):
-        return _played(what, host, port)
-    if not isinstance(what, Scene):
+    if not isinstance(what, Scene | Recording):
         raise InputError(
             f"serve takes a Scene or a Recording, not {type(what).__name__}: put a system of your "
             "own into stiffly.scenes.Scene(name, summary, source, system, x0, v0, step, duration)"
         )
-    return _running(what, settings, host, port, Path(out), small)
-
-
-def _played(recording: Recording, host: str, port: int | None) -> View:
-    from .page.play import PlayPage
-    from .playback import Playback
-
-    playback = Playback(recording)
-    playback.pause()
-    return _opened(playback, host, port, lambda server: PlayPage(server, host, playback))
-
-
-def _opened(content: Any, host: str, port: int | None, page_on: Callable[[Server], Any]) -> View:
-    """page_on(server) started, or nothing left open."""
-    from .page.server import Server
-
-    with ExitStack() as cleanup:
+    content: Any
+    page_of: Any
+    if isinstance(what, Recording):
+        content, page_of = Playback(what), PlayPage
+        content.pause()
+    else:
+        library()
+        content = Worker(Stage(what, settings), playing=False)
+        page_of = partial(LivePage, small=small, out=Path(out))
+    with ExitStack() as cleanup:  # a page that runs, or nothing left open
         cleanup.callback(content.close)
         server = Server(host, port)
         cleanup.callback(server.close)
-        page = page_on(server)
+        page = page_of(server, host, content)
         page.start()
         cleanup.pop_all()
     return View(page)
-
-
-def _running(
-    scene: Scene, settings: Settings | None, host: str, port: int | None, out: Path, small: bool
-) -> View:
-    from ..scenes import NAMES
-    from .page.live import LivePage
-    from .page.server import library
-    from .stage import Stage
-    from .worker import Worker
-
-    library()
-    worker = Worker(Stage(scene, settings), playing=False)
-    names, build = [name for name in NAMES if name not in FLAT], _builder(scene)
-
-    def page_on(server: Server) -> LivePage:
-        return LivePage(server, host, worker, scenes=names, build=build, small=small, out=out)
-
-    return _opened(worker, host, port, page_on)
-
-
-def _builder(first: Scene) -> Any:
-    """build(name, small, like): the stage of a built-in scene, or of the file that came first.
-
-    like: settings of what runs now; the methods beside the first, and the budget, stay.
-    """
-    from dataclasses import replace
-
-    from ..scenes import NAMES, load
-    from .settings import Settings
-    from .stage import Stage
-
-    def build(name: str, small: bool, like: Settings) -> Stage:
-        scene = load(name, small=small) if name in NAMES else first
-        own = Settings.of(scene)
-        lanes = (own.integrators[0], *like.integrators[1:])
-        return Stage(scene, replace(own, integrators=lanes, budget=like.budget))
-
-    return build

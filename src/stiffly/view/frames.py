@@ -21,6 +21,7 @@ class LaneFrame:
     norm about the centre of mass [kg m^2/s]; alpha (mean), residual (largest), under_solved: what
     the steps of the frame said, None where they had nothing to say; failure: why the lane stands
     still; seconds: of physics; spent: what they were spent on; hand (k, 3) [m]: where it pulls to.
+    Defaults: of a recording, where nobody computes or pulls.
     """
 
     name: str
@@ -29,26 +30,25 @@ class LaneFrame:
     added: float
     dissipated: float
     numerical: float
-    angular_momentum: float
     alpha: float | None
     residual: float | None
     under_solved: bool
-    failure: str | None
-    seconds: float
-    spent: str
-    hand: Array = field(repr=False)
+    angular_momentum: float = 0.0
+    failure: str | None = None
+    seconds: float = 0.0
+    spent: str = ""
+    hand: Array = field(default_factory=lambda: NOWHERE, repr=False)
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """All lanes at time t [s]; frame_time: simulated seconds since the snapshot before.
 
-    serial grows with every snapshot.  held: vertices (k,) and points (k, 3) [m] of the hand in the
-    first lane, empty where nothing is held.
+    serial grows with every snapshot.  held: vertices (k,) in the hand, empty where there are none.
     """
 
     serial: int
     t: float
     frame_time: float
     lanes: tuple[LaneFrame, ...]
-    held: tuple[Array, Array] = field(repr=False)
+    held: Array = field(default_factory=lambda: NOBODY, repr=False)

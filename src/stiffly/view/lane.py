@@ -7,36 +7,30 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
 from ..accounting import Target, total_energy
-from ..contracts import Array, Integrator, Power, Settled, State
-from ..errors import InputError, StiffError
+from ..bodies import System
+from ..contracts import Array, Integrator, Power, Settled, State, Step
+from ..errors import InputError, SimulationFailure, StiffError
 from ..integrators.restart import resumed
 from ..parts.attachments import PointTies
 from ..recording.notes import FrameLog
+from ..recording.plots.style import unit
 from ..recording.sinks import Frame
 from ..run.ledger import Balance
+from ..run.stepper import Stepper
 from ..scenes import Scene
-from .body import continued
 from .frames import NOWHERE, LaneFrame
 from .hand import Grip
-from .live_stepper import LiveStepper
 
 SOUND = 1.0  # numerical error against all honest energy: up to here one can go back to a frame
 HAND = "hand"  # the name of its energy
-
-
-@dataclass(frozen=True)
-class Sound:
-    """Where a lane that fails can go on."""
-
-    state: State
-    books: Balance
+STURDY = ("energy-momentum", "stabilised")  # they take every scene, and live where others die
 
 
 class Lane:
@@ -199,15 +193,16 @@ class Lane:
 
     def _now(self, t: float) -> tuple[State, Balance, float]:
         """State and books to go on from, and the energy [J] in them."""
-        stepper, sound = self.stepper, self._sound
+        stepper = self.stepper
         if self.failure is None:
             energy = total_energy(stepper.system, stepper.state)
             return stepper.state, copy.copy(stepper.ledger), energy
-        state = sound.state.moved(t, sound.state.x, sound.state.v)
-        return state, copy.copy(sound.books), float(sum(sound.books.now.values()))
+        state, books = self._sound
+        return state.moved(t, state.x, state.v), copy.copy(books), float(sum(books.now.values()))
 
     def _keep_sound(self) -> None:
-        self._sound = Sound(self.stepper.state, copy.copy(self.stepper.ledger))
+        """Where it can go on if it fails."""
+        self._sound = self.stepper.state, copy.copy(self.stepper.ledger)
 
     # ------------------------------------------------------------------ the hand
 
@@ -285,3 +280,49 @@ def _spent(notes: dict[str, float]) -> str:
     errors = {"residual": "residual", "action_error": "error"}
     said += [f"{word} {notes[name]:.2g}" for name, word in errors.items() if name in notes]
     return ", ".join(said)
+
+
+# ------------------------------------------------------------------ the body, and its steps
+
+
+def begun(scene: Scene) -> tuple[System, State]:
+    """At the scene's start; InputError where there are no particles in space to show."""
+    if not isinstance(scene.system, System):
+        raise InputError(
+            f"{scene.name} has no particles in space to show: use stiffly run {scene.name}, then "
+            "stiffly plot"
+        )
+    return scene.system.bind(scene.x0, scene.v0)
+
+
+def continued(scene: Scene, state: State) -> tuple[System, State]:
+    """The scene's system, in the state that another one is in now.
+
+    A changed system (stiffer, heavier, more damped) takes over positions, velocities and time, and
+    what its parts remember: springs that have yielded, points that are tied, contacts.  Supports
+    and attachments that move go on where they are at that time, since they start from the scene's
+    own positions.
+    """
+    body, _ = begun(scene)
+    return body, body.taken_over(state)
+
+
+class LiveStepper(Stepper):
+    """Steps whose failures are told in the words of the page: what its user can turn."""
+
+    def _try(self, h: float) -> Step:
+        try:
+            return super()._try(h)
+        except SimulationFailure as problem:
+            raise type(problem)(f"{cause(str(problem))}; {self._remedy(h)}") from problem
+
+    def _remedy(self, h: float) -> str:
+        others = " or ".join(name for name in STURDY if name != self.name)
+        scale = unit("s", h)  # as the control has it
+        return f"choose {others} in its place, or a Step of {h / 4 * scale.factor:.2g} {scale.name}"
+
+
+def cause(message: str) -> str:
+    """The message of a failure without its remedy, which comes after the last of the marks."""
+    end = max(message.rfind(mark) for mark in (": ", "; "))
+    return message[:end] if end > 0 else message

@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..recording.exports.frames import Motion, motion
 from ..recording.folder import RECORDING
 from ..recording.recording import Recording
-from .frames import NOBODY, NOWHERE, LaneFrame, Snapshot
+from .frames import LaneFrame, Snapshot
 
 AGAIN = 2.0  # seconds between two looks at a recording that grows
 SHORTEST, SLOWED_TO = 1.0, 10.0  # seconds: what lasts less is slowed down to last about so long
@@ -105,20 +105,14 @@ class Playback:
         self._looked, before = now, len(self)
         try:
             again = Recording(self.folder)
-            if (
-                not self._is_same()
-                or again.positions.shape[1:] != self.recording.positions.shape[1:]
-            ):
+            same = os.path.samestat(os.fstat(self._file), os.stat(self.folder / RECORDING))
+            if not same or again.positions.shape[1:] != self.recording.positions.shape[1:]:
                 raise InputError("another one lies there now")
             self._take(again)
         except Exception as problem:  # HDF5 has every kind of error for a file that is going away
-            self.trouble = (
-                f"{self.folder} cannot be read any more: {' '.join(str(problem).split())}"
-            )
+            said = " ".join(str(problem).split())
+            self.trouble = f"{self.folder} cannot be read any more: {said}"
         return len(self) != before
-
-    def _is_same(self) -> bool:
-        return os.path.samestat(os.fstat(self._file), os.stat(self.folder / RECORDING))
 
     def positions(self, index: int) -> Array | None:
         """(particles, 3) float32; None where the file does not hold that frame any more."""
@@ -141,7 +135,6 @@ class Playback:
             return None
         self._serial += 1
         energy, said = self.recording.energy, self.recording.diagnostics
-        alpha, residual = (_number(said, name, index) for name in ("alpha", "residual"))
         lane = LaneFrame(
             name=self.recording.integrator,
             positions=positions,
@@ -149,17 +142,11 @@ class Playback:
             added=float(energy.added[index]),
             dissipated=float(energy.dissipated[index]),
             numerical=float(self._numerical[index]),
-            angular_momentum=0.0,
-            alpha=alpha,
-            residual=residual,
-            under_solved=bool(_number(said, "under_solved", index) or 0.0),
-            failure=None,
-            seconds=0.0,
-            spent="",
-            hand=NOWHERE,
+            alpha=_number(said, "alpha", index),
+            residual=_number(said, "residual", index),
+            under_solved=bool(_number(said, "under_solved", index)),
         )
-        t = float(self.times[index])
-        return Snapshot(self._serial, t, 0.0, (lane,), (NOBODY, NOWHERE))
+        return Snapshot(self._serial, float(self.times[index]), 0.0, (lane,))
 
     def close(self) -> None:
         if self._file >= 0:
@@ -168,7 +155,5 @@ class Playback:
 
 
 def _number(table: dict[str, Array], name: str, index: int) -> float | None:
-    column = table.get(name)
-    if column is None or not np.isfinite(column[index]):
-        return None
-    return float(column[index])
+    value = float(table[name][index]) if name in table else np.nan
+    return value if np.isfinite(value) else None

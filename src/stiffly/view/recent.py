@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from ..contracts import State, Work
 from ..errors import InputError
-from ..recording.interrupt import Interrupt
 from ..recording.recording import Recording
-from ..recording.sinks import Frame
-from ..recording.target import Options, target
-from ..recording.writer import Writer
+from ..recording.sinks import Frame, Interrupt
+from ..recording.writer import Options, Writer
 from ..scenes import Scene
 from .settings import FRAMES, Settings
 
@@ -72,10 +71,9 @@ class Recent:
         asked = {"integrator": name, "step": self.settings.step, "rtol": None, "atol": 0.0}
         asked |= {"duration": float(times[-1]), "every": float(times[1] - times[0])}
         shape, mass = frames[0].positions.shape, self.scene.system.particle_mass
-        writer = Writer.new(
-            target(options, shape, times, self.scenes[lane], asked, mass), Interrupt()
-        )
-        return _written(writer, frames, name, self.settings.step)
+        of_lane = self.scenes[lane]
+        writer = Writer.new(options, shape, times, of_lane, asked, mass, Interrupt())
+        return _written(writer, frames)
 
     def toml(self, lane: int = 0) -> str | None:
         """The scene file that gives a lane as it is set now; None: a program made the scene."""
@@ -84,26 +82,8 @@ class Recent:
         return to_toml(self.scenes[lane])
 
 
-class Finished(NamedTuple):
-    """What a Writer asks of the time loop when a run is over."""
-
-    name: str
-    step: float
-    state: Any
-    recorded: int
-    frame: Frame
-
-    @property
-    def seconds(self) -> float:
-        return self.frame.seconds
-
-    def stats(self) -> dict[str, Any]:
-        return {"steps": self.frame.steps, **self.frame.work._asdict()}
-
-
-def _written(writer: Writer, frames: Sequence[Frame], name: str, step: float) -> Recording:
-    state, count = State(frames[-1].t, np.empty(0), np.empty(0)), 0
-    problem: BaseException | None = None
+def _written(writer: Writer, frames: Sequence[Frame]) -> Recording:
+    count, problem = 0, None
     try:
         for frame in frames:
             writer.frame(frame)
@@ -112,7 +92,11 @@ def _written(writer: Writer, frames: Sequence[Frame], name: str, step: float) ->
         problem = found
         raise
     finally:
-        end: Any = Finished(name, step, state, count, frames[max(count - 1, 0)])
+        last = frames[max(count - 1, 0)]
+        stats = {"steps": last.steps, **last.work._asdict()}
+        state = State(frames[-1].t, np.empty(0), np.empty(0))
+        # what a Writer asks of the time loop when a run is over
+        end: Any = SimpleNamespace(state=state, recorded=count, stats=lambda: stats)
         recording = writer.result(end, problem)
     assert recording is not None  # every frame was written
     return recording

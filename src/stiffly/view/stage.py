@@ -13,17 +13,14 @@ from ..errors import unknown_name
 from ..integrators import options
 from ..run.stepper import quiet
 from ..scenes import Scene
-from .body import begun
 from .frames import NOBODY, LaneFrame, Snapshot
 from .hand import Grip, Hand
-from .lane import Lane
+from .lane import Lane, begun
 from .recent import Recent, frames_kept
 from .settings import Settings
 
 KEYS = [field.name for field in fields(Settings)]
 OF_THE_BODY = ("stiffness", "damping", "gravity")
-
-__all__ = ["LaneFrame", "Settings", "Snapshot", "Stage"]
 
 
 class Stage:
@@ -86,7 +83,7 @@ class Stage:
     def _snapshot(self, frames: list[LaneFrame], frame_time: float) -> Snapshot:
         self.serial += 1
         held = NOBODY if self._grip is None else self._grip.particles
-        return Snapshot(self.serial, self.t, frame_time, tuple(frames), (held, frames[0].hand))
+        return Snapshot(self.serial, self.t, frame_time, tuple(frames), held)
 
     def recent(self) -> Recent:
         """The last seconds of every lane."""

@@ -1,4 +1,4 @@
-"""Recordings for other programs, one file per format.
+"""Recordings for other programs, one file per format; files appear complete or not at all.
 
 A format is a module with ENDINGS, the first being the one it gives its files, and either
 
@@ -8,20 +8,20 @@ A format is a module with ENDINGS, the first being the one it gives its files, a
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, unknown_name
-from .frames import motion
-from .writing import replacing, replacing_frames
+from ..words import FORMATS
+from .frames import Progress, motion, unheard
 
-FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz")
 DIGITS = 4  # frame_0000.ply; more where there are more frames
-
-Progress = Callable[[int, int], None]  # frames done, frames in all
 
 
 def export(
@@ -30,7 +30,7 @@ def export(
     out: str | Path | None = None,
     *,
     force: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> list[Path]:
     """Write a recording in the format `to` (one of FORMATS); returns the files written.
 
@@ -51,7 +51,7 @@ def export(
 
 
 def _write_sequence(
-    recording: Any, module: Any, folder: Path, force: bool, progress: Progress | None
+    recording: Any, module: Any, folder: Path, force: bool, progress: Progress
 ) -> list[Path]:
     ending = module.ENDINGS[0]
     shown = motion(recording)
@@ -85,3 +85,62 @@ def _home(recording: Any) -> Path:
 
 
 __all__ = ["FORMATS", "export"]
+
+
+# ------------------------------------------------------------------ written beside, then renamed
+
+
+@contextmanager
+def replacing(path: Path, force: bool) -> Iterator[Path]:
+    """A path to write to; it becomes `path` when the block ends well, and is removed when not."""
+    if path.exists() and not force:
+        raise InputError(
+            f"{path} exists: name another file, or overwrite it with --force (force=True)"
+        )
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file in it")
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    with _said_plainly(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            os.replace(partial, path)
+        finally:  # also after Ctrl-C
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_frames(folder: Path, ending: str, force: bool) -> Iterator[Path]:
+    """A folder to write frame_*.ending into; they move to `folder` when the block ends well.
+
+    Nothing but earlier frames is ever removed from `folder`.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: name a folder for the frames")
+    pattern = f"frame_*{ending}"
+    if not force and any(folder.glob(pattern)):
+        raise InputError(
+            f"{folder} holds frames already: name another folder, or overwrite them with --force "
+            "(force=True)"
+        )
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    with _said_plainly(folder):
+        partial.mkdir(parents=True)
+        try:
+            yield partial
+            folder.mkdir(exist_ok=True)
+            for old in folder.glob(pattern):
+                old.unlink()
+            for file in sorted(partial.iterdir()):
+                os.replace(file, folder / file.name)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def _said_plainly(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise InputError(f"cannot write {path}: {reason}; name another place") from None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...collisions import Hemisphere, Plane, Sphere
+from ...collisions.motion import Frame
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Skin
@@ -16,7 +18,14 @@ from ...meshes.mesh import tet_surface
 from ...meshes.topology import components
 
 ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
+Progress = Callable[[int, int], Any]  # frames done, frames in all
 LARGEST = float(np.finfo(np.float32).max)  # what most formats can hold [m]
+AROUND = 64  # sides of a round shape
+UP = 32  # rings of a ball
+
+
+def unheard(*_: int) -> None:
+    """Progress that nobody asked for."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +77,14 @@ class Motion:
     def velocity(self, i: int) -> Array | None:
         return None if self.velocities is None else self.shown(self.velocities[i])
 
-    def frames(self, progress: Any = None) -> Iterator[tuple[int, Array, Array | None]]:
+    def frames(self, progress: Progress = unheard) -> Iterator[tuple[int, Array, Array | None]]:
         """(i, positions, velocities) as float32; InputError where a frame does not fit into it.
 
         progress(done, total) is called after every frame.
         """
         for i in range(len(self)):
             yield i, self._single(i, self.frame(i)), self._single(i, self.velocity(i))
-            if progress is not None:
-                progress(i + 1, len(self))
+            progress(i + 1, len(self))
 
     def _single(self, i: int, values: Any) -> Any:
         if values is None:
@@ -195,23 +203,114 @@ def chains(lines: np.ndarray) -> list[np.ndarray]:
     ends = [v for v, others in neighbours.items() if len(others) != 2]
     for start in sorted(ends) + sorted(neighbours):  # then rings, which have no end
         while left[start]:
-            found.append(_walk(start, left, neighbours))
+            path = [start]
+            while left[path[-1]]:
+                here = path[-1]
+                there = min(left[here])
+                left[here].discard(there)
+                left[there].discard(here)
+                path.append(there)
+                if len(neighbours[there]) != 2:
+                    break
+            found.append(np.array(path))
     return found
-
-
-def _walk(start: int, left: dict[int, set[int]], neighbours: dict[int, list[int]]) -> np.ndarray:
-    path: list[int] = [start]
-    while left[path[-1]]:
-        here = path[-1]
-        there = min(left[here])
-        left[here].discard(there)
-        left[there].discard(here)
-        path.append(there)
-        if len(neighbours[there]) != 2:
-            break
-    return np.array(path)
 
 
 def typical_interval(times: Sequence[float] | Array) -> float:
     """Seconds between frames: the median, since the last interval may be shorter; 1 for one."""
     return float(np.median(np.diff(times))) if len(times) > 1 else 1.0
+
+
+# ------------------------------------------------------------------ colliders
+
+
+class Solid(NamedTuple):
+    """A collider where it was given; where it is at time t: `frame(t).points(positions)`.
+
+    positions (V, 3) [m], triangles (f, 3) facing out of the solid; flat: a plane, of which a
+    square is shown; hollow: a room seen from inside.
+    """
+
+    shape: Any
+    positions: Array
+    triangles: np.ndarray
+    flat: bool = False
+    hollow: bool = False
+
+    @property
+    def moving(self) -> bool:
+        return bool(self.shape.moving)
+
+    def frame(self, t: float) -> Frame:
+        return self.shape.frame(t)
+
+    def at(self, t: float) -> Array:
+        return self.frame(t).points(self.positions)
+
+
+def solids(shapes: Iterable[Any], low: Array, high: Array) -> list[Solid]:
+    """Colliders that can be drawn; planes as squares below what moves within the box low, high.
+
+    A shape of the user's own is drawn when it has positions and triangles.
+    """
+    found = []
+    for shape in shapes:
+        if isinstance(shape, Plane):
+            found.append(_square(shape, low, high))
+        elif isinstance(shape, Sphere):
+            positions, triangles = _revolved(*_arc(np.pi, UP))
+            if shape.inside:
+                triangles = triangles[:, ::-1]
+            positions = shape.centre + shape.radius * positions
+            found.append(Solid(shape, positions, triangles, hollow=shape.inside))
+        elif isinstance(shape, Hemisphere):
+            radii, heights = _arc(0.5 * np.pi, UP // 2)
+            positions, triangles = _revolved(np.append(radii, 0.0), np.append(heights, 0.0))
+            turned = positions @ _upright(shape.axis).T
+            found.append(Solid(shape, shape.centre + shape.radius * turned, triangles))
+        elif hasattr(shape, "positions") and hasattr(shape, "triangles"):
+            positions = np.asarray(shape.positions, dtype=np.float64)
+            found.append(Solid(shape, positions, np.asarray(shape.triangles)))
+    return found
+
+
+def _square(plane: Plane, low: Array, high: Array) -> Solid:
+    centre, half = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 1e-9)
+    home = plane.frame(0.0).home(centre)
+    middle = home - (home - plane.point) @ plane.normal * plane.normal
+    corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+    positions = middle + half * corners @ _upright(plane.normal).T
+    return Solid(plane, positions, np.array([[0, 1, 2], [0, 2, 3]]), flat=True)
+
+
+def _upright(axis: Array) -> Array:
+    """A rotation (3, 3) that turns z into the axis."""
+    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    u = np.cross(helper, axis)
+    u /= np.linalg.norm(u)
+    return np.column_stack([u, np.cross(axis, u), axis])
+
+
+def _arc(angle: float, count: int) -> tuple[Array, Array]:
+    """Radii and heights of a unit circle from its pole down by an angle."""
+    theta = np.linspace(0.0, angle, count + 1)
+    return np.sin(theta), np.cos(theta)
+
+
+def _revolved(radii: Array, heights: Array) -> tuple[Array, np.ndarray]:
+    """A profile from pole to pole, where radii are taken as 0, turned about z: positions, triangles
+    outwards."""
+    turn = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
+    circle = np.column_stack([np.cos(turn), np.sin(turn), np.zeros(AROUND)])
+    rings = [r * circle + [0.0, 0.0, z] for r, z in zip(radii[1:-1], heights[1:-1], strict=True)]
+    poles = np.array([[0.0, 0.0, heights[0]], [0.0, 0.0, heights[-1]]])
+    here = np.arange(AROUND)
+    there = np.roll(here, -1)
+    first, last = 2, 2 + AROUND * (len(rings) - 1)
+    faces = [np.column_stack([np.zeros(AROUND, dtype=int), first + here, first + there])]
+    for k in range(len(rings) - 1):
+        a, b = 2 + k * AROUND, 2 + (k + 1) * AROUND
+        faces.append(np.column_stack([a + here, b + here, b + there]))
+        faces.append(np.column_stack([a + here, b + there, a + there]))
+    faces.append(np.column_stack([np.ones(AROUND, dtype=int), last + there, last + here]))
+    return np.concatenate([poles, *rings]), np.concatenate(faces)

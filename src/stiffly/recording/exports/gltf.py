@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from .frames import Motion, motion
+from .frames import Motion, Progress, motion
 
 ENDINGS = (".glb",)
 MOST_BYTES = 256 * 2**20  # viewers load all of it at once
@@ -28,6 +27,7 @@ FLOAT, UNSIGNED, ARRAY, ELEMENTS = 5126, 5125, 34962, 34963  # numbers that glTF
 POINTS, LINES, TRIANGLES = 0, 1, 4
 Z_UP = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # a quarter turn about x, as a quaternion
 COLOR = [0.24, 0.47, 0.74, 1.0]
+MATERIAL = {"baseColorFactor": COLOR, "metallicFactor": 0.0, "roughnessFactor": 0.6}
 
 
 class _Document:
@@ -62,7 +62,7 @@ class _Document:
         return len(self.accessors) - 1
 
 
-def write(recording: Any, path: Path, progress: Callable[[int, int], None] | None) -> None:
+def write(recording: Any, path: Path, progress: Progress) -> None:
     shown = motion(recording)
     frames, points = len(shown), len(shown.rest)
     size = 12 * frames * points + 4 * frames * frames
@@ -73,11 +73,10 @@ def write(recording: Any, path: Path, progress: Callable[[int, int], None] | Non
             "export to usd, or record fewer frames"
         )
     document = _Document()
-    content = _content(document, shown, progress)
-    _assemble(path, content, document)
+    _assemble(path, _content(document, shown, progress), document)
 
 
-def _content(document: _Document, shown: Motion, progress: Any) -> dict[str, Any]:
+def _content(document: _Document, shown: Motion, progress: Progress) -> dict[str, Any]:
     targets, start = [], np.empty((0, 3))
     for i, x, _ in shown.frames(progress):
         if i == 0:
@@ -96,22 +95,12 @@ def _content(document: _Document, shown: Motion, progress: Any) -> dict[str, Any
         "scene": 0,
         "scenes": [{"nodes": [0]}],
         "nodes": [{"mesh": 0, "name": shown.name, "rotation": Z_UP}],
-        "materials": [
-            {
-                "doubleSided": True,
-                "pbrMetallicRoughness": {
-                    "baseColorFactor": COLOR,
-                    "metallicFactor": 0.0,
-                    "roughnessFactor": 0.6,
-                },
-            }
-        ],
-        "meshes": [{"primitives": primitives, "weights": [0.0] * len(targets)}],
+        "materials": [{"doubleSided": True, "pbrMetallicRoughness": MATERIAL}],
+        "meshes": [{"primitives": primitives}],
     }
     if targets:
+        content["meshes"][0]["weights"] = [0.0] * len(targets)
         content["animations"] = [_animation(document, shown.times)]
-    else:
-        del content["meshes"][0]["weights"]
     content["buffers"] = [{"byteLength": document.length}]
     return content | {"bufferViews": document.views, "accessors": document.accessors}
 

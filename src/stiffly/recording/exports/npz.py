@@ -11,18 +11,20 @@ integrator, name, step [s]
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from .frames import Progress
 
 ENDINGS = (".npz",)
 SKIN = ("corners", "weights", "triangles")
 SERIES = ("positions", "velocities")  # written frame by frame: they may not fit into memory
 
 
-def write(recording: Any, path: Path, progress: Callable[[int, int], None] | None) -> None:
+def write(recording: Any, path: Path, progress: Progress) -> None:
     count = len(recording.times)
     kept = {name: getattr(recording, name, None) for name in SERIES}
     kept = {n: a for n, a in kept.items() if a is not None and len(a) >= count}
@@ -37,8 +39,7 @@ def write(recording: Any, path: Path, progress: Callable[[int, int], None] | Non
                 for row in _stream(file, series, count):
                     file.write(row)
                     done += 1
-                    if progress is not None:
-                        progress(done, total)
+                    progress(done, total)
 
 
 def _stream(file: Any, series: Any, count: int) -> Iterator[bytes]:

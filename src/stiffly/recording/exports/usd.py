@@ -7,7 +7,6 @@ recorded, velocities are time samples, one time code per frame.  Metres, z up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,14 +16,13 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from .colliders import Solid, solids
-from .frames import Motion, chains, motion, typical_interval
+from .frames import Motion, Progress, Solid, chains, motion, solids, typical_interval
 
 ENDINGS = (".usdc", ".usd", ".usda")
 BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)
 
 
-def write(recording: Any, path: Path, progress: Callable[[int, int], None] | None) -> None:
+def write(recording: Any, path: Path, progress: Progress) -> None:
     pxr = _library()
     shown = motion(recording)
     interval = typical_interval(shown.times)
@@ -60,7 +58,7 @@ def _library() -> Any:
         ) from None
 
 
-def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Any) -> None:
+def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Progress) -> None:
     prims = []  # (geometry, which particles its points are)
     everything = np.arange(len(shown.rest))
     if len(shown.triangles):

@@ -7,61 +7,38 @@ were recorded in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .frames import Motion, motion
+from ..layout import LINE, TRIANGLE, VERTEX, add_cells, add_offsets, add_type
+from .frames import Motion, Progress, motion
 
 ENDINGS = (".vtkhdf", ".hdf")
-VERTEX, LINE, TRIANGLE = 1, 3, 5  # VTK's numbers
 COMPRESSED = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
-def write(recording: Any, path: Path, progress: Callable[[int, int], None] | None) -> None:
+def write(recording: Any, path: Path, progress: Progress) -> None:
     import h5py
 
     shown = motion(recording)
+    count, points = len(shown), len(shown.rest)
+    kinds = [(TRIANGLE, shown.triangles), (LINE, shown.lines)]
+    if shown.only_points:
+        kinds = [(VERTEX, np.arange(points)[:, None])]
     with h5py.File(path, "w") as file:
         vtk = file.create_group("VTKHDF")
-        vtk.attrs.create("Version", np.array([2, 0]))
-        kind = b"UnstructuredGrid"
-        vtk.attrs.create("Type", kind, dtype=h5py.string_dtype("ascii", len(kind)))
-        _add_cells(vtk, shown)
-        _add_steps(vtk, shown)
+        add_type(vtk)
+        add_cells(vtk, points, kinds)
+        steps = vtk.create_group("Steps")
+        steps.attrs["NSteps"] = count
+        steps["Values"] = np.asarray(shown.times, dtype=np.float64)
+        add_offsets(steps, count, points, shown.velocities is not None)
         _add_frames(vtk, shown, progress)
 
 
-def _add_cells(vtk: Any, shown: Motion) -> None:
-    """Written once: every step begins at the same cells."""
-    kinds = [(TRIANGLE, shown.triangles), (LINE, shown.lines)]
-    if shown.only_points:
-        kinds = [(VERTEX, np.arange(len(shown.rest))[:, None])]
-    corners = np.concatenate([np.full(len(rows), rows.shape[1]) for _, rows in kinds])
-    vtk["NumberOfPoints"] = np.array([len(shown.rest)])
-    vtk["NumberOfCells"] = np.array([len(corners)])
-    vtk["NumberOfConnectivityIds"] = np.array([corners.sum()])
-    vtk["Types"] = np.concatenate([np.full(len(rows), k, dtype=np.uint8) for k, rows in kinds])
-    vtk["Connectivity"] = np.concatenate([rows.ravel() for _, rows in kinds]).astype(np.int64)
-    vtk["Offsets"] = np.concatenate([[0], np.cumsum(corners)]).astype(np.int64)
-
-
-def _add_steps(vtk: Any, shown: Motion) -> None:
-    count = len(shown)
-    first, none = np.arange(count) * len(shown.rest), np.zeros(count, dtype=np.int64)
-    steps = vtk.create_group("Steps")
-    steps.attrs["NSteps"] = count
-    steps["Values"] = np.asarray(shown.times, dtype=np.float64)
-    steps["PartOffsets"], steps["NumberOfParts"] = none, none + 1
-    steps["PointOffsets"] = first
-    steps["CellOffsets"], steps["ConnectivityIdOffsets"] = none[:, None], none[:, None]
-    if shown.velocities is not None:
-        steps.create_group("PointDataOffsets")["velocity"] = first
-
-
-def _add_frames(vtk: Any, shown: Motion, progress: Any) -> None:
+def _add_frames(vtk: Any, shown: Motion, progress: Progress) -> None:
     count, particles = len(shown), len(shown.rest)
     shape, chunks = (count * particles, 3), (particles, 3)
     kind = shown.positions.dtype
@@ -74,5 +51,4 @@ def _add_frames(vtk: Any, shown: Motion, progress: Any) -> None:
         points[here] = shown.frame(i)
         if velocity is not None:
             velocity[here] = shown.velocity(i)
-        if progress is not None:
-            progress(i + 1, count)
+        progress(i + 1, count)

@@ -8,8 +8,7 @@ from typing import Any
 from ...errors import InputError
 from ..words import percent
 from .body import picture
-from .energy import plot_energies, plot_energy
-from .momentum import plot_momentum
+from .energy import plot_energies, plot_energy, plot_momentum
 from .steps import plot_steps
 from .style import BLUE, BROWN, GREEN, INK, ORANGE, PINK, PURPLE, RED, joules, plain, save_figure
 
@@ -36,22 +35,7 @@ def plot(recording: Any, out: str | Path | None = None) -> list[Path]:
 
 
 __all__ = [
-    "BLUE",
-    "BROWN",
-    "GREEN",
-    "INK",
-    "ORANGE",
-    "PINK",
-    "PURPLE",
-    "RED",
-    "joules",
-    "percent",
-    "picture",
-    "plain",
-    "plot",
-    "plot_energies",
-    "plot_energy",
-    "plot_momentum",
-    "plot_steps",
+    "BLUE", "BROWN", "GREEN", "INK", "ORANGE", "PINK", "PURPLE", "RED", "joules", "percent",
+    "picture", "plain", "plot", "plot_energies", "plot_energy", "plot_momentum", "plot_steps",
     "save_figure",
-]
+]  # fmt: skip

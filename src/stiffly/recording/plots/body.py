@@ -53,10 +53,12 @@ def picture(
     axis.view_init(*view)
     others = [start] if ghost and positions is not None else []
     colors = _color_scale(figure, axis, shown, label)
-    if len(faces):
-        _draw_surface(axis, now, np.asarray(faces), colors.to_rgba, shown, others, view)
-    elif len(lines):
-        _draw_edges(axis, now, np.asarray(lines), colors.to_rgba, shown, others)
+    rows = np.asarray(faces if len(faces) else lines)
+    draw = _draw_triangles if len(faces) else _draw_edges
+    if len(rows):
+        for other in others:  # drawn first, so that the body hides it where they meet
+            draw(axis, other[rows], None, view)
+        draw(axis, now[rows], colors.to_rgba(shown[rows].mean(axis=1)), view)
     _fit(axis, [now, *others])
     figure.suptitle(title, fontsize=13)
     figure.text(0.5, 0.015, caption, ha="center", fontsize=10, color="#444444")
@@ -76,42 +78,26 @@ def _color_scale(figure: Figure, axis: Any, values: Array, label: str) -> Any:
     return scale
 
 
-def _draw_surface(
-    axis: Any,
-    now: Array,
-    faces: np.ndarray,
-    to_rgba: Any,
-    values: Array,
-    ghosts: Sequence[Array],
-    view: tuple[float, float],
-) -> None:
+def _draw_triangles(axis: Any, corners: Array, rgba: Any, view: tuple[float, float]) -> None:
+    """Shaded (s, 3, 3), in colours (s, 4); None: as a ghost."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-    towards, light = _direction(view), _direction((view[0] + 40.0, view[1] - 50.0))
-
-    def draw(shape: Array, rgba: Array) -> None:
-        corners = shape[faces]
-        normals = _normals(corners)
-        front = normals @ towards > 0.0  # the back of a closed surface is never seen
-        rgba[:, :3] *= 0.55 + 0.45 * np.clip(normals @ light, 0.0, 1.0)[:, None]
-        collection = Poly3DCollection(corners[front], facecolors=rgba[front], edgecolor="none")
-        collection.set_antialiased(False)  # antialiased neighbours leave a hairline between them
-        axis.add_collection3d(collection)
-
-    for shape in ghosts:  # drawn first, so that the body hides it where they meet
-        draw(shape, np.tile([0.93, 0.94, 0.95, 1.0], (len(faces), 1)))
-    draw(now, to_rgba(values[faces].mean(axis=1)))
+    if rgba is None:
+        rgba = np.tile([0.93, 0.94, 0.95, 1.0], (len(corners), 1))
+    normals, light = _normals(corners), _direction((view[0] + 40.0, view[1] - 50.0))
+    front = normals @ _direction(view) > 0.0  # the back of a closed surface is never seen
+    rgba[:, :3] *= 0.55 + 0.45 * np.clip(normals @ light, 0.0, 1.0)[:, None]
+    collection = Poly3DCollection(corners[front], facecolors=rgba[front], edgecolor="none")
+    collection.set_antialiased(False)  # antialiased neighbours leave a hairline between them
+    axis.add_collection3d(collection)
 
 
-def _draw_edges(
-    axis: Any, now: Array, lines: np.ndarray, to_rgba: Any, values: Array, ghosts: Sequence[Array]
-) -> None:
+def _draw_edges(axis: Any, ends: Array, rgba: Any, _: Any) -> None:
+    """(m, 2, 3), in colours (m, 4); None: as a ghost."""
     from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
-    for shape in ghosts:
-        axis.add_collection3d(Line3DCollection(shape[lines], colors="#c9ccd1", linewidths=0.8))
-    colors = to_rgba(values[lines].mean(axis=1))
-    axis.add_collection3d(Line3DCollection(now[lines], colors=colors, linewidths=1.6))
+    colors, width = ("#c9ccd1", 0.8) if rgba is None else (rgba, 1.6)
+    axis.add_collection3d(Line3DCollection(ends, colors=colors, linewidths=width))
 
 
 def _direction(view: tuple[float, float]) -> Array:
@@ -131,8 +117,6 @@ def _fit(axis: Any, shapes: Sequence[Array]) -> None:
     points = np.concatenate(shapes)
     low, high = points.min(axis=0), points.max(axis=0)
     size = np.maximum(high - low, 1e-3 * max(float((high - low).max()), 1e-300))
-    for setter, a, b in zip(
-        (axis.set_xlim, axis.set_ylim, axis.set_zlim), low, low + size, strict=True
-    ):
-        setter(a, b)
+    limits = zip("xyz", low, low + size, strict=True)
+    axis.set(**{f"{name}lim": (a, b) for name, a, b in limits})
     axis.set_box_aspect(size, zoom=1.25)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...contracts import Array
-from ..energy_history import EnergyHistory
+from ..run import EnergyHistory, Run
 from ..words import percent
 from .style import (
     BLUE,
@@ -22,7 +22,6 @@ from .style import (
     PINK,
     PURPLE,
     RED,
-    Run,
     describe,
     joules,
     new_figure,
@@ -43,6 +42,7 @@ SHOWN = 1.6  # how much more than the energy moved is shown of a run that explod
 LINE = 1e-3  # of the largest energy: what moved less would be a line on the axis
 FAR = (-1e6, 1e6)  # percent: beyond, drawing could overflow
 UNSEEN = 1e-9  # of the largest part: a part below this is left out of the picture
+ROUNDING = 1e-6  # of what it could be, sum m |x - c| |v|: less is not worth an axis of its own
 
 
 # ------------------------------------------------------------------ one run
@@ -115,7 +115,9 @@ def _draw_parts(axis: Any, energy: EnergyHistory, sane: np.ndarray) -> None:
         return np.clip(series, -2.0 * limit, 2.0 * limit) * joule.factor
 
     times, stack = _instants(axis, energy.times), np.zeros(len(energy.times))
-    for (label, series), color in zip(shown, _part_colors(shown), strict=True):
+    spare = cycle((PURPLE, PINK, BROWN))
+    for label, series in shown:
+        color = PARTS.get(label.split(" ")[0]) or next(spare)
         low, high = _wide(drawn(stack)), _wide(drawn(stack + series))
         axis.fill_between(times, low, high, color=color, alpha=0.75, linewidth=0, label=label)
         stack = stack + series
@@ -138,12 +140,6 @@ def _draw_parts(axis: Any, energy: EnergyHistory, sane: np.ndarray) -> None:
     handles, labels = axis.get_legend_handles_labels()
     order = [*range(len(shown), len(labels)), *reversed(range(len(shown)))]  # as they are stacked
     outside_legend(axis, handles=[handles[i] for i in order], labels=[labels[i] for i in order])
-
-
-def _part_colors(shown: list[tuple[str, Array]]) -> Iterator[str]:
-    spare = cycle((PURPLE, PINK, BROWN))
-    for label, _ in shown:
-        yield PARTS.get(label.split(" ")[0]) or next(spare)
 
 
 def _instants(axis: Any, times: Array) -> Array:
@@ -206,7 +202,7 @@ def plot_energies(
     shown = [0.0]
     for i, (label, run) in enumerate(runs.items()):
         energy, color = run.energy, CYCLE[i % len(CYCLE)]
-        balance = _in_percent(energy.numerical, yardstick)
+        balance = energy.numerical * (100.0 / yardstick) if yardstick > 0.0 else energy.numerical
         shown += [balance[sane[i]].min(), balance[sane[i]].max()]
         upper.plot(energy.times, np.clip(balance, *FAR), color=color, linewidth=2.0)
         size = np.maximum(np.abs(energy.numerical), 1e-300)
@@ -225,5 +221,89 @@ def plot_energies(
     return save_figure(figure, path)
 
 
-def _in_percent(series: Array, whole: float) -> Array:
-    return series * (100.0 / whole) if whole > 0.0 else series
+# ------------------------------------------------------------------ momentum
+
+
+class Momenta(NamedTuple):
+    """Linear p = sum m v [kg m/s] and angular L = sum m (x - c) x v [kg m^2/s], each (frames, 3).
+
+    c is the centre of mass at the start, a point that stays.  Sizes (frames,): what they would be
+    if nothing cancelled.
+    """
+
+    linear: Array
+    angular: Array
+    linear_size: Array
+    angular_size: Array
+
+
+def momenta(recording: Any) -> Momenta | None:
+    """None where masses or velocities were not recorded.  Frames are read one at a time."""
+    mass, velocities = getattr(recording, "mass", None), getattr(recording, "velocities", None)
+    positions = recording.positions
+    if mass is None or velocities is None or velocities.shape != positions.shape:
+        return None
+    if len(positions.shape) != 3 or positions.shape[2] != 3:
+        return None
+    count = len(recording.times)
+    found = Momenta(*(np.empty((count, 3)[:k]) for k in (2, 2, 1, 1)))
+    centre = mass @ np.asarray(positions[0], dtype=np.float64) / mass.sum()
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that exploded
+        for i in range(count):
+            x, v = (np.asarray(a[i], dtype=np.float64) for a in (positions, velocities))
+            found.linear[i], found.angular[i] = mass @ v, mass @ np.cross(x - centre, v)
+            speed = np.linalg.norm(v, axis=1)
+            found.linear_size[i] = mass @ speed
+            found.angular_size[i] = mass @ (np.linalg.norm(x - centre, axis=1) * speed)
+    return found
+
+
+def plot_momentum(recording: Any, path: str | Path | None = None, *, title: str = "") -> Any:
+    """Both momenta, component by component; None where they are not known (see `momenta`)."""
+    found = momenta(recording)
+    if found is None:
+        return None
+    figure: Figure = new_figure(8.6, 6.0)
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    figure.suptitle(titled(recording, title, "Momentum of the motion"), fontsize=12)
+    sane = before_explosion(recording.energy)
+    for axis, series, size, kind, label in (
+        (upper, found.linear, found.linear_size, "kg m/s", "linear"),
+        (lower, found.angular, found.angular_size, "kg m²/s", "angular"),
+    ):
+        axis.set_ylabel(f"{label}\nmomentum [{kind}]")
+        _draw(axis, recording.times, series)
+        _limit(axis, series[sane], float(size[sane].max()), kind)
+    upper.set_xlabel("")
+    figure.align_ylabels()
+    return save_figure(figure, path)
+
+
+def _draw(axis: Any, times: Array, series: Array) -> None:
+    seconds = times * time_axis(axis, times)
+    if len(times) == 1:
+        axis.set_xticks(seconds)
+    marker = "o" if len(times) == 1 else ""
+    styles = zip("xyz", (BLUE, ORANGE, GREEN), ("-", "--", "-."), strict=True)
+    for k, (name, color, style) in enumerate(styles):
+        axis.plot(seconds, series[:, k], style, color=color, marker=marker, label=name)
+    size = np.linalg.norm(series, axis=1)
+    axis.plot(seconds, size, ":", color=INK, linewidth=2.0, marker=marker, label="magnitude")
+    axis.axhline(0.0, color=INK, linewidth=0.6)
+    axis.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4))
+    axis.margins(x=0.01)
+    plain(axis)
+    outside_legend(axis)
+
+
+def _limit(axis: Any, series: Array, possible: float, kind: str) -> None:
+    """Show the frames that make sense, and rounding errors as the nothing they are."""
+    magnitude = float(np.linalg.norm(series, axis=1).max())
+    change = float(np.linalg.norm(series - series[0], axis=1).max())
+    top = max(1.1 * magnitude, ROUNDING * possible) or 1.0
+    low, high = 1.1 * float(series.min()), top
+    if magnitude < ROUNDING * possible:
+        low = -top
+    axis.set_ylim(min(low, -0.05 * top), high)
+    share = f" ({percent(change, magnitude)})" if magnitude > ROUNDING * possible else ""
+    axis.set_title(f"changes by up to {change:.3g} {kind}{share}", fontsize=9, loc="right", pad=3)

@@ -82,7 +82,10 @@ def _panels(notes: dict[str, Array]) -> Iterator[Panel]:
         series = notes.get(name)
         if series is not None and np.any(series > 0.0):
             yield Panel(label, {name: series}, log)
-    yield from _penetration(notes)
+    depth = notes.get("penetration")
+    if depth is not None and np.any(depth > 0.0):
+        metres = unit("m", depth[np.isfinite(depth)])
+        yield Panel(f"deepest\ncontact [{metres.name}]", {"depth": depth * metres.factor})
     yield from _work(notes)
 
 
@@ -99,13 +102,6 @@ def _sizes(notes: dict[str, Array]) -> Iterator[Panel]:
         series["smallest"] = shortest * seconds.factor
     spread = bool(np.nanmax(longest) > 10.0 * np.nanmin(shortest))
     yield Panel(f"step [{seconds.name}]", series, spread)
-
-
-def _penetration(notes: dict[str, Array]) -> Iterator[Panel]:
-    depth = notes.get("penetration")
-    if depth is not None and np.any(depth > 0.0):
-        metres = unit("m", depth[np.isfinite(depth)])
-        yield Panel(f"deepest\ncontact [{metres.name}]", {"depth": depth * metres.factor})
 
 
 def _work(notes: dict[str, Array]) -> Iterator[Panel]:

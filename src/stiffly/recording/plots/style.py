@@ -6,15 +6,14 @@ nothing leaks from one figure into the next.  matplotlib is loaded when a figure
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from ..energy_history import EnergyHistory
+from ..run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,17 +24,6 @@ PURPLE, BROWN, PINK, INK = "#5b3a8c", "#7a5c3e", "#cc79a7", "#222222"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, BROWN, PINK, RED)
 GRID = {"color": "#dddddd", "linewidth": 0.6}
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
-
-
-class Run(Protocol):
-    """What these figures read of a `Run` or a `Recording`."""
-
-    integrator: str
-    step: float | None
-    energy: EnergyHistory
-
-    @property
-    def stats(self) -> Mapping[str, Any]: ...
 
 
 def new_figure(width: float, height: float) -> Figure:

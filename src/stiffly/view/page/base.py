@@ -1,20 +1,22 @@
-"""What every page has: clients, panels at both sides, keys, and a thread that sends."""
+"""What every page has: browsers of which one drives, panels, keys, and a thread that sends."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import Any
 
-from .clients import Clients
 from .figures import Figures
-from .flow import Flow
-from .guard import Guard
+from .guard import Flow, Guard
+from .plots import Notice, banner, clock, ledger
 from .server import Server, log
 
 SLOW = 0.2  # seconds between two updates of words and curves
 WIDTH = 340  # pixels of the panels at both sides
+NOTE = 4.0  # seconds that a note stays, and between two of the same kind
 
 
 class Page:
@@ -34,7 +36,7 @@ class Page:
         self._closing = threading.Event()
         self._flow = Flow()
         self.clients = Clients(self._viser, self._lets_go, self._hint, self._begin)
-        Guard(server, host, self._flow, self.clients.drives, self.clients.refuse)
+        Guard(server, host, self._flow, self.clients)
         gui = self._gui = self._viser.gui
         gui.configure_theme(show_logo=False, show_share_button=False)
         gui.set_panel_label("stiffly")
@@ -84,6 +86,18 @@ class Page:
         if self._shown is not None:
             self._figures.find(self._shown.lanes[0].positions, client)
 
+    def _send(self, snapshot: Any) -> None:
+        with self._viser.atomic():
+            self._figures.show(snapshot)
+        self._shown = snapshot
+        self._viser.flush()
+
+    def _say(self, notices: list[Notice], readings: Any = (), lanes: Sequence[Any] = ()) -> None:
+        self._banner.content = banner(notices)
+        if lanes:
+            self._clock.content = clock(readings)
+            self._ledger.content = ledger(lanes)
+
     def _run(self) -> None:
         due = 0.0
         while not self._closing.is_set():
@@ -104,3 +118,122 @@ class Page:
 
     def _words(self) -> None:
         raise NotImplementedError
+
+
+# ------------------------------------------------------------------ who drives
+
+
+@dataclass
+class Seat:
+    """What one browser shows about itself."""
+
+    client: Any
+    line: Any
+    button: Any
+    told: float = 0.0
+
+
+class Clients:
+    """The first comer drives, and whoever takes the wheel; who leaves hands it to the next.
+
+    on_loss: called with the number of a browser that went away, or lost the wheel.
+    hint: what the driver can do.  on_first: called once, when the first of all has come.
+    """
+
+    def __init__(
+        self,
+        viser: Any,
+        on_loss: Callable[[int], None],
+        hint: str = "",
+        on_first: Callable[[], None] | None = None,
+    ) -> None:
+        self._on_loss, self._hint, self._on_first = on_loss, hint, on_first
+        self._seats: dict[int, Seat] = {}
+        self._lock = threading.RLock()
+        self.driver: int | None = None
+        viser.on_client_connect(self._joins)
+        viser.on_client_disconnect(self._leaves)
+
+    def drives(self, client_id: int) -> bool:
+        return client_id == self.driver
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    async def _joins(self, client: Any) -> None:
+        line = client.gui.add_html("", order=-2.0)
+        button = client.gui.add_button("Take the wheel", order=-1.0, visible=False)
+
+        @button.on_click
+        async def take(event: Any) -> None:
+            self.give(event.client_id)
+
+        with self._lock:
+            self._seats[client.client_id] = Seat(client, line, button)
+            if self.driver is None:
+                self.driver = client.client_id
+            begin, self._on_first = self._on_first, None
+        self._show()
+        if begin is not None:
+            begin()
+
+    async def _leaves(self, client: Any) -> None:
+        with self._lock:
+            self._seats.pop(client.client_id, None)
+            if self.driver == client.client_id:
+                self.driver = next(iter(self._seats), None)
+        self._show()
+        self._on_loss(client.client_id)
+
+    def give(self, client_id: int) -> None:
+        """This browser drives from now on."""
+        with self._lock:
+            if client_id not in self._seats or client_id == self.driver:
+                return
+            before, self.driver = self.driver, client_id
+        self._show()
+        if before is not None:
+            self._on_loss(before)
+
+    def _show(self) -> None:
+        with self._lock:
+            for number, seat in self._seats.items():
+                drives = number == self.driver
+                text, others = "You watch: another browser drives.", len(self._seats) - 1
+                if drives:
+                    text = f"You drive. {self._hint}"
+                    if others:
+                        text += f" {others} more {'watch' if others > 1 else 'watches'}."
+                with _perhaps_gone(seat.client):
+                    seat.line.content = _small(text)
+                    seat.button.visible = not drives
+
+    # ------------------------------------------------------------------ notes
+
+    def refuse(self, client_id: int) -> None:
+        """A watcher has turned a control: nothing happened, and a note says why."""
+        seat = self._seats.get(client_id)
+        now = time.monotonic()
+        if seat is not None and now - seat.told > NOTE:
+            seat.told = now
+            self.tell("Another browser drives", "Press 'Take the wheel' first.", to=client_id)
+
+    def tell(self, title: str, text: str, *, to: int | None = None, bad: bool = False) -> None:
+        """A note that goes away by itself, for one browser or for all."""
+        with self._lock:
+            seats = [s for n, s in self._seats.items() if to is None or n == to]
+        for seat in seats:
+            with _perhaps_gone(seat.client):
+                seat.client.add_notification(
+                    title, text, auto_close_seconds=2.0 * NOTE if bad else NOTE,
+                    color="red" if bad else None,
+                )  # fmt: skip
+
+
+def _perhaps_gone(client: Any) -> Any:
+    """What is sent to a browser that has just left is nothing to warn of."""
+    return client._websock_connection.get_message_buffer().sanctioned_dead_writes()
+
+
+def _small(text: str) -> str:
+    return f'<div style="font-size:0.85em;opacity:0.75;padding:0 0.6em">{escape(text)}</div>'

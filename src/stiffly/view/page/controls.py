@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import log10
 from typing import Any
 
 from ...recording.plots.style import unit
-from .handles import Decades, listen, set_value
 
 NONE = "none"
 PLAY, PAUSE, STEP, RESET = "Play", "Pause", "Step", "Reset"
@@ -16,6 +16,7 @@ STIFFNESSES = {-3.0: "1/1000", 0.0: "own", 3.0: "1000"}
 TOLERANCES = {-5.0: "1e-5", -2.0: "0.01", 0.0: "1"}
 SETTLED = 0.6  # seconds after the last turn
 MOST_BUDGET = 200.0  # [ms]
+FINE = 0.05  # of a power of ten: the step of a slider over decades
 
 
 class Controls:
@@ -34,10 +35,9 @@ class Controls:
         on_change: Callable[..., None],
         on_scene: Callable[[str, bool], None],
     ) -> None:
-        self._gui, self._order, self._turned = gui, on_change, 0.0
-        self._second = 1.0
+        self._gui, self._order, self._turned, self._second = gui, on_change, 0.0, 1.0
         self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, RESET))
-        listen(self.time, lambda value: on_time(value))
+        listen(self.time, on_time)
         with gui.add_folder("Scene"):
             self.scene = gui.add_dropdown("Scene", tuple(scenes))
             self.small = gui.add_checkbox("Small variant", True, hint="Fewer particles: faster.")
@@ -80,21 +80,18 @@ class Controls:
         self.step = gui.add_number("Step [ms]", 10.0, min=1e-6, max=1e6, step=1e-6)
         listen(self.step, lambda value: self._on_change(step=value / self._second))
         self.speed = self._decades("Speed ×", SPEEDS, "speed", "Of real time.")
-        self.stiffness = self._decades(
-            "Stiffness ×", STIFFNESSES, "stiffness", "Times the scene's own."
-        )
-        self.damping = gui.add_number(
-            "Damping [ms]", 0.0, min=0.0, max=1e5, step=0.01, hint="Rayleigh's beta."
-        )
+        hint = "Times the scene's own."
+        self.stiffness = self._decades("Stiffness ×", STIFFNESSES, "stiffness", hint)
+        beta = "Rayleigh's beta."
+        self.damping = gui.add_number("Damping [ms]", 0.0, min=0.0, max=1e5, step=0.01, hint=beta)
         listen(self.damping, lambda value: self._on_change(damping=1e-3 * value))
         self.gravity = gui.add_slider("Gravity [m/s²]", 0.0, 30.0, 0.01, 9.81)
         listen(self.gravity, lambda value: self._on_change(gravity=value))
 
     def _add_solver(self) -> None:
         gui = self._gui
-        self.tolerance = self._decades(
-            "Tolerance ", TOLERANCES, "tolerance", "Of stabilised methods."
-        )
+        hint = "Of stabilised methods."
+        self.tolerance = self._decades("Tolerance ", TOLERANCES, "tolerance", hint)
         self.iterations = gui.add_slider("Iterations", 1, 100, 1, 10, hint="Local/global solves.")
         listen(self.iterations, lambda value: self._on_change(iterations=int(value)))
         self.budgeted = gui.add_checkbox("Limit the time", False, hint="Of physics per frame.")
@@ -130,9 +127,10 @@ class Controls:
             if name not in handle.options:
                 handle.options = (*handle.options, name)
             set_value(handle, name)
-        for name in ("tolerance", "iterations", "damping", "gravity", "stiffness"):
-            getattr(self, name).disabled = name not in known
-        self.budgeted.disabled = "budget" not in known
+        turned = {"tolerance": self.tolerance.handle, "stiffness": self.stiffness.handle}
+        turned |= {"iterations": self.iterations, "damping": self.damping, "gravity": self.gravity}
+        for name, handle in {**turned, "budget": self.budgeted}.items():
+            handle.disabled = name not in known
         self.budget.disabled = settings.budget is None or "budget" not in known
 
     def named(self, scene: str, small: bool) -> None:
@@ -141,3 +139,63 @@ class Controls:
             self.scene.options = (scene, *self.scene.options)
         set_value(self.scene, scene)
         set_value(self.small, small)
+
+
+# ------------------------------------------------------------------ handles
+
+
+def listen(handle: Any, act: Callable[[Any], None]) -> None:
+    """Call act(value) when a browser turns this; not when it is set here."""
+
+    async def turned(event: Any) -> None:
+        if event.client is not None:
+            act(event.target.value)
+
+    on = handle.on_click if hasattr(handle, "on_click") else handle.on_update
+    on(turned)
+
+
+def set_value(handle: Any, value: Any) -> None:
+    """Rounding must not move what a hand is turning; nor may a value leave its slider."""
+    now = handle.value
+    if isinstance(value, float) and not isinstance(now, bool):
+        low, high = getattr(handle, "min", None), getattr(handle, "max", None)
+        value = max(value, low) if low is not None else value
+        value = min(value, high) if high is not None else value
+        if abs(now - value) <= 1e-6 * max(abs(value), 1e-3):
+            return
+    if now != value:
+        handle.value = value
+
+
+class Decades:
+    """Labelled with `word` and the value now: "Stiffness ×2.2"; act(value) when it is turned.
+
+    marks: what is written below it at some powers, from the first to the last.
+    """
+
+    def __init__(
+        self, gui: Any, word: str, marks: Mapping[float, str], hint: str,
+        act: Callable[[float], None],
+    ) -> None:  # fmt: skip
+        self._word, self._act, self._base = word, act, 1.0
+        hint = f"{hint} The box holds the power of ten."
+        self.handle = gui.add_slider(
+            self._label(1.0), min(marks), max(marks), FINE, 0.0,
+            marks=tuple(marks.items()), hint=hint,
+        )  # fmt: skip
+        listen(self.handle, self._turned)
+
+    def show(self, value: float, base: float = 1.0) -> None:
+        """This value holds; base: what the power of ten is counted from."""
+        self._base = base
+        set_value(self.handle, log10(value / base))
+        self.handle.label = self._label(value)
+
+    def _turned(self, power: float) -> None:
+        value = self._base * 10.0**power
+        self.handle.label = self._label(value)
+        self._act(value)
+
+    def _label(self, value: float) -> str:
+        return f"{self._word}{value:,.0f}" if value >= 100.0 else f"{self._word}{value:.2g}"

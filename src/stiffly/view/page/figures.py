@@ -1,26 +1,33 @@
-"""What stands on the page: bodies, what holds and touches them, the user's hand, names."""
+"""What stands on the page, and where: bodies, what holds and touches them, the user's hand, names;
+lanes side by side, all of it four units wide, and the camera."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...contracts import Array
 from ...parts.attachments import PointTies
-from ...recording.exports.colliders import solids
-from ...recording.exports.frames import Motion, motion
+from ...recording.exports.frames import Motion, motion, solids
+from ...recording.render_view import OPENING, look_at
 from .meshes import Beads, parts_of
-from .place import LENS, SIZE, Camera, Place, camera, place_lanes, to_be_seen
 
 # of Okabe and Ito, which colour-blind readers can tell apart
 COLORS = ((86, 140, 200), (230, 159, 0), (0, 158, 115))
 PIN, HAND, STONE = (60, 60, 66), (213, 94, 0), (176, 178, 184)
 FAILED = (150, 150, 150)
 PIN_SIZE, HAND_SIZE = 0.035, 0.06  # units of the page
+SIZE = 4.0  # units of the page that a body's diagonal takes: its lights and lenses are made for it
+ROOM = 1.25  # to swing and to stretch, around a body as it begins
+LARGER = 3.0  # colliders are brought into the picture up to so many sizes of the body
+ASPECT = 0.85  # of what the panels leave of a window, width to height
+GAP = 1.25  # distance of two lanes in widths of the body
+TURNED = 0.85  # and in its diagonals: it may turn
+LENS = float(np.radians(OPENING))  # of the camera's height
 
 
 def still(name: str, x0: Array, mesh: Any, colliders: tuple[Any, ...]) -> Motion:
@@ -47,7 +54,12 @@ class Body:
         self._shapes = [
             (shape, self._mesh(f"body-{i}", shape, x)) for i, shape in enumerate(parts.shapes)
         ]
-        self._segments = None if not len(parts.lines) else self._draw_lines(x)
+        self._segments: Any = None
+        if len(parts.lines):
+            self._segments = scene.add_line_segments(
+                f"{self._path}/lines", x[self._lines], COLORS[lane],
+                thickness=1.5, thickness_units="screen",
+            )  # fmt: skip
         self._pins: list[tuple[Beads, Any]] = []  # they follow particles, not what is drawn
         if len(pins):
             beads = Beads(pins, PIN_SIZE)
@@ -76,7 +88,11 @@ class Body:
         if self._segments is not None:
             self._segments.points = x[self._lines]
         self._label.text = name
-        self._paint(FAILED if failed else COLORS[self._lane])
+        color = FAILED if failed else COLORS[self._lane]
+        if color != self._color:
+            self._color = color
+            for _, node in self._shapes:
+                node.color = color
 
     def hold(self, points: Array) -> None:
         """Where the hand pulls to (k, 3) [m]; no points where it is not there."""
@@ -91,23 +107,11 @@ class Body:
             )
         self._hand.position, self._hand.visible = at, True
 
-    def _paint(self, color: tuple[int, int, int]) -> None:
-        if color != self._color:
-            self._color = color
-            for _, node in self._shapes:
-                node.color = color
-
     def _mesh(self, name: str, shape: Any, x: Array, color: Any = None) -> Any:
         return self._scene.add_mesh_simple(
             f"{self._path}/{name}", shape.vertices(x), shape.faces,
             color=color or COLORS[self._lane], flat_shading=shape.flat, side="double",
             receive_shadow=False,  # its own would lie on it in stripes
-        )  # fmt: skip
-
-    def _draw_lines(self, x: Array) -> Any:
-        return self._scene.add_line_segments(
-            f"{self._path}/lines", x[self._lines], COLORS[self._lane],
-            thickness=1.5, thickness_units="screen",
         )  # fmt: skip
 
 
@@ -185,3 +189,84 @@ def pins(system: Any) -> np.ndarray:
     tied = [p.particles for _, p in system.assembly.parts if isinstance(p, PointTies)]
     rows = np.concatenate([np.empty(0, dtype=np.int64), *tied])
     return np.union1d(system.fixed, system.numbering.order[rows])
+
+
+# ------------------------------------------------------------------ where things stand
+
+
+class Place(NamedTuple):
+    """page = scale * (x - centre) + offsets[lane]; labels stand above."""
+
+    scale: float
+    centre: Array
+    offsets: Array  # (lanes, 3), units of the page
+    top: float  # units of the page
+
+    def on_page(self, x: Array) -> Array:
+        """Without the lane's offset, which the node of the lane has."""
+        return ((x - self.centre) * self.scale).astype(np.float32)
+
+    def in_scene(self, point: Any, lane: int) -> Array:
+        """A point of the page, where it lies in the scene [m]."""
+        return (np.asarray(point, dtype=np.float64) - self.offsets[lane]) / self.scale + self.centre
+
+    def vector(self, shift: Any) -> Array:
+        """A shift on the page as one in the scene [m]."""
+        return np.asarray(shift, dtype=np.float64) / self.scale
+
+
+def place_lanes(x: Array, lanes: int) -> Place:
+    """For a body at x (N, 3), as it stands at the start."""
+    good = x[np.isfinite(x).all(axis=1)]
+    low, high = good.min(axis=0), good.max(axis=0)
+    size = float(np.linalg.norm(high - low)) or 1.0
+    scale = SIZE / size
+    # along the longer horizontal side, which the camera has across the picture
+    axis = 0 if high[0] - low[0] >= high[1] - low[1] else 1
+    width = max(GAP * float(high[axis] - low[axis]), TURNED * size) * scale
+    offsets = np.zeros((lanes, 3))
+    offsets[:, axis] = width * (np.arange(lanes) - 0.5 * (lanes - 1))
+    centre = 0.5 * (low + high)
+    return Place(scale, centre, offsets, float(high[2] - centre[2]) * scale)
+
+
+class Camera(NamedTuple):
+    position: Array
+    target: Array
+
+
+def camera(place: Place, points: Array, aspect: float = ASPECT) -> Camera:
+    """A view that has all lanes in the picture; points (k, 3) [m] that one of them must show."""
+    shown = place.on_page(points)
+    view = look_at(np.concatenate([shown + offset for offset in place.offsets]), aspect)
+    middle = 0.5 * (view.low + view.high)
+    away = float((middle - view.eye) @ view.forward)
+    return Camera(view.eye, view.eye + away * view.forward)
+
+
+def to_be_seen(x: Array, pins: np.ndarray, solids: Sequence[Any]) -> Array:
+    """Points (k, 3) [m] of a body at x (N, 3) and of where it will go: what is free may turn, what
+    hangs swings down below its pins, what falls comes to lie on a plane."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    size = float(np.linalg.norm(high - low)) or 1.0
+    centre = 0.5 * (low + high)
+    found = [centre + ROOM * (x - centre)]
+    if not len(pins):
+        found.append(centre + 0.5 * ROOM * size * np.concatenate([np.eye(3), -np.eye(3)]))
+    elif len(pins) < len(x):
+        hook = x[pins].mean(axis=0)
+        reach = float(np.linalg.norm(x - hook, axis=1).max())
+        found.append(hook[None] - [0.0, 0.0, ROOM * reach])
+    for solid in solids:
+        at = solid.at(0.0)
+        if solid.flat:
+            ground = x.mean(axis=0) - (x.mean(axis=0) - at[0]) @ _normal(at) * _normal(at)
+            at = ground[None]
+        near = np.linalg.norm(np.ptp(np.concatenate([at, x]), axis=0)) <= LARGER * size
+        found += [at] if near else []
+    return np.concatenate(found)
+
+
+def _normal(corners: Array) -> Array:
+    n = np.cross(corners[1] - corners[0], corners[2] - corners[0])
+    return n / np.linalg.norm(n)

@@ -8,11 +8,11 @@ is closed.  A refused client loses its connection, or gets the value that holds 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import threading
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
-from .flow import Flow
 from .server import LOCAL, Server, log
 
 MOST = 16  # browsers at once
@@ -23,18 +23,18 @@ WANTED = (  # what a browser may say; everything else falls on deaf ears
     "SceneNodeDragMessage",
     "GetRenderResponseMessage",
 )
-
-May = Callable[[int], bool]  # may this client turn the shared controls?
+IDLE = 1.0  # seconds between two frames that nobody watches: who comes then sees something at once
+FRESH = 0.1  # weight of the newest in the mean time of transport
 
 
 class Guard:
-    """Stands between the sockets and viser's own handlers; who is let in is paced by the flow."""
+    """Stands between the sockets and viser's own handlers; who is let in is paced by the flow.
 
-    def __init__(
-        self, server: Server, host: str, flow: Flow, may: May, refused: Callable[[int], None]
-    ) -> None:
-        self._viser, self._host, self._flow = server.viser, host, flow
-        self._may, self._refused = may, refused
+    clients: know who may turn the shared controls, and tell who may not.
+    """
+
+    def __init__(self, server: Server, host: str, flow: Flow, clients: Any) -> None:
+        self._viser, self._host, self._flow, self._clients = server.viser, host, flow, clients
         self._sockets = server.viser._websock_server
         self._fence(self._sockets, shared=True)
         self._open: dict[int, Any] = {}
@@ -86,15 +86,14 @@ class Guard:
             control = gui._gui_input_handle_from_uuid.get(message.uuid)
             if control is None or control._impl.removed:
                 return
-            good = set(message.updates) == {"value"} and is_fitting(
-                control, message.updates["value"]
-            )
-            allowed = not shared or self._may(client_id)
+            updates = message.updates
+            good = set(updates) == {"value"} and is_fitting(control, updates["value"])
+            allowed = not shared or self._clients.drives(client_id)
             if good and allowed and not control._impl.props.disabled:
                 await handle(client_id, message)
                 return
             if not allowed:
-                self._refused(client_id)
+                self._clients.refuse(client_id)
             self._send_back(client_id, control)
 
         return checked
@@ -103,10 +102,8 @@ class Guard:
         """The browser has moved the control already: tell it the value that holds."""
         client = self._viser.get_clients().get(client_id)
         if client is not None and not control._impl.is_button:
-            value = {"value": control.value}
-            client._websock_connection.queue_message(
-                message_kind("GuiUpdateMessage")(control._impl.uuid, value)
-            )
+            update = message_kind("GuiUpdateMessage")(control._impl.uuid, {"value": control.value})
+            client._websock_connection.queue_message(update)
 
 
 def is_fitting(control: Any, value: Any) -> bool:
@@ -115,8 +112,7 @@ def is_fitting(control: Any, value: Any) -> bool:
     if isinstance(now, bool):
         return isinstance(value, bool)
     if isinstance(now, str):
-        options = getattr(props, "options", ())
-        return isinstance(value, str) and value in options
+        return isinstance(value, str) and value in getattr(props, "options", ())
     if isinstance(now, int | float):
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
@@ -131,3 +127,66 @@ def message_kind(name: str) -> Any:
     from viser import _messages
 
     return getattr(_messages, name)
+
+
+# ------------------------------------------------------------------ how fast
+
+
+class Flow:
+    """How fast a browser is sent frames: as fast as it takes them, and always the newest.
+
+    Behind everything that is sent goes a ping, which is answered when all before it has been read;
+    the next is sent only then.  What becomes old meanwhile is replaced, not queued: viser keeps the
+    last value of each property for who has not got it yet.  Without this, the buffers of the system
+    would hold seconds of frames for a slow browser.
+
+    ready() before a frame; seconds: mean time from sending to having been read.
+    """
+
+    def __init__(self) -> None:
+        self._busy: dict[Any, int] = {}  # by connection: what is on its way
+        self._news = threading.Condition()
+        self._last = 0.0
+        self.seconds: float | None = None
+
+    def pace(self, connection: Any) -> None:
+        """From now on this connection (of websockets) waits for its pong after every message."""
+        send = connection.send
+        with self._news:
+            self._busy[connection] = 0
+            self._news.notify_all()
+
+        async def paced(data: bytes) -> None:
+            began = time.monotonic()
+            self._count(connection, 1)
+            try:
+                await send(data)
+                await (await connection.ping())
+                took = time.monotonic() - began
+                old = took if self.seconds is None else self.seconds
+                self.seconds = old + FRESH * (took - old)
+            finally:
+                self._count(connection, -1)
+
+        connection.send = paced
+
+    def forget(self, connection: Any) -> None:
+        with self._news:
+            self._busy.pop(connection, None)
+
+    def ready(self, timeout: float) -> bool:
+        """True when somebody can take a frame; waits for that up to timeout [s]."""
+        with self._news:
+            if self._busy:
+                return self._news.wait_for(lambda: 0 in self._busy.values(), timeout)
+            if time.monotonic() - self._last < IDLE:
+                self._news.wait(timeout)
+                return False
+            self._last = time.monotonic()
+            return True
+
+    def _count(self, connection: Any, change: int) -> None:
+        with self._news:
+            if connection in self._busy:
+                self._busy[connection] += change
+                self._news.notify_all()

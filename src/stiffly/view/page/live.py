@@ -5,56 +5,50 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
 from ...integrators import NAMES, options
+from ...scenes import NAMES as SCENES
+from ...scenes import load
 from ...scenes.adjust import adjustable
 from ..settings import Settings
 from ..stage import Stage
 from ..worker import Worker
 from .base import Page
 from .controls import PAUSE, PLAY, RESET, STEP, Controls
-from .drag import Drag
-from .figures import Figures, pins, still
-from .plots import Plots
+from .figures import Figures, Place, pins, still
+from .plots import Notice, Plots, seconds
 from .save import Saver
 from .server import Server, log
-from .words import Notice, banner, clock, ledger, seconds
 
 TAKEN = 0.08  # seconds between two points of a curve
 PATIENCE = 5.0  # seconds for the step that a worker is in when the page is closed
 LATE = 0.93  # of real time: below, the page says so
 
-Build = Callable[[str, bool, Settings], Stage]
+FLAT = ("oscillator-pair", "fput")  # scenes that have no body in space
 
 
 class LivePage(Page):
-    """scenes: names to choose from; build(name, small, like): the stage of one.
-
-    small: what runs is the small variant; out: folder for what is saved.
-    """
+    """small: what runs is the small variant; out: folder for what is saved."""
 
     _hint = "Pull the body with the left mouse button, turn the view beside it."
 
     def __init__(
-        self,
-        server: Server,
-        host: str,
-        worker: Worker,
-        *,
-        scenes: Sequence[str],
-        build: Build,
-        small: bool,
-        out: Any,
+        self, server: Server, host: str, worker: Worker, *, small: bool, out: Path
     ) -> None:
-        self._worker, self._build, self._small = worker, build, small
+        self._worker, self._first, self._small = worker, worker.stage.scene, small
         super().__init__(server, host)  # from here on browsers may come
         self._building: str | None = None
         self._serial, self._taken = -1, 0.0
-        self._drag = Drag(self.clients.drives, self.clients.refuse, worker)
+        self._drag = Drag(self.clients, worker)
+        scenes = [name for name in SCENES if name not in FLAT]
         self.controls = Controls(self._gui, scenes, NAMES, self._time, worker.change, self._another)
         self.saver = Saver(self._viser, self.clients, worker, out)
         self._plots = Plots(self._gui, self._numbers)
@@ -96,21 +90,27 @@ class LivePage(Page):
 
     def _replace(self, name: str, small: bool) -> None:
         try:
-            stage = self._build(name, small, self._stage.settings)
+            stage = self._built(name, small)
             self._drag.drop()
             self._small = small
             self._worker.replace(stage)
-        except InputError as problem:
-            self._not_built(name, str(problem))
         except Exception as problem:  # a page that dies with a scene would be worse
-            log.exception("building %s", name)
-            self._not_built(name, f"{type(problem).__name__}: {problem}")
+            why = str(problem)
+            if not isinstance(problem, InputError):
+                log.exception("building %s", name)
+                why = f"{type(problem).__name__}: {problem}"
+            self.clients.tell(f"{name} cannot be shown", why, bad=True)
+            self.controls.named(self._stage.scene.name, self._small)
         finally:
             self._building = None
 
-    def _not_built(self, name: str, why: str) -> None:
-        self.clients.tell(f"{name} cannot be shown", why, bad=True)
-        self.controls.named(self._stage.scene.name, self._small)
+    def _built(self, name: str, small: bool) -> Stage:
+        """Of a built-in scene, or of the one that came first; the methods beside the first, and
+        the budget, stay."""
+        scene = load(name, small=small) if name in SCENES else self._first
+        own, like = Settings.of(scene), self._stage.settings
+        lanes = (own.integrators[0], *like.integrators[1:])
+        return Stage(scene, replace(own, integrators=lanes, budget=like.budget))
 
     # ------------------------------------------------------------------ frames
 
@@ -127,10 +127,7 @@ class LivePage(Page):
         if now - self._taken > TAKEN:
             self._taken = now
             self._plots.add(snapshot, self._flow.seconds)
-        with self._viser.atomic():
-            self._figures.show(snapshot)
-            self._shown = snapshot
-        self._viser.flush()
+        self._send(snapshot)
 
     def _fits(self, snapshot: Any) -> bool:
         lanes = snapshot.lanes
@@ -147,18 +144,16 @@ class LivePage(Page):
         shown = still(scene.name, scene.x0, scene.mesh, scene.colliders)
         names = [lane.name for lane in stage.lanes]
         self._figures = Figures(self._viser, shown, pins(scene.system), names)
+        seen = lambda lane: self._shown.lanes[lane].positions  # noqa: E731
         for lane, body in enumerate(self._figures.bodies):
             for node in body.nodes:
-                self._drag.listen(node, lane, self._figures.place, self._positions)
+                self._drag.listen(node, lane, self._figures.place, seen)
         if self._stage is not stage:
             self._stage, self._own_speed = stage, stage.settings.speed
             self.controls.named(scene.name, self._small)
             self._plots.clear()
         self._figures.look()
         self._settings = None
-
-    def _positions(self, lane: int) -> Array:
-        return self._shown.lanes[lane].positions
 
     # ------------------------------------------------------------------ words
 
@@ -174,9 +169,7 @@ class LivePage(Page):
         if settings is not self._settings and not self.controls.in_hand:
             self._settings = settings
             self.controls.adopt(settings, self._known(), self._own_speed)
-        self._banner.content = banner(self._notices(snapshot))
-        self._clock.content = clock(self._readings(snapshot))
-        self._ledger.content = ledger(snapshot.lanes)
+        self._say(self._notices(snapshot), self._readings(snapshot), snapshot.lanes)
         self._plots.show()
 
     def _known(self) -> set[str]:
@@ -195,9 +188,14 @@ class LivePage(Page):
             elif lane.under_solved:
                 left = "" if lane.residual is None else f" (residual {lane.residual:.2g})"
                 found.append(Notice("warn", f"{lane.name} is not solved well enough{left}"))
-            if self._stage.settings.budget is not None and lane.failure is None:
-                found += _kept_to_budget(lane)
-        if not self._worker.playing and len(snapshot.held[0]):
+            if self._stage.settings.budget is None or lane.failure is not None:
+                continue
+            if "budget" not in options(lane.name):
+                text = f"{lane.name} cannot be cut short: it takes the time it needs"
+                found.append(Notice("note", text))
+            elif lane.spent:
+                found.append(Notice("note", f"{lane.name}, within its time: {lane.spent}"))
+        if not self._worker.playing and len(snapshot.held):
             found.append(Notice("note", "time stands still: press Play, and the body follows"))
         factor = self._worker.rates.factor
         if self._worker.playing and factor is not None and factor < LATE:
@@ -217,8 +215,55 @@ class LivePage(Page):
         return found
 
 
-def _kept_to_budget(lane: Any) -> list[Notice]:
-    """What a limit of the time costs this lane, or that it has none."""
-    if "budget" not in options(lane.name):
-        return [Notice("note", f"{lane.name} cannot be cut short: it takes the time it needs")]
-    return [Notice("note", f"{lane.name}, within its time: {lane.spent}")] if lane.spent else []
+# ------------------------------------------------------------------ the hand
+
+
+class Drag:
+    """Turns what a browser reports into grab, drag and drop of a worker's stage.
+
+    Only the browser that drives may pull, one pull at a time; `seen` gives the positions (N, 3) of
+    a lane as that browser sees them.
+    """
+
+    def __init__(self, clients: Any, hand: Any) -> None:
+        self._clients, self._hand = clients, hand
+        self._by: int | None = None
+        self._start = np.zeros(3)
+
+    def listen(self, node: Any, lane: int, place: Place, seen: Callable[[int], Array]) -> None:
+        @node.on_drag("left")
+        async def dragged(event: Any) -> None:
+            if event.phase == "start":
+                self._begin(event, lane, place, seen)
+            elif self._by == event.client_id and event.phase == "update":
+                self._go_on(event, place)
+            elif self._by == event.client_id and event.phase == "end":
+                self.drop()
+
+    def _begin(self, event: Any, lane: int, place: Place, seen: Callable[[int], Array]) -> None:
+        if not self._clients.drives(event.client_id):
+            return self._clients.refuse(event.client_id)
+        start = np.asarray(event.start_position, dtype=np.float64)
+        if not np.isfinite(start).all():
+            return
+        self._by, self._start = event.client_id, start
+        far = seen(lane).astype(np.float64) - place.in_scene(start, lane)
+        self._hand.grab(int(np.einsum("ij,ij->i", far, far).argmin()))
+
+    def _go_on(self, event: Any, place: Place) -> None:
+        if not self._clients.drives(event.client_id):
+            return self.drop()
+        shift = np.asarray(event.end_position, dtype=np.float64) - self._start
+        if np.isfinite(shift).all():
+            self._hand.drag(place.vector(shift))
+
+    def drop(self) -> None:
+        """Let go, whoever pulls."""
+        if self._by is not None:
+            self._by = None
+            self._hand.drop()
+
+    def lets_go(self, client_id: int) -> None:
+        """A browser that went away, or drives no longer, holds nothing."""
+        if self._by == client_id:
+            self.drop()

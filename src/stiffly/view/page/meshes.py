@@ -1,12 +1,13 @@
 """Bodies as triangles that follow the particles: surfaces, tubes around lines, beads.
 
 Everything that can be dragged must be triangles: browsers do not find lines and points under the
-pointer.
+pointer.  A shape has faces (f, 3) of vertices(x) (V, 3), which follow from the particles x (N, 3),
+and is shaded flat or not.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,6 @@ OFTEN = 0.05  # share of sharp edges: from there on triangles are shaded flat
 FEW = 12  # particles: then they are drawn as balls, like the weights of a pendulum
 THICK = 0.02  # radius of a tube, as a share of the body's size, where there are few
 SIDES = {200: 8, 1000: 5, 4000: 3}  # sides of a tube for up to so many lines
-
-
-class Shape(Protocol):
-    """faces (f, 3) of vertices (V, 3) that follow from the particles x (N, 3)."""
-
-    faces: np.ndarray
-    flat: bool
-
-    def vertices(self, x: Array) -> Array: ...
 
 
 class Surface:
@@ -96,7 +88,8 @@ def parts_of(motion: Any, size: float) -> Parts:
     few = len(motion.rest) <= FEW and not len(motion.triangles)
     if len(lines):
         radius = size * THICK * min(1.0, (10.0 / len(lines)) ** 0.35)
-        radius = min(radius, 0.3 * _spacing(motion.rest, lines))
+        a, b = motion.rest[lines].swapaxes(0, 1)
+        radius = min(radius, 0.3 * (float(np.median(np.linalg.norm(b - a, axis=1))) or 1e-9))
         most = max(SIDES)
         chosen = lines if len(lines) <= most else lines[:: 1 + len(lines) // most]
         sides = next(SIDES[k] for k in sorted(SIDES) if len(chosen) <= k)
@@ -106,10 +99,6 @@ def parts_of(motion: Any, size: float) -> Parts:
         radius = size * (0.04 if few else 0.3 / max(len(motion.rest), 1) ** (1 / 3))
         shapes.append(Beads(np.arange(len(motion.rest)), radius))
     return Parts(shapes, lines)
-
-
-def _spacing(x: Array, lines: np.ndarray) -> float:
-    return float(np.median(np.linalg.norm(x[lines[:, 1]] - x[lines[:, 0]], axis=1))) or 1e-9
 
 
 def _is_angular(rest: Array, triangles: np.ndarray) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -10,12 +9,18 @@ import numpy as np
 
 from ..playback import Playback
 from .base import Page
-from .controls import PAUSE, PLAY, STEP
+from .controls import PAUSE, PLAY, STEP, Decades, listen
 from .figures import Figures
-from .handles import Decades, listen
-from .plots import FIRST, RED, Chart, energy_curves, from_start
+from .plots import (
+    FIRST,
+    RED,
+    Chart,
+    Notice,
+    energy_curves,
+    from_start,
+    seconds,
+)
 from .server import Server
-from .words import Notice, banner, clock, ledger, seconds
 
 FRAMES = 30.0  # per second, at most
 BACK = "To the start"
@@ -28,16 +33,21 @@ class PlayPage(Page):
     """Only watching: nothing is computed, nothing can be pulled."""
 
     def __init__(self, server: Server, host: str, playback: Playback) -> None:
-        self._playback, self._lock = playback, threading.RLock()
+        self._playback = playback
         super().__init__(server, host)  # from here on browsers may come
-        self._own_speed, self._touched, self._drawn = playback.speed, 0.0, -1
+        self._touched, self._drawn = 0.0, -1
         recording = playback.recording
         held = np.empty(0, int) if recording.mass is None else np.flatnonzero(recording.mass == 0.0)
         self._figures = Figures(self._viser, playback.shown, held, [recording.integrator])
         self._figures.look()
         self._add_controls()
-        self._add_charts()
-        self._key("Play or pause", "space", lambda _: self._toggle())
+        where, parts = (self._gui, self._numbers), list(recording.energy.parts)
+        self._energy = Chart(*where, "energy", "J", energy_curves(parts), FIRST)
+        self._error = Chart(*where, "numerical error", "J", [("numerical", RED)], FIRST + 1)
+        self._draw_charts()
+        self._key(
+            "Play or pause", "space", lambda _: self._pressed(PAUSE if playback.playing else PLAY)
+        )
         self._key("Single step", "S", lambda _: playback.single())
         self._key("To the start", "R", lambda _: playback.seek(0))
 
@@ -55,28 +65,16 @@ class PlayPage(Page):
         self.slider = gui.add_slider("Frame", 0, last, 1, 0)
         listen(self.slider, self._moved)
         self.speed = Decades(gui, "Speed ×", SPEEDS, "Of real time.", self._playback.set_speed)
-        self.speed.show(self._own_speed, self._own_speed)
+        self.speed.show(self._playback.speed, self._playback.speed)
 
     def _pressed(self, word: str) -> None:
         playback = self._playback
         acts = {PLAY: playback.play, PAUSE: playback.pause, STEP: playback.single}
         acts.get(word, lambda: playback.seek(0))()
 
-    def _toggle(self) -> None:
-        self._pressed(PAUSE if self._playback.playing else PLAY)
-
     def _moved(self, value: Any) -> None:
         self._touched = time.monotonic()
         self._playback.seek(int(value))
-
-    # ------------------------------------------------------------------ curves
-
-    def _add_charts(self) -> None:
-        parts = list(self._playback.recording.energy.parts)
-        where = self._gui, self._numbers
-        self._energy = Chart(*where, "energy", "J", energy_curves(parts), FIRST)
-        self._error = Chart(*where, "numerical error", "J", [("numerical", RED)], FIRST + 1)
-        self._draw_charts()
 
     def _draw_charts(self) -> None:
         energy = self._playback.recording.energy
@@ -98,10 +96,7 @@ class PlayPage(Page):
         if snapshot is None:
             self._playback.pause()
             return
-        self._shown = snapshot
-        with self._viser.atomic():
-            self._figures.show(snapshot)
-        self._viser.flush()
+        self._send(snapshot)
         self._closing.wait(1.0 / FRAMES)
 
     def _words(self) -> None:
@@ -110,10 +105,10 @@ class PlayPage(Page):
             self._draw_charts()
         if time.monotonic() - self._touched > FOLLOW:
             self.slider.value = max(self._drawn, 0)
-        self._banner.content = banner(self._notices())
-        if self._shown is not None:
-            self._clock.content = clock(self._readings())
-            self._ledger.content = ledger(self._shown.lanes)
+        if self._shown is None:
+            self._say(self._notices())
+        else:
+            self._say(self._notices(), self._readings(), self._shown.lanes)
 
     def _notices(self) -> list[Notice]:
         playback = self._playback

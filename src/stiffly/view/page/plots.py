@@ -1,17 +1,31 @@
-"""Curves that run along: energies, angular momentum, alpha, frame times."""
+"""Numbers on the page: curves that run along, tables and warnings.
+
+Every text is escaped: names come from scene files.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...contracts import Array
-from ...recording.plots.style import BLUE, BROWN, GREEN, ORANGE, PINK, PURPLE, RED, Unit, unit
+from ...recording.plots.style import (
+    BLUE,
+    BROWN,
+    GREEN,
+    ORANGE,
+    PINK,
+    PURPLE,
+    RED,
+    Unit,
+    joules,
+    unit,
+)
 from .figures import COLORS
-from .words import css
 
 MOST = 240  # points of a curve
 PARTS = {"kinetic": ORANGE, "elastic": BLUE, "stiffness": BLUE, "gravity": GREEN, "contact": PURPLE}
@@ -20,6 +34,8 @@ OTHERS = ("#56b4e9", RED, "#999999", "#000000")
 GRAVITY, PART = "gravity", "part "
 HEIGHT = 165  # pixels
 FIRST = 1e6  # places of plots: below everything else
+ROOM = "0.2em 1.2em 0.2em 0.6em"  # around words; at the right for the bar that scrolls
+TINTS = {"bad": "#c92a2a", "warn": "#b35c00", "note": "#1864ab"}
 
 
 class History:
@@ -54,16 +70,17 @@ class History:
 class Chart:
     """One plot: curves (name, colour), in a unit that fits their size.
 
-    order: its place among the others.  For another unit it is made anew: where a title changes
-    together with the data, viser's plots keep showing the old stretch of time.
+    columns: names of what they are drawn from, in a History.  order: its place among the others.
+    For another unit it is made anew: where a title changes together with the data, viser's plots
+    keep showing the old stretch of time.
     """
 
     def __init__(
         self, gui: Any, place: Any, title: str, base: str, curves: Sequence[tuple[str, str]],
-        order: float,
+        order: float, columns: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self._gui, self._place, self._title, self._base = gui, place, title, base
-        self._curves, self._order = curves, order
+        self._curves, self._order, self.columns = curves, order, columns
         self._unit, self._handle = base, None
 
     def show(self, times: Array, columns: Sequence[Array]) -> None:
@@ -123,21 +140,12 @@ def from_start(name: str, energy: Array) -> Array:
     return energy - known[0] if name == GRAVITY and len(known) else energy
 
 
-class Wish(NamedTuple):
-    """A chart that is wanted: its curves (name, colour), and the columns they are drawn from."""
-
-    title: str
-    base: str
-    curves: list[tuple[str, str]]
-    columns: list[str]
-
-
 class Plots:
     """The curves of a live simulation, in a container of the page."""
 
     def __init__(self, gui: Any, place: Any) -> None:
         self._gui, self._place = gui, place
-        self._charts: list[tuple[Chart, list[str]]] = []
+        self._charts: list[Chart] = []
         self._layout: Any = None
         self._parts: list[str] = []
         self._steered: set[int] = set()
@@ -166,8 +174,9 @@ class Plots:
 
     def show(self) -> None:
         times = self._history.times
-        for chart, columns in self._charts:
-            values = [from_start(c.removeprefix(PART), self._history.column(c)) for c in columns]
+        for chart in self._charts:
+            names = chart.columns
+            values = [from_start(c.removeprefix(PART), self._history.column(c)) for c in names]
             chart.show(times, values)
 
     def _arrange(self, lanes: Sequence[Any]) -> None:
@@ -182,26 +191,79 @@ class Plots:
         if layout == self._layout:
             return
         self._layout = layout
-        for chart, _ in self._charts:
+        for chart in self._charts:
             chart.remove()
-        wishes = [wish for wish in self._wishes(lanes, steered) if wish.curves]
-        self._charts = [
-            (Chart(self._gui, self._place, w.title, w.base, w.curves, FIRST + i), w.columns)
-            for i, w in enumerate(wishes)
-        ]
-
-    def _wishes(self, lanes: Sequence[Any], steered: list[int]) -> list[Wish]:
         each = [(lane.name, css(COLORS[i])) for i, lane in enumerate(lanes)]
         numbers = range(len(lanes))
         title = f"energy of {lanes[0].name}" if len(lanes) > 1 else "energy"
         columns = [f"{PART}{name}" for name in (*self._parts, "added", "dissipated")]
-        return [
-            Wish(title, "J", energy_curves(self._parts), columns),
-            Wish("numerical error", "J", each, [f"numerical {i}" for i in numbers]),
-            Wish("angular momentum", "J s", each, [f"momentum {i}" for i in numbers]),
-            Wish("alpha", "", [each[i] for i in steered], [f"alpha {i}" for i in steered]),
-            Wish(
-                "time per frame", "s", [*each, ("transport", "#999999")],
-                [*(f"seconds {i}" for i in numbers), "transport"],
-            ),
-        ]  # fmt: skip
+        spent = [*(f"seconds {i}" for i in numbers), "transport"]
+        wanted = [  # title, unit, curves, columns
+            (title, "J", energy_curves(self._parts), columns),
+            ("numerical error", "J", each, [f"numerical {i}" for i in numbers]),
+            ("angular momentum", "J s", each, [f"momentum {i}" for i in numbers]),
+            ("alpha", "", [each[i] for i in steered], [f"alpha {i}" for i in steered]),
+            ("time per frame", "s", [*each, ("transport", "#999999")], spent),
+        ]
+        wanted = [one for one in wanted if one[2]]
+        self._charts = [
+            Chart(self._gui, self._place, title, base, curves, FIRST + i, columns)
+            for i, (title, base, curves, columns) in enumerate(wanted)
+        ]
+
+
+# ------------------------------------------------------------------ words
+
+
+class Notice(NamedTuple):
+    """tint: bad (it stopped), warn (mind it), note (by the way)."""
+
+    tint: str
+    text: str
+
+
+def banner(notices: Iterable[Notice]) -> str:
+    """One coloured line each; nothing at all where there is nothing to say."""
+    style = f"color:#fff;border-radius:4px;padding:0.35em 0.6em;margin:{ROOM};font-size:0.9em"
+    return "".join(
+        f'<div role="alert" style="background:{TINTS[n.tint]};{style}">{escape(n.text)}</div>'
+        for n in notices
+    )
+
+
+def ledger(lanes: Sequence[Any]) -> str:
+    """The energies of every lane (LaneFrame) now, in a column each."""
+    parts = list(dict.fromkeys(name for lane in lanes for name in lane.energies))
+    rows = [(name, [lane.energies.get(name, 0.0) for lane in lanes]) for name in parts]
+    rows.append(("total", [sum(lane.energies.values()) for lane in lanes]))
+    for name in ("added", "dissipated", "numerical"):
+        rows.append((name, [getattr(lane, name) for lane in lanes]))
+    rule = ' style="border-top:1px solid rgba(128,128,128,0.4)"'  # above what sums up
+    body = "".join(
+        f"<tr{rule if name in ('total', 'added', 'numerical') else ''}><td>{escape(name)}</td>"
+        + "".join(f'<td style="text-align:right">{escape(joules(v))}</td>' for v in values)
+        + "</tr>"
+        for name, values in rows
+    )
+    heads = "".join(
+        f'<th style="text-align:right;color:{css(COLORS[i])}">{escape(lane.name)}</th>'
+        for i, lane in enumerate(lanes)
+    )
+    style = "width:100%;font-size:0.85em;border-collapse:collapse"
+    table = f'<table style="{style}"><tr><th></th>{heads}</tr>{body}</table>'
+    return f'<div style="padding:{ROOM}">{table}</div>'
+
+
+def clock(entries: Iterable[tuple[str, str]]) -> str:
+    """Words and values in one quiet line."""
+    text = " · ".join(f"{escape(word)} <b>{escape(value)}</b>" for word, value in entries)
+    return f'<div style="font-size:0.85em;padding:{ROOM}">{text}</div>'
+
+
+def seconds(t: float) -> str:
+    """'0.033', '17.9', '1234.5': a clock that runs for hours goes on counting."""
+    return f"{t:.1f}" if abs(t) >= 100.0 else f"{t:.3g}"
+
+
+def css(color: Sequence[int]) -> str:
+    return f"rgb({color[0]},{color[1]},{color[2]})"

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...recording.folder import new_path
 from ..recent import NOTHING_YET, Recent
 from ..worker import Worker
-from .clients import Clients
+from .base import Clients
 from .server import log
 
 SECONDS, PICTURE, SCENE = "Last seconds", "Picture", "Scene file"
@@ -48,14 +48,13 @@ class Saver:
         try:
             with self._busy:
                 work(client)
-        except InputError as problem:
-            self._clients.tell("Not saved", str(problem), to=client.client_id, bad=True)
-        except OSError as problem:
-            why = f"{self._out}: {problem.strerror or problem}"
-            self._clients.tell("Not saved", why, to=client.client_id, bad=True)
         except Exception as problem:
-            log.debug("saving", exc_info=True)
-            self._clients.tell("Not saved", str(problem), to=client.client_id, bad=True)
+            why = str(problem)
+            if isinstance(problem, OSError):
+                why = f"{self._out}: {problem.strerror or problem}"
+            elif not isinstance(problem, InputError):
+                log.debug("saving", exc_info=True)
+            self._clients.tell("Not saved", why, to=client.client_id, bad=True)
         finally:
             self._waiting.release()
 

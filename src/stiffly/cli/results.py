@@ -1,4 +1,4 @@
-"""`stiffly render DIR`: stills and films."""
+"""`stiffly plot`, `render` and `export`: what becomes of a run that is recorded."""
 
 from __future__ import annotations
 
@@ -9,17 +9,32 @@ import typer
 
 from ..errors import InputError
 from ..recording.folder import check_writable, file_name
-from .folders import open_run
-from .inputs import check_choice, check_positive, picture_size
+from ..recording.words import COLORS, FORMATS
+from .inputs import Folder, check_choice, check_positive, open_run, picture_size, require_folder
 
-COLORS = ("speed", "strain", "none")
+
+def plot(
+    folder: Folder,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the pictures. [default: DIR]")
+    ] = None,
+) -> None:
+    """Draw the numbers of a run as PNG."""
+    from .. import terminal
+
+    recording = open_run(folder)
+    if out is not None:
+        require_folder(out)
+    from ..recording.plots import plot as draw
+
+    with terminal.notices():
+        terminal.show_files(draw(recording, out))
 
 
 def render(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")],
+    folder: Folder,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]"),
+        Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
     ] = None,
     color: Annotated[str, typer.Option(metavar="speed|strain|none", help="What shows.")] = "speed",
     frame: Annotated[
@@ -57,14 +72,28 @@ def render(
     from ..recording.render import render as draw
 
     with terminal.notices(), terminal.counting_bar("render") as progress:
-        written = draw(
-            recording,
-            path,
-            color=color,
-            frame=frame,
-            size=pixels,
-            fps=fps,
-            speed=speed,
-            progress=progress,
-        )
+        look = {"color": color, "frame": frame, "size": pixels, "fps": fps, "speed": speed}
+        written = draw(recording, path, **look, progress=progress)
     terminal.show_files([written])
+
+
+def export(
+    folder: Folder,
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{', '.join(FORMATS)}.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="File or folder to write.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
+    """Write a run for other programs.
+
+    Files for Blender, Houdini, ParaView and others.
+    """
+    from .. import terminal
+    from ..recording import exports
+
+    check_choice("--to", to, FORMATS)
+    recording = open_run(folder)
+    with terminal.notices(), terminal.counting_bar(f"export to {to}") as progress:
+        paths = exports.export(recording, to, out, force=force, progress=progress)
+    terminal.show_files(paths)
