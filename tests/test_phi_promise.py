@@ -105,6 +105,18 @@ def test_far_from_normal_and_decayed_is_right_or_refused(wrap):
             assert np.linalg.norm(value - exact) <= tol * np.linalg.norm(exact), (a, b, c, tol)
 
 
+@pytest.mark.parametrize("decay", [450.0, 600.0])
+def test_what_has_decayed_beyond_the_square_root_of_the_smallest_number(decay):
+    """exp(-decay) of an exact eigenvector, beside a mode that decays by 0.9 of that and that
+    rounding sets going: no digit is left, which squares of such small numbers do not show."""
+    J = -decay * np.array([[0.95, -0.05], [-0.05, 0.95]])
+    try:
+        value = phi_action(J, 1.0, [np.array([1.0, -1.0])], tol=1e-8).value
+    except NotConverged:
+        return
+    assert np.allclose(value, np.exp(-decay) * np.array([1.0, -1.0]), rtol=1e-8, atol=1e-290)
+
+
 def test_overdamped_velocities_keep_their_digits():
     """v(h) of x'' + g x' + lam x = 0 with g^2 >> lam: both terms of one formula cancel."""
     g, lam, h = 1e6, 1.0, 2.0

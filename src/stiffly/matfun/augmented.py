@@ -76,7 +76,12 @@ class Scale:
             self.weights = np.stack([np.ones(d.size), d][: 1 if np.ptp(d) == 0.0 else 2])
 
     def norms(self, w: Array) -> Array:
-        return np.sqrt(np.square(self.weights * w).sum(axis=1))
+        """Of a size near 1, by a power of two, while they are squared: squares of what has decayed
+        below 1e-154 are zero, and an error that cannot be seen would pass for none."""
+        terms = self.weights * w
+        _, exponent = np.frexp(np.abs(terms).max(axis=1))
+        squares = np.square(np.ldexp(terms, -exponent[:, None])).sum(axis=1)
+        return np.ldexp(np.sqrt(squares), exponent)
 
     def reference(self, w: Array) -> Array:
         return np.maximum(self.norms(w), 1e-300) if self.relative else np.ones(1)
