@@ -319,7 +319,7 @@ class Newmark(Implicit):
 
     Newmark, A method of computation for structural dynamics, ASCE J. Eng. Mech. 85 (1959).  The
     default (gamma, beta) = (1/2, 1/4), average acceleration, conserves the energy of linear systems
-    and is stable at any step; beta = gamma/2 or more keeps that, gamma > 1/2 damps high
+    and is unconditionally stable; beta = gamma/2 or more keeps that, gamma > 1/2 damps high
     frequencies.  gamma in [1/2, 1], beta in (0, 1/2].
     """
 
