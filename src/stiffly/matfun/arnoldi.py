@@ -32,6 +32,7 @@ from .untyped import LinearOperator
 
 MAX_BASIS = 96  # 97^3 < 10^6: above that OpenBLAS wakes threads for each small product
 _SAFETY = 0.5  # share of the tolerance one pass plans to spend
+_OVERLAP = 0.9  # |<v_new, v_early>| at which an incomplete basis counts as collapsed
 _SUBSTEP = 30  # products that cost as much as the exponentials of one substep
 _BASIS_MEMORY = 50_000_000  # numbers in a basis (400 MB)
 
@@ -39,10 +40,10 @@ _BASIS_MEMORY = 50_000_000  # numbers in a basis (400 MB)
 class _Basis:
     """The Arnoldi relation A V_m = V_(m+1) H of one substep, V row by row."""
 
-    def __init__(self, system: Augmented) -> None:
+    def __init__(self, system: Augmented, window: int | None) -> None:
         length = system.n + system.p
         self.size = min(MAX_BASIS, length, max(20, _BASIS_MEMORY // length))
-        self.system = system
+        self.system, self.window = system, window
         self.V = np.empty((self.size + 1, length))
         self.H = np.zeros((self.size + 1, self.size + 1))
 
@@ -50,7 +51,7 @@ class _Basis:
         (self.beta,) = norms(CPU, z)
         self.V[0] = z / (self.beta or 1.0)  # a state that has decayed to zero stays there
         self.H[:] = 0.0
-        self.m, self.exact = 0, False
+        self.m, self.exact, self.collapsed = 0, False, False
 
     def extend(self) -> None:
         m, V = self.m, self.V
@@ -58,15 +59,19 @@ class _Basis:
         (before,) = norms(CPU, u)
         if not np.isfinite(before):
             raise NotConverged("phi functions: J b is not finite: check J, or take a smaller step")
+        first = 0 if self.window is None else max(0, m + 1 - self.window)
         for _ in range(2):  # classical Gram-Schmidt, twice is enough
-            c = CPU.project(V[: m + 1], u)
-            u -= c @ V[: m + 1]
-            self.H[: m + 1, m] += c
+            c = CPU.project(V[first : m + 1], u)
+            u -= c @ V[first : m + 1]
+            self.H[first : m + 1, m] += c
         (norm,) = norms(CPU, u)
         self.m = m + 1
-        self.exact = norm <= 10.0 * EPS * before or m + 1 == V.shape[1]
+        self.exact = norm <= 10.0 * EPS * before or (first == 0 and m + 1 == V.shape[1])
         self.H[m + 1, m] = 0.0 if self.exact else norm
         V[m + 1] = 0.0 if self.exact else u / norm
+        if first > 0:
+            overlaps = CPU.project(V[: min(first, 4)], V[m + 1])
+            self.collapsed |= bool(np.abs(overlaps).max() > _OVERLAP)
 
     def coefficients(self, tau: float) -> tuple[Array, float, float]:
         """(y, error, rounding): w(tau) = V_(m+1)^T y and bounds on what it misses.
@@ -168,15 +173,20 @@ class _March:
     def _grow(self, w: Array, remaining: float) -> float:
         """Grow the basis until it spans all that remains, or is full: then shorten the substep."""
         # phi_p reaches w after p products only: until then there is nothing to see in the basis
-        basis, check, before = self.basis, max(4, self.system.p + 2), None
+        basis, first, before = self.basis, max(4, self.system.p + 2), None
+        check = first
         while True:
             if self.system.products + _SUBSTEP * self.substeps >= self.limit:
                 raise out_of_products(self.limit)
             basis.extend()
             m, full = basis.m, basis.exact or basis.m == basis.size
-            if m < check and not full:
+            if m < check and not full and not basis.collapsed:
                 continue
-            excess = self._excess(w, remaining)
+            excess = np.inf if basis.collapsed else self._excess(w, remaining)
+            if basis.collapsed:  # incomplete orthogonalisation has failed: start the substep over
+                basis.window, check, before = None, first, None
+                basis.begin(basis.beta * basis.V[0])
+                continue
             if excess <= 1.0:
                 return remaining
             if full:
@@ -185,13 +195,16 @@ class _March:
             before = (m, excess)
 
     def _excess(self, w: Array, tau: float) -> float:
-        """Error of a substep tau over what it is allowed."""
-        y, error, _ = self.basis.coefficients(tau)
+        """Error of a substep tau over what it is allowed; marks a basis that lost its digits."""
+        y, error, rounding = self.basis.coefficients(tau)
         if not np.isfinite(error):
             return np.inf
         reference = np.maximum(self.scale.reference(w), self.scale.reference(self.basis.value(y)))
         allowed = max(self.share * tau / self.taus[-1], 4.0 * EPS) * reference
-        return float((error * self._direction() / allowed).max())
+        direction = self._direction()
+        if self.basis.window is not None and np.any(rounding * direction > allowed):
+            self.basis.collapsed = True
+        return float((error * direction / allowed).max())
 
     def _shorten(self, w: Array, bad: float) -> float:
         good, tau = 0.0, 0.5 * bad
@@ -208,9 +221,12 @@ class _March:
             "not finite: check J and the vectors, loosen tol or take a smaller step"
         )
 
-    def actions(self, products: int) -> list[Action]:
-        text = f"arnoldi: {self.substeps} substep(s), basis of {self.largest_basis}, full "
-        text += "orthogonalisation"
+    def actions(self, products: int, asked: int | None) -> list[Action]:
+        """asked: the window the caller wanted."""
+        kept = self.basis.window
+        how = "full orthogonalisation" if kept is None else f"window of {kept}"
+        why = f" (window of {asked} lost orthogonality)" if asked is not kept else ""
+        text = f"arnoldi: {self.substeps} substep(s), basis of {self.largest_basis}, {how}{why}"
         pairs = zip(self.values, self.errors, strict=True)
         return [Action(w, error, products, text) for w, error in pairs]
 
@@ -240,6 +256,7 @@ def arnoldi_phi(
     tol: float,
     norm_scale: Array | None = None,
     balance: Array | None = None,
+    window: int | None = None,
     max_products: int = 20_000,
 ) -> list[Action]:
     """w(tau) = sum_k tau^k phi_k(tau J) v_k at every tau (positive, increasing), from one pass.
@@ -247,8 +264,8 @@ def arnoldi_phi(
     apply: b (n,) -> J b.  vectors: v_0 .. v_p, each (n,) or None for zero.
     tol: bound on the error relative to w(tau) in the 2-norm, plain and balanced; with norm_scale
     (n,) > 0: on the root mean square of error / norm_scale.  Met, or NotConverged is raised.
-    balance: d of `balance_of`, from a few products when None.  Actions carry the products of the
-    whole pass.
+    balance: d of `balance_of`, from a few products when None.  window: orthogonalise against this
+    many vectors only, against all where that fails.  Actions carry the products of the whole pass.
     """
     times, data = checked(n, taus, vectors, tol)
     if all(v is None for v in data):
@@ -257,13 +274,13 @@ def arnoldi_phi(
     if balance is None:
         balance, spent = balance_of(LinearOperator((n, n), matvec=apply, dtype=np.float64))
     system = Augmented(apply, balance, data, float(times[-1]))
-    basis, scale = _Basis(system), Scale(balance, norm_scale)
+    basis, scale = _Basis(system, window), Scale(balance, norm_scale)
     share, worst = _SAFETY * tol, np.inf
     for _ in range(3):
         march = _March(basis, scale, times, share, max_products)
         worst = max(march.errors)
         if worst <= tol:
-            return march.actions(spent + system.products)
+            return march.actions(spent + system.products, window)
         share *= _SAFETY * tol / worst  # the result is smaller than its history: ask for more
     raise NotConverged(
         f"phi functions: error {worst:.1e}, not {tol:.1e}, after {system.products} products, at "

@@ -99,6 +99,7 @@ def general_phi_actions(
     *,
     norm_scale: Array | None = None,
     balance: Array | None = None,
+    window: int | None = None,
     max_products: int | None = None,
     rounding: float = 0.0,
     twice: bool = False,
@@ -121,7 +122,7 @@ def general_phi_actions(
             spent = 0
             if balance is None:
                 balance, spent = balance_of(operator)
-            asked = _Asked(operator, taus, vectors, tol, limit, norm_scale, balance)
+            asked = _Asked(operator, taus, vectors, tol, limit, norm_scale, balance, window)
             actions = asked.arnoldi(spent)
             if twice:
                 asked.hold_against_another(actions)
@@ -175,6 +176,7 @@ class _Asked(NamedTuple):
     limit: int
     norm_scale: Array | None
     balance: Array
+    window: int | None
 
     def arnoldi(self, spent: int = 0) -> list[Action]:
         """spent: products that the balance has cost."""
@@ -188,6 +190,7 @@ class _Asked(NamedTuple):
             tol=self.tol,
             norm_scale=self.norm_scale,
             balance=self.balance,
+            window=self.window,
             max_products=self.limit,
         )
         why = "products only" if matrix_free else f"n = {n} > {SMALL}"
@@ -209,7 +212,7 @@ class _Asked(NamedTuple):
         J = LinearOperator(shape, matvec=product, dtype=np.float64)
         share = max(tol / _SAFETY, _SAFETY * EPS)
         again = [_blurred(v, d, share, rng) for v in self.vectors]
-        others = self._replace(operator=J, vectors=again, tol=tol / _SAFETY).arnoldi()
+        others = self._replace(operator=J, vectors=again, tol=tol / _SAFETY, window=None).arnoldi()
         scale = Scale(np.ones(d.size), self.norm_scale)
         for action, other in zip(actions, others, strict=True):
             gap = scale.norms(other.value - action.value) / scale.reference(action.value)
