@@ -160,7 +160,7 @@ def test_reset_goes_back_to_the_start_with_the_settings_as_they_are():
     stage.grab(24)
     stage.reset()
     seen = stage.look()
-    assert seen.t == 0.0 and seen.held[0].size == 0
+    assert seen.t == 0.0 and seen.held.size == 0
     lane = seen.lanes[0]
     assert (lane.name, lane.added, lane.numerical) == ("energy-momentum", 0.0, 0.0)
     np.testing.assert_allclose(lane.positions, stage.scene.x0, atol=1e-7)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -158,7 +158,7 @@ def followed(
         except SimulationFailure as stopped:
             if stopped.run is None:
                 raise
-            watch.recording, failure = stopped.run, stopped
+            watch.recording, failure = cast("Any", stopped.run), stopped
         except KeyboardInterrupt:
             text = "interrupted before the first checkpoint; start again"
             if (folder / CHECKPOINT).exists():
