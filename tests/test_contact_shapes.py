@@ -12,7 +12,7 @@ from stiffly.bodies import Keyframes
 from stiffly.collisions import Hemisphere, Plane, Sphere, keyframes, path, planes, rotation
 from stiffly.errors import InputError
 from stiffly.kernels import cpu
-from stiffly.kernels.cpu import surfaces as compiled
+from stiffly.kernels.cpu import contact as compiled
 
 AXIS = np.array([1.0, -2.0, 2.0]) / 3.0
 SHAPES = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from thinned import drawn
 
 from stiffly.kernels import cpu
-from stiffly.kernels.cpu import mean_pairs
+from stiffly.kernels.cpu import lennard_jones
 from stiffly.parts.lennard_jones import SKIN, PreparedLennardJones
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -131,5 +131,5 @@ def test_threads_give_the_same_bits(monkeypatch):
     part, rng = atoms(None)
     x0, x1 = states(rng, "near")
     serial = mean_gradient(part, x0, x1)
-    monkeypatch.setattr(mean_pairs, "PARALLEL_LISTED", 0)
+    monkeypatch.setattr(lennard_jones, "PARALLEL_LISTED", 0)
     np.testing.assert_array_equal(mean_gradient(part, x0, x1), serial)

@@ -19,7 +19,8 @@ from thinned import drawn
 
 from stiffly.bodies import FaceSprings, Springs, System
 from stiffly.kernels import cpu
-from stiffly.kernels.cpu import mean_face_springs, mean_springs, tets
+from stiffly.kernels.cpu import face_springs as faces
+from stiffly.kernels.cpu import springs, tets
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.part import Particles
@@ -202,25 +203,23 @@ def test_springs_give_the_same_with_threads(monkeypatch):
     """A lone thread adds both ends of a spring at once: another order of the same sums."""
     mesh = lattice(32, 32, 17)
     n = len(mesh.positions)
-    assert n >= mean_springs.PARALLEL_ROWS
+    assert n >= springs.PARALLEL_ROWS
     pattern = BlockPattern(mesh.edges, np.arange(5, n), n)
     ones = np.ones(len(mesh.edges))
     part = PreparedSprings(mesh.edges, ones, 1.1 * ones, pattern, True)
     x0, x1 = mesh.positions + 0.1 * np.random.default_rng(0).standard_normal((2, n, 3))
-    for threaded, serial in with_and_without_threads(
-        monkeypatch, part, pattern, x0, x1, mean_springs
-    ):
+    for threaded, serial in with_and_without_threads(monkeypatch, part, pattern, x0, x1, springs):
         np.testing.assert_allclose(threaded, serial, rtol=0.0, atol=1e-13)
 
 
 def test_threads_give_the_same_bits_for_faces(monkeypatch):
     rest = np.indices((16, 15, 15)).reshape(3, -1).T.astype(float)
     cells = grid_tets((16, 15, 15))
-    assert len(cells) >= mean_face_springs.PARALLEL_ROWS
+    assert len(cells) >= faces.PARALLEL_ROWS
     part, pattern, rng = face_springs(0, np.arange(20), rest, cells)
     x0, x1 = rest + 0.1 * rng.standard_normal((2, *rest.shape))
     for threaded, serial in with_and_without_threads(
-        monkeypatch, part, pattern, x0, x1, mean_face_springs, tets
+        monkeypatch, part, pattern, x0, x1, faces, tets
     ):
         np.testing.assert_array_equal(threaded, serial)
 

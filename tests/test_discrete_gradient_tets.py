@@ -19,7 +19,7 @@ from thinned import drawn
 from stiffly.bodies import Gravity, System, Tetrahedra
 from stiffly.contracts import State
 from stiffly.kernels import cpu
-from stiffly.kernels.cpu import mean_stretch, mean_tet_blocks, mean_tets, polar, tets
+from stiffly.kernels.cpu import mean_stretch, polar, tets
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.materials import MATERIALS
 from stiffly.parts.part import Particles
@@ -163,7 +163,7 @@ def test_corotated_by_hand():
     Fm, Um = (F0 + F1) / 2, (U0 + U1) / 2
     P = 2 * mu * Fm + g * Fm @ np.linalg.inv(Um)
     corotated = MATERIALS["corotated"]
-    middle = mean_tets.mean_basis(*states, corotated.mean)
+    middle = tets.mean_basis(*states, corotated.mean)
     ours = mean_stretch.stretched_stress[corotated](mu, lam, *states, middle, 0)
     np.testing.assert_allclose(np.reshape(ours, (3, 3)), P, rtol=0.0, atol=1e-13)
 
@@ -225,7 +225,7 @@ def test_kernels_equal_reference(material, seed, noise):
     # towards a pole rounding errors grow: by the square of the nearest u_i + u_j
     wanting = MATERIALS["neo-hookean"]  # all of it
     before, after = (cpu.tet_states(x, *part._elements[:2], wanting) for x in (x0, x1))
-    u, sigma = np.sort(mean_tets.mean_basis(before, after, wanting.mean)[1]), after[2]
+    u, sigma = np.sort(tets.mean_basis(before, after, wanting.mean)[1]), after[2]
     sums = np.stack([u[:, 0] + u[:, 1], 2 * np.abs(u).min(axis=1), sigma[:, 1] + sigma[:, 2]])
     near = np.clip(np.abs(sums).min(), 1e-6, 1.0)
     for ours, theirs in zip(*results, strict=True):
@@ -235,7 +235,7 @@ def test_kernels_equal_reference(material, seed, noise):
 
 def test_kernels_equal_reference_across_chunks():
     X, part, pattern = solid("neo-hookean", (10, 10, 11), np.arange(9))
-    assert len(part._tets) > mean_tet_blocks.MEAN_CHUNK
+    assert len(part._tets) > tets.MEAN_CHUNK
     x0, x1 = X + 0.05 * np.random.default_rng(0).standard_normal((2, *X.shape))
     results = [everything(kernels, part, pattern, x0, x1) for kernels in (cpu, reference)]
     for ours, theirs in zip(*results, strict=True):
@@ -244,10 +244,10 @@ def test_kernels_equal_reference_across_chunks():
 
 def test_threads_give_the_same_bits(monkeypatch):
     X, part, pattern = solid("corotated", (16, 15, 15), np.arange(20))
-    assert len(part._tets) >= mean_tets.PARALLEL_ROWS
+    assert len(part._tets) >= tets.PARALLEL_ROWS
     x0, x1 = X + 0.1 * np.random.default_rng(0).standard_normal((2, *X.shape))
     threaded = everything(cpu, part, pattern, x0, x1)
-    for module in (mean_tets, mean_tet_blocks, polar, tets):
+    for module in (polar, tets):
         monkeypatch.setattr(module, "PARALLEL_ROWS", 1 << 30)
     for ours, theirs in zip(everything(cpu, part, pattern, x0, x1), threaded, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -12,7 +12,7 @@ from thinned import drawn
 
 from stiffly.kernels import cpu
 from stiffly.kernels.cpu import bodies as compiled
-from stiffly.kernels.cpu.eigen import eigenbasis
+from stiffly.kernels.cpu.bodies import eigenbasis
 from stiffly.matfun.batched import matrix_of
 
 

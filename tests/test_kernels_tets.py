@@ -10,8 +10,8 @@ from thinned import drawn
 
 from stiffly.bodies import Tetrahedra
 from stiffly.kernels import cpu
-from stiffly.kernels.cpu import polar, tet_assembly, tet_tangents, tets
-from stiffly.kernels.cpu.eigen import clamp_negative
+from stiffly.kernels.cpu import polar, tet_tangents, tets
+from stiffly.kernels.cpu.tet_tangents import clamp_negative
 from stiffly.kernels.materials.material import SMALLEST_SUM
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.materials import MATERIALS
@@ -172,7 +172,7 @@ def test_kernels_equal_reference(material, project, seed, noise):
 
 def test_kernels_equal_reference_across_chunks():
     X, part, pattern = solid((12, 12, 13), "neo-hookean", True, np.arange(9, 12 * 12 * 13))
-    assert len(part._tets) > tet_assembly.BLOCK_CHUNK
+    assert len(part._tets) > tet_tangents.BLOCK_CHUNK
     compare(X + 0.2 * np.random.default_rng(0).standard_normal(X.shape), part, pattern)
 
 
@@ -190,7 +190,7 @@ def test_threads_give_the_same_bits(monkeypatch):
     assert len(part._tets) >= tets.PARALLEL_ROWS
     x = X + 0.2 * np.random.default_rng(0).standard_normal(X.shape)
     threaded = everything(cpu, x, X, part, pattern)
-    for module in (tets, tet_tangents, tet_assembly):
+    for module in (tets, tet_tangents):
         monkeypatch.setattr(module, "PARALLEL_ROWS", len(part._tets) + 1)
     for ours, theirs in zip(everything(cpu, x, X, part, pattern), threaded, strict=True):
         np.testing.assert_array_equal(ours, theirs)

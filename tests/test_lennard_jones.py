@@ -183,8 +183,9 @@ def test_neighbour_list_with_more_pairs_than_expected():
 def test_threads_give_the_same_bits(cutoff):
     count = 1200
     part, x = prepared(count, cutoff, [[0, 1]]), atoms(0, count)
-    assert count**2 > cpu.pairs.PARALLEL_PAIRS
-    assert cutoff is None or len(part._list(x)[1]) >= cpu.listed_pairs.PARALLEL_LISTED
+    assert count**2 > cpu.lennard_jones.PARALLEL_PAIRS
+    many = cpu.lennard_jones.PARALLEL_LISTED
+    assert cutoff is None or len(part._list(x)[1]) >= many
     b = np.random.default_rng(1).standard_normal(x.shape)
     before, results = numba.get_num_threads(), []
     try:

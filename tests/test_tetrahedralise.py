@@ -173,7 +173,7 @@ def test_a_folder_that_is_deleted_is_made_again(cached):
     assert len(calls) == 2 and len(list(folder.iterdir())) == 1
 
 
-@pytest.mark.parametrize("room", ["meshes/stuffing.py", "kernels/cpu/closest.py"])
+@pytest.mark.parametrize("room", ["meshes/stuffing.py", "kernels/cpu/mesh_distance.py"])
 def test_other_code_is_another_question(tmp_path, monkeypatch, room):
     source = Path(kept.__file__).parents[1]
     copy = tmp_path / "stiffly"

@@ -51,7 +51,6 @@ from .pair_contacts import pair_friction
 from .pairs import lj_energy, lj_gradient, lj_product
 from .polar import signed_svd
 from .spectral import (
-    spectral_apply,
     stumpff_apply,
     stumpff_eigh_apply,
     stumpff_terms,

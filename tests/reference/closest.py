@@ -1,4 +1,4 @@
-"""Plain NumPy version of the closest points (see kernels.cpu.closest)."""
+"""Plain NumPy version of the closest points (see kernels.cpu.pair_distance)."""
 
 from __future__ import annotations
 

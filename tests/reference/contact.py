@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.contact."""
+"""NumPy twins of kernels.cpu.contact: penalty."""
 
 from __future__ import annotations
 

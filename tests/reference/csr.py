@@ -1,4 +1,4 @@
-"""SciPy twins of kernels.cpu.csr."""
+"""SciPy twins of kernels.cpu.blocks: CSR."""
 
 from __future__ import annotations
 

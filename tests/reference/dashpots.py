@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.dashpots."""
+"""NumPy twins of kernels.cpu.drag: dashpots."""
 
 from __future__ import annotations
 

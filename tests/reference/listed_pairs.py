@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.listed_pairs."""
+"""NumPy twins of kernels.cpu.lennard_jones: listed pairs."""
 
 from __future__ import annotations
 

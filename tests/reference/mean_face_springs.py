@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.mean_face_springs."""
+"""NumPy twins of kernels.cpu.face_springs: discrete gradients."""
 
 from __future__ import annotations
 

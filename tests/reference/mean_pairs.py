@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.mean_pairs."""
+"""NumPy twins of kernels.cpu.lennard_jones: discrete gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.mean_springs."""
+"""NumPy twins of kernels.cpu.springs: discrete gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.mean_tets and mean_tet_blocks.
+"""NumPy twins of kernels.cpu.tets: discrete gradients.
 
 The formulas are those of the compiled ones, written for stacks of matrices; derivatives are taken
 along one direction dF1 (m, 3, 3) at a time.

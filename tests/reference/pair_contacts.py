@@ -1,4 +1,4 @@
-"""Plain NumPy version of contacts between elements (see kernels.cpu.pair_contacts)."""
+"""Plain NumPy version of contacts between elements (see kernels.cpu.barrier)."""
 
 from __future__ import annotations
 

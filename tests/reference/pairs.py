@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.pairs."""
+"""NumPy twins of kernels.cpu.lennard_jones: all pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.surfaces, one point at a time."""
+"""NumPy twins of kernels.cpu.contact: surfaces, one point at a time."""
 
 from __future__ import annotations
 

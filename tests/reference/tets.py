@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.tets, tet_tangents and tet_assembly.
+"""NumPy twins of kernels.cpu.tets and tet_tangents.
 
 Tangents are built from the modes of dF in full, so that nothing is shared with the compiled ones:
 d2E/dF2 = sum_ij psi_ij D_i D_j^T + sum_(pairs) (symmetric S S^T + antisymmetric A A^T) with

@@ -1,4 +1,4 @@
-"""NumPy twins of kernels.cpu.wind."""
+"""NumPy twins of kernels.cpu.drag: wind."""
 
 from __future__ import annotations
 

@@ -17,17 +17,26 @@ from ..names import (
     VERTEX_EDGE,
     VERTEX_FACE,
 )
-from .barrier import barrier_blocks, barrier_contacts, barrier_energy, barrier_gradient
+from .barrier import (
+    barrier_blocks,
+    barrier_contacts,
+    barrier_energy,
+    barrier_gradient,
+    barrier_mean_blocks,
+    barrier_mean_gradient,
+    pair_friction,
+)
 from .blocks import (
     add_scaled,
     block_apply,
     block_chebyshev_step,
     block_gershgorin,
     column_dot,
+    csr_apply,
+    csr_chebyshev_step,
     scale_block_rows,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
-from .clearance import clear_share, near_pairs, stays_clear
 from .compiled import discard_stale
 from .contact import (
     contact_blocks,
@@ -35,18 +44,29 @@ from .contact import (
     contact_gradient,
     contact_mean_blocks,
     contact_mean_gradient,
+    surface_distances,
+    surface_normals,
 )
-from .csr import csr_apply, csr_chebyshev_step
-from .dashpots import dashpot_force, dashpot_tangents
-from .face_springs import face_spring_blocks, face_spring_energy, face_spring_gradient
-from .listed_pairs import lj_blocks, lj_list_energy, lj_list_gradient, lj_list_product
-from .mean_barrier import barrier_mean_blocks, barrier_mean_gradient
-from .mean_face_springs import face_spring_mean_blocks, face_spring_mean_gradient
-from .mean_pairs import lj_mean_blocks, lj_mean_gradient
-from .mean_springs import spring_mean_blocks, spring_mean_gradient
-from .mean_tet_blocks import tet_mean_blocks
-from .mean_tets import tet_mean_gradient, tet_states
-from .mesh_distance import nearest_points, tree_boxes
+from .drag import dashpot_force, dashpot_tangents, wind_forces, wind_tangents
+from .face_springs import (
+    face_spring_blocks,
+    face_spring_energy,
+    face_spring_gradient,
+    face_spring_mean_blocks,
+    face_spring_mean_gradient,
+)
+from .lennard_jones import (
+    lj_blocks,
+    lj_energy,
+    lj_gradient,
+    lj_list_energy,
+    lj_list_gradient,
+    lj_list_product,
+    lj_mean_blocks,
+    lj_mean_gradient,
+    lj_product,
+)
+from .mesh_distance import nearest_points, tree_boxes, winding_numbers
 from .neighbours import neighbour_list
 from .pair_candidates import (
     edge_edge_pairs,
@@ -55,25 +75,21 @@ from .pair_candidates import (
     run_boxes,
     vertex_element_pairs,
 )
-from .pair_contacts import pair_friction
-from .pair_distance import pair_distances
-from .pairs import lj_energy, lj_gradient, lj_product
+from .pair_distance import clear_share, near_pairs, pair_distances, stays_clear
 from .polar import signed_svd
-from .spectral import (
-    spectral_apply,
-    stumpff_apply,
-    stumpff_eigh_apply,
-    stumpff_terms,
-    stumpff_values,
+from .spectral import stumpff_apply, stumpff_eigh_apply, stumpff_terms, stumpff_values
+from .springs import (
+    spring_blocks,
+    spring_energy,
+    spring_gradient,
+    spring_mean_blocks,
+    spring_mean_gradient,
+    spring_product,
+    spring_yield,
 )
-from .springs import spring_blocks, spring_energy, spring_gradient, spring_product, spring_yield
 from .stokes import stokeslet_matrix, stokeslet_rate_matrix, stokeslet_rates, stokeslet_velocities
-from .surfaces import surface_distances, surface_normals
-from .tet_assembly import tet_blocks
-from .tet_tangents import tet_frames, tet_product
-from .tets import tet_energy, tet_gradient
+from .tet_tangents import tet_blocks, tet_frames, tet_product
+from .tets import tet_energy, tet_gradient, tet_mean_blocks, tet_mean_gradient, tet_states
 from .triangular import ldl_solve, supernodes
-from .wind import wind_forces, wind_tangents
-from .winding import winding_numbers
 
 discard_stale()  # before anything is compiled or loaded

@@ -1,4 +1,4 @@
-"""Products with 3x3-block matrices, and the fused Chebyshev step on top of them.
+"""Products with sparse matrices, of 3x3 blocks and of numbers, and the fused Chebyshev step on top.
 
 Index arrays are read as unsigned: a signed index brings a wrap-around test that blocks
 vectorisation (3x on the two-column product).  Two columns share one pass over the matrix.
@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 from numba import prange
 
-from .indices import unsigned
-from .jit import both, njit
-from .threads import PARALLEL_ROWS
+from .jit import PARALLEL_ROWS, both, njit
+
+
+def unsigned(indptr, indices):
+    """Row pointers and indices seen as unsigned integers."""
+    return indptr.view(f"u{indptr.itemsize}"), indices.view(f"u{indices.itemsize}")
 
 
 @njit(fastmath=True)
@@ -54,8 +57,7 @@ def column_dot(a, b, weight=None) -> Any:
     return float(out[0]) if a.ndim == 1 else out
 
 
-# ------------------------------------------------------------------ 3x3 blocks: step of T_k
-# One kernel does both jobs: y = s A x + t x - z.  With z = 0, t = 0, s = 1 it is the product.
+# ------------------------------------------------------------------ 3x3 blocks
 
 
 @njit(fastmath={"contract"}, inline="always")
@@ -155,25 +157,16 @@ def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out)
     indptr, indices = unsigned(indptr, indices)
     blocks = blocks.reshape(-1, 9)
     n, p = indptr.size - 1, x.shape[1]
-    step = _step[n >= PARALLEL_ROWS]
-    step(
-        indptr,
-        indices,
-        blocks,
-        s,
-        t,
-        x.reshape(n, 3 * p),
-        z.reshape(n, 3 * p),
-        coefficients,
-        out.reshape(n, 3, -1),
-    )
+    x, z, out = x.reshape(n, 3 * p), z.reshape(n, 3 * p), out.reshape(n, 3, -1)
+    _step[n >= PARALLEL_ROWS](indptr, indices, blocks, s, t, x, z, coefficients, out)
 
 
 # ------------------------------------------------------------------ block helpers
 
 
 @njit
-def _scale_block_rows(indptr, blocks, diagonal, out):
+def _scale_rows(indptr, blocks, diagonal):
+    out = np.empty_like(blocks)
     for i in range(indptr.size - 1):
         row = np.uint64(i)
         for p in range(indptr[row], indptr[row + np.uint64(1)]):
@@ -181,14 +174,12 @@ def _scale_block_rows(indptr, blocks, diagonal, out):
                 inverse = 1.0 / diagonal[i, a]
                 for b in range(3):
                     out[p, a, b] = blocks[p, a, b] * inverse
+    return out
 
 
 def scale_block_rows(indptr, blocks, diagonal):
     """Blocks of diag(1/diagonal) K; diagonal (3N,)."""
-    out = np.empty_like(blocks)
-    indptr, _ = unsigned(indptr, indptr)
-    _scale_block_rows(indptr, blocks, diagonal.reshape(-1, 3), out)
-    return out
+    return _scale_rows(unsigned(indptr, indptr)[0], blocks, diagonal.reshape(-1, 3))
 
 
 @njit
@@ -237,3 +228,81 @@ def block_gershgorin(indptr, indices, blocks):
     ends = np.empty((3, indptr.size - 1))
     _block_gershgorin(indptr, indices, blocks, *ends)
     return float(ends[0].min()), float(ends[1].max()), float(ends[2].max())
+
+
+# ------------------------------------------------------------------ CSR
+
+
+@njit(fastmath={"contract"}, inline="always")
+def _csr_row1(i, indptr, indices, data, x):
+    total = 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        total += data[p] * x[indices[p], 0]
+    return total
+
+
+@njit(fastmath={"contract"}, inline="always")
+def _csr_row2(i, indptr, indices, data, x):
+    a0 = 0.0
+    a1 = 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        r = x[indices[p]]
+        a0 += data[p] * r[0]
+        a1 += data[p] * r[1]
+    return a0, a1
+
+
+@njit(fastmath={"contract"})
+def _csr_apply1(indptr, indices, data, x, y):
+    for i in range(y.shape[0]):
+        y[i, 0] = _csr_row1(i, indptr, indices, data, x)
+
+
+@njit(fastmath={"contract"})
+def _csr_apply2(indptr, indices, data, x, y):
+    for i in range(y.shape[0]):
+        y[i, 0], y[i, 1] = _csr_row2(i, indptr, indices, data, x)
+
+
+def csr_apply(indptr, indices, data, b):
+    """Product of a CSR matrix with b (n,) or (n, p)."""
+    indptr, indices = unsigned(indptr, indices)
+    b = np.ascontiguousarray(b)
+    out = np.empty((indptr.size - 1, *b.shape[1:]))
+    columns = 1 if b.ndim == 1 else b.shape[1]
+    if columns == 1:
+        _csr_apply1(indptr, indices, data, b.reshape(-1, 1), out.reshape(-1, 1))
+    elif columns == 2:
+        _csr_apply2(indptr, indices, data, b, out)
+    else:
+        for c in range(columns):
+            out[:, c] = csr_apply(indptr, indices, data, b[:, c])
+    return out
+
+
+@njit(fastmath={"contract"})
+def _csr_step1(indptr, indices, data, s, t, x, z, coefficients, out):
+    for i in range(x.shape[0]):
+        value = s * _csr_row1(i, indptr, indices, data, x) + t * x[i, 0] - z[i, 0]
+        z[i, 0] = value
+        for j in range(out.shape[1]):
+            out[i, j] += coefficients[j, 0] * value
+
+
+@njit(fastmath={"contract"})
+def _csr_step2(indptr, indices, data, s, t, x, z, coefficients, out):
+    for i in range(x.shape[0]):
+        a0, a1 = _csr_row2(i, indptr, indices, data, x)
+        first = s * a0 + t * x[i, 0] - z[i, 0]
+        second = s * a1 + t * x[i, 1] - z[i, 1]
+        z[i, 0] = first
+        z[i, 1] = second
+        for j in range(out.shape[1]):
+            out[i, j] += coefficients[j, 0] * first + coefficients[j, 1] * second
+
+
+def csr_chebyshev_step(indptr, indices, data, s, t, x, z, coefficients, out):
+    """As block_chebyshev_step, for a CSR matrix; x, z: (n, p) with p = 1 or 2."""
+    indptr, indices = unsigned(indptr, indices)
+    step = _csr_step1 if x.shape[1] == 1 else _csr_step2
+    step(indptr, indices, data, s, t, x, z, coefficients, out)

@@ -2,19 +2,20 @@
 
 d = x_a - (x_b + x_c + x_d)/3.  Two passes: each tet computes its four springs, then each particle
 gathers the corners that are its own, in order: the same bits whatever the number of threads.
-Spring s of a tet acts on corner c with weight 1 where s = c and -1/3 elsewhere.
+Spring s of a tet acts on corner c with weight 1 where s = c and -1/3 elsewhere.  Laws and discrete
+gradients are those of springs.py.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numba import prange
 
 from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
-from .jit import both, njit
-from .threads import PARALLEL_ROWS
+from .jit import PARALLEL_ROWS, both, njit
+from .small import add_to, bar, dot, length
+from .springs import across, mean_pull, mean_tangent, spring_law
+from .tets import gather
 
 THIRD = 1.0 / 3.0
 
@@ -38,9 +39,8 @@ def _energy(x, tets, stiffness, rest, each):
     for e in range(each.size):
         total = 0.0
         for s in range(4):
-            d = _offset(x, tets[e], s)
-            stretch = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) - rest[e, s]
-            total += 0.5 * stiffness[e] * stretch * stretch
+            L = length(_offset(x, tets[e], s))
+            total += spring_law(L, stiffness[e], rest[e, s], False)
         each[e] = total
 
 
@@ -52,21 +52,8 @@ def face_spring_energy(x, tets, stiffness, rest):
 
 
 @njit(inline="always")
-def _scale(d, stiffness, rest):
-    """Force divided by length, and the length squared."""
-    square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-    ratio = 0.0 if square == 0.0 else rest / math.sqrt(square)
-    return stiffness * (1.0 - ratio), square
-
-
-@njit(inline="always")
-def _tet_forces(x, t, stiffness, rest, forces):
-    """Gradient at the four corners: (4/3) g_c - (1/3) sum of g, g_s that of spring s's own d."""
-    for s in range(4):
-        d = _offset(x, t, s)
-        scale, _ = _scale(d, stiffness, rest[s])
-        for a in range(3):
-            forces[s, a] = scale * d[a]
+def _to_corners(forces):
+    """From g_s (4, 3) by spring s's own d to the corners: (4/3) g_c - (1/3) sum of g."""
     for a in range(3):
         mean = THIRD * (forces[0, a] + forces[1, a] + forces[2, a] + forces[3, a])
         for s in range(4):
@@ -74,12 +61,19 @@ def _tet_forces(x, t, stiffness, rest, forces):
 
 
 @njit(inline="always")
+def _tet_forces(x, t, stiffness, rest, forces):
+    for s in range(4):
+        d = _offset(x, t, s)
+        scale = across(dot(d, d), stiffness, rest[s], False)
+        for a in range(3):
+            forces[s, a] = scale * d[a]
+    _to_corners(forces)
+
+
+@njit(inline="always")
 def _gather(i, start, corner, forces, out):
     for p in range(start[i], start[i + np.uint64(1)]):
-        f = forces[corner[p]]
-        out[0] += f[0]
-        out[1] += f[1]
-        out[2] += f[2]
+        add_to(out, 1.0, forces[corner[p]])
 
 
 @both()
@@ -105,17 +99,14 @@ def _tet_matrices(x, t, stiffness, rest, form, matrices, press):
     """Upper triangle (00, 11, 22, 01, 02, 12) of each spring's 3x3 matrix B_s; press_s >= 0."""
     for s in range(4):
         d = _offset(x, t, s)
-        scale, square = _scale(d, stiffness, rest[s])
+        square = dot(d, d)
+        scale = across(square, stiffness, rest[s], False)
         if form == CONVEX:
             scale = max(scale, 0.0)
         extra = 0.0 if form == SECANT or square == 0.0 else (stiffness - scale) / square
-        m = matrices[s]
-        m[0] = scale + extra * d[0] * d[0]
-        m[1] = scale + extra * d[1] * d[1]
-        m[2] = scale + extra * d[2] * d[2]
-        m[3] = extra * d[0] * d[1]
-        m[4] = extra * d[0] * d[2]
-        m[5] = extra * d[1] * d[2]
+        B = bar(scale, extra, d)
+        for a in range(6):
+            matrices[s, a] = B[a]
         press[s] = max(0.0, -scale)
 
 
@@ -179,4 +170,82 @@ def face_spring_blocks(
     springs = (tets, stiffness, rest)
     _blocks[len(x) >= PARALLEL_ROWS](
         x, springs, form, start, corner, diagonal, slot, work, blocks, pressed
+    )
+
+
+# ------------------------------------------------------------------ discrete gradients
+
+
+@njit(inline="always")
+def _tet_mean_forces(x0, x1, t, stiffness, rest, forces):
+    for s in range(4):
+        a, b = _offset(x0, t, s), _offset(x1, t, s)
+        g = mean_pull(a, b, stiffness, rest[s], False)
+        for k in range(3):
+            forces[s, k] = g[k]
+    _to_corners(forces)
+
+
+@both()
+def _mean_forces(x0, x1, tets, stiffness, rest, forces):
+    for e in prange(len(tets)):
+        _tet_mean_forces(x0, x1, tets[e], stiffness[e], rest[e], forces[4 * e : 4 * e + 4])
+
+
+def face_spring_mean_gradient(x0, x1, tets, stiffness, rest, start, corner, out):
+    """Adds g [N] to out (N, 3), g.(x1 - x0) = E(x1) - E(x0); the rest as in
+    face_spring_gradient."""
+    forces = np.empty((len(tets), 12))
+    fill = _mean_forces[len(tets) >= PARALLEL_ROWS]
+    fill(x0, x1, tets, stiffness, rest, forces.reshape(-1, 3))
+    gather(start, corner, forces, out)
+
+
+@njit(inline="always")
+def _tet_mean_matrices(x0, x1, t, stiffness, rest, matrices):
+    """dg_s/dd_s of the four springs (4, 9)."""
+    for s in range(4):
+        a, b = _offset(x0, t, s), _offset(x1, t, s)
+        scale, extra = mean_tangent(a, b, stiffness, rest[s], False)
+        for k in range(3):
+            for j in range(3):
+                value = extra * (a[k] + b[k]) * b[j]
+                matrices[s, 3 * k + j] = value + scale if k == j else value
+
+
+@njit(inline="always")
+def _row_mean_blocks(i, start, corner, slot, matrices, blocks):
+    """Block (c, c') of a tet: the sum of w_sc w_sc' B_s, w = 1 where s = c and -1/3 elsewhere."""
+    for p in range(start[i], start[i + np.uint64(1)]):
+        q = corner[p]
+        first = q - q % np.uint32(4)
+        for c in range(4):
+            other = first + np.uint32(c)
+            place = slot[q, c]
+            if place == NO_SLOT:
+                continue
+            factor = 4.0 / 9.0 if other == q else -4.0 / 9.0
+            for a in range(9):
+                total = 0.0
+                for s in range(4):
+                    total += matrices[first + np.uint32(s), a]
+                blocks[place, a] += total / 9.0 + factor * (matrices[q, a] + matrices[other, a])
+
+
+@both()
+def _mean_blocks(x0, x1, tets, stiffness, rest, sums, matrices, blocks):
+    start, corner, diagonal, slot = sums
+    for e in prange(len(tets)):
+        _tet_mean_matrices(x0, x1, tets[e], stiffness[e], rest[e], matrices[4 * e : 4 * e + 4])
+    for i in prange(len(x0)):
+        if diagonal[i] != NO_SLOT:
+            _row_mean_blocks(np.uint64(i), start, corner, slot, matrices, blocks)
+
+
+def face_spring_mean_blocks(x0, x1, tets, stiffness, rest, start, corner, diagonal, slot, blocks):
+    """Adds dg/dx1 [N/m] to blocks (nnz, 3, 3), not symmetric; slots as in face_spring_blocks."""
+    matrices = np.empty((4 * len(tets), 9))
+    sums = (start, corner, diagonal, slot)
+    _mean_blocks[len(tets) >= PARALLEL_ROWS](
+        x0, x1, tets, stiffness, rest, sums, matrices, blocks.reshape(-1, 9)
     )

@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
-from .jit import Both, copied, inlined, njit
+from .jit import copied, inlined, njit
 
 
 class Slot:
@@ -29,16 +29,16 @@ class Slot:
 energy, stress, tangent = Slot("energy"), Slot("stress"), Slot("tangent")
 
 
-def for_material(*, threads: bool = False, **options: Any) -> Callable[[FunctionType], Template]:
-    """threads: as `jit.both`, kernel[material][threaded](...)."""
-    return partial(Template, options, threads)
+def for_material(make: Any = njit, **options: Any) -> Callable[[FunctionType], Template]:
+    """make: `jit.both` and `jit.tasks` have threads, kernel[material][threaded](...)."""
+    return partial(Template, make, options)
 
 
 class Template:
     changing = ("_made",)  # no part of what a system is known by
 
-    def __init__(self, options: dict[str, Any], threads: bool, body: FunctionType) -> None:
-        self._options, self._threads, self._body = options, threads, body
+    def __init__(self, make: Any, options: dict[str, Any], body: FunctionType) -> None:
+        self._compile, self._options, self._body = make, options, body
         self._made: dict[Any, Any] = {}
 
     def __getitem__(self, material: Any) -> Any:
@@ -60,7 +60,7 @@ class Template:
         body = copied(self._body, material.name, names)
         # what others wrote may change without the cache's notice (see compiled.discard_stale)
         options = {"error_model": "numpy", "cache": material.built_in, **self._options}
-        return Both(options, body) if self._threads else njit(**options)(body)
+        return self._compile(**options)(body)
 
 
 def _filled(open_name: Slot | Template, material: Any) -> Any:

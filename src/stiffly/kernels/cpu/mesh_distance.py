@@ -1,21 +1,21 @@
-"""The point of a triangle mesh closest to each of many points, through a tree of boxes.
+"""Where points lie to a triangle mesh: what is closest, and how often it winds round them.
 
-The tree is complete and binary: node k has the children 2k and 2k + 1, the root is node 1, and the
-last half of the nodes are leaves of LEAF successive triangles.  Which feature is closest decides
-the sign (see `nearest_points`): the angle-weighted pseudonormal of Baerentzen and Aanaes (2005)
-is on the right side of every closed surface.
+Closest points are found through a tree of boxes.  It is complete and binary: node k has the
+children 2k and 2k + 1, the root is node 1, and the last half of the nodes are leaves of LEAF
+successive triangles.  Which feature is closest decides the sign (see `nearest_points`): the
+angle-weighted pseudonormal of Baerentzen and Aanaes (2005) is on the right side of every closed
+surface.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numba import prange
 
 from ..names import LEAF
-from .closest import difference, dot3, on_triangle
 from .jit import both, njit
+from .pair_distance import on_triangle
+from .small import ZERO, difference, dot, length, mixed, plus
 
 PARALLEL_POINTS = 2048  # about a millisecond of the serial loop
 TASK = 32  # points
@@ -80,10 +80,8 @@ def _nearest(p, x, faces, boxes, reach, stack, away):
         for f in range(LEAF * (k - width), min(LEAF * (k - width + 1), len(faces))):
             a, b, c = x[faces[f, 0]], x[faces[f, 1]], x[faces[f, 2]]
             g = on_triangle(p, a, b, c)
-            d0 = p[0] - (g[0] * a[0] + g[1] * b[0] + g[2] * c[0])
-            d1 = p[1] - (g[0] * a[1] + g[1] * b[1] + g[2] * c[1])
-            d2 = p[2] - (g[0] * a[2] + g[1] * b[2] + g[2] * c[2])
-            square = d0 * d0 + d1 * d1 + d2 * d2
+            d = difference(p, plus(mixed(g[0], a, g[1], b), g[2], c))
+            square = dot(d, d)
             if square < best:
                 best, found, bary = square, f, g
     return found, bary
@@ -113,24 +111,23 @@ def _plane(p, x, faces, boxes, flat, side, corner, reach, stack, away, point, no
     for k in range(3):
         point[k] = g[0] * a[k] + g[1] * b[k] + g[2] * c[k]
     d, n = difference(p, point), _pseudonormal(f, g, faces, flat, side, corner)
-    distance, size = math.sqrt(dot3(d, d)), math.sqrt(dot3(point, point))
-    sign = -1.0 if dot3(d, n) < 0.0 else 1.0
-    if distance > TOUCHING * size:
-        normal[0], normal[1], normal[2] = (
-            sign * d[0] / distance,
-            sign * d[1] / distance,
-            sign * d[2] / distance,
-        )
+    distance = length(d)
+    sign = -1.0 if dot(d, n) < 0.0 else 1.0
+    if distance > TOUCHING * length(point):
+        for k in range(3):
+            normal[k] = sign * d[k] / distance
     else:
-        length = math.sqrt(dot3(n, n))
-        if length < CANCELLED:
-            n, length = difference(flat[f], (0.0, 0.0, 0.0)), 1.0
-        normal[0], normal[1], normal[2] = n[0] / length, n[1] / length, n[2] / length
+        size = length(n)
+        if size < CANCELLED:
+            n, size = difference(flat[f], ZERO), 1.0
+        for k in range(3):
+            normal[k] = n[k] / size
     return sign * distance
 
 
 @both()
-def _planes(p, x, faces, boxes, flat, side, corner, reach, points, normals, distances):
+def _planes(p, x, faces, boxes, pseudonormals, reach, points, normals, distances):
+    flat, side, corner = pseudonormals
     for task in prange(-(-len(p) // TASK)):
         stack, away = np.empty(64, dtype=np.int64), np.empty(64)
         for k in range(task * TASK, min((task + 1) * TASK, len(p))):
@@ -147,7 +144,69 @@ def nearest_points(p, x, faces, boxes, pseudonormals, reach, points, normals, di
     x (N, 3), faces (f, 3) uint32; boxes of `tree_boxes`; pseudonormals: of triangles (f, 3), of
     their sides (f, 3, 3), side k facing corner k, and of vertices (N, 3), of any length.
     """
-    flat, side, corner = pseudonormals
-    _planes[len(p) >= PARALLEL_POINTS](
-        p, x, faces, boxes, flat, side, corner, reach, points, normals, distances
-    )
+    planes = _planes[len(p) >= PARALLEL_POINTS]
+    planes(p, x, faces, boxes, pseudonormals, reach, points, normals, distances)
+
+
+# ------------------------------------------------------------------ winding numbers
+# By rays along z.  A ray from a point upwards leaves the body where it meets a triangle that faces
+# up and enters it where one faces down: the winding number is the sum of these signs.  For a
+# surface without border it is a whole number wherever the ray goes, also where it crosses itself.
+
+
+@njit(inline="always")
+def _left(a, b, p0, p1):
+    """Whether p lies to the left of the line from a to b, in the plane of x and y.
+
+    The corners are taken in one order, whoever asks: two triangles agree on the side they share.
+    """
+    turned = b[1] < a[1] or (b[1] == a[1] and b[0] < a[0])
+    if turned:
+        a, b = b, a
+    area = (b[0] - a[0]) * (p1 - a[1]) - (b[1] - a[1]) * (p0 - a[0])
+    return area <= 0.0 if turned else area > 0.0
+
+
+@njit(inline="always")
+def _side(a, b, p0, p1):
+    """+1 where the side from a to b passes p on the right going up, -1 going down, else 0."""
+    if a[1] <= p1 < b[1]:
+        return 1 if _left(a, b, p0, p1) else 0
+    if b[1] <= p1 < a[1]:
+        return 0 if _left(a, b, p0, p1) else -1
+    return 0
+
+
+@njit
+def _height(a, b, c, p0, p1):
+    """z of the triangle's plane above p, within the triangle's own heights."""
+    low, high = min(a[2], b[2], c[2]), max(a[2], b[2], c[2])
+    u0, u1, v0, v1 = b[0] - a[0], b[1] - a[1], c[0] - a[0], c[1] - a[1]
+    area = u0 * v1 - u1 * v0
+    if area == 0.0:
+        return 0.5 * (low + high)
+    r0, r1 = p0 - a[0], p1 - a[1]
+    s, t = (r0 * v1 - r1 * v0) / area, (u0 * r1 - u1 * r0) / area
+    return min(high, max(low, a[2] + s * (b[2] - a[2]) + t * (c[2] - a[2])))
+
+
+@njit
+def winding_numbers(p, x, faces, low, cell, start, members, out):
+    """Writes the winding numbers (m,) int64 of points p (m, 3).
+
+    x (N, 3), faces (f, 3) of a surface without border.  Columns along z of width cell, from
+    low (2,) on: column (i, j) may meet the triangles members[start[i, j] : start[i, j + 1]].
+    """
+    rows, columns = start.shape
+    columns -= 1
+    for k in range(len(p)):
+        total, p0, p1 = 0, p[k, 0], p[k, 1]
+        i, j = int(np.floor((p0 - low[0]) / cell)), int(np.floor((p1 - low[1]) / cell))
+        if 0 <= i < rows and 0 <= j < columns:
+            for m in range(start[i, j], start[i, j + 1]):
+                f = members[m]
+                a, b, c = x[faces[f, 0]], x[faces[f, 1]], x[faces[f, 2]]
+                turn = _side(a, b, p0, p1) + _side(b, c, p0, p1) + _side(c, a, p0, p1)
+                if turn != 0 and _height(a, b, c, p0, p1) > p[k, 2]:
+                    total += turn
+        out[k] = total

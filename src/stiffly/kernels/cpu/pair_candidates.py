@@ -9,12 +9,18 @@ the number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from .jit import both, njit
+from .jit import njit, tasks
 
 CHUNKS = 16  # shares of the work, each with its own room for pairs
 PARALLEL_PATCHES = 4096  # pairs of patches: about a millisecond of the serial loop
+
+
+@njit(inline="always")
+def _enclose(box, other):
+    for a in range(3):
+        box[a] = min(box[a], other[a])
+        box[a + 3] = max(box[a + 3], other[a + 3])
 
 
 @njit
@@ -24,10 +30,7 @@ def element_boxes(boxes, corners, out):
         box = out[k]
         box[:] = boxes[corners[k, 0]]
         for c in range(1, corners.shape[1]):
-            other = boxes[corners[k, c]]
-            for a in range(3):
-                box[a] = min(box[a], other[a])
-                box[a + 3] = max(box[a + 3], other[a + 3])
+            _enclose(box, boxes[corners[k, c]])
 
 
 @njit
@@ -37,10 +40,7 @@ def run_boxes(boxes, start, out):
         box = out[k]
         box[:3], box[3:] = np.inf, -np.inf
         for m in range(start[k], start[k + 1]):
-            other = boxes[m]
-            for a in range(3):
-                box[a] = min(box[a], other[a])
-                box[a + 3] = max(box[a + 3], other[a + 3])
+            _enclose(box, boxes[m])
 
 
 @njit(inline="always")
@@ -83,11 +83,20 @@ def patch_pairs(blocks, size, boxes):
     return out[:found]
 
 
-@njit
-def _vertices(pairs, patches, start, particle, box, held, starts, corners, boxes, still, out):
+@njit(inline="always")
+def _share(task, pairs, count):
+    """First and end of a task's share of the pairs."""
+    return task * len(pairs) // count, (task + 1) * len(pairs) // count
+
+
+@tasks()
+def _vertices(
+    task, pairs, patches, start, particle, box, held, starts, corners, boxes, still, outs, counts
+):
     """Pairs of a vertex of one patch and an element of the other, both ways."""
-    found, last = 0, corners.shape[1] - 1
-    for k in range(len(pairs)):
+    found, last, out = 0, corners.shape[1] - 1, outs[task]
+    first, end = _share(task, pairs, len(outs))
+    for k in range(first, end):
         for turn in range(1 if pairs[k, 0] == pairs[k, 1] else 2):
             p, q = pairs[k, turn], pairs[k, 1 - turn]
             for v in range(start[p], start[p + 1]):
@@ -102,13 +111,14 @@ def _vertices(pairs, patches, start, particle, box, held, starts, corners, boxes
                         if found < len(out):
                             out[found, 0], out[found, 1] = i, e
                         found += 1
-    return found
+    counts[task] = found
 
 
-@njit
-def _edges(pairs, patches, start, corners, boxes, still, out):
-    found = 0
-    for k in range(len(pairs)):
+@tasks()
+def _edges(task, pairs, patches, start, corners, boxes, still, outs, counts):
+    found, out = 0, outs[task]
+    first, end = _share(task, pairs, len(outs))
+    for k in range(first, end):
         p, q = pairs[k, 0], pairs[k, 1]
         for e in range(start[p], start[p + 1]):
             own, a, b = boxes[e], corners[e, 0], corners[e, 1]
@@ -122,25 +132,7 @@ def _edges(pairs, patches, start, corners, boxes, still, out):
                     if found < len(out):
                         out[found, 0], out[found, 1] = e, f
                     found += 1
-    return found
-
-
-@both()
-def _vertices_shared(
-    pairs, patches, start, particle, box, held, starts, corners, boxes, still, out, found
-):
-    for c in prange(len(out)):
-        share = pairs[c * len(pairs) // len(out) : (c + 1) * len(pairs) // len(out)]
-        found[c] = _vertices(
-            share, patches, start, particle, box, held, starts, corners, boxes, still, out[c]
-        )
-
-
-@both()
-def _edges_shared(pairs, patches, start, corners, boxes, still, out, found):
-    for c in prange(len(out)):
-        share = pairs[c * len(pairs) // len(out) : (c + 1) * len(pairs) // len(out)]
-        found[c] = _edges(share, patches, start, corners, boxes, still, out[c])
+    counts[task] = found
 
 
 def _collected(find, pairs, arguments, room):
@@ -149,7 +141,7 @@ def _collected(find, pairs, arguments, room):
     while True:
         out = np.empty((count, int(room[0]), 2), dtype=np.uint32)
         found = np.zeros(count, dtype=np.int64)
-        find[count > 1](pairs, *arguments, out, found)
+        find[count > 1](count, pairs, *arguments, out, found)
         if found.max() <= room[0]:
             return np.concatenate([rows[:n] for rows, n in zip(out, found, strict=True)])
         room[0] = found.max() + found.max() // 4
@@ -163,9 +155,9 @@ def vertex_element_pairs(pairs, patches, vertices, elements, room):
     elements: start (p + 1,), corners (e, c), box (e, 6), still (e,) mask.
     room (1,): rows to try with (per share of the work), raised in place to what was needed.
     """
-    return _collected(_vertices_shared, pairs, (patches, *vertices, *elements), room)
+    return _collected(_vertices, pairs, (patches, *vertices, *elements), room)
 
 
 def edge_edge_pairs(pairs, patches, edges, room):
     """Pairs (m, 2) of two edges; arguments as in `vertex_element_pairs`."""
-    return _collected(_edges_shared, pairs, (patches, *edges), room)
+    return _collected(_edges, pairs, (patches, *edges), room)

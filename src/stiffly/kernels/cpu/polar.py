@@ -20,8 +20,8 @@ import math
 import numpy as np
 from numba import prange
 
-from .jit import both, inlined, strict
-from .threads import PARALLEL_ROWS
+from .jit import PARALLEL_ROWS, both, inlined, strict
+from .small import dot, plus, vector_product
 
 LANES = 64
 SWEEPS = 5  # three leave 1e-5, four reach rounding for 4 million random matrices; one to spare
@@ -47,11 +47,6 @@ def set_column(w, row, lane, a, b, c):
     w[k] = a
     w[k + 3 * LANES] = b
     w[k + 6 * LANES] = c
-
-
-@inlined
-def dot(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inlined
@@ -111,21 +106,18 @@ def _start(w):
 
 
 @inlined
-def _second_direction(a, b0, b1, b2):
+def _second_direction(a, b):
     """Length of b less its part along the unit vector a, and its direction (made up where lost)."""
     for _ in range(2):  # Gram-Schmidt, twice: b may be nothing but rounding error
-        along = a[0] * b0 + a[1] * b1 + a[2] * b2
-        b0 -= along * a[0]
-        b1 -= along * a[1]
-        b2 -= along * a[2]
-    length = math.sqrt(b0 * b0 + b1 * b1 + b2 * b2)
-    lost = length < _LOST
+        b = plus(b, -dot(a, b), a)
+    size = math.sqrt(dot(b, b))
+    lost = size < _LOST
     steep = abs(a[0]) > 0.6  # a x e_y is then far from zero, else a x e_x
-    b0 = (-a[2] if steep else 0.0) if lost else b0
-    b1 = (0.0 if steep else a[2]) if lost else b1
-    b2 = (a[0] if steep else -a[1]) if lost else b2
+    b0 = (-a[2] if steep else 0.0) if lost else b[0]
+    b1 = (0.0 if steep else a[2]) if lost else b[1]
+    b2 = (a[0] if steep else -a[1]) if lost else b[2]
     inverse = 1.0 / math.sqrt(b0 * b0 + b1 * b1 + b2 * b2)
-    return 0.0 if lost else length, (b0 * inverse, b1 * inverse, b2 * inverse)
+    return 0.0 if lost else size, (b0 * inverse, b1 * inverse, b2 * inverse)
 
 
 @inlined
@@ -138,9 +130,8 @@ def _finish(w):
         empty = first < _LOST
         inverse = 1.0 / (1.0 if empty else first)
         a = (1.0 if empty else a[0] * inverse, a[1] * inverse, a[2] * inverse)
-        b = column(w, B_ROW + 1, lane)
-        second, b = _second_direction(a, b[0], b[1], b[2])
-        n = (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+        second, b = _second_direction(a, column(w, B_ROW + 1, lane))
+        n = vector_product(a, b)
         second = min(second, first)  # in order despite rounding
         third = min(max(dot(n, column(w, B_ROW + 2, lane)), -second), second)
         set_column(w, U_ROW, lane, a[0], a[1], a[2])

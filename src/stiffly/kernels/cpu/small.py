@@ -1,10 +1,116 @@
-"""3x3 matrices as tuples of nine numbers, row by row: they live in registers, not in memory."""
+"""Vectors as tuples of three numbers and 3x3 matrices of nine, row by row: they live in registers,
+not in memory.  Arguments that are only read may be rows of arrays as well.
+
+Vectors are put into their caller as code (inline="always"), with the caller's fastmath flags.
+"""
 
 from __future__ import annotations
 
-from .jit import inlined
+import math
 
+import numpy as np
+
+from .jit import inlined, njit
+
+ZERO = (0.0, 0.0, 0.0)
+NONE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+# ------------------------------------------------------------------ vectors
+
+
+@njit(inline="always")
+def dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit(inline="always")
+def length(a):
+    return math.sqrt(dot(a, a))
+
+
+@njit(inline="always")
+def difference(a, b):
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@njit(inline="always")
+def sum_of(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@njit(inline="always")
+def plus(a, s, b):
+    """a + s b."""
+    return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
+
+
+@njit(inline="always")
+def mixed(s, a, t, b):
+    """s a + t b."""
+    return s * a[0] + t * b[0], s * a[1] + t * b[1], s * a[2] + t * b[2]
+
+
+@njit(inline="always")
+def vector_product(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@njit(inline="always")
+def add_to(row, s, a):
+    """row += s a, of an array."""
+    row[0] += s * a[0]
+    row[1] += s * a[1]
+    row[2] += s * a[2]
+
+
+# ------------------------------------------------------------------ points in columns
+
+
+def columns(x):
+    """(3, N): neighbouring points next to each other in memory, as the vector unit wants them."""
+    return np.ascontiguousarray(x.T)
+
+
+@njit(inline="always")
+def point(x, i):
+    return x[0, i], x[1, i], x[2, i]
+
+
+@njit(inline="always")
+def apart(x, i, j):
+    return x[0, i] - x[0, j], x[1, i] - x[1, j], x[2, i] - x[2, j]
+
+
+# ------------------------------------------------------------------ symmetric matrices
+# as 00, 11, 22, 01, 02, 12
+
+
+@njit(inline="always")
+def bar(across, extra, d):
+    """across I + extra d d^T."""
+    return (
+        *(across + extra * d[0] * d[0], across + extra * d[1] * d[1], across + extra * d[2] * d[2]),
+        *(extra * d[0] * d[1], extra * d[0] * d[2], extra * d[1] * d[2]),
+    )
+
+
+@njit(inline="always")
+def add_symmetric(block, s, S):
+    """block (9,) += s S."""
+    block[0] += s * S[0]
+    block[4] += s * S[1]
+    block[8] += s * S[2]
+    block[1] += s * S[3]
+    block[3] += s * S[3]
+    block[2] += s * S[4]
+    block[6] += s * S[4]
+    block[5] += s * S[5]
+    block[7] += s * S[5]
+
+
+# ------------------------------------------------------------------ matrices
 
 
 @inlined

@@ -60,6 +60,12 @@ def _sinc_like(s):
 
 
 @njit
+def _second(s):
+    half = _sinc_like(0.25 * s)
+    return 0.5 * half * half
+
+
+@njit
 def _even(s):
     r, dr = _root(abs(s))
     if s < 0.0:
@@ -86,33 +92,24 @@ def _stumpff(k, s):
     if k == 1:
         return _sinc_like(s)
     if k == 2:
-        half = _sinc_like(0.25 * s)
-        return 0.5 * half * half
+        return _second(s)
     if abs(s) <= _TAYLOR_LIMIT:
         value = 0.0
         for j in range(_TAYLOR_TERMS - 1, -1, -1):
             value = value * s + _TAYLOR[k, j]
         return value
-    value = _sinc_like(s) if k & 1 else _even(s)
-    start = 2 - (k & 1)
-    if start == 2:
-        half = _sinc_like(0.25 * s)
-        value = 0.5 * half * half
-    for j in range(start, k, 2):
+    value = _sinc_like(s) if k & 1 else _second(s)
+    for j in range(2 - (k & 1), k, 2):
         value = (_INVERSE_FACTORIAL[j] - value) / s
     return value
 
 
 @njit
-def _stumpff_fill(k, s, out):
-    for i in range(s.size):
-        out[i] = _stumpff(k, s[i])
-
-
 def stumpff_values(k, s):
     """c_k(s) for a flat array s."""
     out = np.empty_like(s)
-    _stumpff_fill(k, s, out)
+    for i in range(s.size):
+        out[i] = _stumpff(k, s[i])
     return out
 
 
@@ -168,7 +165,7 @@ def spectral_apply(U, W, F, B):
 
 @njit
 def stumpff_apply(U, W, lam, rows, columns, ks, taus, powers, factors, n_out, B):
-    """stumpff_terms and spectral_apply in one call: the hot path of small systems."""
+    """sum_i U f_ji(lam) W b_i with the f of stumpff_terms: the hot path of small systems."""
     F = np.zeros((n_out, B.shape[0], lam.size))
     stumpff_terms(lam, rows, columns, ks, taus, powers, factors, F)
     return spectral_apply(U, W, F, B)

@@ -1,4 +1,4 @@
-"""Springs: energy, gradient, 3x3 tangent blocks and products, one particle per task.
+"""Springs: energy, gradient, 3x3 tangent blocks and products, discrete gradients.
 
 With e = |d| - l, the linear law is E = k/2 e^2 and the cubic one E = k (e^2/2 + e^4/(4 l^2)).
 Every spring appears twice, once in the row of each end (a half-spring), so each particle gathers
@@ -17,8 +17,8 @@ import numpy as np
 from numba import prange
 
 from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
-from .jit import both, njit
-from .threads import PARALLEL_ROWS
+from .jit import PARALLEL_ROWS, both, njit
+from .small import ZERO, add_symmetric, add_to, bar, difference, dot, length, mixed, plus, sum_of
 
 _CHUNK = 256  # springs summed in order before the chunks are: keeps rounding off the ledger
 # energies of fewer springs are summed before a second thread has woken up
@@ -26,49 +26,18 @@ _THREADED = 16 * PARALLEL_ROWS
 _ROUNDING = 1.0 + 1e-12  # a spring that sits at its limit does not yield again
 
 
-@njit(inline="always")
-def _length(x, e):
-    a = x[e[0]]
-    b = x[e[1]]
-    return math.sqrt((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2 + (b[2] - a[2]) ** 2)
+# ------------------------------------------------------------------ energy
 
 
 @njit(inline="always")
-def _spring_energy(length, stiffness, rest, cubic):
-    stretch = length - rest
+def spring_law(L, stiffness, rest, cubic):
+    """Energy at length L."""
+    stretch = L - rest
     energy = 0.5 * stiffness * stretch * stretch
     if cubic:
         strain = stretch / rest
         energy *= 1.0 + 0.5 * strain * strain
     return energy
-
-
-@njit(inline="always")
-def _across(square, stiffness, rest, cubic):
-    """Force divided by length, which is the stiffness across the spring; < 0 if compressed."""
-    length = math.sqrt(square)
-    ratio = 0.0 if square == 0.0 else rest / length
-    across = stiffness * (1.0 - ratio)
-    if cubic:
-        strain = length / rest - 1.0
-        across *= 1.0 + strain * strain
-    return across
-
-
-@njit(inline="always")
-def _tangent(square, stiffness, rest, cubic):
-    """a, b of the tangent a I + b d d^T."""
-    length = math.sqrt(square)
-    ratio = 0.0 if square == 0.0 else rest / length
-    across = stiffness * (1.0 - ratio)
-    extra = 0.0 if square == 0.0 else stiffness * ratio / square  # (along - across) / |d|^2
-    if cubic:
-        strain = length / rest - 1.0
-        more = 1.0 + strain * strain
-        along = 1.0 + 3.0 * strain * strain  # times the stiffness
-        across = stiffness * along if square == 0.0 else across * more
-        extra = 0.0 if square == 0.0 else stiffness * (along - more * (1.0 - ratio)) / square
-    return across, extra
 
 
 @both()
@@ -77,7 +46,8 @@ def _energy(x, edges, stiffness, rest, cubic, chunks):
         total = 0.0
         first = np.uint64(c) * np.uint64(_CHUNK)
         for s in range(first, min(first + np.uint64(_CHUNK), np.uint64(len(edges)))):
-            total += _spring_energy(_length(x, edges[s]), stiffness[s], rest[s], cubic)
+            L = length(difference(x[edges[s, 1]], x[edges[s, 0]]))
+            total += spring_law(L, stiffness[s], rest[s], cubic)
         chunks[c] = total
 
 
@@ -95,12 +65,12 @@ def _yield(x, edges, stiffness, rest, limit, cubic, chunks):
         total = 0.0
         first = np.uint64(c) * np.uint64(_CHUNK)
         for s in range(first, min(first + np.uint64(_CHUNK), m)):
-            length = _length(x, edges[s])
-            strain = length / rest[s] - 1.0
-            if abs(strain) > _ROUNDING * limit[s] and length > 0.0:
-                new = length / (1.0 + math.copysign(limit[s], strain))
-                total += _spring_energy(length, stiffness[s], rest[s], cubic)
-                total -= _spring_energy(length, stiffness[s], new, cubic)
+            L = length(difference(x[edges[s, 1]], x[edges[s, 0]]))
+            strain = L / rest[s] - 1.0
+            if abs(strain) > _ROUNDING * limit[s] and L > 0.0:
+                new = L / (1.0 + math.copysign(limit[s], strain))
+                total += spring_law(L, stiffness[s], rest[s], cubic)
+                total -= spring_law(L, stiffness[s], new, cubic)
                 rest[s] = new
         chunks[c] = total
 
@@ -115,27 +85,45 @@ def spring_yield(x, edges, stiffness, rest, limit, cubic=False):
     return float(chunks.sum())
 
 
+# ------------------------------------------------------------------ gradient, product, blocks
+
+
 @njit(inline="always")
-def add_row(row, g):
-    row[0] += g[0]
-    row[1] += g[1]
-    row[2] += g[2]
+def across(square, stiffness, rest, cubic):
+    """Force divided by length, which is the stiffness across the spring; < 0 if compressed."""
+    L = math.sqrt(square)
+    ratio = 0.0 if square == 0.0 else rest / L
+    scale = stiffness * (1.0 - ratio)
+    if cubic:
+        strain = L / rest - 1.0
+        scale *= 1.0 + strain * strain
+    return scale
+
+
+@njit(inline="always")
+def _tangent(square, stiffness, rest, cubic):
+    """a, b of the tangent a I + b d d^T."""
+    L = math.sqrt(square)
+    ratio = 0.0 if square == 0.0 else rest / L
+    scale = stiffness * (1.0 - ratio)
+    extra = 0.0 if square == 0.0 else stiffness * ratio / square  # (along - across) / |d|^2
+    if cubic:
+        strain = L / rest - 1.0
+        more = 1.0 + strain * strain
+        along = 1.0 + 3.0 * strain * strain  # times the stiffness
+        scale = stiffness * along if square == 0.0 else scale * more
+        extra = 0.0 if square == 0.0 else stiffness * (along - more * (1.0 - ratio)) / square
+    return scale, extra
 
 
 @both()
 def _gradient(x, start, neighbour, stiffness, rest, cubic, out):
     for k in prange(x.shape[0]):
-        i = np.uint64(k)
-        r = x[i]
-        g0, g1, g2 = 0.0, 0.0, 0.0
+        i, g = np.uint64(k), ZERO
         for p in range(start[i], start[i + np.uint64(1)]):
-            q = x[neighbour[p]]
-            d0, d1, d2 = r[0] - q[0], r[1] - q[1], r[2] - q[2]
-            scale = _across(d0 * d0 + d1 * d1 + d2 * d2, stiffness[p], rest[p], cubic)
-            g0 += scale * d0
-            g1 += scale * d1
-            g2 += scale * d2
-        add_row(out[i], (g0, g1, g2))
+            d = difference(x[i], x[neighbour[p]])
+            g = plus(g, across(dot(d, d), stiffness[p], rest[p], cubic), d)
+        add_to(out[i], 1.0, g)
 
 
 def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
@@ -149,20 +137,12 @@ def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
 @both()
 def _product(x, start, neighbour, stiffness, rest, cubic, b, out):
     for k in prange(x.shape[0]):
-        i = np.uint64(k)
-        r, u = x[i], b[i]
-        g0, g1, g2 = 0.0, 0.0, 0.0
+        i, g = np.uint64(k), ZERO
         for p in range(start[i], start[i + np.uint64(1)]):
-            q, w = x[neighbour[p]], b[neighbour[p]]
-            d0, d1, d2 = r[0] - q[0], r[1] - q[1], r[2] - q[2]
-            w0, w1, w2 = u[0] - w[0], u[1] - w[1], u[2] - w[2]
-            square = d0 * d0 + d1 * d1 + d2 * d2
-            across, extra = _tangent(square, stiffness[p], rest[p], cubic)
-            extra *= d0 * w0 + d1 * w1 + d2 * w2
-            g0 += across * w0 + extra * d0
-            g1 += across * w1 + extra * d1
-            g2 += across * w2 + extra * d2
-        add_row(out[i], (g0, g1, g2))
+            d, w = difference(x[i], x[neighbour[p]]), difference(b[i], b[neighbour[p]])
+            scale, extra = _tangent(dot(d, d), stiffness[p], rest[p], cubic)
+            g = sum_of(g, mixed(scale, w, extra * dot(d, w), d))
+        add_to(out[i], 1.0, g)
 
 
 def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
@@ -171,49 +151,27 @@ def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
 
 
 @njit(inline="always")
-def _add_block(block, b00, b11, b22, b01, b02, b12):
-    block[0] += b00
-    block[4] += b11
-    block[8] += b22
-    block[1] += b01
-    block[3] += b01
-    block[2] += b02
-    block[6] += b02
-    block[5] += b12
-    block[7] += b12
-
-
-@njit(inline="always")
 def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks):
     """Writes particle i's block row; returns its share of the negative stiffness."""
     cubic, form = law
-    r = x[i]
     own = blocks[diagonal[i]]
     press = 0.0
     for p in range(start[i], start[i + np.uint64(1)]):
-        q = x[neighbour[p]]
-        d0 = r[0] - q[0]
-        d1 = r[1] - q[1]
-        d2 = r[2] - q[2]
-        square = d0 * d0 + d1 * d1 + d2 * d2
-        across, extra = _tangent(square, stiffness[p], rest[p], cubic)
+        d = difference(x[i], x[neighbour[p]])
+        square = dot(d, d)
+        scale, extra = _tangent(square, stiffness[p], rest[p], cubic)
         if form == SECANT:
             extra = 0.0
-        elif form == CONVEX and across < 0.0:
-            extra += across / square
-            across = 0.0
-        b00 = across + extra * d0 * d0
-        b11 = across + extra * d1 * d1
-        b22 = across + extra * d2 * d2
-        b01 = extra * d0 * d1
-        b02 = extra * d0 * d2
-        b12 = extra * d1 * d2
-        _add_block(own, b00, b11, b22, b01, b02, b12)
+        elif form == CONVEX and scale < 0.0:
+            extra += scale / square
+            scale = 0.0
+        B = bar(scale, extra, d)
+        add_symmetric(own, 1.0, B)
         if slot[p] == NO_SLOT:
-            press += 0.5 * max(0.0, -across)
+            press += 0.5 * max(0.0, -scale)
         else:
-            press += max(0.0, -across)
-            _add_block(blocks[slot[p]], -b00, -b11, -b22, -b01, -b02, -b12)
+            press += max(0.0, -scale)
+            add_symmetric(blocks[slot[p]], -1.0, B)
     return press
 
 
@@ -240,3 +198,119 @@ def spring_blocks(
     _blocks[len(x) >= PARALLEL_ROWS](
         x, *half, (cubic, form), diagonal, slot, blocks.reshape(-1, 9), pressed
     )
+
+
+# ------------------------------------------------------------------ discrete gradients
+# Exact in energy, free of net force and torque.  For two states with d0, d1 the vectors along a
+# spring and L0, L1 their lengths,
+#
+#     g = [phi(L1) - phi(L0)] / (L1 - L0)  (d0 + d1) / (L0 + L1)
+#
+# obeys g . (d1 - d0) = phi(L1) - phi(L0) exactly, since (d0 + d1).(d1 - d0) = L1^2 - L0^2 (Simo,
+# Tarnow 1992; LaBudde, Greenspan 1974 for central forces).  The quotient is a polynomial in
+# e = L - l, so equal lengths need no care:
+#
+#     linear   k (e0 + e1)/2
+#     cubic    k (e0 + e1)/2 (1 + (e0^2 + e1^2)/(2 l^2))
+#
+# A spring of length zero in both states pulls nowhere.
+
+
+@njit(inline="always")
+def _mean_scale(total, first, second, stiffness, rest, cubic):
+    """a of g = a (d0 + d1), and da/dL1; total = L0 + L1 > 0, first, second = L0 - l, L1 - l."""
+    both = 0.5 * stiffness * (first + second)
+    slope = 0.5 * stiffness
+    if cubic:
+        inverse = 1.0 / (rest * rest)
+        more = 1.0 + 0.5 * inverse * (first * first + second * second)
+        slope = slope * more + both * second * inverse
+        both *= more
+    scale = both / total
+    return scale, (slope - scale) / total
+
+
+@njit(inline="always")
+def mean_pull(a, b, stiffness, rest, cubic):
+    """g of a spring along a, then b."""
+    L0, L1 = length(a), length(b)
+    total = L0 + L1 if L0 + L1 > 0.0 else 1.0
+    scale, _ = _mean_scale(total, L0 - rest, L1 - rest, stiffness, rest, cubic)
+    return scale * (a[0] + b[0]), scale * (a[1] + b[1]), scale * (a[2] + b[2])
+
+
+@njit(inline="always")
+def mean_tangent(a, b, stiffness, rest, cubic):
+    """a, c of dg/dd1 = a I + c (d0 + d1) d1^T; at length zero the slope along the spring."""
+    L0, L1 = length(a), length(b)
+    total = L0 + L1
+    if total == 0.0:
+        return 0.5 * stiffness * (4.0 if cubic else 1.0), 0.0
+    scale, slope = _mean_scale(total, L0 - rest, L1 - rest, stiffness, rest, cubic)
+    return scale, 0.0 if L1 == 0.0 else slope / L1
+
+
+@njit
+def _mean_gradient_serial(x0, x1, start, neighbour, stiffness, rest, cubic, out):
+    """Every spring once: a lone thread may write to both ends, and roots are what takes time."""
+    for i in range(np.uint64(len(x0))):
+        r, s, t = x0[i], x1[i], ZERO
+        for p in range(start[i], start[i + np.uint64(1)]):
+            j = neighbour[p]
+            if j > i:
+                a, b = difference(r, x0[j]), difference(s, x1[j])
+                g = mean_pull(a, b, stiffness[p], rest[p], cubic)
+                t = sum_of(t, g)
+                add_to(out[j], -1.0, g)
+        add_to(out[i], 1.0, t)
+
+
+@njit(parallel=True)
+def _mean_gradient_parallel(x0, x1, start, neighbour, stiffness, rest, cubic, out):
+    for k in prange(len(x0)):
+        i, t = np.uint64(k), ZERO
+        for p in range(start[i], start[i + np.uint64(1)]):
+            j = neighbour[p]
+            a, b = difference(x0[i], x0[j]), difference(x1[i], x1[j])
+            t = sum_of(t, mean_pull(a, b, stiffness[p], rest[p], cubic))
+        add_to(out[i], 1.0, t)
+
+
+def spring_mean_gradient(x0, x1, start, neighbour, stiffness, rest, out, cubic=False):
+    """Adds g [N] to out (N, 3), g.(x1 - x0) = E(x1) - E(x0); half-springs as in spring_gradient."""
+    gradient = _mean_gradient_serial if len(x0) < PARALLEL_ROWS else _mean_gradient_parallel
+    gradient(x0, x1, start, neighbour, stiffness, rest, cubic, out)
+
+
+@njit(inline="always")
+def _row_mean_blocks(i, x0, x1, half, cubic, diagonal, slot, blocks):
+    start, neighbour, stiffness, rest = half
+    own = blocks[diagonal[i]]
+    for p in range(start[i], start[i + np.uint64(1)]):
+        a, b = difference(x0[i], x0[neighbour[p]]), difference(x1[i], x1[neighbour[p]])
+        scale, extra = mean_tangent(a, b, stiffness[p], rest[p], cubic)
+        other = slot[p]
+        for k in range(3):
+            for j in range(3):
+                value = extra * (a[k] + b[k]) * b[j]
+                if k == j:
+                    value += scale
+                own[3 * k + j] += value
+                if other != NO_SLOT:
+                    blocks[other, 3 * k + j] -= value
+
+
+@both()
+def _mean_blocks(x0, x1, half, cubic, diagonal, slot, blocks):
+    for i in prange(len(x0)):
+        if diagonal[i] != NO_SLOT:
+            _row_mean_blocks(np.uint64(i), x0, x1, half, cubic, diagonal, slot, blocks)
+
+
+def spring_mean_blocks(
+    x0, x1, start, neighbour, stiffness, rest, diagonal, slot, blocks, cubic=False
+):
+    """Adds dg/dx1 [N/m] to blocks (nnz, 3, 3), not symmetric; slots as in spring_blocks."""
+    half = (start, neighbour, stiffness, rest)
+    mean_blocks = _mean_blocks[len(x0) >= PARALLEL_ROWS]
+    mean_blocks(x0, x1, half, cubic, diagonal, slot, blocks.reshape(-1, 9))

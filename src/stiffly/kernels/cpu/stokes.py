@@ -10,84 +10,44 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import prange
 
-from .jit import both, njit
+from .jit import njit, tasks
+from .small import ZERO, apart, columns, difference, dot, mixed, plus, point, sum_of
 
-PARALLEL_PAIRS = 1 << 18  # about a millisecond of the serial loop (see threads.py)
+PARALLEL_PAIRS = 1 << 18  # about a millisecond of the serial loop (see jit.py)
 
 _ROWS = 16  # points of one task
 _VECTOR = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@njit(**_VECTOR)
-def _velocity_rows(task, x, y, g, square_blob, factor, out):
+@tasks(**_VECTOR)
+def _velocities(task, x, y, g, square_blob, factor, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
-        i = np.uint64(i)
-        u0 = 0.0
-        u1 = 0.0
-        u2 = 0.0
+        i, u = np.uint64(i), ZERO
         for j in range(np.uint64(y.shape[1])):
-            d0 = x[0, i] - y[0, j]
-            d1 = x[1, i] - y[1, j]
-            d2 = x[2, i] - y[2, j]
-            R2 = d0 * d0 + d1 * d1 + d2 * d2 + square_blob
+            d, f = difference(point(x, i), point(y, j)), point(g, j)
+            R2 = dot(d, d) + square_blob
             inverse = 1.0 / (R2 * math.sqrt(R2))
-            same = (R2 + square_blob) * inverse
-            along = (d0 * g[0, j] + d1 * g[1, j] + d2 * g[2, j]) * inverse
-            u0 += same * g[0, j] + along * d0
-            u1 += same * g[1, j] + along * d1
-            u2 += same * g[2, j] + along * d2
-        out[i, 0] = factor * u0
-        out[i, 1] = factor * u1
-        out[i, 2] = factor * u2
+            u = sum_of(u, mixed((R2 + square_blob) * inverse, f, dot(d, f) * inverse, d))
+        for a in range(3):
+            out[i, a] = factor * u[a]
 
 
-@njit(**_VECTOR)
-def _rate_rows(task, x, b, g, square_blob, factor, out):
+@tasks(**_VECTOR)
+def _rates(task, x, b, g, square_blob, factor, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
-        i = np.uint64(i)
-        u0 = 0.0
-        u1 = 0.0
-        u2 = 0.0
+        i, u = np.uint64(i), ZERO
         for j in range(np.uint64(x.shape[1])):
-            d0 = x[0, i] - x[0, j]
-            d1 = x[1, i] - x[1, j]
-            d2 = x[2, i] - x[2, j]
-            w0 = b[0, i] - b[0, j]
-            w1 = b[1, i] - b[1, j]
-            w2 = b[2, i] - b[2, j]
-            R2 = d0 * d0 + d1 * d1 + d2 * d2 + square_blob
+            d, w, f = apart(x, i, j), apart(b, i, j), point(g, j)
+            R2 = dot(d, d) + square_blob
             inverse = 1.0 / (R2 * math.sqrt(R2))
-            gd = d0 * g[0, j] + d1 * g[1, j] + d2 * g[2, j]
-            gw = w0 * g[0, j] + w1 * g[1, j] + w2 * g[2, j]
-            fall = 3.0 * (d0 * w0 + d1 * w1 + d2 * w2) / R2  # -d(R^-3)[w] / R^-3
+            gd = dot(d, f)
+            fall = 3.0 * dot(d, w) / R2  # -d(R^-3)[w] / R^-3
             same = inverse * (fall * (2.0 / 3.0 * R2 - R2 - square_blob))
-            along = inverse * (gw - fall * gd)
-            across = inverse * gd
-            u0 += same * g[0, j] + along * d0 + across * w0
-            u1 += same * g[1, j] + along * d1 + across * w1
-            u2 += same * g[2, j] + along * d2 + across * w2
-        out[i, 0] = factor * u0
-        out[i, 1] = factor * u1
-        out[i, 2] = factor * u2
-
-
-@both()
-def _velocities(x, y, g, square_blob, factor, out):
-    for task in prange(-(-x.shape[1] // _ROWS)):
-        _velocity_rows(task, x, y, g, square_blob, factor, out)
-
-
-@both()
-def _rates(x, b, g, square_blob, factor, out):
-    for task in prange(-(-x.shape[1] // _ROWS)):
-        _rate_rows(task, x, b, g, square_blob, factor, out)
-
-
-def _columns(x):
-    """(3, N): neighbouring points next to each other in memory, as the vector unit wants them."""
-    return np.ascontiguousarray(x.T)
+            along = inverse * (dot(w, f) - fall * gd)
+            u = sum_of(u, plus(mixed(same, f, along, d), inverse * gd, w))
+        for a in range(3):
+            out[i, a] = factor * u[a]
 
 
 def stokeslet_velocities(targets, sources, forces, eps, mu, out):
@@ -95,16 +55,17 @@ def stokeslet_velocities(targets, sources, forces, eps, mu, out):
     [Pa s] that the forces (m, 3) [N] at sources (m, 3) push, spread over blobs of size eps [m]."""
     many = len(targets) * len(sources) >= PARALLEL_PAIRS
     factor = 1.0 / (8.0 * math.pi * mu)
-    columns = (_columns(targets), _columns(sources), _columns(forces))
-    _velocities[many](*columns, eps * eps, factor, out)
+    points = (columns(targets), columns(sources), columns(forces))
+    _velocities[many](-(-len(targets) // _ROWS), *points, eps * eps, factor, out)
 
 
 def stokeslet_rates(x, b, forces, eps, mu, out):
     """Writes to out (n, 3) how the velocity at the particles x changes when they, and with them
     the forces, move along b: (dS/dx [b]) g, all (n, 3)."""
     factor = 1.0 / (8.0 * math.pi * mu)
-    columns = (_columns(x), _columns(b), _columns(forces))
-    _rates[len(x) ** 2 >= PARALLEL_PAIRS](*columns, eps * eps, factor, out)
+    points = (columns(x), columns(b), columns(forces))
+    rates = _rates[len(x) ** 2 >= PARALLEL_PAIRS]
+    rates(-(-len(x) // _ROWS), *points, eps * eps, factor, out)
 
 
 @njit(error_model="numpy", fastmath={"contract"})
@@ -113,13 +74,10 @@ def stokeslet_matrix(x, eps, mu, out):
     factor = 1.0 / (8.0 * math.pi * mu)
     for i in range(x.shape[0]):
         for j in range(i + 1):
-            d0 = x[i, 0] - x[j, 0]
-            d1 = x[i, 1] - x[j, 1]
-            d2 = x[i, 2] - x[j, 2]
-            R2 = d0 * d0 + d1 * d1 + d2 * d2 + eps * eps
+            d = difference(x[i], x[j])
+            R2 = dot(d, d) + eps * eps
             scale = factor / (R2 * math.sqrt(R2))
             same = (R2 + eps * eps) * scale
-            d = (d0, d1, d2)
             for a in range(3):
                 for c in range(3):
                     entry = scale * d[a] * d[c] + (same if a == c else 0.0)
@@ -134,11 +92,10 @@ def stokeslet_rate_matrix(x, forces, eps, mu, out):
     out[:] = 0.0
     for i in range(x.shape[0]):
         for j in range(x.shape[0]):
-            d = (x[i, 0] - x[j, 0], x[i, 1] - x[j, 1], x[i, 2] - x[j, 2])
-            g = (forces[j, 0], forces[j, 1], forces[j, 2])
-            R2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + eps * eps
+            d, g = difference(x[i], x[j]), forces[j]
+            R2 = dot(d, d) + eps * eps
             scale = factor / (R2 * math.sqrt(R2))
-            gd = g[0] * d[0] + g[1] * d[1] + g[2] * d[2]
+            gd = dot(g, d)
             same = 2.0 - 3.0 * (R2 + eps * eps) / R2
             fall = 3.0 * gd / R2
             for a in range(3):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .indices import unsigned
+from .blocks import unsigned
 from .jit import njit
 
 WIDTH = 3  # right-hand sides taken at once: coordinates of a point

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..cpu.mean_stretch_rates import Stretched
+from ..cpu.mean_stretch import Stretched
 from ..cpu.small import (
     IDENTITY,
     add,

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 
-from ..cpu.mean_stretch import in_basis, log_quotient, lyapunov
-from ..cpu.mean_stretch_rates import Stretched
+from ..cpu.mean_stretch import Stretched, in_basis, log_quotient, lyapunov
 from ..cpu.small import (
     add,
     cofactor,

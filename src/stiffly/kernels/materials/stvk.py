@@ -7,7 +7,7 @@ stress is Fm S, S the stress at (C0 + C1)/2 (Simo, Tarnow 1992), without a pole.
 from __future__ import annotations
 
 from ..cpu.jit import inlined
-from ..cpu.mean_stretch_rates import store_column, unit
+from ..cpu.mean_stretch import store_column, unit
 from ..cpu.small import IDENTITY, add, combine, load, outer, product, row, turned
 from .material import Material, Mean
 
