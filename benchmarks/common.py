@@ -9,7 +9,7 @@ import numpy as np
 
 from stiffly.bodies import Springs, System
 from stiffly.meshes import lattice
-from stiffly_lab.timing import timed
+from stiffly_lab.trial import timed
 
 
 def median_seconds(job: Callable[[], object], repeats: int = 5) -> float:

@@ -25,14 +25,12 @@ from stiffly_lab import (
     equal_error_all,
     references,
     rivals,
-    step_search,
     tight,
 )
-from stiffly_lab.equal_error_all import QUICK_METHODS, QUICK_SCENES, rows_of, run
-from stiffly_lab.equal_error_page import records
+from stiffly_lab.equal_error_all import QUICK_METHODS, QUICK_SCENES, records, rows_of, run
 from stiffly_lab.harness import Outcome
 from stiffly_lab.methods import AdaptiveMethod, Forces
-from stiffly_lab.time_limit import OutOfTime, in_time, time_limit
+from stiffly_lab.trial import OutOfTime, in_time, time_limit
 
 __all__ = ["cache"]  # a fixture of every test here
 
@@ -192,7 +190,7 @@ def test_spin_error_of_a_ring_that_turns_too_fast():
     body = replace(cube, system=type("", (), {"particle_mass": np.full(12, 0.3)})())
     reference = tight.Reference(x, v, 0.0, 1.0, 1.0, 1.0, "")
     moved = Outcome(x + 5.0, 1.1 * v + [1.0, 2.0, 0.0], 1, Work())  # about the centre of mass
-    assert step_search.spin_error(body, moved, reference) == pytest.approx(0.1)
+    assert equal_error.spin_error(body, moved, reference) == pytest.approx(0.1)
 
 
 def test_who_competes():

@@ -10,7 +10,7 @@ from thinned import thinned
 from stiffly import scenes
 from stiffly_lab import Bench, equal_error, experiment, gautschi_table, step_cost
 from stiffly_lab.filters import roughness, swing
-from stiffly_lab.gautschi_cases import CASES
+from stiffly_lab.gautschi_table import CASES
 from stiffly_lab.krylov_error import Projections, dome_matrix, krylov_basis
 from stiffly_lab.oscillator_pair import DETUNED
 from stiffly_lab.tower_energy import decay_rate

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stiffly import scenes
-from stiffly_lab import Bench, coil_runs, experiment
+from stiffly_lab import Bench, coil_error, experiment
 from stiffly_lab.coil_error import linear_model
 from stiffly_lab.dome_step import ACCURACY, PER_DECADE, SWINGS
 from stiffly_lab.modes import after, energies, exact, modes_of, step_maps
@@ -147,16 +147,16 @@ def test_the_coils_reference_knows_its_error():
     movable = np.setdiff1d(np.arange(len(scene.x0)), scene.mesh.vertex_sets["bottom"])
     moved.reshape(-1, 3)[movable] = (modes.shapes @ (modes.deflection * y)).reshape(-1, 3)
     size = float(np.sqrt(np.mean(moved**2)))
-    found = coil_runs.truth(Bench(), scene, (size, size * 3.0))
+    found = coil_error.truth(Bench(), scene, (size, size * 3.0))
     gap = np.abs(found.x - scene.x0 - moved.reshape(-1, 3)).max()
     assert gap <= found.error < 1e-5 * size
 
 
 def test_runs_that_take_too_long_say_so(monkeypatch, limited):
     scene = scenes.load("coil-spring", vertices=60, section="3x4", stiffness=1e8, duration=0.2)
-    monkeypatch.setattr(coil_runs, "LIMIT_S", 0.0)
-    end = coil_runs.Truth(scene.x0, scene.v0, 0.0, "")
-    (record,) = coil_runs.runs(Bench(), scene, end, {"bdf1": [0.01]}, 1.0)
+    monkeypatch.setattr(coil_error, "LIMIT_S", 0.0)
+    end = coil_error.Truth(scene.x0, scene.v0, 0.0, "")
+    (record,) = coil_error.runs(Bench(), scene, end, {"bdf1": [0.01]}, 1.0)
     assert record.relative is None and "time limit" in (record.failure or "")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from stiffly.contracts import State
 from stiffly.errors import InputError
-from stiffly_lab import map_cells, parallel, step_search
+from stiffly_lab import equal_error, map_cells, parallel
 from stiffly_lab.bench import Bench
 from stiffly_lab.family import OUTLIER, PERIOD, Member, build, network, velocities
 from stiffly_lab.family_reference import SEGMENTS, composed, reference
@@ -177,7 +177,7 @@ def test_a_level_that_was_met_counts_though_no_time_was_left_to_repeat_it(monkey
     member = Member(shape=(2, 2, 2), ratio=1.0)
     problem = build(member)
     exact = reference(member, problem)
-    real = step_search.measure
+    real = equal_error.measure
     clock = [0.0]
 
     def measure(problem, method, setting, known, repeats):
@@ -187,7 +187,7 @@ def test_a_level_that_was_met_counts_though_no_time_was_left_to_repeat_it(monkey
 
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(map_cells, "perf_counter", lambda: clock[0])
-    monkeypatch.setattr(step_search, "measure", measure)
+    monkeypatch.setattr(equal_error, "measure", measure)
     own = map_cells._costs(problem, IntegratorMethod("exprb42"), exact, False, 10.0, 10.0)
     assert own[0.1].failure is None
     assert own[0.1].relative <= 0.1

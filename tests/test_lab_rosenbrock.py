@@ -15,10 +15,18 @@ from stiffly.scenes import load
 from stiffly_lab import rosenbrock_table
 from stiffly_lab.bench import Bench
 from stiffly_lab.harness import Record
-from stiffly_lab.own_reference import own_reference
-from stiffly_lab.patience import LEAST_S, LOST, MOST_S, is_late, late, patience
-from stiffly_lab.rosenbrock_cases import CASES, TABLE_2017, TABLE_2018, TABLE_2021
-from stiffly_lab.rosenbrock_table import _evaluations, _judged, _ratio, _worth
+from stiffly_lab.references import own_reference
+from stiffly_lab.rivals import LEAST_S, LOST, MOST_S, is_late, late, patience
+from stiffly_lab.rosenbrock_table import (
+    CASES,
+    TABLE_2017,
+    TABLE_2018,
+    TABLE_2021,
+    _evaluations,
+    _judged,
+    _ratio,
+    _worth,
+)
 from stiffly_lab.trial import attempt
 
 NAMES = ("bunny-size", "rosenbrock-table", "bunny-precision", "bunny-energy", "flag-area")

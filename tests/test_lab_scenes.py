@@ -7,11 +7,11 @@ import pytest
 from thinned import thinned
 
 from stiffly import scenes
-from stiffly_lab import dragon_size, rope_cost, rope_runs, tori_bounce
+from stiffly_lab import dragon_size, rope_cost, tori_bounce
 from stiffly_lab.bench import Bench
 from stiffly_lab.registry import EXPERIMENTS
 from stiffly_lab.report import NOT_REPRODUCED, REPRODUCED
-from stiffly_lab.rope_runs import ANY, BAND, FAST, FINER, LADDER
+from stiffly_lab.rope_cost import ANY, BAND, FAST, FINER, LADDER
 
 NAMES = ("molecule-energy", "tori-bounce", "dragon-size", "rope-cost", "sphere-bounce")
 
@@ -28,8 +28,8 @@ def reports(tmp_path_factory):
         return known[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (rope_cost, rope_runs):  # half the swing: half the steps of every method
-            patch.setattr(module, "DURATION", 0.5)
+        # half the swing: half the steps of every method
+        patch.setattr(rope_cost, "DURATION", 0.5)
         yield report
 
 

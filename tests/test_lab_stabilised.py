@@ -13,11 +13,10 @@ from stiffly_lab import EXPERIMENTS, Bench, cloth, spinning_cube
 from stiffly_lab.cloth import wrinkles
 from stiffly_lab.measures import bound, potential
 from stiffly_lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED
-from stiffly_lab.stabiliser_models import MODELS
-from stiffly_lab.stabiliser_page import FAST
+from stiffly_lab.stabiliser_page import FAST, MODELS
 from stiffly_lab.stabiliser_page import report as stabiliser_report
 from stiffly_lab.step_by_step import spin, watched
-from stiffly_lab.time_limit import time_limit
+from stiffly_lab.trial import time_limit
 
 NAMES = ("two-springs", "stabiliser-table", "single-spring", "spinning-cube", "cactus", "cloth")
 

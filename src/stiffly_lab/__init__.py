@@ -5,9 +5,8 @@ from __future__ import annotations
 from . import page
 from .bench import Bench
 from .harness import Method, Outcome, Record, reference, slopes, work_precision
-from .items import ITEMS, PAPERS
 from .methods import CvodeMethod, IntegratorMethod, ScipyMethod
-from .registry import EXPERIMENTS, Experiment, experiment
+from .registry import EXPERIMENTS, ITEMS, PAPERS, Experiment, experiment
 from .report import Claim, Report
 
 __all__ = [

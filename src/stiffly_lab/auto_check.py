@@ -27,8 +27,7 @@ from .harness import Method, Record, measure
 from .methods import IntegratorMethod
 from .references import Reference
 from .report import UNTESTED, Claim, Report, verdict
-from .time_limit import in_time, time_limit
-from .timing import timed
+from .trial import in_time, time_limit, timed
 
 METHODS = (
     "verlet", "symplectic-euler", "rk4", "exprb2", "exprb32", "exprb42", "pexprb43", "epirk4s3",

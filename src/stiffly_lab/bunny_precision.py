@@ -17,10 +17,10 @@ from . import figures, report
 from .bench import Bench, Row
 from .harness import Record, measure
 from .methods import IntegratorMethod
-from .own_reference import own_reference
+from .references import own_reference
 from .report import Claim, Report
 from .tight import Reference
-from .time_limit import time_limit
+from .trial import time_limit
 
 STIFFNESS = (1e8, 1e10, 1e12)  # k_d [N/m]: kappa_0, kappa_1, kappa_2
 COLORS = dict(zip(STIFFNESS, (BLUE, GREEN, RED), strict=True))  # the paper's

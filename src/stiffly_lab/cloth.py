@@ -16,7 +16,7 @@ from .bench import Bench, Row
 from .measures import CLOTH_DENSITY, CLOTH_SHAKEN, CLOTH_SIDE
 from .report import UNTESTED, Claim, Report
 from .step_by_step import a_step, watched
-from .time_limit import time_limit
+from .trial import time_limit
 
 FIRST, TENTH = "Dinev 2018, Fig. 1", "Dinev 2018, Fig. 10"
 TRUTH, STUCK = "verlet", "energy-lagrange"

@@ -11,21 +11,232 @@ is then tried too.  Only what is chosen is timed with repeats.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import isfinite, log2
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
+from stiffly.contracts import Array
+from stiffly.errors import InputError, SimulationFailure
+from stiffly.integrators import integrator as find_integrator
 from stiffly.scenes import Scene
 
 from . import report
-from .bench import Bench
-from .harness import Method, Outcome, Record
-from .step_search import Error, Search
+from .bench import Bench, Row
+from .harness import REFUSED, Method, Outcome, Record, measure, warm_up
+from .references import fingerprint
 from .tight import Reference
-from .time_limit import seconds_left, time_limit
+from .trial import SLOW, granted, seconds_left, time_limit
+
+Error = Callable[[Outcome, Reference], float]
+TRUST = 3.0  # a reference must be so many times better than the error that it judges
+PATIENCE = 4  # long steps that are too hard to solve in time, before shorter ones are given up
+FEW_STEPS = 3  # of the run whose memory is watched
+
+
+@dataclass
+class Search:
+    """One method on one problem; runs are made once, whatever level asks for them."""
+
+    bench: Bench
+    problem: Scene
+    method: Method
+    reference: Reference
+    error: Error
+    limit_s: float
+    rungs: list[float]
+    runs: dict[int, Record] = field(default_factory=dict)
+    spent: dict[int, float] = field(default_factory=dict)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        self.label = f"{self.problem.name} {fingerprint(self.problem)[:8]}: {self.method.name}"
+        self.stride = 2 if self.method.kind == "step" else 1
+        self.strides = sorted({*range(0, len(self.rungs), self.stride), len(self.rungs) - 1})
+        integrator = getattr(self.method, "integrator", "rk4")
+        self.order = find_integrator(integrator).order
+
+    # ------------------------------------------------------------------ what is asked for
+
+    def timed(self, level: float, repeats: int) -> Record:
+        """The record at this level, its run timed `repeats` times and its memory watched."""
+        if self.reference.error * TRUST > level:
+            return self._none(
+                level, f"the reference is good to {self.reference.error:.1g} only: no judge of this"
+            )
+        rung, why = self._found(level)
+        if rung is None:
+            return self._none(level, why)
+        if repeats <= 1:
+            return self.runs[rung]
+        setting = self.rungs[rung]
+        return self._row(rung, "timed", lambda: self._again(self.runs[rung], setting, repeats))
+
+    def _found(self, level: float) -> tuple[int | None, str]:
+        """The first rung that meets the level, in strides and then in between."""
+        before: list[int] = []
+        for rung in self.strides:
+            why = "" if rung in self.runs else self._unaffordable(before, level)
+            if why:
+                return None, why
+            if self._meets(rung, level) and self._confirmed(rung, level):
+                between = rung - 1
+                finer = self.stride > 1 and before and self._meets(between, level)
+                return (between if finer else rung), ""
+            if self.runs[rung].variant == REFUSED:
+                return None, self.runs[rung].failure or ""
+            before.append(rung)
+        return None, f"not met down to {self.method.kind} {self.rungs[-1]:.2g}{self._reached()}"
+
+    def _meets(self, rung: int, level: float) -> bool:
+        found = self._run(rung).relative
+        return found is not None and found <= level
+
+    def _confirmed(self, rung: int, level: float) -> bool:
+        """The next rung meets it too, or takes longer than there is time for."""
+        below = min(rung + self.stride, len(self.rungs) - 1)
+        return self._cut(below) or self._meets(below, level)
+
+    def _cut(self, rung: int) -> bool:
+        return "time limit" in (self._run(rung).failure or "")
+
+    # ------------------------------------------------------------------ when to give up
+
+    def _unaffordable(self, before: Sequence[int], level: float) -> str:
+        """Why it is no use to go on after these rungs, or nothing."""
+        done = [rung for rung in before if self.runs[rung].relative is not None]
+        slow = [rung for rung in before if self._cut(rung)]
+        out = bool(slow) and slow[-1] == before[-1] and (bool(done) or len(slow) >= PATIENCE)
+        if out or (done and self._predicted(done) > granted(self.limit_s)):
+            return f"not within {self.limit_s:g} s{self._reached()}"
+        return self._hopeless(done, level)
+
+    def _predicted(self, done: Sequence[int]) -> float:
+        """Seconds of the next rung. Half the step is twice the work, but for implicit methods at
+        long steps, which may be harder to solve than twice as many: what was seen last counts."""
+        most = 2.0 if self.stride > 1 else 1.5  # a tenth of the tolerance, of methods of order 5
+        return self.spent[done[-1]] * min(self._growth(done), most)
+
+    def _growth(self, done: Sequence[int]) -> float:
+        if len(done) < 2:
+            return 1.0
+        return max(1.0, self.spent[done[-1]] / max(self.spent[done[-2]], 1e-9))
+
+    def _hopeless(self, done: Sequence[int], level: float) -> str:
+        """If the error fell at the method's order from here on: what would the level take?"""
+        if self.stride == 1 or len(done) < 2 or self._growth(done) < 1.5:
+            return ""
+        coarse, fine = (self.runs[rung].relative or 0.0 for rung in done[-2:])
+        if not 0.0 < fine < 0.3:
+            return ""
+        seen = log2(coarse / fine) if coarse > fine else 0.0
+        halvings = log2(fine / level) / max(seen, self.order)
+        if self.spent[done[-1]] * 2.0**halvings > 2.0 * granted(self.limit_s):
+            return f"not within {self.limit_s:g} s, by its order{self._reached()}"
+        return ""
+
+    def _reached(self) -> str:
+        found = [r.relative for r in self.runs.values() if r.relative is not None]
+        if found and min(found) < 10.0:
+            return f"; reached {min(found):.2g}"
+        last = self.runs[max(self.runs)].failure or "far off"
+        return "" if "time limit" in last else f"; {last.partition(';')[0]}"
+
+    def _none(self, level: float, why: str) -> Record:
+        tried = min(self.runs, key=lambda k: self.rungs[k]) if self.runs else 0
+        return Record(self.method.name, self.rungs[tried], self.method.kind, failure=why)
+
+    # ------------------------------------------------------------------ runs
+
+    def _run(self, rung: int) -> Record:
+        if rung not in self.runs:
+            setting = self.rungs[rung]
+            self.runs[rung] = self._row(rung, "", lambda: self._measured(setting, 1))
+        return self.runs[rung]
+
+    def _row(self, rung: int, word: str, job: Callable[[], dict[str, Any]]) -> Record:
+        name = f"{self.label}, {self.method.kind} {self.rungs[rung]:.12g} {word}".strip()
+        found = dict(self.bench.row(name, job))
+        self.spent[rung] = found.pop("spent")
+        return Record(**found)
+
+    def _again(self, known: Record, setting: float, repeats: int) -> Row:
+        """Timed with repeats, unless it is slow: then one time is as good; and its memory."""
+        found = asdict(known)
+        if (known.seconds or 0.0) <= SLOW:
+            again = self._measured(setting, repeats)
+            found = found if again["failure"] else again  # it was in time before, if barely
+        return {
+            "spent": known.seconds,
+            **found,
+            "memory": peak_memory(self.problem, self.method, setting),
+        }
+
+    def _measured(self, setting: float, repeats: int) -> Row:
+        problem, method, reference = self.problem, self.method, self.reference
+        if not self.runs:
+            with time_limit(self.limit_s):
+                warm_up(problem, method, setting)
+        began = time.perf_counter()
+        with time_limit(self.limit_s * repeats):
+            record, outcome = measure(problem, method, setting, (reference.x, reference.v), repeats)
+        spent = (time.perf_counter() - began) / repeats
+        if outcome is not None:
+            record = self._judged(record, outcome)
+        return {**asdict(record), "spent": spent}
+
+    def _judged(self, record: Record, outcome: Outcome) -> Record:
+        off = self.error(outcome, self.reference)
+        yardstick = outcome.exchanged if isfinite(outcome.exchanged) else self.reference.energy
+        energy = outcome.drift / yardstick if yardstick > 0.0 else float("nan")
+        return replace(
+            record,
+            relative=off if isfinite(off) else None,
+            energy_relative=energy if isfinite(energy) else None,
+            spin=spin_error(self.problem, outcome, self.reference),
+        )
+
+
+def peak_memory(problem: Scene, method: Method, setting: float) -> int | None:
+    """Bytes that Python and NumPy hold at most during a few steps, in a run of its own.
+
+    What compiled libraries allocate for themselves (SUNDIALS, LAPACK) is not seen.
+    """
+    few = FEW_STEPS * setting if method.kind == "step" else 0.01 * problem.duration
+    tracemalloc.start()
+    try:
+        with time_limit(60.0):
+            method(replace(problem, duration=min(problem.duration, few)), setting)
+        return tracemalloc.get_traced_memory()[1]
+    except (SimulationFailure, InputError):
+        return None
+    finally:
+        tracemalloc.stop()
+
+
+def spin_error(problem: Scene, outcome: Outcome, reference: Reference) -> float | None:
+    """|L - L_r| of the angular momenta about the centre of mass, over the largest that |L_r| could
+    be with these positions and speeds; None where there are no masses in space."""
+    mass = getattr(problem.system, "particle_mass", None)
+    if mass is None or outcome.x.ndim != 2 or not np.any(mass):
+        return None
+    ours, _ = _spin(mass, outcome.x, outcome.v)
+    exact, most = _spin(mass, reference.x, reference.v)
+    off = float(np.linalg.norm(ours - exact) / most) if most > 0.0 else float("nan")
+    return off if isfinite(off) else None
+
+
+def _spin(mass: Array, x: Array, v: Array) -> tuple[Array, float]:
+    r, w = (a - mass @ a / mass.sum() for a in (x, v))
+    sizes = [np.sqrt(mass @ np.sum(a**2, axis=1)) for a in (r, w)]
+    return mass @ np.cross(r, w), float(sizes[0] * sizes[1])
+
 
 TOLERANCES = tuple(10.0**-k for k in range(1, 14))
 BRIEF, LOST = 3.0, 3.0  # seconds; times the seconds of the best so far

@@ -30,7 +30,7 @@ from stiffly.scenes import Scene
 from .family import Member, Network, network
 from .harness import first_order
 from .tight import Reference
-from .time_limit import OutOfTime, in_time, time_limit
+from .trial import OutOfTime, in_time, time_limit
 
 _HALF_8 = (
     0.13020248308889008087881763,

@@ -15,8 +15,7 @@ from . import figures, report
 from .bench import Bench
 from .measures import largest_strain
 from .report import Claim, Report
-from .timing import timed
-from .trial import trial
+from .trial import timed, trial
 
 STEP, SPAN = 1e-3, 5.0  # the paper's step and time [s]
 FRAME = 5e-3  # between recorded frames [s]

@@ -21,8 +21,7 @@ from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
 from .bench import Bench, Row
-from .time_limit import time_limit
-from .timing import timed
+from .trial import time_limit, timed
 
 REFUSED = "refused"  # variant of a record: the method is not for this system
 

@@ -22,7 +22,7 @@ from .family_reference import reference
 from .harness import Method, Record
 from .methods import CvodeMethod, IntegratorMethod, ScipyMethod
 from .tight import Reference
-from .time_limit import seconds_left, time_limit
+from .trial import seconds_left, time_limit
 
 LEVELS = (0.1, 0.01, 1e-4)
 EXPONENTIAL = ("exprb42", "pexprb43", "epirk4s3", "eti", "ceti", "neti")

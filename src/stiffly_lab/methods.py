@@ -20,8 +20,7 @@ from stiffly.integrators import integrator as find_integrator
 from stiffly.scenes import Scene
 
 from .harness import Outcome, first_order, users_view
-from .time_limit import in_time
-from .trial import trial
+from .trial import in_time, trial
 
 FRAMES = 10  # recorded by a lab run: enough to notice divergence, too few to cost anything
 LARGE, KRYLOV = 250, 20  # coordinates, from which on CVODE solves by GMRES; its vectors

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from stiffly.errors import InputError
 from stiffly.recording.provenance import write_atomic
 
-from .items import ANSWERS, PAPERS
-from .registry import EXPERIMENTS
+from .registry import ANSWERS, EXPERIMENTS, PAPERS
 from .report import FILES, NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, table
 
 NOT_RUN = "not run yet"

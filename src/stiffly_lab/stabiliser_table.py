@@ -18,11 +18,9 @@ from stiffly.scenes import Scene
 from . import stabiliser_page as page
 from .bench import Bench, Row
 from .report import Report
-from .stabiliser_models import MODELS, Model
-from .stabiliser_page import BOTH, FAST, WITH_NEWTON
+from .stabiliser_page import BOTH, FAST, MODELS, WITH_NEWTON, Model
 from .step_by_step import StepByStep, watched
-from .time_limit import granted, time_limit
-from .timing import timed
+from .trial import granted, time_limit, timed
 
 SUBSTEPS = (1, 5, 10)  # always
 FINER = (20, 100)  # only where no smaller number is stable

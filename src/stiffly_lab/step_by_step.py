@@ -21,7 +21,7 @@ from stiffly.scenes import Scene
 from .bench import Row
 from .energy_history import COUNTS
 from .harness import Record
-from .time_limit import OutOfTime, in_time
+from .trial import OutOfTime, in_time
 
 EXPLODED = 1.0  # of the energy at the start: invented by the method, in one sum
 HOPELESS = 1e9  # times that energy
@@ -99,7 +99,7 @@ def watched(
     scale [J]: default the energy at the start, which with gravity is any number: give one there.
     until: times the scale that a method may invent or lose before it is left alone.
     exploded: the first step at which the method has invented as much as the scale, or could not go
-    on; None where it came through, or was stopped by a time limit (see time_limit.py).
+    on; None where it came through, or was stopped by a time limit (see trial.py).
     """
     h = scene.step if step is None else step
     watch = StepByStep(scene, integrator, h)

@@ -18,8 +18,7 @@ from stiffly.matfun import estimate
 from stiffly.scenes import Scene
 
 from .methods import Forces
-from .time_limit import OutOfTime, granted, in_time, time_limit
-from .trial import trial
+from .trial import OutOfTime, granted, in_time, time_limit, trial
 
 SAMPLES = 65  # times at which the motion is looked at for its scales
 FEW = 100  # coordinates, up to which the tightest tolerances are affordable

@@ -1,16 +1,35 @@
-"""Runs of the lab: bad steps are tried on purpose, and the result says how bad they were."""
+"""Runs of the lab: bad steps are tried on purpose, and the result says how bad they were.
+
+A limit on the seconds that one may take is asked for now and then by who computes:
+
+    with time_limit(60.0):
+        trial(problem, ..., progress=in_time)        # OutOfTime when they are over
+
+What a limit stops depends on the machine and on what else it does.  STIFFLY_LAB_UNLIMITED=1 stops
+nothing: the same runs everywhere, for those who can wait.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
-from typing import Any
+from statistics import median
+from typing import Any, TypeVar
 
 from stiffly import Run, simulate
 from stiffly.errors import SimulationFailure, StiffWarning
 from stiffly.scenes import Scene
 
-from .time_limit import OutOfTime, in_time, time_limit
+UNLIMITED = "STIFFLY_LAB_UNLIMITED"
+SLOW = 5.0  # a run of this many seconds is timed once: repeating it would tell nothing new
+
+Found = TypeVar("Found")
+_DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
 def trial(problem: Any, **options: Any) -> Run:
@@ -31,3 +50,48 @@ def attempt(
         return late.run, f"stopped: it took longer than {limit_s:g} s"
     except SimulationFailure as stopped:
         return stopped.run, str(stopped)
+
+
+# ------------------------------------------------------------------ seconds
+
+
+class OutOfTime(SimulationFailure):
+    """The run took longer than the experiment grants."""
+
+
+def granted(seconds: float) -> float:
+    """So many, or all the time there is."""
+    return inf if os.environ.get(UNLIMITED) else seconds
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Within, `in_time` fails after so many seconds; a limit outside of it stays in force."""
+    token = _DEADLINE.set(min(_DEADLINE.get(), time.perf_counter() + granted(seconds)))
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+def in_time(*_: object) -> None:
+    """Takes whatever a progress callback is given, and ignores it."""
+    if time.perf_counter() > _DEADLINE.get():
+        raise OutOfTime("stopped: it took longer than the time limit")
+
+
+def seconds_left() -> float:
+    """Of the limit in force."""
+    return _DEADLINE.get() - time.perf_counter()
+
+
+def timed(job: Callable[[], Found], repeats: int, slow: float = SLOW) -> tuple[Found, float]:
+    """What the last job() gave, and the median wall-clock seconds of `repeats` of them: the one
+    stopwatch of the lab and the benchmarks."""
+    times: list[float] = []
+    while True:
+        began = time.perf_counter()
+        found = job()
+        times.append(time.perf_counter() - began)
+        if len(times) >= repeats or times[0] > slow:
+            return found, median(times)
