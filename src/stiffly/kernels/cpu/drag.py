@@ -111,9 +111,11 @@ def wind_tangents(x, v, triangles, wind, pressure, slots, stiffness, damping):
         _derivatives(_area(x, corner), _relative(v, corner, wind), pressure[s], dF, dv)
         for k in range(3):
             q, r = x[corner[(k + 2) % 3]], x[corner[(k + 1) % 3]]
-            e = (0.5 * (q[0] - r[0]), 0.5 * (q[1] - r[1]), 0.5 * (q[2] - r[2]))
+            e0, e1, e2 = 0.5 * (q[0] - r[0]), 0.5 * (q[1] - r[1]), 0.5 * (q[2] - r[2])
             for a in range(3):  # dS/dx_k = [e]x, with [e]x d = e x d
-                dx[a, 0], dx[a, 1], dx[a, 2] = vector_product(dF[a], e)
+                dx[a, 0] = dF[a, 1] * e2 - dF[a, 2] * e1
+                dx[a, 1] = dF[a, 2] * e0 - dF[a, 0] * e2
+                dx[a, 2] = dF[a, 0] * e1 - dF[a, 1] * e0
             for m in range(3):
                 slot = slots[s, m, k]
                 if slot != NO_SLOT:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import njit, tasks
-from .small import ZERO, add_to, apart, columns, difference, dot, mixed, plus, sum_of
+from .small import ZERO, add_to, columns, difference, dot, mixed, plus, sum_of
 
 # about a millisecond of the serial loop (see jit.py)
 PARALLEL_PAIRS, PARALLEL_LISTED = 1 << 20, 1 << 17
@@ -54,32 +54,60 @@ def _energy(task, x, radius, root, start, low, high, rows):
         total = 0.0
         for k in range(start[i], start[i + np.uint64(1)]):
             for j in range(low[k], high[k]):
-                d = apart(x, i, j)
-                total += _slopes(dot(d, d), radius[i] + radius[j], root[i] * root[j])[0]
+                d0 = x[0, i] - x[0, j]
+                d1 = x[1, i] - x[1, j]
+                d2 = x[2, i] - x[2, j]
+                square = d0 * d0 + d1 * d1 + d2 * d2
+                total += _slopes(square, radius[i] + radius[j], root[i] * root[j])[0]
         rows[i] = 0.5 * total
 
 
 @tasks(**_VECTOR)
 def _gradient(task, x, radius, root, start, low, high, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
-        i, g = np.uint64(i), ZERO
+        i = np.uint64(i)
+        g0 = 0.0
+        g1 = 0.0
+        g2 = 0.0
         for k in range(start[i], start[i + np.uint64(1)]):
             for j in range(low[k], high[k]):
-                d = apart(x, i, j)
-                g = plus(g, _slopes(dot(d, d), radius[i] + radius[j], root[i] * root[j])[1], d)
-        add_to(out[i], 2.0, g)
+                d0 = x[0, i] - x[0, j]
+                d1 = x[1, i] - x[1, j]
+                d2 = x[2, i] - x[2, j]
+                square = d0 * d0 + d1 * d1 + d2 * d2
+                first = _slopes(square, radius[i] + radius[j], root[i] * root[j])[1]
+                g0 += first * d0
+                g1 += first * d1
+                g2 += first * d2
+        out[i, 0] += 2.0 * g0
+        out[i, 1] += 2.0 * g1
+        out[i, 2] += 2.0 * g2
 
 
 @tasks(**_VECTOR)
 def _product(task, x, b, radius, root, start, low, high, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
-        i, g = np.uint64(i), ZERO
+        i = np.uint64(i)
+        g0 = 0.0
+        g1 = 0.0
+        g2 = 0.0
         for k in range(start[i], start[i + np.uint64(1)]):
             for j in range(low[k], high[k]):
-                d, w = apart(x, i, j), apart(b, i, j)
-                _, first, second = _slopes(dot(d, d), radius[i] + radius[j], root[i] * root[j])
-                g = sum_of(g, mixed(first, w, 2.0 * second * dot(d, w), d))
-        add_to(out[i], 2.0, g)
+                d0 = x[0, i] - x[0, j]
+                d1 = x[1, i] - x[1, j]
+                d2 = x[2, i] - x[2, j]
+                w0 = b[0, i] - b[0, j]
+                w1 = b[1, i] - b[1, j]
+                w2 = b[2, i] - b[2, j]
+                square = d0 * d0 + d1 * d1 + d2 * d2
+                _, first, second = _slopes(square, radius[i] + radius[j], root[i] * root[j])
+                along = 2.0 * second * (d0 * w0 + d1 * w1 + d2 * w2)
+                g0 += first * w0 + along * d0
+                g1 += first * w1 + along * d1
+                g2 += first * w2 + along * d2
+        out[i, 0] += 2.0 * g0
+        out[i, 1] += 2.0 * g1
+        out[i, 2] += 2.0 * g2
 
 
 def lj_energy(x, radius, root, start, low, high):

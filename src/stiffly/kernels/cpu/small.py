@@ -65,22 +65,9 @@ def add_to(row, s, a):
     row[2] += s * a[2]
 
 
-# ------------------------------------------------------------------ points in columns
-
-
 def columns(x):
     """(3, N): neighbouring points next to each other in memory, as the vector unit wants them."""
     return np.ascontiguousarray(x.T)
-
-
-@njit(inline="always")
-def point(x, i):
-    return x[0, i], x[1, i], x[2, i]
-
-
-@njit(inline="always")
-def apart(x, i, j):
-    return x[0, i] - x[0, j], x[1, i] - x[1, j], x[2, i] - x[2, j]
 
 
 # ------------------------------------------------------------------ symmetric matrices
@@ -150,22 +137,18 @@ def add(a, b):
 
 
 @inlined
-def combine(s, a, t, b):
-    """s a + t b."""
-    return (
-        *(s * a[0] + t * b[0], s * a[1] + t * b[1], s * a[2] + t * b[2]),
-        *(s * a[3] + t * b[3], s * a[4] + t * b[4], s * a[5] + t * b[5]),
-        *(s * a[6] + t * b[6], s * a[7] + t * b[7], s * a[8] + t * b[8]),
-    )
-
-
-@inlined
 def scaled(s, a):
     return (
         *(s * a[0], s * a[1], s * a[2]),
         *(s * a[3], s * a[4], s * a[5]),
         *(s * a[6], s * a[7], s * a[8]),
     )
+
+
+@inlined
+def combine(s, a, t, b):
+    """s a + t b."""
+    return add(scaled(s, a), scaled(t, b))
 
 
 @inlined

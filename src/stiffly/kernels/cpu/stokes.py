@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from .jit import njit, tasks
-from .small import ZERO, apart, columns, difference, dot, mixed, plus, point, sum_of
+from .small import columns
 
 PARALLEL_PAIRS = 1 << 18  # about a millisecond of the serial loop (see jit.py)
 
@@ -23,31 +23,54 @@ _VECTOR = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 @tasks(**_VECTOR)
 def _velocities(task, x, y, g, square_blob, factor, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
-        i, u = np.uint64(i), ZERO
+        i = np.uint64(i)
+        u0 = 0.0
+        u1 = 0.0
+        u2 = 0.0
         for j in range(np.uint64(y.shape[1])):
-            d, f = difference(point(x, i), point(y, j)), point(g, j)
-            R2 = dot(d, d) + square_blob
+            d0 = x[0, i] - y[0, j]
+            d1 = x[1, i] - y[1, j]
+            d2 = x[2, i] - y[2, j]
+            R2 = d0 * d0 + d1 * d1 + d2 * d2 + square_blob
             inverse = 1.0 / (R2 * math.sqrt(R2))
-            u = sum_of(u, mixed((R2 + square_blob) * inverse, f, dot(d, f) * inverse, d))
-        for a in range(3):
-            out[i, a] = factor * u[a]
+            same = (R2 + square_blob) * inverse
+            along = (d0 * g[0, j] + d1 * g[1, j] + d2 * g[2, j]) * inverse
+            u0 += same * g[0, j] + along * d0
+            u1 += same * g[1, j] + along * d1
+            u2 += same * g[2, j] + along * d2
+        out[i, 0] = factor * u0
+        out[i, 1] = factor * u1
+        out[i, 2] = factor * u2
 
 
 @tasks(**_VECTOR)
 def _rates(task, x, b, g, square_blob, factor, out):
     for i in range(task * _ROWS, min((task + 1) * _ROWS, x.shape[1])):
-        i, u = np.uint64(i), ZERO
+        i = np.uint64(i)
+        u0 = 0.0
+        u1 = 0.0
+        u2 = 0.0
         for j in range(np.uint64(x.shape[1])):
-            d, w, f = apart(x, i, j), apart(b, i, j), point(g, j)
-            R2 = dot(d, d) + square_blob
+            d0 = x[0, i] - x[0, j]
+            d1 = x[1, i] - x[1, j]
+            d2 = x[2, i] - x[2, j]
+            w0 = b[0, i] - b[0, j]
+            w1 = b[1, i] - b[1, j]
+            w2 = b[2, i] - b[2, j]
+            R2 = d0 * d0 + d1 * d1 + d2 * d2 + square_blob
             inverse = 1.0 / (R2 * math.sqrt(R2))
-            gd = dot(d, f)
-            fall = 3.0 * dot(d, w) / R2  # -d(R^-3)[w] / R^-3
+            gd = d0 * g[0, j] + d1 * g[1, j] + d2 * g[2, j]
+            gw = w0 * g[0, j] + w1 * g[1, j] + w2 * g[2, j]
+            fall = 3.0 * (d0 * w0 + d1 * w1 + d2 * w2) / R2  # -d(R^-3)[w] / R^-3
             same = inverse * (fall * (2.0 / 3.0 * R2 - R2 - square_blob))
-            along = inverse * (dot(w, f) - fall * gd)
-            u = sum_of(u, plus(mixed(same, f, along, d), inverse * gd, w))
-        for a in range(3):
-            out[i, a] = factor * u[a]
+            along = inverse * (gw - fall * gd)
+            across = inverse * gd
+            u0 += same * g[0, j] + along * d0 + across * w0
+            u1 += same * g[1, j] + along * d1 + across * w1
+            u2 += same * g[2, j] + along * d2 + across * w2
+        out[i, 0] = factor * u0
+        out[i, 1] = factor * u1
+        out[i, 2] = factor * u2
 
 
 def stokeslet_velocities(targets, sources, forces, eps, mu, out):
@@ -74,10 +97,13 @@ def stokeslet_matrix(x, eps, mu, out):
     factor = 1.0 / (8.0 * math.pi * mu)
     for i in range(x.shape[0]):
         for j in range(i + 1):
-            d = difference(x[i], x[j])
-            R2 = dot(d, d) + eps * eps
+            d0 = x[i, 0] - x[j, 0]
+            d1 = x[i, 1] - x[j, 1]
+            d2 = x[i, 2] - x[j, 2]
+            R2 = d0 * d0 + d1 * d1 + d2 * d2 + eps * eps
             scale = factor / (R2 * math.sqrt(R2))
             same = (R2 + eps * eps) * scale
+            d = (d0, d1, d2)
             for a in range(3):
                 for c in range(3):
                     entry = scale * d[a] * d[c] + (same if a == c else 0.0)
@@ -92,10 +118,11 @@ def stokeslet_rate_matrix(x, forces, eps, mu, out):
     out[:] = 0.0
     for i in range(x.shape[0]):
         for j in range(x.shape[0]):
-            d, g = difference(x[i], x[j]), forces[j]
-            R2 = dot(d, d) + eps * eps
+            d = (x[i, 0] - x[j, 0], x[i, 1] - x[j, 1], x[i, 2] - x[j, 2])
+            g = (forces[j, 0], forces[j, 1], forces[j, 2])
+            R2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + eps * eps
             scale = factor / (R2 * math.sqrt(R2))
-            gd = dot(g, d)
+            gd = g[0] * d[0] + g[1] * d[1] + g[2] * d[2]
             same = 2.0 - 3.0 * (R2 + eps * eps) / R2
             fall = 3.0 * gd / R2
             for a in range(3):

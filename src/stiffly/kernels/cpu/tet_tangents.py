@@ -153,29 +153,38 @@ def tet_frames(x, tets, shape, moduli, material, project):
 def _product_lanes(t, w):
     """Displacements of vertices 1, 2, 3 relative to 0 in the nine rows of w become forces."""
     for lane in range(LANES):
-        D = (*triple(w, 0, lane), *triple(w, 3, lane), *triple(w, 6, lane))
-        H = (*column(t, H_ROW, lane), *column(t, H_ROW + 1, lane), *column(t, H_ROW + 2, lane))
+        u, v, n = column(t, U_ROW, lane), column(t, U_ROW + 1, lane), column(t, U_ROW + 2, lane)
+        d, e, f = triple(w, 0, lane), triple(w, 3, lane), triple(w, 6, lane)
         # the rows a, b, c of U^T dF V = sum_k (U^T d_k) h_k^T
-        a = times(H, times(D, column(t, U_ROW, lane)))
-        b = times(H, times(D, column(t, U_ROW + 1, lane)))
-        c = times(H, times(D, column(t, U_ROW + 2, lane)))
+        h, i, j = column(t, H_ROW, lane), column(t, H_ROW + 1, lane), column(t, H_ROW + 2, lane)
+        y = (dot(u, d), dot(u, e), dot(u, f))
+        a0, a1, a2 = dot(y, h), dot(y, i), dot(y, j)
+        y = (dot(v, d), dot(v, e), dot(v, f))
+        b0, b1, b2 = dot(y, h), dot(y, i), dot(y, j)
+        y = (dot(n, d), dot(n, e), dot(n, f))
+        c0, c1, c2 = dot(y, h), dot(y, i), dot(y, j)
         own, pair = triple(t, PSI_ROW, lane), triple(t, PSI_ROW + 3, lane)
         mean, half = triple(t, MEAN_ROW, lane), triple(t, HALF_ROW, lane)
-        P = (
-            own[0] * a[0] + pair[0] * b[1] + pair[1] * c[2],
-            mean[0] * a[1] + half[0] * b[0],
-            mean[1] * a[2] + half[1] * c[0],
-            mean[0] * b[0] + half[0] * a[1],
-            pair[0] * a[0] + own[1] * b[1] + pair[2] * c[2],
-            mean[2] * b[2] + half[2] * c[1],
-            mean[1] * c[0] + half[1] * a[2],
-            mean[2] * c[1] + half[2] * b[2],
-            pair[1] * a[0] + pair[2] * b[1] + own[2] * c[2],
+        p = (
+            own[0] * a0 + pair[0] * b1 + pair[1] * c2,
+            mean[0] * a1 + half[0] * b0,
+            mean[1] * a2 + half[1] * c0,
+        )
+        q = (
+            mean[0] * b0 + half[0] * a1,
+            pair[0] * a0 + own[1] * b1 + pair[2] * c2,
+            mean[2] * b2 + half[2] * c1,
+        )
+        r = (
+            mean[1] * c0 + half[1] * a2,
+            mean[2] * c1 + half[2] * b2,
+            pair[1] * a0 + pair[2] * b1 + own[2] * c2,
         )
         for k in range(0, 9, 3):
-            z = times(P, triple(t, H_ROW + k, lane))
-            for i in range(3):
-                w[(k + i) * LANES + lane] = dot(triple(t, U_ROW + 3 * i, lane), z)
+            g = triple(t, H_ROW + k, lane)
+            z = (dot(p, g), dot(q, g), dot(r, g))
+            for a in range(3):
+                w[(k + a) * LANES + lane] = dot(triple(t, U_ROW + 3 * a, lane), z)
 
 
 @tasks(error_model="numpy")
