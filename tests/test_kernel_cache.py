@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from stiffly.kernels.cpu import compiled
 
 
@@ -69,3 +71,31 @@ def test_a_body_compiled_twice_is_kept_twice(tmp_path):
         for _ in range(2)
     ]
     assert [line.split() for line in hits] == [["0", "0"], ["1", "1"]]
+
+
+BODIES = """
+import hashlib
+import numpy as np
+from stiffly.kernels import cpu
+
+rng, n = np.random.default_rng(0), 8
+G = rng.standard_normal((3 * n, 3 * n))
+blocks = (G @ G.T).reshape(n, 3, n, 3).swapaxes(1, 2).reshape(n * n, 3, 3).copy()
+indptr, indices = n * np.arange(n + 1), np.tile(np.arange(n), n)
+root, start, members, first = np.ones((n, 3)), np.array([0, n]), np.arange(n), np.array([0])
+lam, Q = np.empty(3 * n), np.empty(9 * n * n)
+cpu.body_eigenbases(indptr, indices, blocks, root, start, members, members, first, lam, Q)
+B, out = rng.standard_normal((1, n, 3)), np.zeros((1, n, 3))
+cpu.body_apply(np.cos(lam)[None, None], root, start, members, first, Q, B, out)
+print(hashlib.sha256(lam.tobytes() + Q.tobytes() + out.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_bodies_have_the_same_bits_compiled_and_loaded(tmp_path):
+    """A run that its first process began, compiling, goes on in one that loads its kernels."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    ask = [sys.executable, "-c", BODIES]
+    given = {"capture_output": True, "text": True, "env": environment, "check": True}
+    first, second = (subprocess.run(ask, **given).stdout for _ in range(2))
+    assert first == second

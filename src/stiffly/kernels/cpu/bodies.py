@@ -16,6 +16,7 @@ do not depend on their number.  NaN must survive: no fastmath that assumes it aw
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numba import prange
@@ -28,13 +29,16 @@ _PARALLEL_EIGEN = 1e6  # sum of size^3 from which threads pay: about a milliseco
 _PARALLEL_APPLY = 4e5  # sum of size^2, likewise
 _EPS = float(np.finfo(float).eps)
 _SWEEPS = 60  # per eigenvalue: two are typical
+# Everything is inlined here, not where LLVM sees fit: that depends on which parts a process has
+# compiled and which it has loaded, and a run resumed by another would differ in its last digits.
+inlined = partial(njit, forceinline=True)
 SUMS = {"reassoc", "contract", "nsz"}  # lets sums vectorise, keeps NaN and infinity
 
 
 # ------------------------------------------------------------------ one symmetric matrix
 
 
-@njit(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def _tridiagonalise(a, d, e, beta):
     """a = Q T Q^T from its lower triangle: T in d (n,), e (n,); the reflectors I - beta[i] v v^T
     stay in the rows a[i, :i]."""
@@ -79,7 +83,7 @@ def _tridiagonalise(a, d, e, beta):
     e[n - 1] = 0.0
 
 
-@njit(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def _collect(a, beta, z):
     """z = Q^T, the product of the reflectors: its leading block grows row by row."""
     for i in range(a.shape[0]):
@@ -99,7 +103,7 @@ def _collect(a, beta, z):
         z[i, i] = 1.0
 
 
-@njit(fastmath={"contract"})
+@inlined(fastmath={"contract"})
 def _sweep(d, e, z, low, high):
     """One implicit QL sweep on rows low .. high, its rotations applied to rows of z."""
     g = (d[low + 1] - d[low]) / (2.0 * e[low])
@@ -133,7 +137,7 @@ def _sweep(d, e, z, low, high):
     e[high] = 0.0
 
 
-@njit
+@inlined
 def _diagonalise_tridiagonal(d, e, z):
     """Eigenvalues into d; False when an eigenvalue does not settle."""
     n = d.size
@@ -150,7 +154,7 @@ def _diagonalise_tridiagonal(d, e, z):
     return True
 
 
-@njit
+@inlined
 def eigenbasis(a, top, lam, z):
     """Eigenvalues into lam (n,), in no order, eigenvectors into the rows of z (n, n); a is lost.
 
@@ -174,7 +178,7 @@ def eigenbasis(a, top, lam, z):
 # ------------------------------------------------------------------ many bodies
 
 
-@njit
+@inlined
 def _assemble(indptr, indices, blocks, root, rows, place, a):
     """M^-1/2 K M^-1/2 of one body into a; returns its largest entry, infinity where it has NaN."""
     d = blocks.shape[1]
@@ -219,7 +223,7 @@ def body_eigenbases(indptr, indices, blocks, root, start, members, place, first,
     find(*unsigned(indptr, indices), blocks, root, start, members, place, first, lam, Q)
 
 
-@njit(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def _combine(z, F, scale, b, out):
     """out_j = sum_k z_k f_ji(k) (z_k . b_i), both ends scaled: b (n_in, n), out (n_out, n)."""
     c = np.empty(b.shape[0])
@@ -245,7 +249,7 @@ def _combine(z, F, scale, b, out):
         out[j] /= scale
 
 
-@njit
+@inlined
 def _apply_to(body, F, root, start, members, first, Q, B, out):
     """One body: gather its part of B (n_in, n, d), combine, scatter into out (n_out, n, d)."""
     d = root.shape[1]
