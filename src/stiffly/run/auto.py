@@ -56,18 +56,18 @@ class Choice(NamedTuple):
 
     name: str
     method: Any  # an Integrator
-    count: int
+    steps: int
     ratio: float
 
     @property
     def coarser(self) -> Choice:
         """The run that this one will be compared with."""
-        return self._replace(count=ceil(self.count / self.ratio))
+        return self._replace(steps=ceil(self.steps / self.ratio))
 
     @property
     def pair(self) -> float:
         """Steps of this run and of the finer one that it will be compared with."""
-        return (1.0 + self.ratio) * self.count
+        return (1.0 + self.ratio) * self.steps
 
 
 def auto_run(
@@ -130,7 +130,7 @@ class Ladder:
         if self.linear:
             return self._climb(self._choice("exprb2", 1, tol=self._tol))
         verlet = self._choice("verlet", self.at_limit)
-        name, budget, most = "energy-momentum", 0.5 * verlet.count, SHARE * verlet.count
+        name, budget, most = "energy-momentum", 0.5 * verlet.steps, SHARE * verlet.steps
         if self.braked:  # steps of explicit methods are the shorter for it
             name, budget, most = "bdf2", verlet.pair, verlet.pair
         first = self._choice(name, FEWEST)
@@ -142,7 +142,7 @@ class Ladder:
         if self._climb(self._choice("verlet", self.at_limit), pair=True):
             return True
         rk4 = self._choice("rk4", self._in_phase).coarser
-        go_on = self._paired and self._forecast() < 4.0 * rk4.count
+        go_on = self._paired and self._forecast() < 4.0 * rk4.steps
         if go_on and self._climb(self._next(), 4.0 * rk4.pair):
             return True
         if self._climb(rk4, pair=True):
@@ -189,7 +189,7 @@ class Ladder:
 
     def _run(self, choice: Choice) -> float:
         """Its price, between two frames."""
-        step = self.span / choice.count
+        step = self.span / choice.steps
         line = f"auto: {choice.name} at {seconds(step)}: h omega = {step * self.facts.omega:.2g}"
         below = None if self.rung is None else self.rung.report
         plan = Plan(choice.method, step, line, self.rtol, self.facts.omega, below)
@@ -255,41 +255,41 @@ class Ladder:
     def _order_seen(self) -> bool:
         if not self._runs_back(2):
             return False
-        a, b, c = (choice.count**-ORDER for choice in self.choices[-3:])
+        a, b, c = (choice.steps**-ORDER for choice in self.choices[-3:])
         return (b - c) * self.differences[-2] >= (a - b) * self.differences[-1]
 
     @property
     def _ratio(self) -> float:
         """Of the steps of the last two runs."""
-        return self.choices[-1].count / self.choices[-2].count if len(self.choices) > 1 else 1.0
+        return self.choices[-1].steps / self.choices[-2].steps if len(self.choices) > 1 else 1.0
 
     def _needed(self) -> float:
         """Steps of a run whose error will be small enough."""
         now = self.choices[-1]
         if not self._paired or self.rung is None:
-            return now.count
+            return now.steps
         order, allowed = now.method.order, MARGIN * self.rtol
         error = self.rung.difference / (self._ratio**order - 1.0)
         by_difference = SPARE * (error / allowed) ** (1.0 / order)
-        return now.count * max(by_difference, (self.rung.unseen / allowed) ** (1.0 / order))
+        return now.steps * max(by_difference, (self.rung.unseen / allowed) ** (1.0 / order))
 
     def _forecast(self) -> float:
         """The price of that run and of the one before it, by that of the last."""
         now = self.choices[-1]
-        return self.price / now.count * (1.0 + 1.0 / now.ratio) * self._needed()
+        return self.price / now.steps * (1.0 + 1.0 / now.ratio) * self._needed()
 
     def _next(self) -> Choice:
         """The next run of this method: one that should agree with the last, or the first of two; by
         an odd number of steps, as implicit methods turn what is much faster over in each."""
         now, needed = self.choices[-1], self._needed()
-        count = ceil(now.ratio * now.count)
+        count = ceil(now.ratio * now.steps)
         if self.failure is not None:
-            count = ceil(RETREAT * now.count)
+            count = ceil(RETREAT * now.steps)
         elif self.stuck > 1:
-            count = 2 * now.count
+            count = 2 * now.steps
         elif needed > now.ratio * count:
             count = ceil(needed / now.ratio)
-        return now._replace(count=count + (count - now.count + 1) % 2)
+        return now._replace(steps=count + (count - now.steps + 1) % 2)
 
 
 def _eigenvectors(system: System, state: State) -> float:
