@@ -76,9 +76,9 @@ class Scale:
             self.weights = np.stack([np.ones(d.size), d][: 1 if np.ptp(d) == 0.0 else 2])
 
     def norms(self, w: Array) -> Array:
-        """Small ones are brought to a size near 1, by a power of two, while they are squared: squares
-        of what has decayed below 1e-154 are zero, and an error that cannot be seen would pass for
-        none.  Large ones may overflow: a result that does is refused."""
+        """Small ones are brought near 1, by a power of two, while they are squared: squares of what
+        has decayed below 1e-154 are zero, and an error that cannot be seen would pass for none.
+        Large ones may overflow: a result that does is refused."""
         terms = self.weights * w
         exponent = np.minimum(np.frexp(np.abs(terms).max(axis=1))[1], 0)
         squares = np.square(np.ldexp(terms, -exponent[:, None])).sum(axis=1)
