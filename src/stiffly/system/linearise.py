@@ -4,6 +4,8 @@ matrices that implicit solvers ask of them."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,22 +22,14 @@ if TYPE_CHECKING:
     from .system import System
 
 
+@dataclass(slots=True, eq=False)
 class LinearTangent:
     """M^-1 K and M^-1 D at one state (see contracts.Tangent)."""
 
-    __slots__ = ("constant", "damping", "stiffness", "symmetric")
-
-    def __init__(
-        self,
-        stiffness: BaseOperator,
-        damping: BaseOperator | Rayleigh | None,
-        symmetric: bool,
-        constant: bool,
-    ) -> None:
-        self.stiffness = stiffness
-        self.damping = damping
-        self.symmetric = symmetric
-        self.constant = constant
+    stiffness: BaseOperator
+    damping: BaseOperator | Rayleigh | None
+    symmetric: bool
+    constant: bool
 
     def matrix(self, m: float, k: float, d: float) -> Any:
         """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc."""
@@ -77,9 +71,8 @@ def stiffness(
     known = more is None
     if more is not None:
         blocks += more
-    operator = BlockOperator(
-        pattern.indptr,
-        pattern.indices,
+    operator = block_operator(
+        pattern,
         blocks,
         system.mass,
         constant=constant,
@@ -94,12 +87,7 @@ def stiffness(
 def matrix_free(system: System, parts: Assembly, x: Array) -> list[BaseOperator]:
     """M^-1 K of the parts that have no blocks."""
     return [
-        ProductOperator(
-            lambda b, out, part=part: part.add_product(x, b, out),
-            lambda part=part: part.triplets(x),
-            system.particles,
-            system.mass,
-        )
+        ProductOperator(system, partial(part.add_product, x), partial(part.triplets, x))
         for part in parts.matrix_free
     ]
 
@@ -157,9 +145,7 @@ def _load_product(
         wanted = (out, None) if which == 0 else (None, out)
         load.add_products(t, x, v, b, *wanted)
 
-    return ProductOperator(
-        product, None, system.particles, system.mass, lambda: load.matrices(t, x, v)[which]
-    )
+    return ProductOperator(system, product, matrix=lambda: load.matrices(t, x, v)[which])
 
 
 def summed(operators: list[BaseOperator]) -> BaseOperator:
@@ -170,25 +156,27 @@ def summed(operators: list[BaseOperator]) -> BaseOperator:
 class ProductOperator(BaseOperator):
     """A part known by its products over all N particles, restricted to the free ones: the first.
 
-    add_product(b, out): adds K b to out, both (N, 3); for implicit solvers the entries as
-    triplets() -> rows, columns, blocks, or as matrix() -> dense (3N, 3N).
+    add_product(b, out): adds K b to out, both (N, 3), None where no solver asks for products; for
+    implicit solvers the entries as triplets() -> rows, columns, blocks, or as matrix() -> dense
+    (3N, 3N).
     """
 
     def __init__(
         self,
-        add_product: Callable[[Array, Array], None],
-        triplets: Callable[[], Any] | None,
-        particles: int,
-        mass: Mass,
+        system: System,
+        add_product: Callable[[Array, Array], None] | None = None,
+        triplets: Callable[[], Any] | None = None,
         matrix: Callable[[], Array] | None = None,
     ) -> None:
-        super().__init__(mass.size, mass, constant=False)
+        super().__init__(system.size, system.mass, constant=False)
         self._add_product, self._triplets, self._matrix = add_product, triplets, matrix
-        self._particles = particles
+        self._particles = system.particles
 
     def _stiffness(self, b: Array) -> Array:
         if b.ndim == 2:
             return np.stack([self._stiffness(column) for column in b.T.copy()], axis=1)
+        if self._add_product is None:
+            raise NotImplementedError("this operator is known by its entries")
         full, out = np.zeros((2, self._particles, 3))
         full.ravel()[: self.size] = b
         self._add_product(full, out)
@@ -207,6 +195,8 @@ class ProductOperator(BaseOperator):
         return full[: self.size, : self.size]
 
 
-def block_operator(pattern: BlockPattern, blocks: Array, mass: Mass) -> BlockOperator:
-    """A block matrix without the proofs that a stiffness brings along."""
-    return BlockOperator(pattern.indptr, pattern.indices, blocks, mass)
+def block_operator(
+    pattern: BlockPattern, blocks: Array, mass: Mass, **proofs: Any
+) -> BlockOperator:
+    """A block matrix, with the proofs that a stiffness brings along."""
+    return BlockOperator(pattern.indptr, pattern.indices, blocks, mass, **proofs)

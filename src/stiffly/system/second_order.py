@@ -27,8 +27,7 @@ from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, Spar
 from ..matfun.symmetric import as_symmetric
 from ..parts import user_functions as user
 from ..parts.checks import as_numbers
-from .discrete_gradient import gap_correction
-from .implicit import middle
+from .discrete_gradient import gap_correction, middle
 from .linearise import LinearTangent
 from .mass import as_mass
 from .matrices import as_damping, as_jacobian, difference, is_symmetric, product, size_of
