@@ -2,13 +2,10 @@
 
 from .contracts import Rayleigh
 from .parts.attachments import Attachments
-from .parts.dashpots import Dashpots
-from .parts.drag import Drag
 from .parts.elastic_bodies import cloth_springs, shell_springs, tet_springs
 from .parts.face_springs import FaceSprings
 from .parts.fibers import FiberBody, fiber, fibers
-from .parts.fields import Field, Force
-from .parts.gravity import Gravity
+from .parts.fields import Dashpots, Drag, Field, Force, Gravity, Wind
 from .parts.lennard_jones import LennardJones
 from .parts.linear_springs import LinearSprings
 from .parts.molecules import Molecule, helix_molecule, molecule_parts, read_molecule
@@ -21,7 +18,6 @@ from .parts.rigid_frame import RigidFrame, Seen
 from .parts.springs import Springs
 from .parts.stokes import StokesFluid
 from .parts.tetrahedra import Tetrahedra, consistent_mass, lumped_mass
-from .parts.wind import Wind
 from .system.mass import ConsistentMass, LumpedMass, as_mass
 from .system.second_order import SecondOrder
 from .system.supports import Keyframes, Moving, Rotation
