@@ -3,7 +3,6 @@
 from .contracts import Rayleigh
 from .parts.attachments import Attachments
 from .parts.elastic_bodies import cloth_springs, shell_springs, tet_springs
-from .parts.face_springs import FaceSprings
 from .parts.fibers import FiberBody, fiber, fibers
 from .parts.fields import Dashpots, Drag, Field, Force, Gravity, Wind
 from .parts.lennard_jones import LennardJones
@@ -13,9 +12,8 @@ from .parts.momentum_damping import MomentumDamping
 from .parts.motor import MotorTorque
 from .parts.part import Part, Particles, PreparedPart
 from .parts.potential import Potential
-from .parts.rigid_body import RigidBody, bounce
-from .parts.rigid_frame import RigidFrame, Seen
-from .parts.springs import Springs
+from .parts.rigid_body import RigidBody, RigidFrame, Seen, bounce
+from .parts.springs import FaceSprings, Springs
 from .parts.stokes import StokesFluid
 from .parts.tetrahedra import Tetrahedra, consistent_mass, lumped_mass
 from .system.mass import ConsistentMass, LumpedMass, as_mass
