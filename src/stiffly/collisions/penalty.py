@@ -19,11 +19,10 @@ from ..kernels.names import CONVEX
 from ..parts.checks import as_number, per_element
 from ..parts.part import Arranged
 from ..parts.pattern import BlockPattern
-from .advice import bounce, require_resolvable
-from .friction import as_friction, booked, friction_change
-from .motion import same_place
+from .friction import booked, friction_change
 from .near import near
-from .shapes import KERNELS, OfShapes, Shape, Surface, as_stiffness, free_particles
+from .shapes import KERNELS, OfShapes, Shape, Surface, as_stiffness, free_particles, same_place
+from .start import bounce, require_resolvable
 
 FORMULA = (
     *("contact_energy", "contact_gradient", "contact_blocks"),
@@ -55,7 +54,7 @@ class Contact(OfShapes):
         super().__init__(shapes, particles)
         self.stiffness = as_stiffness("contact stiffness", stiffness)
         self.margin = as_number("contact margin", margin, least=0.0)
-        self.friction = as_friction(friction)
+        self.friction = as_number("friction", friction, least=0.0)
 
     def prepare(self, particles: Arranged) -> PreparedContact:
         own = free_particles("contact", self.particles, particles)
