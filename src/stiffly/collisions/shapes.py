@@ -34,12 +34,6 @@ ON_CPU = take(CPU, "Surface", *KERNELS)
 RIGID = 1e-6  # how far a path may stretch or bend a shape: differences of user functions are worse
 
 
-class Motion(Protocol):
-    """Positions and velocities (k, 3) at time t [s] of points that were at start (k, 3)."""
-
-    def place(self, t: float, start: Array) -> tuple[Array, Array]: ...
-
-
 def keyframes(times: Any, offsets: Any) -> Keyframes:
     """Shifted by offsets (k, 3) [m] at times (k,) [s], eased in between, at rest outside."""
     return Keyframes((), times, offsets)
@@ -95,7 +89,7 @@ class Frame:
 STILL = Frame(np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3))
 
 
-def frame_at(motion: Motion | None, t: float) -> Frame:
+def frame_at(motion: Any, t: float) -> Frame:
     """The frame of a motion at time t, from where it puts the origin and the three unit points."""
     if motion is None:
         return STILL
@@ -120,7 +114,7 @@ def same_place(one: Frame, two: Frame) -> bool:
     return turned and np.array_equal(one.origin, two.origin)
 
 
-def as_motion(motion: Any) -> Motion | None:
+def as_motion(motion: Any) -> Any:
     if motion is not None and not hasattr(motion, "place"):
         raise InputError(
             f"motion must be keyframes(...), rotation(...) or path(...), got "

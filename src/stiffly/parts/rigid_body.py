@@ -262,8 +262,7 @@ class RigidFrame(Uncoupled):
     def prepare(self, particles: Arranged) -> PreparedFrame:
         if not particles.lumped:
             raise InputError("a rigid frame needs a lumped mass: give mass=M.sum(axis=1)")
-        slots = particles.pattern.diagonal[: particles.free]
-        return PreparedFrame(self._motion, particles.mass[particles.order], slots)
+        return PreparedFrame(self._motion, particles)
 
 
 class PreparedFrame:
@@ -271,10 +270,10 @@ class PreparedFrame:
     velocity_dependent = True
     symmetric = False  # the Euler force turns
 
-    def __init__(self, motion: Callable[[float], Pose], mass: Array, slots: np.ndarray) -> None:
-        """mass (N,); slots (n,): of the free particles, which are the first."""
-        self._motion, self._mass = motion, mass[:, None]
-        self._slots, self._free_mass = slots, mass[: slots.size, None, None]
+    def __init__(self, motion: Callable[[float], Pose], particles: Arranged) -> None:
+        self._motion, self._mass = motion, particles.mass[particles.order, None]
+        self._slots = particles.pattern.diagonal[: particles.free]
+        self._free_mass = self._mass[: particles.free, :, None]
 
     def _force(self, t: float, x: Array, v: Array) -> Array:
         pose = self._motion(t)

@@ -52,8 +52,7 @@ class StokesFluid(Uncoupled):
         touched = self._touched(particles.count)
         if particles.rest is not None:
             self._require_distinct(particles.rest, touched)
-        fluid, backend = (self.viscosity, self.blob), particles.pattern.backend
-        return PreparedFluid(*fluid, particles.rows[touched], backend)
+        return PreparedFluid(self, particles.rows[touched], particles.pattern.backend)
 
     def velocity(self, points: Any, positions: Any, velocities: Any) -> Array:
         """Velocity (m, 3) of the fluid at points (m, 3) around particles (N, 3) that move so."""
@@ -68,7 +67,7 @@ class StokesFluid(Uncoupled):
 
     def prepared_for(self, count: int) -> PreparedFluid:
         """The load for `count` particles, without a System around it."""
-        return PreparedFluid(self.viscosity, self.blob, self._touched(count), CPU)
+        return PreparedFluid(self, self._touched(count), CPU)
 
     def _touched(self, count: int) -> np.ndarray:
         everyone = self.particles is None
@@ -94,12 +93,10 @@ class PreparedFluid:
     velocity_dependent = True
     symmetric = False
 
-    def __init__(
-        self, viscosity: float, blob: float, touched: np.ndarray, backend: Backend
-    ) -> None:
+    def __init__(self, config: StokesFluid, touched: np.ndarray, backend: Backend) -> None:
         self._kernels = take(backend, "StokesFluid", *KERNELS)
         self.touched = touched
-        self._blob, self._viscosity = blob, viscosity
+        self._blob, self._viscosity = config.blob, config.viscosity
         self._factor: tuple[Array, Any] | None = None  # positions, Cholesky factor of S there
         self._pushes: tuple[Array, Array, Array] | None = None  # positions, velocities, g
 

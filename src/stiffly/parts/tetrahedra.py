@@ -96,10 +96,8 @@ class Tetrahedra(Scalable):
                 "System(..., rest=X)"
             )
         announce("tets")
-        constants = moduli(self._law, self.young, self.poisson)
         kind = PreparedTetrahedra if self._law.mean is None else ExactTetrahedra
-        shape = (particles.rows[self.tets], *rest_shape(rest, self.tets))
-        return kind(*shape, constants, self._law, self.project, particles.pattern)
+        return kind(self, self._law, rest, particles)
 
 
 class PreparedTetrahedra:
@@ -110,17 +108,14 @@ class PreparedTetrahedra:
     internal = True
 
     def __init__(
-        self,
-        tets: np.ndarray,
-        gradients: Array,
-        volume: Array,
-        constants: Array,
-        material: Material,
-        project: bool,
-        pattern: BlockPattern,
+        self, config: Tetrahedra, material: Material, rest: Array, particles: Arranged
     ) -> None:
+        pattern, tets = particles.pattern, particles.rows[config.tets]
+        gradients, volume = rest_shape(rest, config.tets)
+        constants = moduli(material, config.young, config.poisson)
         self._kernels = take(pattern.backend, "Tetrahedra", *KERNELS)
-        self.bounded = project  # then no tet has negative stiffness, and nothing is `pressed`
+        self.bounded = self._project = config.project  # then no tet has negative stiffness, and
+        # nothing is `pressed`
         # Ascending vertices need half as many blocks; the shape gradients move along with them.
         order = np.argsort(tets, axis=1)
         tets = np.take_along_axis(tets, order, axis=1)
@@ -128,7 +123,6 @@ class PreparedTetrahedra:
         shape = np.ascontiguousarray(gradients[:, 1:].reshape(-1, 9))
         self._tets = tets.astype(np.uint32)
         self._elements = (self._tets, shape, constants * volume[:, None], material)
-        self._project = project
         corner = np.argsort(tets.ravel(), kind="stable")
         start = np.searchsorted(tets.ravel()[corner], np.arange(pattern.count + 1))
         self._corners = (start.astype(np.uint32), corner.astype(np.uint32))

@@ -22,10 +22,9 @@ from ..parts.user_functions import step_rate
 from . import discrete_gradient, linearise, settling
 from . import system_input as given
 from .assembly import Assembly
-from .linearise import LinearTangent
+from .linearise import LinearTangent, Viscosity
 from .rods import as_rods
 from .supports import Support
-from .viscosity import Viscosity
 
 
 class System:
