@@ -15,9 +15,8 @@ from ..errors import InputError
 from ..parts.attachments import PointTies
 from ..parts.checks import as_number
 from ..parts.part import Arranged
-from ..parts.pattern import BlockPattern
 from .friction import booked, slide
-from .shapes import KERNELS, Frame, OfShapes, Surface, free_particles
+from .shapes import KERNELS, Frame, OfShapes, OnShapes, Surface
 
 
 class ProjectedContact(OfShapes):
@@ -43,22 +42,15 @@ class ProjectedContact(OfShapes):
             raise InputError(f"friction = {self.friction:g}: it is a share per step, 0 to 1")
 
     def prepare(self, particles: Arranged) -> PreparedProjection:
-        own = free_particles("projection", self.particles, particles)
-        kernels = take(particles.pattern.backend, "ProjectedContact", *KERNELS)
-        return PreparedProjection(self, own, particles.mass[particles.order[own]], kernels)
+        return PreparedProjection(self, particles)
 
 
-class PreparedProjection:
+class PreparedProjection(OnShapes):
     moves = True  # settle displaces particles
 
-    @property
-    def drives(self) -> bool:
-        return self._config.moving
-
-    def __init__(
-        self, config: ProjectedContact, own: np.ndarray, mass: Array, kernels: Any
-    ) -> None:
-        self._config, self._own, self._mass, self._kernels = config, own, mass, kernels
+    def __init__(self, config: ProjectedContact, particles: Arranged) -> None:
+        self._choose(config, particles)
+        self._kernels = take(particles.pattern.backend, "ProjectedContact", *KERNELS)
         self._touched = self._deepest = 0.0  # of the last step
 
     def memory(self) -> dict[str, Array]:
@@ -122,26 +114,21 @@ class Held(OfShapes):
         self.margin = as_number("contact margin", margin, least=0.0)
 
     def prepare(self, particles: Arranged) -> PreparedHeld:
-        own = free_particles("contact", self.particles, particles)
-        return PreparedHeld(self, own, particles.mass[particles.order[own]], particles.pattern)
+        return PreparedHeld(self, particles)
 
 
-class PreparedHeld(PointTies):
+class PreparedHeld(PointTies, OnShapes):
     """Which of its particles are tied, to which shape, and where in that shape's own frame."""
-
-    @property
-    def drives(self) -> bool:
-        return self._config.moving
 
     passing = True  # comes and goes: no share in the linearisation about the rest shape
 
-    def __init__(self, config: Held, own: np.ndarray, mass: Array, pattern: BlockPattern) -> None:
-        super().__init__(config.stiffness, pattern, linear=False)
-        self._kernels = take(pattern.backend, "Held", *KERNELS)
-        self._config, self._own, self._mass = config, own, mass
+    def __init__(self, config: Held, particles: Arranged) -> None:
+        super().__init__(config.stiffness, particles.pattern, linear=False)
+        self._choose(config, particles)
+        self._kernels = take(particles.pattern.backend, "Held", *KERNELS)
         self.changed = False  # by the last settle
-        self._holder = np.full(own.size, -1)  # index of the shape, -1 where free
-        self._home = np.zeros((own.size, 3))
+        self._holder = np.full(self._own.size, -1)  # index of the shape, -1 where free
+        self._home = np.zeros((self._own.size, 3))
         self._deepest = 0.0  # how far particles were inside of shapes, after the last step
 
     def memory(self) -> dict[str, Array]:

@@ -290,6 +290,8 @@ def as_shapes(shapes: Any) -> list[Shape]:
 class OfShapes(Uncoupled):
     """What parts that touch shapes share."""
 
+    name: str
+
     def __init__(self, shapes: Any, particles: Any) -> None:
         """particles: indices or a mask, None for all."""
         self.shapes, self.particles = as_shapes(shapes), particles
@@ -299,11 +301,24 @@ class OfShapes(Uncoupled):
         return any(shape.moving for shape in self.shapes)
 
 
-def free_particles(name: str, chosen: Any, particles: Arranged) -> np.ndarray:
-    """Rows of the chosen particles (indices, a mask, or None: all) that can move, sorted."""
-    every = slice(None) if chosen is None else as_indices(name, chosen, particles.count)
-    rows = np.sort(particles.rows[every])
-    return rows[particles.pattern.diagonal[rows] != NO_SLOT]
+class OnShapes:
+    """What these parts share once prepared: _own (m,), the rows of the chosen particles that can
+    move, sorted, and their _mass (m,) [kg]."""
+
+    _config: Any
+
+    def _choose(self, config: OfShapes, particles: Arranged) -> None:
+        self._config, chosen = config, config.particles
+        every = slice(None)
+        if chosen is not None:
+            every = as_indices(config.name, chosen, particles.count)
+        rows = np.sort(particles.rows[every])
+        self._own = rows[particles.pattern.diagonal[rows] != NO_SLOT]
+        self._mass = particles.mass[particles.order[self._own]]
+
+    @property
+    def drives(self) -> bool:
+        return self._config.moving
 
 
 def as_stiffness(name: str, value: Any) -> Array:

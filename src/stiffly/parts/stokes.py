@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,13 @@ class PreparedFluid:
         return potrs(self._factor[1], w.ravel(), lower=True)[0].reshape(w.shape)
 
     def _solve_iteratively(self, y: Array, w: Array) -> Array:
-        products = _Mobility(y, self)
+        def mobility(g: Array) -> Array:
+            """S(y) g, both flat."""
+            out = np.empty_like(y)
+            self.flow(y, y, g.reshape(-1, 3), out)
+            return out.ravel()
+
+        products = SimpleNamespace(shape=(y.size, y.size), matvec=mobility)
         try:
             return ConjugateGradients(products, TOLERANCE).solve(w.ravel()).reshape(w.shape)
         except (NotConverged, NotPositiveDefinite):
@@ -186,16 +193,3 @@ class PreparedFluid:
             f"{cause}: particles have come much closer than the blob, {self._blob:.3g} m; "
             "give a smaller blob or a smaller step"
         )
-
-
-class _Mobility:
-    """w = S(y) g on flat vectors, as conjugate gradients ask for it."""
-
-    def __init__(self, y: Array, fluid: PreparedFluid) -> None:
-        self.shape = (y.size, y.size)
-        self._y, self._fluid = y, fluid
-
-    def matvec(self, g: Array) -> Array:
-        out = np.empty_like(self._y)
-        self._fluid.flow(self._y, self._y, g.reshape(-1, 3), out)
-        return out.ravel()

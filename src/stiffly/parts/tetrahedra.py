@@ -114,8 +114,8 @@ class PreparedTetrahedra:
         gradients, volume = rest_shape(rest, config.tets)
         constants = moduli(material, config.young, config.poisson)
         self._kernels = take(pattern.backend, "Tetrahedra", *KERNELS)
-        self.bounded = self._project = config.project  # then no tet has negative stiffness, and
-        # nothing is `pressed`
+        # then no tet has negative stiffness, and nothing is `pressed`
+        self.bounded = self._project = config.project
         # Ascending vertices need half as many blocks; the shape gradients move along with them.
         order = np.argsort(tets, axis=1)
         tets = np.take_along_axis(tets, order, axis=1)

@@ -18,6 +18,7 @@ correction itself pulls along dx, so that a body that flies is pushed a little (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,12 +129,15 @@ def middle(s0: State, s1: State) -> State:
     return s0.moved(0.5 * (s0.t + s1.t), x, v)
 
 
+@dataclass(slots=True, eq=False)
 class MeanTangent(LinearTangent):
-    """Derivative of a mean force by the second state: loads and damping, taken at the middle,
-    count half (the potentials' share is whole: their blocks are derivatives by x1 already)."""
+    """Derivative of a mean force by the second state: what is taken at the middle counts half,
+    damping always, and stiffness by its `share` (1 where it is a derivative by x1 already)."""
+
+    share: float = 1.0
 
     def matrix(self, m: float, k: float, d: float) -> Any:
-        return super().matrix(m, k, 0.5 * d)
+        return LinearTangent.matrix(self, m, self.share * k, 0.5 * d)
 
 
 def mean_tangent(system: System, s0: State, s1: State) -> MeanTangent:

@@ -214,10 +214,10 @@ class Viscosity:
     stiffness across, and beta times that would pump energy instead of taking it.  Parts that cannot
     tell theirs apart (potentials, molecules) are refused where it is negative.
 
-    K0 holds the body's elasticity alone.  Contact of the rest shape with a floor, or an attachment to
-    a point in space, would brake the body wherever it flies, against the world instead of against its
-    own strain.  Stiffness-proportional damping acts on velocity differences: where supports move, their
-    velocities count too (a body carried along rigidly feels nothing).
+    K0 holds the body's elasticity alone.  Contact of the rest shape with a floor, or an attachment
+    to a point in space, would brake the body wherever it flies, against the world instead of
+    against its own strain.  Stiffness-proportional damping acts on velocity differences: where
+    supports move, their velocities count too (a body carried along rigidly feels nothing).
 
     Bound to one system; the matrix is a constant, assembled once when it is needed.
     """
@@ -290,9 +290,7 @@ class Viscosity:
 
     def _at_rest(self, v: Array) -> Array:
         """K0 v over all particles (N, 3): a difference of gradients, since no matrix has it."""
-        system = self._system
-        product = directional_derivative(self._own.gradient, system.reference(), v)
-        return np.asarray(product)
+        return directional_derivative(self._own.gradient, self._system.reference(), v)
 
     def power(self, s: State) -> Power:
         alpha, beta = self._rayleigh.alpha, self._rayleigh.beta

@@ -59,15 +59,9 @@ def as_rods(system: System, s: State, names: tuple[str, ...] = ()) -> Rods:
     moves = weights[edges].any(axis=1)
     if not moves.any():
         raise InputError("no spring has a free end: there is no length to keep; hold fewer")
-    left_out = {name for name, _ in chosen}
-    return Rods(_without(system, left_out), edges[moves], lengths[moves], weights)
-
-
-def _without(system: System, names: set[str]) -> System:
-    """The body without its springs of these names."""
     kept = [
         (name, part)
         for name, part in system.assembly.parts
-        if not (name in names and isinstance(part, PreparedSprings))
+        if not (name in dict(chosen) and isinstance(part, PreparedSprings))
     ]
-    return system.having(Assembly(kept))
+    return Rods(system.having(Assembly(kept)), edges[moves], lengths[moves], weights)

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, Spar
 from ..matfun.symmetric import as_symmetric
 from ..parts import user_functions as user
 from ..parts.checks import as_numbers
-from .discrete_gradient import gap_correction, middle
+from .discrete_gradient import MeanTangent, gap_correction, middle
 from .linearise import LinearTangent
 from .mass import as_mass
 from .matrices import as_damping, as_jacobian, difference, is_symmetric, product, size_of
@@ -202,7 +203,7 @@ class SecondOrder:
             symmetric = symmetric or bool(is_symmetric(J, DIFFERENCE_SYMMETRY))
             J = 0.5 * (J + J.T) if symmetric else J
         else:
-            J = user.DirectionalJacobian(lambda y: g(t, y), x)
+            J = SimpleNamespace(matvec=partial(user.directional_derivative, lambda y: g(t, y), x))
         return LinearTangent(self._minus(J), self._tangent_damping, symmetric, False)
 
     def _warn_about_differences(self) -> None:
@@ -251,10 +252,11 @@ class SecondOrder:
             slope = -float(np.dot(self._g(centre.t, centre.x), dx))  # type: ignore[misc]  # not None
         return f - gap_correction(slope, float(U(s0.x)), float(U(s1.x)), dx)
 
-    def mean_tangent(self, s0: State, s1: State) -> HalfTangent:
-        """K = -dF/dx1, D = -dF/dv1."""
+    def mean_tangent(self, s0: State, s1: State) -> MeanTangent:
+        """K = -dF/dx1, D = -dF/dv1, half of everything.  The correction for the potential is left
+        out: it is of first order in x1 - x0."""
         t = self.tangent(middle(s0, s1))
-        return HalfTangent(t.stiffness, t.damping, t.constant and t.symmetric, t.constant)
+        return MeanTangent(t.stiffness, t.damping, t.constant and t.symmetric, t.constant, 0.5)
 
     def global_matrix(self, alpha: float, beta: float = 0.0, layout: Any = None) -> sp.csc_matrix:
         """M + alpha A + beta D (n, n): a local/global solver takes g for soft beside A."""
@@ -308,16 +310,6 @@ class SecondOrder:
         if self._potential is not None:
             added += float(user.directional_derivative(self._potential, s.x, s.v))
         return added
-
-
-class HalfTangent(LinearTangent):
-    """Derivative by the second state of a force taken at the middle: half of everything.
-
-    The correction for the potential is left out: it is of first order in x1 - x0.
-    """
-
-    def matrix(self, m: float, k: float, d: float) -> Any:
-        return super().matrix(m, 0.5 * k, 0.5 * d)
 
 
 def _require_sense(stiffness: Any, force: Any, jacobian: Any, potential: Any) -> None:
