@@ -90,7 +90,7 @@ def elements(x: Array, faces: np.ndarray, edges: np.ndarray) -> Elements:
     patch = np.arange(len(faces)) // PATCH
     strand = 1 + int(patch.max(initial=-1)) + np.arange(len(loose)) // PATCH
     count = 1 + int(max(patch.max(initial=-1), strand.max(initial=-1)))
-    sides = _sides(faces, own)
+    sides = side_numbers(faces, own)
     owner = _first_user(len(own), count, (sides, patch))
     order = np.argsort(owner, kind="stable")
     sides = np.argsort(order)[sides]
@@ -135,7 +135,7 @@ def _kind(patch: np.ndarray, corners: np.ndarray, count: int) -> Kind:
     return Kind(start.astype(np.int64), np.ascontiguousarray(corners, dtype=np.uint32))
 
 
-def _sides(faces: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def side_numbers(faces: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Number of the edge that faces each corner (f, 3); edges are sorted."""
     base = 1 + int(faces.max(initial=0))
     keys = edges[:, 0] * base + edges[:, 1]
@@ -208,9 +208,11 @@ class BroadPhase:
         points = (start, vertices, boxes[vertices], self.held)
         edges, faces = self._boxed(boxes)
         kernels = self.kernels
-        around = (_around(kernels, kind[2], kind[0]) for kind in (edges, faces))
-        patches = _union(*around)
-        pairs = kernels.patch_pairs(overlapping(_blocks(kernels, patches)), BLOCK, patches)
+        a, b = (_around(kernels, kind[2], kind[0]) for kind in (edges, faces))
+        patches = np.hstack([np.minimum(a[:, :3], b[:, :3]), np.maximum(a[:, 3:], b[:, 3:])])
+        runs = np.append(np.arange(0, len(patches), BLOCK), len(patches))
+        blocks = overlapping(_around(kernels, patches, runs))
+        pairs = kernels.patch_pairs(blocks, BLOCK, patches)
         strands = (np.maximum(edges[0], self.elements.loose), *edges[1:])
         return Candidates(
             kernels.vertex_element_pairs(pairs, patches, points, faces, self._room[0]),
@@ -260,15 +262,6 @@ def _around(kernels: Any, boxes: Array, start: np.ndarray) -> Array:
     out = np.empty((len(start) - 1, 6))
     kernels.run_boxes(boxes, start, out)
     return out
-
-
-def _union(a: Array, b: Array) -> Array:
-    return np.hstack([np.minimum(a[:, :3], b[:, :3]), np.maximum(a[:, 3:], b[:, 3:])])
-
-
-def _blocks(kernels: Any, patches: Array) -> Array:
-    """Boxes (b, 6) of runs of BLOCK patches."""
-    return _around(kernels, patches, np.append(np.arange(0, len(patches), BLOCK), len(patches)))
 
 
 def load_ipctk() -> Any:

@@ -11,6 +11,7 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from ..parts.checks import as_elements, as_number, require_below
 from ..parts.part import NO_PAIRS, Arranged, Particles
+from ..parts.pattern import pair_laplacian
 from . import broad_phase, near
 from .broad_phase import BroadPhase, PairList, find_pairs, load_ipctk
 from .start import bounce, require_apart, require_resolvable, require_thin
@@ -217,8 +218,8 @@ class PreparedRepulsion:
         return near.covering(old, len(x1), x1, *self._pressed(x1))
 
     def laplacian(self, layout: Any = None) -> tuple[np.ndarray, np.ndarray, Array]:
-        springs = near.NONE if layout is None else layout
-        return near.triplets(springs, self._count)
+        keys, k = near.NONE if layout is None else layout
+        return pair_laplacian(np.stack(np.divmod(keys, self._count), axis=1), k)
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs that press; nothing is ever inside of anything."""

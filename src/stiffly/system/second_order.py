@@ -73,7 +73,12 @@ class SecondOrder:
         self._A = None if stiffness is None else _as_stiffness(stiffness, self.mass, n)
         self._Ax = None if self._A is None else product(self._A)
         self._potential = potential
-        self._read_force(force, jacobian)
+        zero = np.isscalar(jacobian) and jacobian == 0
+        self._constant = force is None or bool(zero)
+        self.time_dependent = force is not None and user.takes_time("force", force)
+        # functions of (t, x) for what was given as (x) or (t, x)
+        self._g = None if force is None else user.of_time("force", force)
+        self._dg = None if jacobian is None or zero else user.of_time("jacobian", jacobian)
         self.damping, self._D = as_damping(damping, self._A, self.mass, n)
         self._Dv = None if self._D is None else product(self._D)
         self._tangent_damping = self._commuting(self.damping)
@@ -84,14 +89,6 @@ class SecondOrder:
         self.energetic = force is None or potential is not None or self._constant
         self._warned = False
         self._zero = np.zeros(n)
-
-    def _read_force(self, force: Any, jacobian: Any) -> None:
-        """Functions of (t, x) for what was given as (x) or (t, x)."""
-        zero = np.isscalar(jacobian) and jacobian == 0
-        self._constant = force is None or bool(zero)
-        self.time_dependent = force is not None and user.takes_time("force", force)
-        self._g = None if force is None else user.of_time("force", force)
-        self._dg = None if jacobian is None or zero else user.of_time("jacobian", jacobian)
 
     def bind(self, x0: Any, v0: Any = None) -> tuple[SecondOrder, State]:
         """This system and its state at t = 0; x0, v0 (n,). Calls every function once."""
@@ -194,7 +191,14 @@ class SecondOrder:
         return MatvecOperator(K, self.size, self.mass)
 
     def _difference_tangent(self, s: State) -> LinearTangent:
-        self._warn_about_differences()
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                "force= came without jacobian=: differences of force stand in, slower and good to "
+                "6 to 10 digits; give jacobian=dg (or jacobian=0 if force depends on t only)",
+                StiffWarning,
+                stacklevel=3,
+            )
         g: Any = self._g
         x, t = s.x, s.t
         symmetric = self._potential is not None
@@ -205,17 +209,6 @@ class SecondOrder:
         else:
             J = SimpleNamespace(matvec=partial(user.directional_derivative, lambda y: g(t, y), x))
         return LinearTangent(self._minus(J), self._tangent_damping, symmetric, False)
-
-    def _warn_about_differences(self) -> None:
-        if self._warned:
-            return
-        self._warned = True
-        warnings.warn(
-            "force= came without jacobian=: differences of force stand in, slower and good to "
-            "6 to 10 digits; give jacobian=dg (or jacobian=0 if force depends on t only)",
-            StiffWarning,
-            stacklevel=4,
-        )
 
     def linear_part(self) -> LinearPart:
         return LinearPart(self._linear, self._zero.copy())

@@ -21,9 +21,8 @@ from ..parts.rotations import Stars
 from ..parts.user_functions import step_rate
 from . import discrete_gradient, linearise, settling
 from . import system_input as given
-from .assembly import Assembly
+from .assembly import Assembly, as_rods
 from .linearise import LinearTangent, Viscosity
-from .rods import as_rods
 from .supports import Support
 
 
