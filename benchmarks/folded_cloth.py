@@ -29,8 +29,7 @@ from common import table
 from stiffly import meshes, simulate
 from stiffly.bodies import System
 from stiffly.collisions import Repulsion, TriangleMesh
-from stiffly.collisions.broad_phase import BroadPhase
-from stiffly.collisions.pair_list import look
+from stiffly.collisions.broad_phase import BroadPhase, find_pairs
 from stiffly.errors import SimulationFailure, StiffWarning
 
 THICKNESS, GAP, LAYERS = 0.005, 0.004, 4
@@ -80,7 +79,7 @@ def cost(repeats: int) -> None:
     part = System(1e-4, [touch], rest=mesh.positions).bind(x, v)[0].assembly.parts[0][1]
     broad, h, out = part._broad, 1e-3, np.zeros_like(x)
     jobs = {
-        "pairs that may press": lambda: look(broad, mesh.positions, x, x + h * v, THICKNESS),
+        "pairs that may press": lambda: find_pairs(broad, mesh.positions, x, x + h * v, THICKNESS),
         "settle (friction)": lambda: part.settle(0.0, h, x, v.copy()),
         "energy": lambda: part.energy(x),
         "force": lambda: part.add_gradient(x, out),

@@ -17,8 +17,7 @@ import stiffly
 from stiffly.bodies import shell_springs
 from stiffly.collisions import Contact, Plane
 from stiffly.meshes import car
-from stiffly.parts.rigid_body import RigidBody, bounce
-from stiffly.parts.rigid_frame import RigidFrame, Seen
+from stiffly.parts.rigid_body import RigidBody, RigidFrame, Seen, bounce
 
 MASS, YIELD, DURATION, STEP = 10.0, 0.02, 0.3, 1e-3
 mesh = car(300)

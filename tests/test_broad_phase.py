@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinned import drawn
 
-from stiffly.collisions.broad_phase import BroadPhase, candidates, elements, overlapping
+from stiffly.collisions.broad_phase import BroadPhase, Candidates, elements, overlapping
 from stiffly.errors import InputError
 from stiffly.kernels import cpu
 from stiffly.meshes.morton import morton
@@ -32,6 +32,19 @@ def soup(seed, faces=12, edges=8, count=24, size=0.3):
         return np.array(rows).reshape(-1, corners)
 
     return x, draw(faces, 3), draw(edges, 2)
+
+
+def candidates(x, edges, faces, radius, fixed=()):
+    """Particles of pairs that may touch: the first one of vertex_face, vertex_edge, the first two
+    of edge_edge, against the others."""
+    broad = BroadPhase(x, edges, faces, fixed)
+    found, lines = broad.candidates(x, radius), broad.elements.edges.corners
+    triangles = broad.elements.faces.corners
+    return Candidates(
+        np.hstack([found.vertex_face[:, :1], triangles[found.vertex_face[:, 1]]]),
+        np.hstack([found.vertex_edge[:, :1], lines[found.vertex_edge[:, 1]]]),
+        np.hstack([lines[found.edge_edge[:, 0]], lines[found.edge_edge[:, 1]]]),
+    )
 
 
 def near_pairs(x, first, second, radius, kernel):
@@ -241,16 +254,16 @@ def test_the_process_survives_bad_indices():
     """Handed to ipctk, a vertex that does not exist ends the interpreter."""
     script = """
 import numpy as np
-from stiffly.collisions.broad_phase import candidates
+from stiffly.collisions.broad_phase import BroadPhase
 x = np.random.default_rng(0).uniform(size=(9, 3))
 bad = [[[0, 1, 99]], [[0, 1, -1]], [[0, 1, 2**31]], [[0, 1, 2**40]], [[0, 1, 2.5]], [["a", 1, 2]]]
 for faces in bad:
     try:
-        candidates(x, [], faces, 0.1)
+        BroadPhase(x, [], faces).candidates(x, 0.1)
     except ValueError:
         continue
     raise SystemExit(f"{faces} was taken")
-print(len(candidates(x, [], [[0, 1, 2], [3, 4, 5]], 1.0).vertex_face), "alive")
+print(len(BroadPhase(x, [], [[0, 1, 2], [3, 4, 5]]).candidates(x, 1.0).vertex_face), "alive")
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ from stiffly.contracts import State
 from stiffly.kernels import cpu
 from stiffly.kernels.cpu import mean_stretch, polar, tets
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.materials import MATERIALS
+from stiffly.parts.tetrahedra import MATERIALS
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -15,7 +15,7 @@ from stiffly.kernels.cpu import polar, tet_tangents, tets
 from stiffly.kernels.cpu.tet_tangents import clamp_negative
 from stiffly.kernels.materials.material import SMALLEST_SUM
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.materials import MATERIALS
+from stiffly.parts.tetrahedra import MATERIALS
 
 
 def close(ours, theirs, atol):

@@ -9,7 +9,7 @@ from stiffly.bodies import FaceSprings, Gravity, LennardJones, Springs, System, 
 from stiffly.collisions import Contact, Plane
 from stiffly.errors import InputError
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.materials import MATERIALS, lame
+from stiffly.parts.tetrahedra import MATERIALS, lame
 from stiffly.system.discrete_gradient import laplacian
 
 SHAPE = (3, 3, 3)

@@ -33,8 +33,7 @@ from stiffly.errors import InputError
 from stiffly.meshes import lattice
 from stiffly.meshes.grids import grid_tets
 from stiffly.parts.pattern import free_first
-from stiffly.parts.rigid_body import Pose
-from stiffly.parts.rigid_frame import RigidFrame
+from stiffly.parts.rigid_body import Pose, RigidFrame
 
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough starts
 

@@ -9,7 +9,7 @@ from skfem.models.elasticity import lame_parameters, linear_elasticity
 import stiffly
 from stiffly.bodies import System, Tetrahedra, consistent_mass, lumped_mass
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.materials import MATERIALS
+from stiffly.parts.tetrahedra import MATERIALS
 
 
 def box(shape, seed=None, size=1.0):

@@ -14,7 +14,7 @@ from stiffly.bodies import Tetrahedra
 from stiffly.errors import InputError
 from stiffly.kernels import cpu
 from stiffly.kernels.materials import NAMES
-from stiffly.parts.materials import MATERIALS
+from stiffly.parts.tetrahedra import MATERIALS
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 

@@ -16,8 +16,7 @@ from stiffly.contracts import State
 from stiffly.errors import InputError
 from stiffly.meshes.grids import grid_tets
 from stiffly.meshes.mesh import tet_edges
-from stiffly.parts.rigid_body import Pose, RigidBody, bounce, loss_number
-from stiffly.parts.rigid_frame import RigidFrame, Seen
+from stiffly.parts.rigid_body import Pose, RigidBody, RigidFrame, Seen, bounce, loss_number
 
 GRID = np.indices((3, 2, 2)).reshape(3, -1).T * [1.0, 0.8, 0.5]
 EDGES = tet_edges(grid_tets((3, 2, 2)))

@@ -12,7 +12,7 @@ from stiffly.bodies import Gravity, System, Tetrahedra, consistent_mass, lumped_
 from stiffly.contracts import State
 from stiffly.errors import InputError
 from stiffly.meshes.grids import grid_tets
-from stiffly.parts.materials import MATERIALS
+from stiffly.parts.tetrahedra import MATERIALS
 
 ONE = np.array([[0, 1, 2, 3]])
 CORNER = np.array([[0.1, 0.0, 0.2], [1.0, 0.1, 0.0], [0.0, 1.2, 0.1], [0.2, 0.0, 0.9]])

@@ -2,13 +2,9 @@
 
 from .contracts import Rayleigh
 from .parts.attachments import Attachments
-from .parts.dashpots import Dashpots
-from .parts.drag import Drag
 from .parts.elastic_bodies import cloth_springs, shell_springs, tet_springs
-from .parts.face_springs import FaceSprings
 from .parts.fibers import FiberBody, fiber, fibers
-from .parts.fields import Field, Force
-from .parts.gravity import Gravity
+from .parts.fields import Dashpots, Drag, Field, Force, Gravity, Wind
 from .parts.lennard_jones import LennardJones
 from .parts.linear_springs import LinearSprings
 from .parts.molecules import Molecule, helix_molecule, molecule_parts, read_molecule
@@ -16,12 +12,10 @@ from .parts.momentum_damping import MomentumDamping
 from .parts.motor import MotorTorque
 from .parts.part import Part, Particles, PreparedPart
 from .parts.potential import Potential
-from .parts.rigid_body import RigidBody, bounce
-from .parts.rigid_frame import RigidFrame, Seen
-from .parts.springs import Springs
+from .parts.rigid_body import RigidBody, RigidFrame, Seen, bounce
+from .parts.springs import FaceSprings, Springs
 from .parts.stokes import StokesFluid
 from .parts.tetrahedra import Tetrahedra, consistent_mass, lumped_mass
-from .parts.wind import Wind
 from .system.mass import ConsistentMass, LumpedMass, as_mass
 from .system.second_order import SecondOrder
 from .system.supports import Keyframes, Moving, Rotation

@@ -1,11 +1,20 @@
 """What bodies touch: shapes, contact forces, friction, projection, holding."""
 
-from .held import Held
-from .motion import keyframes, path, rotation
 from .penalty import Contact
-from .projection import ProjectedContact
 from .repulsion import Repulsion
-from .shapes import Hemisphere, Plane, RigidShape, Shape, Sphere, Surface, planes
+from .response import Held, ProjectedContact
+from .shapes import (
+    Hemisphere,
+    Plane,
+    RigidShape,
+    Shape,
+    Sphere,
+    Surface,
+    keyframes,
+    path,
+    planes,
+    rotation,
+)
 from .start import push_apart
 from .triangle_mesh import TriangleMesh
 

@@ -1,5 +1,5 @@
-"""What can touch, vertices, edges and triangles in patches; and which of them may: boxes around
-patches, through the BVH of the IPC Toolkit.
+"""What can touch, vertices, edges and triangles in patches; which of them may: boxes around
+patches, through the BVH of the IPC Toolkit; and which may press for all positions near a way.
 
 ipctk's LBVH (a linear bounding volume hierarchy, Lauterbach et al. 2009) hands every pair over as
 one Python object, a microsecond each, so it is asked for pairs of blocks of 128 triangles, and the
@@ -10,7 +10,7 @@ first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array, Backend
 from ..errors import InputError
+from ..kernels.names import EDGE_EDGE, VERTEX_EDGE, VERTEX_FACE
 from ..meshes.morton import morton
 from ..meshes.topology import components, rows_in, triangle_edges
 from ..parts.checks import (
@@ -33,6 +34,8 @@ from ..parts.checks import (
 
 PATCH = 8  # triangles (or loose edges) of a patch
 BLOCK = 16  # patches of a block
+ROOM = 0.1  # thicknesses around the way, and as much of the usual way: for what turns aside
+PARALLEL = 1e-3  # of |u|^2 |v|^2: edges with a smaller cross product fade (Li et al. 2020)
 
 KERNELS = (
     *("patch_pairs", "vertex_element_pairs", "edge_edge_pairs", "element_boxes", "run_boxes"),
@@ -87,7 +90,7 @@ def elements(x: Array, faces: np.ndarray, edges: np.ndarray) -> Elements:
     patch = np.arange(len(faces)) // PATCH
     strand = 1 + int(patch.max(initial=-1)) + np.arange(len(loose)) // PATCH
     count = 1 + int(max(patch.max(initial=-1), strand.max(initial=-1)))
-    sides = _sides(faces, own)
+    sides = side_numbers(faces, own)
     owner = _first_user(len(own), count, (sides, patch))
     order = np.argsort(owner, kind="stable")
     sides = np.argsort(order)[sides]
@@ -132,7 +135,7 @@ def _kind(patch: np.ndarray, corners: np.ndarray, count: int) -> Kind:
     return Kind(start.astype(np.int64), np.ascontiguousarray(corners, dtype=np.uint32))
 
 
-def _sides(faces: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def side_numbers(faces: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Number of the edge that faces each corner (f, 3); edges are sorted."""
     base = 1 + int(faces.max(initial=0))
     keys = edges[:, 0] * base + edges[:, 1]
@@ -205,9 +208,11 @@ class BroadPhase:
         points = (start, vertices, boxes[vertices], self.held)
         edges, faces = self._boxed(boxes)
         kernels = self.kernels
-        around = (_around(kernels, kind[2], kind[0]) for kind in (edges, faces))
-        patches = _union(*around)
-        pairs = kernels.patch_pairs(overlapping(_blocks(kernels, patches)), BLOCK, patches)
+        a, b = (_around(kernels, kind[2], kind[0]) for kind in (edges, faces))
+        patches = np.hstack([np.minimum(a[:, :3], b[:, :3]), np.maximum(a[:, 3:], b[:, 3:])])
+        runs = np.append(np.arange(0, len(patches), BLOCK), len(patches))
+        blocks = overlapping(_around(kernels, patches, runs))
+        pairs = kernels.patch_pairs(blocks, BLOCK, patches)
         strands = (np.maximum(edges[0], self.elements.loose), *edges[1:])
         return Candidates(
             kernels.vertex_element_pairs(pairs, patches, points, faces, self._room[0]),
@@ -226,29 +231,6 @@ class BroadPhase:
             self.kernels.element_boxes(boxes, kind.corners, out)
             found.append((kind.start, kind.corners, out, still))
         return found
-
-
-class Stencils(NamedTuple):
-    """Particles of pairs that may touch; the first one of vertex_face, vertex_edge, the first two
-    of edge_edge, against the others.  (m, 4), (k, 3) and (l, 4)."""
-
-    vertex_face: np.ndarray
-    vertex_edge: np.ndarray
-    edge_edge: np.ndarray
-
-
-def candidates(
-    vertices: Any, edges: Any, faces: Any, radius: float, *, fixed: Any = ()
-) -> Stencils:
-    """Pairs of elements closer than 2 radius [m], and others near; BroadPhase for repeated use."""
-    broad = BroadPhase(vertices, edges, faces, fixed)
-    found, lines = broad.candidates(vertices, radius), broad.elements.edges.corners
-    triangles = broad.elements.faces.corners
-    return Stencils(
-        np.hstack([found.vertex_face[:, :1], triangles[found.vertex_face[:, 1]]]),
-        np.hstack([found.vertex_edge[:, :1], lines[found.vertex_edge[:, 1]]]),
-        np.hstack([lines[found.edge_edge[:, 0]], lines[found.edge_edge[:, 1]]]),
-    )
 
 
 def overlapping(boxes: Array) -> np.ndarray:
@@ -282,15 +264,6 @@ def _around(kernels: Any, boxes: Array, start: np.ndarray) -> Array:
     return out
 
 
-def _union(a: Array, b: Array) -> Array:
-    return np.hstack([np.minimum(a[:, :3], b[:, :3]), np.maximum(a[:, 3:], b[:, 3:])])
-
-
-def _blocks(kernels: Any, patches: Array) -> Array:
-    """Boxes (b, 6) of runs of BLOCK patches."""
-    return _around(kernels, patches, np.append(np.arange(0, len(patches), BLOCK), len(patches)))
-
-
 def load_ipctk() -> Any:
     try:
         import ipctk
@@ -299,3 +272,72 @@ def load_ipctk() -> Any:
             "contact between meshes needs ipctk: pip install 'stiffly[contact]'"
         ) from None
     return ipctk
+
+
+# ------------------------------------------------------------------ pairs that may press
+
+# Looked for anew only when one leaves the way.  A list holds every pair that can come within its
+# reach while the particles go, all at the same time, along the way from one place to another, each
+# with some room around it. Energies and forces are sums over pairs that are near, and those
+# farther away contribute nothing: which list is asked makes no difference.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairList:
+    """kinds (m,), stencil (m, 4), reach (m,) [m], soft (m,): see kernels barrier; x, move (N, 3)
+    [m]: particles may be at x + s move, 0 <= s <= 1, up to `room` [m] off in every coordinate."""
+
+    kinds: np.ndarray
+    stencil: np.ndarray
+    reach: Array
+    soft: Array
+    x: Array
+    move: Array
+    room: float
+    kernels: Any
+
+    def covers(self, x: Array) -> bool:
+        """Then x is in a convex set: the way between two places that are covered stays in it."""
+        off, square = x - self.x, float(np.vdot(self.move, self.move))
+        if square > 0.0:
+            s = float(np.vdot(off, self.move)) / square
+            off -= min(max(s, 0.0), 1.0) * self.move
+        return bool(np.abs(off).max(initial=0.0) <= self.room)
+
+    def rows(self, kept: np.ndarray) -> PairList:
+        kinds, stencil, reach, soft = (a[kept] for a in self.terms)
+        return replace(self, kinds=kinds, stencil=stencil, reach=reach, soft=soft)
+
+    @property
+    def terms(self) -> tuple[np.ndarray, np.ndarray, Array, Array]:
+        """As the kernels ask for them."""
+        return self.kinds, self.stencil, self.reach, self.soft
+
+    def distances(self, x: Array) -> Array:
+        out = np.empty(len(self.stencil))
+        self.kernels.pair_distances(x, self.kinds, self.stencil, out)
+        return out
+
+
+def find_pairs(broad: BroadPhase, rest: Array, x: Array, end: Array, thickness: float) -> PairList:
+    """Around the way from x to end (N, 3) [m]."""
+    move = end - x
+    aside = float((move - move.mean(axis=0)).std())  # a common flight needs no room
+    room = ROOM * (thickness + aside)
+    found, parts = broad.candidates(x, 0.5 * thickness + room, move), broad.elements
+    faces, edges = parts.faces.corners, parts.edges.corners
+    strands = edges[found.vertex_edge[:, 1]]
+    stencil = np.concatenate(
+        [
+            np.hstack([found.vertex_face[:, :1], faces[found.vertex_face[:, 1]]]),
+            np.hstack([found.vertex_edge[:, :1], strands, strands[:, :1]]),
+            np.hstack([edges[found.edge_edge[:, 0]], edges[found.edge_edge[:, 1]]]),
+        ]
+    ).astype(np.uint32)
+    counts = [len(found.vertex_face), len(found.vertex_edge), len(found.edge_edge)]
+    kinds = np.repeat(np.array([VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE]), counts)
+    reach, soft = np.empty((2, len(stencil)))
+    near = broad.kernels.near_pairs(
+        x, move, rest, parts.piece, kinds, stencil, thickness, room, PARALLEL, reach, soft
+    )
+    return PairList(kinds, stencil, reach, soft, x.copy(), move, room, broad.kernels).rows(near)

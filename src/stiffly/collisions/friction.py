@@ -12,17 +12,9 @@ no friction, it creeps down with h g sin(a) / 2.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..contracts import Array, Power
-from ..parts.checks import as_number
-
-
-def as_friction(value: Any) -> float:
-    """k_f >= 0."""
-    return as_number("friction", value, least=0.0)
 
 
 def slide(relative: Array, normals: Array) -> Array:

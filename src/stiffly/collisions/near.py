@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
-from ..parts.pattern import pair_laplacian
 
 AHEAD = 2.0  # steps: what could touch by then, or touched so long ago, is near
 STALE = 0.5  # of the set: if so many have left, they are dropped
@@ -72,14 +71,10 @@ def _springs(
     keys, place = np.unique(
         np.minimum(one, two) * count + np.maximum(one, two), return_inverse=True
     )
-    stiff = -weights[row, a] * weights[row, b] * _slopes(x, pairs, forces)[row]
-    return keys, np.bincount(place, stiff, minlength=len(keys))
-
-
-def _slopes(x: Array, pairs: Any, forces: Array) -> Array:
-    """b'' (m,) [N/m], from the force b' of the same barrier."""
     d, t = pairs.distances(x), pairs.reach
-    return forces * (3.0 / (t - d) + 3.0 / d - 1.0 / (t + d))
+    slopes = forces * (3.0 / (t - d) + 3.0 / d - 1.0 / (t + d))  # b'' from b' of the same barrier
+    stiff = -weights[row, a] * weights[row, b] * slopes[row]
+    return keys, np.bincount(place, stiff, minlength=len(keys))
 
 
 def _covers(springs: Springs, keys: np.ndarray, needed: Array) -> bool:
@@ -89,9 +84,3 @@ def _covers(springs: Springs, keys: np.ndarray, needed: Array) -> bool:
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     enough = (known[at] == keys) & (needed <= values[at])
     return bool(enough.all() and values.sum() <= SURPLUS * ROOM * needed.sum())
-
-
-def triplets(springs: Springs, count: int) -> tuple[np.ndarray, np.ndarray, Array]:
-    """Rows, columns, values of the graph Laplacian [N/m]."""
-    keys, k = springs
-    return pair_laplacian(np.stack(np.divmod(keys, count), axis=1), k)

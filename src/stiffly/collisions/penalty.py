@@ -19,11 +19,10 @@ from ..kernels.names import CONVEX
 from ..parts.checks import as_number, per_element
 from ..parts.part import Arranged
 from ..parts.pattern import BlockPattern
-from .advice import bounce, require_resolvable
-from .friction import as_friction, booked, friction_change
-from .motion import same_place
+from .friction import booked, friction_change
 from .near import near
-from .shapes import KERNELS, OfShapes, Shape, Surface, as_stiffness, free_particles
+from .shapes import KERNELS, OfShapes, OnShapes, Shape, Surface, as_stiffness, same_place
+from .start import bounce, require_resolvable
 
 FORMULA = (
     *("contact_energy", "contact_gradient", "contact_blocks"),
@@ -55,19 +54,14 @@ class Contact(OfShapes):
         super().__init__(shapes, particles)
         self.stiffness = as_stiffness("contact stiffness", stiffness)
         self.margin = as_number("contact margin", margin, least=0.0)
-        self.friction = as_friction(friction)
+        self.friction = as_number("friction", friction, least=0.0)
 
     def prepare(self, particles: Arranged) -> PreparedContact:
-        own = free_particles("contact", self.particles, particles)
-        named = particles.order[own]
-        stiffness = per_element("contact stiffness", self.stiffness, particles.count)[named]
-        require_resolvable(stiffness, particles.mass[named])
         still = not self.friction and not self.moving
-        kind = PreparedContact if still else SettlingContact
-        return kind(self, own, stiffness, particles.mass[named], particles.pattern)
+        return (PreparedContact if still else SettlingContact)(self, particles)
 
 
-class PreparedContact:
+class PreparedContact(OnShapes):
     """Contact with shapes that stand still, without friction: energy is conserved."""
 
     linear = False
@@ -76,15 +70,14 @@ class PreparedContact:
     external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
     passing = True  # and comes and goes: no share in the linearisation about the rest shape
 
-    def __init__(
-        self, config: Contact, own: np.ndarray, stiffness: Array, mass: Array, pattern: BlockPattern
-    ) -> None:
-        self._config, self._own, self._stiffness, self._mass = config, own, stiffness, mass
+    def __init__(self, config: Contact, particles: Arranged) -> None:
+        self._choose(config, particles)
+        every = per_element("contact stiffness", config.stiffness, particles.count)
+        self._stiffness = every[particles.order[self._own]]
+        require_resolvable(self._stiffness, self._mass)
+        touch = (self._own, self._stiffness, config.margin, particles.pattern)
         self._touches = [
-            (LocalTouch if shape.local else FormulaTouch)(
-                shape, own, stiffness, config.margin, pattern
-            )
-            for shape in config.shapes
+            (LocalTouch if shape.local else FormulaTouch)(shape, *touch) for shape in config.shapes
         ]
 
     def energy(self, x: Array) -> float:
@@ -140,10 +133,6 @@ class SettlingContact(PreparedContact):
     """Contact with friction, or with shapes that move."""
 
     changed = False  # by the last settle
-
-    @property
-    def drives(self) -> bool:
-        return self._config.moving
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         total = Power()

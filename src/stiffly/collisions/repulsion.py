@@ -11,12 +11,10 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from ..parts.checks import as_elements, as_number, require_below
 from ..parts.part import NO_PAIRS, Arranged, Particles
+from ..parts.pattern import pair_laplacian
 from . import broad_phase, near
-from .advice import bounce, require_resolvable
-from .broad_phase import BroadPhase, load_ipctk
-from .friction import as_friction
-from .pair_list import PairList, find_pairs
-from .start import require_apart, require_thin
+from .broad_phase import BroadPhase, PairList, find_pairs, load_ipctk
+from .start import bounce, require_apart, require_resolvable, require_thin
 
 KERNELS = (
     *("barrier_energy", "barrier_gradient", "barrier_blocks"),
@@ -61,7 +59,7 @@ class Repulsion:
             raise InputError("repulsion has nothing to collide: give faces=, edges= or both")
         self.thickness = as_number("repulsion thickness", thickness, above=0.0)
         self.stiffness = as_number("repulsion stiffness", stiffness, above=0.0)
-        self.friction = as_friction(friction)
+        self.friction = as_number("friction", friction, least=0.0)
         load_ipctk()
 
     def couples(self, particles: Particles) -> np.ndarray:
@@ -220,8 +218,8 @@ class PreparedRepulsion:
         return near.covering(old, len(x1), x1, *self._pressed(x1))
 
     def laplacian(self, layout: Any = None) -> tuple[np.ndarray, np.ndarray, Array]:
-        springs = near.NONE if layout is None else layout
-        return near.triplets(springs, self._count)
+        keys, k = near.NONE if layout is None else layout
+        return pair_laplacian(np.stack(np.divmod(keys, self._count), axis=1), k)
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs that press; nothing is ever inside of anything."""

@@ -5,10 +5,15 @@ with |grad d| = 1.  During the step the surface stands still, so contact is a po
 other.  A surface is a kind that the kernels know and rows of numbers: one row for all particles,
 or one for each.  A shape without a closed formula (a mesh, a scanned field) gives each particle
 the plane it touches, `planes(...)`, and sets `local`: such planes are renewed after every step.
+
+Shapes move as supports do, keyframes, rotations and paths read as rigid motions.  A motion is
+anything with `place(t, start) -> positions, velocities` (see system/supports.py); `keyframes`,
+`rotation` and `path` make those that lead no particles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -21,10 +26,101 @@ from ..errors import InputError
 from ..kernels.names import HEMISPHERE, NO_SLOT, PLANE, SPHERE
 from ..parts.checks import as_indices, as_number, as_numbers
 from ..parts.part import Arranged, Uncoupled
-from .motion import STILL, Frame, as_motion, frame_at
+from ..system.supports import Keyframes, Moving, Rotation
 
 KERNELS = ("surface_distances", "surface_normals")
 ON_CPU = take(CPU, "Surface", *KERNELS)
+
+RIGID = 1e-6  # how far a path may stretch or bend a shape: differences of user functions are worse
+
+
+def keyframes(times: Any, offsets: Any) -> Keyframes:
+    """Shifted by offsets (k, 3) [m] at times (k,) [s], eased in between, at rest outside."""
+    return Keyframes((), times, offsets)
+
+
+def rotation(
+    *,
+    axis: Any,
+    centre: Any = (0.0, 0.0, 0.0),
+    rate: float | None = None,
+    times: Any = None,
+    angles: Any = None,
+) -> Rotation:
+    """Turned about an axis through centre [m]: with rate [rad/s], or through angles at times."""
+    return Rotation((), axis=axis, centre=centre, rate=rate, times=times, angles=angles)
+
+
+def path(
+    function: Callable[[float, Array], Any], velocity: Callable[[float, Array], Any] | None = None
+) -> Moving:
+    """A user's rigid motion: function(t, start) -> (k, 3), velocity(t, start) -> (k, 3) [m/s]."""
+    return Moving((), function, velocity)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Where a rigid thing is: y = R X + origin, moving with velocity + spin x (y - origin).
+
+    rotation R (3, 3), origin (3,) [m], velocity of the origin (3,) [m/s], spin (3,) [rad/s].
+    """
+
+    rotation: Array
+    origin: Array
+    velocity: Array
+    spin: Array
+
+    def points(self, X: Array) -> Array:
+        """Points (..., 3) of the thing at rest, where they are now."""
+        return X @ self.rotation.T + self.origin
+
+    def directions(self, n: Array) -> Array:
+        return n @ self.rotation.T
+
+    def home(self, y: Array) -> Array:
+        """The inverse of `points`."""
+        return (y - self.origin) @ self.rotation
+
+    def velocities(self, y: Array) -> Array:
+        """(m, 3) [m/s] of the thing's material at y (m, 3)."""
+        return self.velocity + np.cross(self.spin, y - self.origin)
+
+
+STILL = Frame(np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3))
+
+
+def frame_at(motion: Any, t: float) -> Frame:
+    """The frame of a motion at time t, from where it puts the origin and the three unit points."""
+    if motion is None:
+        return STILL
+    corners = np.vstack([np.zeros(3), np.eye(3)])
+    positions, velocities = (as_numbers("motion", a, (4, 3)) for a in motion.place(t, corners))
+    R = (positions[1:] - positions[0]).T
+    if np.abs(R.T @ R - np.eye(3)).max() > RIGID or np.linalg.det(R) < 0.0:
+        raise InputError(
+            f"the motion of a shape is not rigid at t = {t:g} s: it may only shift and turn points"
+        )
+    U, _, Vt = np.linalg.svd(R)  # the nearest rotation: normals must have length one
+    R = U @ Vt
+    # Rdot R^T is skew for a rigid motion: (omega x), of which the mean of both triangles is taken
+    W = (velocities[1:] - velocities[0]).T @ R.T
+    spin = 0.5 * np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
+    return Frame(R, positions[0], velocities[0].copy(), spin)
+
+
+def same_place(one: Frame, two: Frame) -> bool:
+    """Both put things into the same place, however they move there."""
+    turned = np.array_equal(one.rotation, two.rotation)
+    return turned and np.array_equal(one.origin, two.origin)
+
+
+def as_motion(motion: Any) -> Any:
+    if motion is not None and not hasattr(motion, "place"):
+        raise InputError(
+            f"motion must be keyframes(...), rotation(...) or path(...), got "
+            f"{type(motion).__name__}: see stiffly.collisions"
+        )
+    return motion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +204,7 @@ class Plane(RigidShape):
     """The half space below a plane is solid: d = n.(x - point).
 
     point (3,) [m] on it, normal (3,) pointing out of the solid (any length but zero).
-    motion: keyframes, rotation or path (see collisions.motion).
+    motion: keyframes, rotation or path.
     """
 
     def __init__(self, point: Any, normal: Any, motion: Any = None) -> None:
@@ -194,6 +290,8 @@ def as_shapes(shapes: Any) -> list[Shape]:
 class OfShapes(Uncoupled):
     """What parts that touch shapes share."""
 
+    name: str
+
     def __init__(self, shapes: Any, particles: Any) -> None:
         """particles: indices or a mask, None for all."""
         self.shapes, self.particles = as_shapes(shapes), particles
@@ -203,11 +301,24 @@ class OfShapes(Uncoupled):
         return any(shape.moving for shape in self.shapes)
 
 
-def free_particles(name: str, chosen: Any, particles: Arranged) -> np.ndarray:
-    """Rows of the chosen particles (indices, a mask, or None: all) that can move, sorted."""
-    every = slice(None) if chosen is None else as_indices(name, chosen, particles.count)
-    rows = np.sort(particles.rows[every])
-    return rows[particles.pattern.diagonal[rows] != NO_SLOT]
+class OnShapes:
+    """What these parts share once prepared: _own (m,), the rows of the chosen particles that can
+    move, sorted, and their _mass (m,) [kg]."""
+
+    _config: Any
+
+    def _choose(self, config: OfShapes, particles: Arranged) -> None:
+        self._config, chosen = config, config.particles
+        every = slice(None)
+        if chosen is not None:
+            every = as_indices(config.name, chosen, particles.count)
+        rows = np.sort(particles.rows[every])
+        self._own = rows[particles.pattern.diagonal[rows] != NO_SLOT]
+        self._mass = particles.mass[particles.order[self._own]]
+
+    @property
+    def drives(self) -> bool:
+        return self._config.moving
 
 
 def as_stiffness(name: str, value: Any) -> Array:

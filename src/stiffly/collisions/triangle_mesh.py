@@ -11,8 +11,9 @@ from ..backends.cpu import CPU
 from ..contracts import Array
 from ..meshes import Mesh, validate
 from ..meshes.morton import morton
-from ..meshes.topology import require_closed, sides, triangle_edges
+from ..meshes.topology import require_closed, triangle_edges
 from ..parts.checks import as_elements, as_number, as_numbers
+from .broad_phase import side_numbers
 from .shapes import RigidShape, Surface, planes
 
 REACH = 0.1  # of the size of the mesh
@@ -100,11 +101,7 @@ def pseudonormals(x: Array, faces: np.ndarray) -> tuple[Array, Array, Array]:
     flat = np.cross(b - a, c - a)
     flat /= np.linalg.norm(flat, axis=1)[:, None]
     edges = triangle_edges(faces)
-    directed = np.sort(sides(faces), axis=1)  # all that face corner 0, then corner 1, corner 2
-    base = len(x)
-    number = np.searchsorted(
-        edges[:, 0] * base + edges[:, 1], directed[:, 0] * base + directed[:, 1]
-    )
+    number = side_numbers(faces, edges).T.ravel()  # all that face corner 0, then corner 1, corner 2
     around = np.zeros((len(edges), 3))
     np.add.at(around, number, np.tile(flat, (3, 1)))
     corner = np.zeros(x.shape)

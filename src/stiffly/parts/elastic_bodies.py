@@ -13,8 +13,7 @@ from ..errors import InputError, unknown_name
 from ..meshes.mesh import Mesh
 from ..meshes.topology import bending_pairs, triangle_edges
 from .checks import as_number
-from .face_springs import FaceSprings
-from .springs import Springs
+from .springs import FaceSprings, Springs
 
 OPTIONS = ("law", "yield_strain", "name")  # of Springs, that these functions hand on
 

@@ -1,7 +1,7 @@
-"""Forces that vary with time only: uniform fields and forces on chosen particles.
+"""Fields and other loads: gravity, forces that vary with time, drag, wind on cloth, dashpots.
 
-They are forcing, not potentials: their work goes to the ledger as *added*.  A field that never
-changes is `Gravity`, whose work is stored.
+Gravity never changes: it is a potential, whose work is stored.  The others are no potentials: the
+work of forcing goes to the ledger as *added*, what air and dashpots take as *dissipated*.
 """
 
 from __future__ import annotations
@@ -12,11 +12,60 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from .checks import as_indices, as_numbers
-from .part import Arranged, Uncoupled
+from .checks import (
+    as_elements,
+    as_indices,
+    as_number,
+    as_numbers,
+    per_element,
+    require,
+    require_below,
+)
+from .part import Arranged, Particles, Uncoupled
 from .user_functions import accepts
+
+AIR = 1.2  # kg/m^3 at sea level
+
+
+class Gravity(Uncoupled):
+    """E = -sum_i m_i g.x_i, with g (3,) [m/s^2]."""
+
+    name = "gravity"
+
+    def __init__(self, g: Any = (0.0, 0.0, -9.81)) -> None:
+        self.g = as_numbers("gravity g", g, (3,))
+
+    def prepare(self, particles: Arranged) -> PreparedGravity:
+        return PreparedGravity(self.g, particles)
+
+
+class PreparedGravity:
+    """The gradient is the same at every position: weight (N, 3) [N], pointing up."""
+
+    linear = bounded = pairwise = True
+    internal = True  # uniform: it moves a body, and does not turn it
+
+    def __init__(self, g: Array, particles: Arranged) -> None:
+        self._kernels = take(particles.pattern.backend, "Gravity", "column_dot")
+        self._weight = -particles.mass[particles.order, None] * g
+
+    def energy(self, x: Array) -> float:
+        return float(self._kernels.column_dot(self._weight.ravel(), x.ravel()))
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        out += self._weight
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        out += self._weight
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
+        """A constant force has no tangent."""
+
+
+# ------------------------------------------------------------------ forcing
 
 
 class Field(Uncoupled):
@@ -89,3 +138,193 @@ def _checked(name: str, function: Callable[[float], Any], t: float) -> Array:
 
 def _constant(vector: Array, t: float) -> Array:
     return vector
+
+
+# ------------------------------------------------------------------ air
+
+
+class PreparedAir:
+    """A load of air that moves.  The wind adds f.wind to the ledger, the air keeps f.(wind - v); in
+    still air (wind = 0) only the latter is left."""
+
+    velocity_dependent = True
+    symmetric = False
+
+    def __init__(self, config: Drag | Wind) -> None:
+        self._wind, self.time_dependent = config._wind, not config._steady
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        raise NotImplementedError
+
+    def power(self, t: float, x: Array, v: Array) -> Power:
+        f, wind = np.zeros_like(x), self._wind(t)
+        self.add_force(t, x, v, f)
+        added = float(f.sum(axis=0) @ wind) + 0.0  # no -0 in still air
+        return Power(added=added, dissipated=max(0.0, float(np.vdot(f, wind - v))))
+
+
+class Drag(Uncoupled):
+    """f_i = -c_i u for power = 1, -c_i |u| u for power = 2, u = v_i - wind(t).
+
+    coefficient c: one number or (N,), in kg/s (power 1) or kg/m (power 2); wind: (3,) [m/s] or a
+    function of t.  In still air drag takes energy (*dissipated*); wind adds f.wind and the air
+    keeps f.(wind - v).  Drag proportional to mass in still air is Rayleigh(alpha), which keeps
+    the faster form of the exponential methods.
+    """
+
+    name = "drag"
+
+    def __init__(
+        self, coefficient: Any, power: int = 1, wind: Callable[[float], Any] | Any = (0.0, 0.0, 0.0)
+    ) -> None:
+        if not isinstance(power, int) or power not in (1, 2):
+            raise InputError(f"drag power = {power!r:.20}: 1 (viscous) or 2 (turbulent)")
+        self._coefficient, self._power = coefficient, power
+        self._wind, self._steady = vector_of_time("drag wind", wind), not callable(wind)
+
+    def prepare(self, particles: Arranged) -> PreparedDrag:
+        c = per_element("drag coefficient", self._coefficient, particles.count)
+        bad = np.flatnonzero(c < 0.0)
+        if bad.size:
+            raise InputError(
+                f"drag coefficient[{bad[0]}] = {c[bad[0]]:g}: give a number that is not negative"
+            )
+        return PreparedDrag(self, c, particles)
+
+
+class PreparedDrag(PreparedAir):
+    symmetric = True
+
+    def __init__(self, config: Drag, coefficient: Array, particles: Arranged) -> None:
+        super().__init__(config)
+        self._c, self._power = coefficient[particles.order, None], config._power
+        self._free = particles.free  # the first
+        self._slots = particles.pattern.diagonal[: self._free]
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        u = v - self._wind(t)
+        out += -self._c * u if self._power == 1 else -self._c * _lengths(u) * u
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        """D = c I, or c (|u| I + u u^T / |u|)."""
+        c = self._c[: self._free, :, None]
+        if self._power == 1:
+            damping[self._slots] += c * np.eye(3)
+            return
+        u = v[: self._free] - self._wind(t)
+        speed = _lengths(u)
+        direction = u / np.where(speed > 0.0, speed, 1.0)
+        along = speed[:, :, None] * direction[:, :, None] * direction[:, None, :]
+        damping[self._slots] += c * (speed[:, :, None] * np.eye(3) + along)
+
+
+def _lengths(u: Array) -> Array:
+    return np.linalg.norm(u, axis=1, keepdims=True)
+
+
+class Wind:
+    """Pressure on every triangle: F = density/2 C |u.n| (u.n) area n, u = wind - v, n its normal.
+
+    triangles (s, 3): particle indices; wind: (3,) [m/s] or a function of t; v: mean velocity of
+    the corners, each of which gets a third of F.  coefficient C: one number or (s,); the default
+    is that of a flat plate across the flow.  The wind adds F.wind to the ledger, the air keeps
+    F.(wind - v); in still air (wind = 0) only the latter is left: drag.
+    """
+
+    name = "wind"
+
+    def __init__(
+        self,
+        triangles: Any,
+        wind: Callable[[float], Any] | Any,
+        *,
+        coefficient: Any = 1.2,
+        density: float = AIR,
+    ) -> None:
+        self.triangles = as_elements("triangle", triangles, 3)
+        self._wind, self._steady = vector_of_time("wind", wind), not callable(wind)
+        C = per_element("wind coefficient", coefficient, len(self.triangles))
+        if np.any(C < 0.0):
+            first = int(np.argmax(C < 0.0))
+            raise InputError(f"wind coefficient[{first}] = {C[first]:g}: it must not be negative")
+        self._pressure = 0.5 * as_number("wind density", density, above=0.0) * C
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        require_below("triangle", self.triangles, particles.count)
+        t = self.triangles
+        return np.concatenate([t[:, [0, 1]], t[:, [1, 2]], t[:, [2, 0]]])
+
+    def prepare(self, particles: Arranged) -> PreparedWind:
+        return PreparedWind(self, particles)
+
+
+class PreparedWind(PreparedAir):
+    def __init__(self, config: Wind, particles: Arranged) -> None:
+        super().__init__(config)
+        pattern, triangles = particles.pattern, particles.rows[config.triangles]
+        self._kernels = take(pattern.backend, "Wind", "wind_forces", "wind_tangents")
+        self._triangles, self._pressure = triangles.astype(np.uint32), config._pressure
+        rows, columns = (np.repeat(triangles, 3, axis=1), np.tile(triangles, (1, 3)))
+        self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 3, 3)
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        self._kernels.wind_forces(x, v, self._triangles, self._wind(t), self._pressure, out)
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        self._kernels.wind_tangents(
+            x, v, self._triangles, self._wind(t), self._pressure, self._slots, stiffness, damping
+        )
+
+
+# ------------------------------------------------------------------ dashpots
+
+
+class Dashpots:
+    """f_i = -c (n.w) n = -f_j, n the direction of the edge, w = v_i - v_j.
+
+    edges (m, 2): particle indices; coefficient c [N s/m]: one number or (m,).  They take only
+    from stretching, not from flying or spinning, however far a body has turned: both momenta
+    stay.  (Rayleigh's beta K0 is cheaper, but belongs to the rest shape: a body that has turned
+    by a quarter feels it as soon as it spins.)
+    """
+
+    name = "dashpots"
+
+    def __init__(self, edges: Any, coefficient: Any) -> None:
+        self.edges = as_elements("dashpot", edges, 2)
+        self._coefficient = per_element("coefficient", coefficient, len(self.edges))
+        good = self._coefficient >= 0.0
+        require("dashpot", self.edges, good, "coefficient is negative", "give c >= 0")
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        require_below("dashpot", self.edges, particles.count)
+        return self.edges
+
+    def prepare(self, particles: Arranged) -> PreparedDashpots:
+        return PreparedDashpots(self, particles)
+
+
+class PreparedDashpots:
+    time_dependent = False
+    velocity_dependent = True
+    symmetric = False
+
+    def __init__(self, config: Dashpots, particles: Arranged) -> None:
+        pattern, edges = particles.pattern, particles.rows[config.edges]
+        self._kernels = take(pattern.backend, "Dashpots", "dashpot_force", "dashpot_tangents")
+        self._edges, self._coefficient = edges.astype(np.uint32), config._coefficient
+        rows, columns = edges[:, [0, 0, 1, 1]], edges[:, [0, 1, 0, 1]]
+        self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 4)
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        self._kernels.dashpot_force(x, v, self._edges, self._coefficient, out)
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        self._kernels.dashpot_tangents(
+            x, v, self._edges, self._coefficient, self._slots, stiffness, damping
+        )
+
+    def power(self, t: float, x: Array, v: Array) -> Power:
+        f = np.zeros_like(x)
+        self.add_force(t, x, v, f)
+        return Power(dissipated=max(0.0, -float(np.vdot(f, v))))  # but for rounding it is

@@ -69,9 +69,7 @@ class Potential:
                 StiffWarning,
                 stacklevel=4,
             )
-        prepared = PreparedPotential(
-            self.name, self._energy, self._gradient, self.couples(particles), particles
-        )
+        prepared = PreparedPotential(self, particles)
         if particles.rest is not None:
             prepared.check(particles.rest[particles.order])
         return prepared
@@ -80,17 +78,12 @@ class Potential:
 class PreparedPotential:
     linear = bounded = pairwise = False
 
-    def __init__(
-        self,
-        name: str,
-        energy: Callable[[Array], float],
-        gradient: Callable[[Array], Any] | None,
-        couples: np.ndarray,
-        particles: Arranged,
-    ) -> None:
-        self._name, self._energy, self._user_gradient = name, energy, gradient
+    def __init__(self, config: Potential, particles: Arranged) -> None:
+        self._name, self._energy = config.name, config._energy
+        self._user_gradient = config._gradient
         # users get positions as they number them, and a copy: nothing they do moves the body
         self._given, self._order = particles.rows, particles.order
+        couples = config.couples(particles)
         pairs = unique_pairs(particles.rows[couples], particles.count)
         own = np.arange(particles.count)
         self._rows = np.concatenate([own, pairs[:, 0], pairs[:, 1]])

@@ -1,9 +1,11 @@
-"""Springs between particles: linear, stiffening, yielding."""
+"""Springs between particles: linear, stiffening, yielding; and those that keep tetrahedra from
+collapsing."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,19 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.names import CONVEX, SECANT
-from .checks import as_array, as_numbers, per_element, require_points
+from .checks import (
+    as_array,
+    as_elements,
+    as_numbers,
+    per_element,
+    require,
+    require_below,
+    require_points,
+)
 from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern, pair_laplacian
 
 LAWS = ("linear", "cubic")
-
-KERNELS = (
-    *("spring_energy", "spring_gradient", "spring_blocks", "spring_product"),
-    *("spring_mean_gradient", "spring_mean_blocks"),
-)
 
 
 class Springs(Scalable):
@@ -123,13 +128,57 @@ class Springs(Scalable):
             raise InputError(f"spring {bad[0]} ({i}-{j}): {cause}; {remedy}")
 
 
-class PreparedSprings:
-    """Half-springs sorted by particle, each with the slot of its coupling block."""
+class AnyPreparedSprings:
+    """Half-springs sorted by particle: what the kernels take after positions is `_half`, `_slots`
+    of the block matrix, `_law` at the end."""
 
     bounded = True
-    pairwise = True
     internal = True
-    kernels = KERNELS
+    part: str
+    kernels: tuple[str, ...]  # energy, gradient, blocks, mean gradient and mean blocks are first
+
+    _half: tuple[Any, ...]
+    _slots: tuple[Any, ...]
+    _law: tuple[bool, ...] = ()
+
+    def __init__(self, pattern: BlockPattern) -> None:
+        self._kernels = take(pattern.backend, self.part, *self.kernels)
+        first = (getattr(self._kernels, name) for name in self.kernels[:5])
+        self._energy, self._gradient, self._blocks, self._mean_gradient, self._mean_blocks = first
+
+    def add_gradient(self, x: Array, out: Array) -> None:
+        self._gradient(x, *self._half, out, *self._law)
+
+    def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
+        self._blocks(x, *self._half, *self._slots, blocks, pressed, *self._law)
+
+    def add_convex_blocks(self, x: Array, blocks: Array) -> None:
+        """Adds d2E/dx2 without the negative stiffness across compressed springs."""
+        ignored = np.zeros(len(x))
+        self._blocks(x, *self._half, *self._slots, blocks, ignored, *self._law, CONVEX)
+
+    def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
+        """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out; pressed as in
+        add_blocks."""
+        pressed = np.zeros(len(x)) if pressed is None else pressed
+        self._blocks(x, *self._half, *self._slots, blocks, pressed, *self._law, SECANT)
+
+    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
+        self._mean_gradient(x0, x1, *self._half, out, *self._law)
+
+    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
+        self._mean_blocks(x0, x1, *self._half, *self._slots, blocks, *self._law)
+
+
+class PreparedSprings(AnyPreparedSprings):
+    """Each half with the slot of its coupling block."""
+
+    pairwise = True
+    part = "Springs"
+    kernels = (
+        *("spring_energy", "spring_gradient", "spring_blocks"),
+        *("spring_mean_gradient", "spring_mean_blocks", "spring_product"),
+    )
 
     # Why `pressed` bounds the spectrum. With force f at length L, a spring's tangent acts on
     # w = u_i - u_j as f' n n^T + (f/L) (I - n n^T), and f' > 0 for both laws: k, or
@@ -149,9 +198,9 @@ class PreparedSprings:
         limit: Array | None = None,
     ) -> None:
         """limit (m,): yield strains, of springs that have them."""
-        self._kernels = take(pattern.backend, "Springs", *self.kernels)
+        super().__init__(pattern)
         self.linear = not cubic and not np.any(rest)
-        self.cubic, self._limit = cubic, limit
+        self.cubic, self._law, self._limit = cubic, (cubic,), limit
         self.rest = rest  # (m,) [m], as it is now
         self._edges = edges.astype(np.uint32)
         self._stiffness = stiffness
@@ -175,38 +224,11 @@ class PreparedSprings:
         return self._edges.astype(np.int64)
 
     def energy(self, x: Array) -> float:
-        return self._kernels.spring_energy(x, self._edges, self._stiffness, self.rest, self.cubic)
-
-    def add_gradient(self, x: Array, out: Array) -> None:
-        self._kernels.spring_gradient(x, *self._half, out, self.cubic)
-
-    def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        self._kernels.spring_blocks(x, *self._half, *self._slots, blocks, pressed, self.cubic)
-
-    def add_convex_blocks(self, x: Array, blocks: Array) -> None:
-        """Adds d2E/dx2 without the negative stiffness across compressed springs."""
-        ignored = np.zeros(len(x))
-        self._kernels.spring_blocks(
-            x, *self._half, *self._slots, blocks, ignored, self.cubic, CONVEX
-        )
-
-    def add_secant(self, x: Array, blocks: Array, pressed: Array | None = None) -> None:
-        """Adds K_sec with dE/dx = K_sec(x) x, fixed particles' columns left out; pressed as in
-        add_blocks."""
-        pressed = np.zeros(len(x)) if pressed is None else pressed
-        self._kernels.spring_blocks(
-            x, *self._half, *self._slots, blocks, pressed, self.cubic, SECANT
-        )
+        return self._energy(x, self._edges, self._stiffness, self.rest, self.cubic)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""
         self._kernels.spring_product(x, *self._half, b, out, self.cubic)
-
-    def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
-        self._kernels.spring_mean_gradient(x0, x1, *self._half, out, self.cubic)
-
-    def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
-        self._kernels.spring_mean_blocks(x0, x1, *self._half, *self._slots, blocks, self.cubic)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """k on each spring: K <= L (x) I_3 at any strain s for the linear law, whose stiffness is
@@ -218,7 +240,7 @@ class PreparedSprings:
 class YieldingSprings(PreparedSprings):
     """Springs whose rest lengths follow once they have been strained too far."""
 
-    kernels = (*KERNELS, "spring_yield")
+    kernels = (*PreparedSprings.kernels, "spring_yield")
 
     def memory(self) -> dict[str, Array]:
         return {"rest": self.rest}
@@ -268,3 +290,114 @@ def _repeated(edges: np.ndarray) -> np.ndarray:
         return np.empty(0, dtype=np.int64)
     order = np.argsort(key, kind="stable")
     return np.sort(order[1:][key[order[1:]] == key[order[:-1]]])
+
+
+# ------------------------------------------------------------------ springs in tetrahedra
+
+
+class FaceSprings(Scalable):
+    """E = sum k/2 (|x_a - (x_b + x_c + x_d)/3| - l)^2, four springs in each tet.
+
+    Each joins a vertex to the centre of the opposite face (Michels, Luan, Tokman 2017, Sec. 4.1):
+    the springs along the edges alone let a tet turn inside out.  tets (t, 4): particle indices;
+    stiffness k [N/m]: one number or (t,).  Lengths l are those of the rest positions (N, 3),
+    given here or to the System.
+    """
+
+    def __init__(
+        self,
+        tets: Any,
+        stiffness: Any,
+        *,
+        rest_positions: Any = None,
+        name: str = "elastic",
+    ) -> None:
+        self.name = name
+        self.tets = as_elements("tet", tets, 4)
+        self.stiffness = per_element("stiffness", stiffness, len(self.tets))
+        good = self.stiffness >= 0.0
+        require("tet", self.tets, good, "stiffness is negative", "give k >= 0 in N/m")
+        self.rest = None
+        if rest_positions is not None:
+            self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
+
+    def couples(self, particles: Particles) -> np.ndarray:
+        require_below("tet", self.tets, particles.count)
+        return np.concatenate([self.tets[:, pair] for pair in combinations(range(4), 2)])
+
+    def prepare(self, particles: Arranged) -> PreparedFaceSprings:
+        rest = self.rest
+        if rest is None:
+            if particles.rest is None:
+                raise InputError(
+                    "face springs have no rest lengths: give FaceSprings(..., rest_positions=X) "
+                    "or System(..., rest=X)"
+                )
+            rest = self._lengths(particles.rest)
+        tets = particles.rows[self.tets]
+        return PreparedFaceSprings(tets, self.stiffness, rest, particles.pattern)
+
+    def _lengths(self, positions: Array) -> Array:
+        """(t, 4) [m]."""
+        require_points("rest_positions", positions)
+        require(
+            "tet",
+            self.tets,
+            (self.tets < len(positions)).all(axis=1),
+            f"rest_positions has only {len(positions)} particles",
+            "give a rest position for each",
+        )
+        corners = positions[self.tets]
+        offsets = (4.0 * corners - corners.sum(axis=1, keepdims=True)) / 3.0
+        lengths = np.linalg.norm(offsets, axis=2)
+        require(
+            "tet",
+            self.tets,
+            (lengths > 0.0).all(axis=1),
+            "a vertex lies at the centre of the opposite face at rest",
+            "leave flat tets out",
+        )
+        return lengths
+
+
+class PreparedFaceSprings(AnyPreparedSprings):
+    """Corners sorted by particle, each with the slots of its four blocks."""
+
+    linear = False
+    pairwise = False
+    part = "FaceSprings"
+    kernels = (
+        *("face_spring_energy", "face_spring_gradient", "face_spring_blocks"),
+        *("face_spring_mean_gradient", "face_spring_mean_blocks"),
+    )
+
+    # Why `pressed` bounds the spectrum. A spring acts on w = u_a - (u_b + u_c + u_d)/3 as springs
+    # between two particles act on u_i - u_j (see PreparedSprings): w^T K w >= -p |w|^2, and
+    #     |w|^2 <= 2 |u_a|^2 + 2 |(u_b + u_c + u_d)/3|^2 <= 2 (|u_a|^2 + sum of |u_b|^2 / 3).
+    # So p at the vertex and p/3 at each corner of the face. K <= 2 diag(K) does not hold: the
+    # corners of the face have 1/9 on the diagonal.
+
+    def __init__(
+        self, tets: np.ndarray, stiffness: Array, rest: Array, pattern: BlockPattern
+    ) -> None:
+        super().__init__(pattern)
+        corners = tets.ravel()
+        order = np.argsort(corners, kind="stable")
+        start = np.searchsorted(corners[order], np.arange(pattern.count + 1))
+        self._springs = (tets.astype(np.uint32), stiffness, rest)
+        self._corners = (start.astype(np.uint32), order.astype(np.uint32))
+        rows, columns = np.repeat(corners, 4), np.repeat(tets, 4, axis=0).ravel()
+        self._slots = (pattern.diagonal, pattern.slots(rows, columns).reshape(-1, 4))
+        self._half = (*self._springs, *self._corners)
+
+    def energy(self, x: Array) -> float:
+        return self._energy(x, *self._springs)
+
+    def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
+        """k w w^T of each spring's weights, 1 and -1/3: as for springs between two particles,
+        K <= L (x) I_3 always, since a spring is k stiff along itself and less across."""
+        tets, stiffness, _ = self._springs
+        weights = (4.0 * np.eye(4) - 1.0) / 3.0  # of corner c (column) in spring s (row)
+        values = stiffness[:, None, None] * (weights.T @ weights)
+        rows, columns = np.repeat(tets, 4, axis=1), np.tile(tets, 4)
+        return rows.ravel().astype(np.int64), columns.ravel().astype(np.int64), values.ravel()

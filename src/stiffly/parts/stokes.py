@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,7 @@ class StokesFluid(Uncoupled):
         touched = self._touched(particles.count)
         if particles.rest is not None:
             self._require_distinct(particles.rest, touched)
-        fluid, backend = (self.viscosity, self.blob), particles.pattern.backend
-        return PreparedFluid(*fluid, particles.rows[touched], backend)
+        return PreparedFluid(self, particles.rows[touched], particles.pattern.backend)
 
     def velocity(self, points: Any, positions: Any, velocities: Any) -> Array:
         """Velocity (m, 3) of the fluid at points (m, 3) around particles (N, 3) that move so."""
@@ -68,7 +68,7 @@ class StokesFluid(Uncoupled):
 
     def prepared_for(self, count: int) -> PreparedFluid:
         """The load for `count` particles, without a System around it."""
-        return PreparedFluid(self.viscosity, self.blob, self._touched(count), CPU)
+        return PreparedFluid(self, self._touched(count), CPU)
 
     def _touched(self, count: int) -> np.ndarray:
         everyone = self.particles is None
@@ -94,12 +94,10 @@ class PreparedFluid:
     velocity_dependent = True
     symmetric = False
 
-    def __init__(
-        self, viscosity: float, blob: float, touched: np.ndarray, backend: Backend
-    ) -> None:
+    def __init__(self, config: StokesFluid, touched: np.ndarray, backend: Backend) -> None:
         self._kernels = take(backend, "StokesFluid", *KERNELS)
         self.touched = touched
-        self._blob, self._viscosity = blob, viscosity
+        self._blob, self._viscosity = config.blob, config.viscosity
         self._factor: tuple[Array, Any] | None = None  # positions, Cholesky factor of S there
         self._pushes: tuple[Array, Array, Array] | None = None  # positions, velocities, g
 
@@ -176,7 +174,13 @@ class PreparedFluid:
         return potrs(self._factor[1], w.ravel(), lower=True)[0].reshape(w.shape)
 
     def _solve_iteratively(self, y: Array, w: Array) -> Array:
-        products = _Mobility(y, self)
+        def mobility(g: Array) -> Array:
+            """S(y) g, both flat."""
+            out = np.empty_like(y)
+            self.flow(y, y, g.reshape(-1, 3), out)
+            return out.ravel()
+
+        products = SimpleNamespace(shape=(y.size, y.size), matvec=mobility)
         try:
             return ConjugateGradients(products, TOLERANCE).solve(w.ravel()).reshape(w.shape)
         except (NotConverged, NotPositiveDefinite):
@@ -189,16 +193,3 @@ class PreparedFluid:
             f"{cause}: particles have come much closer than the blob, {self._blob:.3g} m; "
             "give a smaller blob or a smaller step"
         )
-
-
-class _Mobility:
-    """w = S(y) g on flat vectors, as conjugate gradients ask for it."""
-
-    def __init__(self, y: Array, fluid: PreparedFluid) -> None:
-        self.shape = (y.size, y.size)
-        self._y, self._fluid = y, fluid
-
-    def matvec(self, g: Array) -> Array:
-        out = np.empty_like(self._y)
-        self._fluid.flow(self._y, self._y, g.reshape(-1, 3), out)
-        return out.ravel()

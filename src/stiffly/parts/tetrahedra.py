@@ -1,4 +1,11 @@
-"""Elastic solids made of tetrahedra with linear shape functions, and their masses."""
+"""Elastic solids made of tetrahedra with linear shape functions: their materials and masses.
+
+corotated, stvk (Saint Venant-Kirchhoff), neo-hookean: the energies are in kernels/materials, one
+file each; all are zero and free of stress at rest, and agree with linear elasticity at small
+strains.  stvk gives way under compression and lets elements turn inside out; corotated and
+neo-hookean push back.  The corotated tangent has a pole where sigma_2 + sigma_3 = 0 (a tet squeezed
+to a line): there the sum is taken as 1e-6.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +18,15 @@ import scipy.sparse as sp
 from ..backends.cpu import announce
 from ..backends.kernels import take
 from ..contracts import Array
-from ..errors import InputError
+from ..errors import InputError, unknown_name
+from ..kernels.materials import NAMES, load
 from ..kernels.materials.material import Material
 from ..kernels.names import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
 from .checks import as_elements, as_numbers, per_element, require, require_below, require_points
-from .materials import find_material, moduli
 from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern
+
+MATERIALS = {name: load(name) for name in NAMES}
 
 FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has 0.7
 
@@ -35,7 +44,7 @@ class Tetrahedra(Scalable):
 
     tets (m, 4): particle indices, (b - a) . ((c - a) x (d - a)) > 0 at rest.
     young [Pa], poisson: one number or (m,).
-    material: 'corotated', 'stvk' or 'neo-hookean' (see materials.py), or one of your own
+    material: 'corotated', 'stvk' or 'neo-hookean' (see above), or one of your own
     (docs/extending.md).
     project: replace the negative eigenvalues of each tet's tangent by zero.  Newton's
     directions then lead downhill; exponential methods lose their order where anything was replaced.
@@ -87,10 +96,8 @@ class Tetrahedra(Scalable):
                 "System(..., rest=X)"
             )
         announce("tets")
-        constants = moduli(self._law, self.young, self.poisson)
         kind = PreparedTetrahedra if self._law.mean is None else ExactTetrahedra
-        shape = (particles.rows[self.tets], *rest_shape(rest, self.tets))
-        return kind(*shape, constants, self._law, self.project, particles.pattern)
+        return kind(self, self._law, rest, particles)
 
 
 class PreparedTetrahedra:
@@ -101,17 +108,14 @@ class PreparedTetrahedra:
     internal = True
 
     def __init__(
-        self,
-        tets: np.ndarray,
-        gradients: Array,
-        volume: Array,
-        constants: Array,
-        material: Material,
-        project: bool,
-        pattern: BlockPattern,
+        self, config: Tetrahedra, material: Material, rest: Array, particles: Arranged
     ) -> None:
+        pattern, tets = particles.pattern, particles.rows[config.tets]
+        gradients, volume = rest_shape(rest, config.tets)
+        constants = moduli(material, config.young, config.poisson)
         self._kernels = take(pattern.backend, "Tetrahedra", *KERNELS)
-        self.bounded = project  # then no tet has negative stiffness, and nothing is `pressed`
+        # then no tet has negative stiffness, and nothing is `pressed`
+        self.bounded = self._project = config.project
         # Ascending vertices need half as many blocks; the shape gradients move along with them.
         order = np.argsort(tets, axis=1)
         tets = np.take_along_axis(tets, order, axis=1)
@@ -119,7 +123,6 @@ class PreparedTetrahedra:
         shape = np.ascontiguousarray(gradients[:, 1:].reshape(-1, 9))
         self._tets = tets.astype(np.uint32)
         self._elements = (self._tets, shape, constants * volume[:, None], material)
-        self._project = project
         corner = np.argsort(tets.ravel(), kind="stable")
         start = np.searchsorted(tets.ravel()[corner], np.arange(pattern.count + 1))
         self._corners = (start.astype(np.uint32), corner.astype(np.uint32))
@@ -243,6 +246,30 @@ def _slot_sums(slot: np.ndarray, per_chunk: int) -> SlotSums:
         np.append(start, source.size).astype(np.uint32),
         source.astype(np.uint32),
     )
+
+
+# ------------------------------------------------------------------ materials
+
+
+def find_material(given: Any) -> Material:
+    """A material by its name, or as it is; InputError if there is none of that name."""
+    if isinstance(given, Material):
+        return given
+    if str(given) not in MATERIALS:
+        raise unknown_name("material", str(given), MATERIALS)
+    return MATERIALS[str(given)]
+
+
+def lame(young: Array, poisson: Array) -> tuple[Array, Array]:
+    """mu = E / (2 (1 + nu)), lam = E nu / ((1 + nu) (1 - 2 nu)) [Pa]."""
+    return young / (2.0 * (1.0 + poisson)), young * poisson / (
+        (1.0 + poisson) * (1.0 - 2.0 * poisson)
+    )
+
+
+def moduli(material: Material, young: Array, poisson: Array) -> Array:
+    """The two moduli (m, 2) [Pa] that the energy of this material is written in."""
+    return np.stack(material.moduli(*lame(young, poisson)), axis=1)
 
 
 # ------------------------------------------------------------------ masses

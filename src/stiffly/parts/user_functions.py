@@ -94,16 +94,6 @@ def directional_derivative(g: Callable[[Array], Any], x: Array, b: Array) -> Any
     return (ahead - np.asarray(g(x - e * b), dtype=np.float64)) / (2.0 * e)
 
 
-class DirectionalJacobian:
-    """dg/dx at x, known by its products: each is a central difference."""
-
-    def __init__(self, g: Callable[[Array], Any], x: Array) -> None:
-        self._g, self._x = g, x
-
-    def matvec(self, b: Array) -> Array:
-        return directional_derivative(self._g, self._x, b)
-
-
 def time_derivative(g: Callable[[float], Array], t: float, e: float = 1e-5) -> Array:
     """dg/dt from t, t + e and t + 2e, with an error of e^2/3 times the third derivative.
 

@@ -1,4 +1,5 @@
-"""Discrete gradients of a body: the force between two states that gives its energy exactly.
+"""What implicit methods ask of a body: the force between two states that gives its energy exactly,
+its derivative, and the local/global matrix.  The force is that of a discrete gradient,
 
     g(x0, x1) . (x1 - x0) = E(x1) - E(x0),   g(x, x) = dE/dx(x),   g(x0, x1) = g(x1, x0)
 
@@ -12,22 +13,33 @@ middle is one.  For any other part Gonzalez' correction (1996) stands in,
 
 whose energy is exact, while momenta are only as good as the midpoint rule's force allows: the
 correction itself pulls along dx, so that a body that flies is pushed a little (third order in dx).
-
-The second half of this file is the constant matrix of local/global solvers (see `laplacian`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..contracts import Array
+from ..contracts import Array, State
 from ..errors import InputError
+from ..matfun.operators import BaseOperator
 from ..parts.pattern import BlockPattern
 from .assembly import Assembly
+from .linearise import (
+    LinearTangent,
+    ProductOperator,
+    block_operator,
+    load_blocks,
+    matrix_free,
+    summed,
+)
+
+if TYPE_CHECKING:
+    from .system import System
 
 Triplets = tuple[np.ndarray, np.ndarray, Array]
 
@@ -36,17 +48,31 @@ Triplets = tuple[np.ndarray, np.ndarray, Array]
 ROUNDING = 8 * 2.0**-52
 
 
+def mean_force(system: System, s0: State, s1: State) -> Array:
+    """F with F.(x1 - x0) = E(x0) - E(x1) exactly, plus loads and damping at the middle."""
+    x0, x1 = system.row_positions(s0), system.row_positions(s1)
+    parts, centre = system.at(s0), middle(s0, s1)
+    total = mean_gradient(parts, x0, x1)
+    np.negative(total, out=total)
+    if parts.loads:
+        x, v = system.row_positions(centre), system.row_velocities(centre)
+        total += parts.load_force(centre.t, x, v)
+    f = total.ravel()[: system.size]
+    if system.viscosity is not None:
+        f -= system.viscosity.force(centre)
+    return f
+
+
 def mean_gradient(assembly: Assembly, x0: Array, x1: Array) -> Array:
     """g (N, 3) [N] of all potentials between positions x0 and x1 (N, 3)."""
     out = np.zeros(x0.shape)
     for _, part in assembly.potentials:
-        potential: Any = part
         if hasattr(part, "add_mean_gradient"):
-            potential.add_mean_gradient(x0, x1, out)
+            part.add_mean_gradient(x0, x1, out)
         elif getattr(part, "linear", False):
-            potential.add_gradient(0.5 * (x0 + x1), out)
+            part.add_gradient(0.5 * (x0 + x1), out)
         else:
-            out += corrected_gradient(potential, x0, x1)
+            out += corrected_gradient(part, x0, x1)
     return out
 
 
@@ -75,14 +101,13 @@ def mean_blocks(
     Exact, but for the parts with Gonzalez' correction: theirs is half the tangent at the middle,
     which leaves out a term of first order in dx.
     """
-    blocks, middle = np.zeros((pattern.nnz, 3, 3)), 0.5 * (x0 + x1)
+    blocks, centre = np.zeros((pattern.nnz, 3, 3)), 0.5 * (x0 + x1)
     halved, ignored = np.zeros_like(blocks), np.zeros(len(x0))
     for part in assembly.assembled:
-        potential: Any = part
         if not part.linear and hasattr(part, "add_mean_blocks"):
-            potential.add_mean_blocks(x0, x1, blocks)
+            part.add_mean_blocks(x0, x1, blocks)
         else:
-            potential.add_blocks(middle, halved, ignored)
+            part.add_blocks(centre, halved, ignored)
     halved *= 0.5
     blocks += halved
     triplets = [_mean_triplets(part, x0, x1) for part in assembly.matrix_free]
@@ -94,6 +119,56 @@ def _mean_triplets(part: Any, x0: Array, x1: Array) -> Triplets:
         return part.mean_triplets(x0, x1)
     rows, columns, blocks = part.triplets(0.5 * (x0 + x1))
     return rows, columns, 0.5 * blocks
+
+
+def middle(s0: State, s1: State) -> State:
+    """Half-way between two states."""
+    x, v = s0.x + s1.x, s0.v + s1.v
+    x *= 0.5  # in place: every iteration of every step comes here
+    v *= 0.5
+    return s0.moved(0.5 * (s0.t + s1.t), x, v)
+
+
+@dataclass(slots=True, eq=False)
+class MeanTangent(LinearTangent):
+    """Derivative of a mean force by the second state: what is taken at the middle counts half,
+    damping always, and stiffness by its `share` (1 where it is a derivative by x1 already)."""
+
+    share: float = 1.0
+
+    def matrix(self, m: float, k: float, d: float) -> Any:
+        return LinearTangent.matrix(self, m, self.share * k, 0.5 * d)
+
+
+def mean_tangent(system: System, s0: State, s1: State) -> MeanTangent:
+    """K = -dF/dx1 and D = -dF/dv1 of the mean force; not symmetric."""
+    x0, x1 = system.row_positions(s0), system.row_positions(s1)
+    parts, centre = system.at(s0), middle(s0, s1)
+    blocks, triplets = mean_blocks(parts, x0, x1, system.pattern)
+    x, v = system.row_positions(centre), system.row_velocities(centre)
+    K, damping = load_blocks(system, parts, centre.t, x, v)
+    stiff: list[BaseOperator] = [
+        block_operator(system.pattern, blocks + 0.5 * K, system.mass),
+        *(ProductOperator(system, triplets=lambda found=found: found) for found in triplets or ()),
+    ]
+    for load in parts.global_loads:
+        stiffness, resistance = load.matrices(centre.t, x, v)
+        stiff.append(ProductOperator(system, matrix=lambda K=stiffness: 0.5 * K))
+        damping.append(ProductOperator(system, matrix=lambda D=resistance: D))
+    return MeanTangent(summed(stiff), summed(damping) if damping else None, False, False)
+
+
+def convex_tangent(system: System, s: State) -> LinearTangent:
+    """The tangent less the negative stiffness of potentials, and without that of loads.
+
+    Newton's method goes down along it where the tangent itself is indefinite.
+    """
+    x, pattern = system.row_positions(s), system.pattern
+    blocks, sure = system.at(s).convex_blocks(x, pattern)
+    low = 0.0 if sure else None
+    operator = block_operator(pattern, blocks, system.mass, low=low, bodies=pattern.bodies)
+    stiff = [operator, *matrix_free(system, system.at(s), x)]
+    return LinearTangent(summed(stiff), system.tangent(s).damping, True, False)
 
 
 # ------------------------------------------------------------------ local/global
@@ -127,13 +202,29 @@ def _pulls_alike_everywhere(part: Any, count: int) -> bool:
     return bool(np.array_equal(here, there))
 
 
-def layout(
-    assembly: Assembly, x0: Array, x1: Array, old: Sequence[Any] | None, begins: bool
-) -> Sequence[Any]:
-    """What the parts whose L changes must cover in a step from x0 at x1; `old` itself where that
-    does (see part.Optional.layout)."""
-    before = [None] * len(assembly.changing) if old is None else old
-    pairs = zip(assembly.changing, before, strict=True)
+def global_layout(system: System, s0: State, s1: State, old: Any, begins: bool) -> Any:
+    """What L has to cover in a step from s0 at s1: of the parts whose L changes what each must (see
+    part.Optional.layout), or `old` itself where that does."""
+    if not system.assembly.changing:
+        return () if old is None else old
+    x0, x1, changing = system.row_positions(s0), system.row_positions(s1), system.at(s0).changing
+    pairs = zip(changing, [None] * len(changing) if old is None else old, strict=True)
     new = tuple(part.layout(x0, x1, own, begins) for part, own in pairs)
     same = old is not None and all(a is b for a, b in zip(new, old, strict=True))
-    return old if old is not None and same else new
+    return old if same else new
+
+
+def global_matrix(
+    system: System, alpha: float, beta: float = 0.0, layout: Any = None
+) -> sp.csc_matrix:
+    """M + alpha L + beta D over the free particles, for all three coordinates alike.
+
+    D = a M + b L stands in for Rayleigh(a, b), whose K0 is not the same for all coordinates.
+    """
+    m, k = 1.0, alpha
+    if system.damping is not None:
+        m, k = m + beta * system.damping.alpha, k + beta * system.damping.beta
+    mass: Any = system.mass
+    n = system.numbering.free
+    L = laplacian(system.assembly, system.particles, layout)
+    return sp.csc_matrix(m * mass.matrix()[::3, ::3] + k * L[:n, :n])

@@ -1,41 +1,40 @@
-"""Tangents: blocks of a body's parts, products of those that have no blocks, loads; and the
-matrices that implicit solvers ask of them."""
+"""Tangents: blocks of a body's parts, products of those that have no blocks, loads, Rayleigh
+damping; and the matrices that implicit solvers ask of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..contracts import Array, Mass, Rayleigh, State
+from ..contracts import Array, Mass, Power, Rayleigh, State
+from ..errors import InputError
 from ..matfun.composite import SumOperator
 from ..matfun.operators import BaseOperator, BlockOperator, SparseOperator
 from ..parts.pattern import BlockPattern
+from ..parts.user_functions import directional_derivative
 from .mass import ConsistentMass
+from .matrices import require_passive
 
 if TYPE_CHECKING:
     from .assembly import Assembly
     from .system import System
 
+COMPRESSED = 1e-9  # of a block's stiffness: less negative stiffness is the rest shape's rounding
 
+
+@dataclass(slots=True, eq=False)
 class LinearTangent:
     """M^-1 K and M^-1 D at one state (see contracts.Tangent)."""
 
-    __slots__ = ("constant", "damping", "stiffness", "symmetric")
-
-    def __init__(
-        self,
-        stiffness: BaseOperator,
-        damping: BaseOperator | Rayleigh | None,
-        symmetric: bool,
-        constant: bool,
-    ) -> None:
-        self.stiffness = stiffness
-        self.damping = damping
-        self.symmetric = symmetric
-        self.constant = constant
+    stiffness: BaseOperator
+    damping: BaseOperator | Rayleigh | None
+    symmetric: bool
+    constant: bool
 
     def matrix(self, m: float, k: float, d: float) -> Any:
         """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc."""
@@ -77,9 +76,8 @@ def stiffness(
     known = more is None
     if more is not None:
         blocks += more
-    operator = BlockOperator(
-        pattern.indptr,
-        pattern.indices,
+    operator = block_operator(
+        pattern,
         blocks,
         system.mass,
         constant=constant,
@@ -94,12 +92,7 @@ def stiffness(
 def matrix_free(system: System, parts: Assembly, x: Array) -> list[BaseOperator]:
     """M^-1 K of the parts that have no blocks."""
     return [
-        ProductOperator(
-            lambda b, out, part=part: part.add_product(x, b, out),
-            lambda part=part: part.triplets(x),
-            system.particles,
-            system.mass,
-        )
+        ProductOperator(system, partial(part.add_product, x), partial(part.triplets, x))
         for part in parts.matrix_free
     ]
 
@@ -157,9 +150,7 @@ def _load_product(
         wanted = (out, None) if which == 0 else (None, out)
         load.add_products(t, x, v, b, *wanted)
 
-    return ProductOperator(
-        product, None, system.particles, system.mass, lambda: load.matrices(t, x, v)[which]
-    )
+    return ProductOperator(system, product, matrix=lambda: load.matrices(t, x, v)[which])
 
 
 def summed(operators: list[BaseOperator]) -> BaseOperator:
@@ -170,25 +161,27 @@ def summed(operators: list[BaseOperator]) -> BaseOperator:
 class ProductOperator(BaseOperator):
     """A part known by its products over all N particles, restricted to the free ones: the first.
 
-    add_product(b, out): adds K b to out, both (N, 3); for implicit solvers the entries as
-    triplets() -> rows, columns, blocks, or as matrix() -> dense (3N, 3N).
+    add_product(b, out): adds K b to out, both (N, 3), None where no solver asks for products; for
+    implicit solvers the entries as triplets() -> rows, columns, blocks, or as matrix() -> dense
+    (3N, 3N).
     """
 
     def __init__(
         self,
-        add_product: Callable[[Array, Array], None],
-        triplets: Callable[[], Any] | None,
-        particles: int,
-        mass: Mass,
+        system: System,
+        add_product: Callable[[Array, Array], None] | None = None,
+        triplets: Callable[[], Any] | None = None,
         matrix: Callable[[], Array] | None = None,
     ) -> None:
-        super().__init__(mass.size, mass, constant=False)
+        super().__init__(system.size, system.mass, constant=False)
         self._add_product, self._triplets, self._matrix = add_product, triplets, matrix
-        self._particles = particles
+        self._particles = system.particles
 
     def _stiffness(self, b: Array) -> Array:
         if b.ndim == 2:
             return np.stack([self._stiffness(column) for column in b.T.copy()], axis=1)
+        if self._add_product is None:
+            raise NotImplementedError("this operator is known by its entries")
         full, out = np.zeros((2, self._particles, 3))
         full.ravel()[: self.size] = b
         self._add_product(full, out)
@@ -207,6 +200,104 @@ class ProductOperator(BaseOperator):
         return full[: self.size, : self.size]
 
 
-def block_operator(pattern: BlockPattern, blocks: Array, mass: Mass) -> BlockOperator:
-    """A block matrix without the proofs that a stiffness brings along."""
-    return BlockOperator(pattern.indptr, pattern.indices, blocks, mass)
+def block_operator(
+    pattern: BlockPattern, blocks: Array, mass: Mass, **proofs: Any
+) -> BlockOperator:
+    """A block matrix, with the proofs that a stiffness brings along."""
+    return BlockOperator(pattern.indptr, pattern.indices, blocks, mass, **proofs)
+
+
+class Viscosity:
+    """Rayleigh damping D = alpha M + beta K0 of a body, K0 its own stiffness at rest.
+
+    K0 is the convex tangent there: a spring that is compressed in the reference shape has negative
+    stiffness across, and beta times that would pump energy instead of taking it.  Parts that cannot
+    tell theirs apart (potentials, molecules) are refused where it is negative.
+
+    K0 holds the body's elasticity alone.  Contact of the rest shape with a floor, or an attachment
+    to a point in space, would brake the body wherever it flies, against the world instead of
+    against its own strain.  Stiffness-proportional damping acts on velocity differences: where
+    supports move, their velocities count too (a body carried along rigidly feels nothing).
+
+    Bound to one system; the matrix is a constant, assembled once when it is needed.
+    """
+
+    def __init__(self, system: Any, damping: Rayleigh) -> None:
+        self._system, self._rayleigh = system, damping
+        self._matrix: SparseOperator | None = None
+        self._own = system.assembly.own()  # springs that yield keep their K0
+
+    def beside_varying_stiffness(self) -> Rayleigh | BaseOperator:
+        """K0 and K(x) do not commute: only alpha M stays Rayleigh damping."""
+        return self._rayleigh if self._rayleigh.beta == 0.0 else self.operator()
+
+    def beside(self, assembly: Assembly) -> Rayleigh | BaseOperator:
+        """Where the stiffness is K0, constant, this is Rayleigh damping proper; attachments and
+        compressed springs make it another."""
+        own = assembly.own() is assembly and (self._rayleigh.beta == 0.0 or not self._compressed)
+        return self._rayleigh if own else self.beside_varying_stiffness()
+
+    @cached_property
+    def _blocks(self) -> tuple[Array, bool]:
+        """The convex blocks of K0, and whether that went for every part."""
+        return self._own.convex_blocks(self._system.reference(), self._system.pattern)
+
+    @cached_property
+    def _compressed(self) -> bool:
+        """Something has negative stiffness in the reference shape, which K0 leaves out."""
+        exact, _ = self._own.blocks(self._system.reference(), self._system.pattern)
+        left_out, size = (np.abs(b).max(axis=(1, 2)) for b in (self._blocks[0] - exact, exact))
+        return bool(np.any(left_out > COMPRESSED * size))
+
+    def operator(self) -> SparseOperator:
+        """D over the free coordinates."""
+        if self._matrix is None:
+            mass: Any = self._system.mass
+            D = self._rayleigh.alpha * mass.matrix()
+            if self._rayleigh.beta:
+                D = D + self._rayleigh.beta * self._stiffness()
+            self._matrix = SparseOperator(D, mass, constant=True)
+        return self._matrix
+
+    def _stiffness(self) -> Any:
+        """K0, SciPy sparse."""
+        body, (blocks, sure) = self._system, self._blocks
+        parts = [
+            block_operator(body.pattern, blocks, body.mass),
+            *matrix_free(body, self._own, body.reference()),
+        ]
+        K0 = sum(part.tosparse() for part in parts)  # type: ignore[attr-defined]  # both have it
+        if not sure:
+            remedy = "give alpha or Dashpots instead, or a rest shape in a minimum of its energy"
+            require_passive(f"damping beta = {self._rayleigh.beta:g}", K0, remedy)
+        if self._system.supports and self._compressed:
+            raise InputError(
+                "damping beta with supports that move needs a rest shape without compression: "
+                "give rest=, or Dashpots instead of beta"
+            )
+        return K0
+
+    def force(self, s: State) -> Array:
+        """D v, with what moving supports add."""
+        alpha, beta = self._rayleigh.alpha, self._rayleigh.beta
+        if beta == 0.0:
+            return alpha * self._system.mass.apply(s.v)
+        f = self.operator().K @ s.v
+        if self._system.supports:
+            led = self._at_rest(self._system.support_velocities(s.t))
+            f = f + beta * led.ravel()[: s.v.size]
+        return f
+
+    def _at_rest(self, v: Array) -> Array:
+        """K0 v over all particles (N, 3): a difference of gradients, since no matrix has it."""
+        return directional_derivative(self._own.gradient, self._system.reference(), v)
+
+    def power(self, s: State) -> Power:
+        alpha, beta = self._rayleigh.alpha, self._rayleigh.beta
+        if beta == 0.0 or not self._system.supports:
+            return Power(dissipated=max(0.0, float(s.v @ self.force(s))))  # but for rounding it is
+        v, led = self._system.row_velocities(s), self._system.support_velocities(s.t)
+        viscous = beta * self._at_rest(v)
+        drag = alpha * float(self._system.mass.dot(s.v, s.v))
+        taken = max(0.0, float(np.vdot(viscous, v)))
+        return Power(added=float(np.vdot(viscous, led)), dissipated=drag + taken)

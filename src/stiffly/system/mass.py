@@ -126,10 +126,7 @@ class MatvecMass(masses.BaseMass):
         self.backend = _summing(backend)
         self.size = operator.shape[0]
         self._operator = operator
-        self._probe()
-
-    def _probe(self) -> None:
-        """Two random vectors catch the operators that are not symmetric positive definite."""
+        # two random vectors catch the operators that are not symmetric positive definite
         a, b = np.random.default_rng(0).standard_normal((2, self.size))
         Ma, Mb = self.apply(a), self.apply(b)
         if not (np.all(np.isfinite(Ma)) and np.all(np.isfinite(Mb))):

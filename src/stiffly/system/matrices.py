@@ -42,11 +42,8 @@ def _shape(given: Any) -> tuple[int, ...]:
 
 def product(operator: BaseOperator) -> Callable[[Array], Array]:
     """b -> K b, without the mass: the shortest path from Python to the loop."""
-    if isinstance(operator, DenseOperator):
-        return operator.K.dot
-    if isinstance(operator, SparseOperator):
-        return operator.K.dot
-    return operator._stiffness
+    explicit = isinstance(operator, (DenseOperator, SparseOperator))
+    return operator.K.dot if explicit else operator._stiffness
 
 
 def as_jacobian(J: Any, n: int) -> Any:
@@ -135,20 +132,16 @@ def _as_rayleigh(
         raise InputError(f"damping {damping}: alpha and beta must be finite and not negative")
     if alpha == 0.0 and beta == 0.0:
         return None, None
-    if beta == 0.0:
-        D: BaseOperator = MatvecOperator(
-            partial(_damped, alpha, 0.0, mass, None), mass.size, mass, constant=True
-        )
-    elif A is None:
+    if beta and A is None:
         raise InputError("damping Rayleigh(beta=...) needs stiffness=: use alpha alone, or add A")
-    elif isinstance(A, DenseOperator):
-        D = DenseOperator(alpha * mass.dense + beta * A.K, mass, constant=True)
-    elif isinstance(A, SparseOperator):
+    if beta and isinstance(A, DenseOperator):
+        D: BaseOperator = DenseOperator(alpha * mass.dense + beta * A.K, mass, constant=True)
+    elif beta and isinstance(A, SparseOperator):
         D = SparseOperator(alpha * mass.matrix() + beta * A.K, mass, constant=True)
     else:
-        D = MatvecOperator(
-            partial(_damped, alpha, beta, mass, product(A)), mass.size, mass, constant=True
-        )
+        stiff = product(A) if beta and A is not None else None
+        damped = partial(_damped, alpha, beta, mass, stiff)
+        D = MatvecOperator(damped, mass.size, mass, constant=True)
     if beta:
         _require_passive(D, "the stiffness is negative there: use alpha, or another D")
     return damping, D

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,7 @@ from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, Spar
 from ..matfun.symmetric import as_symmetric
 from ..parts import user_functions as user
 from ..parts.checks import as_numbers
-from .discrete_gradient import gap_correction
-from .implicit import middle
+from .discrete_gradient import MeanTangent, gap_correction, middle
 from .linearise import LinearTangent
 from .mass import as_mass
 from .matrices import as_damping, as_jacobian, difference, is_symmetric, product, size_of
@@ -73,7 +73,12 @@ class SecondOrder:
         self._A = None if stiffness is None else _as_stiffness(stiffness, self.mass, n)
         self._Ax = None if self._A is None else product(self._A)
         self._potential = potential
-        self._read_force(force, jacobian)
+        zero = np.isscalar(jacobian) and jacobian == 0
+        self._constant = force is None or bool(zero)
+        self.time_dependent = force is not None and user.takes_time("force", force)
+        # functions of (t, x) for what was given as (x) or (t, x)
+        self._g = None if force is None else user.of_time("force", force)
+        self._dg = None if jacobian is None or zero else user.of_time("jacobian", jacobian)
         self.damping, self._D = as_damping(damping, self._A, self.mass, n)
         self._Dv = None if self._D is None else product(self._D)
         self._tangent_damping = self._commuting(self.damping)
@@ -84,14 +89,6 @@ class SecondOrder:
         self.energetic = force is None or potential is not None or self._constant
         self._warned = False
         self._zero = np.zeros(n)
-
-    def _read_force(self, force: Any, jacobian: Any) -> None:
-        """Functions of (t, x) for what was given as (x) or (t, x)."""
-        zero = np.isscalar(jacobian) and jacobian == 0
-        self._constant = force is None or bool(zero)
-        self.time_dependent = force is not None and user.takes_time("force", force)
-        self._g = None if force is None else user.of_time("force", force)
-        self._dg = None if jacobian is None or zero else user.of_time("jacobian", jacobian)
 
     def bind(self, x0: Any, v0: Any = None) -> tuple[SecondOrder, State]:
         """This system and its state at t = 0; x0, v0 (n,). Calls every function once."""
@@ -194,7 +191,14 @@ class SecondOrder:
         return MatvecOperator(K, self.size, self.mass)
 
     def _difference_tangent(self, s: State) -> LinearTangent:
-        self._warn_about_differences()
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                "force= came without jacobian=: differences of force stand in, slower and good to "
+                "6 to 10 digits; give jacobian=dg (or jacobian=0 if force depends on t only)",
+                StiffWarning,
+                stacklevel=3,
+            )
         g: Any = self._g
         x, t = s.x, s.t
         symmetric = self._potential is not None
@@ -203,19 +207,8 @@ class SecondOrder:
             symmetric = symmetric or bool(is_symmetric(J, DIFFERENCE_SYMMETRY))
             J = 0.5 * (J + J.T) if symmetric else J
         else:
-            J = user.DirectionalJacobian(lambda y: g(t, y), x)
+            J = SimpleNamespace(matvec=partial(user.directional_derivative, lambda y: g(t, y), x))
         return LinearTangent(self._minus(J), self._tangent_damping, symmetric, False)
-
-    def _warn_about_differences(self) -> None:
-        if self._warned:
-            return
-        self._warned = True
-        warnings.warn(
-            "force= came without jacobian=: differences of force stand in, slower and good to "
-            "6 to 10 digits; give jacobian=dg (or jacobian=0 if force depends on t only)",
-            StiffWarning,
-            stacklevel=4,
-        )
 
     def linear_part(self) -> LinearPart:
         return LinearPart(self._linear, self._zero.copy())
@@ -252,10 +245,11 @@ class SecondOrder:
             slope = -float(np.dot(self._g(centre.t, centre.x), dx))  # type: ignore[misc]  # not None
         return f - gap_correction(slope, float(U(s0.x)), float(U(s1.x)), dx)
 
-    def mean_tangent(self, s0: State, s1: State) -> HalfTangent:
-        """K = -dF/dx1, D = -dF/dv1."""
+    def mean_tangent(self, s0: State, s1: State) -> MeanTangent:
+        """K = -dF/dx1, D = -dF/dv1, half of everything.  The correction for the potential is left
+        out: it is of first order in x1 - x0."""
         t = self.tangent(middle(s0, s1))
-        return HalfTangent(t.stiffness, t.damping, t.constant and t.symmetric, t.constant)
+        return MeanTangent(t.stiffness, t.damping, t.constant and t.symmetric, t.constant, 0.5)
 
     def global_matrix(self, alpha: float, beta: float = 0.0, layout: Any = None) -> sp.csc_matrix:
         """M + alpha A + beta D (n, n): a local/global solver takes g for soft beside A."""
@@ -309,16 +303,6 @@ class SecondOrder:
         if self._potential is not None:
             added += float(user.directional_derivative(self._potential, s.x, s.v))
         return added
-
-
-class HalfTangent(LinearTangent):
-    """Derivative by the second state of a force taken at the middle: half of everything.
-
-    The correction for the potential is left out: it is of first order in x1 - x0.
-    """
-
-    def matrix(self, m: float, k: float, d: float) -> Any:
-        return super().matrix(m, 0.5 * k, 0.5 * d)
 
 
 def _require_sense(stiffness: Any, force: Any, jacobian: Any, potential: Any) -> None:

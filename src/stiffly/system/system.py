@@ -10,17 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import (
-    Array,
-    Backend,
-    Energies,
-    LinearPart,
-    Mass,
-    Power,
-    Rayleigh,
-    Settled,
-    State,
-)
+from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, State
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.attachments import PointTies
@@ -29,13 +19,11 @@ from ..parts.part import NO_PAIRS, Arranged, Part, Particles
 from ..parts.pattern import BlockPattern, free_first, unique_pairs
 from ..parts.rotations import Stars
 from ..parts.user_functions import step_rate
-from . import discrete_gradient, implicit, linearise, settling
+from . import discrete_gradient, linearise, settling
 from . import system_input as given
-from .assembly import Assembly
-from .linearise import LinearTangent
-from .rods import as_rods
+from .assembly import Assembly, as_rods
+from .linearise import LinearTangent, Viscosity
 from .supports import Support
-from .viscosity import Viscosity
 
 
 class System:
@@ -357,13 +345,8 @@ class System:
                 total += Power(added=float(np.vdot(held, self.support_velocities(s.t))))
         return total
 
-    def settle(self, s: State, h: float) -> Settled:
-        """What happens between steps: springs yield, filters take their share of the velocity."""
-        return settling.settle(self, s, h)
-
-    def diagnostics(self, s: State) -> dict[str, float]:
-        """penetration [m] and contacts, where something can touch."""
-        return settling.diagnostics(self, s)
+    settle = settling.settle
+    diagnostics = settling.diagnostics
 
     def advice(self, h: float) -> list[str]:
         """What parts have to say about steps of h seconds, one line each."""
@@ -402,18 +385,8 @@ class System:
 
     rods = as_rods  # for methods that keep lengths instead of following forces
 
-    mean_force = implicit.mean_force
-    mean_tangent = implicit.mean_tangent
-    convex_tangent = implicit.convex_tangent
-
-    def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any:
-        """What L has to cover in a step from s0 at s1: `old` itself where that does."""
-        if not self.assembly.changing:
-            return () if old is None else old
-        x0, x1 = self.row_positions(s0), self.row_positions(s1)
-        return discrete_gradient.layout(self.at(s0), x0, x1, old, begins)
-
-    def global_matrix(self, alpha: float, beta: float = 0.0, layout: Any = None) -> sp.csc_matrix:
-        """M + alpha L + beta D over the free particles, for all three coordinates alike."""
-        laplacian = discrete_gradient.laplacian(self.assembly, self.particles, layout)
-        return implicit.global_matrix(self, laplacian, alpha, beta)
+    mean_force = discrete_gradient.mean_force
+    mean_tangent = discrete_gradient.mean_tangent
+    convex_tangent = discrete_gradient.convex_tangent
+    global_layout = discrete_gradient.global_layout
+    global_matrix = discrete_gradient.global_matrix

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...collisions import Hemisphere, Plane, Sphere
-from ...collisions.motion import Frame
+from ...collisions.shapes import Frame
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Skin
