@@ -119,7 +119,7 @@ WHERE = {  # module: function; others: the name with _, `run`
 
 @dataclass(frozen=True)
 class Experiment:
-    """items: what of the papers it answers for (see items.py), none where it goes beyond them."""
+    """items: what of the papers it answers for (see ITEMS), none where it goes beyond them."""
 
     name: str
     description: str

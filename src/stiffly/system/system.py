@@ -30,7 +30,7 @@ class System:
     """M x'' = -dE/dx + loads - D x', E the sum of the parts' energies (see contracts.System).
 
     mass: (N,) per particle [kg], a number (with rest), or sparse (N, N) consistent mass.
-    parts: Springs, Tetrahedra, Gravity, Wind, ... (see bodies.part).
+    parts: Springs, Tetrahedra, Gravity, Wind, ... (see parts/part.py).
     fixed: particle indices or a boolean mask (N,); held where `bind` is given them.
     rest: (N, 3) rest positions [m], for springs without rest lengths, eti and ceti.
     damping: Rayleigh(alpha, beta), D = alpha M + beta K0, K0 the body's convex stiffness at rest.

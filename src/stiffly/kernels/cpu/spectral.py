@@ -1,6 +1,6 @@
 """Scalar Stumpff functions and the small dense spectral products, compiled.
 
-Three things keep 14 digits (formulas: matfun/stumpff.py):
+Three things keep 14 digits (formulas: matfun/scalar.py):
 - sqrt(s) is carried as r + dr with the rounding error dr recovered exactly (at s = 1e8 a plain
   sqrt would cost four digits of the cosine);
 - c_2 = c_1(s/4)^2 / 2 keeps its double zeros exact;
