@@ -160,3 +160,8 @@ def test_no_net_misses_its_energy_in_silence(trials, net):
     for k in range(len(trials.METHODS)):
         outcome = trials.trial(len(trials.METHODS) * net + k)
         assert not outcome.broken, outcome
+
+
+def test_a_stage_that_goes_too_far_is_a_failure_of_the_run(trials):
+    """Of 36,000 trials this one blamed the user's input: forces at a stage were not finite."""
+    assert trials.trial(26343).verdict == "exprb42: Overflows"

@@ -29,8 +29,8 @@ FILES = ("result.json", "figure.png", "result.md")
 class Claim:
     """What the paper says, what came out here, whether that agrees, and a sentence of why.
 
-    item: the table or figure, as in registry.py; None: the only one that the experiment answers for;
-    empty where the paper does not claim it.
+    item: the table or figure, as in registry.py; None: the only one that the experiment answers
+    for; empty where the paper does not claim it.
     """
 
     paper: str

@@ -16,7 +16,7 @@ from ..backends.sums import norms
 from ..contracts import Array, Rayleigh, Tangent
 from .cost import SMALL
 from .general import general_phi_actions
-from .tolerance import LOST
+from .tolerance import LOST, require_finite
 from .untyped import LinearOperator
 
 Nodes = tuple[float, ...]
@@ -73,6 +73,7 @@ class FirstOrderFlow:
         return u[: self.n].copy(), u[self.n :].copy()
 
     def _actions(self, taus: list[float], vectors: list[Array | None]) -> list[Array]:
+        require_finite(*(v for v in vectors if v is not None))  # a stage that went too far
         limits: Any = {"max_products": self.max_products, "rounding": LOST}
         actions = general_phi_actions(
             self.operator, taus, vectors, self.tol, balance=self.balance, **limits
