@@ -214,7 +214,7 @@ class Touch:
         return new
 
     def _place(self, t: float) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # each kind has its own
 
 
 class FormulaTouch(Touch):

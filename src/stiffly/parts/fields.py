@@ -154,7 +154,7 @@ class PreparedAir:
         self._wind, self.time_dependent = config._wind, not config._steady
 
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # drag and wind have their own
 
     def power(self, t: float, x: Array, v: Array) -> Power:
         f, wind = np.zeros_like(x), self._wind(t)
