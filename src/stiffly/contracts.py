@@ -244,6 +244,15 @@ class Step:
     clear: bool = False  # nothing passes through anything on the way it took, straight or not
 
 
+class Splitting(NamedTuple):
+    """An explicit method as kicks k_0 .. k_s and drifts d_1 .. d_s, in parts of h: v += k_0 h a,
+    then for each i x += d_i h v, a = a(t_i, x, v + k_i h a), v += k_i h a.  The last acceleration
+    opens the next step."""
+
+    kicks: Array
+    drifts: Array
+
+
 @runtime_checkable
 class Integrator(Protocol):
     """Frozen configuration; evolving memory goes in and out, so a rejected step leaves no trace."""
@@ -258,7 +267,8 @@ class Integrator(Protocol):
     # something, or depends on how well the method is solved; `dissipative = True` where losing
     # energy is the method's nature (bdf1, bdf2); `resume(system, state, memory, settled)`: memory
     # after something happened between two steps (default: `start`); `remedy`: what to do about
-    # steps that were not solved well enough
+    # steps that were not solved well enough; `splitting`: what `step` does, in the same class, for
+    # loops that take many steps in one call
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

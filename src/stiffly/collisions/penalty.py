@@ -19,6 +19,7 @@ from ..kernels.names import CONVEX
 from ..parts.checks import as_number, per_element
 from ..parts.part import Arranged
 from ..parts.pattern import BlockPattern
+from ..parts.terms import Term, TouchTerm
 from .friction import booked, friction_change
 from .near import near
 from .shapes import KERNELS, OfShapes, OnShapes, Shape, Surface, as_stiffness, same_place
@@ -78,6 +79,18 @@ class PreparedContact(OnShapes):
         touch = (self._own, self._stiffness, config.margin, particles.pattern)
         self._touches = [
             (LocalTouch if shape.local else FormulaTouch)(shape, *touch) for shape in config.shapes
+        ]
+
+    _t = 0.0  # shapes stand where they are at that time
+
+    def terms(self) -> list[Term] | None:
+        """None where a shape has no formula."""
+        config = self._config
+        if any(shape.local for shape in config.shapes):
+            return None
+        touch = (config.margin, config.friction)
+        return [
+            TouchTerm(self._own, self._stiffness, *touch, shape, self._t) for shape in config.shapes
         ]
 
     def energy(self, x: Array) -> float:
@@ -143,25 +156,23 @@ class SettlingContact(PreparedContact):
         if not self.drives:
             return total
         before = self.energy(x)
-        moved = self._move(t + 0.5 * h)
+        moved = self.move(t + 0.5 * h)
         after = self.energy(x)
         self.changed = moved and (before > 0.0 or after > 0.0)  # else nothing has felt it
         return total + Power(added=after - before)
-
-    _t = 0.0  # shapes stand where they are at that time
 
     def memory(self) -> dict[str, Array]:
         return {"t": np.array(self._t)} if self.drives else {}
 
     def having(self, memory: Mapping[str, Array]) -> SettlingContact:
         new = copy.copy(self)
-        new._move(float(memory["t"]))
+        new.move(float(memory["t"]))
         return new
 
     def begin(self, t: float, x: Array, v: Array) -> None:
-        self._move(t)
+        self.move(t)
 
-    def _move(self, t: float) -> bool:
+    def move(self, t: float) -> bool:
         """Puts shapes that move where they are at time t; whether any has moved."""
         shapes = self._config.shapes
         moved = [not same_place(shape.frame(self._t), shape.frame(t)) for shape in shapes]

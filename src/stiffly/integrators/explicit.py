@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..contracts import Array, State, Step, System, Work
+import numpy as np
+
+from ..contracts import Array, Splitting, State, Step, System, Work
 from .restart import same_state
+
+
+class EndAcceleration(NamedTuple):
+    """The state a step ended in and its acceleration, which opens the next step."""
+
+    state: State
+    acceleration: Array
 
 
 class _Explicit:
@@ -16,6 +25,20 @@ class _Explicit:
 
     def start(self, system: System, state: State) -> Any:
         return None
+
+
+def stretch(
+    system: Any, splitting: Splitting, state: State, memory: Any, h: float, ends: Array
+) -> Step:
+    """A step of h to each of the times `ends` in one call, as one."""
+    if isinstance(memory, EndAcceleration) and same_state(memory.state, state):
+        a, forces = memory.acceleration, 0
+    else:
+        a, forces = system.acceleration(state), 1
+    done = system.stretcher.steps(splitting, state, a, h, ends)
+    work = Work(force_evaluations=forces + len(splitting.drifts) * len(ends))
+    memory = EndAcceleration(done.state, done.acceleration)
+    return Step(done.state, memory, work, notes=done.notes, exchanged=done.exchanged)
 
 
 @dataclass(frozen=True)
@@ -41,18 +64,12 @@ class SymplecticEuler(_Explicit):
 
     name: ClassVar[str] = "symplectic-euler"
     order: ClassVar[int] = 1
+    splitting: ClassVar[Splitting] = Splitting(np.array([1.0, 0.0]), np.array([1.0]))
 
-    def step(self, system: System, state: State, h: float, memory: None) -> Step:
+    def step(self, system: System, state: State, h: float, memory: Any) -> Step:
         v = state.v + h * system.acceleration(state)
         new = state.moved(state.t + h, state.x + h * v, v)
         return Step(new, None, Work(force_evaluations=1))
-
-
-class VerletMemory(NamedTuple):
-    """The state a step ended in and its acceleration, which opens the next step."""
-
-    state: State
-    acceleration: Array
 
 
 @dataclass(frozen=True)
@@ -69,8 +86,9 @@ class Verlet(_Explicit):
 
     name: ClassVar[str] = "verlet"
     order: ClassVar[int] = 2
+    splitting: ClassVar[Splitting] = Splitting(np.array([0.5, 0.5]), np.array([1.0]))
 
-    def step(self, system: System, state: State, h: float, memory: VerletMemory | None) -> Step:
+    def step(self, system: System, state: State, h: float, memory: EndAcceleration | None) -> Step:
         if memory is not None and same_state(memory.state, state):
             a, forces = memory.acceleration, 1
         else:
@@ -79,7 +97,7 @@ class Verlet(_Explicit):
         x = state.x + h * half
         a_new = system.acceleration(state.moved(state.t + h, x, half + (0.5 * h) * a))
         new = state.moved(state.t + h, x, half + (0.5 * h) * a_new)
-        return Step(new, VerletMemory(new, a_new), Work(force_evaluations=forces))
+        return Step(new, EndAcceleration(new, a_new), Work(force_evaluations=forces))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ g.(x1 - x0) = E(x1) - E(x0).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -189,3 +189,120 @@ def barrier_mean_gradient(x0, x1, kinds, stencil, reach, soft, stiffness, out): 
 def barrier_mean_blocks(x0, x1, kinds, stencil, reach, soft, stiffness, out): ...
 # slows the sliding of contacts, v in place
 def pair_friction(v, inverse_mass, stencil, weights, normals, most): ...
+
+
+# ------------------------------------------------------------------ explicit steps, many at once
+# A body as groups of rows (see kernels/cpu/stretch.py): R rows in G groups.  Corners of elements
+# are rows counted from the first of their group.
+
+ADDED, DISSIPATED, DEEPEST, TOUCHING = 0, 1, 2, 3  # columns of what `explicit_steps` returns
+
+
+class Groups(NamedTuple):
+    """first (G + 1,): the rows of each group; own, led (G,): how many of them it moves, and how
+    many of the next ones supports lead; place (R,): row of the system; source (R,): of a particle
+    that another group moves, its row there, else -1; support (R,) and home (R, 3): of led ones;
+    inverse (R,): 1/mass, zero where the group does not move it; mass (R,)."""
+
+    first: Any
+    own: Any
+    led: Any
+    place: Any
+    source: Any
+    support: Any
+    home: Any
+    inverse: Any
+    mass: Any
+
+
+class GroupedSprings(NamedTuple):
+    """start (R + 1,): the springs of each row, filled up to fours with such that do not pull;
+    other (P,): the far end; stiffness, rest (P,); limit (P,): strains at which they yield, (0,)
+    where none does; share (P,): 1/2 of a spring that two groups have."""
+
+    start: Any
+    other: Any
+    stiffness: Any
+    rest: Any
+    limit: Any
+    share: Any
+
+
+class GroupedFaces(NamedTuple):
+    """start (G + 1,); corners (m, 4), stiffness (m,), rest (m, 4): see `face_spring_energy`."""
+
+    start: Any
+    corners: Any
+    stiffness: Any
+    rest: Any
+
+
+class GroupedTriangles(NamedTuple):
+    """start (G + 1,); corners (m, 3), pressure (m,) as in `wind_forces`, wind (m,): which one."""
+
+    start: Any
+    corners: Any
+    pressure: Any
+    wind: Any
+
+
+class GroupedDashpots(NamedTuple):
+    """start (G + 1,); corners (m, 2), coefficient (m,)."""
+
+    start: Any
+    corners: Any
+    coefficient: Any
+
+
+class RowDrags(NamedTuple):
+    """coefficient (d, R); power, wind (d,)."""
+
+    coefficient: Any
+    power: Any
+    wind: Any
+
+
+class Touches(NamedTuple):
+    """stiffness (c, R), zero where a shape is not felt; margin, friction, kind, moving (c,)."""
+
+    stiffness: Any
+    margin: Any
+    friction: Any
+    kind: Any
+    moving: Any
+
+
+class GroupedBody(NamedTuple):
+    """weights (f, R): of forces that vary with time; field (4,): acceleration of all particles;
+    alpha [1/s]: damping; powers: whether the ledger has anything to sum."""
+
+    groups: Groups
+    linear: GroupedSprings
+    cubic: GroupedSprings
+    faces: GroupedFaces
+    triangles: GroupedTriangles
+    dashpots: GroupedDashpots
+    drags: RowDrags
+    weights: Any
+    touches: Touches
+    field: Any
+    alpha: Any
+    powers: Any
+
+
+class TimeTables(NamedTuple):
+    """What depends on time.  Entry 0 is the start; each step then has its middle and its drifts.
+
+    supports (s, entries, 24): A, b, A', b' of x = A home + b; winds, forces (., entries, 3);
+    surfaces (c, steps + 1, 16): seven numbers, origin, velocity and spin of shapes during a step.
+    """
+
+    supports: Any
+    surfaces: Any
+    winds: Any
+    forces: Any
+
+
+# takes `count` steps of h: x, v (N, 3), a (n, 3) in place; kicks (s + 1,), drifts (s,) in parts of
+# h; connected: groups share springs; books (groups, 4)
+def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, connected) -> Any: ...

@@ -25,6 +25,7 @@ from .checks import (
     require_below,
 )
 from .part import Arranged, Particles, Uncoupled
+from .terms import DashpotTerm, DragTerm, FieldTerm, ForceTerm, Term, WindTerm
 from .user_functions import accepts
 
 AIR = 1.2  # kg/m^3 at sea level
@@ -50,7 +51,10 @@ class PreparedGravity:
 
     def __init__(self, g: Array, particles: Arranged) -> None:
         self._kernels = take(particles.pattern.backend, "Gravity", "column_dot")
-        self._weight = -particles.mass[particles.order, None] * g
+        self._weight, self._g = -particles.mass[particles.order, None] * g, g
+
+    def terms(self) -> list[Term]:
+        return [FieldTerm(self._g)]
 
     def energy(self, x: Array) -> float:
         return float(self._kernels.column_dot(self._weight.ravel(), x.ravel()))
@@ -104,6 +108,9 @@ class PreparedForcing:
 
     def __init__(self, weights: Array, at: Callable[[float], Array]) -> None:
         self._weights, self._at = weights, at
+
+    def terms(self) -> list[Term]:
+        return [ForceTerm(self._weights[:, 0], self._at)]
 
     def _forces(self, t: float) -> Array:
         return self._weights * self._at(t)
@@ -201,6 +208,9 @@ class PreparedDrag(PreparedAir):
         self._free = particles.free  # the first
         self._slots = particles.pattern.diagonal[: self._free]
 
+    def terms(self) -> list[Term]:
+        return [DragTerm(self._c[:, 0], self._power, self._wind)]
+
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
         u = v - self._wind(t)
         out += -self._c * u if self._power == 1 else -self._c * _lengths(u) * u
@@ -267,6 +277,9 @@ class PreparedWind(PreparedAir):
         rows, columns = (np.repeat(triangles, 3, axis=1), np.tile(triangles, (1, 3)))
         self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 3, 3)
 
+    def terms(self) -> list[Term]:
+        return [WindTerm(self._triangles, self._pressure, self._wind)]
+
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
         self._kernels.wind_forces(x, v, self._triangles, self._wind(t), self._pressure, out)
 
@@ -315,6 +328,9 @@ class PreparedDashpots:
         self._edges, self._coefficient = edges.astype(np.uint32), config._coefficient
         rows, columns = edges[:, [0, 0, 1, 1]], edges[:, [0, 1, 0, 1]]
         self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 4)
+
+    def terms(self) -> list[Term]:
+        return [DashpotTerm(self._edges, self._coefficient)]
 
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
         self._kernels.dashpot_force(x, v, self._edges, self._coefficient, out)

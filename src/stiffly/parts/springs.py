@@ -25,6 +25,7 @@ from .checks import (
 )
 from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern, pair_laplacian
+from .terms import FaceTerm, SpringTerm, Term
 
 LAWS = ("linear", "cubic")
 
@@ -226,6 +227,9 @@ class PreparedSprings(AnyPreparedSprings):
     def energy(self, x: Array) -> float:
         return self._energy(x, self._edges, self._stiffness, self.rest, self.cubic)
 
+    def terms(self) -> list[Term]:
+        return [SpringTerm(self._edges, self._stiffness, self.rest, self.cubic, self._limit)]
+
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""
         self._kernels.spring_product(x, *self._half, b, out, self.cubic)
@@ -251,13 +255,17 @@ class YieldingSprings(PreparedSprings):
         new._half = (*self._half[:3], new.rest[self._spring])
         return new
 
+    def yielded(self, rest: Array) -> None:
+        """Its rest lengths are these from now on."""
+        self.rest, self._half = rest, (*self._half[:3], rest[self._spring])
+
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         rest = self.rest.copy()
         lost = self._kernels.spring_yield(
             x, self._edges, self._stiffness, rest, self._limit, self.cubic
         )
         if lost > 0.0:
-            self.rest, self._half = rest, (*self._half[:3], rest[self._spring])
+            self.yielded(rest)
         return Power(dissipated=lost)
 
 
@@ -392,6 +400,9 @@ class PreparedFaceSprings(AnyPreparedSprings):
 
     def energy(self, x: Array) -> float:
         return self._energy(x, *self._springs)
+
+    def terms(self) -> list[Term]:
+        return [FaceTerm(*self._springs)]
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """k w w^T of each spring's weights, 1 and -1/3: as for springs between two particles,

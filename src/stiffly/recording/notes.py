@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf, nan
 from typing import Any
 
@@ -31,6 +31,11 @@ class StepLog:
             series = self.series.setdefault(name, [])
             series.extend([nan] * (count - len(series)))
             series.append(float(value))
+
+    def add_all(self, times: Sequence[float], notes: Mapping[str, Any], h: float) -> None:
+        """Of many steps at once, which say together what the last one is noted to say."""
+        self.times.extend(times[:-1])
+        self.add(times[-1], notes, h)
 
     def frame(self) -> dict[str, float]:
         """Nothing is summed up: every step is kept."""
@@ -85,6 +90,9 @@ class FrameLog:
         if notes.get("limited"):
             self._limited += 1
         self._worst = max(self._worst, float(notes.get("residual", 0.0)))
+
+    def add_all(self, times: Sequence[float], notes: Mapping[str, Any], h: float) -> None:
+        self.add(times[-1], notes, h)
 
     def frame(self) -> dict[str, float]:
         """Of the steps since the last call, which it forgets."""

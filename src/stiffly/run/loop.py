@@ -29,9 +29,11 @@ from .stepper import Stepper, quiet
 
 WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
 LOOKS = 200  # at the energy of a run, at least, however few its frames
+AT_ONCE = 3e8  # forces of springs in one call: a second or less
 OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
-APART = ("system", "method", "state", "memory", "origin")  # saved apart, or not at all
+# saved apart, or not at all
+APART = ("system", "method", "state", "memory", "origin", "way", "_splitting")
 
 
 __all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
@@ -197,13 +199,28 @@ class Loop(Stepper):
         if self.interval is None:
             self.interval, self.done = self._interval(target), 0
         now = self.interval
-        taken = self._try(now.h)
-        self.done += 1
+        count = self._at_once(now.count - self.done)
+        first, self.done = self.done + 1, self.done + count
         landed = self.done == now.count
-        self._accept(taken, target if landed else now.start + self.done * now.h)
+        end = target if landed else now.start + self.done * now.h
+        if self._splitting is None:
+            self._accept(self._try(now.h), end)
+        else:
+            ends = now.start + now.h * np.arange(first, self.done + 1)
+            ends[-1] = end
+            self.take_all(now.h, ends)
         if landed:
             self.interval = None
         return landed
+
+    def _at_once(self, left: int) -> int:
+        """How many of the steps that are left to the next frame one call takes: up to the next look
+        at the energy, and not for so long that nobody could stop it."""
+        if self._splitting is None:
+            return 1
+        elements = max(1, cast("Any", self.system).stretcher.elements)
+        until = ceil((self.next_look - self.state.t) / cast("Interval", self.interval).h)
+        return max(1, min(left, until, int(AT_ONCE // elements)))
 
     def _interval(self, target: float) -> Interval:
         span, regular = target - self.state.t, float(self.frames[1] - self.frames[0])
@@ -277,6 +294,7 @@ class Loop(Stepper):
         found: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
             found |= {"smallest_step": float(self.shortest), "largest_step": float(self.longest)}
+        found["loop"] = self.way
         if "method" in self.notes:
             found["matrix_functions"] = self.notes["method"]
         return found

@@ -5,16 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from math import inf, isfinite
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingTypeStubs]
 
-from ..contracts import Integrator, State, Step, System, Work
+from ..contracts import Array, Integrator, Power, Splitting, State, Step, System, Work
 from ..errors import Diverged, InputError
+from ..integrators.explicit import stretch
 from ..integrators.halving import clear_step
 from ..integrators.restart import resumed
 from ..recording.notes import FrameLog, StepLog
@@ -49,6 +50,8 @@ def quiet(size: int) -> Generator[None]:
 
 class Stepper:
     """A method on a system, where it stands, and the books of its energy."""
+
+    way = ""  # how steps are taken, for people
 
     def __init__(
         self,
@@ -89,13 +92,39 @@ class Stepper:
             raise Diverged(
                 f"the forces are no longer finite at t = {self.state.t:.4g} s; {self._remedy(h)}"
             ) from problem
+        self._require_finite(taken, h)
+        return taken
+
+    def _require_finite(self, taken: Step, h: float) -> None:
         # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
         if not isfinite(self.system.backend.dots([(taken.state.x, taken.state.v)])[0]):
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
                 f"finite; {self._remedy(h)}"
             )
-        return taken
+
+    @cached_property
+    def _splitting(self) -> Splitting | None:
+        """Kicks and drifts, where the method and the system both allow many steps at once."""
+        own = vars(type(self.method)).get("splitting")  # of a subclass `step` may do other things
+        reason: Any = getattr(self.system, "stretcher", "its equations are the user's own")
+        if own is None or not hasattr(reason, "steps"):
+            self.way = "step by step" if own is None else f"step by step: {reason}"
+            return None
+        self.way = f"compiled stretches: {reason.words}"
+        return own
+
+    def take_all(self, h: float, ends: Array) -> None:
+        """A step of h to each of the times `ends`, in one call; `_splitting` is not None."""
+        splitting = cast("Splitting", self._splitting)
+        taken = stretch(self.system, splitting, self.state, self.memory, h, ends)
+        self._require_finite(taken, h)
+        self.ledger.settle(cast("Power", taken.exchanged))
+        self.shortest, self.longest = min(self.shortest, h), max(self.longest, h)
+        self.state, self.memory, self.notes = taken.state, taken.memory, taken.notes
+        self.work += taken.work
+        self.steps += len(ends)
+        self.log.add_all(ends.tolist(), taken.notes, h)
 
     def _accept(self, taken: Step, end: float) -> None:
         new = taken.state

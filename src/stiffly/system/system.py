@@ -23,6 +23,7 @@ from . import discrete_gradient, linearise, settling
 from . import system_input as given
 from .assembly import Assembly, as_rods
 from .linearise import LinearTangent, Viscosity
+from .stretch import NoStretch, Stretcher
 from .supports import Support
 
 
@@ -82,6 +83,7 @@ class System:
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
         self._stars: Stars | None = None
+        self._stretcher: Stretcher | NoStretch | None = None
 
     def _prepare(self, parts: Sequence[Part], masses: Any) -> None:
         sparse = sp.issparse(masses)
@@ -148,6 +150,7 @@ class System:
         """This system with other prepared parts on the same particles."""
         new = copy.copy(self)
         new.assembly, new._now = assembly, (None, assembly)
+        new._stretcher = None
         return new
 
     def gripped(self, ties: PointTies, name: str) -> System:
@@ -175,6 +178,16 @@ class System:
     def know(self, s: State, parts: Assembly) -> None:
         """These are the parts as they are in s."""
         self._now = (s.parts, parts)
+
+    @property
+    def stretcher(self) -> Stretcher | NoStretch:
+        """What takes many explicit steps in one call, or why nothing does."""
+        if self._stretcher is None:
+            try:
+                self._stretcher = Stretcher(self)
+            except NoStretch as reason:
+                self._stretcher = reason
+        return self._stretcher
 
     def learnt(self) -> dict[str, Any]:
         """What a run has found out on its way, bounds of a spectrum: whoever goes on needs it for

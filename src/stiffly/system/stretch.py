@@ -1,0 +1,493 @@
+"""A body as the groups of rows that one compiled call takes through many explicit steps.
+
+Groups are independent bodies where there are many (hair, bristles), else pieces of one body that
+lie together in space.  Neither depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..backends.kernels import take
+from ..contracts import Array, Power, Splitting, State
+from ..kernels import names as contract
+from ..meshes.morton import morton
+from ..parts.pattern import sorted_unique
+from ..parts.springs import YieldingSprings
+from ..parts.terms import (
+    DashpotTerm,
+    DragTerm,
+    FaceTerm,
+    FieldTerm,
+    ForceTerm,
+    SpringTerm,
+    TouchTerm,
+    WindTerm,
+)
+from .supports import Keyframes, Rotation
+
+if TYPE_CHECKING:
+    from .assembly import Assembly
+    from .system import System
+
+MANY_BODIES = 64  # then each is a group, whatever the number of threads
+BODY_ROWS = 4096  # and none is so large that its rows leave the second-level cache
+PIECES = 32  # of a connected body at most: two for each of sixteen threads
+PIECE_ROWS = 1024  # at least: below, meetings of threads take longer than forces
+FOUR = 4
+NONE = np.empty(0, dtype=np.int64)
+NO_EDGES = np.empty((0, 2), dtype=np.int64)
+
+
+class Stretched(NamedTuple):
+    """Where many steps end: the state, its acceleration (n,), energies [J] added and dissipated,
+    and what contact says about itself."""
+
+    state: State
+    acceleration: Array
+    exchanged: Power
+    notes: dict[str, float]
+
+
+class NoStretch(Exception):
+    """Why a body goes step by step."""
+
+
+class Stretcher:
+    """Bound to one system; `steps` moves its states."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        terms = _all_terms(system.assembly)
+        damping = system.damping
+        if damping is not None and damping.beta:
+            raise NoStretch("Rayleigh damping with beta has no compiled loop")
+        if not system.lumped:
+            raise NoStretch("a consistent mass has no compiled loop")
+        if system.guarded:
+            raise NoStretch("contact of bodies with each other has no compiled loop")
+        for support, _ in system._led:
+            if type(support) not in (Keyframes, Rotation):
+                raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
+        self._kernel = take(system.backend, "System", "explicit_steps").explicit_steps
+        self._terms = terms
+        self._layout = _Layout(system, terms)
+        self._alpha = 0.0 if damping is None else damping.alpha
+        self._body = self._grouped()
+
+    @property
+    def words(self) -> str:
+        """How it goes, for people."""
+        layout = self._layout
+        kind = "pieces of a body" if layout.connected else "bodies one after the other"
+        return "one call" if layout.count == 1 else f"{layout.count} {kind}"
+
+    @property
+    def elements(self) -> int:
+        """Forces of how many springs, triangles, ... a step takes."""
+        body = self._body
+        springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
+        return springs + 3 * len(body.triangles.pressure) + self._layout.place.size
+
+    # ------------------------------------------------------------------ the body
+
+    def _of(self, kind: type) -> list[Any]:
+        return [term for term in self._terms if isinstance(term, kind)]
+
+    def _grouped(self) -> contract.GroupedBody:
+        layout, system = self._layout, self._system
+        springs = self._of(SpringTerm)
+        linear, self._linear_at = layout.springs([s for s in springs if not s.cubic])
+        cubic, self._cubic_at = layout.springs([s for s in springs if s.cubic])
+        field = sum((term.acceleration for term in self._of(FieldTerm)), np.zeros(3))
+        return contract.GroupedBody(
+            layout.groups(system),
+            linear,
+            cubic,
+            layout.faces(self._of(FaceTerm)),
+            layout.triangles(self._of(WindTerm)),
+            layout.dashpots(self._of(DashpotTerm)),
+            layout.drags(self._of(DragTerm), len(self._of(WindTerm))),
+            layout.by_row([term.weights for term in self._of(ForceTerm)]),
+            layout.touches(self._of(TouchTerm)),
+            np.append(field, 0.0),
+            float(self._alpha),
+            bool(self._alpha or system.assembly.loads or system.supports),
+        )
+
+    # ------------------------------------------------------------------ steps
+
+    def steps(self, splitting: Splitting, s: State, a: Array, h: float, ends: Array) -> Stretched:
+        """From s with the acceleration a (n,): one step of h [s] to each of the times `ends`."""
+        system, free = self._system, self._system.numbering.free
+        parts = system.at(s).copied()
+        self._remember(parts)
+        x, v = system.row_positions(s).copy(), system.row_velocities(s)
+        acceleration = a.reshape(-1, 3).copy()
+        tables = self._tables(parts, s.t, h, ends, np.cumsum(splitting.drifts))
+        moved = (len(ends), x, v, acceleration, self._layout.connected)
+        books = self._kernel(self._body, tables, *splitting, float(h), *moved)
+        self._settle(parts, float(ends[-1]) + 0.5 * h)
+        end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
+        if system.assembly.remembers:
+            system.know(end, parts)
+        total = books.sum(axis=0)
+        notes = {}
+        if self._of(TouchTerm):
+            notes["penetration"] = float(books[:, contract.DEEPEST].max())
+            notes["contacts"] = float(total[contract.TOUCHING])
+        exchanged = Power(float(total[contract.ADDED]), float(total[contract.DISSIPATED]))
+        return Stretched(end, acceleration.ravel(), exchanged, notes)
+
+    def _remember(self, parts: Assembly) -> None:
+        """Rest lengths as they are in this state."""
+        for springs, at in (
+            (self._body.linear, self._linear_at),
+            (self._body.cubic, self._cubic_at),
+        ):
+            if springs.limit.size:
+                cubic = springs is self._body.cubic
+                rest = [p.rest for p in _springs(parts) if p.cubic == cubic]
+                springs.rest[at.slots] = np.concatenate(rest)[at.spring]
+
+    def _settle(self, parts: Assembly, t: float) -> None:
+        """Parts remember what the steps have made of them; shapes stand where they are at t."""
+        for springs, at in (
+            (self._body.linear, self._linear_at),
+            (self._body.cubic, self._cubic_at),
+        ):
+            if not springs.limit.size:
+                continue
+            mine = [p for p in _springs(parts) if p.cubic == (springs is self._body.cubic)]
+            rest = np.empty(sum(len(p.rest) for p in mine))
+            rest[at.spring] = springs.rest[at.slots]
+            ends = np.cumsum([len(p.rest) for p in mine])
+            for part, own in zip(mine, np.split(rest, ends[:-1]), strict=True):
+                if isinstance(part, YieldingSprings):
+                    part.yielded(own)
+        for _, part in parts.parts:
+            if getattr(part, "drives", False):
+                part.move(t)
+
+    def _tables(
+        self, parts: Assembly, t: float, h: float, ends: Array, places: Array
+    ) -> contract.TimeTables:
+        """places: of the drifts within a step."""
+        system = self._system
+        starts = np.concatenate([[t], ends[:-1]])
+        inner = starts[:, None] + h * np.concatenate([[0.5], places])
+        inner[:, -1] = ends
+        times = np.concatenate([[t], inner.ravel()]).tolist()
+        winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
+        return contract.TimeTables(
+            _table([_affine(support) for support, _ in system._led], times, 24),
+            _surfaces(_all_terms(parts), [float(e) + 0.5 * h for e in ends]),
+            _table(winds, times, 3),
+            _table([term.at for term in self._of(ForceTerm)], times, 3),
+        )
+
+
+def _springs(parts: Assembly) -> list[Any]:
+    return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
+
+
+def _all_terms(assembly: Assembly) -> list[Any]:
+    found: list[Any] = []
+    for name, part in assembly.parts:
+        terms = part.terms() if hasattr(part, "terms") else None
+        if terms is None:
+            raise NoStretch(f"{name} ({type(part).__name__}) has no compiled loop")
+        found += terms
+    return found
+
+
+# ------------------------------------------------------------------ tables
+
+
+def _table(functions: Sequence[Callable[[float], Array]], times: list[float], width: int) -> Array:
+    """(functions, times, width)."""
+    table = np.zeros((len(functions), len(times), width))
+    for row, function in zip(table, functions, strict=True):
+        for entry, t in zip(row, times, strict=True):
+            entry[:] = function(t)
+    return table
+
+
+def _affine(support: Any) -> Callable[[float], Array]:
+    """t -> A, b, A', b' (24,) of a motion x = A home + b, from where it puts four points."""
+    corners = np.vstack([np.zeros(3), np.eye(3)])
+
+    def at(t: float) -> Array:
+        made = [
+            np.concatenate([(moved[1:] - moved[0]).T.ravel(), moved[0]])
+            for moved in support.place(t, corners)
+        ]
+        return np.concatenate(made)
+
+    return at
+
+
+def _surfaces(terms: list[Any], times: list[float]) -> Array:
+    """(shapes, 1 + times, 16): where shapes stand now, and after each step."""
+    touches = [term for term in terms if isinstance(term, TouchTerm)]
+    table = np.zeros((len(touches), 1 + len(times), 16))
+    for rows, term in zip(table, touches, strict=True):
+        rows[:] = _surface(term.shape, term.since)
+        if term.shape.moving:
+            for entry, t in zip(rows[1:], times, strict=True):
+                entry[:] = _surface(term.shape, t)
+    return table
+
+
+def _surface(shape: Any, t: float) -> Array:
+    surface = shape.surface(t, np.empty((0, 3)))
+    frame = surface.frame
+    return np.concatenate([surface.numbers[0], frame.origin, frame.velocity, frame.spin])
+
+
+# ------------------------------------------------------------------ groups
+
+
+class _Slots(NamedTuple):
+    """Where springs lie: spring (q,) of all in order of their parts, slots (q,)."""
+
+    spring: np.ndarray
+    slots: np.ndarray
+
+
+class _Layout:
+    """Which rows each group has.  place (R,): rows of the system, of each group first those that
+    it moves, then led ones, then others, then one that stands for nothing."""
+
+    def __init__(self, system: System, terms: list[Any]) -> None:
+        numbering = system.numbering
+        self._free, self._total = numbering.free, len(numbering.order)
+        self._led = np.full(self._total, -1, dtype=np.int16)
+        for index, (_, led) in enumerate(system._led):
+            self._led[led] = index
+        elements = [corners for term in terms if (corners := _corners(term)) is not None]
+        local = any(isinstance(term, WindTerm | DashpotTerm) for term in terms)
+        self.label, self.connected = self._labels(system, local)
+        self.count = int(self.label.max()) + 1
+        self._require_free_ends(elements)
+        self._lay_out(
+            sorted_unique(np.concatenate([self._borrowed(e) for e in elements] or [NONE]))
+        )
+
+    def _labels(self, system: System, local: bool) -> tuple[np.ndarray, bool]:
+        """The group of each free row, and whether groups share springs.
+
+        local: elements are there whose velocities all have to be known at once."""
+        self._rank = np.arange(self._free)
+        bodies = system.pattern.bodies
+        if bodies is not None:
+            sizes = np.bincount(bodies.labels)
+            if len(sizes) >= MANY_BODIES and sizes.max() <= BODY_ROWS:
+                return bodies.labels.astype(np.int64), False
+        along = np.argsort(morton(system.reference()[: self._free]), kind="stable")
+        self._rank[along] = np.arange(self._free)
+        pieces = min(PIECES, self._free // PIECE_ROWS)
+        if pieces < 2 or local:
+            return np.zeros(self._free, dtype=np.int64), False
+        return self._rank * pieces // self._free, True
+
+    def _groups_of(self, corners: np.ndarray) -> np.ndarray:
+        """The group that moves each corner, -1 where none does."""
+        moved = corners < self._free
+        return np.where(moved, self.label[np.where(moved, corners, 0)], -1)
+
+    def _require_free_ends(self, elements: list[np.ndarray]) -> None:
+        """What has no free corner belongs to no group: nothing to be computed, unless supports
+        that lead its corners move apart."""
+        for corners in elements:
+            held = (corners >= self._free).all(axis=1)
+            led = self._led[corners[held]]
+            if np.any(led != led[:, :1]):
+                raise NoStretch("springs between two supports have no compiled loop")
+
+    def _instances(self, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Elements and groups (q,), (q,): every group that moves a corner has the element."""
+        groups = self._groups_of(corners)
+        if not self.connected:
+            owner = groups.max(axis=1)
+            chosen = np.flatnonzero(owner >= 0)
+            return chosen, owner[chosen]
+        element, group = np.repeat(np.arange(len(corners)), corners.shape[1]), groups.ravel()
+        keys = np.unique((element * (self.count + 1) + group + 1)[group >= 0])
+        return keys // (self.count + 1), keys % (self.count + 1) - 1
+
+    def _borrowed(self, corners: np.ndarray) -> np.ndarray:
+        """Keys of corners that a group needs and does not move."""
+        element, group = self._instances(corners)
+        keys = [NONE]
+        for column in corners.T:
+            row = column[element]
+            other = self._groups_of(row) != group
+            keys.append(group[other] * self._total + row[other])
+        return np.concatenate(keys)
+
+    def _lay_out(self, borrowed: np.ndarray) -> None:
+        """In each group: what it moves, what supports lead, what it borrows, nothing."""
+        count, total, free = self.count, self._total, self._free
+        owner, row = borrowed // total, borrowed % total
+        led = self._led[row] >= 0
+        kind = np.concatenate(
+            [4 * self.label, 4 * owner + np.where(led, 1, 2), 4 * np.arange(count) + 3]
+        )
+        rows = np.concatenate([np.arange(free), row, np.zeros(count, dtype=np.int64)])
+        rank = np.concatenate([self._rank, row, np.zeros(count, dtype=np.int64)])
+        order = np.argsort(kind * total + rank, kind="stable")
+        self.place, self.group = rows[order].astype(np.uint32), kind[order] // 4
+        self.first = np.searchsorted(self.group, np.arange(count + 1))
+        self.moved = (kind[order] % 4) == 0
+        self.own = np.bincount(self.label, minlength=count)
+        self.led = np.bincount(owner[led], minlength=count)
+        position = np.empty(order.size, dtype=np.int64)
+        position[order] = np.arange(order.size)
+        self._own_at, self._keys, self._borrowed_at = (
+            position[:free],
+            borrowed,
+            position[free : free + borrowed.size],
+        )
+
+    def _locate(self, group: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Where those groups have those rows of the system."""
+        own = self._groups_of(row) == group
+        found = np.empty(row.size, dtype=np.int64)
+        found[own] = self._own_at[row[own]]
+        keys = group[~own] * self._total + row[~own]
+        found[~own] = self._borrowed_at[np.searchsorted(self._keys, keys)]
+        return found
+
+    # ------------------------------------------------------------------ what kernels take
+
+    def groups(self, system: System) -> contract.Groups:
+        source = np.full(self.place.size, -1, dtype=np.int64)
+        ghosts = ~self.moved & (self.place < self._free)
+        ghosts[self.first[1:] - 1] = False  # rows that stand for nothing
+        source[ghosts] = self._own_at[self.place[ghosts]]
+        frame = system.row_positions(State(0.0, np.zeros(system.size), np.zeros(system.size)))
+        mass = np.zeros(self._total)
+        mass[: self._free] = system.mass.apply(np.ones(system.size))[::3]
+        mass = np.where(self.moved, mass[self.place], 0.0)
+        inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)
+        home = np.zeros((1, 3))
+        support = self._led[self.place]
+        if system.supports:
+            home = system._frame[self.place] if system._frame is not None else frame[self.place]
+        return contract.Groups(
+            self.first, self.own, self.led, self.place, source, support, home, inverse, mass
+        )
+
+    def _sorted(self, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """start (G + 1,), elements (q,), corners (q, c) of the elements of each group."""
+        element, group = self._instances(corners)
+        order = np.argsort(group, kind="stable")
+        element, group = element[order], group[order]
+        start = np.searchsorted(group, np.arange(self.count + 1))
+        local = [self._locate(group, c[element]) - self.first[group] for c in corners.T]
+        return start, element, np.stack(local, axis=1).astype(np.uint32)
+
+    def springs(self, terms: list[SpringTerm]) -> tuple[contract.GroupedSprings, _Slots]:
+        edges = np.concatenate([NO_EDGES, *(term.edges for term in terms)]).astype(np.int64)
+        element, group = self._instances(edges)
+        near, far = (self._locate(group, end[element]) for end in edges.T)
+        # springs of led particles are rows of theirs, so that what these feel can be had alone
+        swap = np.where(self._is_led(near), False, self._is_led(far) | (far < near))
+        near, far = np.where(swap, far, near), np.where(swap, near, far)
+        order = np.argsort(near, kind="stable")
+        element, group, near, far = (a[order] for a in (element, group, near, far))
+        counts = np.bincount(near, minlength=self.place.size)
+        filled = -(-counts // FOUR) * FOUR
+        start = np.concatenate([[0], np.cumsum(filled)])
+        before = np.concatenate([[0], np.cumsum(counts)])
+        slots = start[near] + np.arange(near.size) - before[near]
+        nothing = self.first[1:] - 1 - self.first[:-1]
+        other = np.repeat(nothing[self.group], filled).astype(np.uint32)
+        other[slots] = far - self.first[group]
+
+        def values(given: list[Any], default: float) -> Array:
+            made = np.full(start[-1], default)
+            made[slots] = np.concatenate([np.empty(0), *given])[element]
+            return made
+
+        limits = [term.limit for term in terms]
+        yielding = any(limit is not None for limit in limits)
+        limit = share = np.empty(0)
+        if yielding:
+            never = [np.full(len(term.edges), np.inf) for term in terms]
+            known = [n if own is None else own for n, own in zip(never, limits, strict=True)]
+            limit = values(known, np.inf)
+            share = values([1.0 / np.maximum(np.bincount(element, minlength=len(edges)), 1)], 0.0)
+        made = contract.GroupedSprings(
+            start.astype(np.uint32),
+            other,
+            values([term.stiffness for term in terms], 0.0),
+            values([term.rest for term in terms], 1.0),
+            limit,
+            share,
+        )
+        return made, _Slots(element, slots) if yielding else _Slots(NONE, NONE)
+
+    def _is_led(self, position: np.ndarray) -> np.ndarray:
+        return self._led[self.place[position]] >= 0
+
+    def faces(self, terms: list[FaceTerm]) -> contract.GroupedFaces:
+        tets = np.concatenate([np.empty((0, 4)), *(term.tets for term in terms)]).astype(np.int64)
+        start, element, corners = self._sorted(tets)
+        stiffness = np.concatenate([np.empty(0), *(term.stiffness for term in terms)])
+        rest = np.concatenate([np.empty((0, 4)), *(term.rest for term in terms)])
+        return contract.GroupedFaces(start, corners, stiffness[element], rest[element])
+
+    def triangles(self, terms: list[WindTerm]) -> contract.GroupedTriangles:
+        every = [term.triangles for term in terms]
+        corners = np.concatenate([np.empty((0, 3)), *every]).astype(np.int64)
+        start, element, corners = self._sorted(corners)
+        pressure = np.concatenate([np.empty(0), *(term.pressure for term in terms)])
+        which = np.repeat(np.arange(len(terms)), [len(t) for t in every])
+        return contract.GroupedTriangles(start, corners, pressure[element], which[element])
+
+    def dashpots(self, terms: list[DashpotTerm]) -> contract.GroupedDashpots:
+        edges = np.concatenate([NO_EDGES, *(term.edges for term in terms)]).astype(np.int64)
+        start, element, corners = self._sorted(edges)
+        coefficient = np.concatenate([np.empty(0), *(term.coefficient for term in terms)])
+        return contract.GroupedDashpots(start, corners, coefficient[element])
+
+    def by_row(self, values: list[Array]) -> Array:
+        """(values, R): of the particles that the group moves or that supports lead."""
+        counted = self.moved | (self._led[self.place] >= 0)
+        counted[self.first[1:] - 1] = False
+        return np.array([np.where(counted, v[self.place], 0.0) for v in values]).reshape(
+            len(values), self.place.size
+        )
+
+    def drags(self, terms: list[DragTerm], before: int) -> contract.RowDrags:
+        """before: winds that come first in the table."""
+        power = np.array([term.power for term in terms], dtype=np.int64)
+        wind = before + np.arange(len(terms))
+        return contract.RowDrags(self.by_row([term.coefficient for term in terms]), power, wind)
+
+    def touches(self, terms: list[TouchTerm]) -> contract.Touches:
+        rows = []
+        for term in terms:
+            every = np.zeros(self._total)
+            every[term.own] = term.stiffness
+            rows.append(np.where(self.moved, every[self.place], 0.0))
+        kinds = [term.shape.surface(0.0, np.empty((0, 3))).kind for term in terms]
+        return contract.Touches(
+            np.array(rows).reshape(len(terms), self.place.size),
+            np.array([term.margin for term in terms], dtype=np.float64),
+            np.array([term.friction for term in terms], dtype=np.float64),
+            np.array(kinds, dtype=np.int64),
+            np.array([term.shape.moving for term in terms], dtype=np.bool_),
+        )
+
+
+def _corners(term: Any) -> np.ndarray | None:
+    for name in ("edges", "tets", "triangles"):
+        if hasattr(term, name):
+            return getattr(term, name).astype(np.int64)
+    return None
