@@ -7,7 +7,7 @@ from thinned import thinned
 from stiffly import Gravity, InputError, Springs, System, simulate
 from stiffly.bodies import cloth_springs
 from stiffly.collisions import Held, Hemisphere, Plane, ProjectedContact, Sphere, keyframes, path
-from stiffly.collisions.friction import booked, friction_change
+from stiffly.collisions.friction import friction_change, rubbed
 from stiffly.meshes import cloth, torus
 
 G = 9.81
@@ -35,7 +35,7 @@ def test_work_and_heat_are_told_apart(scale):
     m, n = rng.uniform(0.5, 2.0, 9), np.tile([0.0, 0, 1], (9, 1))
     before, surface = rng.standard_normal((9, 3)), scale * rng.standard_normal((9, 3))
     after = before + friction_change(before - surface, n, np.full(9, 0.7))
-    power = booked(m, before, after, surface)
+    power = rubbed(m, before, after, surface).booked()
     change = 0.5 * float(m @ (after**2 - before**2).sum(axis=1))
     work = float(m @ ((after - before) * surface).sum(axis=1))
     added, lost = power.added + max(0.0, change), power.dissipated + max(0.0, -change)

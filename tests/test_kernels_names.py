@@ -18,7 +18,11 @@ def public(room):
     }
 
 
-KERNELS = {name: f for name, f in public(names).items() if inspect.isfunction(f)}
+KERNELS = {
+    name: f
+    for name, f in public(names).items()
+    if inspect.isfunction(f) and f.__module__ == names.__name__
+}
 CONSTANTS = {name for name in public(names) if name.isupper()}
 
 

@@ -12,6 +12,8 @@ no friction, it creeps down with h g sin(a) / 2.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..contracts import Array, Power
@@ -32,14 +34,21 @@ def friction_change(relative: Array, normals: Array, most: Array) -> Array:
     return -np.where(moving, share, 0.0)[:, None] * along
 
 
-def booked(mass: Array, before: Array, after: Array, surface: Array) -> Power:
-    """Work and heat [J] of a surface that moves, velocities (k, 3), mass (k,).
+class Rubbed(NamedTuple):
+    """Work [J] of surfaces that move, and the change of kinetic energy."""
 
-    The System books the change of kinetic energy as one number, dissipated or added.  A surface
-    with velocity u does the work m (v+ - v).u, and the heat is that work less the change; what is
-    returned on both sides of the ledger makes them appear as such.
-    """
+    work: float = 0.0
+    change: float = 0.0
+
+    def booked(self) -> Power:
+        """The System books the change of kinetic energy as one number, dissipated or added.  The
+        heat is the work less the change; what is returned on both sides of the ledger makes both
+        appear as such."""
+        both = self.work if self.change <= 0.0 else self.work - self.change
+        return Power(added=both, dissipated=both)
+
+
+def rubbed(mass: Array, before: Array, after: Array, surface: Array) -> Rubbed:
+    """By surfaces with velocities u (k, 3): m (v+ - v).u, mass (k,), velocities (k, 3)."""
     work = float(np.einsum("i,ij,ij->", mass, after - before, surface))
-    change = 0.5 * float(np.einsum("i,ij,ij->", mass, after - before, after + before))
-    both = work if change <= 0.0 else work - change
-    return Power(added=both, dissipated=both)
+    return Rubbed(work, 0.5 * float(np.einsum("i,ij,ij->", mass, after - before, after + before)))

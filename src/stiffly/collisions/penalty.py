@@ -20,7 +20,7 @@ from ..parts.checks import as_number, per_element
 from ..parts.part import Arranged
 from ..parts.pattern import BlockPattern
 from ..parts.terms import Term, TouchTerm
-from .friction import booked, friction_change
+from .friction import Rubbed, friction_change, rubbed
 from .near import near
 from .shapes import KERNELS, OfShapes, OnShapes, Shape, Surface, as_stiffness, same_place
 from .start import bounce, require_resolvable
@@ -150,8 +150,8 @@ class SettlingContact(PreparedContact):
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         total = Power()
         if self._config.friction > 0.0:
-            for touch in self._touches:
-                total += self._rub(touch.touching(x), h, v)
+            each = [self._rub(touch.touching(x), h, v) for touch in self._touches]
+            total = Rubbed(*map(sum, zip(*each, strict=True))).booked()
         self.changed = False
         if not self.drives:
             return total
@@ -181,15 +181,15 @@ class SettlingContact(PreparedContact):
         self._t = t
         return any(moved)
 
-    def _rub(self, touching: Touching, h: float, v: Array) -> Power:
+    def _rub(self, touching: Touching, h: float, v: Array) -> Rubbed:
         rows, s, normals, motion = touching
         if rows.size == 0:
-            return Power()
+            return Rubbed()
         particles, mass = self._own[rows], self._mass[rows]
         old = v[particles]
         most = self._config.friction * h * (-self._stiffness[rows] * s) / mass
         v[particles] += friction_change(old - motion, normals, most)
-        return booked(mass, old, v[particles], motion)
+        return rubbed(mass, old, v[particles], motion)
 
 
 # ------------------------------------------------------------------ how particles touch one shape

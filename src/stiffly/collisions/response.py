@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..parts.attachments import PointTies
 from ..parts.checks import as_number
 from ..parts.part import Arranged
-from .friction import booked, slide
+from .friction import rubbed, slide
 from .shapes import KERNELS, Frame, OfShapes, OnShapes, Surface
 
 
@@ -84,7 +84,7 @@ class PreparedProjection(OnShapes):
         v[particles] = motion + outward[:, None] * n + along
         self._touched += rows.size
         self._deepest = max(self._deepest, float(-d.min()))
-        return booked(self._mass[rows], old, v[particles], motion)
+        return rubbed(self._mass[rows], old, v[particles], motion).booked()
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """Of the last step: how deep particles were before they were put back, and how many."""

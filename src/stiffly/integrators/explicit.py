@@ -7,15 +7,33 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..contracts import Array, Splitting, State, Step, System, Work
+from ..contracts import Array, Settled, Splitting, State, Step, System, Work
 from .restart import same_state
 
 
 class EndAcceleration(NamedTuple):
-    """The state a step ended in and its acceleration, which opens the next step."""
+    """The state a step ended in and its acceleration, which opens the next step; ahead (n,): the
+    velocities for which it was computed.  None: something has happened since."""
 
     state: State
-    acceleration: Array
+    acceleration: Array | None
+    ahead: Array
+
+
+def after_settling(state: State, memory: EndAcceleration | None) -> EndAcceleration | None:
+    """Forces are others now, velocities are as far ahead as before."""
+    if memory is None:
+        return None
+    return EndAcceleration(state, None, memory.ahead + (state.v - memory.state.v))
+
+
+def opening(system: System, state: State, memory: Any) -> tuple[Array, int]:
+    """The acceleration that opens a step, and the forces that it took."""
+    if not isinstance(memory, EndAcceleration) or not same_state(memory.state, state):
+        return system.acceleration(state), 1
+    if memory.acceleration is None:
+        return system.acceleration(state.moved(state.t, state.x, memory.ahead)), 1
+    return memory.acceleration, 0
 
 
 class _Explicit:
@@ -31,13 +49,10 @@ def stretch(
     system: Any, splitting: Splitting, state: State, memory: Any, h: float, ends: Array
 ) -> Step:
     """A step of h to each of the times `ends` in one call, as one."""
-    if isinstance(memory, EndAcceleration) and same_state(memory.state, state):
-        a, forces = memory.acceleration, 0
-    else:
-        a, forces = system.acceleration(state), 1
+    a, forces = opening(system, state, memory)
     done = system.stretcher.steps(splitting, state, a, h, ends)
     work = Work(force_evaluations=forces + len(splitting.drifts) * len(ends))
-    memory = EndAcceleration(done.state, done.acceleration)
+    memory = EndAcceleration(done.state, done.acceleration, done.ahead)
     return Step(done.state, memory, work, notes=done.notes, exchanged=done.exchanged)
 
 
@@ -89,15 +104,16 @@ class Verlet(_Explicit):
     splitting: ClassVar[Splitting] = Splitting(np.array([0.5, 0.5]), np.array([1.0]))
 
     def step(self, system: System, state: State, h: float, memory: EndAcceleration | None) -> Step:
-        if memory is not None and same_state(memory.state, state):
-            a, forces = memory.acceleration, 1
-        else:
-            a, forces = system.acceleration(state), 2
+        a, forces = opening(system, state, memory)
         half = state.v + (0.5 * h) * a
         x = state.x + h * half
-        a_new = system.acceleration(state.moved(state.t + h, x, half + (0.5 * h) * a))
+        ahead = half + (0.5 * h) * a
+        a_new = system.acceleration(state.moved(state.t + h, x, ahead))
         new = state.moved(state.t + h, x, half + (0.5 * h) * a_new)
-        return Step(new, EndAcceleration(new, a_new), Work(force_evaluations=forces))
+        return Step(new, EndAcceleration(new, a_new, ahead), Work(force_evaluations=forces + 1))
+
+    def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
+        return after_settling(state, memory)
 
 
 @dataclass(frozen=True)

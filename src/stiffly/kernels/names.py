@@ -303,6 +303,6 @@ class TimeTables(NamedTuple):
     forces: Any
 
 
-# takes `count` steps of h: x, v (N, 3), a (n, 3) in place; kicks (s + 1,), drifts (s,) in parts of
-# h; connected: groups share springs; books (groups, 4)
-def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, connected) -> Any: ...
+# takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of
+# a; kicks (s + 1,), drifts (s,) in parts of h; connected: groups share springs; books (groups, 4)
+def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected) -> Any: ...

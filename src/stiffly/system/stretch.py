@@ -43,11 +43,12 @@ NO_EDGES = np.empty((0, 2), dtype=np.int64)
 
 
 class Stretched(NamedTuple):
-    """Where many steps end: the state, its acceleration (n,), energies [J] added and dissipated,
-    and what contact says about itself."""
+    """Where many steps end: the state, its acceleration (n,) and the velocities (n,) for which it
+    was computed, energies [J] added and dissipated, and what contact says about itself."""
 
     state: State
     acceleration: Array
+    ahead: Array
     exchanged: Power
     notes: dict[str, float]
 
@@ -126,9 +127,9 @@ class Stretcher:
         parts = system.at(s).copied()
         self._remember(parts)
         x, v = system.row_positions(s).copy(), system.row_velocities(s)
-        acceleration = a.reshape(-1, 3).copy()
+        acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
         tables = self._tables(parts, s.t, h, ends, np.cumsum(splitting.drifts))
-        moved = (len(ends), x, v, acceleration, self._layout.connected)
+        moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
         books = self._kernel(self._body, tables, *splitting, float(h), *moved)
         self._settle(parts, float(ends[-1]) + 0.5 * h)
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
@@ -140,7 +141,7 @@ class Stretcher:
             notes["penetration"] = float(books[:, contract.DEEPEST].max())
             notes["contacts"] = float(total[contract.TOUCHING])
         exchanged = Power(float(total[contract.ADDED]), float(total[contract.DISSIPATED]))
-        return Stretched(end, acceleration.ravel(), exchanged, notes)
+        return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
 
     def _remember(self, parts: Assembly) -> None:
         """Rest lengths as they are in this state."""

@@ -3,8 +3,11 @@
 # ruff: noqa: F401
 
 from ..names import (
+    ADDED,
     BLOCK_CHUNK,
     CONVEX,
+    DEEPEST,
+    DISSIPATED,
     EDGE_EDGE,
     HEMISPHERE,
     LEAF,
@@ -14,6 +17,7 @@ from ..names import (
     SECANT,
     SPHERE,
     TANGENT,
+    TOUCHING,
     VERTEX_EDGE,
     VERTEX_FACE,
 )

@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import operator
 
+from typing import Any
+
 from llvmlite import ir
+from numba import extending
 from numba.core import cgutils, types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import models, overload, register_model
+
+intrinsic: Any = extending.intrinsic  # what it makes has one parameter less
 
 LANES = 4
 DOUBLE, INT = ir.DoubleType(), ir.IntType(32)

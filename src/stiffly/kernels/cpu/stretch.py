@@ -333,14 +333,15 @@ def _touch(g, n, body, surfaces, h, rows, books):
                 books[g, TOUCHING] += 1.0
                 if touches.friction[c] > 0.0:
                     most = touches.friction[c] * h * k * (margin - d) * groups.inverse[base + r]
-                    mass = groups.mass[base + r]
-                    rubbed = _slow(kind, q, p, most, mass, r, rows.v, books[g]) or rubbed
+                    if _slow(kind, q, p, most, body, base, r, rows, books[g]):
+                        rubbed = True
     return rubbed
 
 
 @inlined
-def _slow(kind, q, p, most, mass, r, v, book):
-    """Takes at most `most` [m/s] of the sliding of one particle, and books it."""
+def _slow(kind, q, p, most, body, base, r, rows, book):
+    """Takes at most `most` [m/s] of the sliding of one particle, and books it.  The next step opens
+    with the damping of what is left."""
     n = normal(kind, q, p)
     y0, y1, y2 = p[0] - q[7], p[1] - q[8], p[2] - q[9]
     motion = row(
@@ -348,14 +349,16 @@ def _slow(kind, q, p, most, mass, r, v, book):
         q[11] + q[15] * y0 - q[13] * y2,
         q[12] + q[13] * y1 - q[14] * y0,
     )
-    n4, old = row(n[0], n[1], n[2]), load(v, r)
+    n4, old, mass = row(n[0], n[1], n[2]), load(rows.v, r), body.groups.mass[base + r]
     relative = old - motion
     along = relative - fill(total(relative * n4)) * n4
     speed = math.sqrt(total(along * along))
     if speed == 0.0:
         return False
     change = fill(-min(1.0, most / speed)) * along
-    store(v, r, old + change)
+    store(rows.v, r, old + change)
+    store(rows.ahead, r, load(rows.ahead, r) + change)
+    store(rows.a, r, load(rows.a, r) - fill(body.alpha) * change)
     work = mass * total(change * motion)
     book[ADDED] += work
     book[DISSIPATED] += work - 0.5 * mass * total(change * (old + old + change))
@@ -446,11 +449,6 @@ def _settle(g, n, body, tables, h, rows, books):
         changed = _yields(g, body.linear, False, body.groups, rows, books) or changed
     if len(body.cubic.limit) > 0:
         changed = _yields(g, body.cubic, True, body.groups, rows, books) or changed
-    if changed:  # the next step opens with the damping of the velocities as they are now
-        for r in range(np.uint64(body.groups.own[g])):
-            slower = load(rows.ahead, r) - load(rows.v, r)
-            store(rows.a, r, load(rows.a, r) + fill(body.alpha) * slower)
-            store(rows.ahead, r, load(rows.v, r))
     return changed
 
 
@@ -519,8 +517,9 @@ def _book(g, entry, stages, body, tables, h, rows, power, books):
 
 
 @inlined
-def _gather(g, groups, x, v, a, rows):
+def _gather(g, groups, arrays, rows):
     """A group's rows from the system's arrays."""
+    x, v, a, _ = arrays
     base, own, last = groups.first[g], groups.own[g], len(rows.x) - 1
     for r in range(last + 1):
         q, place = np.uint64(r), groups.place[base + r]
@@ -538,8 +537,9 @@ def _gather(g, groups, x, v, a, rows):
 
 
 @inlined
-def _scatter(g, groups, rows, x, v, a):
+def _scatter(g, groups, rows, arrays):
     """Back again: those that the group moves."""
+    x, v, a, ahead = arrays
     base = groups.first[g]
     for r in range(groups.own[g]):
         place = groups.place[base + r]
@@ -547,6 +547,7 @@ def _scatter(g, groups, rows, x, v, a):
             x[place, k] = rows.x[r, k]
             v[place, k] = rows.v[r, k]
             a[place, k] = rows.a[r, k]
+            ahead[place, k] = rows.ahead[r, k]
 
 
 @inlined
@@ -588,7 +589,7 @@ def _rows_of(g, groups, connected, every):
 
 @strict
 def _steps(
-    thread, threads, counter, count, body, tables, scheme, h, x, v, a, power, books, every, shown
+    thread, threads, counter, count, body, tables, scheme, h, arrays, power, books, every, shown
 ):
     """Hands of groups: all that this thread has at once where groups are connected, else one after
     the other, dealt out by turns since those in contact take longer.
@@ -597,6 +598,8 @@ def _steps(
     nobody reads any more."""
     (kicks, drifts), groups, meetings = scheme, body.groups, 0
     stages = len(drifts)
+    loads = len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
+    braked = loads > 0
     total_groups, connected = len(groups.own), len(shown[0]) > 0
     own_low, own_high = total_groups * thread // threads, total_groups * (thread + 1) // threads
     mine = every if connected else np.empty((7, len(every[0]), 4))
@@ -605,7 +608,7 @@ def _steps(
         low = own_low if connected else thread + hand * threads
         high = own_high if connected else low + 1
         for g in range(low, high):
-            _gather(g, groups, x, v, a, _rows_of(g, groups, connected, mine))
+            _gather(g, groups, arrays, _rows_of(g, groups, connected, mine))
         for n in range(count):
             entry = 1 + n * (stages + 1)
             for s in range(stages):
@@ -627,26 +630,35 @@ def _steps(
                     rows = _rows_of(g, groups, connected, mine)
                     if connected:
                         _borrow(g, groups, now, rows.x)
-                    _accelerate(g, body, tables, entry, n, rows)
-                    _kick(groups.own[g], kick, rows)
-                    if s + 1 == stages:
-                        if body.powers:
-                            _book(g, entry, stages, body, tables, h, rows, power, books)
-                        if _settle(g, n, body, tables, h, rows, books):
-                            power[g, 2] = 0.0
+                    again = True
+                    turn = 0
+                    while again:
+                        _accelerate(g, body, tables, entry, n + turn, rows)
+                        again = False
+                        if turn == 0:
+                            _kick(groups.own[g], kick, rows)
+                        if turn == 0 and s + 1 == stages:
+                            if body.powers:
+                                _book(g, entry, stages, body, tables, h, rows, power, books)
+                            if _settle(g, n, body, tables, h, rows, books):
+                                power[g, 2] = 0.0
+                                again = braked  # loads brake other velocities now
+                        turn = 1
         for g in range(low, high):
-            _scatter(g, groups, _rows_of(g, groups, connected, mine), x, v, a)
+            _scatter(g, groups, _rows_of(g, groups, connected, mine), arrays)
 
 
-def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, connected):
-    """Takes `count` steps of h [s], x, v (N, 3) and a (n, 3) in place; returns books (groups, 4):
-    energies added and dissipated [J], the deepest penetration [m], contacts after the last step."""
+def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
+    """Takes `count` steps of h [s], x, v (N, 3) and a (n, 3) in place; writes ahead (n, 3).
+
+    Returns books (groups, 4): energies added and dissipated [J], the deepest penetration [m], and
+    contacts after the last step."""
     groups = body.groups
     total_groups = len(groups.own)
     books, power = np.zeros((total_groups, 4)), np.zeros((total_groups, 3))
     rows = groups.first[-1] if connected else np.diff(groups.first).max()
     every = np.empty((7, rows, 4))
     shown = np.empty((2, rows if connected else 0, 4))
-    run = (count, body, tables, (kicks, drifts), h, x, v, a, power, books, every, shown)
+    run = (count, body, tables, (kicks, drifts), h, (x, v, a, ahead), power, books, every, shown)
     together(_steps, team_size(total_groups), *run)
     return books

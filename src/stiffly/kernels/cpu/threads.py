@@ -16,9 +16,9 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 
 from .jit import njit
+from .quads import intrinsic
 
 _PATIENCE = 2000  # looks at the counter before others may have the core: some microseconds
 _GIVE_WAY = "SwitchToThread" if os.name == "nt" else "sched_yield"

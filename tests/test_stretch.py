@@ -1,0 +1,332 @@
+"""Many explicit steps in one call: against the same steps one by one, and against plain NumPy."""
+
+import numba
+import numpy as np
+import pytest
+import reference
+
+import stiffly
+from stiffly.bodies import (
+    Dashpots,
+    Drag,
+    FaceSprings,
+    Field,
+    Force,
+    Gravity,
+    Keyframes,
+    Moving,
+    Potential,
+    Rayleigh,
+    Rotation,
+    Springs,
+    System,
+    Wind,
+)
+from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes, rotation
+from stiffly.contracts import State
+from stiffly.integrators.explicit import SymplecticEuler, Verlet
+from stiffly.kernels import cpu
+from stiffly.recording.notes import StepLog
+from stiffly.run.ledger import Balance
+from stiffly.run.stepper import Stepper
+from stiffly.system import stretch as grouping
+
+H, COUNT = 2e-3, 12
+LATTICE = np.stack(np.meshgrid(*[np.arange(3.0)] * 3), axis=-1).reshape(-1, 3)
+
+
+def body(rng, copies=1):
+    """Particles (copies * 27, 3) of lattices side by side, and their edges."""
+    pairs = np.array([(i, j) for i in range(27) for j in range(i)])
+    near = pairs[np.linalg.norm(np.subtract(*LATTICE[pairs.T]), axis=1) < 1.5]
+    shift = np.arange(copies)[:, None, None]
+    rest = (LATTICE + [4.0, 0.0, 0.0] * shift).reshape(-1, 3)
+    edges = (near + 27 * shift).reshape(-1, 2)
+    return rest, edges, rest + 0.05 * rng.standard_normal(rest.shape)
+
+
+def tets(copies=1):
+    found = [(0, 1, 3, 9), (4, 5, 7, 13), (13, 14, 16, 22), (1, 4, 10, 3)]
+    return np.array([np.array(found) + 27 * k for k in range(copies)]).reshape(-1, 4)
+
+
+TURN = {"axis": (0.0, 0.0, 1.0), "centre": (0.5, 0.3, 0.0), "rate": 3.0}
+FLOOR = Plane((0.0, 0.0, -0.1), (0.0, 0.0, 1.0))
+BALL = Sphere((1.0, 1.0, -1.0), 1.2, motion=rotation(**TURN))
+BOWL = Hemisphere(
+    (1.0, 1.0, -0.4), 0.7, motion=keyframes((0.0, 1.0), [(0.0,) * 3, (0.0, 0.5, 9.0)])
+)
+
+
+def parts_of(kind, rest, edges, copies):
+    """Parts, and further arguments of System."""
+    springs = Springs(edges, 400.0, rest_positions=rest)
+    roots = np.flatnonzero(np.arange(len(rest)) % 27 < 3)
+    triangles = tets(copies)[:, :3]
+    return {
+        "springs": ([springs], {}),
+        "cubic": ([Springs(edges, 400.0, rest_positions=rest, law="cubic"), Gravity()], {}),
+        "both": ([Springs(edges[::2], 300.0), Springs(edges[1::2], 200.0, law="cubic")], {}),
+        "faces": ([springs, FaceSprings(tets(copies), 900.0)], {}),
+        "damped": ([springs, Gravity()], {"damping": Rayleigh(alpha=3.0)}),
+        "held": ([springs, Gravity()], {"fixed": roots, "damping": Rayleigh(alpha=3.0)}),
+        "yielding": (
+            [Springs(edges, 400.0, yield_strain=0.02), Springs(tets()[:, [0, 3]], 50.0, name="b")],
+            {},
+        ),
+        "yielding-cubic": ([Springs(edges, 400.0, yield_strain=0.02, law="cubic")], {}),
+        "floor": ([springs, Gravity(), Contact(FLOOR, 2e3, margin=0.1, friction=0.3)], {}),
+        "shapes": (
+            [springs, Contact([BALL, BOWL], 900.0, friction=0.5), Contact(FLOOR, 99.0)],
+            {"damping": Rayleigh(alpha=2.0)},
+        ),
+        "inside": ([springs, Contact(Sphere((1.0,) * 3, 2.0, inside=True), 900.0)], {}),
+        "turned": ([springs, Gravity()], {"supports": Rotation(roots, **TURN)}),
+        "shaken": (
+            [springs, Contact(BALL, 900.0, friction=0.5)],
+            {
+                "supports": Keyframes(roots, (0.0, 0.1), [(0.0,) * 3, (0.1, 0.0, 0.2)]),
+                "damping": Rayleigh(alpha=2.0),
+            },
+        ),
+        "wind": ([springs, Wind(triangles, lambda t: (90.0 * np.cos(t), 1.0, 0.0))], {}),
+        "airy": (
+            [
+                *(springs, Wind(triangles, (9.0, 1.0, 0.0)), Dashpots(edges[:40], 3.0)),
+                *(Drag(0.4, wind=(1.0, 2.0, 0.0)), Drag(0.1, power=2)),
+                *(Field(lambda t: (0.0, 0.0, np.sin(30.0 * t))), Force([5, 7], (0.0, 3.0, 0.0))),
+                Contact(FLOOR, 2e3, margin=0.1, friction=0.3),
+            ],
+            {"supports": Rotation(roots, **TURN), "damping": Rayleigh(alpha=2.0)},
+        ),
+    }[kind]
+
+
+KINDS = (
+    *("springs", "cubic", "both", "faces", "damped", "held", "yielding", "yielding-cubic", "floor"),
+    *("shapes", "inside", "turned", "shaken", "wind", "airy"),
+)
+
+
+def bound(kind, copies=1):
+    rng = np.random.default_rng(KINDS.index(kind))
+    rest, edges, x0 = body(rng, copies)
+    parts, options = parts_of(kind, rest, edges, copies)
+    system = System(rng.uniform(0.5, 2.0, len(rest)), parts, rest=rest, **options)
+    held = system.fixed
+    v0 = rng.standard_normal(rest.shape)
+    x0[held], v0[held] = rest[held], 0.0
+    return system.bind(x0, v0)
+
+
+VERLET = Verlet()
+
+
+def one_by_one(system, state, method=VERLET, h=H, count=COUNT):
+    stepper = Stepper(system, method, "method", state, Balance(system), StepLog())
+    for k in range(count):
+        stepper.take(h, (k + 1) * h)
+    return stepper
+
+
+def at_once(system, state, method=VERLET, h=H, cuts=(5, COUNT)):
+    """The same with a cut in between: what one call remembers the next one goes on with."""
+    stepper = Stepper(system, method, "method", state, Balance(system), StepLog())
+    for first, last in zip((0, *cuts[:-1]), cuts, strict=True):
+        stepper.take_all(h, h * np.arange(first + 1, last + 1))
+    return stepper
+
+
+def pieces(monkeypatch):
+    """Connected bodies in pieces as small as this."""
+    monkeypatch.setattr(grouping, "PIECE_ROWS", 6)
+
+
+def agree(a, b, size=1.0):
+    np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * size)
+
+
+@pytest.mark.parametrize("method", [Verlet(), SymplecticEuler()], ids=lambda m: m.name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_stretches_are_the_steps_one_by_one(kind, method):
+    system, state = bound(kind)
+    steps, stretch = one_by_one(system, state, method), at_once(system, state, method)
+    scale = np.abs(steps.state.v).max()
+    agree(steps.state.x, stretch.state.x, scale)
+    agree(steps.state.v, stretch.state.v, 100.0 * scale)
+    assert steps.state.t == stretch.state.t
+    assert steps.steps == stretch.steps == COUNT
+    for name, array in steps.state.parts.items():
+        agree(array, stretch.state.parts[name])
+    energy = 0.5 * float(system.mass.dot(steps.state.v, steps.state.v))
+    for line in ("added_now", "dissipated_now", "invented_now"):
+        agree(getattr(steps.ledger, line), getattr(stretch.ledger, line), 10.0 * energy)
+
+
+def test_the_cases_do_what_they_are_for():
+    """Contact touches, springs yield, supports and wind do work: else nothing was compared."""
+    for kind, line in (
+        *(("yielding", "dissipated_now"), ("floor", "dissipated_now"), ("turned", "added_now")),
+        *(("shapes", "added_now"), ("wind", "added_now"), ("damped", "dissipated_now")),
+    ):
+        stepper = one_by_one(*bound(kind))
+        energy = 0.5 * float(stepper.system.mass.dot(stepper.state.v, stepper.state.v))
+        assert abs(getattr(stepper.ledger, line)) > 1e-4 * energy, kind
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("wind", "airy")])
+def test_pieces_of_a_body_go_as_the_whole(kind, monkeypatch):
+    system, state = bound(kind)
+    whole = at_once(system, state)
+    pieces(monkeypatch)
+    system, state = bound(kind)
+    parted = at_once(system, state)
+    assert "pieces" in system.stretcher.words
+    scale = np.abs(whole.state.v).max()
+    agree(whole.state.x, parted.state.x, scale)
+    energy = 0.5 * float(system.mass.dot(whole.state.v, whole.state.v))
+    for line in ("added_now", "dissipated_now"):
+        agree(getattr(whole.ledger, line), getattr(parted.ledger, line), 10.0 * energy)
+    for name, array in whole.state.parts.items():
+        agree(array, parted.state.parts[name])
+
+
+@pytest.mark.parametrize("kind", ["springs", "held", "shaken", "airy"])
+def test_many_bodies_go_one_after_the_other(kind):
+    system, state = bound(kind, copies=64)
+    steps, stretch = one_by_one(system, state), at_once(system, state)
+    assert system.stretcher.words == "64 bodies one after the other"
+    scale = np.abs(steps.state.v).max()
+    agree(steps.state.x, stretch.state.x, scale)
+
+
+@pytest.mark.parametrize("where", ["alone", "pieces", "bodies"])
+@pytest.mark.parametrize("kind", ["yielding", "shaken", "faces", "airy"])
+def test_the_kernel_is_its_plain_twin(kind, where, monkeypatch):
+    if where == "pieces":
+        pieces(monkeypatch)
+    if where == "bodies":
+        monkeypatch.setattr(grouping, "MANY_BODIES", 2)
+    system, state = bound(kind, copies=2 if where == "bodies" else 1)
+    a, results = system.acceleration(state), []
+    for kernel in (cpu.explicit_steps, reference.explicit_steps):
+        stretcher = grouping.Stretcher(system)
+        stretcher._kernel = kernel
+        done = stretcher.steps(Verlet.splitting, state, a, H, H * np.arange(1, 5))
+        results.append([done.state.x, done.state.v, done.acceleration, *done.state.parts.values()])
+        results[-1].append(np.array([done.exchanged.added, done.exchanged.dissipated]))
+    for compiled, plain in zip(*results, strict=True):
+        agree(compiled, plain, 1e3 * max(1.0, np.abs(plain).max()))
+
+
+@pytest.mark.parametrize("kind", ["shaken", "yielding"])
+@pytest.mark.parametrize("copies", [1, 64])
+def test_the_bits_do_not_depend_on_threads(kind, copies, monkeypatch):
+    pieces(monkeypatch)
+    system, state = bound(kind, copies)
+    ends = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(numba, "get_num_threads", lambda threads=threads: threads)
+        ends.append(at_once(system, state))
+    for other in ends[1:]:
+        assert np.array_equal(ends[0].state.x, other.state.x)
+        assert np.array_equal(ends[0].state.v, other.state.v)
+        assert ends[0].ledger.dissipated_now == other.ledger.dissipated_now
+
+
+# ------------------------------------------------------------------ runs
+
+
+def run(system, state_or_x, **options):
+    return stiffly.simulate(system, state_or_x, step=H, duration=20 * H, **options)
+
+
+def test_a_run_says_how_its_steps_were_taken():
+    rest, edges, x0 = body(np.random.default_rng(0))
+    system = System(1.0, [Springs(edges, 400.0)], rest=rest)
+    assert run(system, x0, integrator="verlet").stats["loop"] == "compiled stretches: one call"
+    assert run(system, x0, integrator="exprb2").stats["loop"] == "step by step"
+
+
+def unsupported():
+    rest, edges, x0 = body(np.random.default_rng(0))
+    springs = Springs(edges, 400.0)
+    own = Potential(lambda x: float(np.sum(x**4)), lambda x: 4.0 * x**3)
+    moved = Moving([0, 1], lambda t, start: start + np.sin(t))
+    two = [Keyframes([k], (0.0, 1.0), [(0.0,) * 3, (k, 0.0, 0.0)]) for k in edges[0]]
+    return (
+        {
+            "Potential": ([springs, own], {}),
+            "beta": ([springs], {"damping": Rayleigh(alpha=1.0, beta=1e-3)}),
+            "Moving": ([springs], {"supports": moved}),
+            "two supports": ([springs], {"supports": two}),
+        },
+        rest,
+        x0,
+    )
+
+
+@pytest.mark.parametrize("word", ["Potential", "beta", "Moving", "two supports"])
+def test_what_the_loop_lacks_goes_step_by_step_and_says_why(word):
+    cases, rest, x0 = unsupported()
+    parts, options = cases[word]
+    system = System(1.0, parts, rest=rest, **options)
+    x0[system.fixed] = rest[system.fixed]
+    loop = run(system, x0, integrator="verlet").stats["loop"]
+    assert loop.startswith("step by step: ")
+    assert word in loop
+
+
+def test_a_method_of_ones_own_that_began_as_verlet_is_asked_for_its_steps():
+    class Slower(Verlet):
+        def step(self, system, state, h, memory):
+            return super().step(system, state, 0.5 * h, memory)
+
+    rest, edges, x0 = body(np.random.default_rng(0))
+    system = System(1.0, [Springs(edges, 400.0)], rest=rest)
+    assert run(system, x0, integrator=Slower()).stats["loop"] == "step by step"
+
+
+@pytest.mark.parametrize("kind", ["shaken", "yielding"])
+def test_a_run_that_is_resumed_has_the_same_bits(kind, tmp_path):
+    system, state = bound(kind)
+    x0, v0 = system.positions(state), system.velocities(state)
+    v0[system.fixed] = 0.0
+    options = {"integrator": "verlet", "step": H, "every": 4 * H, "dtype": "float64"}
+    whole = stiffly.simulate(system, x0, v0, duration=16 * H, out=tmp_path / "a", **options)
+    half = stiffly.simulate(
+        system, x0, v0, duration=8 * H, out=tmp_path / "b", checkpoint=0.0, **options
+    )
+    assert half.times[-1] < whole.times[-1]
+    longer = stiffly.resume(tmp_path / "b", system, duration=16 * H)
+    assert np.array_equal(whole.positions[-1], longer.positions[-1])
+    assert whole.energy.dissipated[-1] == longer.energy.dissipated[-1]
+
+
+def test_a_stretch_that_diverges_is_noticed():
+    rest, edges, x0 = body(np.random.default_rng(0))
+    system = System(1.0, [Springs(edges, 1e9)], rest=rest)
+    with pytest.raises(stiffly.Diverged):
+        run(system, x0, integrator="verlet")
+
+
+def test_frames_do_not_change_where_a_run_ends():
+    """Stretches are cut at frames and looks: the same steps, the same bits."""
+    system, state = bound("shaken")
+    x0, v0 = system.positions(state), system.velocities(state)
+    v0[system.fixed] = 0.0
+    ends = [
+        run(system, x0, v0=v0, integrator="verlet", every=every * H).positions[-1]
+        for every in (1, 4, 20)
+    ]
+    for other in ends[1:]:
+        np.testing.assert_allclose(ends[0], other, rtol=0.0, atol=1e-12)
+
+
+def test_a_state_of_ones_own_without_memory_is_taken():
+    system, state = bound("springs")
+    done = system.stretcher.steps(
+        Verlet.splitting, State(0.0, state.x, state.v), system.acceleration(state), H, np.array([H])
+    )
+    one = Verlet().step(system, state, H, None)
+    agree(done.state.x, one.state.x)
