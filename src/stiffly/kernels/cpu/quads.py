@@ -10,7 +10,6 @@ registers of that width gets the same digits from narrower ones.
 from __future__ import annotations
 
 import operator
-
 from typing import Any
 
 from llvmlite import ir
@@ -180,8 +179,8 @@ def sums(typing, a, b, c, d):
             low = _shuffled(builder, one, two, [0, 4, 2, 6])
             high = _shuffled(builder, one, two, [1, 5, 3, 7])
             halves.append(builder.fadd(low, high))
-        left = _shuffled(builder, *halves, [0, 1, 4, 5])
-        return builder.fadd(left, _shuffled(builder, *halves, [2, 3, 6, 7]))
+        left = _shuffled(builder, halves[0], halves[1], [0, 1, 4, 5])
+        return builder.fadd(left, _shuffled(builder, halves[0], halves[1], [2, 3, 6, 7]))
 
     return quad(quad, quad, quad, quad), generate
 
