@@ -231,6 +231,23 @@ def _quad_div(a, b):
 
 
 @intrinsic
+def cross(typing, a, b):
+    """The vector product of two rows."""
+
+    def generate(context, builder, signature, arguments):
+        def turned(one, order):
+            return _shuffled(builder, one, one, order)
+
+        left, right = [1, 2, 0, 3], [2, 0, 1, 3]
+        a, b = arguments
+        forth = builder.fmul(turned(a, left), turned(b, right))
+        back = builder.fmul(turned(a, right), turned(b, left))
+        return builder.fsub(forth, back)
+
+    return quad(quad, quad), generate
+
+
+@intrinsic
 def total(typing, a):
     """The sum of a quad's numbers: (0 + 2) + (1 + 3)."""
 

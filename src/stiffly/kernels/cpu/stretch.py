@@ -30,19 +30,17 @@ from .jit import inlined, strict
 from .quads import (
     any_above,
     at_least,
+    cross,
     fill,
-    first,
     load,
     root,
     row,
-    second,
     spread0,
     spread1,
     spread2,
     spread3,
     store,
     sums,
-    third,
     total,
 )
 from .springs import spring_law
@@ -178,9 +176,7 @@ def _wind_forces(g, triangles, winds, entry, x, v, f):
         c = np.uint64(triangles.corners[t, 2])
         w = winds[triangles.wind[t], entry]
         xa = load(x, a)
-        s, r = load(x, b) - xa, load(x, c) - xa
-        s0, s1, s2, r0, r1, r2 = first(s), second(s), third(s), first(r), second(r), third(r)
-        area = row(0.5 * (s1 * r2 - s2 * r1), 0.5 * (s2 * r0 - s0 * r2), 0.5 * (s0 * r1 - s1 * r0))
+        area = fill(0.5) * cross(load(x, b) - xa, load(x, c) - xa)
         wind = row(w[0], w[1], w[2])
         u = wind - fill(1.0 / 3.0) * (load(v, a) + load(v, b) + load(v, c))
         square, p = total(area * area), total(u * area)
@@ -258,8 +254,8 @@ def _loads(g, body, tables, entry, x, v, f):
 
 
 @strict
-def _accelerate(g, body, tables, entry, place, rows):
-    """a = force / mass + field - alpha v, with v as predicted."""
+def _accelerate(g, body, tables, entry, place, kick, rows):
+    """a = force / mass + field - alpha v, with v as predicted; v += kick a."""
     groups, x, f = body.groups, rows.x, rows.f
     base, end, own = groups.first[g], groups.first[g + 1], groups.own[g]
     _clear(f)
@@ -270,8 +266,11 @@ def _accelerate(g, body, tables, entry, place, rows):
     _loads(g, body, tables, entry, x, rows.ahead, f)
     field, alpha = load(body.field, np.uint64(0)), fill(body.alpha)
     for r in range(np.uint64(own)):
-        pushed = fill(groups.inverse[base + r]) * load(f, r) + field
-        store(rows.a, r, pushed - alpha * load(rows.ahead, r))
+        a = fill(groups.inverse[base + r]) * load(f, r) + field
+        if body.powers:
+            a = a - alpha * load(rows.ahead, r)
+        store(rows.a, r, a)
+        store(rows.v, r, load(rows.v, r) + fill(kick) * a)
 
 
 @inlined
@@ -456,33 +455,31 @@ def _settle(g, n, body, tables, h, rows, books):
 
 
 @inlined
-def _begin(own, kick, rows):
-    """Remembers where the step began, and gives the first kick."""
+def _remember(rows):
+    """Where the step began."""
     for r in range(np.uint64(len(rows.x))):
-        v = load(rows.v, r)
         store(rows.x0, r, load(rows.x, r))
-        store(rows.v0, r, v)
-        if r < own:
-            store(rows.v, r, v + fill(kick) * load(rows.a, r))
+        store(rows.v0, r, load(rows.v, r))
 
 
 @strict
-def _drift(g, body, tables, entry, drift, kick, rows):
-    """x += drift v, and the velocity that the next kick will lead to, as far as one knows."""
-    own = np.uint64(body.groups.own[g])
+def _drift(g, body, tables, entry, before, drift, after, rows, shown):
+    """v += before a, x += drift v, shown to others; and the velocity that the kick `after` will
+    lead to, as far as one knows."""
+    own, base = np.uint64(body.groups.own[g]), np.uint64(body.groups.first[g])
     for r in range(own):
-        v = load(rows.v, r)
-        store(rows.x, r, load(rows.x, r) + fill(drift) * v)
-        store(rows.ahead, r, v + fill(kick) * load(rows.a, r))
+        a = load(rows.a, r)
+        v = load(rows.v, r) + fill(before) * a
+        x = load(rows.x, r) + fill(drift) * v
+        store(rows.v, r, v)
+        store(rows.x, r, x)
+        if body.powers:  # else forces do not know velocities
+            store(rows.ahead, r, v + fill(after) * a)
+        if len(shown) > 0:
+            store(shown, base + r, x)
     _lead(g, body.groups, tables.supports, entry, rows.x, rows.v)
     for r in range(own, own + np.uint64(body.groups.led[g])):
         store(rows.ahead, r, load(rows.v, r))
-
-
-@inlined
-def _kick(own, kick, rows):
-    for r in range(np.uint64(own)):
-        store(rows.v, r, load(rows.v, r) + fill(kick) * load(rows.a, r))
 
 
 @strict
@@ -551,13 +548,6 @@ def _scatter(g, groups, rows, arrays):
 
 
 @inlined
-def _publish(g, groups, x, shown):
-    base = np.uint64(groups.first[g])
-    for r in range(np.uint64(groups.own[g])):
-        store(shown, base + r, load(x, r))
-
-
-@inlined
 def _borrow(g, groups, shown, x):
     """Positions of particles that other groups move."""
     base = groups.first[g]
@@ -617,11 +607,10 @@ def _steps(
                 now = shown[meetings % 2]
                 for g in range(low, high):
                     rows = _rows_of(g, groups, connected, mine)
-                    if s == 0:
-                        _begin(np.uint64(groups.own[g]), kicks[0] * h, rows)
-                    _drift(g, body, tables, entry, drifts[s] * h, kick, rows)
-                    if connected:
-                        _publish(g, groups, rows.x, now)
+                    if s == 0 and body.powers:
+                        _remember(rows)
+                    before = kicks[0] * h if s == 0 else 0.0
+                    _drift(g, body, tables, entry, before, drifts[s] * h, kick, rows, now)
                 if connected:
                     meetings += 1
                     arrive(counter)
@@ -633,10 +622,9 @@ def _steps(
                     again = True
                     turn = 0
                     while again:
-                        _accelerate(g, body, tables, entry, n + turn, rows)
+                        now_kick = kick if turn == 0 else 0.0
+                        _accelerate(g, body, tables, entry, n + turn, now_kick, rows)
                         again = False
-                        if turn == 0:
-                            _kick(groups.own[g], kick, rows)
                         if turn == 0 and s + 1 == stages:
                             if body.powers:
                                 _book(g, entry, stages, body, tables, h, rows, power, books)
