@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
+from functools import partial
 
 import numpy as np
 
 from ..names import ADDED, DEEPEST, DISSIPATED, PLANE, SPHERE, TOUCHING
 from .contact import distance, normal
-from .jit import inlined, strict
+from .jit import strict as counted
 from .quads import (
     any_above,
     at_least,
@@ -48,11 +49,30 @@ from .threads import arrive, await_all, team_size, together
 
 _TINY = 1e-300  # the square of a length that is taken for zero: such a spring pulls nowhere
 _ROUNDING = 1.0 + 1e-12  # as in springs.py
-FOUR = np.uint64(4)
+_BEYOND = 1.0 + 1e-6  # times a reach: surely out of it
+ZERO, ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(5))
+
+# No arrays are made or freed here, so nothing has to count who uses them: with the many arrays of a
+# body, counting took longer than the steps of a hair.
+strict = partial(counted, _nrt=False)
+inlined = partial(strict, forceinline=True)
 
 # quads of every row: positions, velocities, accelerations, forces, velocities as predicted, and
-# where the step began
+# where the step began.  A group's are those from `at` on; row i there is row i + shift of the body.
 Rows = namedtuple("Rows", "x v a f ahead x0 v0")
+# of a group: its number, the first of its quads, what takes these to rows of the body, the end of
+# those that it moves, of those that supports lead, of all
+Group = namedtuple("Group", "g at shift own led end")
+
+
+@inlined
+def _group(g, groups, connected):
+    """Quads of its own for each group, or the same for all where each is done before the next."""
+    first = np.uint64(groups.first[g])
+    at = first if connected else np.uint64(0)
+    own = at + np.uint64(groups.own[g])
+    end = at + np.uint64(groups.first[g + 1]) - first
+    return Group(g, at, first - at, own, own + np.uint64(groups.led[g]), end)
 
 
 # ------------------------------------------------------------------ elastic forces
@@ -70,18 +90,17 @@ def _spring_scale(square, stiffness, rest, cubic):
 
 
 @strict
-def _spring_forces(low, high, base, springs, cubic, x, f):
-    """Adds the forces of the springs of rows low .. high."""
+def _spring_forces(low, high, at, shift, springs, cubic, x, f):
+    """Adds the forces of the springs of quads low .. high."""
     start, other = springs.start, springs.other
     for i in range(low, high):
-        p, end = np.uint64(start[i]), np.uint64(start[i + np.uint64(1)])
+        p, end = np.uint64(start[i + shift]), np.uint64(start[i + shift + ONE])
         if p == end:
             continue
-        own = np.uint64(i - base)
-        here, force = load(x, own), load(f, own)
+        here, force = load(x, i), load(f, i)
         while p < end:
-            a, b = np.uint64(other[p]), np.uint64(other[p + np.uint64(1)])
-            c, d = np.uint64(other[p + np.uint64(2)]), np.uint64(other[p + np.uint64(3)])
+            a, b = at + np.uint64(other[p]), at + np.uint64(other[p + ONE])
+            c, d = at + np.uint64(other[p + TWO]), at + np.uint64(other[p + THREE])
             da, db = here - load(x, a), here - load(x, b)
             dc, dd = here - load(x, c), here - load(x, d)
             square = sums(da * da, db * db, dc * dc, dd * dd)
@@ -99,28 +118,33 @@ def _spring_forces(low, high, base, springs, cubic, x, f):
             force = force - pull
             store(f, d, load(f, d) + pull)
             p += FOUR
-        store(f, own, force)
+        store(f, i, force)
+
+
+@inlined
+def _all_spring_forces(low, high, at, shift, body, x, f):
+    if len(body.linear.other) > 0:
+        _spring_forces(low, high, at, shift, body.linear, False, x, f)
+    if len(body.cubic.other) > 0:
+        _spring_forces(low, high, at, shift, body.cubic, True, x, f)
 
 
 @strict
-def _face_forces(g, faces, x, f):
+def _face_forces(g, at, faces, x, f):
     """Springs from the corners of tets to the opposite faces: see face_springs.py."""
-    corners, part = faces.corners, fill(1.0 / 3.0)
-    for e in range(faces.start[g], faces.start[g + 1]):
-        t = np.uint64(e)
-        a, b = np.uint64(corners[t, 0]), np.uint64(corners[t, 1])
-        c, d = np.uint64(corners[t, 2]), np.uint64(corners[t, 3])
+    corners, part, more = faces.corners, fill(1.0 / 3.0), fill(4.0 / 3.0)
+    for t in range(np.uint64(faces.start[g]), np.uint64(faces.start[g + 1])):
+        a, b = at + np.uint64(corners[t, 0]), at + np.uint64(corners[t, 1])
+        c, d = at + np.uint64(corners[t, 2]), at + np.uint64(corners[t, 3])
         xa, xb, xc, xd = load(x, a), load(x, b), load(x, c), load(x, d)
         low, high = xa + xb, xc + xd
         da, db = xa - part * (xb + high), xb - part * (xa + high)
         dc, dd = xc - part * (low + xd), xd - part * (low + xc)
         square = sums(da * da, db * db, dc * dc, dd * dd)
-        stiffness = fill(faces.stiffness[t])
-        scale = _spring_scale(square, stiffness, load(faces.rest, t), False)
+        scale = _spring_scale(square, fill(faces.stiffness[t]), load(faces.rest, t), False)
         da, db = spread0(scale) * da, spread1(scale) * db
         dc, dd = spread2(scale) * dc, spread3(scale) * dd
         mean = part * ((da + db) + (dc + dd))
-        more = fill(4.0 / 3.0)
         store(f, a, load(f, a) + (mean - more * da))
         store(f, b, load(f, b) + (mean - more * db))
         store(f, c, load(f, c) + (mean - more * dc))
@@ -131,106 +155,113 @@ def _face_forces(g, faces, x, f):
 
 
 @inlined
-def _point(x, r):
-    return x[r, 0], x[r, 1], x[r, 2]
+def _point(x, i):
+    return x[i, 0], x[i, 1], x[i, 2]
 
 
 @inlined
 def _far(kind, q, p, margin):
     """Surely no contact: without a root."""
-    if kind == PLANE:
-        return False
-    if kind == SPHERE and q[4] < 0.0:
+    if kind == PLANE or (kind == SPHERE and q[4] < 0.0):
         return False
     y0, y1, y2 = p[0] - q[0], p[1] - q[1], p[2] - q[2]
     reach = q[3] + margin
-    return y0 * y0 + y1 * y1 + y2 * y2 > 1.000001 * reach * reach
+    return y0 * y0 + y1 * y1 + y2 * y2 > _BEYOND * reach * reach
 
 
-@strict
-def _contact_forces(low, own, touches, surfaces, place, x, f):
+@inlined
+def _contact_forces(own, touches, surfaces, place, x, f):
     """Adds the penalty forces of all shapes, which stand at their places numbered `place`."""
     for c in range(len(touches.kind)):
         kind, margin, q = touches.kind[c], touches.margin[c], surfaces[c, place]
-        for r in range(np.uint64(own)):
-            k = touches.stiffness[c, low + r]
-            p = _point(x, r)
+        for i in range(own.at, own.own):
+            k, p = touches.stiffness[c, i + own.shift], _point(x, i)
             if k == 0.0 or _far(kind, q, p, margin):
                 continue
             s = distance(kind, q, p) - margin
             if s < 0.0:
                 n = normal(kind, q, p)
-                store(f, r, load(f, r) - fill(k * s) * row(n[0], n[1], n[2]))
+                store(f, i, load(f, i) - fill(k * s) * row(n[0], n[1], n[2]))
 
 
 # ------------------------------------------------------------------ loads
 
 
 @strict
-def _wind_forces(g, triangles, winds, entry, x, v, f):
+def _wind_forces(g, at, triangles, winds, entry, x, v, f):
     """Adds the forces of air on triangles (see drag.py); what it adds and takes [W]."""
-    added, taken = 0.0, 0.0
-    for e in range(triangles.start[g], triangles.start[g + 1]):
-        t = np.uint64(e)
-        a, b = np.uint64(triangles.corners[t, 0]), np.uint64(triangles.corners[t, 1])
-        c = np.uint64(triangles.corners[t, 2])
-        w = winds[triangles.wind[t], entry]
+    added, taken, part = fill(0.0), fill(0.0), fill(1.0 / 3.0)
+    for t in range(np.uint64(triangles.start[g]), np.uint64(triangles.start[g + 1])):
+        a, b = at + np.uint64(triangles.corners[t, 0]), at + np.uint64(triangles.corners[t, 1])
+        c, which = at + np.uint64(triangles.corners[t, 2]), triangles.wind[t]
+        wind = row(winds[which, entry, 0], winds[which, entry, 1], winds[which, entry, 2])
         xa = load(x, a)
         area = fill(0.5) * cross(load(x, b) - xa, load(x, c) - xa)
-        wind = row(w[0], w[1], w[2])
-        u = wind - fill(1.0 / 3.0) * (load(v, a) + load(v, b) + load(v, c))
+        u = wind - part * (load(v, a) + load(v, b) + load(v, c))
         square, p = total(area * area), total(u * area)
         if square == 0.0:
             continue
         push = fill(triangles.pressure[t] * abs(p) * p / square) * area
-        added += total(push * wind)
-        taken += total(push * u)
-        push = fill(1.0 / 3.0) * push
+        added = added + push * wind
+        taken = taken + push * u
+        push = part * push
         store(f, a, load(f, a) + push)
         store(f, b, load(f, b) + push)
         store(f, c, load(f, c) + push)
-    return added, taken
+    return total(added), total(taken)
 
 
 @strict
-def _dashpot_forces(g, dashpots, x, v, f):
-    taken = 0.0
+def _dashpot_forces(g, at, dashpots, x, v, f):
+    taken = fill(0.0)
     for e in range(dashpots.start[g], dashpots.start[g + 1]):
-        a, b = np.uint64(dashpots.corners[e, 0]), np.uint64(dashpots.corners[e, 1])
+        a, b = at + np.uint64(dashpots.corners[e, 0]), at + np.uint64(dashpots.corners[e, 1])
         d, w = load(x, a) - load(x, b), load(v, a) - load(v, b)
         square = total(d * d)
         if square == 0.0:
             continue
         pull = fill(dashpots.coefficient[e] * total(d * w) / square) * d
-        taken += total(pull * w)
+        taken = taken + pull * w
         store(f, a, load(f, a) - pull)
         store(f, b, load(f, b) + pull)
-    return taken
+    return total(taken)
 
 
-@strict
-def _row_loads(base, count, drags, weights, tables, entry, v, f):
+@inlined
+def _row_loads(own, drags, weights, tables, entry, v, f):
     """Drag and forcing, row by row; what they add and take [W]."""
-    added, taken = 0.0, 0.0
+    added, taken = fill(0.0), fill(0.0)
     for d in range(len(drags.power)):
         w = tables.winds[drags.wind[d], entry]
         wind = row(w[0], w[1], w[2])
-        for r in range(np.uint64(count)):
-            u = wind - load(v, r)
-            scale = drags.coefficient[d, base + r]
+        for i in range(own.at, own.led):
+            u = wind - load(v, i)
+            scale = drags.coefficient[d, i + own.shift]
             if drags.power[d] == 2:
                 scale *= math.sqrt(total(u * u))
             push = fill(scale) * u
-            added += total(push * wind)
-            taken += total(push * u)
-            store(f, r, load(f, r) + push)
+            added = added + push * wind
+            taken = taken + push * u
+            store(f, i, load(f, i) + push)
     for d in range(len(weights)):
         w = tables.forces[d, entry]
         force = row(w[0], w[1], w[2])
-        for r in range(np.uint64(count)):
-            push = fill(weights[d, base + r]) * force
-            added += total(push * load(v, r))
-            store(f, r, load(f, r) + push)
+        for i in range(own.at, own.led):
+            push = fill(weights[d, i + own.shift]) * force
+            added = added + push * load(v, i)
+            store(f, i, load(f, i) + push)
+    return total(added), total(taken)
+
+
+@inlined
+def _loads(own, body, tables, entry, x, v, f):
+    added, taken = _row_loads(own, body.drags, body.weights, tables, entry, v, f)
+    if len(body.triangles.pressure) > 0:
+        more, lost = _wind_forces(own.g, own.at, body.triangles, tables.winds, entry, x, v, f)
+        added += more
+        taken += lost
+    if len(body.dashpots.coefficient) > 0:
+        taken += _dashpot_forces(own.g, own.at, body.dashpots, x, v, f)
     return added, taken
 
 
@@ -238,167 +269,169 @@ def _row_loads(base, count, drags, weights, tables, entry, v, f):
 
 
 @inlined
-def _clear(f):
-    for r in range(np.uint64(len(f))):
-        store(f, r, fill(0.0))
-
-
-@strict
-def _loads(g, body, tables, entry, x, v, f):
-    base, end = body.groups.first[g], body.groups.first[g + 1]
-    count = end - base - 1
-    added, taken = _row_loads(base, count, body.drags, body.weights, tables, entry, v, f)
-    more, lost = _wind_forces(g, body.triangles, tables.winds, entry, x, v, f)
-    lost += _dashpot_forces(g, body.dashpots, x, v, f)
-    return added + more, taken + lost
-
-
-@strict
-def _accelerate(g, body, tables, entry, place, kick, rows):
-    """a = force / mass + field - alpha v, with v as predicted; v += kick a."""
-    groups, x, f = body.groups, rows.x, rows.f
-    base, end, own = groups.first[g], groups.first[g + 1], groups.own[g]
-    _clear(f)
-    _spring_forces(base, end, base, body.linear, False, x, f)
-    _spring_forces(base, end, base, body.cubic, True, x, f)
-    _face_forces(g, body.faces, x, f)
-    _contact_forces(base, own, body.touches, tables.surfaces, place, x, f)
-    _loads(g, body, tables, entry, x, rows.ahead, f)
-    field, alpha = load(body.field, np.uint64(0)), fill(body.alpha)
-    for r in range(np.uint64(own)):
-        a = fill(groups.inverse[base + r]) * load(f, r) + field
-        if body.powers:
-            a = a - alpha * load(rows.ahead, r)
-        store(rows.a, r, a)
-        store(rows.v, r, load(rows.v, r) + fill(kick) * a)
+def _clear(own, f):
+    for i in range(own.at, own.end):
+        store(f, i, fill(0.0))
 
 
 @inlined
-def _lead(g, groups, supports, entry, x, v):
+def _accelerate(own, body, tables, entry, place, kick, rows):
+    """a = force / mass + field - alpha v, with v as predicted; v += kick a."""
+    x, f = rows.x, rows.f
+    _clear(own, f)
+    _all_spring_forces(own.at, own.end, own.at, own.shift, body, x, f)
+    if len(body.faces.stiffness) > 0:
+        _face_forces(own.g, own.at, body.faces, x, f)
+    _contact_forces(own, body.touches, tables.surfaces, place, x, f)
+    _loads(own, body, tables, entry, x, rows.ahead, f)
+    field, alpha, inverse = load(body.field, ZERO), fill(body.alpha), body.groups.inverse
+    for i in range(own.at, own.own):
+        a = fill(inverse[i + own.shift]) * load(f, i) + field
+        if body.powers:
+            a = a - alpha * load(rows.ahead, i)
+        store(rows.a, i, a)
+        store(rows.v, i, load(rows.v, i) + fill(kick) * a)
+
+
+@inlined
+def _lead(own, groups, supports, entry, x, v):
     """Particles on supports go where those are."""
-    base, own = groups.first[g], groups.own[g]
-    for r in range(np.uint64(own), np.uint64(own + groups.led[g])):
-        m, h = supports[groups.support[base + r], entry], groups.home[base + r]
+    for i in range(own.own, own.led):
+        m, h = groups.support[i + own.shift], groups.home[i + own.shift]
         for k in range(3):
-            i, j = 3 * k, 12 + 3 * k
-            x[r, k] = m[i] * h[0] + m[i + 1] * h[1] + m[i + 2] * h[2] + m[9 + k]
-            v[r, k] = m[j] * h[0] + m[j + 1] * h[1] + m[j + 2] * h[2] + m[21 + k]
+            j = 3 * k
+            x[i, k] = supports[m, entry, 9 + k]
+            v[i, k] = supports[m, entry, 21 + k]
+            for q in range(3):
+                x[i, k] += supports[m, entry, j + q] * h[q]
+                v[i, k] += supports[m, entry, 12 + j + q] * h[q]
 
 
-@strict
-def _power(g, body, tables, entry, x, v, f):
+@inlined
+def _power(own, body, tables, entry, x, v, f):
     """What loads, damping and supports add and take [W] in the state x, v."""
-    groups = body.groups
-    base, own, led = groups.first[g], groups.own[g], groups.led[g]
-    _clear(f)
-    added, taken = _loads(g, body, tables, entry, x, v, f)
-    if led > 0:
-        _spring_forces(base + own, base + own + led, base, body.linear, False, x, f)
-        _spring_forces(base + own, base + own + led, base, body.cubic, True, x, f)
-        for r in range(np.uint64(own), np.uint64(own + led)):
-            added -= total(load(f, r) * load(v, r))
+    _clear(own, f)
+    added, taken = _loads(own, body, tables, entry, x, v, f)
+    if own.led > own.own:
+        _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f)
+        work = fill(0.0)
+        for i in range(own.own, own.led):
+            work = work - load(f, i) * load(v, i)
+        added += total(work)
     if body.alpha > 0.0:
-        moving = 0.0
-        for r in range(np.uint64(own)):
-            u = load(v, r)
-            moving += groups.mass[base + r] * total(u * u)
-        taken += body.alpha * moving
+        heat = fill(0.0)
+        for i in range(own.at, own.own):
+            u = load(v, i)
+            heat = heat + fill(body.groups.mass[i + own.shift]) * (u * u)
+        taken += body.alpha * total(heat)
     return added, taken
 
 
 @inlined
 def _middle(own, h, rows):
     """x0, v0 go to the middle of the cubic through both ends of the step."""
-    for r in range(np.uint64(own)):
-        x0, v0, x1, v1 = load(rows.x0, r), load(rows.v0, r), load(rows.x, r), load(rows.v, r)
-        store(rows.x0, r, fill(0.5) * (x0 + x1) + fill(0.125 * h) * (v0 - v1))
-        store(rows.v0, r, fill(1.5 / h) * (x1 - x0) - fill(0.25) * (v0 + v1))
-
-
-@strict
-def _touch(g, n, body, surfaces, h, rows, books):
-    """Friction against shapes as they stood during the step; whether anything was rubbed."""
-    groups, touches, rubbed = body.groups, body.touches, False
-    base, own = groups.first[g], groups.own[g]
-    for c in range(len(touches.kind)):
-        kind, margin, q = touches.kind[c], touches.margin[c], surfaces[c, n]
-        for r in range(np.uint64(own)):
-            k, p = touches.stiffness[c, base + r], _point(rows.x, r)
-            if k == 0.0 or _far(kind, q, p, margin):
-                continue
-            d = distance(kind, q, p)
-            books[g, DEEPEST] = max(books[g, DEEPEST], -d)
-            if d < margin:
-                books[g, TOUCHING] += 1.0
-                if touches.friction[c] > 0.0:
-                    most = touches.friction[c] * h * k * (margin - d) * groups.inverse[base + r]
-                    if _slow(kind, q, p, most, body, base, r, rows, books[g]):
-                        rubbed = True
-    return rubbed
+    for i in range(own.at, own.own):
+        x0, v0, x1, v1 = load(rows.x0, i), load(rows.v0, i), load(rows.x, i), load(rows.v, i)
+        store(rows.x0, i, fill(0.5) * (x0 + x1) + fill(0.125 * h) * (v0 - v1))
+        store(rows.v0, i, fill(1.5 / h) * (x1 - x0) - fill(0.25) * (v0 + v1))
 
 
 @inlined
-def _slow(kind, q, p, most, body, base, r, rows, book):
+def _book(own, entry, stages, body, tables, h, rows, power, books):
+    """The work of a step that ends at table entry `entry`, by Simpson's rule (accounting.py).
+
+    power[g]: added and dissipated [W] as the last step ended, and whether that still holds."""
+    g, added, taken = own.g, 0.0, 0.0
+    for which in range(3):
+        if which == 0:  # the start
+            when, x, v, weight = entry - stages - 1, rows.x0, rows.v0, 1.0
+        elif which == 1:  # the end
+            when, x, v, weight = entry, rows.x, rows.v, 1.0
+        else:  # the middle, which takes the place of the start
+            when, x, v, weight = entry - stages, rows.x0, rows.v0, 4.0
+            _middle(own, h, rows)
+            _lead(own, body.groups, tables.supports, when, x, v)
+        if which == 0 and power[g, 2] != 0.0:
+            now = (power[g, 0], power[g, 1])
+        else:
+            now = _power(own, body, tables, when, x, v, rows.f)
+        added += h / 6.0 * weight * now[0]
+        taken += h / 6.0 * weight * now[1]
+        if which == 1:
+            power[g, 0], power[g, 1] = now
+    power[g, 2] = 1.0
+    books[g, ADDED] += added
+    books[g, DISSIPATED] += taken
+
+
+# ------------------------------------------------------------------ between two steps
+
+
+@inlined
+def _slow(kind, q, n, p, most, alpha, mass, i, rows, book):
     """Takes at most `most` [m/s] of the sliding of one particle, and books it.  The next step opens
     with the damping of what is left."""
-    n = normal(kind, q, p)
     y0, y1, y2 = p[0] - q[7], p[1] - q[8], p[2] - q[9]
     motion = row(
         q[10] + q[14] * y2 - q[15] * y1,
         q[11] + q[15] * y0 - q[13] * y2,
         q[12] + q[13] * y1 - q[14] * y0,
     )
-    n4, old, mass = row(n[0], n[1], n[2]), load(rows.v, r), body.groups.mass[base + r]
+    n4, old = row(n[0], n[1], n[2]), load(rows.v, i)
     relative = old - motion
     along = relative - fill(total(relative * n4)) * n4
     speed = math.sqrt(total(along * along))
     if speed == 0.0:
         return False
     change = fill(-min(1.0, most / speed)) * along
-    store(rows.v, r, old + change)
-    store(rows.ahead, r, load(rows.ahead, r) + change)
-    store(rows.a, r, load(rows.a, r) - fill(body.alpha) * change)
+    store(rows.v, i, old + change)
+    store(rows.ahead, i, load(rows.ahead, i) + change)
+    store(rows.a, i, load(rows.a, i) - fill(alpha) * change)
     work = mass * total(change * motion)
     book[ADDED] += work
     book[DISSIPATED] += work - 0.5 * mass * total(change * (old + old + change))
     return True
 
 
-@strict
-def _move_shapes(g, n, body, surfaces, rows, books):
-    """Shapes go on to their places in the next step; whether anything feels it."""
-    groups, touches, felt = body.groups, body.touches, False
-    base, own = groups.first[g], groups.own[g]
+@inlined
+def _touch(own, n, body, surfaces, h, rows, books):
+    """Friction against shapes as they stood during step n, then they go on to their next places;
+    whether anything was felt."""
+    groups, touches, felt, g = body.groups, body.touches, False, own.g
     for c in range(len(touches.kind)):
-        if not touches.moving[c]:
-            continue
-        kind, margin, old, new = (
-            touches.kind[c],
-            touches.margin[c],
-            surfaces[c, n],
-            surfaces[c, n + 1],
-        )
-        for r in range(np.uint64(own)):
-            k, p = touches.stiffness[c, base + r], _point(rows.x, r)
-            if k == 0.0 or (_far(kind, old, p, margin) and _far(kind, new, p, margin)):
+        kind, margin, friction = touches.kind[c], touches.margin[c], touches.friction[c]
+        q, to, moving = surfaces[c, n], surfaces[c, n + 1], touches.moving[c]
+        for i in range(own.at, own.own):
+            k, p = touches.stiffness[c, i + own.shift], _point(rows.x, i)
+            if k == 0.0 or (_far(kind, q, p, margin) and (not moving or _far(kind, to, p, margin))):
                 continue
-            s0 = min(0.0, distance(kind, old, p) - margin)
-            s1 = min(0.0, distance(kind, new, p) - margin)
+            d, inverse = distance(kind, q, p), groups.inverse[i + own.shift]
+            s0 = min(0.0, d - margin)
+            s1 = min(0.0, distance(kind, to, p) - margin) if moving else s0
+            books[g, DEEPEST] = max(books[g, DEEPEST], -d)
             if s0 == 0.0 and s1 == 0.0:
                 continue
-            felt = True
-            books[g, ADDED] += 0.5 * k * (s1 * s1 - s0 * s0)
-            m, w = normal(kind, old, p), normal(kind, new, p)
-            push = row(s0 * m[0] - s1 * w[0], s0 * m[1] - s1 * w[1], s0 * m[2] - s1 * w[2])
-            store(rows.a, r, load(rows.a, r) + fill(k * groups.inverse[base + r]) * push)
+            m = normal(kind, q, p)
+            if s0 < 0.0:
+                books[g, TOUCHING] += 1.0
+                if friction > 0.0:
+                    most, mass = -friction * h * k * s0 * inverse, groups.mass[i + own.shift]
+                    if _slow(kind, q, m, p, most, body.alpha, mass, i, rows, books[g]):
+                        felt = True
+            if moving:
+                felt = True
+                books[g, ADDED] += 0.5 * k * (s1 * s1 - s0 * s0)
+                w = normal(kind, to, p)
+                push = row(s0 * m[0] - s1 * w[0], s0 * m[1] - s1 * w[1], s0 * m[2] - s1 * w[2])
+                store(rows.a, i, load(rows.a, i) + fill(k * inverse) * push)
     return felt
 
 
 @strict
-def _yield_one(i, p, base, springs, cubic, groups, rows):
+def _yield_one(i, p, at, shift, springs, cubic, inverse, x, a):
     """One spring at its limit: its rest length follows, and accelerations; energy lost [J]."""
-    r, j = np.uint64(i - base), np.uint64(springs.other[p])
-    d = load(rows.x, r) - load(rows.x, j)
+    j = at + np.uint64(springs.other[p])
+    d = load(x, i) - load(x, j)
     L, k, rest = math.sqrt(total(d * d)), springs.stiffness[p], springs.rest[p]
     strain = L / rest - 1.0
     if not abs(strain) > _ROUNDING * springs.limit[p] or L == 0.0:
@@ -410,171 +443,114 @@ def _yield_one(i, p, base, springs, cubic, groups, rows):
         before *= 1.0 + (L / rest - 1.0) ** 2
         after *= 1.0 + (L / new - 1.0) ** 2
     pull = fill(after - before) * d
-    store(rows.a, r, load(rows.a, r) - fill(groups.inverse[i]) * pull)
-    store(rows.a, j, load(rows.a, j) + fill(groups.inverse[base + j]) * pull)
+    store(a, i, load(a, i) - fill(inverse[i + shift]) * pull)
+    store(a, j, load(a, j) + fill(inverse[j + shift]) * pull)
     return springs.share[p] * (spring_law(L, k, rest, cubic) - spring_law(L, k, new, cubic))
 
 
 @strict
-def _yields(g, springs, cubic, groups, rows, books):
-    """Springs strained beyond their limit; whether any was."""
-    base, end, lost = groups.first[g], groups.first[g + 1], 0.0
-    x, one = rows.x, fill(1.0)
-    for i in range(base, end):
-        here = load(x, np.uint64(i - base))
-        for q in range(springs.start[i], springs.start[i + 1], 4):
-            p = np.uint64(q)
-            da = here - load(x, np.uint64(springs.other[p]))
-            db = here - load(x, np.uint64(springs.other[p + np.uint64(1)]))
-            dc = here - load(x, np.uint64(springs.other[p + np.uint64(2)]))
-            dd = here - load(x, np.uint64(springs.other[p + np.uint64(3)]))
+def _yields(at, end, shift, springs, cubic, inverse, x, a):
+    """Springs strained beyond their limit: the energy lost [J]."""
+    one, lost = fill(1.0), 0.0
+    for i in range(at, end):
+        here = load(x, i)
+        for p in range(
+            np.uint64(springs.start[i + shift]), np.uint64(springs.start[i + shift + ONE]), FOUR
+        ):
+            da = here - load(x, at + np.uint64(springs.other[p]))
+            db = here - load(x, at + np.uint64(springs.other[p + ONE]))
+            dc = here - load(x, at + np.uint64(springs.other[p + TWO]))
+            dd = here - load(x, at + np.uint64(springs.other[p + THREE]))
             square = sums(da * da, db * db, dc * dc, dd * dd)
             limit, rest = load(springs.limit, p), load(springs.rest, p)
             most, least = rest * (one + limit), rest * at_least(one - limit, fill(0.0))
             if any_above(square, most * most) or any_above(least * least, square):
-                for k in range(4):
-                    lost += _yield_one(i, p + np.uint64(k), base, springs, cubic, groups, rows)
-    books[g, DISSIPATED] += lost
-    return lost > 0.0
+                for k in range(FOUR):
+                    lost += _yield_one(i, p + k, at, shift, springs, cubic, inverse, x, a)
+    return lost
 
 
-@strict
-def _settle(g, n, body, tables, h, rows, books):
+@inlined
+def _settle(own, n, body, tables, h, rows, books):
     """What happens between two steps; whether it changed velocities or forces."""
-    books[g, TOUCHING] = 0.0
-    changed = _touch(g, n, body, tables.surfaces, h, rows, books)
-    changed = _move_shapes(g, n, body, tables.surfaces, rows, books) or changed
+    books[own.g, TOUCHING] = 0.0
+    changed = _touch(own, n, body, tables.surfaces, h, rows, books)
+    lost, frame = 0.0, (own.at, own.end, own.shift)
     if len(body.linear.limit) > 0:
-        changed = _yields(g, body.linear, False, body.groups, rows, books) or changed
+        lost += _yields(*frame, body.linear, False, body.groups.inverse, rows.x, rows.a)
     if len(body.cubic.limit) > 0:
-        changed = _yields(g, body.cubic, True, body.groups, rows, books) or changed
-    return changed
+        lost += _yields(*frame, body.cubic, True, body.groups.inverse, rows.x, rows.a)
+    books[own.g, DISSIPATED] += lost
+    return changed or lost > 0.0
 
 
 # ------------------------------------------------------------------ steps
 
 
 @inlined
-def _remember(rows):
+def _remember(own, rows):
     """Where the step began."""
-    for r in range(np.uint64(len(rows.x))):
-        store(rows.x0, r, load(rows.x, r))
-        store(rows.v0, r, load(rows.v, r))
+    for i in range(own.at, own.end):
+        store(rows.x0, i, load(rows.x, i))
+        store(rows.v0, i, load(rows.v, i))
 
 
-@strict
-def _drift(g, body, tables, entry, before, drift, after, rows, shown):
+@inlined
+def _drift(own, body, tables, entry, before, drift, after, rows, shown):
     """v += before a, x += drift v, shown to others; and the velocity that the kick `after` will
     lead to, as far as one knows."""
-    own, base = np.uint64(body.groups.own[g]), np.uint64(body.groups.first[g])
-    for r in range(own):
-        a = load(rows.a, r)
-        v = load(rows.v, r) + fill(before) * a
-        x = load(rows.x, r) + fill(drift) * v
-        store(rows.v, r, v)
-        store(rows.x, r, x)
+    for i in range(own.at, own.own):
+        a = load(rows.a, i)
+        v = load(rows.v, i) + fill(before) * a
+        x = load(rows.x, i) + fill(drift) * v
+        store(rows.v, i, v)
+        store(rows.x, i, x)
         if body.powers:  # else forces do not know velocities
-            store(rows.ahead, r, v + fill(after) * a)
+            store(rows.ahead, i, v + fill(after) * a)
         if len(shown) > 0:
-            store(shown, base + r, x)
-    _lead(g, body.groups, tables.supports, entry, rows.x, rows.v)
-    for r in range(own, own + np.uint64(body.groups.led[g])):
-        store(rows.ahead, r, load(rows.v, r))
-
-
-@strict
-def _book(g, entry, stages, body, tables, h, rows, power, books):
-    """The work of a step that ends at table entry `entry`, by Simpson's rule (accounting.py).
-
-    power[g]: added and dissipated [W] as the last step ended, and whether that still holds."""
-    groups, added, taken = body.groups, 0.0, 0.0
-    for which in range(3):
-        if which == 0:  # the start
-            at, x, v, weight = entry - stages - 1, rows.x0, rows.v0, 1.0
-        elif which == 1:  # the end
-            at, x, v, weight = entry, rows.x, rows.v, 1.0
-        else:  # the middle, which takes the place of the start
-            at, x, v, weight = entry - stages, rows.x0, rows.v0, 4.0
-            _middle(groups.own[g], h, rows)
-            _lead(g, groups, tables.supports, at, x, v)
-        if which == 0 and power[g, 2] != 0.0:
-            now = (power[g, 0], power[g, 1])
-        else:
-            now = _power(g, body, tables, at, x, v, rows.f)
-        added += h / 6.0 * weight * now[0]
-        taken += h / 6.0 * weight * now[1]
-        if which == 1:
-            power[g, 0], power[g, 1] = now
-    power[g, 2] = 1.0
-    books[g, ADDED] += added
-    books[g, DISSIPATED] += taken
-
-
-# ------------------------------------------------------------------ from arrays to rows and back
+            store(shown, i, x)
+    _lead(own, body.groups, tables.supports, entry, rows.x, rows.v)
+    for i in range(own.own, own.led):
+        store(rows.ahead, i, load(rows.v, i))
 
 
 @inlined
-def _gather(g, groups, arrays, rows):
-    """A group's rows from the system's arrays."""
+def _borrow(own, groups, shown, x):
+    """Positions of particles that other groups move."""
+    for i in range(own.led, own.end - ONE):
+        source = groups.source[i + own.shift]
+        if source >= 0:
+            store(x, i, load(shown, np.uint64(source)))
+
+
+@inlined
+def _gather(own, groups, arrays, rows):
+    """A group's quads from the system's arrays."""
     x, v, a, _ = arrays
-    base, own, last = groups.first[g], groups.own[g], len(rows.x) - 1
-    for r in range(last + 1):
-        q, place = np.uint64(r), groups.place[base + r]
-        zero = fill(0.0)
-        if r == last:
-            store(rows.x, q, zero)
-            store(rows.v, q, zero)
-        else:
-            store(rows.x, q, row(x[place, 0], x[place, 1], x[place, 2]))
-            store(rows.v, q, row(v[place, 0], v[place, 1], v[place, 2]))
-        store(rows.ahead, q, load(rows.v, q))
-        store(rows.a, q, zero)
-        if r < own:
-            store(rows.a, q, row(a[place, 0], a[place, 1], a[place, 2]))
+    for i in range(own.at, own.end):
+        place, zero = groups.place[i + own.shift], fill(0.0)
+        store(rows.x, i, row(x[place, 0], x[place, 1], x[place, 2]))
+        store(rows.v, i, row(v[place, 0], v[place, 1], v[place, 2]))
+        store(rows.a, i, zero)
+        if i + ONE == own.end:
+            store(rows.x, i, zero)
+            store(rows.v, i, zero)
+        if i < own.own:
+            store(rows.a, i, row(a[place, 0], a[place, 1], a[place, 2]))
+        store(rows.ahead, i, load(rows.v, i))
 
 
 @inlined
-def _scatter(g, groups, rows, arrays):
+def _scatter(own, groups, rows, arrays):
     """Back again: those that the group moves."""
     x, v, a, ahead = arrays
-    base = groups.first[g]
-    for r in range(groups.own[g]):
-        place = groups.place[base + r]
+    for i in range(own.at, own.own):
+        place = groups.place[i + own.shift]
         for k in range(3):
-            x[place, k] = rows.x[r, k]
-            v[place, k] = rows.v[r, k]
-            a[place, k] = rows.a[r, k]
-            ahead[place, k] = rows.ahead[r, k]
-
-
-@inlined
-def _borrow(g, groups, shown, x):
-    """Positions of particles that other groups move."""
-    base = groups.first[g]
-    for r in range(np.uint64(groups.own[g] + groups.led[g]), np.uint64(len(x) - 1)):
-        source = groups.source[base + r]
-        if source >= 0:
-            store(x, r, load(shown, np.uint64(source)))
-
-
-@inlined
-def _rows_of(g, groups, connected, every):
-    """A place of its own for each group, or one for all where each is done before the next."""
-    size = groups.first[g + 1] - groups.first[g]
-    low = groups.first[g] if connected else 0
-    high = low + size
-    return Rows(
-        every[0, low:high],
-        every[1, low:high],
-        every[2, low:high],
-        every[3, low:high],
-        every[4, low:high],
-        every[5, low:high],
-        every[6, low:high],
-    )
-
-
-# ------------------------------------------------------------------ the loop
+            x[place, k] = rows.x[i, k]
+            v[place, k] = rows.v[i, k]
+            a[place, k] = rows.a[i, k]
+            ahead[place, k] = rows.ahead[i, k]
 
 
 @strict
@@ -587,53 +563,51 @@ def _steps(
     Positions are shown in one of two arrays by turns: whoever is ahead writes into the one that
     nobody reads any more."""
     (kicks, drifts), groups, meetings = scheme, body.groups, 0
-    stages = len(drifts)
-    loads = len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
-    braked = loads > 0
-    total_groups, connected = len(groups.own), len(shown[0]) > 0
-    own_low, own_high = total_groups * thread // threads, total_groups * (thread + 1) // threads
-    mine = every if connected else np.empty((7, len(every[0]), 4))
-    hands = 1 if connected else (total_groups - thread + threads - 1) // threads
+    stages, count_of, connected = len(drifts), len(groups.own), len(shown[0]) > 0
+    braked = (
+        len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
+    )
+    mine = every[0 if connected else thread]
+    rows = Rows(mine[0], mine[1], mine[2], mine[3], mine[4], mine[5], mine[6])
+    hands = 1 if connected else (count_of - thread + threads - 1) // threads
     for hand in range(hands):
-        low = own_low if connected else thread + hand * threads
-        high = own_high if connected else low + 1
+        low = count_of * thread // threads if connected else thread + hand * threads
+        high = count_of * (thread + 1) // threads if connected else low + 1
         for g in range(low, high):
-            _gather(g, groups, arrays, _rows_of(g, groups, connected, mine))
+            _gather(_group(g, groups, connected), groups, arrays, rows)
         for n in range(count):
             entry = 1 + n * (stages + 1)
             for s in range(stages):
                 entry += 1
-                kick = kicks[s + 1] * h
+                before, kick = kicks[0] * h if s == 0 else 0.0, kicks[s + 1] * h
                 now = shown[meetings % 2]
                 for g in range(low, high):
-                    rows = _rows_of(g, groups, connected, mine)
+                    own = _group(g, groups, connected)
                     if s == 0 and body.powers:
-                        _remember(rows)
-                    before = kicks[0] * h if s == 0 else 0.0
-                    _drift(g, body, tables, entry, before, drifts[s] * h, kick, rows, now)
+                        _remember(own, rows)
+                    _drift(own, body, tables, entry, before, drifts[s] * h, kick, rows, now)
                 if connected:
                     meetings += 1
                     arrive(counter)
                     await_all(counter, meetings * threads)
                 for g in range(low, high):
-                    rows = _rows_of(g, groups, connected, mine)
+                    own = _group(g, groups, connected)
                     if connected:
-                        _borrow(g, groups, now, rows.x)
-                    again = True
-                    turn = 0
+                        _borrow(own, groups, now, rows.x)
+                    turn, again = 0, True
                     while again:
-                        now_kick = kick if turn == 0 else 0.0
-                        _accelerate(g, body, tables, entry, n + turn, now_kick, rows)
                         again = False
+                        _accelerate(own, body, tables, entry, n + turn, kick, rows)
                         if turn == 0 and s + 1 == stages:
                             if body.powers:
-                                _book(g, entry, stages, body, tables, h, rows, power, books)
-                            if _settle(g, n, body, tables, h, rows, books):
+                                _book(own, entry, stages, body, tables, h, rows, power, books)
+                            if _settle(own, n, body, tables, h, rows, books):
                                 power[g, 2] = 0.0
                                 again = braked  # loads brake other velocities now
-                        turn = 1
+                        turn, kick = 1, kick if not again else 0.0
+                    kick = kicks[s + 1] * h
         for g in range(low, high):
-            _scatter(g, groups, _rows_of(g, groups, connected, mine), arrays)
+            _scatter(_group(g, groups, connected), groups, rows, arrays)
 
 
 def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
@@ -642,11 +616,12 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
     Returns books (groups, 4): energies added and dissipated [J], the deepest penetration [m], and
     contacts after the last step."""
     groups = body.groups
-    total_groups = len(groups.own)
-    books, power = np.zeros((total_groups, 4)), np.zeros((total_groups, 3))
+    count_of = len(groups.own)
+    books, power = np.zeros((count_of, 4)), np.zeros((count_of, 3))
     rows = groups.first[-1] if connected else np.diff(groups.first).max()
-    every = np.empty((7, rows, 4))
+    size = team_size(count_of)
+    every = np.empty((1 if connected else size, 7, rows, 4))
     shown = np.empty((2, rows if connected else 0, 4))
     run = (count, body, tables, (kicks, drifts), h, (x, v, a, ahead), power, books, every, shown)
-    together(_steps, team_size(total_groups), *run)
+    together(_steps, size, *run)
     return books
