@@ -1,0 +1,143 @@
+"""Explicit Nyström pairs for x'' = a(t, x, v): stages of accelerations, an estimate of the error,
+and the states within a step.
+
+    x_i = x + c_i h v + h^2 sum_j Abar_ij a_j,   v_i = v + h sum_j A_ij a_j,
+    a_i = a(t + c_i h, x_i, v_i),   x+ = x_s,   v+ = v + h sum_j b_j a_j
+
+The last stage is the end of the step (c_s = 1), whose acceleration opens the next one.  Every
+Runge-Kutta method on u' = (v, a) is such a method, with Abar = A A: it is written so here, because
+then only accelerations are kept, and v_i need not be known where forces do not depend on it.
+Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I (1993), Sec. II.14.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from ..backends.sums import norms
+from ..contracts import Array, Between, ErrorEstimate, State, Step, System, Work
+from ..errors import InputError
+from .explicit import VerletMemory
+from .restart import same_state
+
+
+class Tableau(NamedTuple):
+    """Coefficients of m stages: c (m,), Abar (m, m) and A (m, m), whose rows `end` are the weights
+    bbar and b of the step; later stages are for the states within it.  errors (k, 2, m): weights of
+    h^2 a and h a in k estimates of the errors of x and v.
+
+    Where forces must not depend on velocities, A has no other rows.
+    """
+
+    c: Array
+    Abar: Array
+    A: Array
+    end: int
+    errors: Array
+
+
+def require_no_velocities(system: System, name: str) -> None:
+    """InputError, naming the method, where forces depend on velocities."""
+    if system.velocity_dependent:
+        raise InputError(
+            f"{name} is for forces of time and positions, but this system has damping, drag or "
+            "other forces of velocities: use dop853, which takes them"
+        )
+
+
+def fill(system: System, state: State, h: float, table: Tableau, a: Array, first: int) -> State:
+    """Accelerations a (m, n) of the stages from the first on, up to the end of the step or, behind
+    it, of all; the last stage."""
+    weigh, last = system.backend.xp.einsum, len(table.c) - 1 if first > table.end else table.end
+    new = state
+    for i in range(first, last + 1):
+        v = state.v
+        if system.velocity_dependent or i == table.end:
+            v = v + h * weigh("j,jn->n", table.A[i, :i], a[:i])
+        way = (table.c[i] * h) * state.v + (h * h) * weigh("j,jn->n", table.Abar[i, :i], a[:i])
+        new = state.moved(state.t + table.c[i] * h, state.x + way, v)
+        a[i] = system.acceleration(new)
+    return new
+
+
+@dataclass(frozen=True)
+class NystromPair:
+    """estimate: also compute the embedded error."""
+
+    estimate: bool = False
+
+    adaptive: ClassVar[bool] = True
+    dense: ClassVar[bool] = True
+    order: ClassVar[int]
+    tableau: ClassVar[Tableau]
+
+    def controlled(self, rtol: float) -> Self:
+        return replace(self, estimate=True)
+
+    def start(self, system: System, state: State) -> Any:
+        return None
+
+    def step(self, system: System, state: State, h: float, memory: VerletMemory | None) -> Step:
+        table = self.tableau
+        a = system.backend.xp.empty((len(table.c), state.x.size))
+        known = memory is not None and same_state(memory.state, state)
+        a[0] = memory.acceleration if memory is not None and known else system.acceleration(state)
+        new = fill(system, state, h, table, a, 1)
+        return Step(
+            new,
+            VerletMemory(new, a[table.end].copy()),
+            Work(force_evaluations=table.end + (not known)),
+            error=self._error(system, h, a) if self.estimate else None,
+            between=lambda: self.between(system, state, new, h, a),
+        )
+
+    def _error(self, system: System, h: float, a: Array) -> ErrorEstimate:
+        """Of one estimate itself; of two, HNW Eq. II.10.17: the first, diminished where the second
+        says that the step is far below its limit."""
+        end = self.tableau.end + 1
+        weights = np.array([[h * h], [h]]) * self.tableau.errors[:, :, :end]
+        found = system.backend.xp.einsum("kpj,jn->kpn", weights, a[:end])
+        x, v = found[0]
+        if len(found) > 1:
+            shares = norms(system.backend, x, found[1, 0], v, found[1, 1])
+            x, v = x * _share(*shares[:2]), v * _share(*shares[2:])
+        return ErrorEstimate(x, v)
+
+    def between(self, system: System, before: State, after: State, h: float, a: Array) -> Between:
+        """The states within a step whose stages had the accelerations a (m, n)."""
+        raise NotImplementedError
+
+    def first_step(
+        self, system: System, state: State, allowed_x: float, allowed_v: float
+    ) -> float | None:
+        """A step to begin with [s], by two forces; None where nothing moves yet.
+
+        HNW, Sec. II.4, 'Starting step size'; allowed_x, allowed_v: the errors (rms) allowed.
+        """
+        backend, root = system.backend, sqrt(state.x.size)
+        units = allowed_x * root, allowed_v * root
+
+        def size(x: Array, v: Array) -> float:
+            return hypot(*(n / unit for n, unit in zip(norms(backend, x, v), units, strict=True)))
+
+        a = system.acceleration(state)
+        speed = size(state.v, a)
+        if not speed > 0.0:
+            return None
+        short = 0.01 * size(state.x, state.v) / speed
+        if not short > 0.0:
+            return None
+        x, v = state.x + short * state.v, state.v + short * a
+        change = size(v - state.v, system.acceleration(state.moved(state.t + short, x, v)) - a)
+        rate = max(speed, change / short)
+        return min(100.0 * short, (0.01 / rate) ** (1.0 / self.order))
+
+
+def _share(first: float, second: float) -> float:
+    """|first| / sqrt(|first|^2 + 0.01 |second|^2)."""
+    whole = hypot(first, 0.1 * second)
+    return first / whole if whole > 0.0 else 0.0

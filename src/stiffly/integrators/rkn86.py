@@ -1,0 +1,73 @@
+"""The Runge-Kutta-Nyström pair 8(6) of Dormand, El-Mikkawy and Prince, for x'' = a(t, x).
+
+Nine stages, the last of which opens the next step: eight forces a step, where a Runge-Kutta method
+of this order takes twelve.  Dormand, El-Mikkawy, Prince, High-order embedded Runge-Kutta-Nyström
+formulae, IMA J. Numer. Anal. 7 (1987).  The coefficients are rational, and satisfy every order
+condition exactly (tests/test_explicit_pairs.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..contracts import Array, Between, State, System, Work
+from .interpolation import Hermite
+from .nystrom import NystromPair, Tableau, require_no_velocities
+
+# fmt: off
+C = (0, 1 / 20, 1 / 10, 3 / 10, 1 / 2, 7 / 10, 9 / 10, 1, 1)
+ABAR = (
+    (),
+    (1 / 800,),
+    (1 / 600, 1 / 300),
+    (9 / 200, -9 / 100, 9 / 100),
+    (-66701 / 197352, 28325 / 32892, -2665 / 5482, 2170 / 24669),
+    (227015747 / 304251000, -54897451 / 30425100, 12942349 / 10141700, -9499 / 304251, 539 / 9250),
+    (-1131891597 / 901789000, 41964921 / 12882700, -6663147 / 3220675, 270954 / 644135,
+     -108 / 5875, 114 / 1645),
+    (13836959 / 3667458, -17731450 / 1833729, 1063919505 / 156478208, -33213845 / 39119552,
+     13335 / 28544, -705 / 14272, 1645 / 57088),
+    (223 / 7938, 0, 1175 / 8064, 925 / 6048, 41 / 448, 925 / 14112, 1175 / 72576, 0),
+)
+B = (223 / 7938, 0, 5875 / 36288, 4625 / 21168, 41 / 224, 4625 / 21168, 5875 / 36288, 223 / 7938, 0)
+SIXTH_X = (7987313 / 109941300, 0, 1610737 / 44674560, 10023263 / 33505920, -497221 / 12409600,
+           10023263 / 78180480, 1610737 / 402071040, 0, 0)
+SIXTH_V = (7987313 / 109941300, 0, 1610737 / 40207104, 10023263 / 23454144, -497221 / 6204800,
+           10023263 / 23454144, 1610737 / 40207104, -4251941 / 54970650, 3 / 20)
+# fmt: on
+
+
+def _tableau() -> Tableau:
+    end = len(C) - 1
+    bar, A = np.zeros((2, len(C), len(C)))
+    for i, row in enumerate(ABAR):
+        bar[i, : len(row)] = row
+    A[end] = B
+    errors = np.array([[bar[end] - SIXTH_X, A[end] - SIXTH_V]])
+    return Tableau(np.array(C, dtype=np.float64), bar, A, end, errors)
+
+
+@dataclass(frozen=True)
+class Nystrom86(NystromPair):
+    """Order 8 at eight forces a step, where they depend on time and positions alone."""
+
+    name: ClassVar[str] = "rkn86"
+    order: ClassVar[int] = 8
+    error_order: ClassVar[int] = 6
+    tableau: ClassVar[Tableau] = _tableau()
+
+    def start(self, system: System, state: State) -> Any:
+        require_no_velocities(system, self.name)
+
+    def between(self, system: System, before: State, after: State, h: float, a: Array) -> Between:
+        """The sextic through x, v and a at both ends and a at the middle, one more force.
+
+        There a is taken on the quintic through the ends, off by O(h^6), which adds O(h^8) to x: so
+        x has an error O(h^7), below the one that the step is judged by (docs/decisions/0036).
+        """
+        ends = Hermite(before, after, h, a[0], a[self.tableau.end])
+        middle = system.acceleration(ends(before.t + 0.5 * h))
+        return Between(ends.through(middle), Work(force_evaluations=1))
