@@ -9,6 +9,7 @@ condition exactly (tests/test_explicit_pairs.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,37 +18,47 @@ from ..contracts import Array, Between, State, System, Work
 from .interpolation import Hermite
 from .nystrom import NystromPair, Tableau, require_no_velocities
 
-# fmt: off
-C = (0, 1 / 20, 1 / 10, 3 / 10, 1 / 2, 7 / 10, 9 / 10, 1, 1)
+NODES = "0 1/20 1/10 3/10 1/2 7/10 9/10 1 1"
 ABAR = (
-    (),
-    (1 / 800,),
-    (1 / 600, 1 / 300),
-    (9 / 200, -9 / 100, 9 / 100),
-    (-66701 / 197352, 28325 / 32892, -2665 / 5482, 2170 / 24669),
-    (227015747 / 304251000, -54897451 / 30425100, 12942349 / 10141700, -9499 / 304251, 539 / 9250),
-    (-1131891597 / 901789000, 41964921 / 12882700, -6663147 / 3220675, 270954 / 644135,
-     -108 / 5875, 114 / 1645),
-    (13836959 / 3667458, -17731450 / 1833729, 1063919505 / 156478208, -33213845 / 39119552,
-     13335 / 28544, -705 / 14272, 1645 / 57088),
-    (223 / 7938, 0, 1175 / 8064, 925 / 6048, 41 / 448, 925 / 14112, 1175 / 72576, 0),
+    "",
+    "1/800",
+    "1/600 1/300",
+    "9/200 -9/100 9/100",
+    "-66701/197352 28325/32892 -2665/5482 2170/24669",
+    "227015747/304251000 -54897451/30425100 12942349/10141700 -9499/304251 539/9250",
+    "-1131891597/901789000 41964921/12882700 -6663147/3220675 270954/644135 -108/5875 114/1645",
+    "13836959/3667458 -17731450/1833729 1063919505/156478208 -33213845/39119552 13335/28544 "
+    "-705/14272 1645/57088",
+    "223/7938 0 1175/8064 925/6048 41/448 925/14112 1175/72576 0",
 )
-B = (223 / 7938, 0, 5875 / 36288, 4625 / 21168, 41 / 224, 4625 / 21168, 5875 / 36288, 223 / 7938, 0)
-SIXTH_X = (7987313 / 109941300, 0, 1610737 / 44674560, 10023263 / 33505920, -497221 / 12409600,
-           10023263 / 78180480, 1610737 / 402071040, 0, 0)
-SIXTH_V = (7987313 / 109941300, 0, 1610737 / 40207104, 10023263 / 23454144, -497221 / 6204800,
-           10023263 / 23454144, 1610737 / 40207104, -4251941 / 54970650, 3 / 20)
-# fmt: on
+B = "223/7938 0 5875/36288 4625/21168 41/224 4625/21168 5875/36288 223/7938 0"
+SIXTH_BBAR = (
+    "7987313/109941300 0 1610737/44674560 10023263/33505920 -497221/12409600 10023263/78180480 "
+    "1610737/402071040 0 0"
+)
+SIXTH_B = (
+    "7987313/109941300 0 1610737/40207104 10023263/23454144 -497221/6204800 10023263/23454144 "
+    "1610737/40207104 -4251941/54970650 3/20"
+)
+
+
+def exact(row: str) -> list[Fraction]:
+    """One for every stage: those that come later have no weight."""
+    found = [Fraction(text) for text in row.split()]
+    return found + [Fraction(0)] * (len(NODES.split()) - len(found))
+
+
+def _rows(*rows: str) -> Array:
+    return np.array([exact(row) for row in rows], dtype=np.float64)
 
 
 def _tableau() -> Tableau:
-    end = len(C) - 1
-    bar, A = np.zeros((2, len(C), len(C)))
-    for i, row in enumerate(ABAR):
-        bar[i, : len(row)] = row
-    A[end] = B
-    errors = np.array([[bar[end] - SIXTH_X, A[end] - SIXTH_V]])
-    return Tableau(np.array(C, dtype=np.float64), bar, A, end, errors)
+    (c,), bar = _rows(NODES), _rows(*ABAR)
+    end = len(c) - 1
+    A = np.zeros_like(bar)
+    A[end] = _rows(B)
+    errors = np.array([bar[end], A[end]]) - _rows(SIXTH_BBAR, SIXTH_B)
+    return Tableau(c, bar, A, end, errors[None])
 
 
 @dataclass(frozen=True)
