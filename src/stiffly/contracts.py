@@ -267,7 +267,7 @@ class Integrator(Protocol):
     # energy is the method's nature (bdf1, bdf2); `resume(system, state, memory, settled)`: memory
     # after something happened between two steps (default: `start`); `remedy`: what to do about
     # steps that were not solved well enough; `dense = True` where every step has `between`: frames
-    # need no steps of their own; `first_step(system, state, allowed_x, allowed_v)`: to begin with
+    # need no steps of their own; `first_step(system, state, rtol, length, velocity)`: to begin with
     # under step control [s], by two forces (default: a thousandth of the run)
 
     def start(self, system: System, state: State) -> Any: ...

@@ -112,29 +112,33 @@ class NystromPair:
         raise NotImplementedError
 
     def first_step(
-        self, system: System, state: State, allowed_x: float, allowed_v: float
+        self, system: System, state: State, rtol: float, length: float, velocity: float
     ) -> float | None:
         """A step to begin with [s], by two forces; None where nothing moves yet.
 
-        HNW, Sec. II.4, 'Starting step size'; allowed_x, allowed_v: the errors (rms) allowed.
+        As HNW, Sec. II.4, 'Starting step size', it looks how fast rates change in a short step, in
+        which the body moves by a hundredth of its size.  rtol: the error allowed, relative to
+        length and velocity (rms).
         """
-        backend, root = system.backend, sqrt(state.x.size)
-        units = allowed_x * root, allowed_v * root
-
-        def size(x: Array, v: Array) -> float:
-            return hypot(*(n / unit for n, unit in zip(norms(backend, x, v), units, strict=True)))
-
+        v, root = state.v, sqrt(state.x.size)
         a = system.acceleration(state)
-        speed = size(state.v, a)
-        if not speed > 0.0:
+        speed, push = (size / root for size in norms(system.backend, v, a))
+        if not length * max(speed, push) > 0.0:
             return None
-        short = 0.01 * size(state.x, state.v) / speed
-        if not short > 0.0:
-            return None
-        x, v = state.x + short * state.v, state.v + short * a
-        change = size(v - state.v, system.acceleration(state.moved(state.t + short, x, v)) - a)
-        rate = max(speed, change / short)
-        return min(100.0 * short, (0.01 / rate) ** (1.0 / self.order))
+        short = 0.01 * length / max(speed, sqrt(0.005 * length * push))
+        later = state.moved(
+            state.t + short, state.x + short * v + (0.5 * short**2) * a, v + short * a
+        )
+        bend = system.acceleration(later) - a
+        found = (size / root for size in norms(system.backend, later.v, later.v - v, bend))
+        faster, gain, change = found
+        velocity = max(velocity, faster)
+        rate, turn = hypot(speed / length, push / velocity), hypot(gain / length, change / velocity)
+        longest = 100.0 * short
+        if not turn * longest > rate * short:
+            return longest
+        period = short * rate / turn  # in which rates become others
+        return min(longest, period * (rtol / (rate * period)) ** (1.0 / (self.order + 1)))
 
 
 def _share(first: float, second: float) -> float:

@@ -62,23 +62,18 @@ class Controller:
         # a body set in motion gently has no velocity to compare with at first
         return Controller(tolerance, order, length, x, velocity=SLOW * length / duration)
 
-    def _sizes(self, before: State, after: State) -> tuple[float, float]:
-        """Of the body and of its velocities (rms)."""
+    def sizes(self, before: State, after: State) -> tuple[float, float]:
+        """Of the body and of its velocities (rms): what rtol is relative to."""
         # a single coordinate that starts at zero has no size: then the way it went is the yardstick
         length = max(self.length, _rms(after.x - self.start))
         return length, max(self.velocity, _rms(before.v), _rms(after.v))
 
-    def allowed(self, before: State, after: State) -> tuple[float, float]:
-        """Errors (rms) of x and v that a step may have."""
-        length, velocity = self._sizes(before, after)
-        allowed_x = self.tolerance.atol + self.tolerance.rtol * length
-        return max(allowed_x, 1e-300), max(self.tolerance.rtol * velocity, 1e-300)
-
     def error_ratio(self, before: State, after: State, error: ErrorEstimate) -> float:
         """Estimated error over allowed error; a step is good when it is at most 1."""
-        allowed_x, allowed_v = self.allowed(before, after)
-        ratios = [_rms(error.x) / allowed_x, _rms(error.v) / allowed_v]
-        _, velocity = self._sizes(before, after)
+        length, velocity = self.sizes(before, after)
+        allowed_x = self.tolerance.atol + self.tolerance.rtol * length
+        allowed_v = self.tolerance.rtol * velocity
+        ratios = [_rms(error.x) / max(allowed_x, 1e-300), _rms(error.v) / max(allowed_v, 1e-300)]
         limit = REMAINDER * sqrt(self.tolerance.rtol * after.v.size) * velocity
         ratios.append(error.remainder / max(limit, 1e-300))
         worst = max(ratios)

@@ -218,7 +218,8 @@ class Loop(Stepper):
         """To begin with [s]: what the method thinks right, or a thousandth of the run."""
         found, own = None, getattr(self.method, "first_step", None)
         if own is not None:
-            found = own(self.system, self.state, *controller.allowed(self.state, self.state))
+            sizes = controller.sizes(self.state, self.state)
+            found = own(self.system, self.state, controller.tolerance.rtol, *sizes)
             self.work += Work(force_evaluations=2)
         return 1e-3 * float(self.frames[-1]) if found is None else found
 
