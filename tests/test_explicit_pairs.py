@@ -258,7 +258,7 @@ def test_the_first_step_is_found():
     steps = np.diff(run.diagnostics["t"], prepend=0.0)
     assert 0.2 * np.median(steps) < steps[0] < 2.0 * np.median(steps)
     spent = 12 * (run.stats["steps"] + run.stats["rejected_steps"]) + 1 + 2
-    assert run.stats["force_evaluations"] == spent
+    assert spent <= run.stats["force_evaluations"] <= spent + 1  # where the first is rejected
 
 
 @pytest.mark.parametrize("name", PAIRS)

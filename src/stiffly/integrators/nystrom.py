@@ -13,7 +13,7 @@ Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I (1993), Sec. 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import hypot, sqrt
+from math import factorial, hypot, sqrt
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -52,14 +52,15 @@ def require_no_velocities(system: System, name: str) -> None:
 def fill(system: System, state: State, h: float, table: Tableau, a: Array, first: int) -> State:
     """Accelerations a (m, n) of the stages from the first on, up to the end of the step or, behind
     it, of all; the last stage."""
-    weigh, last = system.backend.xp.einsum, len(table.c) - 1 if first > table.end else table.end
+    weigh, c = system.backend.xp.einsum, table.c.tolist()
+    last = len(c) - 1 if first > table.end else table.end
     new = state
     for i in range(first, last + 1):
         v = state.v
         if system.velocity_dependent or i == table.end:
             v = v + h * weigh("j,jn->n", table.A[i, :i], a[:i])
-        way = (table.c[i] * h) * state.v + (h * h) * weigh("j,jn->n", table.Abar[i, :i], a[:i])
-        new = state.moved(state.t + table.c[i] * h, state.x + way, v)
+        way = (c[i] * h) * state.v + (h * h) * weigh("j,jn->n", table.Abar[i, :i], a[:i])
+        new = state.moved(state.t + c[i] * h, state.x + way, v)
         a[i] = system.acceleration(new)
     return new
 
@@ -138,7 +139,9 @@ class NystromPair:
         if not turn * longest > rate * short:
             return longest
         period = short * rate / turn  # in which rates become others
-        return min(longest, period * (rtol / (rate * period)) ** (1.0 / (self.order + 1)))
+        power = self.order + 1
+        allowed = factorial(power) * rtol / (rate * period)  # by the first term that it leaves out
+        return min(longest, period * allowed ** (1.0 / power))
 
 
 def _share(first: float, second: float) -> float:

@@ -18,6 +18,8 @@ from ..contracts import ErrorEstimate, State
 from ..errors import InputError
 
 SAFETY, GROW, SHRINK = 0.85, 4.0, 0.2
+AIM = 0.1  # of the allowed error: what steps that follow one another settle at, whatever the order
+FORGET = 1e-4  # of the allowed error: a step far below it says nothing about how errors go on
 REMAINDER = 0.4
 SLOW = 1e-3  # of the body's size within the duration: slower motion counts as rest
 
@@ -89,7 +91,8 @@ class Controller:
             factor = SHRINK if not np.isfinite(ratio) else SAFETY * ratio**-exponent
             return False, min(max(factor, SHRINK), 0.9), self
         ratio = max(ratio, 1e-10)
-        # PI: the integral part aims at ratio 1, the proportional part damps the hunting
-        factor = SAFETY * ratio ** (-0.7 * exponent) * self.last ** (0.4 * exponent)
+        # PI: the integral part goes for the aim, the proportional part damps the hunting
+        factor = (AIM / ratio) ** (0.7 * exponent) * (self.last / AIM) ** (0.4 * exponent)
+        ratio = max(ratio, FORGET)
         velocity = max(self.velocity, _rms(after.v))
         return True, min(max(factor, SHRINK), GROW), replace(self, velocity=velocity, last=ratio)
