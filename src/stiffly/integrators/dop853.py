@@ -139,7 +139,7 @@ def _tableau() -> Tableau:
 
 @dataclass(frozen=True)
 class DormandPrince853(NystromPair):
-    """Order 8 at twelve forces a step, whatever they depend on; stable for h omega < 6 or so."""
+    """Order 8 at twelve forces a step, forces of velocities included; stable for h omega < 5.9."""
 
     name: ClassVar[str] = "dop853"
     order: ClassVar[int] = 8

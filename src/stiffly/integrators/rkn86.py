@@ -63,7 +63,7 @@ def _tableau() -> Tableau:
 
 @dataclass(frozen=True)
 class Nystrom86(NystromPair):
-    """Order 8 at eight forces a step, where they depend on time and positions alone."""
+    """Order 8 at eight forces a step, of time and positions alone; stable for h omega < 3.2."""
 
     name: ClassVar[str] = "rkn86"
     order: ClassVar[int] = 8
