@@ -102,6 +102,21 @@ def test_forces_of_velocities_are_refused_by_name(name):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name, limit", [("dop853", 5.9), ("rkn86", 3.2), ("rkn6", 9.0)])
+def test_stable_up_to_the_limit_they_name(name, limit):
+    """By the matrix that takes (x, v) of an oscillator of frequency 1 through a step."""
+    assert f"h omega < {limit:g}" in type(by_name(name)).__doc__
+
+    def growth(h):
+        system, _ = stiffly.SecondOrder(stiffness=np.eye(1)).bind(np.zeros(1))
+        starts = [State(0.0, np.array([x]), np.array([v])) for x, v in ((1.0, 0.0), (0.0, 1.0))]
+        ends = [by_name(name).step(system, s, h, None).state for s in starts]
+        return np.abs(np.linalg.eigvals([[s.x[0] for s in ends], [s.v[0] for s in ends]])).max()
+
+    assert max(growth(h) for h in np.linspace(0.05, limit, 119)) <= 1.0 + 1e-9
+    assert growth(limit + 0.5) > 1.001
+
+
 def test_rkn6_keeps_the_energy_for_ever():
     """Its error stays where it is; that of a method of order 8 grows, however small it is."""
     system, state = systems.chain(9.0)

@@ -226,9 +226,7 @@ class Loop(Stepper):
     @property
     def _lands(self) -> bool:
         """Steps end at frames: others do not know what is between, or something happens there."""
-        system = self.system
-        known = getattr(self.method, "dense", False)
-        return not known or system.settles or getattr(system, "guarded", False)
+        return self.system.settles or not getattr(self.method, "dense", False)
 
     def _advance_adaptive(self, sink: Sink, target: float) -> bool:
         """One attempt, which may be undone; True when it has reached the target.  Frames that it
