@@ -9,10 +9,11 @@ from scipy.integrate import solve_ivp
 import stiffly
 from stiffly.bodies import Gravity, Rayleigh, Springs, System
 from stiffly.collisions import Contact, Plane
-from stiffly.contracts import State
+from stiffly.contracts import ErrorEstimate, State
 from stiffly.errors import InputError
 from stiffly.integrators import BlanesMoan6, DormandPrince853, rkn86
 from stiffly.integrators import integrator as by_name
+from stiffly.run.control import Controller, Tolerance
 
 PAIRS = ("dop853", "rkn86")
 METHODS = (*PAIRS, "rkn6")
@@ -265,6 +266,22 @@ def test_steps_land_on_frames_where_something_happens_between_them(name):
     run = stiffly.simulate(system, x, integrator=name, rtol=1e-3, duration=0.5, every=0.05)
     assert run.stats["largest_step"] <= 0.05 * (1 + 1e-9)
     assert set(run.times[1:]) <= set(run.diagnostics["t"])
+
+
+@pytest.mark.parametrize("order", [2, 3, 6, 7])
+def test_steps_settle_at_a_tenth_of_the_error_allowed(order):
+    """Of a method whose error is h^(order + 1), from a first step far too short."""
+    still, moving = (State(0.0, np.array([-1.0, 1.0]), np.full(2, v)) for v in (0.0, 1.0))
+    control = Controller.begin(Tolerance(1e-6), order, still.x, still.x, 1.0)
+    h = 1e-3
+    for count in range(100):
+        error = ErrorEstimate(np.full(2, h ** (order + 1)), np.zeros(2))
+        good, factor, control = control.judge(still, moving, error)
+        assert good
+        ratio, h = h ** (order + 1) / 1e-6, factor * h
+        if count == 8:
+            assert ratio > 1e-4  # it is soon there
+    assert ratio == pytest.approx(0.1, rel=1e-3)
 
 
 def test_the_first_step_is_found():

@@ -219,7 +219,8 @@ class Loop(Stepper):
         found, own = None, getattr(self.method, "first_step", None)
         if own is not None:
             sizes = controller.sizes(self.state, self.state)
-            found = own(self.system, self.state, controller.tolerance.rtol, *sizes)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = own(self.system, self.state, controller.tolerance.rtol, *sizes)
             self.work += Work(force_evaluations=2)
         return 1e-3 * float(self.frames[-1]) if found is None else found
 
