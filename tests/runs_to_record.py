@@ -116,6 +116,9 @@ def cloth(side: int = 9, **options: Any) -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     "exprb42": lambda: block(integrator="exprb42"),
     "pexprb43 adaptive": lambda: block(integrator="pexprb43", rtol=1e-3, step=None, every=0.04),
+    "dop853 adaptive": lambda: block(integrator="dop853", rtol=1e-3, step=None, every=0.001),
+    "rkn86 adaptive": lambda: pendulums(integrator="rkn86", rtol=1e-9, step=None, every=0.02),
+    "rkn6": lambda: pendulums(integrator="rkn6"),
     "eti two-step": lambda: block(integrator="eti"),
     "neti two-step": lambda: pendulums(integrator="neti"),
     "verlet": lambda: block(integrator="verlet", step=4e-4, every=1.6e-3, duration=0.016),

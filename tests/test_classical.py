@@ -16,6 +16,7 @@ from stiffly.bodies import Rayleigh, SecondOrder
 from stiffly.contracts import Integrator, State
 from stiffly.errors import InputError, NotConverged
 from stiffly.integrators.explicit import ForwardEuler, RungeKutta4, SymplecticEuler, Verlet
+from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.integrators.vimex import VImex
 from stiffly.solvers.newton import Newton
@@ -122,7 +123,10 @@ def there_and_back(method, make, h, n):
     return max(abs(end.x - state.x).max(), abs(end.v + state.v).max())
 
 
-@by_name([Verlet(), Midpoint(solver=Newton(1e-13)), Newmark(solver=Newton(1e-13)), VImex()])
+REVERSIBLE = [Verlet(), Midpoint(solver=Newton(1e-13)), Newmark(solver=Newton(1e-13)), VImex()]
+
+
+@by_name([*REVERSIBLE, BlanesMoan6()])
 def test_time_reversible(method):
     assert there_and_back(method, systems.linear, 0.1, 50) < 1e-10
     assert there_and_back(method, systems.chain, 0.1, 50) < 1e-9
@@ -150,7 +154,7 @@ def symplectic_defect(method, h):
     return abs(J.T @ omega @ J - omega).max()
 
 
-@by_name([SymplecticEuler(), Verlet(), Midpoint(solver=Newton(1e-14)), VImex()])
+@by_name([SymplecticEuler(), Verlet(), Midpoint(solver=Newton(1e-14)), VImex(), BlanesMoan6()])
 def test_symplectic(method):
     assert symplectic_defect(method, 0.2) < 1e-8
 

@@ -133,7 +133,10 @@ def plan(name, problem):
         return 2.0, (100, 200) if "damping" in problem else (60, 120, 200)
     if problem.startswith("stiff"):
         duration = 0.1 if order == 1 else 0.5
-        return duration, {1: (2000, 4000), 2: (1000, 2000), 4: (200, 400)}[order]
+        counts = {1: (2000, 4000), 2: (1000, 2000), 4: (200, 400), 6: (20, 40), 8: (30, 40, 60)}
+        return duration, counts[order]
+    if order > 4:  # errors of a shorter run are rounding
+        return 2.5, {6: (20, 40), 8: (10, 20)}[order]
     return 1.0, {1: (500, 1000), 2: (100, 200), 3: (40, 80), 4: (30, 60)}[order]
 
 
@@ -168,6 +171,8 @@ def cases():
             yield name, "stiff, strongly coupled"
         if name in ROSENBROCK:
             yield from ((name, p) for p in PROBLEMS if "damping" in p or p == "stiff, driven")
+        if name == "dop853":
+            yield from ((name, p) for p in PROBLEMS if "smooth" in p and "damping" in p)
 
 
 def in_default_run(case):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 
@@ -11,6 +12,7 @@ from .contracts import Array, Power, Settled, State, System
 from .errors import InputError
 
 ROUNDING = 1e-12  # of coordinates, and of energies that are moved: below this nothing is judged
+GAUSS = np.polynomial.legendre.leggauss(4)  # as accurate as the best of the states that it is given
 NUDGE = 1e-6  # of the coordinates: large enough to see by energies what rounding them can store
 
 
@@ -53,6 +55,19 @@ def work_between(system: System, before: State, after: State, first: Power, last
         h / 6.0 * (first.added + 4.0 * centre.added + last.added),
         h / 6.0 * (first.dissipated + 4.0 * centre.dissipated + last.dissipated),
     )
+
+
+def work_within(
+    system: System, between: Callable[[float], State], start: float, end: float
+) -> Power:
+    """The same where the states in between are known: Gauss's rule of order 8."""
+    middle, half = 0.5 * (start + end), 0.5 * (end - start)
+    total = Power()
+    for node, weight in zip(*GAUSS, strict=True):
+        power = system.power(between(middle + half * float(node)))
+        share = half * float(weight)
+        total += Power(share * power.added, share * power.dissipated)
+    return total
 
 
 def middle_work(system: System, before: State, after: State) -> Power:

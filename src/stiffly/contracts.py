@@ -10,7 +10,7 @@ evaluator uses the operator's own `dot`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -226,6 +226,13 @@ class ErrorEstimate:
     remainder: float = 0.0
 
 
+class Between(NamedTuple):
+    """The states at the times [s] within a step, and what it took to know them."""
+
+    state: Callable[[float], State]
+    work: Work
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """The result of one step. `memory` goes back into the next call of `step`.
@@ -242,6 +249,7 @@ class Step:
     notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     exchanged: Power | None = None  # [J] added and taken, where the method has summed them itself
     clear: bool = False  # nothing passes through anything on the way it took, straight or not
+    between: Callable[[], Between] | None = None  # called only where somebody wants to know
 
 
 class Splitting(NamedTuple):
@@ -267,8 +275,10 @@ class Integrator(Protocol):
     # something, or depends on how well the method is solved; `dissipative = True` where losing
     # energy is the method's nature (bdf1, bdf2); `resume(system, state, memory, settled)`: memory
     # after something happened between two steps (default: `start`); `remedy`: what to do about
-    # steps that were not solved well enough; `splitting`: what `step` does, in the same class, for
-    # loops that take many steps in one call
+    # steps that were not solved well enough; `dense = True` where every step has `between`: frames
+    # need no steps of their own; `first_step(system, state, rtol, length, velocity)`: to begin with
+    # under step control [s], by two forces (default: a thousandth of the run); `splitting` or
+    # `tableau`: what `step` does, in the same class, for loops that take many steps in one call
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

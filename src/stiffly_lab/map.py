@@ -34,6 +34,9 @@ COLOURS = {
     "ceti": "#8c8ccf",
     "neti": "#17becf",
     "verlet": "#e07b53",
+    "rkn6": "#a63d2f",
+    "rkn86 (rtol)": "#c9622e",
+    "dop853 (rtol)": "#e8943a",
     "SciPy DOP853": "#f2b48c",
     "CVODE Adams": "#d9a6c2",
     "energy-momentum": "#2e8b57",
@@ -45,6 +48,8 @@ COLOURS = {
     "CVODE BDF": "#d9d9a0",
 }
 SHORT = {
+    "rkn86 (rtol)": "rkn86",
+    "dop853 (rtol)": "dop853",
     "SciPy DOP853": "DOP853",
     "SciPy Radau": "Radau",
     "CVODE Adams": "Adams",

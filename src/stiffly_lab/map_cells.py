@@ -20,19 +20,23 @@ from .equal_error import granted_time
 from .family import Member, build
 from .family_reference import reference
 from .harness import Method, Record
-from .methods import CvodeMethod, IntegratorMethod, ScipyMethod
+from .methods import AdaptiveMethod, CvodeMethod, IntegratorMethod, ScipyMethod
 from .tight import Reference
 from .trial import seconds_left, time_limit
 
 LEVELS = (0.1, 0.01, 1e-4)
 EXPONENTIAL = ("exprb42", "pexprb43", "epirk4s3", "eti", "ceti", "neti")
-EXPLICIT = ("verlet", "SciPy DOP853", "CVODE Adams")
+PAIRS = ("dop853", "rkn86")  # with steps of their own choice
+EXPLICIT = (
+    *("verlet", "rkn6", *(AdaptiveMethod(name).name for name in PAIRS)),
+    *("SciPy DOP853", "CVODE Adams"),
+)
 IMPLICIT = ("energy-momentum", "midpoint", "bdf2", "bdf1", "realtime", "SciPy Radau", "CVODE BDF")
 # likely winners first: whoever is far behind them is not followed to the end
-ORDER = ("exprb42", "SciPy DOP853", "CVODE Adams", "verlet", "energy-momentum", "epirk4s3")
+ORDER = ("exprb42", *EXPLICIT[1:], "verlet", "energy-momentum", "epirk4s3")
 ORDER_STIFF = (
     *("exprb42", "energy-momentum", "epirk4s3", "midpoint", "neti", "bdf2", "SciPy Radau"),
-    *("pexprb43", "verlet", "SciPy DOP853", "CVODE Adams", "realtime", "CVODE BDF", "bdf1"),
+    *("pexprb43", *EXPLICIT, "realtime", "CVODE BDF", "bdf1"),
 )
 QUICK_METHODS = ("exprb42", "SciPy DOP853", "verlet", "energy-momentum")
 RUN_S, METHOD_S, CELL_S = 4.0, 6.0, 45.0  # seconds of a run, of a method, of a cell
@@ -154,10 +158,11 @@ def methods(cell: Cell, problem: Scene, exact: Reference) -> list[Method]:
         if " " not in name  # those of other packages have two words
     }
     known["verlet"] = rivals.verlet(problem)
+    own: list[Method] = [IntegratorMethod("rkn6"), *map(AdaptiveMethod, PAIRS)]
     outside: list[Method] = [ScipyMethod(name, sizes=sizes) for name in ("DOP853", "Radau")]
     if CvodeMethod.available():
         outside += [CvodeMethod(formula, sizes=sizes) for formula in ("Adams", "BDF")]
-    known.update({method.name: method for method in outside})
+    known.update({method.name: method for method in (*own, *outside)})
     if cell.quick:
         return [known[name] for name in QUICK_METHODS]
     stiff = cell.member.omega_max * problem.duration > MANY

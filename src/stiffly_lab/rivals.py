@@ -20,7 +20,7 @@ from .tight import Reference, stable_step
 
 SCIPY = ("DOP853", "LSODA", "RK45", "Radau", "BDF")
 VERLET = "verlet"
-ADAPTIVE = ("exprb42", "pexprb43")
+ADAPTIVE = ("exprb42", "pexprb43", "dop853", "rkn86")
 LONGER, SHORTER = 4, 28  # rungs of sqrt(2) above and below Verlet's stability limit
 
 
@@ -38,7 +38,7 @@ class BestOf:
 
 
 def ours(problem: Scene) -> list[Method]:
-    """Every integrator that takes this system, with fixed steps and two with steps of their own
+    """Every integrator that takes this system, with fixed steps and some with steps of their own
     choice too; Verlet is among the rivals (see `outside`)."""
     refusals = refused(problem)
     found: list[Method] = [IntegratorMethod(n) for n in NAMES if n != VERLET and n not in refusals]

@@ -12,6 +12,7 @@ from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from .auto import Auto
 from .correction import iterates
+from .dop853 import DormandPrince853
 from .energy_momentum import EnergyMomentum
 from .energy_steered import EnergyBudget, EnergyLagrange
 from .explicit import ForwardEuler, RungeKutta4, SymplecticEuler, Verlet
@@ -20,6 +21,8 @@ from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi, Neti
 from .halving import Substeps
+from .rkn86 import Nystrom86
+from .splitting import BlanesMoan6
 from .stabilised import Stabilised
 from .stage import Bdf1, Bdf2, Midpoint, Newmark
 from .vimex import VImex
@@ -33,6 +36,9 @@ _TABLE: dict[str, Callable[[], Any]] = {
     "eti": Gautschi,
     "ceti": lambda: Neti(linearisation="corotated"),
     "neti": Neti,
+    "dop853": DormandPrince853,
+    "rkn86": Nystrom86,
+    "rkn6": BlanesMoan6,
     "rk4": RungeKutta4,
     "verlet": Verlet,
     "symplectic-euler": SymplecticEuler,
@@ -137,6 +143,8 @@ __all__ = [
     "Auto",
     "Bdf1",
     "Bdf2",
+    "BlanesMoan6",
+    "DormandPrince853",
     "EnergyBudget",
     "EnergyLagrange",
     "EnergyMomentum",
@@ -149,6 +157,7 @@ __all__ = [
     "Neti",
     "Newmark",
     "Newton",
+    "Nystrom86",
     "RungeKutta4",
     "Stabilised",
     "Substeps",

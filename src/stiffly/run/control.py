@@ -18,6 +18,8 @@ from ..contracts import ErrorEstimate, State
 from ..errors import InputError
 
 SAFETY, GROW, SHRINK = 0.85, 4.0, 0.2
+AIM = 0.1  # of the allowed error: what steps that follow one another settle at, whatever the order
+FORGET = 1e-4  # of the allowed error: a step far below it says nothing about how errors go on
 REMAINDER = 0.4
 SLOW = 1e-3  # of the body's size within the duration: slower motion counts as rest
 
@@ -62,11 +64,15 @@ class Controller:
         # a body set in motion gently has no velocity to compare with at first
         return Controller(tolerance, order, length, x, velocity=SLOW * length / duration)
 
-    def error_ratio(self, before: State, after: State, error: ErrorEstimate) -> float:
-        """Estimated error over allowed error; a step is good when it is at most 1."""
-        velocity = max(self.velocity, _rms(before.v), _rms(after.v))
+    def sizes(self, before: State, after: State) -> tuple[float, float]:
+        """Of the body and of its velocities (rms): what rtol is relative to."""
         # a single coordinate that starts at zero has no size: then the way it went is the yardstick
         length = max(self.length, _rms(after.x - self.start))
+        return length, max(self.velocity, _rms(before.v), _rms(after.v))
+
+    def error_ratio(self, before: State, after: State, error: ErrorEstimate) -> float:
+        """Estimated error over allowed error; a step is good when it is at most 1."""
+        length, velocity = self.sizes(before, after)
         allowed_x = self.tolerance.atol + self.tolerance.rtol * length
         allowed_v = self.tolerance.rtol * velocity
         ratios = [_rms(error.x) / max(allowed_x, 1e-300), _rms(error.v) / max(allowed_v, 1e-300)]
@@ -85,7 +91,8 @@ class Controller:
             factor = SHRINK if not np.isfinite(ratio) else SAFETY * ratio**-exponent
             return False, min(max(factor, SHRINK), 0.9), self
         ratio = max(ratio, 1e-10)
-        # PI: the integral part aims at ratio 1, the proportional part damps the hunting
-        factor = SAFETY * ratio ** (-0.7 * exponent) * self.last ** (0.4 * exponent)
+        # PI: the integral part goes for the aim, the proportional part damps the hunting
+        factor = (AIM / ratio) ** (0.7 * exponent) * (self.last / AIM) ** (0.4 * exponent)
+        ratio = max(ratio, FORGET)
         velocity = max(self.velocity, _rms(after.v))
         return True, min(max(factor, SHRINK), GROW), replace(self, velocity=velocity, last=ratio)

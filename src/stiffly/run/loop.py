@@ -1,17 +1,19 @@
-"""The one time loop: steps that land on frame times, the energy ledger, and what went wrong."""
+"""The one time loop: steps that land on frames or pass them, the ledger, and what went wrong."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import Any, cast
 
 import numpy as np
 
-from ..contracts import Array, Integrator, State, System, Work
+from ..accounting import work_within
+from ..contracts import Array, Integrator, State, Step, System, Work
 from ..errors import (
     Diverged,
     InputError,
@@ -88,7 +90,7 @@ class Loop(Stepper):
             shape = np.asarray(system.positions(state))
             order = getattr(method, "error_order", max(1, method.order - 1))
             self.controller = Controller.begin(tolerance, order, shape, state.x, frames[-1])
-            self.h = step if step is not None else 1e-3 * float(frames[-1])
+            self.h = step if step is not None else self._first_step(self.controller)
 
     def saved(self) -> dict[str, Any]:
         """Trees of plain data (see recording/checkpoint.py): `resumed` goes on with them."""
@@ -128,23 +130,23 @@ class Loop(Stepper):
     def run(self, sink: Sink, progress: Progress | None = None) -> Any:
         """From here to the last frame; returns the sink's result."""
         report = None if progress is None else Reporter(progress, self)
-        advance = self._advance_fixed if self.controller is None else self._advance_adaptive
+        advance = self._advance_fixed
+        if self.controller is not None:
+            advance = partial(self._advance_adaptive, sink)
         try:
             with quiet(self.system.size):
                 if self.recorded == 0:
-                    self._record(sink)
+                    self._record(sink, self.state)
                     sink.between(self)
-                for target in self.frames[self.recorded :].tolist():
-                    landed = False
-                    while not landed:
-                        landed = advance(target)
-                        if landed:
-                            self._record(sink)
-                        elif self.state.t >= self.next_look:
-                            self._look()
-                        if report is not None:
-                            report(landed)
-                        sink.between(self)
+                while self.recorded < len(self.frames):
+                    landed = advance(float(self.frames[self.recorded]))
+                    if landed:
+                        self._record(sink, self.state)
+                    elif self.state.t >= self.next_look:
+                        self._look()
+                    if report is not None:
+                        report(landed)
+                    sink.between(self)
         except BaseException as failure:
             run = sink.result(self, failure)
             if isinstance(failure, SimulationFailure):
@@ -229,11 +231,28 @@ class Loop(Stepper):
         count = max(1, ceil(span / self.step * (1.0 - 1e-9)))  # type: ignore[operator]  # fixed
         return Interval(self.state.t, span / count, count)
 
-    def _advance_adaptive(self, target: float) -> bool:
-        """One attempt, which may be undone; True when it has reached the target."""
+    def _first_step(self, controller: Controller) -> float:
+        """To begin with [s]: what the method thinks right, or a thousandth of the run."""
+        found, own = None, getattr(self.method, "first_step", None)
+        if own is not None:
+            sizes = controller.sizes(self.state, self.state)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = own(self.system, self.state, controller.tolerance.rtol, *sizes)
+            self.work += Work(force_evaluations=2)
+        return 1e-3 * float(self.frames[-1]) if found is None else found
+
+    @property
+    def _lands(self) -> bool:
+        """Steps end at frames: others do not know what is between, or something happens there."""
+        return self.system.settles or not getattr(self.method, "dense", False)
+
+    def _advance_adaptive(self, sink: Sink, target: float) -> bool:
+        """One attempt, which may be undone; True when it has reached the target.  Frames that it
+        passes on the way are recorded."""
         assert self.controller is not None
-        left = target - self.state.t
-        # land on the frame without leaving a sliver behind
+        end = target if self._lands else float(self.frames[-1])
+        left = end - self.state.t
+        # land there without leaving a sliver behind
         h = left if left <= 1.0001 * self.h else min(self.h, 0.5 * left)
         try:
             taken = self._try(h)
@@ -248,7 +267,8 @@ class Loop(Stepper):
         except (Diverged, NotConverged):  # too far for the linearisation: undo, go shorter
             good, factor, taken = False, 0.25, None
         if good and taken is not None:
-            self._accept(taken, target if h == left else taken.state.t)
+            reached = end if h == left else taken.state.t
+            self._accept(self._passed(sink, taken, reached), reached)
             self.h = max(self.h, factor * h) if h < 0.9 * self.h else factor * h
         else:
             self.work += Work(rejected_steps=1) + (Work() if taken is None else taken.work)
@@ -258,13 +278,37 @@ class Loop(Stepper):
                 f"the step fell below {self.h:.1e} s at t = {self.state.t:.4g} s: rtol cannot "
                 "be met; try a larger rtol, or check the forces for jumps"
             )
-        return self.state.t >= target
+        return self.state.t >= self.frames[self.recorded]
+
+    def _passed(self, sink: Sink, taken: Step, end: float) -> Step:
+        """The step, with the frames recorded that lie within it; its exchange of energy is then
+        that of the rest."""
+        ahead = self.frames[self.recorded :]
+        inside = ahead[ahead < end].tolist()
+        if not inside:
+            return taken
+        if taken.between is None:
+            raise InputError(
+                f"{self.name} is dense, but its steps do not tell what is between: return "
+                "Step(..., between=...), or set dense = False"
+            )
+        within, begun = taken.between(), self.state.t
+        self.work += within.work
+        for t in inside:
+            state = within.state(t)
+            if not self.system.conservative:
+                moved = work_within(self.system, within.state, begun, t)
+                self.ledger.step(self.state, state, moved)
+                begun = t
+            self._record(sink, state)
+        if self.system.conservative:
+            return taken
+        return replace(taken, exchanged=work_within(self.system, within.state, begun, end))
 
     # ------------------------------------------------------------------ frames
 
-    def _record(self, sink: Sink) -> None:
-        growth = self.book()
-        state, ledger = self.state, self.ledger
+    def _record(self, sink: Sink, state: State) -> None:
+        growth, ledger = self.book(state), self.ledger
         frame = Frame(
             self.recorded,
             state.t,

@@ -84,8 +84,9 @@ def simulate(
     default 1e-2; docs/auto.md), or the method for a `step` that is given.
     step: size of a fixed step [s]; frames are met exactly, so the step taken is the largest one
     not above `step` that divides the time between frames.
-    rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3);
-    `step` is then the first one tried, and no step is longer than the time between frames.
+    rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3,
+    dop853, rkn86); `step` is then the first one tried, and no step is longer than the time between
+    frames, but for dop853 and rkn86, which know the states within their steps.
     every: seconds between recorded frames; default: the scene's, or about 200 frames.
     progress: called with a ProgressReport after every frame, and twice a second in long ones.
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingTypeStubs]
 
+from ..accounting import work_within
 from ..contracts import Array, Integrator, Power, Splitting, State, Step, System, Work
 from ..errors import Diverged, InputError
 from ..integrators.explicit import stretch
@@ -131,9 +132,9 @@ class Stepper:
         # sums of h drift away from the frame times; what parts remember is not the method's
         if new.t != end or new.parts is not self.state.parts:
             new = self.state.moved(end, new.x, new.v)
-        if not self.system.conservative:
-            self.ledger.step(self.state, new, taken.exchanged)
         h = end - self.state.t
+        if not self.system.conservative:
+            self.ledger.step(self.state, new, self._exchanged(taken, h))
         memory = taken.memory
         if self.system.settles:
             settled = self.system.settle(new, h)
@@ -150,19 +151,30 @@ class Stepper:
         self.steps += 1
         self.log.add(new.t, {**taken.notes, **self.system.diagnostics(new)}, h)
 
-    def book(self) -> float:
-        """The energies of a frame; how many times the numerical error exceeds all before."""
-        growth = self.looked(self.ledger.frame)
+    def _exchanged(self, taken: Step, h: float) -> Power | None:
+        """What the method has summed, or what is seen on its way; None where it tells neither."""
+        if taken.exchanged is not None or taken.between is None:
+            return taken.exchanged
+        within = taken.between()
+        self.work += within.work
+        return work_within(self.system, within.state, self.state.t, self.state.t + h)
+
+    def book(self, state: State | None = None) -> float:
+        """The energies of a frame; how many times the numerical error exceeds all before.
+
+        state: one within a step, where it is not the one that the last step ended in.
+        """
+        growth = self.looked(self.ledger.frame, state)
         if self.steps == 0 and not isfinite(growth):
             raise InputError(
                 "the energy at the start is not finite: check the size of x0 and v0, and potentials"
             )
         return growth
 
-    def looked(self, look: Callable[[State], float]) -> float:
-        """What the books say to the state as it is."""
+    def looked(self, look: Callable[[State], float], state: State | None = None) -> float:
+        """What the books say to the state as it is, or to this one."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return look(self.state)
+            return look(self.state if state is None else state)
 
     def judge(self, growth: float) -> None:
         """Diverged, where the numerical error has left everything honest behind."""
