@@ -24,7 +24,11 @@ from stiffly.bodies import (
 )
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes, rotation
 from stiffly.contracts import State
+from stiffly.integrators.dop853 import DormandPrince853
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
+from stiffly.integrators.rk4 import RungeKutta4
+from stiffly.integrators.rkn86 import Nystrom86
+from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels import cpu
 from stiffly.recording.notes import StepLog
 from stiffly.run.ledger import Balance
@@ -146,7 +150,9 @@ def agree(a, b, size=1.0):
     np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * size)
 
 
-@pytest.mark.parametrize("method", [Verlet(), SymplecticEuler()], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "method", [Verlet(), SymplecticEuler(), RungeKutta4()], ids=lambda m: m.name
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_stretches_are_the_steps_one_by_one(kind, method):
     system, state = bound(kind)
@@ -161,6 +167,37 @@ def test_stretches_are_the_steps_one_by_one(kind, method):
     energy = 0.5 * float(system.mass.dot(steps.state.v, steps.state.v))
     for line in ("added_now", "dissipated_now", "invented_now"):
         agree(getattr(steps.ledger, line), getattr(stretch.ledger, line), 10.0 * energy)
+
+
+@pytest.mark.parametrize("method", [BlanesMoan6(), Nystrom86(), DormandPrince853()])
+@pytest.mark.parametrize("kind", ["springs", "cubic", "both", "faces", "inside"])
+def test_methods_of_high_order_go_through_the_same_loops(kind, method, monkeypatch):
+    system, state = bound(kind)
+    assert system.conservative
+    steps = step_by_step(system, state, method, monkeypatch)
+    for _ in range(2):
+        stretch = at_once(system, state, method)
+        agree(steps.state.x, stretch.state.x, np.abs(steps.state.v).max())
+        assert steps.work == stretch.work
+        pieces(monkeypatch)
+        system, state = bound(kind)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if "yielding" not in k])
+def test_stages_of_one_step_in_one_call(kind, monkeypatch):
+    system, state = bound(kind)
+    plain = step_by_step(system, state, DormandPrince853(), monkeypatch, count=3)
+    done = one_by_one(system, state, DormandPrince853(), count=3)
+    scale = np.abs(done.state.v).max()
+    agree(plain.state.x, done.state.x, scale)
+    agree(plain.state.v, done.state.v, 100.0 * scale)
+
+
+def step_by_step(system, state, method, monkeypatch, count=COUNT):
+    """Nothing compiled but the forces."""
+    with monkeypatch.context() as patched:
+        patched.setattr(System, "stretcher", None)
+        return one_by_one(system, state, method, count=count)
 
 
 def test_the_cases_do_what_they_are_for():
@@ -200,19 +237,20 @@ def test_many_bodies_go_one_after_the_other(kind):
     agree(steps.state.x, stretch.state.x, scale)
 
 
+@pytest.mark.parametrize("scheme", [Verlet.splitting, RungeKutta4.tableau], ids=["verlet", "rk4"])
 @pytest.mark.parametrize("where", ["alone", "pieces", "bodies"])
 @pytest.mark.parametrize("kind", ["yielding", "shaken", "faces", "airy"])
-def test_the_kernel_is_its_plain_twin(kind, where, monkeypatch):
+def test_the_kernel_is_its_plain_twin(kind, where, scheme, monkeypatch):
     if where == "pieces":
         pieces(monkeypatch)
     if where == "bodies":
         monkeypatch.setattr(grouping, "MANY_BODIES", 2)
     system, state = bound(kind, copies=2 if where == "bodies" else 1)
     a, results = system.acceleration(state), []
-    for kernel in (cpu.explicit_steps, reference.explicit_steps):
+    for kernels in (cpu, reference):
         stretcher = grouping.Stretcher(system)
-        stretcher._kernel = kernel
-        done = stretcher.steps(Verlet.splitting, state, a, H, H * np.arange(1, 5))
+        stretcher._kernels = kernels
+        done = stretcher.steps(scheme, state, a, H, H * np.arange(1, 5))
         results.append([done.state.x, done.state.v, done.acceleration, *done.state.parts.values()])
         results[-1].append(np.array([done.exchanged.added, done.exchanged.dissipated]))
     for compiled, plain in zip(*results, strict=True):

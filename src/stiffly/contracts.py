@@ -261,6 +261,21 @@ class Splitting(NamedTuple):
     drifts: Array
 
 
+class Tableau(NamedTuple):
+    """An explicit Nyström method (integrators/nystrom.py) of m stages.
+
+    c (m,), Abar (m, m) and A (m, m): their rows `end` are the weights bbar and b of the step, later
+    stages are for the states within it.  errors (k, 2, m): weights of h^2 a and h a in k estimates
+    of the errors of x and v.  Where forces must not depend on velocities, A has no other rows.
+    """
+
+    c: Array
+    Abar: Array
+    A: Array
+    end: int
+    errors: Array
+
+
 @runtime_checkable
 class Integrator(Protocol):
     """Frozen configuration; evolving memory goes in and out, so a rejected step leaves no trace."""

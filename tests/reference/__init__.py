@@ -58,7 +58,7 @@ from .spectral import (
 )
 from .springs import spring_blocks, spring_energy, spring_gradient, spring_product, spring_yield
 from .stokes import stokeslet_matrix, stokeslet_rate_matrix, stokeslet_rates, stokeslet_velocities
-from .stretch import explicit_steps
+from .stretch import explicit_stages, explicit_steps, nystrom_steps
 from .surfaces import surface_distances, surface_normals
 from .tets import tet_blocks, tet_energy, tet_frames, tet_gradient, tet_product
 from .triangular import ldl_solve, supernodes

@@ -181,7 +181,7 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
             _kick(every, rows, kicks[s + 1] * h)
         for k, g in enumerate(every):
             X, V = rows[0][k], rows[1][k]
-            _book(g, h, start, entry, began[k], X, V, books[k])
+            _book(g, h, start - 1, entry, start, began[k], X, V, books[k])
             old = V.copy()
             if g.settle(n, h, X, V, books[k]):
                 before[k] += V - old
@@ -193,18 +193,64 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
     return books
 
 
+def explicit_stages(body, tables, c, Abar, A, h, first, last, x, v, a, connected):
+    every = [_Group(g, body, tables) for g in range(len(body.groups.own))]
+    free = a.shape[1]
+    for i in range(first, last + 1):
+        X, V = x.copy(), v.copy()
+        X[:free] += c[i] * h * v[:free] + h * h * np.einsum("j,jnk->nk", Abar[i, :i], a[:i])
+        V[:free] += h * np.einsum("j,jnk->nk", A[i, :i], a[:i])
+        for g in every:
+            here, there = X[g.place], V[g.place]
+            here[-1] = there[-1] = 0.0
+            g.lead(i, here, there)
+            a[i, g.place[: g.own]] = g.acceleration(i, 0, here, there)[: g.own]
+
+
+def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, connected):
+    every, books = [_Group(g, body, tables) for g in range(len(body.groups.own))], []
+    books, stages = np.zeros((len(every), 4)), np.zeros((len(c), *a.shape))
+    stages[0] = a
+    for n in range(count):
+        start = n * (end + 2)
+        own = tables._replace(
+            supports=tables.supports[:, start:],
+            winds=tables.winds[:, start:],
+            forces=tables.forces[:, start:],
+            surfaces=tables.surfaces[:, n:],
+        )
+        explicit_stages(body, own, c, Abar, A, h, 1, end, x, v, stages, connected)
+        old = x.copy(), v.copy()
+        free = len(a)
+        x[:free] += h * v[:free] + h * h * np.einsum("j,jnk->nk", Abar[end], stages)
+        v[:free] += h * np.einsum("j,jnk->nk", A[end], stages)
+        for k, g in enumerate(every):
+            g.tables = own
+            X, V, began = x[g.place], v[g.place], [b[g.place] for b in old]
+            g.lead(0, *began)
+            g.lead(end, X, V)
+            _book(g, h, 0, end, end + 1, began, X, V, books[k])
+            if g.settle(0, h, X, V, books[k]):
+                mine = g.place[: g.own]
+                v[mine] = V[: g.own]
+                stages[end, mine] = g.acceleration(end, 1, X, V)[: g.own]
+        stages[0] = stages[end]
+    a[:], ahead[:] = stages[0], v[: len(a)]
+    return books
+
+
 def _kick(every, rows, kick):
     for g, _, V, A in zip(every, *rows, strict=True):
         V[: g.own] += kick * A[: g.own]
 
 
-def _book(g, h, start, entry, began, x, v, book):
+def _book(g, h, start, end, middle, began, x, v, book):
     """Simpson's rule on the cubic through both ends."""
     if not g.body.powers:
         return
     X, V = 0.5 * (began[0] + x) + 0.125 * h * (began[1] - v), np.empty_like(v)
     V[:] = 1.5 / h * (x - began[0]) - 0.25 * (began[1] + v)
     X[g.own :], V[g.own :] = x[g.own :], v[g.own :]
-    g.lead(start, X, V)
-    powers = [g.power(start - 1, *began), 4.0 * g.power(start, X, V), g.power(entry, x, v)]
+    g.lead(middle, X, V)
+    powers = [g.power(start, *began), 4.0 * g.power(middle, X, V), g.power(end, x, v)]
     book[[ADDED, DISSIPATED]] += h / 6.0 * sum(powers)

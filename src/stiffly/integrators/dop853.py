@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..contracts import Array, Between, State, System, Work
-from .nystrom import NystromPair, Tableau, fill
+from ..contracts import Array, Between, State, System, Tableau, Work
+from .nystrom import NystromPair, fill
 
 END, STAGES = 12, 16  # the end of the step is a stage; three more are for the states within it
 # fmt: off

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..contracts import Array, Settled, Splitting, State, Step, System, Work
+from ..contracts import Array, Settled, Splitting, State, Step, System, Tableau, Work
 from .restart import same_state
 
 
@@ -46,12 +46,13 @@ class _Explicit:
 
 
 def stretch(
-    system: Any, splitting: Splitting, state: State, memory: Any, h: float, ends: Array
+    system: Any, scheme: Splitting | Tableau, state: State, memory: Any, h: float, ends: Array
 ) -> Step:
     """A step of h to each of the times `ends` in one call, as one."""
     a, forces = opening(system, state, memory)
-    done = system.stretcher.steps(splitting, state, a, h, ends)
-    work = Work(force_evaluations=forces + len(splitting.drifts) * len(ends))
+    done = system.stretcher.steps(scheme, state, a, h, ends)
+    each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
+    work = Work(force_evaluations=forces + each * len(ends))
     memory = EndAcceleration(done.state, done.acceleration, done.ahead)
     return Step(done.state, memory, work, notes=done.notes, exchanged=done.exchanged)
 
@@ -114,33 +115,3 @@ class Verlet(_Explicit):
 
     def resume(self, system: System, state: State, memory: Any, settled: Settled) -> Any:
         return after_settling(state, memory)
-
-
-@dataclass(frozen=True)
-class RungeKutta4(_Explicit):
-    """The classical Runge-Kutta method on u' = (v, a(t, x, v)): fourth order.
-
-    Kutta 1901; Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I (1993), Table
-    II.1.2.  Stable for h omega < 2.83; it damps every oscillation by a factor
-    1 - (h omega)^6 / 144 per step.
-    """
-
-    name: ClassVar[str] = "rk4"
-    order: ClassVar[int] = 4
-
-    def step(self, system: System, state: State, h: float, memory: None) -> Step:
-        t, x, v = state.t, state.x, state.v
-        middle, end = t + 0.5 * h, t + h
-        a1 = system.acceleration(state)
-        v2 = v + (0.5 * h) * a1
-        a2 = system.acceleration(state.moved(middle, x + (0.5 * h) * v, v2))
-        v3 = v + (0.5 * h) * a2
-        a3 = system.acceleration(state.moved(middle, x + (0.5 * h) * v2, v3))
-        v4 = v + h * a3
-        a4 = system.acceleration(state.moved(end, x + h * v3, v4))
-        new = state.moved(
-            end,
-            x + (h / 6.0) * (v + 2.0 * (v2 + v3) + v4),
-            v + (h / 6.0) * (a1 + 2.0 * (a2 + a3) + a4),
-        )
-        return Step(new, None, Work(force_evaluations=4))

@@ -14,29 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import factorial, hypot, sqrt
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..backends.sums import norms
-from ..contracts import Array, Between, ErrorEstimate, State, Step, System, Work
+from ..contracts import Array, Between, ErrorEstimate, State, Step, System, Tableau, Work
 from ..errors import InputError
 from .explicit import EndAcceleration, opening
-
-
-class Tableau(NamedTuple):
-    """Coefficients of m stages: c (m,), Abar (m, m) and A (m, m), whose rows `end` are the weights
-    bbar and b of the step; later stages are for the states within it.  errors (k, 2, m): weights of
-    h^2 a and h a in k estimates of the errors of x and v.
-
-    Where forces must not depend on velocities, A has no other rows.
-    """
-
-    c: Array
-    Abar: Array
-    A: Array
-    end: int
-    errors: Array
 
 
 def require_no_velocities(system: System, name: str) -> None:
@@ -51,17 +36,25 @@ def require_no_velocities(system: System, name: str) -> None:
 def fill(system: System, state: State, h: float, table: Tableau, a: Array, first: int) -> State:
     """Accelerations a (m, n) of the stages from the first on, up to the end of the step or, behind
     it, of all; the last stage."""
-    weigh, c = system.backend.xp.einsum, table.c.tolist()
-    last = len(c) - 1 if first > table.end else table.end
+    last = len(table.c) - 1 if first > table.end else table.end
+    stretcher: Any = getattr(system, "stretcher", None)
+    if hasattr(stretcher, "stages"):
+        stretcher.stages(table, state, h, a, first, last)
+        return _at_stage(system, state, h, table, a, last)
     new = state
     for i in range(first, last + 1):
-        v = state.v
-        if system.velocity_dependent or i == table.end:
-            v = v + h * weigh("j,jn->n", table.A[i, :i], a[:i])
-        way = (c[i] * h) * state.v + (h * h) * weigh("j,jn->n", table.Abar[i, :i], a[:i])
-        new = state.moved(state.t + c[i] * h, state.x + way, v)
+        new = _at_stage(system, state, h, table, a, i)
         a[i] = system.acceleration(new)
     return new
+
+
+def _at_stage(system: System, state: State, h: float, table: Tableau, a: Array, i: int) -> State:
+    """Where stage i looks at the forces; velocities only where somebody asks for them."""
+    weigh, c, v = system.backend.xp.einsum, float(table.c[i]), state.v
+    if system.velocity_dependent or i == table.end:
+        v = v + h * weigh("j,jn->n", table.A[i, :i], a[:i])
+    way = (c * h) * state.v + (h * h) * weigh("j,jn->n", table.Abar[i, :i], a[:i])
+    return state.moved(state.t + c * h, state.x + way, v)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..contracts import Array, Between, State, System, Work
+from ..contracts import Array, Between, State, System, Tableau, Work
 from .interpolation import Hermite
-from .nystrom import NystromPair, Tableau, require_no_velocities
+from .nystrom import NystromPair, require_no_velocities
 
 NODES = "0 1/20 1/10 3/10 1/2 7/10 9/10 1 1"
 ABAR = (

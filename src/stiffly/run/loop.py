@@ -35,7 +35,7 @@ AT_ONCE = 3e8  # forces of springs in one call: a second or less
 OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 # saved apart, or not at all
-APART = ("system", "method", "state", "memory", "origin", "way", "_splitting")
+APART = ("system", "method", "state", "memory", "origin", "way", "_scheme")
 
 
 __all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
@@ -205,7 +205,7 @@ class Loop(Stepper):
         first, self.done = self.done + 1, self.done + count
         landed = self.done == now.count
         end = target if landed else now.start + self.done * now.h
-        if self._splitting is None:
+        if self._scheme is None:
             self._accept(self._try(now.h), end)
         else:
             ends = now.start + now.h * np.arange(first, self.done + 1)
@@ -218,7 +218,7 @@ class Loop(Stepper):
     def _at_once(self, left: int) -> int:
         """How many of the steps that are left to the next frame one call takes: up to the next look
         at the energy, and not for so long that nobody could stop it."""
-        if self._splitting is None:
+        if self._scheme is None:
             return 1
         elements = max(1, cast("Any", self.system).stretcher.elements)
         until = ceil((self.next_look - self.state.t) / cast("Interval", self.interval).h)

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingTypeStubs]
 
 from ..accounting import work_within
-from ..contracts import Array, Integrator, Power, Splitting, State, Step, System, Work
+from ..contracts import Array, Integrator, Power, Splitting, State, Step, System, Tableau, Work
 from ..errors import Diverged, InputError
 from ..integrators.explicit import stretch
 from ..integrators.halving import clear_step
@@ -105,20 +105,26 @@ class Stepper:
             )
 
     @cached_property
-    def _splitting(self) -> Splitting | None:
-        """Kicks and drifts, where the method and the system both allow many steps at once."""
-        own = vars(type(self.method)).get("splitting")  # of a subclass `step` may do other things
-        reason: Any = getattr(self.system, "stretcher", "its equations are the user's own")
-        if own is None or not hasattr(reason, "steps"):
-            self.way = "step by step" if own is None else f"step by step: {reason}"
+    def _scheme(self) -> Splitting | Tableau | None:
+        """What the method does, where it and the system both allow many steps at once."""
+        own = vars(type(self.method))  # of a subclass `step` may do other things
+        scheme: Any = own.get("splitting", own.get("tableau"))
+        if scheme is None:
+            self.way = "step by step"
             return None
-        self.way = f"compiled stretches: {reason.words}"
-        return own
+        able: Any = getattr(self.system, "stretcher", "the equations are the user's own")
+        if not hasattr(able, "steps"):
+            self.way = f"step by step: {able}"
+        elif self.system.conservative or not getattr(self.method, "dense", False):
+            self.way = f"compiled stretches: {able.words}"
+            return scheme
+        else:  # Simpson's rule, which stretches sum work by, is good enough for short steps only
+            self.way = f"compiled steps: {able.words}"
+        return None
 
     def take_all(self, h: float, ends: Array) -> None:
-        """A step of h to each of the times `ends`, in one call; `_splitting` is not None."""
-        splitting = cast("Splitting", self._splitting)
-        taken = stretch(self.system, splitting, self.state, self.memory, h, ends)
+        """A step of h to each of the times `ends`, in one call; `_scheme` is not None."""
+        taken = stretch(self.system, self._scheme, self.state, self.memory, h, ends)
         self._require_finite(taken, h)
         self.ledger.settle(cast("Power", taken.exchanged))
         self.shortest, self.longest = min(self.shortest, h), max(self.longest, h)

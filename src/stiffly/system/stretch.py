@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..backends.kernels import take
-from ..contracts import Array, Power, Splitting, State
+from ..contracts import Array, Power, Splitting, State, Tableau
 from ..kernels import names as contract
 from ..meshes.morton import morton
 from ..parts.pattern import sorted_unique
@@ -39,6 +39,7 @@ MANY_BODIES = 64  # then each is a group, whatever the number of threads
 BODY_ROWS = 4096  # and none is so large that its rows leave the second-level cache
 PIECES = 32  # of a connected body at most: two for each of sixteen threads
 PIECE_ROWS = 1500  # at least: smaller ones would share too many of their springs with others
+KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
@@ -75,7 +76,7 @@ class Stretcher:
         for support, _ in system._led:
             if type(support) not in (Keyframes, Rotation):
                 raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
-        self._kernel = take(system.backend, "System", "explicit_steps").explicit_steps
+        self._kernels = take(system.backend, "System", *KERNELS)
         self._terms = terms
         self._layout = _Layout(system, terms)
         self._alpha = 0.0 if damping is None else damping.alpha
@@ -123,16 +124,23 @@ class Stretcher:
 
     # ------------------------------------------------------------------ steps
 
-    def steps(self, splitting: Splitting, s: State, a: Array, h: float, ends: Array) -> Stretched:
+    def steps(
+        self, scheme: Splitting | Tableau, s: State, a: Array, h: float, ends: Array
+    ) -> Stretched:
         """From s with the acceleration a (n,): one step of h [s] to each of the times `ends`."""
         system, free = self._system, self._system.numbering.free
         parts = system.at(s).copied()
         self._remember(parts)
         x, v = system.row_positions(s).copy(), system.row_velocities(s)
         acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
-        tables = self._tables(parts, s.t, h, ends, np.cumsum(splitting.drifts))
         moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
-        books = self._kernel(self._body, tables, *splitting, float(h), *moved)
+        if isinstance(scheme, Splitting):
+            tables = self._tables(parts, s.t, h, ends, [0.5, *np.cumsum(scheme.drifts)[:-1], 1.0])
+            books = self._kernels.explicit_steps(self._body, tables, *scheme, float(h), *moved)
+        else:
+            end, table = scheme.end, (scheme.c, scheme.Abar, scheme.A)
+            tables = self._tables(parts, s.t, h, ends, [*scheme.c[1 : end + 1], 0.5, 0.0])
+            books = self._kernels.nystrom_steps(self._body, tables, *table, float(h), end, *moved)
         self._settle(parts, float(ends[-1]) + 0.5 * h)
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
         if system.assembly.remembers:
@@ -144,6 +152,18 @@ class Stretcher:
             notes["contacts"] = float(total[contract.TOUCHING])
         exchanged = Power(float(total[contract.ADDED]), float(total[contract.DISSIPATED]))
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
+
+    def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
+        """Writes a (m, n), the accelerations of the stages first .. last of a Nyström method."""
+        system, parts = self._system, self._system.at(s)
+        self._remember(parts)
+        x, v = system.row_positions(s), system.row_velocities(s)
+        times = (s.t + h * table.c).tolist()
+        tables = self._timed(parts, times, [])
+        self._kernels.explicit_stages(
+            *(self._body, tables, table.c, table.Abar, table.A, float(h), first, last, x, v),
+            *(a.reshape(len(a), -1, 3), self._layout.connected),
+        )
 
     def _remember(self, parts: Assembly) -> None:
         """Rest lengths as they are in this state."""
@@ -176,18 +196,24 @@ class Stretcher:
                 part.move(t)
 
     def _tables(
-        self, parts: Assembly, t: float, h: float, ends: Array, places: Array
+        self, parts: Assembly, t: float, h: float, ends: Array, within: list[float]
     ) -> contract.TimeTables:
-        """places: of the drifts within a step."""
-        system = self._system
+        """within: the times that the tables have of each step, in parts of h, after its start."""
         starts = np.concatenate([[t], ends[:-1]])
-        inner = starts[:, None] + h * np.concatenate([[0.5], places])
-        inner[:, -1] = ends
-        times = np.concatenate([[t], inner.ravel()]).tolist()
+        times = starts[:, None] + h * np.array(within)
+        times = np.where(np.array(within) == 1.0, ends[:, None], times)  # to the last digit
+        times = np.where(np.array(within) == 0.0, ends[:, None], times)  # the next one's start
+        after = [float(e) + 0.5 * h for e in ends]
+        return self._timed(parts, [t, *times.ravel().tolist()], after)
+
+    def _timed(
+        self, parts: Assembly, times: list[float], after: list[float]
+    ) -> contract.TimeTables:
+        """after: when shapes stand where they do after each step."""
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
-            _table([_affine(support) for support, _ in system._led], times, 24),
-            _surfaces(_all_terms(parts), [float(e) + 0.5 * h for e in ends]),
+            _table([_affine(support) for support, _ in self._system._led], times, 24),
+            _surfaces(_all_terms(parts), after),
             _table(winds, times, 3),
             _table([term.at for term in self._of(ForceTerm)], times, 3),
         )

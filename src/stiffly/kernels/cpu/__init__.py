@@ -92,7 +92,7 @@ from .springs import (
     spring_yield,
 )
 from .stokes import stokeslet_matrix, stokeslet_rate_matrix, stokeslet_rates, stokeslet_velocities
-from .stretch import explicit_steps
+from .stretch import explicit_stages, explicit_steps, nystrom_steps
 from .tet_tangents import tet_blocks, tet_frames, tet_product
 from .tets import tet_energy, tet_gradient, tet_mean_blocks, tet_mean_gradient, tet_states
 from .triangular import ldl_solve, supernodes

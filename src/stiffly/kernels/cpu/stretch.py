@@ -337,18 +337,18 @@ def _middle(own, h, rows):
 
 
 @inlined
-def _book(own, entry, stages, body, tables, h, rows, power, books):
-    """The work of a step that ends at table entry `entry`, by Simpson's rule (accounting.py).
+def _book(own, entries, body, tables, h, rows, power, books):
+    """The work of a step by Simpson's rule (accounting.py); entries of the tables: its start, its
+    end, its middle.
 
     power[g]: added and dissipated [W] as the last step ended, and whether that still holds."""
     g, added, taken = own.g, 0.0, 0.0
     for which in range(3):
-        if which == 0:  # the start
-            when, x, v, weight = entry - stages - 1, rows.x0, rows.v0, 1.0
-        elif which == 1:  # the end
-            when, x, v, weight = entry, rows.x, rows.v, 1.0
-        else:  # the middle, which takes the place of the start
-            when, x, v, weight = entry - stages, rows.x0, rows.v0, 4.0
+        when, x, v, weight = entries[which], rows.x0, rows.v0, 1.0
+        if which == 1:
+            x, v = rows.x, rows.v
+        if which == 2:  # the middle takes the place of the start
+            weight = 4.0
             _middle(own, h, rows)
             _lead(own, body.groups, tables.supports, when, x, v)
         if which == 0 and power[g, 2] != 0.0:
@@ -600,7 +600,8 @@ def _steps(
                         _accelerate(own, body, tables, entry, n + turn, kick, rows)
                         if turn == 0 and s + 1 == stages:
                             if body.powers:
-                                _book(own, entry, stages, body, tables, h, rows, power, books)
+                                entries = (entry - stages - 1, entry, entry - stages)
+                                _book(own, entries, body, tables, h, rows, power, books)
                             if _settle(own, n, body, tables, h, rows, books):
                                 power[g, 2] = 0.0
                                 again = braked  # loads brake other velocities now
@@ -610,18 +611,160 @@ def _steps(
             _scatter(_group(g, groups, connected), groups, rows, arrays)
 
 
+# ------------------------------------------------------------------ stages
+# of a Nyström method: x_i = x + c_i h v + h^2 sum Abar_ij a_j, v_i = v + h sum A_ij a_j
+
+
+@inlined
+def _stage(own, i, c, h, Abar, A, powers, rows, stages, shown):
+    """Where stage i looks at the forces."""
+    for r in range(own.at, own.own):
+        way, faster = fill(0.0), fill(0.0)
+        for j in range(i):
+            a = load(stages[j], r)
+            way = way + fill(Abar[i, j]) * a
+            if powers:
+                faster = faster + fill(A[i, j]) * a
+        v = load(rows.v, r)
+        x = load(rows.x0, r) + fill(c[i] * h) * v + fill(h * h) * way
+        store(rows.x, r, x)
+        store(rows.ahead, r, v + fill(h) * faster)
+        if len(shown) > 0:
+            store(shown, r, x)
+
+
+@inlined
+def _gather_stages(own, groups, first, arrays, rows, stages):
+    x, v, a = arrays
+    for i in range(own.at, own.end):
+        place, last = groups.place[i + own.shift], i + ONE == own.end
+        store(rows.x, i, row(x[place, 0], x[place, 1], x[place, 2]))
+        store(rows.v, i, row(v[place, 0], v[place, 1], v[place, 2]))
+        if last:
+            store(rows.x, i, fill(0.0))
+            store(rows.v, i, fill(0.0))
+        store(rows.x0, i, load(rows.x, i))
+        store(rows.ahead, i, load(rows.v, i))
+        if i < own.own:
+            for j in range(first):
+                store(stages[j], i, row(a[j, place, 0], a[j, place, 1], a[j, place, 2]))
+
+
+@inlined
+def _end(own, rows, stages):
+    """The step has ended: the next one begins with its last acceleration."""
+    for i in range(own.at, own.end):
+        store(rows.x0, i, load(rows.x, i))
+        store(stages[0], i, load(rows.a, i))
+
+
+@strict
+def _all_stages(
+    thread, threads, counter, count, body, tables, table, h, arrays, books, every, stages, shown
+):
+    """Accelerations of the stages first .. last, `count` times, each time from where the last stage
+    was; hands of groups as in `_steps`.  Without books nothing moves: one step is looked at.
+
+    Tables have an entry for each of these stages and for the middle, step by step."""
+    (c, Abar, A, first, last), groups, meetings = table, body.groups, 0
+    count_of, connected, moves = len(groups.own), len(shown[0]) > 0, len(books) > 0
+    braked = (
+        len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
+    )
+    mine, own_stages = every[0 if connected else thread], stages[0 if connected else thread]
+    rows = Rows(mine[0], mine[1], mine[2], mine[3], mine[4], mine[5], mine[6])
+    hands = 1 if connected else (count_of - thread + threads - 1) // threads
+    power, a = books[:, 4:], arrays[2]
+    for hand in range(hands):
+        low = count_of * thread // threads if connected else thread + hand * threads
+        high = count_of * (thread + 1) // threads if connected else low + 1
+        for g in range(low, high):
+            own = _group(g, groups, connected)
+            _gather_stages(own, groups, first, arrays, rows, own_stages)
+        for n in range(count):
+            start = n * (last + 2)
+            for i in range(first, last + 1):
+                now, entry = shown[meetings % 2], start + i
+                for g in range(low, high):
+                    own = _group(g, groups, connected)
+                    _stage(own, i, c, h, Abar, A, body.powers or i == last, rows, own_stages, now)
+                    _lead(own, groups, tables.supports, entry, rows.x, rows.ahead)
+                if connected:
+                    meetings += 1
+                    arrive(counter)
+                    await_all(counter, meetings * threads)
+                for g in range(low, high):
+                    own = _group(g, groups, connected)
+                    if connected:
+                        _borrow(own, groups, now, rows.x)
+                    turn, again = 0, True
+                    while again:
+                        again = False
+                        _accelerate(own, body, tables, entry, n + turn, 0.0, rows)
+                        if turn == 0 and moves and i == last:
+                            for r in range(own.at, own.end):
+                                store(rows.v0, r, load(rows.v, r))
+                                store(rows.v, r, load(rows.ahead, r))
+                            if body.powers:
+                                entries = (start, entry, entry + 1)
+                                _book(own, entries, body, tables, h, rows, power, books)
+                            if _settle(own, n, body, tables, h, rows, books):
+                                power[g, 2] = 0.0
+                                again = braked
+                        turn = 1
+                    if moves and i == last:
+                        _end(own, rows, own_stages)
+                    for r in range(own.at, own.own):
+                        store(own_stages[i], r, load(rows.a, r))
+                        if not moves:
+                            place = groups.place[r + own.shift]
+                            for k in range(3):
+                                a[i, place, k] = rows.a[r, k]
+        if moves:
+            for g in range(low, high):
+                own = _group(g, groups, connected)
+                _scatter(own, groups, rows, (arrays[0], arrays[1], a[0], a[1]))
+
+
+def explicit_stages(body, tables, c, Abar, A, h, first, last, x, v, a, connected):
+    """Writes a (m, n, 3) of the stages first .. last of a step of h [s] from x, v (N, 3), those
+    before being there; c (m,), Abar and A (m, m)."""
+    table = (c, Abar, A, first, last)
+    _run_stages(1, body, tables, table, h, (x, v, a), np.empty((0, 7)), connected)
+
+
+def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, connected):
+    """Takes `count` steps of h [s]; the rest as `explicit_steps`."""
+    books, both = np.zeros((len(body.groups.own), 7)), np.stack([a, a])
+    table = (c, Abar, A, 1, end)
+    _run_stages(count, body, tables, table, h, (x, v, both), books, connected)
+    a[:], ahead[:] = both
+    return books[:, :4].copy()
+
+
+def _run_stages(count, body, tables, table, h, arrays, books, connected):
+    size, every, shown = _room(body.groups, connected)
+    stages = np.empty((*every.shape[:1], len(table[0]), *every.shape[2:]))
+    run = (count, body, tables, table, h, arrays, books, every, stages, shown)
+    together(_all_stages, size, *run)
+
+
+def _room(groups, connected):
+    """Threads, quads for their groups, and where connected ones show their positions."""
+    rows, size = int(groups.first[-1]), team_size(len(groups.own))
+    if connected:
+        return size, np.empty((1, 7, rows, 4)), np.empty((2, rows, 4))
+    return size, np.empty((size, 7, np.diff(groups.first).max(), 4)), np.empty((2, 0, 4))
+
+
 def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
     """Takes `count` steps of h [s], x, v (N, 3) and a (n, 3) in place; writes ahead (n, 3).
 
     Returns books (groups, 4): energies added and dissipated [J], the deepest penetration [m], and
     contacts after the last step."""
-    groups = body.groups
-    count_of = len(groups.own)
+    count_of = len(body.groups.own)
     books, power = np.zeros((count_of, 4)), np.zeros((count_of, 3))
-    rows = groups.first[-1] if connected else np.diff(groups.first).max()
-    size = team_size(count_of)
-    every = np.empty((1 if connected else size, 7, rows, 4))
-    shown = np.empty((2, rows if connected else 0, 4))
+    size, every, shown = _room(body.groups, connected)
     run = (count, body, tables, (kicks, drifts), h, (x, v, a, ahead), power, books, every, shown)
     together(_steps, size, *run)
     return books
