@@ -108,7 +108,9 @@ def fibers(
     share = float(as_numbers("fiber stretch", stretch, ()))
     if not 0.0 <= share <= 1.0:
         raise InputError(f"fiber stretch = {stretch}: give a share of E A between 0 and 1")
-    segment = np.setdiff1d(np.arange(len(points)), start[1:] - 1)  # by the point where it begins
+    begins = np.ones(len(points), dtype=bool)
+    begins[start[1:] - 1] = False
+    segment = np.flatnonzero(begins)  # by the point where it begins
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     along, length = _directions(points, segment, owner)
     d = _diameters(thickness, length, segment, start, owner)
@@ -135,10 +137,13 @@ def fibers(
 
 def _edges(segment: np.ndarray, count: int) -> np.ndarray:
     """Six springs in each square, then sixteen in each segment."""
-    corner = 4 * np.arange(count)[:, None, None]
     ties = np.concatenate([LONGITUDINAL, FACE, SPACE])
-    parts = [corner + SQUARE, corner[segment] + ties]
-    return np.concatenate([part.reshape(-1, 2) for part in parts])
+    inside = count * len(SQUARE)
+    edges = np.empty((inside + segment.size * len(ties), 2), dtype=np.int64)
+    corner = 4 * np.arange(count)[:, None, None]
+    np.add(corner, SQUARE, out=edges[:inside].reshape(-1, *SQUARE.shape))
+    np.add(corner[segment], ties, out=edges[inside:].reshape(-1, *ties.shape))
+    return edges
 
 
 class _Stiffness:
@@ -278,7 +283,7 @@ def _as_points(centrelines: Any) -> tuple[Array, np.ndarray]:
         lines: Sequence[Array] = list(as_numbers("centrelines", centrelines))
     else:
         try:
-            lines = [as_numbers(f"fiber {i} points", line) for i, line in enumerate(centrelines)]
+            lines = [_as_line(i, line) for i, line in enumerate(centrelines)]
         except TypeError:
             raise InputError("fibers need a list of centrelines (s + 1, 3)") from None
     if not lines:
@@ -290,6 +295,13 @@ def _as_points(centrelines: Any) -> tuple[Array, np.ndarray]:
             raise InputError(f"fiber {i} has {len(line)} point(s): give at least two")
     start = np.concatenate([[0], np.cumsum([len(line) for line in lines])])
     return np.concatenate(lines), start
+
+
+def _as_line(i: int, line: Any) -> Array:
+    """Points of fiber i: numbers already, most often, of which thousands are checked here."""
+    if isinstance(line, np.ndarray) and line.dtype == np.float64 and np.isfinite(line).all():
+        return line
+    return as_numbers(f"fiber {i} points", line)
 
 
 def _positive(name: str, value: Any) -> float:
