@@ -258,7 +258,8 @@ class Integrator(Protocol):
     # something, or depends on how well the method is solved; `dissipative = True` where losing
     # energy is the method's nature (bdf1, bdf2); `resume(system, state, memory, settled)`: memory
     # after something happened between two steps (default: `start`); `remedy`: what to do about
-    # steps that were not solved well enough
+    # steps that were not solved well enough; `amplification(z)`: the factor by which a step of an
+    # explicit method makes an undamped oscillation grow, z = h omega
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

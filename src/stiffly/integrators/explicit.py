@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, ClassVar, NamedTuple
 
 from ..contracts import Array, State, Step, System, Work
@@ -10,12 +11,21 @@ from .restart import same_state
 
 
 class _Explicit:
-    """Configuration without fields, and steps that need no memory to begin with."""
+    """Configuration without fields, and steps that need no memory to begin with.
+
+    amplification(z): the factor by which a step makes an undamped oscillation grow, z = h omega.
+    """
 
     adaptive: ClassVar[bool] = False
 
     def start(self, system: System, state: State) -> Any:
         return None
+
+
+def _symplectic(z: float) -> float:
+    """The step's matrix has determinant 1 and trace 2 - z^2."""
+    half = abs(0.5 * z * z - 1.0)
+    return 1.0 if half <= 1.0 else half + sqrt(half * half - 1.0)
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,9 @@ class ForwardEuler(_Explicit):
     name: ClassVar[str] = "forward-euler"
     order: ClassVar[int] = 1
 
+    def amplification(self, z: float) -> float:
+        return abs(1.0 + 1j * z)
+
     def step(self, system: System, state: State, h: float, memory: None) -> Step:
         a = system.acceleration(state)
         new = state.moved(state.t + h, state.x + h * state.v, state.v + h * a)
@@ -41,6 +54,9 @@ class SymplecticEuler(_Explicit):
 
     name: ClassVar[str] = "symplectic-euler"
     order: ClassVar[int] = 1
+
+    def amplification(self, z: float) -> float:
+        return _symplectic(z)
 
     def step(self, system: System, state: State, h: float, memory: None) -> Step:
         v = state.v + h * system.acceleration(state)
@@ -70,6 +86,9 @@ class Verlet(_Explicit):
     name: ClassVar[str] = "verlet"
     order: ClassVar[int] = 2
 
+    def amplification(self, z: float) -> float:
+        return _symplectic(z)
+
     def step(self, system: System, state: State, h: float, memory: VerletMemory | None) -> Step:
         if memory is not None and same_state(memory.state, state):
             a, forces = memory.acceleration, 1
@@ -93,6 +112,9 @@ class RungeKutta4(_Explicit):
 
     name: ClassVar[str] = "rk4"
     order: ClassVar[int] = 4
+
+    def amplification(self, z: float) -> float:
+        return abs(1.0 + 1j * z - z**2 / 2.0 - 1j * z**3 / 6.0 + z**4 / 24.0)
 
     def step(self, system: System, state: State, h: float, memory: None) -> Step:
         t, x, v = state.t, state.x, state.v

@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import memory
 from ..errors import InputError, unknown_name
 from .builder import Scene
 
@@ -103,7 +104,8 @@ def load(name: str | Path, *, small: bool = False, **parameters: Any) -> Scene:
     options = {key: value for key, value in given.items() if key not in known}
     arguments = {key: value for key, value in given.items() if key in known}
     try:
-        scene = found.build(**arguments)
+        with memory.limited(name):
+            scene = found.build(**arguments)
     except TypeError as failure:  # a word where a number belongs
         raise InputError(f"{name}: {failure}") from None
     return replace(scene, **options)

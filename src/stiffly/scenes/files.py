@@ -22,6 +22,7 @@ from pydantic import ValidationError, create_model
 
 from ..errors import InputError, unknown_name
 from ..integrators import integrator as find_integrator
+from ..memory import limited
 from ..run.simulate import advise
 from . import NAMES, RUN_OPTIONS, entry, load
 from .adjust import adjusted
@@ -65,7 +66,8 @@ def read(path: AnyPath, /, **overrides: Any) -> FileScene:
     source = _source(path, overrides)
     file = _validated(source)
     text = _kept_text(source, file)
-    scene = (_composed if file.scene is None else _built_in)(source, file, text)
+    with limited(Path(path).name):
+        scene = (_composed if file.scene is None else _built_in)(source, file, text)
     with source.at("adjust"):
         scene = adjusted(scene, **file.adjust.model_dump(exclude_none=True))
     scene = replace(scene, method=file.method.model_dump(exclude_none=True))
