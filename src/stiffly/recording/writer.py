@@ -105,6 +105,8 @@ class Writer:
             "scene": getattr(scene, "name", None),
             "parameters": parameters,
             "adjust": getattr(scene, "adjust", {}),
+            "variant": getattr(scene, "variant", None),
+            "note": getattr(scene, "note", ""),
             "source": getattr(scene, "source", None),
             "seed": parameters.get("seed"),
             **run,

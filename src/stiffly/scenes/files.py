@@ -165,7 +165,7 @@ def _built_in(source: Source, file: SceneFile, text: str) -> FileScene:
     given = {"every": file.seconds_per_frame, **{k: getattr(file, k) for k in RUN_OPTIONS[:3]}}
     options = {key: value for key, value in given.items() if value is not None}
     with source.at("parameters"):
-        scene = load(file.scene, **(file.parameters or {}), **options)
+        scene = load(file.scene, variant=file.variant, **(file.parameters or {}), **options)
     if file.rtol is not None and not find_integrator(scene.integrator).adaptive:
         cause = f"{scene.integrator}, the scene's integrator, has no error estimate"
         raise source.error(("rtol",), f"rtol: {cause}; give integrator = 'pexprb43', too")
