@@ -44,7 +44,8 @@ def test_the_table_has_what_was_printed_and_what_was_measured(folder):
     }
     found = Recording(folder / "coil-spring-small")
     assert found.complete and rows["coil-spring"]["seconds"] == found.wall_seconds
-    assert rows["coil-spring"]["dof"] == found.positions[0].size
+    moving = (found.positions[-1] != found.positions[0]).any(axis=1)
+    assert rows["coil-spring"]["dof"] == 3 * moving.sum() < found.positions[0].size
     error = abs(found.energy.numerical).max() / found.energy.exchanged
     assert rows["coil-spring"]["energy_error"] == pytest.approx(error)
     assert rows["coil-spring"]["forces"] == found.stats["force_evaluations"]
