@@ -17,7 +17,7 @@ ROOT = Path(stiffly.__file__).parent
 # A room may import from its own rank and from lower ones; no two rooms import each other.
 RANKS = [
     {"contracts", "errors"},
-    {"kernels", "backends", "accounting"},
+    {"kernels", "backends", "accounting", "memory"},
     {"matfun", "solvers"},
     {"integrators"},
     {"parts", "meshes"},

@@ -15,8 +15,8 @@ from systems import march
 from stiffly.bodies import Rayleigh, SecondOrder
 from stiffly.contracts import Integrator, State
 from stiffly.errors import InputError, NotConverged
-from stiffly.integrators.explicit import ForwardEuler, SymplecticEuler, Verlet
-from stiffly.integrators.rk4 import RungeKutta4
+from stiffly.integrators.explicit import SymplecticEuler, Verlet
+from stiffly.integrators.runge_kutta import ForwardEuler, RungeKutta4
 from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
 from stiffly.integrators.vimex import VImex

@@ -249,7 +249,7 @@ def test_the_library_speaks_between_the_bars(capfd):
 
 
 def test_progress_in_a_pipe_is_a_line_now_and_then(capfd, monkeypatch):
-    ticks = iter(np.arange(0.0, 1000.0, 1.0))  # a clock that is asked once or twice an update
+    ticks = iter(np.arange(0.0, 1000.0, 1.0))  # a clock that is asked once an update
     monkeypatch.setattr(terminal, "clock", lambda: next(ticks))
     with terminal.counting_bar("frames") as update:
         for k in range(25):

@@ -22,7 +22,8 @@ ROOT = LAB.parents[1]
 PUBLIC = {  # modules for everybody: their `__all__`, or all names without an underscore
     *("stiffly", "stiffly.bodies", "stiffly.collisions", "stiffly.contracts", "stiffly.errors"),
     *("stiffly.integrators", "stiffly.matfun", "stiffly.meshes", "stiffly.run"),
-    *("stiffly.recording.plots", "stiffly.recording.provenance", "stiffly.scenes"),
+    *("stiffly.recording.plots", "stiffly.recording.provenance", "stiffly.recording.render"),
+    "stiffly.scenes",
 }
 
 

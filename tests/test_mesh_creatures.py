@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from thinned import drawn
 
 from stiffly.errors import InputError
-from stiffly.meshes import car, creature, creature_surface
+from stiffly.meshes import car, creature, creature_surface, sizing
 from stiffly.meshes.implicit import SHAPES, capsules, joined, rounded_box, wheel
 from stiffly.meshes.mesh import tet_surface, tet_volumes
 from stiffly.meshes.sizing import mesh_of_count
@@ -129,6 +129,24 @@ def test_rabbits_of_the_papers(vertices):
 def test_creature_grows_with_its_height():
     small, large = creature(1000), creature(1000, height=4.0)
     np.testing.assert_allclose(4.0 * small.positions, large.positions, atol=1e-9)
+
+
+def test_a_large_mesh_is_searched_once_and_another_size_anew(monkeypatch, tmp_path):
+    monkeypatch.setenv("STIFFLY_CACHE", str(tmp_path))
+    monkeypatch.setattr(sizing, "LARGE", 400)
+    searched, real = [], sizing._searched
+    monkeypatch.setattr(sizing, "_searched", lambda *a: searched.append(a[0]) or real(*a))
+    makers = (
+        lambda: creature(1500, shape="dog"),
+        lambda: creature(1500, shape="dog", height=2.0),
+        lambda: creature_surface(1500, shape="dog"),
+        lambda: car(1500),
+    )
+    for made in makers:
+        first, again = made(), made()
+        for key in ("positions", "edges", "tets", "triangles"):
+            np.testing.assert_array_equal(getattr(again, key), getattr(first, key))
+    assert searched == ["dog", "dog", "dog", "car"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 import shutil
 from collections import namedtuple
@@ -93,8 +94,36 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
 def test_too_little_space(tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**5, 10**5))
-    assert "needs 0.5 MB, but only 0.1 MB are free: record fewer" in refusal(tmp_path / "run")
+    said = refusal(tmp_path / "run")
+    assert "frames needs 0.5 MB, but only 0.1 MB are free: name another disk" in said
     assert not (tmp_path / "run").exists()
+
+
+def test_the_time_between_frames_that_would_fit_does(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 0, 2 * 10**6))
+    case = block(8, integrator="verlet", step=1e-6, duration=3e-4, every=1e-6)
+    with pytest.raises(InputError) as refused:
+        simulate(case, out=tmp_path / "run")
+    said = str(refused.value)
+    assert "of 301 frames needs" in said and "only 2.0 MB are free" in said
+    assert not (tmp_path / "run").exists()
+    every = re.search(r"every=(\S+) \(--every \1\) would fit", said)[1]
+    run = simulate(case, out=tmp_path / "run", every=float(every))
+    assert run.complete and sum(p.stat().st_size for p in (tmp_path / "run").iterdir()) < 2 * 10**6
+    with pytest.raises(InputError, match=r"only 2\.0 MB are free"):  # and one digit less does not
+        simulate(case, out=tmp_path / "again", every=0.9 * float(every))
+
+
+def test_a_longer_run_needs_room_beside_the_shorter_one(tmp_path, monkeypatch):
+    case = block(8, integrator="verlet", step=1e-6, duration=1e-4, every=1e-6)
+    simulate(case, out=tmp_path / "run")
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 0, 2 * 10**6))
+    before = (tmp_path / "run" / "recording.vtkhdf").read_bytes()
+    with pytest.raises(InputError, match=r"only 2\.0 MB are free"):
+        stiffly.resume(tmp_path / "run", case[0], duration=2e-4)
+    assert (tmp_path / "run" / "recording.vtkhdf").read_bytes() == before
 
 
 @pytest.mark.parametrize("frames, velocities", [(50, True), (50, False), (2, True)])
@@ -103,7 +132,7 @@ def test_the_space_that_is_asked_for_is_what_the_file_takes(
 ):
     asked = []
     monkeypatch.setattr(
-        "stiffly.recording.folder.check_space", lambda folder, needed: asked.append(needed)
+        "stiffly.recording.folder.check_space", lambda folder, plan: asked.append(plan.bytes)
     )
     case = block(8, integrator="verlet", step=1e-5, duration=1e-4, every=1e-4 / (frames - 1))
     simulate(case, out=tmp_path / "run", keep_velocities=velocities)

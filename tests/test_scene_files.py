@@ -211,7 +211,7 @@ def test_every_built_in_scene_can_be_written_and_read(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in scenes.NAMES if n != "hair"])  # twice 3.6 GB
+@pytest.mark.parametrize("name", [n for n in scenes.NAMES if n != "hair"])  # twice 1.8 GB
 def test_every_built_in_scene_can_be_shown(name, tmp_path):
     built, expected = files.check(write(tmp_path, files.show(name))), scenes.load(name)
     assert same_scene(built, expected)

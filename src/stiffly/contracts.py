@@ -293,7 +293,8 @@ class Integrator(Protocol):
     # steps that were not solved well enough; `dense = True` where every step has `between`: frames
     # need no steps of their own; `first_step(system, state, rtol, length, velocity)`: to begin with
     # under step control [s], by two forces (default: a thousandth of the run); `splitting` or
-    # `tableau`: what `step` does, in the same class, for loops that take many steps in one call
+    # `tableau`: what `step` does, in the same class, for loops that take many steps in one call and
+    # for the limit of steps that is told before a run
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from time import monotonic as clock
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ VERDICTS = {"reproduced": "green", "partly": "yellow", "not reproduced": "red"}
 COUNTS = ("steps", "rejected_steps", "force_evaluations", "operator_products", "factorizations")
 
 MANY = 12  # files that are still named one by one
+LONG = 60.0  # seconds left: then it is told when a run will end
 PIPED = 10.0  # seconds between lines of progress where there is no terminal
 NATURAL = 1000  # columns: a table that goes into a file or a pipe is not folded
 
@@ -126,15 +128,19 @@ def counting_bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., 
         console=passing,
         disable=hidden,
     )
-    task, said = bar.add_task(label, total=None, text="starting"), clock()
+    task, said, pace = bar.add_task(label, total=None, text="starting"), clock(), Pace()
 
     def update(done: float, total: float, text: str = "") -> None:
         nonlocal said
         bar.start()
+        now = clock()
+        left = pace.left(done, total, now)
         text = text or f"{done}/{total}"
+        if left is not None and left >= LONG:
+            text = f"{text}, {ending(left, datetime.now())}"
         bar.update(task, completed=done, total=total, text=text)
-        if not passing.is_terminal and not hidden and clock() >= said + PIPED:
-            said = clock()
+        if not passing.is_terminal and not hidden and now >= said + PIPED:
+            said = now
             passing.print(f"  {escape(label)}: {escape(text)}", soft_wrap=True)
 
     if passing.is_terminal:
@@ -144,6 +150,33 @@ def counting_bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., 
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+class Pace:
+    """How long something still takes, by what it took since it was first seen under way."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None
+        self._last = 0.0
+
+    def left(self, done: float, total: float, now: float) -> float | None:
+        """Seconds; None where nothing was done yet.  A count that falls is another one's."""
+        if self._first is None or done < self._last:
+            self._first = (done, now)
+        self._last = done
+        began, then = self._first
+        if done <= began or now <= then:
+            return None
+        return (total - done) * (now - then) / (done - began)
+
+
+def ending(left: float, now: datetime) -> str:
+    """ends in 1 h 12 min, at 18:40."""
+    minutes = round(left / 60.0)
+    hours, end = minutes // 60, now + timedelta(seconds=left)
+    length = f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
+    day = "" if end.date() == now.date() else f"{end:%a %d %b} "
+    return f"ends in {length}, {day}{end:%H:%M}"
 
 
 # ------------------------------------------------------------------ results

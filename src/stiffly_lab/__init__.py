@@ -6,12 +6,13 @@ from . import page
 from .bench import Bench
 from .harness import Method, Outcome, Record, reference, slopes, work_precision
 from .methods import CvodeMethod, IntegratorMethod, ScipyMethod
-from .registry import EXPERIMENTS, ITEMS, PAPERS, Experiment, experiment
+from .registry import EXPERIMENTS, ITEMS, LONG, PAPERS, Experiment, experiment
 from .report import Claim, Report
 
 __all__ = [
     "EXPERIMENTS",
     "ITEMS",
+    "LONG",
     "PAPERS",
     "Bench",
     "Claim",

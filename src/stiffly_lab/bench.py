@@ -21,21 +21,22 @@ from typing import Any
 from stiffly.recording.provenance import as_json, versions
 
 Row = dict[str, Any]  # what one job finds, as JSON can hold it
-Progress = Callable[[int, int, str], None]  # rows done, rows in all, what is running
+Progress = Callable[[float, float, str], None]  # rows done, rows in all, what is running
 JOURNAL = "rows.jsonl"
 
 
-def silent(done: int, total: int, text: str) -> None:
+def silent(done: float, total: float, text: str) -> None:
     """Progress for nobody."""
 
 
 class Bench:
-    """quick: the reduced variant; folder: where the journal lies, None: nothing is kept."""
+    """quick: the reduced variant; folder: of the results, where the journal lies; None: nothing is
+    kept."""
 
     def __init__(
         self, quick: bool = False, progress: Progress = silent, folder: Path | None = None
     ) -> None:
-        self.quick = quick
+        self.quick, self.folder = quick, folder
         self._progress, self._done, self._total = progress, 0, 0
         self._journal = None if folder is None else Journal(folder / JOURNAL, quick)
 
@@ -47,6 +48,10 @@ class Bench:
     def plan(self, rows: int) -> None:
         """So many more rows will be asked for: the progress bar wants to know."""
         self._total += rows
+
+    def under_way(self, done: float, total: float, text: str) -> None:
+        """How far one long job is, in units of its own."""
+        self._progress(done, total, text)
 
     def row(self, name: str, job: Callable[[], Mapping[str, Any]]) -> Row:
         """What job() finds, or found before; `name` is its own within the experiment."""

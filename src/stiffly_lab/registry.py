@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import Any
 
 from stiffly.errors import unknown_name
 
@@ -108,7 +109,9 @@ DESCRIPTIONS = {
     "cloth": "wrinkles that survive, and Lagrange multipliers that get stuck",
     "stabiliser-table": "milliseconds a frame: Newton, local/global, and midpoint in substeps",
     "two-springs": "backward Euler gains energy, and stays below the proven bound",
+    "full-size": "the papers' eight headline scenes at full size, each to its end",
 }
+LONG = ("full-size",)  # hours: not among `all`, unless quick
 WHERE = {  # module: function; others: the name with _, `run`
     "equal-error": "equal_error_all:run",
     "auto": "auto_check:run",
@@ -125,11 +128,13 @@ class Experiment:
     description: str
     items: tuple[str, ...]
 
-    def run(self, bench: Bench | None = None) -> Report:
-        """What its function finds."""
+    def run(self, bench: Bench | None = None, **options: Any) -> Report:
+        """What its function finds; options: those that it has."""
         bench = bench or Bench()
         module, _, function = WHERE.get(self.name, self.name.replace("-", "_")).partition(":")
-        found = getattr(import_module(f".{module}", __package__), function or "run")(bench)
+        found = getattr(import_module(f".{module}", __package__), function or "run")(
+            bench, **options
+        )
         only = self.items[0] if len(self.items) == 1 else ""
         claims = [c if c.item is not None else replace(c, item=only) for c in found.claims]
         cut = f"--quick: {found.reduced}" if bench.quick and found.reduced else found.reduced

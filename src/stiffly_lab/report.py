@@ -97,12 +97,18 @@ class Report:
             "records": [asdict(record) for record in self.records],
             "data": self.data,
             "seconds": seconds,
-            "machine": {
-                "platform": f"{platform.system()} {platform.machine()}",
-                "cores": os.cpu_count(),
-            },
+            "machine": {"platform": _platform(), "cores": os.cpu_count()},
             "versions": versions("scikit-sundae"),
         }
+
+
+def machine() -> str:
+    """In words, for those who compare seconds."""
+    return f"{_platform()}, {os.cpu_count()} cores"
+
+
+def _platform() -> str:
+    return f"{platform.system()} {platform.machine()}"
 
 
 def verdict(*checks: bool) -> str:

@@ -153,10 +153,18 @@ class Request:
 
 
 def request(
-    text: str, *, small: bool, given: Mapping[str, str], options: Mapping[str, Any]
+    text: str,
+    *,
+    small: bool,
+    given: Mapping[str, str],
+    options: Mapping[str, Any],
+    variant: str | None = None,
 ) -> Request:
     """text: SCENE of `stiffly run`; given: of --set; options: other options that were given."""
     from .. import scenes
+
+    if variant is not None:
+        scenes.check_variant(variant)
 
     path = Path(text)
     if path.suffix == ".toml":
@@ -165,11 +173,11 @@ def request(
                 f"{path.name} has no small variant, only built-in scenes have: leave --small out, "
                 "and ask for less with --duration or --set"
             )
-        return _from_file(path, given, options)
+        return _from_file(path, given, {**options, **({"variant": variant} if variant else {})})
     if text not in scenes.NAMES and path.exists():
         kind = "a folder" if path.is_dir() else "no scene file"
         raise InputError(f"{text} is {kind}; name a built-in scene or a file that ends in .toml")
-    return _built_in(text, small, given, options)
+    return _built_in(text, small, given, options, variant)
 
 
 def _from_file(path: Path, given: Mapping[str, str], options: Mapping[str, Any]) -> Request:
@@ -193,7 +201,11 @@ def _from_file(path: Path, given: Mapping[str, str], options: Mapping[str, Any])
 
 
 def _built_in(
-    name: str, small: bool, given: Mapping[str, str], options: Mapping[str, Any]
+    name: str,
+    small: bool,
+    given: Mapping[str, str],
+    options: Mapping[str, Any],
+    variant: str | None,
 ) -> Request:
     from .. import scenes
     from ..integrators import AUTO, integrator
@@ -210,7 +222,7 @@ def _built_in(
     own = {key: given[key] for key in given if key not in whole}
     values = fitting({key: p.default for key, p in known.items()}, name, own)
     try:
-        scene = scenes.load(name, small=small, **values)
+        scene = scenes.load(name, small=small, variant=variant, **values)
         scene = replace(adjusted(scene, **adjust), method=method)
     except InputError:
         raise
@@ -241,6 +253,7 @@ def as_file(scene: Scene, options: Mapping[str, Any]) -> str | None:
     tables = {n: {k: v for k, v in t.items() if v is not None} for n, t in tables.items()}
     plain = {key: value for key, value in top.items() if value is not None}
     try:
-        return toml_text({"scene": scene.name, **plain, **tables})
+        which = {"scene": scene.name, **({"variant": scene.variant} if scene.variant else {})}
+        return toml_text({**which, **plain, **tables})
     except TypeError:
         return None

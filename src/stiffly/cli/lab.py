@@ -12,21 +12,29 @@ import typer
 from ..errors import InputError
 from ..recording.folder import check_writable
 
+FULL_SIZE = "full-size"  # what follows it are scenes
 ALONE = ("list", "all", "report")  # no experiments, but what to do with all of them
 
 
 def lab(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[list | all | report | NAME...]", help="Experiments to run."),
+        typer.Argument(
+            metavar="[list | all | report | full-size [SCENE...] | NAME...]",
+            help="Experiments to run.",
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("stiffly-lab"),
     quick: Annotated[bool, typer.Option("--quick", help="Reduced, under a minute each.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="full-size: run scenes again that have run.")
+    ] = False,
 ) -> None:
     """Run experiments of the papers, or build the page over their results.
 
     Each writes result.json (numbers), figure.png and result.md into a folder of its name. One that
     was cut short goes on where it stopped. `report` makes index.html of all results in the folder.
+    `full-size` runs the papers' headline scenes to their end, which takes hours.
     """
     from .. import terminal
 
@@ -39,12 +47,18 @@ def lab(
     if names == ["report"]:
         terminal.show_files(laboratory.page.build(out))
         return
-    wanted = list(laboratory.EXPERIMENTS) if names == ["all"] else names
+    options: dict[str, Any] = {}
+    if names[0] == FULL_SIZE:
+        names, options = [FULL_SIZE], {"chosen": names[1:], "force": force}
+    elif force:
+        raise InputError(f"--force belongs to `stiffly lab {FULL_SIZE}`: others are run again")
+    every = [n for n in laboratory.EXPERIMENTS if quick or n not in laboratory.LONG]
+    wanted = every if names == ["all"] else names
     chosen = [(name, laboratory.experiment(name)) for name in wanted]
     check_writable(out, "--out")  # made with the first row: an experiment may refuse its settings
     with terminal.notices():
         for name, experiment in chosen:
-            _run(name, experiment, laboratory.Bench, out, quick)
+            _run(name, experiment, laboratory.Bench, out, quick, options)
 
 
 def _installed() -> Any:
@@ -73,7 +87,9 @@ def papers(experiment: Any) -> str:
     return "; ".join(experiment.items) or "beyond them"
 
 
-def _run(name: str, experiment: Any, Bench: Any, out: Path, quick: bool) -> None:
+def _run(
+    name: str, experiment: Any, Bench: Any, out: Path, quick: bool, options: dict[str, Any]
+) -> None:
     from .. import terminal
 
     began = time.perf_counter()
@@ -81,7 +97,7 @@ def _run(name: str, experiment: Any, Bench: Any, out: Path, quick: bool) -> None
         bench = Bench(quick, progress, out / name)
         if bench.resumed:
             terminal.show_note(f"{name}: {bench.resumed} rows were measured before it was stopped")
-        report = experiment.run(bench)
+        report = experiment.run(bench, **options)
     paths = report.save(out, quick=quick, seconds=time.perf_counter() - began)
     bench.finished()
     terminal.out.print(f"[bold]{report.title}[/] ({report.source})")

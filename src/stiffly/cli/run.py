@@ -53,6 +53,9 @@ def run(
     device: Annotated[str, typer.Option(metavar="cpu", help="Where to compute.")] = "cpu",
     assignments: inputs.Set = None,
     small: inputs.Small = False,
+    variant: Annotated[
+        str | None, typer.Option(metavar="paper", help="The authors' own method and step.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to write. [default: SCENE-run, new]")
     ] = None,
@@ -99,7 +102,7 @@ def run(
     # before the scene is built, which may take a while
     place = None if out is None else check(out, force)
     with terminal.notices(quiet=quiet) as said:
-        asked = request(scene, small=small, given=sets, options=options)
+        asked = request(scene, small=small, given=sets, options=options, variant=variant)
         place = place or check(new_path(Path(), f"{file_name(asked.scene.name)}-run"), force)
         origin = {"command": sys.argv[1:], "toml": asked.toml}
         from ..run.simulate import simulate

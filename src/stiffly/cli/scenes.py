@@ -26,7 +26,9 @@ def scenes(
             {
                 "name": name,
                 **{key: getattr(entry, key) for key in ("summary", "source", "shows")},
-                **{key: dict(getattr(entry, key)) for key in ("parameters", "small")},
+                **{key: dict(getattr(entry, key)) for key in ("parameters", "run", "small")},
+                "paper": {**entry.paper, "holds": entry.holds},
+                "measured": entry.measured,
             }
             for name, entry in entries.items()
         ]
@@ -36,7 +38,9 @@ def scenes(
 
     lines = [(name, entry.summary, entry.source) for name, entry in entries.items()]
     terminal.show_listing(("scene", "what", "paper"), lines)
-    terminal.out.print("Next: stiffly run NAME, or stiffly scene show NAME for what can be set.")
+    terminal.out.print(
+        "Next: stiffly run NAME [--variant paper], or stiffly scene show NAME for what can be set."
+    )
 
 
 app = typer.Typer(rich_markup_mode=None)

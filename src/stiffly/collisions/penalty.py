@@ -214,7 +214,7 @@ class Touch:
         self, shape: Shape, own: np.ndarray, stiffness: Array, margin: float, pattern: BlockPattern
     ) -> None:
         self._shape, self._own, self._stiffness, self._margin = shape, own, stiffness, margin
-        self._index, self._diagonal = own.astype(np.uint32), pattern.diagonal
+        self._index, self._pattern = own.astype(np.uint32), pattern
         self._kernels = take(pattern.backend, "Contact", *self.kernels)
         self._place(0.0)
 
@@ -249,13 +249,14 @@ class FormulaTouch(Touch):
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array, convex: bool = False) -> None:
         form = (CONVEX,) if convex else ()
-        self._kernels.contact_blocks(x, *self._terms, self._diagonal, blocks, pressed, *form)
+        slots = self._pattern.diagonal
+        self._kernels.contact_blocks(x, *self._terms, slots, blocks, pressed, *form)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         self._kernels.contact_mean_gradient(x0, x1, *self._terms, out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
-        self._kernels.contact_mean_blocks(x0, x1, *self._terms, self._diagonal, blocks)
+        self._kernels.contact_mean_blocks(x0, x1, *self._terms, self._pattern.diagonal, blocks)
 
     def distances(self, x: Array) -> Array:
         """d (m,) [m] of all that may touch."""
@@ -329,7 +330,7 @@ class LocalTouch(Touch):
         self._store(rows, self._stiffness[rows, None, None] * n[:, :, None] * n[:, None], blocks)
 
     def _store(self, rows: np.ndarray, values: Array, blocks: Array) -> None:
-        blocks[self._diagonal[self._own[rows]]] += values  # all of them are free particles
+        blocks[self._pattern.diagonal[self._own[rows]]] += values  # all of them are free particles
 
     def _mean(self, x0: Array, x1: Array) -> tuple[np.ndarray, Array, Array, Array, Array]:
         """rows (k,) that touch at one end, q (k,), its derivative by d1 (k,), the mean normal, and

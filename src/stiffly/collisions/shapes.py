@@ -23,7 +23,7 @@ from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array
 from ..errors import InputError
-from ..kernels.names import HEMISPHERE, NO_SLOT, PLANE, SPHERE
+from ..kernels.names import HEMISPHERE, PLANE, SPHERE
 from ..parts.checks import as_indices, as_number, as_numbers
 from ..parts.part import Arranged, Uncoupled
 from ..system.supports import Keyframes, Moving, Rotation
@@ -313,7 +313,7 @@ class OnShapes:
         if chosen is not None:
             every = as_indices(config.name, chosen, particles.count)
         rows = np.sort(particles.rows[every])
-        self._own = rows[particles.pattern.diagonal[rows] != NO_SLOT]
+        self._own = rows[particles.pattern.moves[rows]]
         self._mass = particles.mass[particles.order[self._own]]
 
     @property

@@ -15,14 +15,14 @@ from .correction import iterates
 from .dop853 import DormandPrince853
 from .energy_momentum import EnergyMomentum
 from .energy_steered import EnergyBudget, EnergyLagrange
-from .explicit import ForwardEuler, SymplecticEuler, Verlet
+from .explicit import SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi, Neti
 from .halving import Substeps
-from .rk4 import RungeKutta4
 from .rkn86 import Nystrom86
+from .runge_kutta import ForwardEuler, RungeKutta4
 from .splitting import BlanesMoan6
 from .stabilised import Stabilised
 from .stage import Bdf1, Bdf2, Midpoint, Newmark

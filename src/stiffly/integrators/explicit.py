@@ -1,4 +1,5 @@
-"""Explicit methods: a few forces and nothing to solve, stable up to a limit of h omega."""
+"""Explicit methods: a few forces and nothing to solve, stable up to a limit of h omega; those of
+kicks and drifts, and what all of them share."""
 
 from __future__ import annotations
 
@@ -57,21 +58,20 @@ def stretch(
     return Step(done.state, memory, work, notes=done.notes, exchanged=done.exchanged)
 
 
-@dataclass(frozen=True)
-class ForwardEuler(_Explicit):
-    """x+ = x + h v, v+ = v + h a(t, x, v): first order.
-
-    It amplifies every undamped oscillation.  Hairer, Lubich, Wanner, Geometric Numerical
-    Integration (2006), Sec. I.1.2.
-    """
-
-    name: ClassVar[str] = "forward-euler"
-    order: ClassVar[int] = 1
-
-    def step(self, system: System, state: State, h: float, memory: None) -> Step:
-        a = system.acceleration(state)
-        new = state.moved(state.t + h, state.x + h * state.v, state.v + h * a)
-        return Step(new, None, Work(force_evaluations=1))
+def amplification(scheme: Splitting | Tableau, z: float) -> float:
+    """The factor by which a step makes an undamped oscillation grow, z = h omega."""
+    x, w = np.eye(2)  # the position, and the velocity over omega
+    if isinstance(scheme, Splitting):
+        w = w - scheme.kicks[0] * z * x
+        for kick, drift in zip(scheme.kicks[1:], scheme.drifts, strict=True):
+            x = x + drift * z * w
+            w = w - kick * z * x
+    else:
+        stages = np.zeros((scheme.end + 1, 2))
+        for i in range(scheme.end + 1):
+            stages[i] = x + scheme.c[i] * z * w - z * z * (scheme.Abar[i, :i] @ stages[:i])
+        x, w = stages[-1], w - z * (scheme.A[scheme.end, : scheme.end] @ stages[:-1])
+    return float(np.abs(np.linalg.eigvals(np.array([x, w]))).max())
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 
 from ..contracts import Array, Bounds
@@ -9,6 +11,15 @@ from .operators import BaseOperator
 from .untyped import linalg
 
 _SEED = 20140101  # fixed: the same run gives the same numbers
+
+
+class SelfAdjoint(Protocol):
+    """What Lanczos steps ask of an operator: products, and the `dot` in which it is symmetric."""
+
+    @property
+    def size(self) -> int: ...
+    def apply(self, b: Array) -> Array: ...
+    def dot(self, a: Array, b: Array) -> Any: ...
 
 
 def estimate(A: BaseOperator, steps: int = 12) -> tuple[Bounds, int]:
@@ -19,6 +30,16 @@ def estimate(A: BaseOperator, steps: int = 12) -> tuple[Bounds, int]:
     tangents are positive semidefinite unless something is compressed.  Both ends are estimates;
     the Chebyshev evaluator notices when they are wrong.
     """
+    theta, residual = ritz_values(A, steps)
+    high = float(theta[-1] + residual)
+    # a margin proportional to the negative end only: functions grow exponentially below zero
+    low = 1.1 * float(theta[0]) if theta[0] < -1e-12 * abs(high) else 0.0
+    return Bounds(low, max(high, 0.0), False), len(theta)
+
+
+def ritz_values(A: SelfAdjoint, steps: int) -> tuple[Array, float]:
+    """Of at most `steps` Lanczos steps, ascending, and the residual of the largest: an eigenvalue
+    lies no further from it.  None is above the largest eigenvalue, nor below the smallest."""
     rng = np.random.default_rng(_SEED)
     v = rng.standard_normal(A.size)
     v /= np.sqrt(A.dot(v, v))
@@ -35,11 +56,7 @@ def estimate(A: BaseOperator, steps: int = 12) -> tuple[Bounds, int]:
             break
         previous, v = v, w / beta
     theta, S = linalg.eigh_tridiagonal(np.array(alphas), np.array(betas[1 : len(alphas)]))
-    residual = betas[len(alphas)] * np.abs(S[-1])
-    high = float(theta[-1] + residual[-1])
-    # a margin proportional to the negative end only: functions grow exponentially below zero
-    low = 1.1 * float(theta[0]) if theta[0] < -1e-12 * abs(high) else 0.0
-    return Bounds(low, max(high, 0.0), False), len(alphas)
+    return theta, float(betas[len(alphas)] * abs(S[-1, -1]))
 
 
 def spectrum(A: BaseOperator) -> tuple[Bounds, int]:

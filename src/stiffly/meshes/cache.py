@@ -99,4 +99,4 @@ def save(name: str, arrays: dict[str, Any]) -> None:
 
 
 def _path(name: str) -> Path:
-    return folder() / "tets" / f"{name}.npz"
+    return folder() / "meshes" / f"{name}.npz"

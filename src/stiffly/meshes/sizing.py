@@ -8,6 +8,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
+from . import cache
 
 TRIES = 8
 CLOSE, TOO_FAR = 0.01, 0.05  # relative differences: good enough, and refused
@@ -26,7 +27,24 @@ def mesh_of_count(
     The count grows like spacing^-power: 3 for bodies, 2 for surfaces, and jumps with the lattice.
     First that law is followed; if no mesh on the way is close and `sound(elements)`, spacings
     next to the last one are tried. InputError where the result would be further off than 5 %.
+
+    Large meshes, which take seconds, are kept (see cache.py): name, vertices, spacing and power
+    have to say together what `build` makes.
     """
+    if vertices <= LARGE:
+        return _searched(name, vertices, build, spacing, power, sound)
+    entry = cache.key(f"mesh_of_count {name} {vertices} {spacing!r} {power}", ())
+    found = cache.load(entry, name)
+    if found is None:
+        positions, elements = _searched(name, vertices, build, spacing, power, sound)
+        found = {"positions": positions, "elements": elements}
+        cache.save(entry, found)
+    return found["positions"], found["elements"]
+
+
+def _searched(
+    name: str, vertices: int, build: Build, spacing: float, power: float, sound: Callable
+) -> tuple[Array, np.ndarray]:
     if vertices > LARGE:
         coarse = vertices // COARSER
         spacing = follow(coarse, build, spacing, power, TOO_FAR)[-1][1]

@@ -172,14 +172,17 @@ class PointTies:
     def __init__(self, stiffness: float, pattern: BlockPattern, linear: bool) -> None:
         """linear: the set of ties never changes, so the tangent is constant."""
         self.linear = linear
-        self._stiffness, self._diagonal = stiffness, pattern.diagonal
+        self._stiffness, self._pattern = stiffness, pattern
         self.tie(np.empty(0, dtype=np.int64), np.empty((0, 3)))
 
     def tie(self, particles: np.ndarray, points: Array) -> None:
         """These ties (k,), (k, 3) and no others."""
         self.particles, self.points = particles, points
-        slots = self._diagonal[particles]
-        self._slots = slots[slots != NO_SLOT]
+
+    @property
+    def _slots(self) -> np.ndarray:
+        slots = self._pattern.diagonal[self.particles]
+        return slots[slots != NO_SLOT]
 
     def retie(self, particles: np.ndarray, points: Array) -> None:
         """The same, where these may be the particles that are tied already."""

@@ -35,6 +35,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
+from ..memory import require
 from .checks import as_numbers
 from .springs import Springs
 
@@ -46,6 +47,8 @@ SQUARE = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]])
 LONGITUDINAL = np.array([[a, 4 + a] for a in range(4)])
 FACE = np.array([[a, 4 + (a + turn) % 4] for a in range(4) for turn in (1, 3)])
 SPACE = np.array([[a, 4 + (a + 2) % 4] for a in range(4)])
+TIES = len(LONGITUDINAL) + len(FACE) + len(SPACE)
+BYTES = 128  # per spring that building a System of fibers takes at most (measured: 11 million)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,37 +111,44 @@ def fibers(
     share = float(as_numbers("fiber stretch", stretch, ()))
     if not 0.0 <= share <= 1.0:
         raise InputError(f"fiber stretch = {stretch}: give a share of E A between 0 and 1")
-    segment = np.setdiff1d(np.arange(len(points)), start[1:] - 1)  # by the point where it begins
+    begins = np.ones(len(points), dtype=bool)
+    begins[start[1:] - 1] = False
+    segment = np.flatnonzero(begins)  # by the point where it begins
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    springs = len(points) * len(SQUARE) + segment.size * TIES
+    require(BYTES * springs, f"fibers of {springs:,} springs")
     along, length = _directions(points, segment, owner)
     d = _diameters(thickness, length, segment, start, owner)
     w = _widths(width, length, owner[segment], d, start, *moduli)
     cones = (d[segment], d[segment + 1], length)
-    springs = _Stiffness(*cones, w[owner[segment]], *moduli, share)
+    stiff = _Stiffness(*cones, w[owner[segment]], *moduli, share)
     normals = _normals(along, segment, start, owner)
     sides = w[owner][:, None] * _sides(normals, normal, start)
     offsets = CORNERS @ np.stack([sides, np.cross(normals, sides)], axis=1)
     volumes = _volumes(*cones, segment, len(points))
-    squares = np.repeat(springs.squares(segment, len(points)), len(SQUARE))
+    squares = np.repeat(stiff.squares(segment, len(points)), len(SQUARE))
     return FiberBody(
         positions=(points[:, None] + offsets).reshape(-1, 3),
         mass=np.repeat(volumes * density / 4.0, 4),
         edges=_edges(segment, len(points)),
-        stiffness=np.concatenate([squares, springs.ties().ravel()]),
+        stiffness=np.concatenate([squares, stiff.ties().ravel()]),
         start=start,
         root=(4 * start[:-1, None] + np.arange(4)).ravel(),
         width=w,
-        stretch_ratio=springs.stretch_ratio,
-        torsion_ratio=springs.torsion_ratio,
+        stretch_ratio=stiff.stretch_ratio,
+        torsion_ratio=stiff.torsion_ratio,
     )
 
 
 def _edges(segment: np.ndarray, count: int) -> np.ndarray:
     """Six springs in each square, then sixteen in each segment."""
-    corner = 4 * np.arange(count)[:, None, None]
     ties = np.concatenate([LONGITUDINAL, FACE, SPACE])
-    parts = [corner + SQUARE, corner[segment] + ties]
-    return np.concatenate([part.reshape(-1, 2) for part in parts])
+    inside = count * len(SQUARE)
+    edges = np.empty((inside + segment.size * len(ties), 2), dtype=np.int64)
+    corner = 4 * np.arange(count)[:, None, None]
+    np.add(corner, SQUARE, out=edges[:inside].reshape(-1, *SQUARE.shape))
+    np.add(corner[segment], ties, out=edges[inside:].reshape(-1, *ties.shape))
+    return edges
 
 
 class _Stiffness:
@@ -278,7 +288,7 @@ def _as_points(centrelines: Any) -> tuple[Array, np.ndarray]:
         lines: Sequence[Array] = list(as_numbers("centrelines", centrelines))
     else:
         try:
-            lines = [as_numbers(f"fiber {i} points", line) for i, line in enumerate(centrelines)]
+            lines = [_as_line(i, line) for i, line in enumerate(centrelines)]
         except TypeError:
             raise InputError("fibers need a list of centrelines (s + 1, 3)") from None
     if not lines:
@@ -290,6 +300,13 @@ def _as_points(centrelines: Any) -> tuple[Array, np.ndarray]:
             raise InputError(f"fiber {i} has {len(line)} point(s): give at least two")
     start = np.concatenate([[0], np.cumsum([len(line) for line in lines])])
     return np.concatenate(lines), start
+
+
+def _as_line(i: int, line: Any) -> Array:
+    """Points of fiber i: numbers already, most often, of which thousands are checked here."""
+    if isinstance(line, np.ndarray) and line.dtype == np.float64 and np.isfinite(line).all():
+        return line
+    return as_numbers(f"fiber {i} points", line)
 
 
 def _positive(name: str, value: Any) -> float:

@@ -7,7 +7,7 @@ work of forcing goes to the ledger as *added*, what air and dashpots take as *di
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -206,7 +206,11 @@ class PreparedDrag(PreparedAir):
         super().__init__(config)
         self._c, self._power = coefficient[particles.order, None], config._power
         self._free = particles.free  # the first
-        self._slots = particles.pattern.diagonal[: self._free]
+        self._pattern = particles.pattern
+
+    @property
+    def _slots(self) -> np.ndarray:
+        return self._pattern.diagonal[: self._free]
 
     def terms(self) -> list[Term]:
         return [DragTerm(self._c[:, 0], self._power, self._wind)]
@@ -274,8 +278,12 @@ class PreparedWind(PreparedAir):
         pattern, triangles = particles.pattern, particles.rows[config.triangles]
         self._kernels = take(pattern.backend, "Wind", "wind_forces", "wind_tangents")
         self._triangles, self._pressure = triangles.astype(np.uint32), config._pressure
-        rows, columns = (np.repeat(triangles, 3, axis=1), np.tile(triangles, (1, 3)))
-        self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 3, 3)
+        self._pattern = pattern
+
+    @cached_property
+    def _slots(self) -> np.ndarray:
+        rows, columns = np.repeat(self._triangles, 3, axis=1), np.tile(self._triangles, (1, 3))
+        return self._pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 3, 3)
 
     def terms(self) -> list[Term]:
         return [WindTerm(self._triangles, self._pressure, self._wind)]
@@ -326,8 +334,12 @@ class PreparedDashpots:
         pattern, edges = particles.pattern, particles.rows[config.edges]
         self._kernels = take(pattern.backend, "Dashpots", "dashpot_force", "dashpot_tangents")
         self._edges, self._coefficient = edges.astype(np.uint32), config._coefficient
-        rows, columns = edges[:, [0, 0, 1, 1]], edges[:, [0, 1, 0, 1]]
-        self._slots = pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 4)
+        self._pattern = pattern
+
+    @cached_property
+    def _slots(self) -> np.ndarray:
+        rows, columns = self._edges[:, [0, 0, 1, 1]], self._edges[:, [0, 1, 0, 1]]
+        return self._pattern.slots(rows.ravel(), columns.ravel()).reshape(-1, 4)
 
     def terms(self) -> list[Term]:
         return [DashpotTerm(self._edges, self._coefficient)]

@@ -6,6 +6,7 @@ matrix functions are computed once.  A body that turns far is distorted; Springs
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,12 +74,16 @@ class PreparedLinearSprings:
         self._difference = sp.csr_matrix((signs, places), shape=(m, len(rest)))
         self._gather = self._difference.T.tocsr()
         self._stiffness, self._rest, self._edges = stiffness, rest, edges
-        slots = np.concatenate(
-            [pattern.slots(r, c) for r, c in ((i, i), (j, j), (i, j), (j, i))]
-        )  # fmt: skip
-        kept = slots != NO_SLOT
-        self._slots = slots[kept]
-        self._blocks = np.concatenate([stiffness, stiffness, -stiffness, -stiffness])[kept]
+        self._pattern = pattern
+
+    @cached_property
+    def _blocks(self) -> tuple[np.ndarray, Array]:
+        """Slots (k,) and blocks (k, 3, 3) of free particles."""
+        i, j = self._edges.T
+        pairs = ((i, i), (j, j), (i, j), (j, i))
+        slots = np.concatenate([self._pattern.slots(r, c) for r, c in pairs])
+        kept, B = slots != NO_SLOT, self._stiffness
+        return slots[kept], np.concatenate([B, B, -B, -B])[kept]
 
     def _stretch(self, x: Array) -> tuple[Array, Array]:
         """w and the forces B w, both (m, 3)."""
@@ -93,13 +98,14 @@ class PreparedLinearSprings:
         out += self._gather @ self._stretch(x)[1]
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
-        np.add.at(blocks, self._slots, self._blocks)
+        np.add.at(blocks, *self._blocks)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         self.add_gradient(0.5 * (x0 + x1), out)
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
-        np.add.at(blocks, self._slots, 0.5 * self._blocks)
+        slots, B = self._blocks
+        np.add.at(blocks, slots, 0.5 * B)
 
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """The largest stiffness of each spring, in all directions."""

@@ -3,6 +3,7 @@ where the 3x3 blocks of the stiffness matrix are."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,31 +66,59 @@ def pair_laplacian(pairs: np.ndarray, k: Array) -> tuple[np.ndarray, np.ndarray,
 class BlockPattern:
     """Block rows and columns of the free particles: both triangles and the diagonal, sorted.
 
-    indptr (n + 1,), indices (nnz,): int32, over free particles.
-    diagonal (N,): slot of each particle's own block, NO_SLOT where it is fixed.
-    bodies: the independent bodies that the free particles form, or None when there is only one.
     backend: whose kernels add the blocks.
+    Nothing is laid out before it is asked for: methods that take no matrix never do.
     """
 
     def __init__(
-        self, couples: np.ndarray, free: np.ndarray, count: int, backend: Backend = CPU
+        self,
+        couples: np.ndarray,
+        free: np.ndarray,
+        count: int,
+        backend: Backend = CPU,
+        rows: np.ndarray | None = None,
     ) -> None:
-        """couples (m, 2): particles tied by any part; free (n,): sorted; count: N."""
+        """couples (m, 2): particles tied by any part; free (n,): sorted; count: N; rows (N,): of
+        the particles that couples name, where these are not rows themselves."""
         n = free.size
         self.count, self.backend = count, backend
         self._row = np.full(count, -1, dtype=np.int64)
         self._row[free] = np.arange(n)
-        tied = self._row[couples].reshape(-1, 2)
-        tied = tied[(tied >= 0).all(axis=1)]
-        own = np.arange(n)
+        self._couples, self._n = couples, n
+        self._end = self._row if rows is None else self._row[rows]  # of what couples names
+
+    @property
+    def moves(self) -> np.ndarray:
+        """(N,): whether each particle is free."""
+        return self._row >= 0
+
+    def _tied(self) -> np.ndarray:
+        """(k, 2): free particles that are tied to each other, as rows of the matrix."""
+        tied = self._end[self._couples].reshape(-1, 2)
+        return tied[(tied >= 0).all(axis=1)]
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        tied, own = self._tied(), np.arange(self._n)
         rows = np.concatenate([tied[:, 0], tied[:, 1], own])
         columns = np.concatenate([tied[:, 1], tied[:, 0], own])
-        self._keys = sorted_unique(rows * n + columns)  # row-major: columns sorted in each row
-        self._n = n
-        self.indices: Any = (self._keys % n).astype(np.int32)
-        self.indptr: Any = np.searchsorted(self._keys, np.arange(n + 1) * n).astype(np.int32)
-        self.diagonal = self.slots(np.arange(count), np.arange(count))
-        self.bodies = self._find_bodies()
+        return sorted_unique(rows * self._n + columns)  # row-major: columns sorted in each row
+
+    @cached_property
+    def indices(self) -> Any:
+        """(nnz,) int32, over free particles."""
+        return (self._keys % self._n).astype(np.int32)
+
+    @cached_property
+    def indptr(self) -> Any:
+        """(n + 1,) int32, over free particles."""
+        starts = np.arange(self._n + 1) * self._n
+        return np.searchsorted(self._keys, starts).astype(np.int32)
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """(N,): slot of each particle's own block, NO_SLOT where it is fixed."""
+        return self.slots(np.arange(self.count), np.arange(self.count))
 
     @property
     def nnz(self) -> int:
@@ -102,9 +131,11 @@ class BlockPattern:
         slot[(i < 0) | (j < 0)] = NO_SLOT
         return slot
 
-    def _find_bodies(self) -> Components | None:
-        graph = sp.csr_matrix(
-            (np.ones(self.nnz, dtype=np.int8), self.indices, self.indptr), shape=(self._n, self._n)
-        )
+    @cached_property
+    def bodies(self) -> Components | None:
+        """The independent bodies that the free particles form; None when there is only one."""
+        ends = self._tied().T.astype(np.int32)
+        there = np.ones(ends.shape[1], dtype=bool)
+        graph = sp.coo_matrix((there, tuple(ends)), shape=(self._n, self._n))
         count, labels = connected_components(graph, directed=False)
         return Components(labels) if count > 1 else None

@@ -272,8 +272,12 @@ class PreparedFrame:
 
     def __init__(self, motion: Callable[[float], Pose], particles: Arranged) -> None:
         self._motion, self._mass = motion, particles.mass[particles.order, None]
-        self._slots = particles.pattern.diagonal[: particles.free]
+        self._pattern, self._free = particles.pattern, particles.free
         self._free_mass = self._mass[: particles.free, :, None]
+
+    @property
+    def _slots(self) -> np.ndarray:
+        return self._pattern.diagonal[: self._free]
 
     def _force(self, t: float, x: Array, v: Array) -> Array:
         pose = self._motion(t)

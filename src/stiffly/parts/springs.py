@@ -4,7 +4,8 @@ collapsing."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +29,7 @@ from .pattern import BlockPattern, pair_laplacian
 from .terms import FaceTerm, SpringTerm, Term
 
 LAWS = ("linear", "cubic")
+CHUNK = 1 << 16  # springs whose differences stay in the cache
 
 
 class Springs(Scalable):
@@ -75,9 +77,8 @@ class Springs(Scalable):
             self.rest = self._lengths(as_numbers("rest_positions", rest_positions))
 
     def couples(self, particles: Particles) -> np.ndarray:
-        inside = (self.edges < particles.count).all(axis=1)
         self._require(
-            inside,
+            self._inside(particles.count),
             f"there are only {particles.count} particles",
             f"number them 0 to {particles.count - 1}",
         )
@@ -92,7 +93,7 @@ class Springs(Scalable):
                     "rest=X) with the rest positions"
                 )
             rest = self._lengths(particles.rest)
-        edges = particles.rows[self.edges]
+        edges = particles.rows.astype(np.uint32)[self.edges]
         kind = PreparedSprings if self.yield_strain is None else YieldingSprings
         own = (edges, self.stiffness, rest, particles.pattern)
         return kind(*own, self.law == "cubic", self.yield_strain)
@@ -101,12 +102,11 @@ class Springs(Scalable):
         require_points("rest_positions", positions)
         count = len(positions)
         self._require(
-            (self.edges < count).all(axis=1),
+            self._inside(count),
             f"rest_positions has only {count} particles",
             "give a rest position for each",
         )
-        d = positions[self.edges[:, 1]] - positions[self.edges[:, 0]]
-        lengths = np.sqrt(np.einsum("ij,ij->i", d, d))
+        lengths = _distances(positions, self.edges)
         self._require(
             lengths > 0.0, "it has zero length at rest", "move its ends apart or give rest="
         )
@@ -120,6 +120,11 @@ class Springs(Scalable):
                 rest > 0.0, f"rest length is zero, but {law} needs its strain", "give l > 0"
             )
         return rest
+
+    def _inside(self, count: int) -> np.ndarray:
+        """(m,) both ends are among this many particles."""
+        first, second = (self.edges < count).T
+        return first & second
 
     def _require(self, good: Any, cause: str, remedy: str) -> None:
         """InputError that names the first spring that is not good."""
@@ -139,13 +144,17 @@ class AnyPreparedSprings:
     kernels: tuple[str, ...]  # energy, gradient, blocks, mean gradient and mean blocks are first
 
     _half: tuple[Any, ...]
-    _slots: tuple[Any, ...]
+    _find_slots: Callable[[], tuple[Any, ...]]  # when a matrix is first asked for, then the same
     _law: tuple[bool, ...] = ()
 
     def __init__(self, pattern: BlockPattern) -> None:
         self._kernels = take(pattern.backend, self.part, *self.kernels)
         first = (getattr(self._kernels, name) for name in self.kernels[:5])
         self._energy, self._gradient, self._blocks, self._mean_gradient, self._mean_blocks = first
+
+    @property
+    def _slots(self) -> tuple[Any, ...]:
+        return self._find_slots()
 
     def add_gradient(self, x: Array, out: Array) -> None:
         self._gradient(x, *self._half, out, *self._law)
@@ -203,21 +212,17 @@ class PreparedSprings(AnyPreparedSprings):
         self.linear = not cubic and not np.any(rest)
         self.cubic, self._law, self._limit = cubic, (cubic,), limit
         self.rest = rest  # (m,) [m], as it is now
-        self._edges = edges.astype(np.uint32)
+        self._edges = edges.astype(np.uint32, copy=False)
         self._stiffness = stiffness
-        owner = np.concatenate([edges[:, 0], edges[:, 1]])
-        neighbour = np.concatenate([edges[:, 1], edges[:, 0]])
-        order = np.lexsort((neighbour, owner))
-        self._spring = order % max(len(edges), 1)
-        start = np.searchsorted(owner[order], np.arange(pattern.count + 1)).astype(np.uint32)
-        neighbour = neighbour[order]
-        self._half = (
-            start,
-            neighbour.astype(np.uint32),
-            stiffness[self._spring],
-            rest[self._spring],
-        )
-        self._slots = (pattern.diagonal, pattern.slots(owner[order], neighbour))
+        start, neighbour, spring = _halves(self._edges, pattern.count)
+        self._half = (start, neighbour, stiffness[spring], rest[spring])
+        self._spring = spring if limit is not None else None  # for rest lengths that change
+
+        def find_slots() -> tuple[Any, ...]:
+            owner = np.repeat(np.arange(pattern.count), np.diff(start))
+            return pattern.diagonal, pattern.slots(owner, neighbour)
+
+        self._find_slots = cache(find_slots)  # shared by copies that have yielded
 
     @property
     def edges(self) -> np.ndarray:
@@ -269,6 +274,28 @@ class YieldingSprings(PreparedSprings):
         return Power(dissipated=lost)
 
 
+def _distances(x: Array, edges: np.ndarray) -> Array:
+    """(m,) between the ends of edges (m, 2); some at a time, since differences of all of them
+    would take three times the memory of the edges, and four times as long."""
+    lengths = np.empty(len(edges))
+    for first in range(0, len(edges), CHUNK):
+        some = slice(first, first + CHUNK)
+        d = x[edges[some, 1]] - x[edges[some, 0]]
+        np.sqrt(np.einsum("ij,ij->i", d, d), out=lengths[some])
+    return lengths
+
+
+def _halves(edges: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both ends of edges (m, 2), sorted by particle, then by neighbour: start (count + 1,) of each
+    particle's, and the neighbour (2m,) and the edge (2m,) of each."""
+    m = len(edges)
+    owner, neighbour = edges.T.ravel(), edges.T[::-1].ravel()
+    order = np.lexsort((neighbour, owner))
+    ends = np.cumsum(np.bincount(owner, minlength=count))
+    start = np.concatenate([[0], ends]).astype(np.uint32)
+    return start, neighbour[order], np.remainder(order, max(m, 1), out=order)
+
+
 def _as_edges(edges: Any) -> np.ndarray:
     array = as_array("edges", edges)
     if array.size == 0 and array.ndim <= 2:
@@ -279,7 +306,7 @@ def _as_edges(edges: Any) -> np.ndarray:
         raise InputError("edges must be integers: they are particle indices")
     array = array.astype(np.int64)
     for bad, cause in (
-        (np.flatnonzero((array < 0).any(axis=1)), "a particle index is negative"),
+        (np.flatnonzero(np.logical_or(*(array < 0).T)), "a particle index is negative"),
         (np.flatnonzero(array[:, 0] == array[:, 1]), "it joins a particle to itself"),
         (_repeated(array), "it repeats an earlier spring: add the stiffnesses instead"),
     ):
@@ -291,9 +318,13 @@ def _as_edges(edges: Any) -> np.ndarray:
 
 def _repeated(edges: np.ndarray) -> np.ndarray:
     """Indices of the springs that join two particles already joined, in either direction."""
-    low, high = np.minimum(*edges.T), np.maximum(*edges.T)
-    key = low * (high.max(initial=0) + 1) + high
-    values = np.sort(key)  # ten times faster than argsort, and almost always enough
+    key, high = np.minimum(*edges.T), np.maximum(*edges.T)
+    key *= high.max(initial=0) + 1
+    key += high
+    del high  # millions of springs: every array of them counts
+    # ten times faster than argsort, and almost always enough; meshes come in runs, which a stable
+    # sort finds
+    values = np.sort(key, kind="stable")
     if not np.any(values[1:] == values[:-1]):
         return np.empty(0, dtype=np.int64)
     order = np.argsort(key, kind="stable")
@@ -394,9 +425,13 @@ class PreparedFaceSprings(AnyPreparedSprings):
         start = np.searchsorted(corners[order], np.arange(pattern.count + 1))
         self._springs = (tets.astype(np.uint32), stiffness, rest)
         self._corners = (start.astype(np.uint32), order.astype(np.uint32))
-        rows, columns = np.repeat(corners, 4), np.repeat(tets, 4, axis=0).ravel()
-        self._slots = (pattern.diagonal, pattern.slots(rows, columns).reshape(-1, 4))
         self._half = (*self._springs, *self._corners)
+
+        def find_slots() -> tuple[Any, ...]:
+            rows, columns = np.repeat(corners, 4), np.repeat(tets, 4, axis=0).ravel()
+            return pattern.diagonal, pattern.slots(rows, columns).reshape(-1, 4)
+
+        self._find_slots = cache(find_slots)
 
     def energy(self, x: Array) -> float:
         return self._energy(x, *self._springs)

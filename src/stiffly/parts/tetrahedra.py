@@ -126,10 +126,13 @@ class PreparedTetrahedra:
         corner = np.argsort(tets.ravel(), kind="stable")
         start = np.searchsorted(tets.ravel()[corner], np.arange(pattern.count + 1))
         self._corners = (start.astype(np.uint32), corner.astype(np.uint32))
-        self._sums = block_sums(tets, pattern)
         self._frames: tuple[Array, Array] | None = None
         self._pattern = pattern
         self._states: list[tuple[Array, Any]] = []
+
+    @cached_property
+    def _sums(self) -> BlockSums:
+        return block_sums(self._tets.astype(np.int64), self._pattern)
 
     def energy(self, x: Array) -> float:
         return self._kernels.tet_energy(x, *self._elements)

@@ -9,10 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from math import ceil, floor, log10
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .layout import Plan
 
 try:
     import fcntl
@@ -73,16 +77,31 @@ def check(out: Any, force: bool) -> Place:
     return Place(folder, force)
 
 
-def check_space(folder: Path, needed: int) -> None:
-    """The disk has room for a file of that many bytes; what will be replaced counts as free."""
+def check_space(folder: Path, plan: Plan, *, replaces: bool = True) -> None:
+    """The disk has room for a recording of that plan and its checkpoints.  replaces: what is in the
+    folder goes first, and counts as free."""
     nearest = next(p for p in (folder, *folder.absolute().parents) if p.is_dir())
     free = shutil.disk_usage(nearest).free
-    free += sum(p.stat().st_blocks * 512 for p in map(folder.joinpath, FILES) if p.is_file())
-    if needed > free:
-        raise InputError(
-            f"out {folder}: the recording needs {_size(needed)}, but only {_size(free)} are free: "
-            "record fewer frames (every), leave velocities out, or name another disk"
-        )
+    if replaces:
+        free += sum(p.stat().st_blocks * 512 for p in map(folder.joinpath, FILES) if p.is_file())
+    needed, frames = plan.bytes + plan.bytes_of_checkpoints, len(plan.times)
+    if needed <= free:
+        return
+    fitting = frames - ceil((needed - free) / plan.bytes_per_frame)
+    remedy = "name another disk"
+    if fitting >= 2:
+        every = _rounded_up(float(plan.times[-1]) / (fitting - 1))
+        remedy = f"every={every} (--every {every}) would fit, or leave velocities out, or {remedy}"
+    raise InputError(
+        f"out {folder}: the recording of {frames:,} frames needs {_size(needed)}, but only "
+        f"{_size(free)} are free: {remedy}"
+    )
+
+
+def _rounded_up(seconds: float) -> str:
+    """To two digits."""
+    unit = 10.0 ** (floor(log10(seconds)) - 1)
+    return f"{ceil(seconds / unit) * unit:.6g}"
 
 
 def _size(count: int) -> str:

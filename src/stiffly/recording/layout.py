@@ -82,13 +82,26 @@ class Plan:
     @property
     def bytes(self) -> int:
         """About the size of the file."""
-        frame = 3 * self.shape[0] * np.dtype(self.dtype).itemsize * (2 if self.velocities else 1)
-        frame += 8 * (len(self.columns) + SPARE + 8)
+        return len(self.times) * self.bytes_per_frame + self._bytes_once
+
+    @property
+    def bytes_per_frame(self) -> int:
+        points = 3 * self.shape[0] * np.dtype(self.dtype).itemsize * (2 if self.velocities else 1)
+        return points + 8 * (len(self.columns) + SPARE + 8)
+
+    @property
+    def bytes_of_checkpoints(self) -> int:
+        """About: x, v, where the run began and what the method remembers, as much as x; the last
+        one is still there while the next one is written."""
+        return 2 * 4 * 8 * int(np.prod(self.shape))
+
+    @property
+    def _bytes_once(self) -> int:
         skin, held = getattr(self.mesh, "skin", None), 0
         for whole, names in ((self.mesh, MESH), (skin, SKIN)):
             if whole is not None:
                 held += sum(getattr(whole, name).nbytes for name in names)
-        return len(self.times) * frame + 2 * METADATA + 2 * held
+        return 2 * METADATA + 2 * held
 
 
 class Places(NamedTuple):

@@ -110,7 +110,9 @@ class Recording(Run):
         """What summary.json holds."""
         return {
             "scene": self.name,
+            "variant": self.provenance.get("variant"),
             **super().summary(),
+            "note": self.provenance.get("note", ""),
             "frames": len(self),
             "complete": self.complete,
             "failure": self.failure,

@@ -105,6 +105,8 @@ class Writer:
             "scene": getattr(scene, "name", None),
             "parameters": parameters,
             "adjust": getattr(scene, "adjust", {}),
+            "variant": getattr(scene, "variant", None),
+            "note": getattr(scene, "note", ""),
             "source": getattr(scene, "source", None),
             "seed": parameters.get("seed"),
             **run,
@@ -117,7 +119,7 @@ class Writer:
         if mass is not None:
             contents["mass"] = mass
         plan = Plan(times, shape, options.dtype, options.velocities, (), mesh, contents)
-        folder.check_space(options.place.folder, plan.bytes)
+        folder.check_space(options.place.folder, plan)
         writer = cls(options.place.folder, options.checkpoint, interrupt)
         text = options.provenance.get("toml", getattr(scene, "text", None))
         writer._begins = options.place, plan, text
@@ -138,7 +140,7 @@ class Writer:
         writer = cls(where, seconds, interrupt)
         writer._lock = folder.Lock(where)
         if plan is not None:
-            folder.check_space(where, plan.bytes)
+            folder.check_space(where, plan, replaces=False)  # both are there for a while
             extend(where / folder.RECORDING, plan, frames)
         (where / folder.SUMMARY).unlink(missing_ok=True)
         writer._open(where / folder.RECORDING)

@@ -50,6 +50,11 @@ def frames_from(first: int, every: float, duration: float) -> Array:
     return times
 
 
+def steps_within(span: float, step: float) -> int:
+    """Equal steps, none longer than `step`, that fill the time between two frames."""
+    return max(1, ceil(span / step * (1.0 - 1e-9)))
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Fixed steps from one frame to the next: start [s], step h [s], how many."""
@@ -228,7 +233,7 @@ class Loop(Stepper):
         span, regular = target - self.state.t, float(self.frames[1] - self.frames[0])
         if abs(span - regular) <= 1e-9 * regular:
             span = regular  # the same bits in every step: what is kept for a step size stays valid
-        count = max(1, ceil(span / self.step * (1.0 - 1e-9)))  # type: ignore[operator]  # fixed
+        count = steps_within(span, self.step)  # type: ignore[arg-type]  # fixed
         return Interval(self.state.t, span / count, count)
 
     def _first_step(self, controller: Controller) -> float:

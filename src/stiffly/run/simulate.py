@@ -27,7 +27,8 @@ from ..recording.sinks import Interrupt, Memory
 from ..recording.writer import Options, Writer
 from .auto import auto_run
 from .control import Tolerance
-from .loop import Loop, Progress, frames_from
+from .limit import require_stable
+from .loop import Loop, Progress, frames_from, steps_within
 
 FRAMES = 200  # recorded by default
 MOST_STEPS, MOST_FRAMES = 1e9, 1e7
@@ -116,6 +117,9 @@ def simulate(
     bound, state = system.bind(given.x0, given.v0)
     if plan.tolerance is None and plan.step is not None:
         advise(bound, plan.step)
+        every = float(_frame_times(plan.duration, plan.step, plan.every)[1])
+        taken = every / steps_within(every, plan.step)
+        require_stable(bound, state, plan.method, plan.name, taken, plan.duration)
 
     def begun(step: float | None, begin: Callable[..., Loop], again: bool, **told: Any) -> Any:
         """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""

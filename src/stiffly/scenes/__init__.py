@@ -6,8 +6,11 @@ arguments say what they mean, and beside it
     SUMMARY      what is simulated, one line
     SOURCE       paper, section, figure
     SHOWS        what a run must show, one line
-    RUN          step, duration, integrator, every: the paper's way to run it
+    RUN          step, duration, integrator, every: how it is run unless somebody says otherwise
     SMALL        arguments (and other values of RUN) of a variant that runs in seconds
+    PAPER        RUN as the paper has it; what it does not print is as it was chosen here
+    PAPER_HOLDS  what comes of that, one line
+    MEASURED     where RUN is the fastest of several: what was measured, when and on what (optional)
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import memory
 from ..errors import InputError, unknown_name
 from .builder import Scene
 
@@ -59,6 +63,7 @@ NAMES = (
     "falling-cube",
     "sliding-bunny",
 )
+VARIANTS = ("paper",)  # ways to run a scene, beside its own
 RUN_OPTIONS = ("step", "duration", "integrator", "every")  # of the Scene, not of its builder
 
 
@@ -72,6 +77,9 @@ class Entry(NamedTuple):
     parameters: Mapping[str, str]
     run: Mapping[str, Any]
     small: Mapping[str, Any]
+    paper: Mapping[str, Any]
+    holds: str
+    measured: str
 
 
 def entry(name: str) -> Entry:
@@ -82,20 +90,29 @@ def entry(name: str) -> Entry:
     file = import_module(f".{stem}", __name__)
     build = getattr(file, stem)
     about = file.SUMMARY, file.SOURCE, file.SHOWS
-    return Entry(build, *about, build.meanings, file.RUN, file.SMALL)
+    runs = file.RUN, file.SMALL, file.PAPER, file.PAPER_HOLDS
+    return Entry(build, *about, build.meanings, *runs, getattr(file, "MEASURED", ""))
 
 
-def load(name: str | Path, *, small: bool = False, **parameters: Any) -> Scene:
+def load(
+    name: str | Path, *, small: bool = False, variant: str | None = None, **parameters: Any
+) -> Scene:
     """The scene of that name; parameters are those of its builder, e.g. vertices=800, and step,
-    duration, integrator, every.  small: the variant that runs in seconds.  Or the scene file (TOML)
-    of that path; parameters are then its keys."""
+    duration, integrator, every.  small: of a size that runs in seconds.  variant: "paper" for the
+    authors' own method and step.  Or the scene file (TOML) of that path; parameters are then its
+    keys."""
     if str(name).endswith(".toml"):
         from .files import read  # pydantic takes its time
 
-        return read(name, **parameters)
+        return read(name, **parameters, **({} if variant is None else {"variant": variant}))
     name = str(name)
     found = entry(name)
-    given = {**found.small, **parameters} if small else parameters
+    if variant is not None:
+        check_variant(variant)
+    paper = found.paper if variant else {}
+    own = found.small if small else {}
+    # a small one is small in any variant: it ends when it says
+    given = {**own, **paper, **{k: own[k] for k in ("duration", "every") if k in own}, **parameters}
     known = inspect.signature(found.build).parameters
     for key in given:
         if key not in known and key not in RUN_OPTIONS:
@@ -103,10 +120,21 @@ def load(name: str | Path, *, small: bool = False, **parameters: Any) -> Scene:
     options = {key: value for key, value in given.items() if key not in known}
     arguments = {key: value for key, value in given.items() if key in known}
     try:
-        scene = found.build(**arguments)
+        with memory.limited(name):
+            scene = found.build(**arguments)
     except TypeError as failure:  # a word where a number belongs
         raise InputError(f"{name}: {failure}") from None
-    return replace(scene, **options)
+    if variant is None:
+        return replace(scene, **options)
+    holds = f"as in the paper ({scene.source}): {found.holds}"
+    note = f"{scene.note}; {holds}" if scene.note else holds
+    return replace(scene, **options, variant=variant, note=note)
+
+
+def check_variant(variant: Any) -> None:
+    """InputError where no scene has such a variant."""
+    if variant not in VARIANTS:
+        raise unknown_name("variant", str(variant), VARIANTS)
 
 
 __all__ = ["NAMES", "Entry", "Scene", "entry", "load"]

@@ -25,7 +25,7 @@ from ..parts.part import Part
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value: a scene equals only itself
 class Scene:
-    """A system with its start and the paper's way to run it; `simulate` takes it as it is.
+    """A system with its start and the way to run it; `simulate` takes it as it is.
 
     x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration, every [s].
     every: between recorded frames; None: about 200 frames in all.
@@ -35,6 +35,7 @@ class Scene:
     parameters: what it was built with.  note: what a user should know of this build, e.g. which
     model stands in for a scanned one.
     adjust: what of it was changed afterwards (see adjust.py).
+    variant: "paper", where it is run with the authors' own method and step.
     method: options of the integrator, iterations, tolerance, budget (see `integrator`).
     solution: x, v at times t (...), where the motion is known in closed form.
     """
@@ -58,6 +59,7 @@ class Scene:
     adjust: Mapping[str, float] = field(default_factory=dict)
     method: Mapping[str, Any] = field(default_factory=dict)
     solution: Callable[[Any], tuple[Array, Array]] | None = field(default=None, repr=False)
+    variant: str | None = None
 
 
 class Argument(NamedTuple):

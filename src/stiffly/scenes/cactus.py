@@ -25,6 +25,8 @@ SOURCE = "Dinev, Liu, Kavan 2018, Fig. 7"
 SHOWS = "the rest shape comes back from random positions; with midpoint it does not"
 SMALL = {"vertices": 1500, "duration": 30 * 0.033}
 RUN = {"step": 0.033, "duration": 400 * 0.033, "integrator": "stabilised:projective-midpoint"}
+PAPER = {"step": 0.033, "duration": 13.2, "integrator": "stabilised:projective-midpoint"}
+PAPER_HOLDS = "holds: the rest shape comes back from random positions"
 YOUNG, POISSON, DENSITY, HEIGHT = 1e4, 0.0, 1000.0, 0.5
 K_D = 0.08
 

@@ -22,6 +22,7 @@ from pydantic import ValidationError, create_model
 
 from ..errors import InputError, unknown_name
 from ..integrators import integrator as find_integrator
+from ..memory import limited
 from ..run.simulate import advise
 from . import NAMES, RUN_OPTIONS, entry, load
 from .adjust import adjusted
@@ -65,7 +66,8 @@ def read(path: AnyPath, /, **overrides: Any) -> FileScene:
     source = _source(path, overrides)
     file = _validated(source)
     text = _kept_text(source, file)
-    scene = (_composed if file.scene is None else _built_in)(source, file, text)
+    with limited(Path(path).name):
+        scene = (_composed if file.scene is None else _built_in)(source, file, text)
     with source.at("adjust"):
         scene = adjusted(scene, **file.adjust.model_dump(exclude_none=True))
     scene = replace(scene, method=file.method.model_dump(exclude_none=True))
@@ -163,7 +165,7 @@ def _built_in(source: Source, file: SceneFile, text: str) -> FileScene:
     given = {"every": file.seconds_per_frame, **{k: getattr(file, k) for k in RUN_OPTIONS[:3]}}
     options = {key: value for key, value in given.items() if value is not None}
     with source.at("parameters"):
-        scene = load(file.scene, **(file.parameters or {}), **options)
+        scene = load(file.scene, variant=file.variant, **(file.parameters or {}), **options)
     if file.rtol is not None and not find_integrator(scene.integrator).adaptive:
         cause = f"{scene.integrator}, the scene's integrator, has no error estimate"
         raise source.error(("rtol",), f"rtol: {cause}; give integrator = 'pexprb43', too")

@@ -23,6 +23,8 @@ SOURCE = "Luan & Michels 2021, Sec. 5.1, Figs. 1-4"
 SHOWS = "every method keeps its order; exprb42 keeps the energy at steps where RK4 cannot"
 SMALL = {"duration": 2.0}
 RUN = {"step": 0.01, "duration": 100.0}
+PAPER = {"step": 0.01, "duration": 100.0, "integrator": "exprb42"}
+PAPER_HOLDS = "holds: exprb42 keeps the energy where RK4 cannot"
 
 
 @njit(cache=True)

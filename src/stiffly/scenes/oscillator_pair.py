@@ -26,6 +26,8 @@ SOURCE = "Michels, Sobottka & Weber 2014, Sec. 5.1, Fig. 11"
 SHOWS = "eti gives the analytic solution, V-IMEX falls out of phase"
 SMALL = {"duration": 2.0}
 RUN = {"step": 0.01, "duration": 100.0, "integrator": "eti"}
+PAPER = {"step": 0.01, "duration": 100.0, "integrator": "eti"}
+PAPER_HOLDS = "holds: eti gives the analytic solution"
 STARTS = ("steady", "rest")
 
 

@@ -34,6 +34,11 @@ SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 13, 14, 22a"
 SHOWS = "energy flat at h = 0.01 s; BDF-1 loses it, RK4 needs steps below 2.83/omega_max"
 SMALL = {"panels": 9, "stiffness": 1e4, "duration": 10.0, "step": 0.05}
 RUN = {"step": 0.01, "duration": 400.0}
+PAPER = {"step": 0.01, "duration": 400.0, "integrator": "eti"}
+PAPER_HOLDS = (
+    "the energy wavers by up to 22 % of what is exchanged (k = 1e8 N/m, h = 0.01 s): eti "
+    "filters gravity, too; exprb42 is exact"
+)
 ACROSS, HEIGHT = 0.01, 30.0
 
 

@@ -24,6 +24,8 @@ SOURCE = "Dinev, Liu, Kavan 2018, Figs. 2-3"
 SHOWS = "midpoint leaves the circle it starts on by orders of magnitude; stabilised stays inside"
 SMALL = {"duration": 100 * 0.033}
 RUN = {"step": 0.033, "duration": 10.0, "integrator": "stabilised"}
+PAPER = {"step": 0.033, "duration": 10.0, "integrator": "stabilised"}
+PAPER_HOLDS = "holds: it stays where midpoint leaves its circle by orders of magnitude"
 
 
 @scene

@@ -89,14 +89,13 @@ class System:
         sparse = sp.issparse(masses)
         sums = np.asarray(masses.sum(axis=1)).ravel() if sparse else masses
         known = (self.particles, sums, self.rest, not sparse)
-        ties = [NO_PAIRS, *(part.couples(Particles(*known)) for part in parts)]
+        self._couples = _joined([part.couples(Particles(*known)) for part in parts])
         rows, order, free = self.numbering.rows, self.numbering.order, self.numbering.free
-        self._edges = unique_pairs(rows[np.concatenate(ties)], self.particles)
-        coupled = [self._edges]
+        coupled = [self._couples]
         if sparse:  # a consistent mass couples accelerations: same body, even without a spring
-            coupled.append(rows[np.stack(masses.nonzero(), axis=1)])
+            coupled.append(np.stack(masses.nonzero(), axis=1))
         self.pattern = BlockPattern(
-            np.concatenate(coupled), np.arange(free), self.particles, self.backend
+            _joined(coupled), np.arange(free), self.particles, self.backend, rows
         )
         arranged = Arranged(*known, rows, order, free, self.pattern)
         made = [given.prepared(part, part.prepare(arranged)) for part in parts]
@@ -121,14 +120,16 @@ class System:
             )
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
-        bound, x, v = self.having(self._prepared), *(a[self.numbering.order] for a in (x0, v0))
-        bound._hold(x)
+        bound, order = self.having(self._prepared), self.numbering.order
+        x0, v0 = x0[order], v0[order[: self.numbering.free]]
+        bound._hold(x0)
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
         if self.damping is not None:
             bound.viscosity = Viscosity(bound, self.damping)
-            bound.viscosity.operator()  # one that would pump is refused before any work
-        state = State(0.0, *(a.ravel()[: self.size].copy() for a in (x, v)))
+            if self.damping.beta:
+                bound.viscosity.operator()  # one that would pump is refused before any work
+        state = State(0.0, x0.ravel()[: self.size].copy(), v0.ravel())
         bound.assembly, bound._bound = bound._begun(state), True
         return bound, State(0.0, state.x, state.v, bound.assembly.memory())
 
@@ -335,7 +336,8 @@ class System:
         if self._rest is None:
             raise InputError("ceti needs a rest shape: give System(..., rest=X), or use eti")
         if self._stars is None:
-            self._stars = Stars(self._edges, self._rest, self.numbering.free, self.backend)
+            edges = unique_pairs(self.numbering.rows[self._couples], self.particles)
+            self._stars = Stars(edges, self._rest, self.numbering.free, self.backend)
         return self._stars.rotations(self.row_positions(s))
 
     # ------------------------------------------------------------------ energy
@@ -403,3 +405,9 @@ class System:
     convex_tangent = discrete_gradient.convex_tangent
     global_layout = discrete_gradient.global_layout
     global_matrix = discrete_gradient.global_matrix
+
+
+def _joined(pairs: Sequence[np.ndarray]) -> np.ndarray:
+    """All pairs (m, 2); those of one part alone are not copied."""
+    some = [own for own in pairs if len(own)]
+    return some[0] if len(some) == 1 else np.concatenate([NO_PAIRS, *some])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -11,6 +12,7 @@ from ...errors import InputError
 from ...integrators import ADAPTIVE, NAMES, STABILISED
 from ...integrators import integrator as find_integrator
 from ...run.simulate import MOST_FRAMES, MOST_STEPS
+from .. import VARIANTS, check_variant
 from .bodies import Body
 from .colliders import Attachment, Collider, Contact, Support
 from .loads import Load
@@ -18,6 +20,16 @@ from .types import Name, NotNegative, Positive, Share, Table, refuse, require_on
 
 LONGEST = 1e9  # [s], thirty years
 DEFAULT, ADAPTIVE_DEFAULT = "energy-momentum", "pexprb43"
+
+
+def _known(name: str | None, check: Callable[[str], Any]) -> str | None:
+    """The name, where `check` does not refuse it."""
+    if name is not None:
+        try:
+            check(name)
+        except InputError as unknown:
+            raise PydanticCustomError("said", "{cause}", {"cause": str(unknown)}) from None
+    return name
 
 
 class Output(Table):
@@ -107,6 +119,12 @@ class SceneFile(Table):
     adjust: Adjust = Field(Adjust(), description="changes to the scene as a whole")
 
     scene: Name | None = Field(None, description="a built-in scene: `stiffly scenes` lists them")
+    variant: str | None = Field(
+        None,
+        description="of the built-in scene: paper, the authors' own method and step where this "
+        "file gives none",
+        json_schema_extra={"examples": [*VARIANTS]},
+    )
     parameters: dict[str, Any] | None = Field(
         None, description="of the built-in scene; what is left out has its default"
     )
@@ -122,12 +140,12 @@ class SceneFile(Table):
     @field_validator("integrator")
     @classmethod
     def _check_integrator(cls, name: str | None) -> str | None:
-        if name is not None:
-            try:
-                find_integrator(name)
-            except InputError as unknown:
-                raise PydanticCustomError("said", "{cause}", {"cause": str(unknown)}) from None
-        return name
+        return _known(name, find_integrator)
+
+    @field_validator("variant")
+    @classmethod
+    def _check_variant(cls, name: str | None) -> str | None:
+        return _known(name, check_variant)
 
     @model_validator(mode="after")
     def _check(self) -> SceneFile:
@@ -153,8 +171,10 @@ class SceneFile(Table):
                 )
 
     def _require_run(self) -> None:
-        if self.parameters is not None:
-            raise refuse("parameters", "parameters belong to a built-in scene: give scene = 'NAME'")
+        for key in ("parameters", "variant"):
+            if getattr(self, key) is not None:
+                belongs = "belong" if key == "parameters" else "belongs"
+                raise refuse(key, f"{key} {belongs} to a built-in scene: give scene = 'NAME'")
         if self.duration is None:
             raise refuse("", "duration is missing: give the seconds to simulate, duration = 5.0")
         if self.step is None and self.rtol is None:

@@ -18,7 +18,10 @@ from .write import toml_value
 SCALARS = (int, float, bool, str)
 WIDTH = 96
 # options that a scene does not set: shown as comments, with a value to start from
-UNSET = {"frames_per_second": 30, "rtol": 1e-3, "atol": 1e-9, "summary": "my own variant"}
+UNSET = {
+    "variant": "paper", "frames_per_second": 30, "rtol": 1e-3, "atol": 1e-9,
+    "summary": "one of my own",
+}  # fmt: skip
 Row = tuple[str, str]  # code, and what it means
 
 
@@ -39,6 +42,7 @@ def catalogue_text(scene: Scene) -> str | None:
     found = entry(scene.name)
     head = [("", scene.summary), ("source: ", scene.source), ("shows: ", found.shows)]
     head += [("note: ", scene.note)] if scene.note else []
+    head += [("default measured: ", found.measured)] if found.measured else []
     defaults = inspect.signature(found.build).parameters
     values = {key: scene.parameters.get(key, p.default) for key, p in defaults.items()}
     try:
@@ -47,7 +51,7 @@ def catalogue_text(scene: Scene) -> str | None:
         return None
     blocks = [
         [line for label, text in head for line in _comment(label, text)],
-        [f"scene = {toml_value(scene.name)}"],
+        [f"{k} = {toml_value(v)}" for k, v in _which(scene).items()],
         _aligned(_run_rows(scene)),
         ["[parameters]", *_aligned(parameters)],
         ["[output]", *_aligned(_rows(Output, Output().model_dump()))],
@@ -56,9 +60,15 @@ def catalogue_text(scene: Scene) -> str | None:
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
+def _which(scene: Scene) -> dict[str, str]:
+    return {"scene": scene.name, **({"variant": scene.variant} if scene.variant else {})}
+
+
 def _run_rows(scene: Scene) -> list[Row]:
     chosen = {key: getattr(scene, key) for key in ("integrator", "step", "duration", "every")}
-    unset = {"every": 0.1, **UNSET} if scene.every is None else UNSET
+    unset = {"every": 0.1, **UNSET} if scene.every is None else dict(UNSET)
+    if scene.variant:
+        del unset["variant"]
     rows = _rows(SceneFile, {k: v for k, v in chosen.items() if v is not None})
     return [*rows, *((f"# {code}", meaning) for code, meaning in _rows(SceneFile, unset))]
 

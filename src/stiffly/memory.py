@@ -1,0 +1,111 @@
+"""How much memory there is, and how to be told that it is too little: by a line, not by a kill.
+
+Linux promises more memory than it has and ends a process that uses it.  While a scene is built,
+`limited` lets it have what is free and no more, so that one array too many is refused where it is
+asked for.  Elsewhere than on Linux, nothing is known and nothing is limited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .errors import InputError
+
+try:
+    import resource
+except ImportError:  # no such limits on this system
+    resource = None
+
+ROOT = Path("/")
+REMEDY = "ask for less (--set, fewer particles), or take a machine that has more"
+# of a control group (a container), by the kind that /proc/self/cgroup names
+GROUPS = {
+    "": ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    "memory": (
+        *("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+        "total_inactive_file",
+    ),
+}
+
+
+def available() -> int | None:
+    """Bytes that this process can still take; None where nobody knows."""
+    found = [_of_machine(), *_of_groups()]
+    return min((free for free in found if free is not None), default=None)
+
+
+def _of_machine() -> int | None:
+    with suppress(OSError, ValueError, IndexError):
+        for line in (ROOT / "proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    return None
+
+
+def _of_groups() -> Iterator[int]:
+    """What the limits of the process's control groups, and of those around them, leave."""
+    with suppress(OSError, ValueError):
+        for line in (ROOT / "proc/self/cgroup").read_text().splitlines():
+            _, kind, path = line.split(":", 2)
+            if kind not in GROUPS:
+                continue
+            folder, *names = GROUPS[kind]
+            inner = ROOT / folder / path.lstrip("/")
+            for place in (inner, *inner.parents):
+                if place == ROOT or not place.is_relative_to(ROOT / folder):
+                    break
+                yield from _left(place, *names)
+
+
+def _left(place: Path, limit: str, used: str, cached: str) -> Iterator[int]:
+    with suppress(OSError, ValueError):  # the outermost has no limit, or says "max"
+        most, now = (int((place / name).read_text()) for name in (limit, used))
+        stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+        yield max(0, most - now + int(stat.get(cached, 0)))  # files kept for reading give way
+
+
+def require(needed: float, what: str) -> None:
+    """InputError where `what`, several things, take more bytes than are free."""
+    free = available()
+    if free is not None and needed > free:
+        raise InputError(
+            f"{what} need about {_size(needed)} of memory, but only {_size(free)} are free: "
+            f"{REMEDY}"
+        )
+
+
+@contextmanager
+def limited(what: str) -> Iterator[None]:
+    """What is done inside may take the memory that is free; InputError where it asks for more."""
+    free = available()
+    if resource is None or free is None:
+        yield
+        return
+    kind = resource.RLIMIT_AS
+    soft, hard = resource.getrlimit(kind)
+    most = _taken() + free
+    ceilings = [n for n in (most, soft, hard) if n != resource.RLIM_INFINITY]
+    resource.setrlimit(kind, (min(ceilings), hard))
+    try:
+        yield
+    except MemoryError as refused:
+        said = " ".join(str(refused).split()).rstrip(".")
+        raise InputError(
+            f"{what} needs more than the {_size(free)} of memory that were free"
+            f"{f' ({said})' if said else ''}: {REMEDY}"
+        ) from None
+    finally:
+        resource.setrlimit(kind, (soft, hard))
+
+
+def _taken() -> int:
+    """Bytes of address space that the process has."""
+    assert resource is not None
+    pages = int((ROOT / "proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e9:,.1f} GB"

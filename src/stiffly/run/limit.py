@@ -1,0 +1,119 @@
+"""Steps too long for an explicit method, told before the first one is taken.
+
+The fastest oscillation at the start is found by a few Lanczos steps on differences of forces: no
+matrix is made, and Ritz values are never above the largest eigenvalue, so the frequency that is
+named is there, or a faster one.  Contact that has not begun, and springs that will stiffen, are not
+seen: whoever is told nothing may still be too fast, and the run says so when its energy grows.
+
+A step is too long where rounding errors, or whatever else moves at that frequency, double until the
+end of the run.  Where the force is linear and nothing damps, rounding grows for certain: a step
+with which it would fill all digits twice over is refused; any other is told as Advice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import log, sqrt
+from sys import float_info
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, Splitting, State, Tableau
+from ..errors import Advice, InputError
+from ..integrators.explicit import amplification
+from ..matfun.bounds import ritz_values
+
+PRODUCTS = 8  # Lanczos steps, which find a frequency to a few percent; no more than steps
+# growth by the end of a run, as logarithms
+DOUBLED, CERTAIN = log(2.0), 2.0 * log(1.0 / float_info.epsilon)
+
+
+def require_stable(
+    system: Any, state: State, method: Any, name: str, step: float, duration: float
+) -> None:
+    """system: bound; InputError or Advice where steps of this size [s] are too long for it."""
+    own = vars(type(method))
+    scheme = own.get("splitting", own.get("tableau"))
+    if scheme is None:
+        return
+    products = min(PRODUCTS, max(1, round(duration / step)))
+    with np.errstate(all="ignore"):
+        found = ritz_values(_Stiffness.at(system, state), products)[0][-1]
+    if not (np.isfinite(found) and found > 0.0):
+        return
+    growth = _Growth(scheme, sqrt(found), duration)
+    told = growth(step)
+    if told <= DOUBLED:
+        return
+    limit = growth.limit(step)
+    text = (
+        f"{name}: steps of {step:.3g} s are too long: the fastest oscillation at the start, "
+        f"{growth.omega / (2.0 * np.pi):.3g} Hz or more, takes steps of at most {limit:.2g} s; "
+        f"give step={0.9 * limit:.1g} (--step), or a method that solves equations"
+    )
+    if told > CERTAIN and _linear(system, state):
+        raise InputError(text)
+    warnings.warn(text, Advice, stacklevel=3)
+
+
+def _linear(system: Any, state: State) -> bool:
+    """The force is -K x and nothing else, K symmetric: what grows in one step grows in all."""
+    if not system.conservative or system.settles:
+        return False
+    assembly = getattr(system, "assembly", None)
+    if assembly is not None:
+        return bool(assembly.linear)
+    tangent = system.tangent(state)  # a user's own equations
+    return bool(tangent.constant and tangent.symmetric and tangent.damping is None)
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """log of how much an oscillation of omega [1/s] has grown after the duration [s]."""
+
+    scheme: Splitting | Tableau
+    omega: float
+    duration: float
+
+    def __call__(self, step: float) -> float:
+        return self.duration / step * log(amplification(self.scheme, step * self.omega))
+
+    def limit(self, above: float) -> float:
+        """The longest step below `above`, which is too long, with which nothing doubles."""
+        low, high = 0.0, above
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self(middle) > DOUBLED else (middle, high)
+        return high
+
+
+@dataclass(frozen=True)
+class _Stiffness:
+    """b -> M^-1 K b at a state, from differences of accelerations a(x): one force for each."""
+
+    system: Any
+    state: State
+    here: Array
+    length: float  # [m] of a body, to tell what a small displacement is
+
+    @classmethod
+    def at(cls, system: Any, state: State) -> _Stiffness:
+        extent = float(np.ptp(state.x)) or float(np.abs(state.x).max(initial=0.0)) or 1.0
+        return cls(system, state, system.acceleration(state), extent)
+
+    @property
+    def size(self) -> int:
+        return self.system.size
+
+    def dot(self, a: Array, b: Array) -> Any:
+        return self.system.mass.dot(a, b)
+
+    def apply(self, b: Array) -> Array:
+        s, largest = self.state, float(np.abs(b).max())
+        if largest == 0.0:
+            return np.zeros_like(b)
+        e = sqrt(float_info.epsilon) * self.length / largest
+        moved = s.moved(s.t, s.x + e * b, s.v)
+        return (self.here - self.system.acceleration(moved)) / e

@@ -1,0 +1,116 @@
+"""Steps too long for an explicit method are told before the first one; others are not."""
+
+import warnings
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from stiffly import Gravity, SecondOrder, Springs, System, scenes, simulate
+from stiffly.collisions import Contact, Plane
+from stiffly.errors import Advice, InputError, SimulationFailure
+from stiffly.integrators import integrator
+from stiffly.meshes import lattice
+
+LIMITS = {"verlet": 2.0, "symplectic-euler": 2.0, "rk4": 8.0**0.5}  # of h omega
+OMEGA = 50.0
+
+
+def oscillators(omega=OMEGA):
+    """Uncoupled ones up to omega [1/s]: linear, nothing damps."""
+    return SecondOrder(stiffness=np.diag(np.linspace(1.0, omega, 9) ** 2))
+
+
+def net(law="linear", **more):
+    """A block of springs that is at rest, and its largest frequency."""
+    mesh = lattice(3, 3, 3, spacing=0.1)
+    system = System(0.01, [Springs(mesh.edges, 400.0, law=law)], rest=mesh.positions, **more)
+    bound, state = system.bind(mesh.positions)
+    K = bound.tangent(state).matrix(0.0, 1.0, 0.0).toarray()
+    return system, mesh.positions, np.sqrt(np.linalg.eigvalsh(K)[-1] / 0.01)
+
+
+def advice(system, x0, **options):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with suppress(SimulationFailure):
+            simulate(system, x0, **options)
+    return [str(w.message) for w in said if w.category is Advice]
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_grows_is_what_the_method_makes_grow(name):
+    """One oscillator: the spectral radius of two steps taken from unit states."""
+    method, one = integrator(name), SecondOrder(stiffness=[[1.0]])
+    for z in (0.5, 1.9, 2.1, 2.5, 2.8, 2.9, 4.0):
+        columns = []
+        for x0, v0 in (([1.0], [0.0]), ([0.0], [1.0])):
+            system, state = one.bind(x0, v0)
+            moved = method.step(system, state, z, method.start(system, state)).state
+            columns.append([moved.x[0], moved.v[0]])
+        radius = np.abs(np.linalg.eigvals(np.array(columns).T)).max()
+        assert method.amplification(z) == pytest.approx(radius, rel=1e-7)
+        assert (radius > 1.0 + 1e-6) == (z > LIMITS[name])
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_linear_system_is_refused_above_the_limit_and_runs_below(name):
+    limit = LIMITS[name] / OMEGA
+    options = {"integrator": name, "duration": 20.0, "every": 20.0}
+    with pytest.raises(InputError) as refused:
+        simulate(oscillators(), np.ones(9), step=1.1 * limit, **options)
+    said = str(refused.value)
+    assert said.startswith(name) and f"at most {limit:.2g} s" in said and "\n" not in said
+    assert advice(oscillators(), np.ones(9), step=0.98 * limit, **options) == []
+
+
+def test_a_run_too_short_to_show_it_is_only_advised():
+    h = 1.1 * 2.0 / OMEGA
+    (said,) = advice(oscillators(), np.ones(9), integrator="verlet", step=h, duration=10 * h)
+    assert "verlet: steps of" in said
+
+
+def test_forward_euler_is_judged_by_the_run_that_it_is_to_take():
+    options = {"integrator": "forward-euler", "step": 1e-3}
+    assert advice(oscillators(), np.ones(9), duration=0.1, **options) == []
+    (said,) = advice(oscillators(), np.ones(9), duration=2.0, **options)
+    # 1 + h^2 omega^2 doubles its square root by T / h steps
+    assert f"at most {2.0 * np.log(2.0) / (2.0 * OMEGA**2):.2g} s" in said
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_springs_are_advised_since_they_may_soften(name):
+    system, x, omega = net()
+    limit = LIMITS[name] / omega
+    options = {"integrator": name, "duration": 100 * limit}
+    (said,) = advice(system, x, step=1.1 * limit, **options)
+    named = float(said.split("at most ")[1].split()[0])
+    assert 0.99 * limit <= named <= 1.05 * limit
+    assert advice(system, x, step=0.95 * limit, **options) == []
+
+
+def test_contact_that_has_not_begun_says_nothing_and_one_that_presses_does():
+    mesh = lattice(3, 3, 3, spacing=0.1)
+
+    def said(height):
+        floor = Contact(Plane((0.0, 0.0, height), (0.0, 0.0, 1.0)), 1e6)
+        parts = [Springs(mesh.edges, 400.0), Gravity(), floor]
+        system = System(0.01, parts, rest=mesh.positions)
+        return advice(system, mesh.positions, integrator="verlet", step=1e-3, duration=0.1)
+
+    assert said(-0.5) == []
+    assert len(said(0.05)) == 1
+
+
+def test_methods_that_solve_equations_are_not_asked():
+    for name in ("midpoint", "exprb42"):
+        assert advice(oscillators(), np.ones(9), integrator=name, step=1.0, duration=10.0) == []
+
+
+@pytest.mark.parametrize(
+    "name, options", [("hair", {"fibers": 20}), ("crash", {"vertices": 2000, "step": 1e-4})]
+)
+def test_scenes_that_step_explicitly_are_left_alone(name, options):
+    scene = scenes.load(name, **options)
+    assert scene.integrator == "verlet"
+    assert advice(scene, None, duration=20 * scene.step, every=20 * scene.step) == []

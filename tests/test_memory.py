@@ -1,0 +1,108 @@
+"""Too little memory is told in a line, while a scene is built."""
+
+import resource
+
+import numpy as np
+import pytest
+
+from stiffly import InputError, cli, memory, scenes
+from stiffly.bodies import fibers
+
+LIMIT = resource.getrlimit(resource.RLIMIT_AS)
+MACHINE = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    7000 kB\n"
+V1 = "sys/fs/cgroup/memory"
+
+
+def tree(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "files, free",
+    [
+        ({}, None),
+        ({"proc/meminfo": MACHINE}, 7_168_000),
+        (
+            {
+                "proc/meminfo": MACHINE,
+                "proc/self/cgroup": "0::/box/inner\n",
+                "sys/fs/cgroup/box/inner/memory.max": "max\n",
+                "sys/fs/cgroup/box/inner/memory.current": "10\n",
+                "sys/fs/cgroup/box/memory.max": "5000000\n",
+                "sys/fs/cgroup/box/memory.current": "3000000\n",
+                "sys/fs/cgroup/box/memory.stat": "anon 7\ninactive_file 1000\n",
+            },
+            2_001_000,
+        ),
+        (
+            {
+                "proc/meminfo": MACHINE,
+                "proc/self/cgroup": "5:cpu:/other\n4:memory:/not/seen/from/here\n",
+                f"{V1}/memory.limit_in_bytes": "4000000\n",
+                f"{V1}/memory.usage_in_bytes": "1000000\n",
+                f"{V1}/memory.stat": "total_inactive_file 0\n",
+            },
+            3_000_000,
+        ),
+        (
+            {
+                "proc/meminfo": MACHINE,
+                "proc/self/cgroup": "4:memory:/\n",
+                f"{V1}/memory.limit_in_bytes": "9223372036854771712\n",
+                f"{V1}/memory.usage_in_bytes": "1000000\n",
+                f"{V1}/memory.stat": "total_inactive_file 0\n",
+            },
+            7_168_000,
+        ),
+    ],
+    ids=["unknown", "machine", "container", "older container", "no limit"],
+)
+def test_what_is_free_is_the_least_that_anything_leaves(tmp_path, monkeypatch, files, free):
+    tree(tmp_path, files)
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
+    assert memory.available() == free
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """A quarter of a gigabyte is free."""
+    monkeypatch.setattr(memory, "available", lambda: 250_000_000)
+
+
+def test_an_array_too_many_is_refused_where_it_is_asked_for(little):
+    with (
+        pytest.raises(InputError, match=r"^this needs more than the 0\.2 GB of memory .*3\.73 GiB"),
+        memory.limited("this"),
+    ):
+        np.ones(10**6)  # fits
+        np.ones(5 * 10**8)
+    assert resource.getrlimit(resource.RLIMIT_AS) == LIMIT
+    assert np.ones(5 * 10**7).nbytes == 4 * 10**8  # nothing is limited any more
+
+
+@pytest.mark.parametrize(
+    "size", [{"name": "rope", "particles": 10**8}, {"name": "cloth", "resolution": 4000}]
+)
+def test_a_scene_that_does_not_fit_is_refused_by_name(little, size):
+    with pytest.raises(InputError, match=rf"^{size['name']} needs more than the 0\.2 GB of memory"):
+        scenes.load(**size)
+
+
+def test_fibers_say_what_they_need_before_they_take_it(little):
+    lines = np.zeros((40_000, 10, 3))
+    lines[:, :, 2] = np.linspace(0.0, 0.3, 10)
+    options = {"thickness": 1e-4, "young": 1e9, "torsional": 1e9, "density": 1000.0}
+    with pytest.raises(InputError, match=r"^fibers of 8,160,000 springs need about 1\.0 GB of mem"):
+        fibers(lines, **options)
+    fibers(lines[:100], **options)
+
+
+def test_the_command_ends_with_2_and_one_line(little, tmp_path, capsys):
+    assert cli.main(["run", "hair", "--out", str(tmp_path / "run")]) == 2
+    assert "fibers of 10,920,000 springs need about 1.4 GB of memory" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,120 @@
+"""Scenes as the papers run them, one word away from the defaults."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stiffly import InputError, cli, scenes, simulate
+from stiffly.integrators import integrator
+from stiffly.recording.recording import Recording
+from stiffly.scenes import files
+
+# seconds as they are printed: Michels 2017, Table 1; Luan 2018, Sec. 5.1; Luan 2021, Sec. 5;
+# Michels 2014, Sec. 5.4; Dinev 2018, Fig. 4
+PRINTED = {
+    "bunny": (0.0571, 180.0),
+    "flag": (0.2, 6.0),
+    "tower": (0.1, 12.0),
+    "hair": (0.0493, 4.0),
+    "bacterium": (0.1, 2.0),
+    "coil-spring": (0.05, 60.0),
+    "dragon": (0.05, 10.0),
+    "fput": (0.01, 100.0),
+    "foil": (1e-3, 5.0),
+    "spinning-cube": (0.033, 165.0),
+}
+
+
+@pytest.mark.parametrize("name", scenes.NAMES)
+def test_every_scene_knows_how_the_paper_runs_it(name):
+    found = scenes.entry(name)
+    assert {"step", "duration", "integrator"} <= set(found.paper) <= set(scenes.RUN_OPTIONS)
+    assert integrator(found.paper["integrator"]).order >= 1
+    assert found.holds and "\n" not in found.holds and len(found.holds) < 200
+    assert isinstance(found.measured, str)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_steps_and_durations_are_those_that_are_printed(name):
+    paper = scenes.entry(name).paper
+    assert (paper["step"], paper["duration"]) == PRINTED[name]
+
+
+def test_a_variant_is_the_same_body_with_another_method():
+    own, paper = (scenes.load("flag", resolution=6, variant=v) for v in (None, "paper"))
+    assert paper.variant == "paper" and own.variant is None
+    assert (paper.integrator, paper.step) == ("epirk4s3", 0.2)
+    assert paper.note.endswith(scenes.entry("flag").holds) and own.note == ""
+    assert own.parameters == paper.parameters
+    quicker = scenes.load("flag", resolution=6, variant="paper", step=1e-3)
+    assert (quicker.integrator, quicker.step) == ("epirk4s3", 1e-3)
+
+
+def test_a_small_one_ends_when_it_says():
+    small, paper = (scenes.load("bunny", small=True, variant=v) for v in (None, "paper"))
+    assert paper.duration == small.duration == 5.7
+    assert (paper.integrator, paper.step) == ("epirk4s3", 0.0571)
+
+
+def test_an_unknown_variant_suggests(tmp_path, capsys):
+    with pytest.raises(InputError, match=r"^unknown variant papr: did you mean paper"):
+        scenes.load("flag", variant="papr")
+    assert cli.main(["run", "hair", "--variant", "papr", "--out", str(tmp_path / "run")]) == 2
+    assert "unknown variant papr: did you mean paper?" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_says_what_holds_and_writes_a_file_that_does_it_again(tmp_path, capsys):
+    out = tmp_path / "run"
+    line = ["run", "single-spring", "--small", "--variant", "paper", "--duration", "0.33"]
+    assert cli.main([*line, "--out", str(out)]) == 0
+    holds = scenes.entry("single-spring").holds
+    assert holds in " ".join(capsys.readouterr().out.split())
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["variant"] == "paper" and summary["note"].endswith(holds)
+    assert (summary["integrator"], summary["step"]) == ("stabilised", 0.033)
+    again = files.read(out / "scene.toml")
+    assert again.variant == "paper" and again.note.endswith(holds)
+    run = simulate(again)
+    assert np.array_equal(run.positions.astype(np.float32), Recording(out).positions[:])
+    assert run.energy.total[-1] == Recording(out).energy.total[-1]
+
+
+def test_a_scene_file_may_ask_for_the_paper(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('scene = "bunny"\nvariant = "paper"\n[parameters]\nvertices = 60\n')
+    scene = files.read(path)
+    assert (scene.integrator, scene.step, scene.variant) == ("epirk4s3", 0.0571, "paper")
+    assert files.read(path, step=0.01).step == 0.01
+    path.write_text('scene = "bunny"\nvariant = "papre"\n')
+    with pytest.raises(InputError, match=r"line 2.*unknown variant papre: did you mean paper"):
+        files.read(path)
+    jelly = (
+        'duration = 1.0\nstep = 0.1\n[[body]]\nshape = { kind = "cube", cells = 2, side = 1.0 }\n'
+    )
+    elastic = 'elasticity = "tetrahedra"\nyoung = 1e4\npoisson = 0.3\ndensity = 1e3\n'
+    path.write_text(f'variant = "paper"\n{jelly}{elastic}')
+    with pytest.raises(InputError, match="variant belongs to a built-in scene"):
+        files.read(path)
+
+
+def test_a_scene_as_a_file_keeps_its_variant(tmp_path):
+    scene = scenes.load("bunny", small=True, variant="paper")
+    path = tmp_path / "bunny.toml"
+    path.write_text(files.to_toml(scene))
+    again = files.read(path)
+    for key in ("variant", "integrator", "step", "duration", "parameters"):
+        assert getattr(again, key) == getattr(scene, key)
+    assert 'variant = "paper"' not in files.to_toml(replace(scene, variant=None)).replace("# v", "")
+    assert '# variant = "paper"' in files.show("bunny")
+
+
+def test_the_list_of_scenes_has_all_of_it(capsys):
+    assert cli.main(["scenes", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["hair"]["paper"]["step"] == 0.0493 and rows["hair"]["paper"]["holds"]
+    assert rows["hair"]["run"]["integrator"] == scenes.entry("hair").run["integrator"]
+    assert cli.main(["scenes"]) == 0
+    assert "--variant paper" in capsys.readouterr().out
