@@ -31,10 +31,19 @@ def after_settling(state: State, memory: EndAcceleration | None) -> EndAccelerat
 def opening(system: System, state: State, memory: Any) -> tuple[Array, int]:
     """The acceleration that opens a step, and the forces that it took."""
     if not isinstance(memory, EndAcceleration) or not same_state(memory.state, state):
-        return system.acceleration(state), 1
+        return acceleration(system, state), 1
     if memory.acceleration is None:
-        return system.acceleration(state.moved(state.t, state.x, memory.ahead)), 1
+        return acceleration(system, state.moved(state.t, state.x, memory.ahead)), 1
     return memory.acceleration, 0
+
+
+def acceleration(system: System, state: State) -> Array:
+    """By the loops that will take the steps, where there are such: what other loops need of a body
+    is then never laid out."""
+    stretcher: Any = getattr(system, "stretcher", None)
+    if hasattr(stretcher, "acceleration"):
+        return stretcher.acceleration(state)
+    return system.acceleration(state)
 
 
 class _Explicit:

@@ -143,7 +143,6 @@ class AnyPreparedSprings:
     part: str
     kernels: tuple[str, ...]  # energy, gradient, blocks, mean gradient and mean blocks are first
 
-    _half: tuple[Any, ...]
     _find_slots: Callable[[], tuple[Any, ...]]  # when a matrix is first asked for, then the same
     _law: tuple[bool, ...] = ()
 
@@ -151,6 +150,10 @@ class AnyPreparedSprings:
         self._kernels = take(pattern.backend, self.part, *self.kernels)
         first = (getattr(self._kernels, name) for name in self.kernels[:5])
         self._energy, self._gradient, self._blocks, self._mean_gradient, self._mean_blocks = first
+
+    @property
+    def _half(self) -> tuple[Any, ...]:
+        raise NotImplementedError  # each kind has its own
 
     @property
     def _slots(self) -> tuple[Any, ...]:
@@ -214,15 +217,26 @@ class PreparedSprings(AnyPreparedSprings):
         self.rest = rest  # (m,) [m], as it is now
         self._edges = edges.astype(np.uint32, copy=False)
         self._stiffness = stiffness
-        start, neighbour, spring = _halves(self._edges, pattern.count)
-        self._half = (start, neighbour, stiffness[spring], rest[spring])
-        self._spring = spring if limit is not None else None  # for rest lengths that change
+        self._rest_of_halves: tuple[Any, Any] = (None, None)  # for which rest lengths, and these
+
+        def find_halves() -> tuple[Any, ...]:
+            start, neighbour, spring = _halves(self._edges, pattern.count)
+            return start, neighbour, stiffness[spring], spring
 
         def find_slots() -> tuple[Any, ...]:
+            start, neighbour, _, _ = self._find_halves()
             owner = np.repeat(np.arange(pattern.count), np.diff(start))
             return pattern.diagonal, pattern.slots(owner, neighbour)
 
-        self._find_slots = cache(find_slots)  # shared by copies that have yielded
+        # when they are first asked for, then shared by copies that have yielded
+        self._find_halves, self._find_slots = cache(find_halves), cache(find_slots)
+
+    @property
+    def _half(self) -> tuple[Any, ...]:
+        start, neighbour, stiffness, spring = self._find_halves()
+        if self._rest_of_halves[0] is not self.rest:
+            self._rest_of_halves = (self.rest, self.rest[spring])
+        return start, neighbour, stiffness, self._rest_of_halves[1]
 
     @property
     def edges(self) -> np.ndarray:
@@ -257,12 +271,7 @@ class YieldingSprings(PreparedSprings):
     def having(self, memory: Mapping[str, Array]) -> YieldingSprings:
         new = copy.copy(self)  # what never changes is shared
         new.rest = memory["rest"]
-        new._half = (*self._half[:3], new.rest[self._spring])
         return new
-
-    def yielded(self, rest: Array) -> None:
-        """Its rest lengths are these from now on."""
-        self.rest, self._half = rest, (*self._half[:3], rest[self._spring])
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         rest = self.rest.copy()
@@ -270,7 +279,7 @@ class YieldingSprings(PreparedSprings):
             x, self._edges, self._stiffness, rest, self._limit, self.cubic
         )
         if lost > 0.0:
-            self.yielded(rest)
+            self.rest = rest
         return Power(dissipated=lost)
 
 
@@ -425,13 +434,16 @@ class PreparedFaceSprings(AnyPreparedSprings):
         start = np.searchsorted(corners[order], np.arange(pattern.count + 1))
         self._springs = (tets.astype(np.uint32), stiffness, rest)
         self._corners = (start.astype(np.uint32), order.astype(np.uint32))
-        self._half = (*self._springs, *self._corners)
 
         def find_slots() -> tuple[Any, ...]:
             rows, columns = np.repeat(corners, 4), np.repeat(tets, 4, axis=0).ravel()
             return pattern.diagonal, pattern.slots(rows, columns).reshape(-1, 4)
 
         self._find_slots = cache(find_slots)
+
+    @property
+    def _half(self) -> tuple[Any, ...]:
+        return (*self._springs, *self._corners)
 
     def energy(self, x: Array) -> float:
         return self._energy(x, *self._springs)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..contracts import Array, Splitting, State, Tableau
 from ..errors import Advice, InputError
-from ..integrators.explicit import amplification
+from ..integrators.explicit import acceleration, amplification
 from ..matfun.bounds import ritz_values
 
 PRODUCTS = 8  # Lanczos steps, which find a frequency to a few percent; no more than steps
@@ -101,7 +101,7 @@ class _Stiffness:
     @classmethod
     def at(cls, system: Any, state: State) -> _Stiffness:
         extent = float(np.ptp(state.x)) or float(np.abs(state.x).max(initial=0.0)) or 1.0
-        return cls(system, state, system.acceleration(state), extent)
+        return cls(system, state, acceleration(system, state), extent)
 
     @property
     def size(self) -> int:
@@ -116,4 +116,4 @@ class _Stiffness:
             return np.zeros_like(b)
         e = sqrt(float_info.epsilon) * self.length / largest
         moved = s.moved(s.t, s.x + e * b, s.v)
-        return (self.here - self.system.acceleration(moved)) / e
+        return (self.here - acceleration(self.system, moved)) / e

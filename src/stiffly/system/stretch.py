@@ -153,6 +153,25 @@ class Stretcher:
         exchanged = Power(float(total[contract.ADDED]), float(total[contract.DISSIPATED]))
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
 
+    def acceleration(self, s: State) -> Array:
+        """(n,), by a step that goes nowhere, and after which nothing happens."""
+        parts, free = self._system.at(s), self._system.numbering.free
+        self._remember(parts)
+        x, v = self._system.row_positions(s).copy(), self._system.row_velocities(s)
+        a, ahead = np.zeros((2, free, 3))
+        touches, never = self._body.touches, np.empty(0)
+        still = self._body._replace(
+            linear=self._body.linear._replace(limit=never),
+            cubic=self._body.cubic._replace(limit=never),
+            touches=touches._replace(
+                friction=np.zeros_like(touches.friction), moving=np.zeros_like(touches.moving)
+            ),
+        )
+        where = (1, x, v, a, ahead, self._layout.connected)
+        tables = self._timed(parts, [s.t] * 3, [s.t])
+        self._kernels.explicit_steps(still, tables, np.zeros(2), np.zeros(1), 1.0, *where)
+        return a.ravel()
+
     def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
         """Writes a (m, n), the accelerations of the stages first .. last of a Nyström method."""
         system, parts = self._system, self._system.at(s)
@@ -190,7 +209,7 @@ class Stretcher:
             ends = np.cumsum([len(p.rest) for p in mine])
             for part, own in zip(mine, np.split(rest, ends[:-1]), strict=True):
                 if isinstance(part, YieldingSprings):
-                    part.yielded(own)
+                    part.rest = own
         for _, part in parts.parts:
             if getattr(part, "drives", False):
                 part.move(t)
@@ -299,14 +318,18 @@ class _Layout:
             self._led[led] = index
         elements = [corners for term in terms if (corners := _corners(term)) is not None]
         local = any(isinstance(term, WindTerm | DashpotTerm) for term in terms)
-        self.label, self.connected = self._labels(system, local)
+        self.label, self.connected = self._labels(system, elements, local)
         self.count = int(self.label.max()) + 1
+        self._group_of_row = np.full(self._total, -1, dtype=np.int32)
+        self._group_of_row[: self._free] = self.label
         self._require_free_ends(elements)
         self._lay_out(
             sorted_unique(np.concatenate([self._borrowed(e) for e in elements] or [NONE]))
         )
 
-    def _labels(self, system: System, local: bool) -> tuple[np.ndarray, bool]:
+    def _labels(
+        self, system: System, elements: list[np.ndarray], local: bool
+    ) -> tuple[np.ndarray, bool]:
         """The group of each free row, and whether groups share springs.
 
         local: elements are there whose velocities all have to be known at once."""
@@ -319,31 +342,30 @@ class _Layout:
         pieces = 1
         while 2 * pieces <= PIECES and 2 * pieces * PIECE_ROWS <= self._free and not local:
             pieces *= 2
-        self._rank = self._near_together(system, pieces)
+        self._rank = self._near_together(system, elements, pieces)
         return self._rank * pieces // self._free, pieces > 1
 
-    def _near_together(self, system: System, pieces: int) -> np.ndarray:
+    def _near_together(self, system: System, elements: list[np.ndarray], pieces: int) -> np.ndarray:
         """The place (n,) of each free row in the order that cuts fewer ties: along a curve that
         fills space, or along the body (reverse Cuthill-McKee)."""
-        pattern, n = system.pattern, self._free
-        ties = sp.csr_matrix(
-            (np.ones(pattern.nnz, np.int8), pattern.indices, pattern.indptr), (n, n)
-        )
+        n = self._free
+        ties = [e[:, [0, k]] for e in elements for k in range(1, e.shape[1])]
+        i, j = np.concatenate([NO_EDGES, *ties]).T
+        i, j = i[(i < n) & (j < n)], j[(i < n) & (j < n)]
+        graph = sp.csr_matrix((np.ones(i.size, dtype=np.int8), (i, j)), (n, n))
         orders = [
             np.argsort(morton(system.reference()[:n]), kind="stable"),
-            reverse_cuthill_mckee(ties, symmetric_mode=True),
+            reverse_cuthill_mckee(graph + graph.T, symmetric_mode=True),
         ]
         rank = np.empty((2, n), dtype=np.int64)
         for row, order in zip(rank, orders, strict=True):
             row[order] = np.arange(n)
-        row_of = np.repeat(np.arange(n), np.diff(pattern.indptr))
-        cut = [np.sum(r[row_of] * pieces // n != r[pattern.indices] * pieces // n) for r in rank]
+        cut = [np.sum(r[i] * pieces // n != r[j] * pieces // n) for r in rank]
         return rank[int(np.argmin(cut))]
 
     def _groups_of(self, corners: np.ndarray) -> np.ndarray:
         """The group that moves each corner, -1 where none does."""
-        moved = corners < self._free
-        return np.where(moved, self.label[np.where(moved, corners, 0)], -1)
+        return self._group_of_row[corners]
 
     def _require_free_ends(self, elements: list[np.ndarray]) -> None:
         """What has no free corner belongs to no group: nothing to be computed, unless supports
@@ -356,14 +378,16 @@ class _Layout:
 
     def _instances(self, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Elements and groups (q,), (q,): every group that moves a corner has the element."""
-        groups = self._groups_of(corners)
         if not self.connected:
-            owner = groups.max(axis=1)
-            chosen = np.flatnonzero(owner >= 0)
+            owner = self._groups_of(corners[:, 0])
+            for column in corners.T[1:]:
+                np.maximum(owner, self._groups_of(column), out=owner)
+            chosen = np.flatnonzero(owner >= 0).astype(np.int32)
             return chosen, owner[chosen]
+        groups = self._groups_of(corners)
         element, group = np.repeat(np.arange(len(corners)), corners.shape[1]), groups.ravel()
         keys = np.unique((element * (self.count + 1) + group + 1)[group >= 0])
-        return keys // (self.count + 1), keys % (self.count + 1) - 1
+        return keys // (self.count + 1), (keys % (self.count + 1) - 1).astype(np.int32)
 
     def _borrowed(self, corners: np.ndarray) -> np.ndarray:
         """Keys of corners that a group needs and does not move."""
@@ -372,7 +396,7 @@ class _Layout:
         for column in corners.T:
             row = column[element]
             other = self._groups_of(row) != group
-            keys.append(group[other] * self._total + row[other])
+            keys.append(group[other] * np.int64(self._total) + row[other])
         return np.concatenate(keys)
 
     def _lay_out(self, borrowed: np.ndarray) -> None:
@@ -394,7 +418,7 @@ class _Layout:
         position = np.empty(order.size, dtype=np.int64)
         position[order] = np.arange(order.size)
         self._own_at, self._keys, self._borrowed_at = (
-            position[:free],
+            position[:free].astype(np.int32),
             borrowed,
             position[free : free + borrowed.size],
         )
@@ -402,9 +426,9 @@ class _Layout:
     def _locate(self, group: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Where those groups have those rows of the system."""
         own = self._groups_of(row) == group
-        found = np.empty(row.size, dtype=np.int64)
+        found = np.empty(row.size, dtype=np.int32)
         found[own] = self._own_at[row[own]]
-        keys = group[~own] * self._total + row[~own]
+        keys = group[~own] * np.int64(self._total) + row[~own]
         found[~own] = self._borrowed_at[np.searchsorted(self._keys, keys)]
         return found
 
@@ -438,26 +462,25 @@ class _Layout:
         return start, element, (rows - self.first[group][:, None]).astype(np.uint32)
 
     def springs(self, terms: list[SpringTerm]) -> tuple[contract.GroupedSprings, _Slots]:
-        edges = np.concatenate([NO_EDGES, *(term.edges for term in terms)]).astype(np.int64)
+        edges = terms[0].edges if len(terms) == 1 else _joined(NO_EDGES, [t.edges for t in terms])
         element, group = self._instances(edges)
         near, far = (self._locate(group, end[element]) for end in edges.T)
         # springs of led particles are rows of theirs, so that what these feel can be had alone
-        swap = np.where(self._is_led(near), False, self._is_led(far) | (far < near))
-        near, far = np.where(swap, far, near), np.where(swap, near, far)
-        order = np.argsort(near, kind="stable")
-        element, group, near, far = (a[order] for a in (element, group, near, far))
+        swap = ~self._is_led(near) & (self._is_led(far) | (far < near))
+        near[swap], far[swap] = far[swap], near[swap]
+        far -= self.first[group].astype(np.int32)
         counts = np.bincount(near, minlength=self.place.size)
         filled = -(-counts // FOUR) * FOUR
         start = np.concatenate([[0], np.cumsum(filled)])
-        before = np.concatenate([[0], np.cumsum(counts)])
-        slots = start[near] + np.arange(near.size) - before[near]
-        nothing = self.first[1:] - 1 - self.first[:-1]
-        other = np.repeat(nothing[self.group], filled).astype(np.uint32)
-        other[slots] = far - self.first[group]
+        slots = _in_rows(near, counts, start)
+        nothing = (self.first[1:] - 1 - self.first[:-1]).astype(np.uint32)
+        other = np.repeat(nothing[self.group], filled)
+        other[slots] = far
+        del near, far, group, swap  # of a head of hair these are gigabytes
 
         def values(given: list[Any], default: float) -> Array:
             made = np.full(start[-1], default)
-            made[slots] = np.concatenate([np.empty(0), *given])[element]
+            made[slots] = _joined(np.empty(0), given)[element]
             return made
 
         limits = [term.limit for term in terms]
@@ -532,8 +555,21 @@ class _Layout:
         )
 
 
+def _joined(none: Array, arrays: list[Any]) -> Array:
+    return arrays[0] if len(arrays) == 1 else np.concatenate([none, *arrays])
+
+
+def _in_rows(near: np.ndarray, counts: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """The slot of each spring in its row, which begins at `start`, in the order they are given."""
+    order = np.argsort(near, kind="stable").astype(np.int32)
+    before = np.concatenate([[0], np.cumsum(counts)])
+    slots = np.empty(near.size, dtype=np.uint32)
+    slots[order] = np.repeat(start[:-1] - before[:-1], counts) + np.arange(near.size)
+    return slots
+
+
 def _corners(term: Any) -> np.ndarray | None:
     for name in ("edges", "tets", "triangles"):
         if hasattr(term, name):
-            return getattr(term, name).astype(np.int64)
+            return getattr(term, name)
     return None
