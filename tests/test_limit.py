@@ -10,6 +10,7 @@ from stiffly import Gravity, SecondOrder, Springs, System, scenes, simulate
 from stiffly.collisions import Contact, Plane
 from stiffly.errors import Advice, InputError, SimulationFailure
 from stiffly.integrators import integrator
+from stiffly.integrators.explicit import amplification
 from stiffly.meshes import lattice
 
 LIMITS = {"verlet": 2.0, "symplectic-euler": 2.0, "rk4": 8.0**0.5}  # of h omega

@@ -102,7 +102,7 @@ def test_progress_is_reported_at_every_frame():
         pendulum(), [1.0], integrator="rk4", step=0.05, duration=1.0, every=0.25, progress=note
     )
     assert seen == [
-        (0.25, 1.0, 2, 5, 20), (0.5, 1.0, 3, 5, 40), (0.75, 1.0, 4, 5, 60), (1.0, 1.0, 5, 5, 80),
+        (0.25, 1.0, 2, 5, 21), (0.5, 1.0, 3, 5, 41), (0.75, 1.0, 4, 5, 61), (1.0, 1.0, 5, 5, 81),
     ]  # fmt: skip
 
 

@@ -187,6 +187,7 @@ class _Plan(NamedTuple):
 
 def _completed(given: _Given, scene: Any) -> _Given:
     """Where the user is silent, the scene speaks."""
+    named = given.integrator
     own = {
         name: getattr(scene, name, None)
         for name in ("x0", "v0", "integrator", "duration", "every")
@@ -196,6 +197,8 @@ def _completed(given: _Given, scene: Any) -> _Given:
     if given.step is None and given.rtol is None:
         # auto finds its own step: a scene's was made for another method
         step = None if _is_auto(given.integrator) else scene.step
+        if named is not None and named != scene.integrator:
+            step = getattr(scene, "other_step", None) or step
         rtol, atol = getattr(scene, "rtol", None), getattr(scene, "atol", 0.0)
         given = given._replace(step=step, rtol=rtol, atol=atol)
     return given

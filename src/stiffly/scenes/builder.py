@@ -60,6 +60,7 @@ class Scene:
     method: Mapping[str, Any] = field(default_factory=dict)
     solution: Callable[[Any], tuple[Array, Array]] | None = field(default=None, repr=False)
     variant: str | None = None
+    other_step: float | None = None  # of methods that it does not name itself
 
 
 class Argument(NamedTuple):

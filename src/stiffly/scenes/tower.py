@@ -38,6 +38,7 @@ SMALL = {
     "duration": 2.0,
 }  # fmt: skip
 RUN = {"step": 0.05, "duration": 12.0, "integrator": "energy-momentum"}
+FULL = {"step": 1.9e-5, "integrator": "verlet"}
 PAPER = {"step": 0.1, "duration": 12.0, "integrator": "epirk4s3"}
 PAPER_HOLDS = (
     "does not hold: epirk4s3 diverges in its second step of 0.1 s (small variant); ceti, the "
