@@ -127,7 +127,8 @@ def test_eti_follows_the_oscillator_pair():
 def test_coil_spring_has_the_papers_size():
     scene = scenes.load("coil-spring")
     assert scene.x0.shape == (8000, 3) and scene.x0.size == 24_000
-    assert scene.step == 0.05 and scene.duration == 60.0
+    paper = scenes.load("coil-spring", variant="paper")
+    assert paper.step == 0.05 and paper.duration == 60.0 == scene.duration
     assert scene.system.size == 24_000 - 3 * 16
     assert scene.mesh is not None and np.all(scene.mesh.positions == scene.x0)
     assert coil_height(scene.x0) == pytest.approx(HEIGHT)

@@ -468,6 +468,7 @@ class _Layout:
         # springs of led particles are rows of theirs, so that what these feel can be had alone
         swap = ~self._is_led(near) & (self._is_led(far) | (far < near))
         near[swap], far[swap] = far[swap], near[swap]
+        self._fill_fours(near, far)
         far -= self.first[group].astype(np.int32)
         counts = np.bincount(near, minlength=self.place.size)
         filled = -(-counts // FOUR) * FOUR
@@ -500,6 +501,17 @@ class _Layout:
             share,
         )
         return made, _Slots(element, slots) if yielding else _Slots(NONE, NONE)
+
+    def _fill_fours(self, near: np.ndarray, far: np.ndarray) -> None:
+        """Turns springs round, in place: rows with one too many for a multiple of four give it to
+        one that has room."""
+        for _ in range(2):
+            over = np.bincount(near, minlength=self.place.size) % FOUR
+            turns = np.flatnonzero((over[near] == 1) & (over[far] != 0) & ~self._is_led(near))
+            for end in (near, far):  # one of each row
+                turns = turns[np.unique(end[turns], return_index=True)[1]]
+            turns = turns[~self._is_led(far[turns])]
+            near[turns], far[turns] = far[turns], near[turns]
 
     def _is_led(self, position: np.ndarray) -> np.ndarray:
         return self._led[self.place[position]] >= 0

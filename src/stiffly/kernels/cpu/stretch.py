@@ -188,8 +188,9 @@ def _contact_forces(own, touches, surfaces, place, x, f):
 
 
 @strict
-def _wind_forces(g, at, triangles, winds, entry, x, v, f):
-    """Adds the forces of air on triangles (see drag.py); what it adds and takes [W]."""
+def _wind_forces(g, at, triangles, winds, entry, x, v, f, acts):
+    """What air on triangles adds and takes [W] (see drag.py); where it `acts`, its forces are added
+    to f."""
     added, taken, part = fill(0.0), fill(0.0), fill(1.0 / 3.0)
     for t in range(np.uint64(triangles.start[g]), np.uint64(triangles.start[g + 1])):
         a, b = at + np.uint64(triangles.corners[t, 0]), at + np.uint64(triangles.corners[t, 1])
@@ -204,6 +205,8 @@ def _wind_forces(g, at, triangles, winds, entry, x, v, f):
         push = fill(triangles.pressure[t] * abs(p) * p / square) * area
         added = added + push * wind
         taken = taken + push * u
+        if not acts:
+            continue
         push = part * push
         store(f, a, load(f, a) + push)
         store(f, b, load(f, b) + push)
@@ -254,10 +257,12 @@ def _row_loads(own, drags, weights, tables, entry, v, f):
 
 
 @inlined
-def _loads(own, body, tables, entry, x, v, f):
+def _loads(own, body, tables, entry, x, v, f, acts):
+    """acts: somebody wants to know the forces, too."""
     added, taken = _row_loads(own, body.drags, body.weights, tables, entry, v, f)
     if len(body.triangles.pressure) > 0:
-        more, lost = _wind_forces(own.g, own.at, body.triangles, tables.winds, entry, x, v, f)
+        air = (body.triangles, tables.winds, entry)
+        more, lost = _wind_forces(own.g, own.at, *air, x, v, f, acts)
         added += more
         taken += lost
     if len(body.dashpots.coefficient) > 0:
@@ -283,7 +288,7 @@ def _accelerate(own, body, tables, entry, place, kick, rows):
     if len(body.faces.stiffness) > 0:
         _face_forces(own.g, own.at, body.faces, x, f)
     _contact_forces(own, body.touches, tables.surfaces, place, x, f)
-    _loads(own, body, tables, entry, x, rows.ahead, f)
+    _loads(own, body, tables, entry, x, rows.ahead, f, True)
     field, alpha, inverse = load(body.field, ZERO), fill(body.alpha), body.groups.inverse
     for i in range(own.at, own.own):
         a = fill(inverse[i + own.shift]) * load(f, i) + field
@@ -311,7 +316,7 @@ def _lead(own, groups, supports, entry, x, v):
 def _power(own, body, tables, entry, x, v, f):
     """What loads, damping and supports add and take [W] in the state x, v."""
     _clear(own, f)
-    added, taken = _loads(own, body, tables, entry, x, v, f)
+    added, taken = _loads(own, body, tables, entry, x, v, f, own.led > own.own)
     if own.led > own.own:
         _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f)
         work = fill(0.0)
