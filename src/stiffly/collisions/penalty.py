@@ -86,7 +86,7 @@ class PreparedContact(OnShapes):
     def terms(self) -> list[Term] | None:
         """None where a shape has no formula."""
         config = self._config
-        if any(shape.local for shape in config.shapes):
+        if any(shape.local or not hasattr(shape, "placed") for shape in config.shapes):
             return None
         touch = (config.margin, config.friction)
         return [

@@ -108,6 +108,17 @@ def frame_at(motion: Any, t: float) -> Frame:
     return Frame(R, positions[0], velocities[0].copy(), spin)
 
 
+def frames_at(motion: Any, times: Array) -> list[Frame]:
+    """The same at many times; at once, where the motion knows how."""
+    if not hasattr(motion, "affine"):
+        return [frame_at(motion, float(t)) for t in times]
+    frames = []
+    for R, origin, turning, velocity in zip(*motion.affine(times), strict=True):
+        W = turning @ R.T
+        frames.append(Frame(R, origin, velocity, np.array([W[2, 1], W[0, 2], W[1, 0]])))
+    return frames
+
+
 def same_place(one: Frame, two: Frame) -> bool:
     """Both put things into the same place, however they move there."""
     turned = np.array_equal(one.rotation, two.rotation)
@@ -187,6 +198,16 @@ class RigidShape:
     def frame(self, t: float) -> Frame:
         return frame_at(self.motion, t)
 
+    def frames(self, times: Array) -> list[Frame]:
+        return frames_at(self.motion, times)
+
+    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
+        return self.placed(self.frame(t))
+
+    def placed(self, frame: Frame) -> Surface:
+        """The surface of a shape that has a formula."""
+        raise NotImplementedError
+
 
 def planes(points: Array, normals: Array, frame: Frame = STILL, far: Any = None) -> Surface:
     """A plane for each particle: d = n.(x - p), points p and unit normals n (m, 3).
@@ -212,8 +233,7 @@ class Plane(RigidShape):
         self.normal = as_direction("plane normal", normal)
         super().__init__(motion)
 
-    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
-        frame = self.frame(t)
+    def placed(self, frame: Frame) -> Surface:
         n, p = frame.directions(self.normal), frame.points(self.point)
         return Surface(PLANE, np.array([[*n, *p, 0.0]]), frame)
 
@@ -234,8 +254,7 @@ class Sphere(RigidShape):
         self.inside = bool(inside)
         super().__init__(motion)
 
-    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
-        frame = self.frame(t)
+    def placed(self, frame: Frame) -> Surface:
         side = -1.0 if self.inside else 1.0
         numbers = np.array([[*frame.points(self.centre), self.radius, side, 0.0, 0.0]])
         return Surface(SPHERE, numbers, frame)
@@ -257,8 +276,7 @@ class Hemisphere(RigidShape):
         self.axis = as_direction("hemisphere axis", axis)
         super().__init__(motion)
 
-    def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
-        frame = self.frame(t)
+    def placed(self, frame: Frame) -> Surface:
         centre, axis = frame.points(self.centre), frame.directions(self.axis)
         return Surface(HEMISPHERE, np.array([[*centre, self.radius, *axis]]), frame)
 

@@ -29,7 +29,6 @@ from ..parts.terms import (
     TouchTerm,
     WindTerm,
 )
-from .supports import Keyframes, Rotation
 
 if TYPE_CHECKING:
     from .assembly import Assembly
@@ -74,7 +73,7 @@ class Stretcher:
         if system.guarded:
             raise NoStretch("contact of bodies with each other has no compiled loop")
         for support, _ in system._led:
-            if type(support) not in (Keyframes, Rotation):
+            if not hasattr(support, "affine"):
                 raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
         self._kernels = take(system.backend, "System", *KERNELS)
         self._terms = terms
@@ -231,7 +230,7 @@ class Stretcher:
         """after: when shapes stand where they do after each step."""
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
-            _table([_affine(support) for support, _ in self._system._led], times, 24),
+            _motions([support for support, _ in self._system._led], times),
             _surfaces(_all_terms(parts), after),
             _table(winds, times, 3),
             _table([term.at for term in self._of(ForceTerm)], times, 3),
@@ -264,18 +263,14 @@ def _table(functions: Sequence[Callable[[float], Array]], times: list[float], wi
     return table
 
 
-def _affine(support: Any) -> Callable[[float], Array]:
-    """t -> A, b, A', b' (24,) of a motion x = A home + b, from where it puts four points."""
-    corners = np.vstack([np.zeros(3), np.eye(3)])
-
-    def at(t: float) -> Array:
-        made = [
-            np.concatenate([(moved[1:] - moved[0]).T.ravel(), moved[0]])
-            for moved in support.place(t, corners)
-        ]
-        return np.concatenate(made)
-
-    return at
+def _motions(supports: list[Any], times: list[float]) -> Array:
+    """(supports, times, 24): A, b, A', b' of x = A home + b."""
+    table = np.empty((len(supports), len(times), 24))
+    for rows, support in zip(table, supports, strict=True):
+        A, b, turning, velocity = support.affine(np.array(times))
+        rows[:, :9], rows[:, 9:12] = A.reshape(-1, 9), b
+        rows[:, 12:21], rows[:, 21:] = turning.reshape(-1, 9), velocity
+    return table
 
 
 def _surfaces(terms: list[Any], times: list[float]) -> Array:
@@ -283,15 +278,15 @@ def _surfaces(terms: list[Any], times: list[float]) -> Array:
     touches = [term for term in terms if isinstance(term, TouchTerm)]
     table = np.zeros((len(touches), 1 + len(times), 16))
     for rows, term in zip(table, touches, strict=True):
-        rows[:] = _surface(term.shape, term.since)
-        if term.shape.moving:
-            for entry, t in zip(rows[1:], times, strict=True):
-                entry[:] = _surface(term.shape, t)
+        shape = term.shape
+        rows[:] = _surface(shape.placed(shape.frame(term.since)))
+        if shape.moving:
+            for entry, frame in zip(rows[1:], shape.frames(np.array(times)), strict=True):
+                entry[:] = _surface(shape.placed(frame))
     return table
 
 
-def _surface(shape: Any, t: float) -> Array:
-    surface = shape.surface(t, np.empty((0, 3)))
+def _surface(surface: Any) -> Array:
     frame = surface.frame
     return np.concatenate([surface.numbers[0], frame.origin, frame.velocity, frame.spin])
 
@@ -557,7 +552,7 @@ class _Layout:
             every = np.zeros(self._total)
             every[term.own] = term.stiffness
             rows.append(np.where(self.moved, every[self.place], 0.0))
-        kinds = [term.shape.surface(0.0, np.empty((0, 3))).kind for term in terms]
+        kinds = [term.shape.placed(term.shape.frame(0.0)).kind for term in terms]
         return contract.Touches(
             np.array(rows).reshape(len(terms), self.place.size),
             np.array([term.margin for term in terms], dtype=np.float64),

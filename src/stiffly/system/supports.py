@@ -43,6 +43,12 @@ class Keyframes:
         shift, velocity = self._offset(t)
         return start + shift, np.broadcast_to(velocity, start.shape)
 
+    def affine(self, times: Array) -> tuple[Array, Array, Array, Array]:
+        """A (k, 3, 3), b (k, 3) of x = A start + b, and their rates, at all these times."""
+        shift, velocity = self._offset(times)
+        still = np.broadcast_to(np.eye(3), (len(times), 3, 3))
+        return still, shift, np.zeros_like(still), velocity
+
 
 class Rotation:
     """Particles turned about an axis: with `rate` [rad/s], or through `angles` at `times`.
@@ -82,6 +88,15 @@ class Rotation:
         across, normal = arm - along, np.cross(self._axis, arm)
         x = self._centre + along + np.cos(angle) * across + np.sin(angle) * normal
         return x, rate * np.cross(self._axis, x - self._centre)
+
+    def affine(self, times: Array) -> tuple[Array, Array, Array, Array]:
+        """As that of Keyframes."""
+        angle, rate = (a[:, None, None] for a in self._angle(times))
+        along, centre = np.outer(self._axis, self._axis), self._centre
+        cross = np.cross(np.eye(3), -self._axis)  # cross @ d = axis x d
+        A = along + np.cos(angle) * (np.eye(3) - along) + np.sin(angle) * cross
+        turning = rate * (cross @ A)
+        return A, centre - A @ centre, turning, -(turning @ centre)
 
 
 class Moving:
@@ -145,10 +160,14 @@ class Eased:
         self._rate = self._value.derivative()
         self._first, self._last = float(times[0]), float(times[-1])
 
-    def __call__(self, t: float) -> tuple[Any, Any]:
-        inside = min(max(t, self._first), self._last)
+    def __call__(self, t: Any) -> tuple[Any, Any]:
+        """At one time, or at many (k,)."""
+        inside = np.clip(t, self._first, self._last)
+        moves = np.asarray((self._first < t) & (t < self._last))
         rate = self._rate(inside)
-        return self._value(inside), rate if self._first < t < self._last else 0.0 * rate
+        return self._value(inside), rate * moves.reshape(
+            moves.shape + (1,) * (rate.ndim - moves.ndim)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,5 +176,5 @@ class Steady:
 
     rate: float
 
-    def __call__(self, t: float) -> tuple[Any, Any]:
-        return self.rate * t, self.rate
+    def __call__(self, t: Any) -> tuple[Any, Any]:
+        return self.rate * t, self.rate + 0.0 * t

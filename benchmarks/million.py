@@ -1,0 +1,80 @@
+"""A cloth of a million particles (3 million coordinates): Verlet and exprb42, time and memory.
+
+python benchmarks/million.py [--sides 100 316 1000] [--verlet 100] [--exprb42 10]
+
+Each size in a process of its own, so that its peak of memory is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+from common import table
+
+import stiffly
+from stiffly.bodies import Gravity, System, cloth_springs
+from stiffly.meshes import cloth
+
+STEP, LONG = 1e-3, 1e-2  # [s] of Verlet, of exprb42: 1.3 and 13 radians of the stiffest mode
+
+
+def measured(side: int, verlet: int, exponential: int) -> dict[str, float]:
+    begun = time.perf_counter()
+    mesh = cloth(side, side, spacing=0.01)
+    x0 = mesh.positions
+    parts = [*cloth_springs(mesh, 100.0, 50.0, 10.0), Gravity()]
+    system = System(5e-4, parts, rest=x0, fixed=[0, side - 1])
+    x0 = x0 + 1e-4 * np.random.default_rng(0).standard_normal(x0.shape)
+    x0[[0, side - 1]] = mesh.positions[[0, side - 1]]
+    found = {"particles": float(len(x0)), "build": time.perf_counter() - begun}
+    for name, step, count in (("verlet", STEP, verlet), ("exprb42", LONG, exponential)):
+        begun = time.perf_counter()
+        run = stiffly.simulate(
+            system, x0, integrator=name, step=step, duration=step * count, every=step * count
+        )
+        found[name] = (time.perf_counter() - begun) / count
+        found[f"{name} products"] = run.stats["operator_products"] / count
+    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sides", type=int, nargs="*", default=[100, 316, 1000])
+    parser.add_argument("--verlet", type=int, default=100, help="steps")
+    parser.add_argument("--exprb42", type=int, default=10, help="steps")
+    parser.add_argument("--one", action="store_true", help="one size, as JSON")
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(measured(given.sides[0], given.verlet, given.exprb42)))
+        return
+    rows = []
+    for side in given.sides:
+        steps = ["--verlet", str(given.verlet), "--exprb42", str(given.exprb42)]
+        command = [sys.executable, __file__, "--one", "--sides", str(side), *steps]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        one = json.loads(told.splitlines()[-1])
+        n = one["particles"]
+        rows.append(
+            (
+                f"{n:,.0f}",
+                f"{one['build']:.1f}",
+                *(f"{1e3 * one[m]:.0f}" for m in ("verlet", "exprb42")),
+                *(f"{1e9 * one[m] / n:.0f}" for m in ("verlet", "exprb42")),
+                f"{one['exprb42 products']:.0f}",
+                f"{one['peak']:.2f}",
+            )
+        )
+    header = ("particles", "build, s", "verlet, ms a step", "exprb42, ms a step")
+    header += ("verlet, ns a particle", "exprb42, ns a particle", "products", "peak, GB")
+    print(table(header, rows))
+
+
+if __name__ == "__main__":
+    main()

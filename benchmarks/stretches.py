@@ -1,0 +1,79 @@
+"""Explicit steps in one compiled call: time a step and a spring, one thread and two, against single steps.
+
+python benchmarks/stretches.py [SCENE ...]   (coil-spring, dragon, crash, bunny, flag, tower, hair)
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from statistics import median
+
+import numba
+import numpy as np
+from common import table
+
+from stiffly import scenes
+from stiffly.integrators.explicit import Verlet
+from stiffly.recording.notes import StepLog
+from stiffly.run.ledger import Balance
+from stiffly.run.stepper import Stepper
+
+SPRINGS = 6e8  # of them, all steps together, in one measurement
+SCENES = {"coil-spring": {}, "bunny": {}, "flag": {}, "tower": {}, "hair": {"fibers": 6000}}
+
+
+def stepper(scene) -> Stepper:
+    system, state = scene.system.bind(scene.x0, scene.v0)
+    return Stepper(system, Verlet(), "verlet", state, Balance(system), StepLog())
+
+
+def seconds(job) -> float:
+    begun = time.perf_counter()
+    job()
+    return time.perf_counter() - begun
+
+
+def row(name: str, parameters: dict) -> tuple:
+    scene = scenes.load(name, step=scenes.load(name).step, **parameters)
+    h, most = scene.step, numba.config.NUMBA_NUM_THREADS
+    single = stepper(scene)
+    single.take(h, h)  # compiles
+    old = median(seconds(lambda k=k: single.take(h, (k + 2) * h)) for k in range(5))
+    elements = single.system.stretcher.elements
+    count = max(10, int(SPRINGS / elements))
+    springs = sum(len(p.edges) for p in scene.system.given.parts if hasattr(p, "edges"))
+    springs += sum(4 * len(p.tets) for p in scene.system.given.parts if hasattr(p, "tets"))
+    found = {}
+    for threads in (1, most):
+        numba.set_num_threads(threads)
+        new = stepper(scene)
+        new.take_all(h, h * np.arange(1, 3))
+        times = []
+        for k in range(3):
+            ends = new.state.t + h * np.arange(1, count + 1)
+            times.append(seconds(lambda ends=ends: new.take_all(h, ends)) / count)
+        found[threads] = median(times)
+    numba.set_num_threads(most)
+    return (
+        name,
+        f"{springs:,}",
+        f"{1e3 * old:.3g}",
+        *(f"{1e3 * t:.3g}" for t in found.values()),
+        f"{1e9 * found[1] / springs:.2f}",
+        f"{found[1] / found[most]:.2f}",
+        f"{old / found[most]:.0f}x",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("scenes", nargs="*", default=list(SCENES))
+    names = parser.parse_args().scenes
+    header = ("scene", "springs", "single step, ms", "one thread, ms", "all threads, ms")
+    header += ("ns a spring, one thread", "speed-up of threads", "against single steps")
+    print(table(header, [row(name, SCENES.get(name, {})) for name in names]))
+
+
+if __name__ == "__main__":
+    main()
