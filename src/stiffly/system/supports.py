@@ -93,7 +93,7 @@ class Rotation:
         """As that of Keyframes."""
         angle, rate = (a[:, None, None] for a in self._angle(times))
         along, centre = np.outer(self._axis, self._axis), self._centre
-        cross = np.cross(np.eye(3), -self._axis)  # cross @ d = axis x d
+        cross = np.cross(np.eye(3), self._axis)  # cross @ d = axis x d
         A = along + np.cos(angle) * (np.eye(3) - along) + np.sin(angle) * cross
         turning = rate * (cross @ A)
         return A, centre - A @ centre, turning, -(turning @ centre)
@@ -165,9 +165,8 @@ class Eased:
         inside = np.clip(t, self._first, self._last)
         moves = np.asarray((self._first < t) & (t < self._last))
         rate = self._rate(inside)
-        return self._value(inside), rate * moves.reshape(
-            moves.shape + (1,) * (rate.ndim - moves.ndim)
-        )
+        moves = moves.reshape(moves.shape + (1,) * (rate.ndim - moves.ndim))
+        return self._value(inside), rate * moves
 
 
 @dataclass(frozen=True, slots=True)
