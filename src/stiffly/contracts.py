@@ -10,7 +10,7 @@ evaluator uses the operator's own `dot`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -178,6 +178,16 @@ class Backend(Protocol):
     def agree(self, value: float) -> float: ...  # what a clock says, rank 0 says for all
 
 
+class OwnFunctions(NamedTuple):
+    """M x'' = force(x) - A x: force (n,) -> (n,), its jacobian (n, n), symmetric, as the user gave
+    them; A (n, n); root (n,): square roots of the masses."""
+
+    force: Callable[[Array], Array]
+    jacobian: Callable[[Array], Array]
+    A: Array
+    root: Array
+
+
 @runtime_checkable
 class System(Protocol):
     """M x'' = force(t, x, v)."""
@@ -201,7 +211,8 @@ class System(Protocol):
     def settle(self, s: State, h: float) -> Settled: ...  # after an accepted step of size h
     def mean_force(self, s0: State, s1: State) -> Array: ...  # F.(x1 - x0) = E0 - E1, exactly
     def mean_tangent(self, s0: State, s1: State) -> Tangent: ...  # -dF/dx1, -dF/dv1
-    # optional: convex_tangent(s), the tangent less its negative stiffness (Newton's way down);
+    # optional: own: OwnFunctions where a user's are all there is; convex_tangent(s), the tangent
+    # less its negative stiffness (Newton's way down);
     # guarded: bodies may not pass through each other; stays_clear(s0, s1), whether nothing does on
     # the straight way; clear_share(s, move), how much of a way is clear; pressed(s), bodies touch
     def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any: ...  # what L has
@@ -258,7 +269,8 @@ class Integrator(Protocol):
     # something, or depends on how well the method is solved; `dissipative = True` where losing
     # energy is the method's nature (bdf1, bdf2); `resume(system, state, memory, settled)`: memory
     # after something happened between two steps (default: `start`); `remedy`: what to do about
-    # steps that were not solved well enough
+    # steps that were not solved well enough; `stretch(system, state, h, count)`: the same steps,
+    # as many of them as can be taken at once, and how many that were (None: not on this system)
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

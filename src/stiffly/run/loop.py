@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..contracts import Array, Integrator, State, System, Work
+from ..contracts import Array, Integrator, State, Step, System, Work
 from ..errors import (
     Diverged,
     InputError,
@@ -128,7 +128,7 @@ class Loop(Stepper):
         report = None if progress is None else Reporter(progress, self)
         advance = self._advance_fixed if self.controller is None else self._advance_adaptive
         try:
-            with quiet(self.system.size):
+            with quiet():
                 if self.recorded == 0:
                     self._record(sink)
                     sink.between(self)
@@ -197,13 +197,22 @@ class Loop(Stepper):
         if self.interval is None:
             self.interval, self.done = self._interval(target), 0
         now = self.interval
-        taken = self._try(now.h)
-        self.done += 1
+        taken, count = self._stretch(now) or (self._try(now.h), 1)
+        ends = [now.start + k * now.h for k in range(self.done + 1, self.done + count + 1)]
+        self.done += count
         landed = self.done == now.count
-        self._accept(taken, target if landed else now.start + self.done * now.h)
+        self._accept(taken, [*ends[:-1], target] if landed else ends)
         if landed:
             self.interval = None
         return landed
+
+    def _stretch(self, now: Interval) -> tuple[Step, int] | None:
+        """Many steps at once, up to the next look at the energy, where method and system can."""
+        stretch = getattr(self.method, "stretch", None)
+        if stretch is None or not self.system.conservative:
+            return None
+        free = ceil((self.next_look - self.state.t) / now.h)
+        return stretch(self.system, self.state, now.h, min(now.count - self.done, max(1, free)))
 
     def _interval(self, target: float) -> Interval:
         span, regular = target - self.state.t, float(self.frames[1] - self.frames[0])
@@ -231,7 +240,7 @@ class Loop(Stepper):
         except (Diverged, NotConverged):  # too far for the linearisation: undo, go shorter
             good, factor, taken = False, 0.25, None
         if good and taken is not None:
-            self._accept(taken, target if h == left else taken.state.t)
+            self._accept(taken, [target if h == left else taken.state.t])
             self.h = max(self.h, factor * h) if h < 0.9 * self.h else factor * h
         else:
             self.work += Work(rejected_steps=1) + (Work() if taken is None else taken.work)
