@@ -64,10 +64,12 @@ ITERATIVE = (
 )
 TABLE = (
     Choice(lambda A, _: A.size <= SMALL, "dense", "small"),
-    Choice(lambda A, _: A.core.diagonalised, "dense", "eigenbasis already there"),
+    Choice(
+        lambda A, _: A.core.diagonalised and not A.constant, "dense", "eigenbasis already there"
+    ),
     Choice(body_by_body, "batched", "independent bodies"),
     Choice(
-        lambda A, functions: A.constant and _cheaper(A, functions),
+        lambda A, functions: A.constant and (A.core.diagonalised or _cheaper(A, functions)),
         "dense",
         f"constant: diagonalised once, cheaper than products in {cost.EVALUATIONS} evaluations",
     ),

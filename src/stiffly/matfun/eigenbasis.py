@@ -56,7 +56,8 @@ def dense(
     error = max(rounding_error(A.size), conditioning(functions, max(-low, top)))
     if not isfinite(value.sum()):  # cheaper than looking at every entry
         require_finite(value)
-    return Action(value, error, 0, "dense eigenbasis" if A.core is A else "dense eigenbasis of K'")
+    alike = "" if A.core is A else ", x, y and z alike"
+    return Action(value, error, 0, f"dense eigenbasis{alike}")
 
 
 def _through(basis: tuple[Array, Array, Array], F: Array, B: Array) -> Array:
