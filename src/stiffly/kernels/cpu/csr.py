@@ -108,31 +108,33 @@ def csr_apply(indptr, indices, data, b):
 
 @njit
 def _asymmetry(indptr, indices, data):
-    n = indptr.size - 1
-    reached = indptr[:-1].copy()  # in row j, the first column that no earlier row has asked for
+    n, one = indptr.size - 1, np.uint64(1)
+    reached = np.empty(n, np.uint64)  # in row j, the first column that no earlier row has asked for
+    for j in range(n):
+        reached[j] = indptr[j]
     largest = 0.0
     for i in range(n):
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            q = reached[j]
-            while q < indptr[j + 1] and indices[q] < i:  # entries that row i has no twin of
+            q, end = reached[j], np.uint64(indptr[j + np.uint32(1)])
+            while q < end and indices[q] < i:  # entries that have no twin
                 largest = max(largest, abs(data[q]))
-                q += 1
-            if q < indptr[j + 1] and indices[q] == i:
-                largest = max(largest, abs(data[p] - data[q]))
-                q += 1
-            else:
-                largest = max(largest, abs(data[p]))
+                q += one
+            twin = 0.0
+            if q < end and indices[q] == i:
+                twin = data[q]
+                q += one
+            largest = max(largest, abs(data[p] - twin))
             reached[j] = q
     for j in range(n):
-        for q in range(reached[j], indptr[j + 1]):
+        for q in range(reached[j], np.uint64(indptr[j + 1])):
             largest = max(largest, abs(data[q]))
     return largest
 
 
 def csr_asymmetry(indptr, indices, data):
     """The largest |A - A^T| of a square matrix whose rows are sorted and have no entry twice."""
-    return float(_asymmetry(indptr, indices, data))
+    return float(_asymmetry(*unsigned(indptr, indices), data))
 
 
 @strict
@@ -141,7 +143,7 @@ def _count(indptr, indices, seen, out):
     for i in range(out.size - 1):
         count = 0
         for p in range(indptr[3 * i], indptr[3 * i + 3]):
-            block = indices[p] // 3
+            block = indices[p] // np.uint32(3)
             if seen[block] != i:
                 seen[block] = i
                 count += 1
@@ -151,29 +153,31 @@ def _count(indptr, indices, seen, out):
 @strict
 def _fill(indptr, indices, data, seen, starts, columns, blocks):
     for i in range(starts.size - 1):
-        end = starts[i]
+        first = end = starts[i]
         for row in range(3):
             for p in range(indptr[3 * i + row], indptr[3 * i + row + 1]):
                 column = indices[p]
-                block = column // 3
+                block = column // np.uint32(3)
                 slot = seen[block]
-                if slot < starts[i]:  # of an earlier row, or of none
+                if slot < first:  # of an earlier row, or of none
                     slot = end
                     seen[block] = slot
                     columns[slot] = block
                     end += 1
-                blocks[slot, row, column - 3 * block] += data[p]
+                place = np.uint64(3 * row) + np.uint64(column - np.uint32(3) * block)
+                blocks[np.uint64(slot), place] += data[p]
 
 
 def csr_blocks(indptr, indices, data, least):
     """indptr, indices and blocks (m, 3, 3) of a matrix of 3N rows; None where fewer than the share
     `least` of their entries are stored."""
     count = int(indices.max(initial=0)) // 3 + 1
-    starts = np.zeros((indptr.size - 1) // 3 + 1, dtype=indptr.dtype)
-    _count(indptr, indices, np.full(count, -1), starts)
+    starts = np.zeros((indptr.size - 1) // 3 + 1, dtype=np.int64)
+    pattern = unsigned(indptr, indices)
+    _count(*pattern, np.full(count, -1), starts)
     total = int(starts[-1])
     if data.size < least * 9 * total:
         return None
-    columns, blocks = np.empty(total, dtype=indices.dtype), np.zeros((total, 3, 3))
-    _fill(indptr, indices, data, np.full(count, -1), starts, columns, blocks)
-    return starts, columns, blocks
+    columns, blocks = np.empty(total, dtype=indices.dtype), np.zeros((total, 9))
+    _fill(*pattern, data, np.full(count, -1), starts, columns, blocks)
+    return starts.astype(indptr.dtype), columns, blocks.reshape(-1, 3, 3)
