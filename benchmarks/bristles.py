@@ -1,6 +1,7 @@
 """A brush: independent bristles evaluated one by one, against one Krylov space for all of them.
 
     python benchmarks/bristles.py [bristles]
+    python benchmarks/bristles.py --damped [bristles]     seconds of a step, by damping
 
 A bristle has 5 cross-sections of 4 particles, the lowest one held: 48 coordinates, E = 3.2e10 Pa,
 G = 1e9 Pa, 0.12 mm thick, 18 to 22 mm long.  One exprb42 step of 1500 bristles is timed with
@@ -18,7 +19,7 @@ import time
 import numpy as np
 from common import table
 
-from stiffly.bodies import Gravity, System, fibers
+from stiffly.bodies import Drag, Gravity, Rayleigh, System, fibers
 from stiffly.contracts import State
 from stiffly.errors import NotConverged
 from stiffly.integrators import ExponentialRosenbrock
@@ -32,7 +33,7 @@ TOL = 1e-6
 CHECKED = 4  # bristles whose error is measured
 
 
-def brush(count: int, seed: int = 0):
+def brush(count: int, seed: int = 0, damping=None, loads=()):
     """System and state of `count` straight bristles, 18 to 22 mm long, tips at about 1 m/s.
 
     Straight, because poses bent by hand are no equilibria: compressed springs make the tangent
@@ -45,7 +46,8 @@ def brush(count: int, seed: int = 0):
     lines[:, :, 0] = 5e-3 * np.arange(count)[:, None]
     material = dict(thickness=THICKNESS, young=YOUNG, torsional=SHEAR, density=DENSITY)
     body = fibers(lines, normal=(1.0, 0.0, 0.0), **material)
-    system = System(body.mass, [body.part, Gravity()], body.root, body.positions)
+    parts = [body.part, Gravity(), *loads]
+    system = System(body.mass, parts, body.root, body.positions, damping=damping)
     v = np.zeros((count, SECTIONS, 4, 3))
     v[..., :2] = numbers[:, None, None, 1:] * np.linspace(0.0, 1.0, SECTIONS)[:, None, None] ** 2
     return system.bind(body.positions, v.reshape(-1, 3))
@@ -96,7 +98,34 @@ def row(system, state, h, omega, exact):
     return f"{h:g} s", f"{h * omega:.1e}", *times, ratio, ours, theirs, chosen
 
 
+def damped(count: int) -> None:
+    """Processor seconds of one step, least of three: undamped, and damped in four ways."""
+    ways = {
+        "undamped": {},
+        "alpha": {"damping": Rayleigh(4.0, 0.0)},
+        "beta": {"damping": Rayleigh(0.0, 1e-7)},
+        "strong beta": {"damping": Rayleigh(0.0, 1e-4)},
+        "drag": {"loads": [Drag(1e-6)]},
+    }
+    rows = []
+    for name, options in ways.items():
+        system, state = brush(count, **options)
+        for h in STEPS[1::2]:
+            times, taken = [], None
+            for _ in range(3):
+                start = time.process_time()
+                taken = one_step(system, state, h, "auto")
+                times.append(time.process_time() - start)
+            rows.append((name, f"{h:g} s", f"{min(times):.3f}", taken.notes["method"]))
+    print(f"{count} bristles\n")
+    print(table(("damping", "step", "seconds", "method"), rows))
+
+
 def main() -> None:
+    if "--damped" in sys.argv:
+        sys.argv.remove("--damped")
+        damped(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+        return
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1500
     system, state = brush(count)
     few, few_state = brush(CHECKED)

@@ -46,10 +46,10 @@ def measure(side: int, threads: int, stream: float) -> list[tuple[object, ...]]:
         rows.append((name, seconds, matrix + 16 * n * columns))
     for columns in (1, 2):
         x, z = rng.standard_normal((2, n, columns)) * 1e-3
-        out, c = np.zeros((n, 2)), np.full((2, columns), 1e-3)
+        out, c = np.zeros((n, 2)), np.full((1, 2, columns), 1e-3)
 
         def step(x=x, z=z, out=out, c=c):
-            cpu.block_chebyshev_step(A.indptr, A.indices, A.scaled, 1e-3, 0.1, x, z, c, out)
+            cpu.block_chebyshev(A.indptr, A.indices, A.scaled, 1e-3, 0.1, x, z, c, out)
 
         # x read, z read and written, two outputs read and written
         moved = matrix + 24 * n * columns + 32 * n

@@ -20,6 +20,9 @@ from thinned import drawn, thinned
 from stiffly.bodies import ConsistentMass, LumpedMass, Springs, System
 from stiffly.errors import InputError, NotConverged
 from stiffly.matfun import SecondOrderOperator, StumpffMap, Term, evaluate, phi_action, stumpff
+from stiffly.matfun.chooser import choose
+from stiffly.matfun.operators import DENSE_LIMIT, BlockOperator
+from stiffly.matfun.scalar import PhiTerm, RayleighMap
 from stiffly.matfun.symmetric import as_symmetric
 from stiffly.meshes import lattice
 
@@ -65,6 +68,16 @@ def hadamard(lam, wrap=np.asarray, root=None):
     K, mass = root[:, None] * A * root, LumpedMass(root**2)
     U, W = HADAMARD / N / root[:, None], HADAMARD * root
     return Case(lambda: as_symmetric(wrap(K), mass), lam, U, W, mass.dense)
+
+
+def alike(lam, root=None):
+    """x, y and z of N particles by the same equations, K = K' (x) I_3: exact as well."""
+    one = hadamard(lam, root=root)
+    K = np.diag(one.M)[:, None] * (one.U * one.lam) @ one.W
+    three = sp.kron(sp.csr_matrix(K), sp.identity(3), "csr")
+    mass = None if root is None else LumpedMass(np.repeat(root**2, 3))
+    U, W, M = (np.kron(a, np.eye(3)) for a in (one.U, one.W, one.M))
+    return Case(lambda: as_symmetric(three, mass), np.repeat(one.lam, 3), U, W, M)
 
 
 def product_only(A):
@@ -130,6 +143,9 @@ CASES = {
     "outliers": lambda: hadamard(np.append(100 * STEPS[3:], [1e8, 1.5e8, 2e8])),
     "singular": lambda: hadamard(np.append(1e4 ** STEPS[6:], np.zeros(6)), sp.csr_matrix),
     "bodies": bodies_case,
+    "three alike": lambda: alike(1e4**STEPS, root=2.0 ** fresh().integers(-3, 4, N)),
+    "three alike, omega 1e4": lambda: alike(np.append(1e8**STEPS, 1e8)[1:]),
+    "three alike, indefinite": lambda: alike(np.append(1e4 ** STEPS[5:], [-50, -30, -20, -8, -1])),
 }
 cached = cache(lambda name: CASES[name]())
 METHODS = ["dense", "lanczos", "chebyshev", "auto"]
@@ -273,6 +289,88 @@ def test_chebyshev_products(phase):
 
 
 def test_dense_refuses_what_would_fill_the_memory():
-    J = SecondOrderOperator(sp.identity(3001, format="csr"))
-    with pytest.raises(InputError, match="3001 x 3001"):
-        phi_action(J, 0.1, [np.ones(6002)], method="dense")
+    n = DENSE_LIMIT + 1
+    J = SecondOrderOperator(sp.identity(n, format="csr"))
+    with pytest.raises(InputError, match=f"{n} x {n}"):
+        phi_action(J, 0.1, [np.ones(2 * n)], method="dense")
+
+
+# ------------------------------------------------------------------ one basis, once
+
+
+def test_three_alike_are_one_problem_of_a_third_of_the_size():
+    """Blocks that are multiples of the identity; one entry beside the diagonal ends it, and so do
+    masses that differ along the axes."""
+    K = chain(np.arange(1.0, 42.0))
+    three = sp.kron(K, sp.identity(3), "csr")
+    A = as_symmetric(three, constant=True)
+    assert A.core.size == 40 and A.core.constant
+    np.testing.assert_array_equal(A.core.todense(), K.toarray())
+    bent = three.tolil()
+    bent[60, 61] = bent[61, 60] = 1e-9
+    assert as_symmetric(bent.tocsr()).core.size == 120
+    assert as_symmetric(three, LumpedMass(np.arange(1.0, 121.0))).core.size == 120
+
+
+def longest(h):
+    return StumpffMap(1, 1, (Term(0, 0, 0, h),))
+
+
+def test_a_constant_operator_is_diagonalised_where_products_cost_more():
+    """The price of a basis of 900 coordinates is that of 1000 evaluations at h omega = 1, of 20 at
+    1000: one operator that stays is worth it from there on, one that is used once is not."""
+    K = chain(np.full(901, 2.5e7))  # omega_max = 1e4
+    for constant, phase, expected in (
+        (True, 1000.0, "dense"), (True, 1.0, "chebyshev"),
+        (False, 1000.0, "chebyshev"), (False, 1e6, "dense"),
+    ):  # fmt: skip
+        name, reason = choose(as_symmetric(K, constant=constant), longest(phase / 1e4))
+        assert name == expected, (constant, phase)
+        assert ("constant" in reason) == (constant and name == "dense")
+
+
+def test_no_basis_where_memory_does_not_hold_it():
+    K = chain(np.full(DENSE_LIMIT + 2, 2.5e7))
+    assert choose(as_symmetric(K, constant=True), longest(1e6))[0] != "dense"
+    alike = sp.kron(chain(np.full(1501, 2.5e7)), sp.identity(3), "csr")  # 4500, but 1500 at a time
+    assert choose(as_symmetric(alike, constant=True), longest(1.0))[0] == "dense"
+
+
+@pytest.mark.parametrize("name", ["three alike", "three alike, omega 1e4"])
+@pytest.mark.parametrize("alpha, beta", [(3.0, 0.0), (0.0, 1e-3), (0.5, 1e-2)])
+def test_rayleigh_damping_has_the_same_basis(name, alpha, beta):
+    case = cached(name)
+    h = step(case, 30.0)
+    terms = tuple(
+        PhiTerm(part, source, 1, h, h, part, source) for part in (0, 1) for source in (0, 1)
+    )
+    functions = RayleighMap(2, 2, alpha, beta, terms)
+    columns = np.random.default_rng(3).standard_normal((2, case.lam.size))
+    action = evaluate(case.make(), functions, list(columns), tol=1e-10, method="dense")
+    assert case.errors(action, functions, columns, 1e-10).max() <= 1.0
+
+
+# ------------------------------------------------------------------ a user's own sparse matrix
+
+
+@pytest.mark.parametrize("form", ["csr", "bsr", "coo", "csc"])
+def test_blocks_of_a_users_matrix_are_found(form):
+    """And its entries stay what they are, in whatever order, once or in two summands."""
+    case = block_case(fixed=[0, 1, 2, 4])
+    K = sp.csr_matrix(case.make().K)
+    if form == "coo":
+        K = K.tocoo()
+        twice = (np.tile(0.5 * K.data, 2), (np.tile(K.row, 2), np.tile(K.col, 2)))
+        given = sp.coo_matrix(twice, shape=K.shape)
+    else:
+        given = K.asformat(form)
+    A = as_symmetric(given)
+    assert isinstance(A, BlockOperator)
+    np.testing.assert_allclose(A.todense(), K.toarray(), rtol=1e-15)
+
+
+def test_matrices_without_blocks_stay_as_they_are():
+    for K in (chain(np.ones(301)), chain(np.ones(3001)), sp.identity(301, format="csr")):
+        assert not isinstance(as_symmetric(K), BlockOperator)
+    full = sp.csr_matrix(np.ones((4, 4)))
+    assert not isinstance(as_symmetric(full), BlockOperator)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from thinned import drawn
 
 from stiffly.kernels import cpu
+from stiffly.kernels.cpu import jit, recurrence
 
 EPS = 2.0**-52
 seeds = st.integers(0, 2**32 - 1)
@@ -66,7 +67,8 @@ def test_block_apply(seed, n, density, index, p):
 @given(seeds, st.integers(1, 12), st.floats(0.0, 1.0), index_types, st.sampled_from([None, 1, 2]))
 def test_csr_apply(seed, n, density, index, p):
     rng = np.random.default_rng(seed)
-    matrix, b = random_csr(rng, n, density, index), vectors(rng, n, p)
+    rows = n * int(rng.choice([1, 3]))  # three: K (x) I_3
+    matrix, b = random_csr(rng, n, density, index), vectors(rng, rows, p)
     size = reference.csr_apply(matrix[0], matrix[1], np.abs(matrix[2]), np.abs(b))
     assert_close(cpu.csr_apply(*matrix, b), reference.csr_apply(*matrix, b), n * size)
 
@@ -74,6 +76,7 @@ def test_csr_apply(seed, n, density, index, p):
 THREE_COLUMNS = """
 import numpy as np, scipy.sparse as sp
 from stiffly.kernels import cpu
+from stiffly.kernels.cpu import jit, recurrence
 A = sp.csr_matrix(np.arange(1.0, 10.0).reshape(3, 3))
 B = np.arange(9.0).reshape(3, 3)
 assert np.allclose(cpu.csr_apply(A.indptr, A.indices, A.data, B), A @ B)
@@ -86,11 +89,11 @@ def test_csr_apply_to_three_columns():
     assert run.returncode == 0, run.stderr.decode()[-500:]
 
 
-def step_pair(kernel, matrix, s, t, x, z, coefficients, out):
-    """z and out after the in-place step, from copies."""
-    z, out = z.copy(), out.copy()
-    kernel(*matrix, s, t, x, z, coefficients, out)
-    return z, out
+def after(kernel, matrix, s, t, x, z, coefficients, out):
+    """The last two terms and the sum, from copies."""
+    out = out.copy()
+    newer, older = kernel(*matrix, s, t, x.copy(), z.copy(), coefficients, out)
+    return newer, older, out
 
 
 @quick
@@ -101,55 +104,119 @@ def step_pair(kernel, matrix, s, t, x, z, coefficients, out):
     index_types,
     st.sampled_from([1, 2]),
     st.integers(1, 4),
-    st.sampled_from(["block", "csr"]),
+    st.integers(0, 40),
+    st.sampled_from(["block", "csr", "alike"]),
 )
-def test_chebyshev_steps(seed, n, density, index, p, n_out, kind):
+def test_chebyshev(seed, n, density, index, p, n_out, terms, kind):
+    """Against the twin; sizes: the same recurrence of absolute values."""
     rng = np.random.default_rng(seed)
-    name = f"{kind}_chebyshev_step"
-    make, rows = (random_blocks, 3 * n) if kind == "block" else (random_csr, n)
-    matrix = make(rng, n, density, index)
+    name = f"{'block' if kind == 'block' else 'csr'}_chebyshev"
+    make, rows = (random_csr, n) if kind == "csr" else (random_csr, 3 * n)
+    matrix = (random_blocks if kind == "block" else make)(rng, n, density, index)
     x, z = rng.standard_normal((2, rows, p))
-    s, t = rng.standard_normal(2)
-    coefficients, out = rng.standard_normal((n_out, p)), rng.standard_normal((rows, n_out))
-    start_x = x.copy()
-    ours = step_pair(getattr(cpu, name), matrix, s, t, x, z, coefficients, out)
-    theirs = step_pair(getattr(reference, name), matrix, s, t, x, z, coefficients, out)
-    positive = (*matrix[:2], np.abs(matrix[2]))
-    product = (reference.block_apply if kind == "block" else reference.csr_apply)(
-        *positive, np.abs(x)
-    )
-    size = abs(s) * product + abs(t) * np.abs(x) + np.abs(z)
-    assert_close(ours[0], theirs[0], n * size)
-    assert_close(ours[1], theirs[1], n * (size @ np.abs(coefficients).T + np.abs(out)))
-    assert np.array_equal(x, start_x)
+    s, t = 0.3 * rng.standard_normal(2)
+    coefficients, out = rng.standard_normal((terms, n_out, p)), rng.standard_normal((rows, n_out))
+    ours = after(getattr(cpu, name), matrix, s, t, x, z, coefficients, out)
+    theirs = after(getattr(reference, name), matrix, s, t, x, z, coefficients, out)
+    sizes = bounds_of(matrix, name, s, t, x, z, coefficients, out)
+    for a, b, size in zip(ours, theirs, sizes, strict=True):
+        assert_close(a, b, n * (terms + 1) * size)
 
 
-@pytest.mark.parametrize("p", [None, 1, 2, 3])
-def test_threaded_product_is_the_serial_one(p):
-    """2100 block rows are above the size where threads start: same result as the twin."""
-    rng = np.random.default_rng(5)
-    n = 2100
-    A = sp.random(n, n, 4 / n, "csr", rng=rng) + sp.identity(n, format="csr")
-    blocks = rng.standard_normal((A.nnz, 3, 3))
-    b = vectors(rng, 3 * n, p)
-    ours = cpu.block_apply(A.indptr, A.indices, blocks, b)
-    size = reference.block_apply(A.indptr, A.indices, np.abs(blocks), np.abs(b))
-    assert_close(ours, reference.block_apply(A.indptr, A.indices, blocks, b), 30 * size)
+def bounds_of(matrix, name, s, t, x, z, coefficients, out):
+    """|T_(k+1)| <= (|s| |A| + |t|) |T_k| + |T_(k-1)|, term by term."""
+    product = reference.block_apply if name == "block_chebyshev" else reference.csr_apply
+    x, z, out = np.abs(x), np.abs(z), np.abs(out)
+    for c in coefficients:
+        x, z = abs(s) * product(*matrix[:2], np.abs(matrix[2]), x) + abs(t) * x + z, x
+        out = out + x @ np.abs(c).T
+    return x, z, out
 
 
 @pytest.mark.parametrize("p", [1, 2])
-def test_threaded_chebyshev_step_is_the_serial_one(p):
+@pytest.mark.parametrize("kind", ["block", "csr", "alike"])
+def test_threads_change_no_bit(kind, p):
+    """A clock decides whether there are any, so both ways must agree."""
     rng = np.random.default_rng(6)
     n = 2100
     A = sp.random(n, n, 4 / n, "csr", rng=rng) + sp.identity(n, format="csr")
-    matrix = (A.indptr, A.indices, rng.standard_normal((A.nnz, 3, 3)))
-    x, z = rng.standard_normal((2, 3 * n, p))
-    coefficients, out = rng.standard_normal((2, p)), rng.standard_normal((3 * n, 2))
-    arguments = (matrix, 0.7, -0.3, x, z, coefficients, out)
-    ours = step_pair(cpu.block_chebyshev_step, *arguments)
-    theirs = step_pair(reference.block_chebyshev_step, *arguments)
-    for a, b in zip(ours, theirs, strict=True):
-        assert np.abs(a - b).max() <= 1e-13 * np.abs(b).max()
+    data = rng.standard_normal((A.nnz, 9)) if kind == "block" else A.data
+    matrix = (*cpu.blocks.unsigned(A.indptr, A.indices), data)
+    kernels = {"block": recurrence._BLOCKS, "csr": recurrence._CSR, "alike": recurrence._ALIKE}
+    width = 1 if kind == "csr" else 3
+    x, z = rng.standard_normal((2, n, width * p))
+    out, c = rng.standard_normal((n, width, 2)), rng.standard_normal((3, 2, p))
+    results = []
+    for threaded in (False, True):
+        arrays = x.copy(), z.copy(), out.copy()
+        kernels[kind][p][threaded](*matrix, 0.7, -0.3, arrays[0], arrays[1], c, arrays[2])
+        results.append(arrays)
+    for a, b in zip(*results, strict=True):
+        assert np.array_equal(a, b)
+    product = (cpu.blocks if kind == "block" else cpu.csr)._apply
+    serial, threaded = np.empty((2, n, width * p))
+    product[False](*matrix, x, serial)
+    product[True](*matrix, x, threaded)
+    assert np.array_equal(serial, threaded)
+
+
+def test_threads_that_lose_time_rest(monkeypatch):
+    """Of a clock that tells what the ways take: 1 ms without threads, 10 ms with them."""
+    now = [0.0]
+    monkeypatch.setattr(jit, "perf_counter", lambda: now[0])
+    kernel, taken = jit.Both.__new__(jit.Both), []
+
+    def way(name, seconds):
+        def run():
+            taken.append(name)
+            now[0] += seconds
+
+        return run
+
+    kernel.serial, kernel.parallel = way("serial", 1e-3), way("threads", 10e-3)
+    kernel._tried, kernel._pace, kernel._lost, kernel._rests_until = 0, np.inf, 0.0, 0.0
+    for _ in range(2000):
+        kernel.watched(10**4, 1)
+    late = taken.count("threads")
+    assert 0 < late <= 0.05 * 2000  # and with 9 ms lost each time, half a share of the time
+    taken.clear()
+    kernel.parallel = way("threads", 0.5e-3)
+    for _ in range(2000):
+        kernel.watched(10**4, 1)
+    assert taken.count("threads") > 1000
+    taken.clear()
+    kernel.watched(100, 1)
+    assert taken == ["serial"]
+
+
+@quick
+@given(seeds, st.integers(1, 20), st.floats(0.0, 1.0), index_types, st.booleans())
+def test_csr_asymmetry(seed, n, density, index, symmetric):
+    rng = np.random.default_rng(seed)
+    A = sp.random(n, n, density, "csr", rng=rng, data_rvs=rng.standard_normal)
+    if symmetric:
+        A = sp.csr_matrix(A + A.T)
+    A.sort_indices()
+    matrix = A.indptr.astype(index), A.indices.astype(index), A.data
+    assert cpu.csr_asymmetry(*matrix) == reference.csr_asymmetry(*matrix)
+    assert not symmetric or cpu.csr_asymmetry(*matrix) == 0.0
+
+
+@quick
+@given(seeds, st.integers(1, 10), st.floats(0.0, 1.0), index_types, st.floats(0.0, 1.0))
+def test_csr_blocks(seed, n, density, index, holes):
+    """Some entries of blocks are not stored; columns of blocks come in any order."""
+    rng = np.random.default_rng(seed)
+    indptr, indices, blocks = random_blocks(rng, n, density, index)
+    dense = sp.bsr_matrix((blocks, indices, indptr), shape=(3 * n, 3 * n)).toarray()
+    A = sp.csr_matrix(dense * (rng.random(dense.shape) > holes))
+    matrix = A.indptr.astype(index), A.indices.astype(index), A.data
+    ours, theirs = (room.csr_blocks(*matrix, 0.5) for room in (cpu, reference))
+    assert (ours is None) == (theirs is None)
+    if ours is not None:
+        filled = sp.bsr_matrix((ours[2], ours[1], ours[0]), shape=(3 * n, 3 * n))
+        assert ours[2].shape == theirs[2].shape
+        assert np.array_equal(filled.toarray(), A.toarray())
 
 
 @quick

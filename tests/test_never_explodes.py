@@ -104,7 +104,7 @@ class Books:
 def march(method, system, state, h, steps):
     """Steps as the time loop takes them; the promise is checked after each."""
     memory, books = method.start(system, state), Books(system, state)
-    with quiet(system.size):
+    with quiet():
         for _ in range(steps):
             taken = method.step(system, state, h, memory)
             books.check(taken)

@@ -178,6 +178,16 @@ class Backend(Protocol):
     def agree(self, value: float) -> float: ...  # what a clock says, rank 0 says for all
 
 
+class OwnFunctions(NamedTuple):
+    """M x'' = force(x) - A x: force (n,) -> (n,), its jacobian (n, n), symmetric, as the user gave
+    them; A (n, n); root (n,): square roots of the masses."""
+
+    force: Callable[[Array], Array]
+    jacobian: Callable[[Array], Array]
+    A: Array
+    root: Array
+
+
 @runtime_checkable
 class System(Protocol):
     """M x'' = force(t, x, v)."""
@@ -201,7 +211,8 @@ class System(Protocol):
     def settle(self, s: State, h: float) -> Settled: ...  # after an accepted step of size h
     def mean_force(self, s0: State, s1: State) -> Array: ...  # F.(x1 - x0) = E0 - E1, exactly
     def mean_tangent(self, s0: State, s1: State) -> Tangent: ...  # -dF/dx1, -dF/dv1
-    # optional: convex_tangent(s), the tangent less its negative stiffness (Newton's way down);
+    # optional: own: OwnFunctions where a user's are all there is; convex_tangent(s), the tangent
+    # less its negative stiffness (Newton's way down);
     # guarded: bodies may not pass through each other; stays_clear(s0, s1), whether nothing does on
     # the straight way; clear_share(s, move), how much of a way is clear; pressed(s), bodies touch
     def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any: ...  # what L has
@@ -294,7 +305,9 @@ class Integrator(Protocol):
     # need no steps of their own; `first_step(system, state, rtol, length, velocity)`: to begin with
     # under step control [s], by two forces (default: a thousandth of the run); `splitting` or
     # `tableau`: what `step` does, in the same class, for loops that take many steps in one call and
-    # for the limit of steps that is told before a run
+    # for the limit of steps that is told before a run; `stretch(system, state, h, count)`: the same
+    # steps, as many of them as can be taken at once, and how many that were (None: not on this
+    # system)
 
     def start(self, system: System, state: State) -> Any: ...
     def step(self, system: System, state: State, h: float, memory: Any) -> Step: ...

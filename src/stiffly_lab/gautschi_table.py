@@ -141,9 +141,9 @@ HEAD = (
 )
 NOTES = f"""\
 **Cost of a step**, at the step of our scene. 'Once' is what a run of one step takes beyond its
-step: an eigenbasis below 1000 unknowns, a first factorisation, tables. The paper computes the
-matrix functions of its linear models once, dense at every size; above 1000 unknowns ours take
-products with the sparse matrix in each step, as many as h omega_max asks for.
+step: an eigenbasis where a hundred evaluations by products would cost more, a first factorisation,
+tables. The paper computes the matrix functions of its linear models once, dense at every size; else
+ours take products with the sparse matrix in each step, as many as h omega_max asks for.
 
 {{steps}}
 

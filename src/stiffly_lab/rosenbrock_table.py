@@ -156,7 +156,7 @@ Errors are relative to the largest excursion and velocity, at the end. `eti` (to
 is the Gautschi-type method of 2014, `bdf1` the papers' Newton-Raphson procedure; pexprb43 has the
 nodes (1/3, 3/4) of 2021. Bodies of tens to hundreds of particles measure Python's overhead in every
 step, which flatters methods with few and rich steps: cells also have force evaluations / products /
-factorisations. (Below 1000 unknowns `eti` takes an eigenbasis, once, and needs no products.)
+factorisations. (Where products would cost more `eti` takes an eigenbasis, once.)
 
 Speed-ups over the others, theirs / ours ('>': not in time, '-': the error is not met at all):
 

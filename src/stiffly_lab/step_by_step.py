@@ -75,7 +75,7 @@ class StepByStep:
     def take(self) -> float:
         """One step; the seconds it took.  SimulationFailure where it cannot be taken."""
         began = time.perf_counter()
-        with quiet(self.system.size):
+        with quiet():
             self.stepper.take(self.h, self.start_time + (self.stepper.steps + 1) * self.h)
         seconds = time.perf_counter() - began
         self.stepper.book()

@@ -17,7 +17,7 @@ from .barrier import (
 from .blocks import (
     add_scaled,
     block_apply,
-    block_chebyshev_step,
+    block_chebyshev,
     block_gershgorin,
     column_dot,
     scale_block_rows,
@@ -30,7 +30,7 @@ from .contact import (
     contact_mean_blocks,
     contact_mean_gradient,
 )
-from .csr import csr_apply, csr_chebyshev_step
+from .csr import csr_apply, csr_asymmetry, csr_blocks, csr_chebyshev
 from .dashpots import dashpot_force, dashpot_tangents
 from .face_springs import face_spring_blocks, face_spring_energy, face_spring_gradient
 from .listed_pairs import lj_blocks, lj_list_energy, lj_list_gradient, lj_list_product
@@ -50,6 +50,7 @@ from .pair_candidates import (
 from .pair_contacts import pair_friction
 from .pairs import lj_energy, lj_gradient, lj_product
 from .polar import signed_svd
+from .small_steps import rosenbrock_steps
 from .spectral import (
     stumpff_apply,
     stumpff_eigh_apply,

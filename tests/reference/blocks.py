@@ -25,13 +25,16 @@ def block_apply(indptr, indices, blocks, b):
     return _bsr(indptr, indices, blocks) @ b
 
 
-def chebyshev_step(A, s, t, x, z, coefficients, out):
-    z[:] = s * (A @ x) + t * x - z
-    out += z @ coefficients.T
+def chebyshev(A, s, t, x, z, coefficients, out):
+    for c in coefficients:
+        z[:] = s * (A @ x) + t * x - z
+        out += z @ c.T
+        x, z = z, x
+    return x, z
 
 
-def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out):
-    chebyshev_step(_bsr(indptr, indices, blocks), s, t, x, z, coefficients, out)
+def block_chebyshev(indptr, indices, blocks, s, t, x, z, coefficients, out):
+    return chebyshev(_bsr(indptr, indices, blocks), s, t, x, z, coefficients, out)
 
 
 def scale_block_rows(indptr, blocks, diagonal):

@@ -15,10 +15,10 @@ from ..backends.cpu import CPU
 from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
 from .bounds import spectrum_sample
-from .chooser import OTHER, evaluate
+from .chooser import OTHER, evaluate, in_reach
 from .cost import check_max_products, entries
 from .general import general_phi_actions
-from .operators import DENSE_LIMIT, BaseOperator
+from .operators import BaseOperator
 from .scalar import K_MAX, PhiTerm, RayleighMap, StumpffMap, Term
 from .skew import PhiRequest, skew
 from .symmetric import as_symmetric
@@ -144,7 +144,7 @@ def _not_rounded_away(
     degree, row = action.products / len(columns), entries(A) / A.size
     if error <= tol < relative_error(2.0 * EPS * degree**2 * np.sqrt(row) * sums, allowed, tol):
         first = action.method.partition(",")[0]
-        other = "dense" if A.size <= DENSE_LIMIT else OTHER.get(first, "chebyshev")
+        other = "dense" if in_reach(A) else OTHER.get(first, "chebyshev")
         again = evaluate(A, functions, columns, tol=tol, method=other)
         error = relative_error(A.norms(*(again.value - action.value)), allowed, tol)
     if not error <= tol:

@@ -21,7 +21,6 @@ from .lanczos import lanczos
 from .operators import DENSE_LIMIT, BaseOperator, MatvecOperator
 from .tolerance import Overflows, check_tol
 
-PRECOMPUTE = 1000  # a constant operator up to this size is diagonalised once
 _OUTLIERS = 16.0  # the stiffest coordinate against the 98th percentile
 OTHER = {"chebyshev": "lanczos", "lanczos": "chebyshev"}
 
@@ -33,14 +32,18 @@ class Choice:
     reason: str
 
 
-def _precomputed(A: BaseOperator, functions: SpectralMap) -> bool:
-    return A.constant and A.size <= PRECOMPUTE
+def in_reach(A: BaseOperator) -> bool:
+    """Whether an eigenbasis of A fits into memory, and into the work of those that share it."""
+    fits = A.core.size <= DENSE_LIMIT
+    return fits and cost.eigenbasis(A) <= cost.evaluations(A) * cost.WORK
 
 
 def _cheaper(A: BaseOperator, functions: SpectralMap) -> bool:
-    if A.size > DENSE_LIMIT or asked(A):  # how long it would take is not known without products
+    """An eigenbasis once and functions in it, against the products of every evaluation."""
+    if not in_reach(A) or asked(A):  # how long it would take is not known without products
         return False
-    return cost.eigenbasis(A) <= cost.iteration(A, functions)
+    saved = cost.iteration(A, functions) - cost.in_eigenbasis(A)
+    return cost.eigenbasis(A) <= cost.evaluations(A) * saved
 
 
 def _outliers(A: BaseOperator) -> bool | None:
@@ -61,9 +64,15 @@ ITERATIVE = (
 )
 TABLE = (
     Choice(lambda A, _: A.size <= SMALL, "dense", "small"),
-    Choice(lambda A, _: "_eigenbasis" in A.__dict__, "dense", "eigenbasis already there"),
+    Choice(
+        lambda A, _: A.core.diagonalised and not A.constant, "dense", "eigenbasis already there"
+    ),
     Choice(body_by_body, "batched", "independent bodies"),
-    Choice(_precomputed, "dense", "constant: diagonalised once"),
+    Choice(
+        lambda A, functions: A.constant and (A.core.diagonalised or _cheaper(A, functions)),
+        "dense",
+        f"constant: diagonalised once, cheaper than products in {cost.EVALUATIONS} evaluations",
+    ),
     Choice(_cheaper, "dense", "cheaper than the products of so large a step"),
     *ITERATIVE,
 )
@@ -81,7 +90,7 @@ def choose(
 
 def asked(A: BaseOperator) -> int:
     """Products that tell the entries of A: one for every column where nothing else is known."""
-    unknown = isinstance(A, MatvecOperator) and "_eigenbasis" not in A.__dict__
+    unknown = isinstance(A, MatvecOperator) and not A.diagonalised
     return A.size if unknown else 0
 
 
@@ -118,7 +127,7 @@ def auto(
     affordable = entries == 0 or entries <= cost.most_products(A, max_products)
     name, reason = choose(A, functions, TABLE if affordable else ITERATIVE)
     if name in OTHER:
-        last_resort = affordable and A.size <= DENSE_LIMIT
+        last_resort = affordable and in_reach(A)
         most = cost.most_products(A, max_products)
         if last_resort and entries:
             most = min(most, cost.products_of_entries(A))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..contracts import Array
 
-MEMORY = 1.0e9  # bytes that the eigenbases of one batch of bodies may take
+MEMORY = 1.0e9  # bytes that vectors kept for one evaluation may take: a basis, or eigenvectors
 _HANDS = 64  # bodies are dealt by size like cards, so that threads get equal shares
 
 

@@ -25,13 +25,14 @@ class SumOperator(BaseOperator):
 
     def tosparse(self) -> Any:
         """The entries of K; terms that have none are multiplied out (up to DENSE_LIMIT)."""
-        return sum(_sparse(term) for term in self.terms)
+        return sum(sparse_of(term) for term in self.terms)
 
     def _entries(self) -> Array:
         return self.tosparse().toarray()
 
 
-def _sparse(term: Any) -> Any:
+def sparse_of(term: Any) -> Any:
+    """K of an operator, CSR."""
     if hasattr(term, "tosparse"):
         return sp.csr_matrix(term.tosparse())
     return sp.csr_matrix(term.K if hasattr(term, "K") else term.todense())

@@ -17,6 +17,7 @@ from .operators import BaseOperator
 ENTRY, CALL, PRODUCTS = 0.8, 5e4, (10.0, 1.7)
 _UNSEEN = 20  # entries per row that a matrix known by its products is taken to have
 WORK = 2e10  # of one evaluation, unless max_products says otherwise: ten seconds
+EVALUATIONS = 100  # that share the eigenbasis of a constant operator: a run has hundreds of steps
 SMALL = 64  # coordinates, or rows of a general J: all modes are cheaper than products
 LEAST = 1000  # products that any evaluation may use, however large the matrix
 
@@ -25,12 +26,12 @@ def entries(A: Any) -> int:
     """Of an operator, a matrix or a LinearOperator."""
     if hasattr(A, "terms"):
         return sum(entries(term) for term in A.terms)
+    if hasattr(A, "blocks"):
+        return A.blocks.size
     K = getattr(A, "K", A)
     if hasattr(K, "nnz"):
         return K.nnz
-    if isinstance(K, np.ndarray):
-        return K.size
-    return A.blocks.size if hasattr(A, "blocks") else _UNSEEN * _rows(A)
+    return K.size if isinstance(K, np.ndarray) else _UNSEEN * _rows(A)
 
 
 def _rows(A: Any) -> int:
@@ -47,7 +48,17 @@ def product(A: BaseOperator, share: float = 1.0) -> float:
 
 
 def eigenbasis(A: BaseOperator) -> float:
-    return float(A.size) ** 3
+    return float(A.core.size) ** 3
+
+
+def evaluations(A: BaseOperator) -> int:
+    """How many share what is computed once for A."""
+    return EVALUATIONS if A.constant else 1
+
+
+def in_eigenbasis(A: BaseOperator) -> float:
+    """One evaluation once there is a basis: there and back, all columns together."""
+    return 2.0 * ENTRY * float(A.core.size) ** 2
 
 
 def products_of_entries(A: BaseOperator) -> int:

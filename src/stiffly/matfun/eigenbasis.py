@@ -48,14 +48,27 @@ def dense(
     if A.size <= cost.SMALL and isinstance(functions, StumpffMap):
         value, lam = _compiled(A, functions, B)
     else:
-        lam, U, W = A.eigenbasis()
+        basis = A.core.eigenbasis()
+        lam = basis[0]
         with np.errstate(all="ignore"):  # an overflow is named below
-            value = np.einsum("jim,im->jm", functions(lam), B @ W.T) @ U.T
+            value = _through(basis, functions(lam), B)
     low, top = (float(lam[0]), float(lam[-1])) if lam.size else (0.0, 0.0)
     error = max(rounding_error(A.size), conditioning(functions, max(-low, top)))
     if not isfinite(value.sum()):  # cheaper than looking at every entry
         require_finite(value)
-    return Action(value, error, 0, "dense eigenbasis")
+    alike = "" if A.core is A else ", x, y and z alike"
+    return Action(value, error, 0, f"dense eigenbasis{alike}")
+
+
+def _through(basis: tuple[Array, Array, Array], F: Array, B: Array) -> Array:
+    """sum_i U f_ji(lam) W b_i: F (n_out, n_in, m), B (n_in, n); of x, y and z each where n = 3m."""
+    _, U, W = basis
+    m = len(U)
+    columns = B.reshape(len(B), m, -1).transpose(0, 2, 1)
+    modes = (columns.reshape(-1, m) @ W.T).reshape(columns.shape)
+    rows = np.einsum("jim,icm->jcm", F, modes)
+    value = (rows.reshape(-1, m) @ U.T).reshape(rows.shape)
+    return value.transpose(0, 2, 1).reshape(len(F), -1)
 
 
 def _compiled(A: BaseOperator, functions: StumpffMap, B: Array) -> tuple[Array, Array]:
@@ -95,18 +108,19 @@ def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
     layout, matrix = layout_of(A), matrix_of(A)
     if layout is None or matrix is None or layout.count == 0:
         return False
-    if A.constant or "eigenbases" in A.cache:
+    if "eigenbases" in A.cache:
         return True
     entries = matrix[2]
     share = 1.0 if layout.rest is None else 1.0 - layout.rest.slots.size / len(entries)
     product = cost.product(A, share)
-    if layout.cube <= product * cost.products(0.0):
+    each = layout.cube / cost.evaluations(A)
+    if each <= product * cost.products(0.0):
         return True
     # lam_max within a factor of a few is good enough here: twice the largest entry
     top = 2.0 * max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
     assert A.lumped is not None  # since there is a layout
     phase = getattr(functions, "longest", 0.0) * sqrt(top / float(A.lumped.min()))
-    return layout.cube <= product * cost.products(phase)
+    return each <= product * cost.products(phase)
 
 
 class _Eigenbases:

@@ -14,6 +14,9 @@ import numpy as np
 
 from ..backends.sums import norms
 from ..contracts import Array, Rayleigh, Tangent
+from . import cost
+from .arnoldi import MAX_BASIS
+from .body_exponentials import BodyExponentials, body_exponentials
 from .cost import SMALL
 from .general import general_phi_actions
 from .tolerance import LOST, require_finite
@@ -48,6 +51,7 @@ class FirstOrderFlow:
         self.products, self.used, self.large = 0, "", True
         size = 2 * self.n
         self.balance: Array | None = None
+        self._bodies: tuple[float, BodyExponentials | None] | None = None  # of a step h
         if size <= SMALL:  # whatever the damping: exponentials of the whole, balanced there
             self.products += 2 * size
             operator: Any = np.array([self._product(e) for e in np.eye(size)]).T
@@ -74,6 +78,12 @@ class FirstOrderFlow:
 
     def _actions(self, taus: list[float], vectors: list[Array | None]) -> list[Array]:
         require_finite(*(v for v in vectors if v is not None))  # a stage that went too far
+        bodies = self._body_by_body(max(taus))
+        if bodies is not None:
+            self.used = (
+                f"exponentials of {bodies.count} bodies of at most {bodies.largest} coordinates"
+            )
+            return bodies.actions(taus, vectors)
         limits: Any = {"max_products": self.max_products, "rounding": LOST}
         actions = general_phi_actions(
             self.operator, taus, vectors, self.tol, balance=self.balance, **limits
@@ -81,6 +91,25 @@ class FirstOrderFlow:
         self.products += max(a.products for a in actions)
         self.used = actions[-1].method
         return [a.value for a in actions]
+
+    def _body_by_body(self, h: float) -> BodyExponentials | None:
+        """Where there are bodies, and their exponentials cost less than a Krylov space of all."""
+        if self.balance is None:
+            return None
+        if self._bodies is None or self._bodies[0] != h:
+            found = body_exponentials(self.tangent, h)
+            if found is not None and (found.error > LOST or found.price > self._krylov(found.norm)):
+                found = None
+            self._bodies = h, found
+        return self._bodies[1]
+
+    def _krylov(self, phase: float) -> float:
+        """The price of products and of the basis that grows with them, as in cost.py."""
+        D = self.tangent.damping
+        products = cost.entry_cost(self.tangent.stiffness)
+        products += cost.entry_cost(D) if hasattr(D, "apply") else 0.0
+        basis = cost.ENTRY * MAX_BASIS * 2 * self.n  # half of it on average, read twice
+        return (cost.CALL + products + basis) * cost.products(phase)
 
     def linear(
         self, nodes: Nodes, h: float, v: Array, a: Array, rate: Array | None, with_velocity: bool

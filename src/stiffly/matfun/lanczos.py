@@ -14,6 +14,7 @@ import numpy as np
 from ..contracts import Action, Array, SpectralMap
 from ..errors import NotConverged
 from . import cost
+from .components import MEMORY
 from .operators import BaseOperator
 from .tolerance import (
     ROUNDING,
@@ -26,7 +27,6 @@ from .tolerance import (
 )
 from .untyped import linalg
 
-_MEMORY = 1.0e9  # bytes a basis may take
 _PLATEAU = 30  # while tau omega / 2 > m, a small basis may stand still without having converged
 _LOOK_BACK = 3  # changes are measured over at least this many vectors
 _RARELY = 100  # vectors beyond which checks are rare while tau omega / 2 > m
@@ -120,7 +120,7 @@ def lanczos(
     """Every output to the tolerance, or NotConverged when the basis may not grow further."""
     B = np.stack(columns, axis=1)
     afforded = cost.most_products(A, max_products) // B.shape[1]
-    limit = max(1, min(MAX_BASIS, afforded, max(8, int(_MEMORY / (8 * B.size)))))
+    limit = max(1, min(MAX_BASIS, afforded, max(8, int(MEMORY / (8 * B.size)))))
     basis = _Basis(A, B)
     require_finite(basis.norms)
     if not basis.norms.any():

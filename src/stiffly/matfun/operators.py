@@ -14,22 +14,32 @@ import numpy as np
 
 from ..contracts import Array, Bounds, Mass, Pairs
 from ..errors import InputError, NotConverged
-from .components import Components
+from .components import MEMORY, Components
 from .masses import UnitMass
 from .untyped import linalg, sp
 
-DENSE_LIMIT = 3000  # no n x n array above this size unless the user asks for one
+# no n x n array above this size unless the user asks for one: an eigenproblem has K, its scaled
+# copy, which becomes the eigenvectors, and twice that for LAPACK's work
+DENSE_LIMIT = int(sqrt(MEMORY / (4 * 8)))
+
+_GLANCE = 64  # blocks that show already that a matrix is no multiple of the identity
 
 
 def _eigh(K: Array) -> tuple[Array, Array]:
-    """Symmetric eigenproblem; LAPACK directly, since wrappers cost more than a 6 x 6 problem."""
-    lam, Q, info = linalg.lapack.dsyevd(K)
+    """Symmetric eigenproblem, K is lost; LAPACK directly, since wrappers cost more than a 6 x 6
+    problem, and by columns, since it would copy rows."""
+    lam, Q, info = linalg.lapack.dsyevd(K.T, overwrite_a=1)
     if info:
         raise NotConverged(
             "the tangent has no eigenbasis: it holds NaN or infinite entries, so the motion has "
             "diverged; try a smaller step"
         )
     return lam, Q
+
+
+def scalar(blocks: Array) -> bool:
+    """Whether all of them (m, 3, 3) are multiples of the identity."""
+    return not np.any(blocks != blocks[:, :1, :1] * np.eye(3))
 
 
 class BaseOperator:
@@ -64,6 +74,16 @@ class BaseOperator:
     def _entries(self) -> Array:
         return self._stiffness(np.eye(self.size))
 
+    @property
+    def core(self) -> BaseOperator:
+        """The operator whose eigenbasis is that of A, column by column: A itself, or K' where
+        K = K' (x) I_3, so that x, y and z move by the same n/3 equations."""
+        return self
+
+    @property
+    def diagonalised(self) -> bool:
+        return "_eigenbasis" in self.__dict__
+
     @cached_property
     def lumped(self) -> Array | None:
         """(n,), the diagonal of M; None where M has more than that."""
@@ -91,14 +111,10 @@ class BaseOperator:
         In place; returns the last two, the newer one first.
         """
         for c in coefficients:
-            self._chebyshev_step(s, t, x, z, c, out)
+            z[:] = s * self.apply(x) + t * x - z
+            out += z @ c.T
             x, z = z, x
         return x, z
-
-    def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
-        """In place: z <- s A x + t x - z, out[:, j] += sum_i c[j, i] z[:, i]."""
-        z[:] = s * self.apply(x) + t * x - z
-        out += z @ c.T
 
     def lanczos(self, V: list[Array], alpha: list[Array], beta: list[Array], count: int) -> None:
         """A V_k = beta_(k-1) V_(k-1) + alpha_k V_k + beta_k V_(k+1), by columns: V (n, p).
@@ -146,11 +162,13 @@ class BaseOperator:
     def _eigenbasis(self) -> tuple[Array, Array, Array]:
         K = self.todense()
         if self.unit_mass:
-            lam, U = _eigh(K)
+            lam, U = _eigh(K.copy())
             return lam, U, U.T
         if self.lumped is not None:
             root = np.sqrt(self.lumped)
-            lam, Q = _eigh(K / np.outer(root, root))
+            scaled = K / root
+            scaled /= root[:, None]
+            lam, Q = _eigh(scaled)
             return lam, Q / root[:, None], Q.T * root
         M = self.mass.apply(np.eye(self.size))
         lam, V = linalg.eigh(K, M)
@@ -195,11 +213,15 @@ class SparseOperator(BaseOperator):
             return self.K if self.unit_mass else None
         return sp.csr_matrix(sp.diags(1.0 / self.lumped) @ self.K)
 
-    def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
+    def chebyshev(
+        self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
+    ) -> tuple[Array, Array]:
+        """Also with x, z, out of three times as many rows, as K (x) I_3."""
         A = self.scaled
         if A is None:
-            return super()._chebyshev_step(s, t, x, z, c, out)
-        self.kernels.csr_chebyshev_step(A.indptr, A.indices, A.data, s, t, x, z, c, out)
+            return super().chebyshev(s, t, x, z, coefficients, out)
+        matrix = A.indptr, A.indices, A.data
+        return self.kernels.csr_chebyshev(*matrix, s, t, x, z, coefficients, out)
 
     def _entries(self) -> Array:
         return self.K.toarray()
@@ -256,21 +278,51 @@ class BlockOperator(BaseOperator):
             return self.blocks
         return self.kernels.scale_block_rows(self.indptr, self.blocks, self.lumped)
 
+    @property
+    def core(self) -> BaseOperator:
+        return self._third or self
+
+    @cached_property
+    def _third(self) -> SparseOperator | None:
+        """K' where every block is a multiple of the identity, and masses are those of particles."""
+        masses = None if self.lumped is None else self.lumped.reshape(-1, 3)
+        if masses is None or np.any(masses != masses[:, :1]):
+            return None
+        if not (scalar(self.blocks[:_GLANCE]) and scalar(self.blocks)):
+            return None
+        mass: Any = self.mass
+        m = self.size // 3
+        third = UnitMass(m) if self.unit_mass else type(mass)(mass.diagonal[::3], mass.backend)
+        K = sp.csr_matrix((self.blocks[:, 0, 0].copy(), self.indices, self.indptr), shape=(m, m))
+        return SparseOperator(K, third, constant=self.constant, low=self.low)
+
     def apply(self, b: Array) -> Array:
+        if self._third is not None:
+            A = self._third.scaled
+            return self.kernels.csr_apply(A.indptr, A.indices, A.data, b)
         product = self.kernels.block_apply(self.indptr, self.indices, self.scaled, b)
         return self.mass.solve(product) if self.lumped is None else product
 
     def _stiffness(self, b: Array) -> Array:
         return self.kernels.block_apply(self.indptr, self.indices, self.blocks, b)
 
-    def _chebyshev_step(self, s: float, t: float, x: Array, z: Array, c: Array, out: Array) -> None:
+    def chebyshev(
+        self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
+    ) -> tuple[Array, Array]:
+        rest = s, t, x, z, coefficients, out
         if self.lumped is None:
-            return super()._chebyshev_step(s, t, x, z, c, out)
-        A = self.indptr, self.indices, self.scaled
-        self.kernels.block_chebyshev_step(*A, s, t, x, z, c, out)
+            return super().chebyshev(*rest)
+        if self._third is not None:
+            return self._third.chebyshev(*rest)
+        return self.kernels.block_chebyshev(self.indptr, self.indices, self.scaled, *rest)
 
     def tosparse(self) -> Any:
         return sp.bsr_matrix((self.blocks, self.indices, self.indptr), shape=(self.size, self.size))
+
+    @cached_property
+    def K(self) -> Any:
+        """CSR, for sums with other matrices."""
+        return sp.csr_matrix(self.tosparse())
 
     def _entries(self) -> Array:
         return self.tosparse().toarray()

@@ -51,7 +51,7 @@ def require_stable(
     text = (
         f"{name}: steps of {step:.3g} s are too long: the fastest oscillation at the start, "
         f"{growth.omega / (2.0 * np.pi):.3g} Hz or more, takes steps of at most {limit:.2g} s; "
-        f"give step={0.9 * limit:.1g} (--step), or a method that solves equations"
+        f"give step={0.9 * limit:.2g} (--step), or a method that solves equations"
     )
     if told > CERTAIN and _linear(system, state):
         raise InputError(text)

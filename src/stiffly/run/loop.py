@@ -139,7 +139,7 @@ class Loop(Stepper):
         if self.controller is not None:
             advance = partial(self._advance_adaptive, sink)
         try:
-            with quiet(self.system.size):
+            with quiet():
                 if self.recorded == 0:
                     self._record(sink, self.state)
                     sink.between(self)
@@ -206,28 +206,39 @@ class Loop(Stepper):
         if self.interval is None:
             self.interval, self.done = self._interval(target), 0
         now = self.interval
-        count = self._at_once(now.count - self.done)
-        first, self.done = self.done + 1, self.done + count
+        if self._scheme is not None:
+            return self._take_many(now, target)
+        taken, count = self._stretch(now) or (self._try(now.h), 1)
+        ends = [now.start + k * now.h for k in range(self.done + 1, self.done + count + 1)]
+        self.done += count
         landed = self.done == now.count
-        end = target if landed else now.start + self.done * now.h
-        if self._scheme is None:
-            self._accept(self._try(now.h), end)
-        else:
-            ends = now.start + now.h * np.arange(first, self.done + 1)
-            ends[-1] = end
-            self.take_all(now.h, ends)
+        self._accept(taken, [*ends[:-1], target] if landed else ends)
         if landed:
             self.interval = None
         return landed
 
-    def _at_once(self, left: int) -> int:
-        """How many of the steps that are left to the next frame one call takes: up to the next look
-        at the energy, and not for so long that nobody could stop it."""
-        if self._scheme is None:
-            return 1
+    def _take_many(self, now: Interval, target: float) -> bool:
+        """Explicit steps: as many of those that are left to the next frame as one call takes."""
         elements = max(1, cast("Any", self.system).stretcher.elements)
-        until = ceil((self.next_look - self.state.t) / cast("Interval", self.interval).h)
-        return max(1, min(left, until, int(AT_ONCE // elements)))
+        count = max(1, min(self._unseen(now), int(AT_ONCE // elements)))
+        ends = now.start + now.h * np.arange(self.done + 1, self.done + count + 1)
+        self.done += count
+        landed = self.done == now.count
+        if landed:
+            ends[-1], self.interval = target, None
+        self.take_all(now.h, ends)
+        return landed
+
+    def _unseen(self, now: Interval) -> int:
+        """Steps that nobody looks at: up to the next frame, or the next look at the energy."""
+        return min(now.count - self.done, max(1, ceil((self.next_look - self.state.t) / now.h)))
+
+    def _stretch(self, now: Interval) -> tuple[Step, int] | None:
+        """Many steps at once, where method and system can."""
+        stretch = getattr(self.method, "stretch", None)
+        if stretch is None or not self.system.conservative:
+            return None
+        return stretch(self.system, self.state, now.h, self._unseen(now))
 
     def _interval(self, target: float) -> Interval:
         span, regular = target - self.state.t, float(self.frames[1] - self.frames[0])
@@ -273,7 +284,7 @@ class Loop(Stepper):
             good, factor, taken = False, 0.25, None
         if good and taken is not None:
             reached = end if h == left else taken.state.t
-            self._accept(self._passed(sink, taken, reached), reached)
+            self._accept(self._passed(sink, taken, reached), [reached])
             self.h = max(self.h, factor * h) if h < 0.9 * self.h else factor * h
         else:
             self.work += Work(rejected_steps=1) + (Work() if taken is None else taken.work)

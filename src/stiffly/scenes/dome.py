@@ -15,8 +15,7 @@ motion itself loses digits: eigenvalues are known to 1e-16 of the largest.  A sh
 more moves by 1e-16 m, less than the rounding of its positions: not simulated.
 
 The default integrator is midpoint, exact in energy for a linear model and the same price at any
-ratio.  exprb42 has an eigenbasis computed once for meshes of up to 333 particles (the small
-variant); above, a border of 1e12 N/m needs some 1e5 products a step.
+ratio.  The matrix functions of exprb42 and eti come from one eigenbasis, computed once.
 """
 
 from __future__ import annotations

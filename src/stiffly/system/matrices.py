@@ -12,7 +12,13 @@ import scipy.sparse as sp
 
 from ..contracts import Array, Mass, Rayleigh
 from ..errors import InputError
-from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, SparseOperator
+from ..matfun.operators import (
+    BaseOperator,
+    BlockOperator,
+    DenseOperator,
+    MatvecOperator,
+    SparseOperator,
+)
 from ..parts.checks import as_numbers
 from ..solvers.failures import FactorisationError
 from ..solvers.linear import factorise
@@ -136,7 +142,7 @@ def _as_rayleigh(
         raise InputError("damping Rayleigh(beta=...) needs stiffness=: use alpha alone, or add A")
     if beta and isinstance(A, DenseOperator):
         D: BaseOperator = DenseOperator(alpha * mass.dense + beta * A.K, mass, constant=True)
-    elif beta and isinstance(A, SparseOperator):
+    elif beta and isinstance(A, (SparseOperator, BlockOperator)):
         D = SparseOperator(alpha * mass.matrix() + beta * A.K, mass, constant=True)
     else:
         stiff = product(A) if beta and A is not None else None

@@ -22,10 +22,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, Settled, State
+from ..contracts import (
+    Array,
+    Backend,
+    Energies,
+    LinearPart,
+    Mass,
+    OwnFunctions,
+    Power,
+    Rayleigh,
+    Settled,
+    State,
+)
 from ..errors import InputError, StiffWarning
+from ..matfun.cost import SMALL
 from ..matfun.operators import BaseOperator, DenseOperator, MatvecOperator, SparseOperator
-from ..matfun.symmetric import as_symmetric
+from ..matfun.symmetric import as_symmetric, in_blocks
 from ..parts import user_functions as user
 from ..parts.checks import as_numbers
 from .discrete_gradient import MeanTangent, gap_correction, middle
@@ -187,7 +199,7 @@ class SecondOrder:
         if type(K) is np.ndarray:
             return DenseOperator(K, self.mass)
         if sp.issparse(K):
-            return SparseOperator(K, self.mass)
+            return in_blocks(SparseOperator(K, self.mass))
         return MatvecOperator(K, self.size, self.mass)
 
     def _difference_tangent(self, s: State) -> LinearTangent:
@@ -212,6 +224,20 @@ class SecondOrder:
 
     def linear_part(self) -> LinearPart:
         return LinearPart(self._linear, self._zero.copy())
+
+    @cached_property
+    def own(self) -> OwnFunctions | None:
+        """Where forces are g(x) and A x with a potential, few, and of particles with masses."""
+        g: Any = self.equations[1]
+        dg: Any = self.equations[2]
+        few = self.size <= SMALL and not isinstance(self._A, MatvecOperator)
+        masses = self._linear.stiffness.lumped
+        if not (few and self.conservative and self._dg and masses is not None):
+            return None
+        if user.takes_time("jacobian", dg):
+            return None
+        A = np.zeros((self.size, self.size)) if self._A is None else self._A.todense()
+        return OwnFunctions(g, dg, np.ascontiguousarray(A), np.sqrt(masses))
 
     @cached_property
     def _linear(self) -> LinearTangent:

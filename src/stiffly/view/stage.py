@@ -66,7 +66,7 @@ class Stage:
             return self.look()
         start, h = self.t, self.settings.step
         deadline = time.perf_counter() + patience
-        with quiet(self.lanes[0].body.size):
+        with quiet():
             for i in range(1, self.settings.steps + 1):
                 self.t = start + i * h
                 for lane in self.lanes:
@@ -77,7 +77,7 @@ class Stage:
 
     def look(self) -> Snapshot:
         """What there is to see now, without a step."""
-        with quiet(self.lanes[0].body.size):
+        with quiet():
             return self._snapshot([lane.look() for lane in self.lanes], 0.0)
 
     def _snapshot(self, frames: list[LaneFrame], frame_time: float) -> Snapshot:
@@ -109,7 +109,7 @@ class Stage:
         scene = None
         if any(getattr(new, key) != getattr(self.settings, key) for key in OF_THE_BODY):
             scene = new.adjusted(self.scene)
-        with quiet(self.lanes[0].body.size):
+        with quiet():
             lanes = self._changed(new, scene)
         self._adjusted, self.settings = scene or self._adjusted, new
         self._take(lanes)

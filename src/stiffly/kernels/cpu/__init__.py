@@ -33,11 +33,8 @@ from .barrier import (
 from .blocks import (
     add_scaled,
     block_apply,
-    block_chebyshev_step,
     block_gershgorin,
     column_dot,
-    csr_apply,
-    csr_chebyshev_step,
     scale_block_rows,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
@@ -51,6 +48,7 @@ from .contact import (
     surface_distances,
     surface_normals,
 )
+from .csr import csr_apply, csr_asymmetry, csr_blocks
 from .drag import dashpot_force, dashpot_tangents, wind_forces, wind_tangents
 from .face_springs import (
     face_spring_blocks,
@@ -81,6 +79,8 @@ from .pair_candidates import (
 )
 from .pair_distance import clear_share, near_pairs, pair_distances, stays_clear
 from .polar import signed_svd
+from .recurrence import block_chebyshev, csr_chebyshev
+from .small_steps import rosenbrock_steps
 from .spectral import stumpff_apply, stumpff_eigh_apply, stumpff_terms, stumpff_values
 from .springs import (
     spring_blocks,

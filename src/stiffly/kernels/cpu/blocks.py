@@ -1,4 +1,4 @@
-"""Products with sparse matrices, of 3x3 blocks and of numbers, and the fused Chebyshev step on top.
+"""Products with matrices of 3x3 blocks, and bounds of their spectra.
 
 Index arrays are read as unsigned: a signed index brings a wrap-around test that blocks
 vectorisation (3x on the two-column product).  Two columns share one pass over the matrix.
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import prange
 
-from .jit import PARALLEL_ROWS, both, njit
+from .jit import CHUNK, both, chunks, njit
 
 
 def unsigned(indptr, indices):
@@ -61,7 +61,7 @@ def column_dot(a, b, weight=None) -> Any:
 
 
 @njit(fastmath={"contract"}, inline="always")
-def _block_row1(i, indptr, indices, blocks, x):
+def block_row1(i, indptr, indices, blocks, x):
     a0 = 0.0
     a1 = 0.0
     a2 = 0.0
@@ -75,7 +75,7 @@ def _block_row1(i, indptr, indices, blocks, x):
 
 
 @njit(fastmath={"contract"}, inline="always")
-def _block_row2(i, indptr, indices, blocks, x):
+def block_row2(i, indptr, indices, blocks, x):
     a0 = 0.0
     a1 = 0.0
     a2 = 0.0
@@ -94,15 +94,21 @@ def _block_row2(i, indptr, indices, blocks, x):
     return a0, a1, a2, a3, a4, a5
 
 
-@both(fastmath={"contract"})
-def _apply(indptr, indices, blocks, x, y, columns):
-    for i in prange(y.shape[0]):
+@njit(fastmath={"contract"})
+def _rows(task, indptr, indices, blocks, x, y):
+    for i in range(task * CHUNK, min((task + 1) * CHUNK, y.shape[0])):
         w = y[i]
-        if columns == 1:
-            w[0], w[1], w[2] = _block_row1(np.uint64(i), indptr, indices, blocks, x)
+        if w.size == 3:
+            w[0], w[1], w[2] = block_row1(np.uint64(i), indptr, indices, blocks, x)
         else:
-            r = _block_row2(np.uint64(i), indptr, indices, blocks, x)
+            r = block_row2(np.uint64(i), indptr, indices, blocks, x)
             w[0], w[1], w[2], w[3], w[4], w[5] = r
+
+
+@both()
+def _apply(indptr, indices, blocks, x, y):
+    for task in prange(chunks(y.shape[0])):
+        _rows(task, indptr, indices, blocks, x, y)
 
 
 def block_apply(indptr, indices, blocks, b):
@@ -117,51 +123,8 @@ def block_apply(indptr, indices, blocks, b):
         for c in range(columns):
             out[:, c] = block_apply(indptr, indices, blocks, b[:, c])
         return out
-    apply = _apply[n >= PARALLEL_ROWS]
-    apply(indptr, indices, blocks, b.reshape(n, -1), out.reshape(n, -1), columns)
+    _apply.watched(n, 1, indptr, indices, blocks, b.reshape(n, -1), out.reshape(n, -1))
     return out
-
-
-@njit(fastmath={"contract"}, inline="always")
-def _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out):
-    r, w, o = x[i], z[i], out[i]
-    if coefficients.shape[1] == 1:
-        y = _block_row1(np.uint64(i), indptr, indices, blocks, x)
-        for a in range(3):
-            value = s * y[a] + t * r[a] - w[a]
-            w[a] = value
-            for j in range(o.shape[1]):
-                o[a, j] += coefficients[j, 0] * value
-    else:
-        y2 = _block_row2(np.uint64(i), indptr, indices, blocks, x)
-        for a in range(3):
-            first = s * y2[2 * a] + t * r[2 * a] - w[2 * a]
-            second = s * y2[2 * a + 1] + t * r[2 * a + 1] - w[2 * a + 1]
-            w[2 * a] = first
-            w[2 * a + 1] = second
-            for j in range(o.shape[1]):
-                o[a, j] += coefficients[j, 0] * first + coefficients[j, 1] * second
-
-
-@both(fastmath={"contract"})
-def _step(indptr, indices, blocks, s, t, x, z, coefficients, out):
-    for i in prange(x.shape[0]):
-        _step_row(i, indptr, indices, blocks, s, t, x, z, coefficients, out)
-
-
-def block_chebyshev_step(indptr, indices, blocks, s, t, x, z, coefficients, out):
-    """In place: z <- s A x + t x - z, then out[:, j] += sum_c coefficients[j, c] z[:, c].
-
-    x, z: (3N, p) with p = 1 or 2; out: (3N, n_out); coefficients: (n_out, p).
-    """
-    indptr, indices = unsigned(indptr, indices)
-    blocks = blocks.reshape(-1, 9)
-    n, p = indptr.size - 1, x.shape[1]
-    x, z, out = x.reshape(n, 3 * p), z.reshape(n, 3 * p), out.reshape(n, 3, -1)
-    _step[n >= PARALLEL_ROWS](indptr, indices, blocks, s, t, x, z, coefficients, out)
-
-
-# ------------------------------------------------------------------ block helpers
 
 
 @njit
@@ -228,81 +191,3 @@ def block_gershgorin(indptr, indices, blocks):
     ends = np.empty((3, indptr.size - 1))
     _block_gershgorin(indptr, indices, blocks, *ends)
     return float(ends[0].min()), float(ends[1].max()), float(ends[2].max())
-
-
-# ------------------------------------------------------------------ CSR
-
-
-@njit(fastmath={"contract"}, inline="always")
-def _csr_row1(i, indptr, indices, data, x):
-    total = 0.0
-    for p in range(indptr[i], indptr[i + 1]):
-        total += data[p] * x[indices[p], 0]
-    return total
-
-
-@njit(fastmath={"contract"}, inline="always")
-def _csr_row2(i, indptr, indices, data, x):
-    a0 = 0.0
-    a1 = 0.0
-    for p in range(indptr[i], indptr[i + 1]):
-        r = x[indices[p]]
-        a0 += data[p] * r[0]
-        a1 += data[p] * r[1]
-    return a0, a1
-
-
-@njit(fastmath={"contract"})
-def _csr_apply1(indptr, indices, data, x, y):
-    for i in range(y.shape[0]):
-        y[i, 0] = _csr_row1(i, indptr, indices, data, x)
-
-
-@njit(fastmath={"contract"})
-def _csr_apply2(indptr, indices, data, x, y):
-    for i in range(y.shape[0]):
-        y[i, 0], y[i, 1] = _csr_row2(i, indptr, indices, data, x)
-
-
-def csr_apply(indptr, indices, data, b):
-    """Product of a CSR matrix with b (n,) or (n, p)."""
-    indptr, indices = unsigned(indptr, indices)
-    b = np.ascontiguousarray(b)
-    out = np.empty((indptr.size - 1, *b.shape[1:]))
-    columns = 1 if b.ndim == 1 else b.shape[1]
-    if columns == 1:
-        _csr_apply1(indptr, indices, data, b.reshape(-1, 1), out.reshape(-1, 1))
-    elif columns == 2:
-        _csr_apply2(indptr, indices, data, b, out)
-    else:
-        for c in range(columns):
-            out[:, c] = csr_apply(indptr, indices, data, b[:, c])
-    return out
-
-
-@njit(fastmath={"contract"})
-def _csr_step1(indptr, indices, data, s, t, x, z, coefficients, out):
-    for i in range(x.shape[0]):
-        value = s * _csr_row1(i, indptr, indices, data, x) + t * x[i, 0] - z[i, 0]
-        z[i, 0] = value
-        for j in range(out.shape[1]):
-            out[i, j] += coefficients[j, 0] * value
-
-
-@njit(fastmath={"contract"})
-def _csr_step2(indptr, indices, data, s, t, x, z, coefficients, out):
-    for i in range(x.shape[0]):
-        a0, a1 = _csr_row2(i, indptr, indices, data, x)
-        first = s * a0 + t * x[i, 0] - z[i, 0]
-        second = s * a1 + t * x[i, 1] - z[i, 1]
-        z[i, 0] = first
-        z[i, 1] = second
-        for j in range(out.shape[1]):
-            out[i, j] += coefficients[j, 0] * first + coefficients[j, 1] * second
-
-
-def csr_chebyshev_step(indptr, indices, data, s, t, x, z, coefficients, out):
-    """As block_chebyshev_step, for a CSR matrix; x, z: (n, p) with p = 1 or 2."""
-    indptr, indices = unsigned(indptr, indices)
-    step = _csr_step1 if x.shape[1] == 1 else _csr_step2
-    step(indptr, indices, data, s, t, x, z, coefficients, out)

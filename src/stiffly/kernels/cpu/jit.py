@@ -4,15 +4,20 @@ A page that draws while the simulation computes would else wait for every kernel
 taking back costs 60 ns a call.  Two threads may compute at once, each on arrays of its own; numba's
 last resort for teams of threads, `workqueue`, does not allow that and ends the program.
 
-A team of threads pays 1.9x on two idle cores, but when other programs use the cores every parallel
-region waits for a thread to be scheduled (16 ms measured, against 0.3 ms for the loop itself on
-8000 particles).  So threads start where the serial loop takes about a millisecond.
+A team of threads pays 1.9x on two idle cores, from loops of 10 us on.  But when other programs use
+the cores every parallel region waits for a thread to be scheduled (10 to 16 ms measured, against
+0.2 ms for the loop itself on 8000 particles).  So loops that are entered hundreds of times a step
+are watched (`Both.watched`): what threads lose against the loop without them is added up, and they
+rest for so long that this stays a small share of the run.  All others have threads only where the
+serial loop takes about a millisecond.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
+from time import perf_counter
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +25,10 @@ import numba
 from numba import prange
 
 PARALLEL_ROWS = 16384  # particles or elements from which a loop is worth a team of threads
+WATCHED_ROWS = 2048  # ... where somebody watches what they lose: 50 us of serial work
+CHUNK = 128  # rows of a task
+PATIENCE = 5e-3  # seconds lost to threads before they rest ...
+REST = 20.0  # ... that many times as long: they cost at most a twentieth
 
 njit = partial(numba.njit, nogil=True, cache=True)
 strict = partial(njit, error_model="numpy")  # 1/0 is infinite, without a test for it
@@ -32,14 +41,45 @@ def both(**options: Any) -> Callable[[FunctionType], Both]:
 
 
 class Both:
-    """kernel[threaded](...): with a team of threads where `threaded` is true."""
+    """kernel[threaded](...): with a team of threads where `threaded` is true.
+
+    kernel.watched(rows, passes, ...): with threads while they gain.  Only for bodies that have the
+    same bits either way, since a clock decides.
+    """
 
     def __init__(self, options: dict[str, Any], body: FunctionType) -> None:
         self.serial = njit(**options)(body)
         self.parallel = njit(**options, parallel=True)(copied(body, "parallel"))
+        self._tried, self._pace, self._lost, self._rests_until = 0, inf, 0.0, 0.0
 
     def __getitem__(self, threaded: Any) -> Any:
         return self.parallel if threaded else self.serial
+
+    def watched(self, rows: int, passes: int, *arguments: Any) -> None:
+        """rows: dealt to threads in every one of so many passes."""
+        if rows < WATCHED_ROWS:
+            self.serial(*arguments)
+            return
+        work, start = rows * passes, perf_counter()
+        threaded = self._tried > 1 and start >= self._rests_until
+        (self.parallel if threaded else self.serial)(*arguments)
+        took = perf_counter() - start
+        if threaded:
+            self._judge(start + took, took - self._pace * work)
+        else:  # the first time it is loaded; later systems may have longer rows
+            self._tried += 1
+            self._pace = min(1.1 * self._pace, took / work)
+
+    def _judge(self, now: float, lost: float) -> None:
+        self._lost = max(0.0, self._lost + lost)
+        if self._lost > PATIENCE:
+            self._rests_until, self._lost = now + REST * self._lost, 0.0
+
+
+@njit
+def chunks(rows):
+    """How many tasks of CHUNK rows there are."""
+    return (rows + CHUNK - 1) // CHUNK
 
 
 def tasks(**options: Any) -> Callable[[FunctionType], Both]:

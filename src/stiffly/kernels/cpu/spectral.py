@@ -82,7 +82,7 @@ def _growing(k, s):
 
 
 @njit
-def _stumpff(k, s):
+def stumpff_value(k, s):
     if s < _GROWING:
         return _growing(k, s)
     if abs(s) < _TINY:
@@ -109,7 +109,7 @@ def stumpff_values(k, s):
     """c_k(s) for a flat array s."""
     out = np.empty_like(s)
     for i in range(s.size):
-        out[i] = _stumpff(k, s[i])
+        out[i] = stumpff_value(k, s[i])
     return out
 
 
@@ -129,7 +129,7 @@ def stumpff_terms(lam, rows, columns, ks, taus, powers, factors, out):
         else:
             square = taus[term] * taus[term]
             for i in range(lam.size):
-                own[i] = _stumpff(ks[term], square * lam[i])
+                own[i] = stumpff_value(ks[term], square * lam[i])
         target = out[rows[term], columns[term]]
         for i in range(lam.size):
             value = factors[term] * own[i]
