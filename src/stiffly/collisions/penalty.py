@@ -17,7 +17,7 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..kernels.names import CONVEX
 from ..parts.checks import as_number, per_element
-from ..parts.part import Arranged
+from ..parts.part import Arranged, Touches
 from ..parts.pattern import BlockPattern
 from .friction import booked, friction_change
 from .near import near
@@ -104,6 +104,15 @@ class PreparedContact(OnShapes):
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         for touch in self._touches:
             touch.add_mean_blocks(x0, x1, blocks)
+
+    def formula(self) -> Touches | None:
+        """Of shapes that have one surface for all particles."""
+        surfaces = [touch.surface for touch in self._touches]
+        if any(surface is None or len(surface.numbers) != 1 for surface in surfaces):
+            return None
+        kinds = np.array([surface.kind for surface in surfaces])
+        numbers = np.concatenate([surface.numbers for surface in surfaces])
+        return Touches(self._own, self._stiffness, self._config.margin, kinds, numbers)
 
     def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> np.ndarray:
         """(shapes, m): the particles that the local/global matrix takes for touching."""
@@ -198,6 +207,7 @@ class Touch:
     """own (m,): rows of particles that may touch the shape, stiffness (m,) [N/m]."""
 
     kernels = KERNELS
+    surface: Any = None  # a Surface, of a shape that stands for all particles alike
 
     def __init__(
         self, shape: Shape, own: np.ndarray, stiffness: Array, margin: float, pattern: BlockPattern
@@ -223,11 +233,11 @@ class FormulaTouch(Touch):
     kernels = (*FORMULA, *KERNELS)
 
     def _place(self, t: float) -> None:
-        self._surface: Surface = self._shape.surface(t, np.empty((0, 3))).on(self._kernels)
+        self.surface = self._shape.surface(t, np.empty((0, 3))).on(self._kernels)
 
     @property
     def _terms(self) -> tuple[Any, int, Array, Array, float]:
-        which = (self._index, self._surface.kind, self._surface.numbers)
+        which = (self._index, self.surface.kind, self.surface.numbers)
         return (*which, self._stiffness, self._margin)
 
     def energy(self, x: Array) -> float:
@@ -248,14 +258,14 @@ class FormulaTouch(Touch):
 
     def distances(self, x: Array) -> Array:
         """d (m,) [m] of all that may touch."""
-        return self._surface.distances(x[self._own])
+        return self.surface.distances(x[self._own])
 
     def touching(self, x: Array) -> Touching:
         own = x[self._own]
-        s = self._surface.distances(own) - self._margin
+        s = self.surface.distances(own) - self._margin
         rows = np.flatnonzero(s < 0.0)
-        motion = self._surface.velocities(own, rows)
-        return Touching(rows, s[rows], self._surface.normals(own, rows), motion)
+        motion = self.surface.velocities(own, rows)
+        return Touching(rows, s[rows], self.surface.normals(own, rows), motion)
 
 
 class LocalTouch(Touch):

@@ -24,7 +24,7 @@ from .checks import (
     require,
     require_below,
 )
-from .part import Arranged, Particles, Uncoupled
+from .part import Arranged, Particles, Uncoupled, Weights
 from .user_functions import accepts
 
 AIR = 1.2  # kg/m^3 at sea level
@@ -60,6 +60,9 @@ class PreparedGravity:
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         out += self._weight
+
+    def formula(self) -> Weights:
+        return Weights(self._weight)
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         """A constant force has no tangent."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -98,6 +98,32 @@ class Scalable:
         return new
 
 
+class Pairs(NamedTuple):
+    """Springs as kernels know them: edges (m, 2), stiffness (m,) [N/m], rest (m,) [m]."""
+
+    edges: np.ndarray
+    stiffness: Array
+    rest: Array
+    cubic: bool
+
+
+class Weights(NamedTuple):
+    """The same gradient everywhere: (N, 3) [N]."""
+
+    gradient: Array
+
+
+class Touches(NamedTuple):
+    """Penalty contact of particles own (m,), stiffness (m,) [N/m], with surfaces that have a
+    formula: kinds (c,) and numbers (c, 7), see kernels contact."""
+
+    own: np.ndarray
+    stiffness: Array
+    margin: float
+    kinds: np.ndarray
+    numbers: Array
+
+
 class Energetic(Protocol):
     """What the two kinds of potential share."""
 
@@ -166,6 +192,11 @@ class Optional(Protocol):
     def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> Any:
         """What L has to cover in a step from x0 at x1, plain data; `old` itself where that does.
         At the first x1 of a solve, `begins`, it may be dropped where it is too much."""
+        ...
+
+    def formula(self) -> Pairs | Weights | Touches | None:
+        """All there is to it, where a kernel can do without the part: then bodies that are
+        independent take implicit steps one by one.  None: as it is, it has no such form."""
         ...
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:

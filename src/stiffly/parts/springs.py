@@ -23,7 +23,7 @@ from .checks import (
     require_below,
     require_points,
 )
-from .part import Arranged, Particles, Scalable
+from .part import Arranged, Pairs, Particles, Scalable
 from .pattern import BlockPattern, pair_laplacian
 
 LAWS = ("linear", "cubic")
@@ -225,6 +225,9 @@ class PreparedSprings(AnyPreparedSprings):
 
     def energy(self, x: Array) -> float:
         return self._energy(x, self._edges, self._stiffness, self.rest, self.cubic)
+
+    def formula(self) -> Pairs:
+        return Pairs(self._edges, self._stiffness, self.rest, self.cubic)
 
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""

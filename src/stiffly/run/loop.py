@@ -279,4 +279,6 @@ class Loop(Stepper):
             found |= {"smallest_step": float(self.shortest), "largest_step": float(self.longest)}
         if "method" in self.notes:
             found["matrix_functions"] = self.notes["method"]
+        if "solver" in self.notes:
+            found["implicit_solver"] = self.notes["solver"]
         return found

@@ -4,9 +4,22 @@
 
 from ..names import (
     BLOCK_CHUNK,
+    BODY_CHANGE,
+    BODY_COUNTS,
+    BODY_COVERED,
+    BODY_DISSIPATED,
+    BODY_EVALUATIONS,
+    BODY_FACTORIZATIONS,
+    BODY_FAILED,
+    BODY_HALVINGS,
+    BODY_NUMBERS,
+    BODY_RESIDUAL,
+    BODY_SOLVES,
+    BODY_TANGENTS,
     CONVEX,
     EDGE_EDGE,
     HEMISPHERE,
+    LANES,
     LEAF,
     MEAN_CHUNK,
     NO_SLOT,
@@ -37,6 +50,7 @@ from .blocks import (
     scale_block_rows,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
+from .body_newton import body_newton
 from .compiled import discard_stale
 from .contact import (
     contact_blocks,
