@@ -60,6 +60,7 @@ _GROWTH, _LEAST, _LARGEST = 4.0, 1.0, 1e12
 _AGAIN = 0.1  # a factorisation costs as much as three evaluations and solves, which this stands for
 _QUADRATIC = 1e-3  # cut to this, the residual is small enough for one more solve with the same J
 _WHOLE = 12  # iterations of lanes: two thirds of them need six
+_FEW = 2  # bodies left: then each by itself is faster
 _THREADED = 64  # groups of bodies, about a millisecond
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(k) for k in range(4))
 _NORM, _MOVED, _SLOPE, _EXPLAINED = (np.uint64(k) for k in range(4))  # rows of sums
@@ -426,7 +427,8 @@ def _shift(running, stepped, sums, tau, stale, counts):
 def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, counts):
     """Newton's iteration of all lanes from d to d; good (LANES,): those that are solved.
 
-    running (1, LANES): 1 where there is a body.  Returns sums, with |r| and |M d|.
+    running (1, LANES): 1 where there is a body, and afterwards where one was left on its way, its
+    |r| below the first.  Returns sums, with |r| and |M d|.
     """
     out_of_line()
     x0, x1, springs = body[0], body[8], body[5]
@@ -437,6 +439,7 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
         *(np.empty((size, LANES)), np.empty((size, LANES))),
     )
     T, sums, before = np.empty((len(springs[0]), LANES)), np.zeros((4, LANES)), np.empty(LANES)
+    began = np.empty(LANES)
     stepped, tau, stale = np.zeros((1, LANES)), np.zeros((1, LANES)), False
     for iteration in range(_WHOLE + 1):
         _evaluate(d, body, weights, r, sums)
@@ -445,7 +448,9 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
         left, quadratic = _judge(
             iteration, running, stepped, sums, before, covered, tolerance, good, counts
         )
-        if left == 0 or iteration == _WHOLE:
+        if iteration == 0:
+            began[:] = sums[_NORM]
+        if left == 0 or iteration == _WHOLE or 0 < left <= _FEW < iteration:
             break
         stale = quadratic and not stale
         if not stale:
@@ -463,6 +468,9 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
             store(d, i, load(d, i) + load(dx, i))
         start = x1 if weights[2] == 1.0 else x0
         _tensions(start, x1, dx, True, 2.0 * weights[2], springs, T)
+    for lane in range(LANES):
+        if not sums[_NORM, lane] < began[lane]:
+            running[0, lane] = 0.0
     return sums
 
 
@@ -672,9 +680,9 @@ def _group(group, layout, springs, touches, motion, numbers, d, X, V, report, co
                 report[b, BODY_DISSIPATED] += h * damping * m[i, lane] * middle * middle
                 x0[i, lane], q[i, lane] = p[i, lane] + go[i, lane], v
         else:
-            # the guess again: lanes that failed have left theirs
-            for i in range(size):
-                go[i, lane] = d[rows[i // 3, lane], i % 3]
+            if running[0, lane] == 0.0:  # it went astray: from the guess once more
+                for i in range(size):
+                    go[i, lane] = d[rows[i // 3, lane], i % 3]
             alone = (pairs, k[:, lane].copy(), lengths[:, lane].copy(), cubic)
             around_one = (kinds, surfaces, margins, stiff[:, :, lane : lane + 1].copy())
             gaps = np.empty((2, kinds.size, n, 1))
