@@ -155,11 +155,10 @@ class Layout:
 
     def kept(self, name: str, sources: list[Any], make: Callable[[list[Any]], Array]) -> Array:
         """make(sources), or what was made of the very same sources the last time."""
-        old, value = self._made.get(name, (None, None))
-        if old is None or len(old) != len(sources) or any(map(is_not, old, sources)):
-            value = make(sources)
-            self._made[name] = sources, value
-        return value
+        old = self._made.get(name)
+        if old is None or len(old[0]) != len(sources) or any(map(is_not, old[0], sources)):
+            old = self._made[name] = sources, make(sources)
+        return old[1]
 
     def name(self, body: int) -> int:
         """A row of its particles."""
@@ -260,8 +259,8 @@ class Bodywise:
         if bad.size:
             failed = int(self._system.numbering.order[self._layout.name(int(bad[0]))])
         dissipated = float(report[:, BODY_DISSIPATED].sum())
-        flat = (a.ravel() for a in (d, x, v))
-        return BodySolution(*flat, residual, work, most[BODY_HALVINGS], dissipated, failed)
+        found = (residual, work, most[BODY_HALVINGS], dissipated, failed)
+        return BodySolution(d.ravel(), x.ravel(), v.ravel(), *found)
 
 
 def _of_particles(mass: list[Any]) -> Array:

@@ -10,12 +10,12 @@ between equal states, and its derivative twice that by the second state: one for
 J is kept by rows within its envelope and eliminated without pivoting.  A direction that climbs,
 whether J is indefinite or a pivot has vanished, is refused.
 
-LANES bodies of one structure at a time first try whole Newton steps.  Their J has the tension of
+LANES bodies of one structure are solved at a time, in one rhythm.  Their J has the tension of
 each spring as the last update predicted it, T + (dT/dL) n.dx, in place of the one at x + dx:
 tensions are unknowns of their own then, eliminated from every update, while the residual is that
 of x.  A stiff spring that turns is stretched by an update far beyond what the step will leave, and
 a tangent there tells more of this stretch than of the solution (bristles that swing: six
-iterations instead of nine).  Where r.dx >= 0 a lane gets a shift tau M.
+iterations instead of nine).
 
 A body that is left over is solved by itself, as solvers/shifted_newton.py does, but without
 Broyden's updates: a new factorisation is cheap here.  A mean step that fails even so is taken in
@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numba import prange
@@ -59,17 +60,18 @@ _REUSE, _ARMIJO, _HALVINGS = 0.2, 1e-4, 3
 _GROWTH, _LEAST, _LARGEST = 4.0, 1.0, 1e12
 _AGAIN = 0.1  # a factorisation costs as much as three evaluations and solves, which this stands for
 _QUADRATIC = 1e-3  # cut to this, the residual is small enough for one more solve with the same J
-_WHOLE = 12  # iterations of lanes: two thirds of them need six
+_MOST = 12  # iterations of lanes: two thirds of them need six
 _FEW = 2  # bodies left: then each by itself is faster
 _THREADED = 64  # groups of bodies, about a millisecond
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(k) for k in range(4))
 _NORM, _MOVED, _SLOPE, _EXPLAINED = (np.uint64(k) for k in range(4))  # rows of sums
 
 FUSED = {"contract"}
-inlined = partial(strict, forceinline=True, fastmath=FUSED)
+_strict: Any = strict
+inlined = partial(_strict, forceinline=True, fastmath=FUSED)
 # Compiled once for lanes and once for numbers, and called by all that need them.
 room = partial(
-    strict, forceinline=False, fastmath=FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    _strict, forceinline=False, fastmath=FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True
 )
 
 
@@ -310,17 +312,25 @@ def _direction(A, pattern, inverse, r, dx):
 
 
 @room
+def _place(d, body):
+    """X = p + d, and its gaps."""
+    out_of_line()
+    p, x1 = body[1], body[8]
+    for i in range(np.uint64(len(p))):
+        store(x1, i, load(p, i) + load(d, i))
+    _gaps(x1.reshape(-1, body[12]), body[6], body[11])
+
+
+@room
 def _evaluate(d, body, weights, r, sums):
     """r at d, |r| and |M d|; X and its gaps are left there."""
     out_of_line()
     x0, p, q, m, w, springs, touches, damping, x1, g, s0, s1, lanes = body
     alpha, beta, theta = weights
     size = np.uint64(len(p))
-    for i in range(size):
-        store(x1, i, load(p, i) + load(d, i))
+    _place(d, body)
     _clear(g)
     wide = x1.reshape(-1, lanes)
-    _gaps(wide, touches, s1)
     if theta == 1.0:
         _add_pulls(x1, x1, springs, g)
         _add_touches(wide, wide, touches, s1, s1, g.reshape(-1, lanes))
@@ -384,18 +394,17 @@ def _beyond(r, noise, slack):
 
 
 @inlined
-def _judge(iteration, running, stepped, sums, before, covered, tolerance, good, counts):
+def _judge(iteration, running, step, sums, before, covered, tolerance, good):
     """Which lanes go on, and whether all of those converge well."""
     left, quadratic = 0, iteration > 0
     for lane in range(len(good)):
         if running[0, lane] == 0.0:
             continue
         norm, goal = sums[_NORM, lane], tolerance * sums[_MOVED, lane]
-        counts[lane, BODY_EVALUATIONS] += 1
         good[lane] = norm <= goal
         if iteration > 0:
             goal += tolerance * covered[lane]
-            ends = stepped[0, lane] > 0.0 and norm > _REUSE * before[lane]
+            ends = step[0, lane] == 1.0 and norm > _REUSE * before[lane]
             good[lane] = norm <= goal or (ends and sums[_EXPLAINED, lane] <= goal)
         if good[lane] or not norm < np.inf:
             running[0, lane] = 0.0
@@ -407,20 +416,48 @@ def _judge(iteration, running, stepped, sums, before, covered, tolerance, good, 
 
 
 @inlined
-def _shift(running, stepped, sums, tau, stale, counts):
-    """Lanes that go down take the step; the others get a larger tau."""
-    for lane in range(tau.shape[1]):
-        stepped[0, lane] = 0.0
+def _begin_step(running, step, sums, tau, slopes, stale, counts):
+    """Lanes that go down take a step; the others get a larger tau."""
+    for lane in range(LANES):
+        step[0, lane] = 0.0
         if running[0, lane] == 0.0:
             continue
         counts[lane, BODY_SOLVES] += 1
         counts[lane, BODY_TANGENTS] += 0 if stale else 1
         counts[lane, BODY_FACTORIZATIONS] += 0 if stale else 1
-        if sums[_SLOPE, lane] < 0.0:
-            stepped[0, lane] = 1.0
+        slopes[lane] = sums[_SLOPE, lane]
+        if slopes[lane] < 0.0:
+            step[0, lane] = 1.0
             tau[0, lane] = tau[0, lane] / _GROWTH if tau[0, lane] > _LEAST else 0.0
         else:
             tau[0, lane] = max(_LEAST, _GROWTH * tau[0, lane])
+
+
+@inlined
+def _shorten(last, step, sums, before, moved, covered, slopes, tau, tolerance, counts):
+    """Halves the steps that bring nothing; the last time they are not taken, and tau grows.
+
+    How many there were.
+    """
+    halved = 0
+    for lane in range(LANES):
+        s, norm = step[0, lane], sums[_NORM, lane]
+        if s == 0.0:
+            continue
+        counts[lane, BODY_EVALUATIONS] += 1
+        goal = tolerance * (sums[_MOVED, lane] + covered[lane])
+        rounding = s == 1.0 and sums[_EXPLAINED, lane] <= goal
+        falls = norm <= (1.0 - _ARMIJO * s) * before[lane]
+        if rounding or falls or sums[_SLOPE, lane] <= (_ARMIJO - 1.0) * slopes[lane]:
+            continue
+        halved += 1
+        step[0, lane] = 0.0 if last else 0.5 * s
+        if last:
+            tau[0, lane] = max(_LEAST, _GROWTH * tau[0, lane])
+    for lane in range(LANES):
+        if step[0, lane] == 0.0:  # it stays where it is
+            sums[_NORM, lane], sums[_MOVED, lane] = before[lane], moved[lane]
+    return halved
 
 
 @room
@@ -432,42 +469,60 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
     """
     out_of_line()
     x0, x1, springs = body[0], body[8], body[5]
-    size = len(d)
+    start, size = x1 if weights[2] == 1.0 else x0, len(d)
     A = np.empty((pattern[2][size - 1] + np.uint64(size), LANES))
     r, dx, noise, inverse = (
         *(np.empty((size, LANES)), np.zeros((size, LANES))),
         *(np.empty((size, LANES)), np.empty((size, LANES))),
     )
-    T, sums, before = np.empty((len(springs[0]), LANES)), np.zeros((4, LANES)), np.empty(LANES)
-    began = np.empty(LANES)
-    stepped, tau, stale = np.zeros((1, LANES)), np.zeros((1, LANES)), False
-    for iteration in range(_WHOLE + 1):
-        _evaluate(d, body, weights, r, sums)
-        if iteration > 0:
-            store(sums, _EXPLAINED, _beyond(r, noise, _SLACK))
-        left, quadratic = _judge(
-            iteration, running, stepped, sums, before, covered, tolerance, good, counts
-        )
-        if iteration == 0:
-            began[:] = sums[_NORM]
-        if left == 0 or iteration == _WHOLE or 0 < left <= _FEW < iteration:
+    trial, better = np.empty((size, LANES)), np.empty((size, LANES))
+    T, actual = np.empty((len(springs[0]), LANES)), np.empty((len(springs[0]), LANES))
+    sums, slopes, before, moved = (
+        *(np.zeros((4, LANES)), np.zeros(LANES)),
+        *(np.empty(LANES), np.empty(LANES)),
+    )
+    step, tau, stale = np.zeros((1, LANES)), np.zeros((1, LANES)), False
+    _evaluate(d, body, weights, r, sums)
+    began = sums[_NORM].copy()
+    _tensions(start, x1, dx, False, 1.0, springs, T)
+    for lane in range(LANES):
+        counts[lane, BODY_EVALUATIONS] += 1
+    for iteration in range(_MOST + 1):
+        left, quadratic = _judge(iteration, running, step, sums, before, covered, tolerance, good)
+        if left == 0 or iteration == _MOST or 0 < left <= _FEW < iteration:
             break
+        moved[:] = sums[_MOVED]
         stale = quadratic and not stale
+        _place(d, body)
         if not stale:
-            if iteration == 0:
-                start = x1 if weights[2] == 1.0 else x0
-                _tensions(start, x1, dx, False, 1.0, springs, T)
             _linearise(body, weights, tau, T, pattern, A, noise)
             _eliminate(A, pattern, inverse)
         _direction(A, pattern, inverse, r, dx)
         store(sums, _SLOPE, _inner(r, dx))
-        _shift(running, stepped, sums, tau, stale, counts)
-        on = load(stepped, _ZERO)
-        for i in range(np.uint64(size)):
-            store(dx, i, where(on, load(dx, i), spread(on, 0.0)))
-            store(d, i, load(d, i) + load(dx, i))
-        start = x1 if weights[2] == 1.0 else x0
+        _begin_step(running, step, sums, tau, slopes, stale, counts)
         _tensions(start, x1, dx, True, 2.0 * weights[2], springs, T)
+        for halving in range(1 + _HALVINGS):
+            on = load(step, _ZERO)
+            for i in range(np.uint64(size)):
+                way = where(on, on * load(dx, i), spread(on, 0.0))
+                store(trial, i, load(d, i) + way)
+            _evaluate(trial, body, weights, better, sums)
+            store(sums, _EXPLAINED, _beyond(better, noise, _SLACK))
+            store(sums, _SLOPE, _inner(better, dx))
+            last = halving == _HALVINGS
+            if not _shorten(
+                last, step, sums, before, moved, covered, slopes, tau, tolerance, counts
+            ):
+                break
+        on = load(step, _ZERO)
+        for i in range(np.uint64(size)):
+            store(d, i, where(on, load(trial, i), load(d, i)))
+            store(r, i, where(on, load(better, i), load(r, i)))
+        # predicted tensions are those of whole steps
+        _tensions(start, x1, dx, False, 1.0, springs, actual)
+        whole = on - 0.75
+        for k in range(np.uint64(len(T))):
+            store(T, k, where(whole, load(T, k), load(actual, k)))
     for lane in range(LANES):
         if not sums[_NORM, lane] < began[lane]:
             running[0, lane] = 0.0
@@ -482,11 +537,9 @@ _FIRST, _STALE, _FRESH = 0, 1, 2  # how a trial was found: the guess, an old J, 
 @inlined
 def _descend(body, weights, pattern, room, d, r, tau, goal, counts):
     """A direction with J + tau M at d, tau grown until it goes down; its slope and that tau."""
-    x0, p, x1, springs = body[0], body[1], body[8], body[5]
+    x0, x1, springs = body[0], body[8], body[5]
     A, dx, noise, inverse, T, shift = room
-    for i in range(len(d)):
-        x1[i] = p[i] + d[i]
-    _gaps(x1.reshape(-1, 1), body[6], body[11])
+    _place(d, body)
     start = x1 if weights[2] == 1.0 else x0
     _tensions(start, x1, dx, False, 1.0, springs, T)
     slope = 0.0

@@ -19,12 +19,14 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import intrinsic as made_by
+from numba.extending import models, overload, register_model
 
 from ..names import LANES
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _FLAGS = ("contract",)
+intrinsic: Any = made_by  # its functions are called without their first argument
 
 
 class Lanes(types.Type):
