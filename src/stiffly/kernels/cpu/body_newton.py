@@ -1,14 +1,5 @@
-"""Implicit steps of independent bodies: each its own Newton iteration, in the cache.
-
-    r(d) = M d - alpha F(X, V),   X = p + d,   V = q + (beta/alpha) d,   J = M + alpha K + beta D
-
-as in integrators/stage.py, of springs, weights, damping D = a M, and contact with surfaces that
-have a formula.  F is the force at the end (theta = 1) or the mean force between x0 and X (theta =
-1/2, see system/discrete_gradient.py), damping at the middle then.  A gradient is the mean gradient
-between equal states, and its derivative twice that by the second state: one formula serves both.
-
-J is kept by rows within its envelope and eliminated without pivoting.  A direction that climbs,
-whether J is indefinite or a pivot has vanished, is refused.
+"""Implicit steps of independent bodies: each its own Newton iteration, in the cache (the equation
+is in body_equation.py).
 
 LANES bodies of one structure are solved at a time, in one rhythm.  Their J has the tension of
 each spring as the last update predicted it, T + (dT/dL) n.dx, in place of the one at x + dx:
@@ -22,15 +13,13 @@ Broyden's updates: a new factorisation is cheap here.  A mean step that fails ev
 halves, quarters, ..., each of which conserves as well.  Where an iteration ends, and what rounding
 explains, is as in solvers/iteration.py, with each body's own |r| and scale.
 
-No arithmetic depends on other bodies but for the number of iterations of those in the same lanes,
-and that on the layout alone: bits are the same whatever the number of threads.
+What a body shares with those in the same lanes is when J is made anew and when all stop; which
+these are depends on the layout alone.  Bits are the same whatever the number of threads.
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numba import prange
@@ -48,14 +37,29 @@ from ..names import (
     BODY_TANGENTS,
     LANES,
 )
-from .contact import distance, divided, mean_normal, mean_slope, normal
+from .body_equation import (
+    EPS,
+    FUSED,
+    MOVED,
+    NORM,
+    ZEROTH,
+    beyond,
+    direction,
+    eliminate,
+    evaluate,
+    gaps,
+    inlined,
+    inner,
+    linearise,
+    outlined,
+    place,
+    tensions,
+)
 from .jit import both, strict
 from .lanes import load, out_of_line, spread, store, where
-from .small import difference, dot, length
-from .springs import bent, mean_pull, mean_tension
 
 # as in solvers/iteration.py, newton.py and shifted_newton.py
-_EPS, _SLACK, _FAINT = 2.0**-52, 64.0, 1e-3
+_SLACK, _FAINT = 64.0, 1e-3
 _REUSE, _ARMIJO, _HALVINGS = 0.2, 1e-4, 3
 _GROWTH, _LEAST, _LARGEST = 4.0, 1.0, 1e12
 _AGAIN = 0.1  # a factorisation costs as much as three evaluations and solves, which this stands for
@@ -63,331 +67,7 @@ _QUADRATIC = 1e-3  # cut to this, the residual is small enough for one more solv
 _MOST = 12  # iterations of lanes: two thirds of them need six
 _FEW = 2  # bodies left: then each by itself is faster
 _THREADED = 64  # groups of bodies, about a millisecond
-_ZERO, _ONE, _TWO, _THREE = (np.uint64(k) for k in range(4))
-_NORM, _MOVED, _SLOPE, _EXPLAINED = (np.uint64(k) for k in range(4))  # rows of sums
-
-FUSED = {"contract"}
-_strict: Any = strict
-inlined = partial(_strict, forceinline=True, fastmath=FUSED)
-# Compiled once for lanes and once for numbers, and called by all that need them.
-room = partial(
-    _strict, forceinline=False, fastmath=FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
-
-
-@inlined
-def _at(x, i):
-    k = _THREE * i
-    return load(x, k), load(x, k + _ONE), load(x, k + _TWO)
-
-
-@inlined
-def _add(x, k, a, b, c):
-    """To three entries in a row."""
-    store(x, k, load(x, k) + a)
-    store(x, k + _ONE, load(x, k + _ONE) + b)
-    store(x, k + _TWO, load(x, k + _TWO) + c)
-
-
-@inlined
-def _clear(a):
-    for i in range(np.uint64(len(a))):
-        store(a, i, spread(load(a, i), 0.0))
-
-
-@inlined
-def _inner(a, b):
-    total = spread(load(a, _ZERO), 0.0)
-    for i in range(np.uint64(len(a))):
-        total = total + load(a, i) * load(b, i)
-    return total
-
-
-# ------------------------------------------------------------------ springs
-
-
-@inlined
-def _spring(x0, x1, ends, s):
-    """Its ends i, j, and the vectors along it, before and after."""
-    i, j = np.uint64(ends[s, 0]), np.uint64(ends[s, 1])
-    return i, j, difference(_at(x0, i), _at(x0, j)), difference(_at(x1, i), _at(x1, j))
-
-
-@inlined
-def _add_pulls(x0, x1, springs, g):
-    ends, stiffness, rest, cubic = springs
-    for s in range(np.uint64(len(ends))):
-        i, j, a, b = _spring(x0, x1, ends, s)
-        f = mean_pull(a, b, load(stiffness, s), load(rest, s), cubic)
-        _add(g, _THREE * i, f[0], f[1], f[2])
-        _add(g, _THREE * j, 0.0 - f[0], 0.0 - f[1], 0.0 - f[2])
-
-
-@room
-def _tensions(x0, x1, dx, moves, twice, springs, T):
-    """T at x1, or at x1 + dx to first order; twice: 2 where x0 goes along."""
-    out_of_line()
-    ends, stiffness, rest, cubic = springs
-    n = np.uint64(len(dx) // 3)
-    for s in range(np.uint64(len(ends))):
-        i, j, a, b = _spring(x0, x1, ends, s)
-        L1 = length(b)
-        own, slope = mean_tension(length(a), L1, load(stiffness, s), load(rest, s), cubic)
-        if moves:
-            way = _at(dx, i)
-            if j < n:
-                way = difference(way, _at(dx, j))
-            own = own + twice * slope * dot(b, way) / where(L1, L1, spread(L1, 1.0))
-        store(T, s, own)
-
-
-@inlined
-def _add_block(A, base, i, j, B):
-    r, c = _THREE * i, _THREE * j
-    _add(A, base[r] + c, B[0], B[1], B[2])
-    _add(A, base[r + _ONE] + c, B[3], B[4], B[5])
-    _add(A, base[r + _TWO] + c, B[6], B[7], B[8])
-
-
-@inlined
-def _less_block(A, base, i, j, B):
-    r, c = _THREE * i, _THREE * j
-    _add(A, base[r] + c, 0.0 - B[0], 0.0 - B[1], 0.0 - B[2])
-    _add(A, base[r + _ONE] + c, 0.0 - B[3], 0.0 - B[4], 0.0 - B[5])
-    _add(A, base[r + _TWO] + c, 0.0 - B[6], 0.0 - B[7], 0.0 - B[8])
-
-
-@inlined
-def _add_bars(x0, x1, n, weight, springs, T, base, A):
-    """Adds weight dg/dx1, with the tensions T; n: particles that are free."""
-    ends, stiffness, rest, cubic = springs
-    for s in range(np.uint64(len(ends))):
-        i, j, a, b = _spring(x0, x1, ends, s)
-        L0, L1 = length(a), length(b)
-        _, slope = mean_tension(L0, L1, load(stiffness, s), load(rest, s), cubic)
-        scale, extra = bent(L0, L1, load(T, s), slope)
-        t, c = weight * scale, weight * extra
-        m = c * (a[0] + b[0]), c * (a[1] + b[1]), c * (a[2] + b[2])
-        B = (
-            *(t + m[0] * b[0], m[0] * b[1], m[0] * b[2]),
-            *(m[1] * b[0], t + m[1] * b[1], m[1] * b[2]),
-            *(m[2] * b[0], m[2] * b[1], t + m[2] * b[2]),
-        )
-        _add_block(A, base, i, i, B)
-        if j < n:
-            _add_block(A, base, j, j, B)
-            _less_block(A, base, i, j, B)
-            _less_block(A, base, j, i, B)
-
-
-# ------------------------------------------------------------------ contact: few touch at a time
-# Arrays are (entries, lanes) here, also where there is one body only.
-
-
-@inlined
-def _point(x, i, lane):
-    return x[3 * i, lane], x[3 * i + 1, lane], x[3 * i + 2, lane]
-
-
-@inlined
-def _gaps(x, touches, gaps):
-    """gaps (surfaces, n, lanes) = d - margin, where the stiffness is positive."""
-    kinds, surfaces, margins, stiffness = touches
-    for c in range(stiffness.shape[0]):
-        for i in range(stiffness.shape[1]):
-            for lane in range(stiffness.shape[2]):
-                gaps[c, i, lane] = np.inf
-                if stiffness[c, i, lane] > 0.0:
-                    d = distance(kinds[c], surfaces[c], _point(x, i, lane))
-                    gaps[c, i, lane] = d - margins[c]
-
-
-@inlined
-def _add_touches(x0, x1, touches, s0, s1, g):
-    kinds, surfaces, _, stiffness = touches
-    for c in range(stiffness.shape[0]):
-        for i in range(stiffness.shape[1]):
-            for lane in range(stiffness.shape[2]):
-                if s0[c, i, lane] < 0.0 or s1[c, i, lane] < 0.0:
-                    f, _ = divided(s0[c, i, lane], s1[c, i, lane], stiffness[c, i, lane])
-                    p0, p1 = _point(x0, i, lane), _point(x1, i, lane)
-                    m = mean_normal(kinds[c], surfaces[c], p0, p1)
-                    for a in range(3):
-                        g[3 * i + a, lane] += f * m[a]
-
-
-@inlined
-def _add_touch_blocks(x0, x1, weight, touches, s0, s1, base, A):
-    kinds, surfaces, _, stiffness = touches
-    for c in range(stiffness.shape[0]):
-        for i in range(stiffness.shape[1]):
-            for lane in range(stiffness.shape[2]):
-                if s0[c, i, lane] < 0.0 or s1[c, i, lane] < 0.0:
-                    f, rate = divided(s0[c, i, lane], s1[c, i, lane], stiffness[c, i, lane])
-                    p0, p1, q = _point(x0, i, lane), _point(x1, i, lane), surfaces[c]
-                    m, S = mean_normal(kinds[c], q, p0, p1), mean_slope(kinds[c], q, p0, p1)
-                    n1 = normal(kinds[c], q, p1)
-                    for a in range(3):
-                        row = base[3 * i + a] + np.uint64(3 * i)
-                        for b in range(3):
-                            own = rate * m[a] * n1[b] + f * S[3 * a + b]
-                            A[row + np.uint64(b), lane] += weight * own
-
-
-# ------------------------------------------------------------------ elimination
-
-
-@inlined
-def _multipliers(A, row, c, above, inverse):
-    """Of a row, for the three pivots from column c on; they stay in its place."""
-    f0 = load(A, row + c) * inverse[0]
-    f1 = (load(A, row + c + _ONE) - f0 * above[0]) * inverse[1]
-    f2 = (load(A, row + c + _TWO) - f0 * above[1] - f1 * above[2]) * inverse[2]
-    store(A, row + c, f0)
-    store(A, row + c + _ONE, f1)
-    store(A, row + c + _TWO, f2)
-    return f0, f1, f2
-
-
-@inlined
-def _less(A, k, f, a):
-    store(A, k, load(A, k) - f[0] * a[0] - f[1] * a[1] - f[2] * a[2])
-
-
-@room
-def _eliminate(A, pattern, inverse):
-    """A = L U in place, three rows and three pivots at a time; inverse: of the pivots.
-
-    Row i of A is A[base[i] + j] for the columns j of the particles first[i] .. last[i].
-    """
-    out_of_line()
-    first, last, base = pattern
-    for p in range(np.uint64(len(first))):
-        i = _THREE * p
-        r0, r1, r2 = base[i], base[i + _ONE], base[i + _TWO]
-        for k in range(np.uint64(first[p]), p):
-            c = _THREE * k
-            b0, b1, b2 = base[c], base[c + _ONE], base[c + _TWO]
-            above = load(A, b0 + c + _ONE), load(A, b0 + c + _TWO), load(A, b1 + c + _TWO)
-            pivots = _at(inverse, k)
-            f0 = _multipliers(A, r0, c, above, pivots)
-            f1 = _multipliers(A, r1, c, above, pivots)
-            f2 = _multipliers(A, r2, c, above, pivots)
-            for j in range(c + _THREE, _THREE * np.uint64(last[k]) + _THREE):
-                a = load(A, b0 + j), load(A, b1 + j), load(A, b2 + j)
-                _less(A, r0 + j, f0, a)
-                _less(A, r1 + j, f1, a)
-                _less(A, r2 + j, f2, a)
-        for i in range(_THREE * p, _THREE * p + _THREE):
-            for k in range(_THREE * p, i):
-                f = load(A, base[i] + k) * load(inverse, k)
-                store(A, base[i] + k, f)
-                for j in range(k + _ONE, _THREE * np.uint64(last[p]) + _THREE):
-                    store(A, base[i] + j, load(A, base[i] + j) - f * load(A, base[k] + j))
-            store(inverse, i, 1.0 / load(A, base[i] + i))
-
-
-@room
-def _direction(A, pattern, inverse, r, dx):
-    """dx = -(L U)^-1 r."""
-    out_of_line()
-    first, last, base = pattern
-    size = np.uint64(len(r))
-    for i in range(size):
-        s, row = 0.0 - load(r, i), base[i]
-        for j in range(_THREE * np.uint64(first[i // _THREE]), i):
-            s = s - load(A, row + j) * load(dx, j)
-        store(dx, i, s)
-    for done in range(size):
-        i = size - _ONE - done
-        s, row = load(dx, i), base[i]
-        for j in range(i + _ONE, _THREE * np.uint64(last[i // _THREE]) + _THREE):
-            s = s - load(A, row + j) * load(dx, j)
-        store(dx, i, s * load(inverse, i))
-
-
-# ------------------------------------------------------------------ the equation
-# body: x0, p, q, m, w (weights of gravity), springs, touches, damping a, and room for X, g and gaps
-# weights: alpha, beta, theta
-
-
-@room
-def _place(d, body):
-    """X = p + d, and its gaps."""
-    out_of_line()
-    p, x1 = body[1], body[8]
-    for i in range(np.uint64(len(p))):
-        store(x1, i, load(p, i) + load(d, i))
-    _gaps(x1.reshape(-1, body[12]), body[6], body[11])
-
-
-@room
-def _evaluate(d, body, weights, r, sums):
-    """r at d, |r| and |M d|; X and its gaps are left there."""
-    out_of_line()
-    x0, p, q, m, w, springs, touches, damping, x1, g, s0, s1, lanes = body
-    alpha, beta, theta = weights
-    size = np.uint64(len(p))
-    _place(d, body)
-    _clear(g)
-    wide = x1.reshape(-1, lanes)
-    if theta == 1.0:
-        _add_pulls(x1, x1, springs, g)
-        _add_touches(wide, wide, touches, s1, s1, g.reshape(-1, lanes))
-    else:
-        _add_pulls(x0, x1, springs, g)
-        _add_touches(x0.reshape(-1, lanes), wide, touches, s0, s1, g.reshape(-1, lanes))
-    norm = spread(load(p, _ZERO), 0.0)
-    moved = norm
-    drag, more = alpha * damping, 1.0 + theta * beta * damping
-    for i in range(size):
-        own = load(m, i) * (more * load(d, i) + drag * load(q, i))
-        own = own + alpha * (load(w, i) + load(g, i))
-        store(r, i, own)
-        norm = norm + own * own
-        change = load(m, i) * load(d, i)
-        moved = moved + change * change
-    store(sums, _NORM, math.sqrt(norm))
-    store(sums, _MOVED, math.sqrt(moved))
-
-
-@room
-def _linearise(body, weights, tau, T, pattern, A, noise):
-    """A = J + tau M at X, tau (1,); noise: what rounding X does to r."""
-    out_of_line()
-    x0, p, _, m, _, springs, touches, damping, x1, _, s0, s1, lanes = body
-    first, last, base = pattern
-    alpha, beta, theta = weights
-    _clear(A)
-    n, weight, wide = np.uint64(len(first)), 2.0 * theta * alpha, x1.reshape(-1, lanes)
-    if theta == 1.0:
-        _add_bars(x1, x1, n, weight, springs, T, base, A)
-        _add_touch_blocks(wide, wide, weight, touches, s1, s1, base, A.reshape(-1, lanes))
-    else:
-        _add_bars(x0, x1, n, weight, springs, T, base, A)
-        before = x0.reshape(-1, lanes)
-        _add_touch_blocks(before, wide, weight, touches, s0, s1, base, A.reshape(-1, lanes))
-    shift = 1.0 + load(tau, _ZERO)
-    for i in range(np.uint64(len(p))):
-        own, row = base[i] + i, base[i]
-        store(A, own, load(A, own) + theta * beta * damping * load(m, i))
-        total, p_i = spread(shift, 0.0), i // _THREE
-        for j in range(_THREE * np.uint64(first[p_i]), _THREE * np.uint64(last[p_i]) + _THREE):
-            total = total + abs(load(A, row + j)) * abs(load(x1, j))
-        store(noise, i, _EPS * total)
-        store(A, own, load(A, own) + shift * load(m, i))
-
-
-@room
-def _beyond(r, noise, slack):
-    """|r| as far as the noise does not explain it."""
-    out_of_line()
-    total = spread(load(r, _ZERO), 0.0)
-    for i in range(np.uint64(len(r))):
-        more = abs(load(r, i)) - slack * load(noise, i)
-        more = where(more, more, spread(more, 0.0))
-        total = total + more * more
-    return math.sqrt(total)
+_SLOPE, _EXPLAINED = np.uint64(2), np.uint64(3)  # rows of sums, after NORM and MOVED
 
 
 # ------------------------------------------------------------------ lanes: whole steps
@@ -400,7 +80,7 @@ def _judge(iteration, running, step, sums, before, covered, tolerance, good):
     for lane in range(len(good)):
         if running[0, lane] == 0.0:
             continue
-        norm, goal = sums[_NORM, lane], tolerance * sums[_MOVED, lane]
+        norm, goal = sums[NORM, lane], tolerance * sums[MOVED, lane]
         good[lane] = norm <= goal
         if iteration > 0:
             goal += tolerance * covered[lane]
@@ -441,11 +121,11 @@ def _shorten(last, step, sums, before, moved, covered, slopes, tau, tolerance, c
     """
     halved = 0
     for lane in range(LANES):
-        s, norm = step[0, lane], sums[_NORM, lane]
+        s, norm = step[0, lane], sums[NORM, lane]
         if s == 0.0:
             continue
         counts[lane, BODY_EVALUATIONS] += 1
-        goal = tolerance * (sums[_MOVED, lane] + covered[lane])
+        goal = tolerance * (sums[MOVED, lane] + covered[lane])
         rounding = s == 1.0 and sums[_EXPLAINED, lane] <= goal
         falls = norm <= (1.0 - _ARMIJO * s) * before[lane]
         if rounding or falls or sums[_SLOPE, lane] <= (_ARMIJO - 1.0) * slopes[lane]:
@@ -456,11 +136,11 @@ def _shorten(last, step, sums, before, moved, covered, slopes, tau, tolerance, c
             tau[0, lane] = max(_LEAST, _GROWTH * tau[0, lane])
     for lane in range(LANES):
         if step[0, lane] == 0.0:  # it stays where it is
-            sums[_NORM, lane], sums[_MOVED, lane] = before[lane], moved[lane]
+            sums[NORM, lane], sums[MOVED, lane] = before[lane], moved[lane]
     return halved
 
 
-@room
+@outlined
 def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, counts):
     """Newton's iteration of all lanes from d to d; good (LANES,): those that are solved.
 
@@ -482,49 +162,49 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
         *(np.empty(LANES), np.empty(LANES)),
     )
     step, tau, stale = np.zeros((1, LANES)), np.zeros((1, LANES)), False
-    _evaluate(d, body, weights, r, sums)
-    began = sums[_NORM].copy()
-    _tensions(start, x1, dx, False, 1.0, springs, T)
+    evaluate(d, body, weights, r, sums)
+    began = sums[NORM].copy()
+    tensions(start, x1, dx, False, 1.0, springs, T)
     for lane in range(LANES):
         counts[lane, BODY_EVALUATIONS] += 1
     for iteration in range(_MOST + 1):
         left, quadratic = _judge(iteration, running, step, sums, before, covered, tolerance, good)
         if left == 0 or iteration == _MOST or 0 < left <= _FEW < iteration:
             break
-        moved[:] = sums[_MOVED]
+        moved[:] = sums[MOVED]
         stale = quadratic and not stale
-        _place(d, body)
+        place(d, body)
         if not stale:
-            _linearise(body, weights, tau, T, pattern, A, noise)
-            _eliminate(A, pattern, inverse)
-        _direction(A, pattern, inverse, r, dx)
-        store(sums, _SLOPE, _inner(r, dx))
+            linearise(body, weights, tau, T, pattern, A, noise)
+            eliminate(A, pattern, inverse)
+        direction(A, pattern, inverse, r, dx)
+        store(sums, _SLOPE, inner(r, dx))
         _begin_step(running, step, sums, tau, slopes, stale, counts)
-        _tensions(start, x1, dx, True, 2.0 * weights[2], springs, T)
+        tensions(start, x1, dx, True, 2.0 * weights[2], springs, T)
         for halving in range(1 + _HALVINGS):
-            on = load(step, _ZERO)
+            on = load(step, ZEROTH)
             for i in range(np.uint64(size)):
                 way = where(on, on * load(dx, i), spread(on, 0.0))
                 store(trial, i, load(d, i) + way)
-            _evaluate(trial, body, weights, better, sums)
-            store(sums, _EXPLAINED, _beyond(better, noise, _SLACK))
-            store(sums, _SLOPE, _inner(better, dx))
+            evaluate(trial, body, weights, better, sums)
+            store(sums, _EXPLAINED, beyond(better, noise, _SLACK))
+            store(sums, _SLOPE, inner(better, dx))
             last = halving == _HALVINGS
             if not _shorten(
                 last, step, sums, before, moved, covered, slopes, tau, tolerance, counts
             ):
                 break
-        on = load(step, _ZERO)
+        on = load(step, ZEROTH)
         for i in range(np.uint64(size)):
             store(d, i, where(on, load(trial, i), load(d, i)))
             store(r, i, where(on, load(better, i), load(r, i)))
         # predicted tensions are those of whole steps
-        _tensions(start, x1, dx, False, 1.0, springs, actual)
+        tensions(start, x1, dx, False, 1.0, springs, actual)
         whole = on - 0.75
         for k in range(np.uint64(len(T))):
             store(T, k, where(whole, load(T, k), load(actual, k)))
     for lane in range(LANES):
-        if not sums[_NORM, lane] < began[lane]:
+        if not sums[NORM, lane] < began[lane]:
             running[0, lane] = 0.0
     return sums
 
@@ -535,29 +215,29 @@ _FIRST, _STALE, _FRESH = 0, 1, 2  # how a trial was found: the guess, an old J, 
 
 
 @inlined
-def _descend(body, weights, pattern, room, d, r, tau, goal, counts):
+def _descend(body, weights, pattern, space, d, r, tau, goal, counts):
     """A direction with J + tau M at d, tau grown until it goes down; its slope and that tau."""
     x0, x1, springs = body[0], body[8], body[5]
-    A, dx, noise, inverse, T, shift = room
-    _place(d, body)
+    A, dx, noise, inverse, T, shift = space
+    place(d, body)
     start = x1 if weights[2] == 1.0 else x0
-    _tensions(start, x1, dx, False, 1.0, springs, T)
+    tensions(start, x1, dx, False, 1.0, springs, T)
     slope = 0.0
     while tau <= _LARGEST:
         shift[0] = tau
-        _linearise(body, weights, shift, T, pattern, A, noise)
-        _eliminate(A, pattern, inverse)
-        _direction(A, pattern, inverse, r, dx)
+        linearise(body, weights, shift, T, pattern, A, noise)
+        eliminate(A, pattern, inverse)
+        direction(A, pattern, inverse, r, dx)
         counts[BODY_FACTORIZATIONS] += 1
         counts[BODY_SOLVES] += 1
-        slope = _inner(r, dx)
-        if slope < 0.0 or (tau > 0.0 and _beyond(r, noise, _SLACK) <= goal):
+        slope = inner(r, dx)
+        if slope < 0.0 or (tau > 0.0 and beyond(r, noise, _SLACK) <= goal):
             break
         tau = max(_LEAST, _GROWTH * tau)
     return slope, tau
 
 
-@room
+@outlined
 def _alone(body, weights, pattern, d, tolerance, covered, most, counts):
     """Newton's iteration from d to d: whether it is solved, |r|, |M d|."""
     out_of_line()
@@ -565,29 +245,29 @@ def _alone(body, weights, pattern, d, tolerance, covered, most, counts):
     A = np.empty(pattern[2][size - 1] + np.uint64(size))
     r, dx, noise, inverse = np.empty(size), np.zeros(size), np.empty(size), np.empty(size)
     trial, better, sums = d.copy(), np.empty(size), np.zeros(4)
-    room = (A, dx, noise, inverse, np.empty(len(body[5][0])), np.zeros(1))
+    space = (A, dx, noise, inverse, np.empty(len(body[5][0])), np.zeros(1))
     kind, s, tau, slope, norm, moved, goal, taken = _FIRST, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
     known = exhausted = lost = False  # known: the factorisation serves once more
     while True:
-        _evaluate(trial, body, weights, better, sums)
+        evaluate(trial, body, weights, better, sums)
         counts[BODY_EVALUATIONS] += 1
-        new = sums[_NORM]
+        new = sums[NORM]
         if kind == _FIRST:
             take = True
         elif kind == _STALE:
-            exhausted = new > _AGAIN * norm and _beyond(better, noise, 1.0) <= goal
+            exhausted = new > _AGAIN * norm and beyond(better, noise, 1.0) <= goal
             known = new <= _AGAIN * norm
             take = known or exhausted or new < norm
         else:
             whole = s == 1.0 and new > _REUSE * norm
-            exhausted = whole and _beyond(better, noise, _SLACK) <= goal
+            exhausted = whole and beyond(better, noise, _SLACK) <= goal
             falls = new <= (1.0 - _ARMIJO * s) * norm
-            take = exhausted or falls or _inner(better, dx) <= (_ARMIJO - 1.0) * slope
+            take = exhausted or falls or inner(better, dx) <= (_ARMIJO - 1.0) * slope
             known = take and tau == 0.0 and new <= _REUSE * norm
         if take:
             for i in range(size):
                 d[i], r[i] = trial[i], better[i]
-            norm, moved = new, sums[_MOVED]
+            norm, moved = new, sums[MOVED]
             goal = tolerance * (moved + covered)
             enough = tolerance * moved if kind == _FIRST else goal
             if exhausted or norm <= enough or taken == most or not norm < np.inf:
@@ -600,7 +280,7 @@ def _alone(body, weights, pattern, d, tolerance, covered, most, counts):
             continue
         if known:
             kind = _STALE
-            _direction(A, pattern, inverse, r, dx)
+            direction(A, pattern, inverse, r, dx)
             counts[BODY_SOLVES] += 1
         else:
             if take or kind == _STALE:
@@ -609,11 +289,11 @@ def _alone(body, weights, pattern, d, tolerance, covered, most, counts):
             else:
                 tau = max(_LEAST, _GROWTH * tau)
             kind = _FRESH
-            slope, tau = _descend(body, weights, pattern, room, d, r, tau, goal, counts)
+            slope, tau = _descend(body, weights, pattern, space, d, r, tau, goal, counts)
             here = body[8][:size]
-            lost = tau == 0.0 and _inner(dx, dx) <= (_SLACK * _EPS) ** 2 * _inner(here, here)
+            lost = tau == 0.0 and inner(dx, dx) <= (_SLACK * EPS) ** 2 * inner(here, here)
             if not slope < 0.0:
-                exhausted = _beyond(r, noise, _SLACK) <= goal
+                exhausted = beyond(r, noise, _SLACK) <= goal
                 break
         s = 1.0
         for i in range(size):
@@ -623,7 +303,7 @@ def _alone(body, weights, pattern, d, tolerance, covered, most, counts):
     return norm <= tolerance * scale or exhausted or faint, norm, moved
 
 
-@room
+@outlined
 def _in_pieces(b, body, pattern, d, covered, numbers, report, counts):
     """One body through a step, or through pieces of it: x0, q end where it does; d of the last."""
     out_of_line()
@@ -639,7 +319,7 @@ def _in_pieces(b, body, pattern, d, covered, numbers, report, counts):
                 p[i], d[i] = x0[i] + stride, -stride
                 square += (m[i] * stride) ** 2
             covered = math.sqrt(square)
-        _gaps(x0.reshape(-1, 1), touches, s0)
+        gaps(x0.reshape(-1, 1), touches, s0)
         weights = (share * share * alpha, share * beta, theta)
         good, norm, moved = _alone(body, weights, pattern, d, tolerance, covered, most, counts[b])
         report[b, BODY_RESIDUAL], report[b, BODY_CHANGE] = norm, moved
@@ -664,7 +344,7 @@ def _in_pieces(b, body, pattern, d, covered, numbers, report, counts):
 # ------------------------------------------------------------------ many bodies
 
 
-@room
+@outlined
 def _fetched(source, rows):
     """(3 k, LANES): the rows (k, LANES) of source (N, 3)."""
     out_of_line()
@@ -713,7 +393,7 @@ def _group(group, layout, springs, touches, motion, numbers, d, X, V, report, co
     if bodies[group, 1] >= 0:
         s0, s1 = np.empty(stiff.shape), np.empty(stiff.shape)
         around = (kinds, surfaces, margins, stiff)
-        _gaps(x0, around, s0)
+        gaps(x0, around, s0)
         together = (pairs, k, lengths, cubic)
         g = np.empty(x0.shape)
         body = (x0, p, q, m, w, together, around, damping, x1, g, s0, s1, LANES)
@@ -725,7 +405,7 @@ def _group(group, layout, springs, touches, motion, numbers, d, X, V, report, co
             continue
         counts[b] += effort[lane]
         if good[lane]:
-            report[b, BODY_RESIDUAL], report[b, BODY_CHANGE] = sums[_NORM, lane], sums[_MOVED, lane]
+            report[b, BODY_RESIDUAL], report[b, BODY_CHANGE] = sums[NORM, lane], sums[MOVED, lane]
             report[b, BODY_COVERED] = covered[lane]
             for i in range(size):
                 v = q[i, lane] + beta / alpha * go[i, lane]
@@ -738,11 +418,11 @@ def _group(group, layout, springs, touches, motion, numbers, d, X, V, report, co
                     go[i, lane] = d[rows[i // 3, lane], i % 3]
             alone = (pairs, k[:, lane].copy(), lengths[:, lane].copy(), cubic)
             around_one = (kinds, surfaces, margins, stiff[:, :, lane : lane + 1].copy())
-            gaps = np.empty((2, kinds.size, n, 1))
+            room = np.empty((2, kinds.size, n, 1))
             one, to, speed = x0[:, lane].copy(), x1[:, lane].copy(), q[:, lane].copy()
             single = (
                 *(one, p[:, lane].copy(), speed, m[:, lane].copy(), w[:, lane].copy()),
-                *(alone, around_one, damping, to, np.empty(len(one)), gaps[0], gaps[1], 1),
+                *(alone, around_one, damping, to, np.empty(len(one)), room[0], room[1], 1),
             )
             step = go[:, lane].copy()
             _in_pieces(b, single, pattern, step, covered[lane], numbers, report, counts)
@@ -767,7 +447,7 @@ def body_newton(order, layout, springs, touches, motion, numbers, d, X, V, repor
         lane is empty; member_at, members (.., LANES): rows of the particles of each group, lane by
         lane, in the order of their structure; held_at, held: rows of those that hold them;
         of each structure row_at (structures + 1,), first, last (particles,): the envelope, base
-        (coordinates,): see _eliminate, spring_at, ends (springs, 2): particles of the structure,
+        (coordinates,): see eliminate, spring_at, ends (springs, 2): particles of the structure,
         those that hold it after its own.
     springs: pull_at (groups + 1,), stiffness, rest (.., LANES), cubic.
     touches: kinds (c,), surfaces (c, 7), margins (c,), stiffness (c, N), zero where none touches.
