@@ -154,6 +154,53 @@ class Settled:
     invented: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class BodyProblem:
+    """M a = F with X = p + alpha a and V = q + beta a (see integrators/stage.py), in a step of h
+    seconds that begins at `start`, for bodies that are solved one by one.
+
+    mean: F is the mean force from the start to (X, V) at time t, else the force there.
+    d (n,): alpha a to begin with.  halvings: how often a body may take shorter steps instead, which
+    goes for a whole mean step only: p = x + h v, q = v, alpha = h^2/2, beta = h.
+    """
+
+    start: State
+    t: float
+    h: float
+    p: Array
+    q: Array
+    weights: tuple[float, float]
+    d: Array
+    mean: bool
+    tolerance: float
+    most_iterations: int
+    halvings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BodySolution:
+    """d = alpha a, X and V (n,); the residual of all bodies together, relative to their scale.
+
+    work, halvings: of the body that took the most; dissipated [J]: by damping, where it is at the
+    middle; failed: a particle of a body that was not solved, None where all were.
+    """
+
+    d: Array
+    x: Array
+    v: Array
+    residual: float
+    work: Work
+    halvings: int
+    dissipated: float
+    failed: int | None
+
+
+class Bodies(Protocol):
+    """A system that falls apart into independent bodies, as it is in one state."""
+
+    def solve(self, problem: BodyProblem) -> BodySolution: ...
+
+
 Energies = Mapping[str, float]  # named parts in joules, 'kinetic' among them
 
 
@@ -211,8 +258,9 @@ class System(Protocol):
     def settle(self, s: State, h: float) -> Settled: ...  # after an accepted step of size h
     def mean_force(self, s0: State, s1: State) -> Array: ...  # F.(x1 - x0) = E0 - E1, exactly
     def mean_tangent(self, s0: State, s1: State) -> Tangent: ...  # -dF/dx1, -dF/dv1
-    # optional: own: OwnFunctions where a user's are all there is; convex_tangent(s), the tangent
-    # less its negative stiffness (Newton's way down);
+    # optional: own: OwnFunctions where a user's are all there is; stretcher: what takes many
+    # explicit steps in one call; bodywise(s) -> Bodies | None, where implicit steps may be taken
+    # body by body; convex_tangent(s), the tangent less its negative stiffness (Newton's way down);
     # guarded: bodies may not pass through each other; stays_clear(s0, s1), whether nothing does on
     # the straight way; clear_share(s, move), how much of a way is clear; pressed(s), bodies touch
     def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any: ...  # what L has

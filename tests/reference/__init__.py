@@ -23,6 +23,7 @@ from .blocks import (
     scale_block_rows,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
+from .body_newton import body_newton
 from .contact import (
     contact_blocks,
     contact_energy,

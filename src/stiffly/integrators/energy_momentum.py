@@ -18,7 +18,8 @@ kinetic energy per step at worst.
 
 Stability is not convergence: where stiff springs turn far within one step, Newton may fail.  The
 step is then taken as two halves, each of which conserves as well, and so on down to h/4096; every
-halving is counted in the notes and as a rejected step.
+halving is counted in the notes and as a rejected step.  Bodies that are independent are solved
+one by one, and halve their steps one by one (system/bodywise.py).
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ..accounting import middle_work
-from ..contracts import State, Step, System
+from ..contracts import Bodies, BodyProblem, Power, State, Step, System
 from ..errors import NotConverged
 from ..solvers.equation import Solver
+from ..solvers.iteration import BODY_BY_BODY
 from ..solvers.local_global import LocalGlobal
-from ..solvers.shifted_newton import ShiftedNewton
+from ..solvers.newton import Newton
+from ..solvers.shifted_newton import ShiftedNewton, Unsolved
 from .halving import HALVINGS, clear, halves
-from .stage import Implicit, StageEquation, StageMemory
+from .stage import Implicit, StageEquation, StageMemory, bodies_of
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,13 @@ class EnergyMomentum(Implicit):
             ) from failure
 
     def _solve(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
+        if isinstance(self.solver, ShiftedNewton):
+            bodies = bodies_of(system, state)
+            if bodies is not None:
+                return _body_by_body(bodies, self.solver, system, state, h, memory)
+        return self._all_together(system, state, h, memory)
+
+    def _all_together(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         mean: Any = _Mean(system, state)  # as much of a System as a stage needs
         x, v, weights = state.x, state.v, (0.5 * h * h, h)
         equation = StageEquation(mean, state, state.t + h, h, x + h * v, v, weights)
@@ -74,6 +84,28 @@ class EnergyMomentum(Implicit):
         stage = self.solve_stage(equation, memory, guess)
         notes, moved = {**stage.notes, "halvings": 0}, middle_work(system, state, stage.end)
         return Step(stage.end, stage.memory, stage.work, notes=notes, exchanged=moved)
+
+
+def _body_by_body(
+    bodies: Bodies, solver: Newton, system: System, state: State, h: float, memory: StageMemory
+) -> Step:
+    x, v, stop = state.x, state.v, (solver.tolerance, solver.max_iterations)
+    stage = (state, state.t + h, h, x + h * v, v, (0.5 * h * h, h))
+    found = bodies.solve(BodyProblem(*stage, -h * v, True, *stop, HALVINGS))
+    if found.failed is not None:
+        raise Unsolved(f"no solution for the body of particle {found.failed}", found.work)
+    notes = {
+        "residual": found.residual,
+        "rounding": found.residual > solver.tolerance,
+        "halvings": found.halvings,
+        "solver": BODY_BY_BODY,
+    }
+    end = state.moved(state.t + h, found.x, found.v)
+    # bodies that took shorter steps were damped in each of them; led ones take none
+    moved = Power(dissipated=found.dissipated)
+    if system.time_dependent:
+        moved = middle_work(system, state, end)
+    return Step(end, memory, found.work, notes=notes, exchanged=moved)
 
 
 class _Mean:

@@ -26,7 +26,19 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..accounting import mean_work, middle_work
 from ..backends.sums import norms
-from ..contracts import Array, Rayleigh, Settled, State, Step, System, Tangent, Work
+from ..contracts import (
+    Array,
+    Bodies,
+    BodyProblem,
+    BodySolution,
+    Rayleigh,
+    Settled,
+    State,
+    Step,
+    System,
+    Tangent,
+    Work,
+)
 from ..errors import InputError
 from ..solvers.equation import Solver
 from ..solvers.linear import is_symmetric
@@ -103,7 +115,8 @@ class StageEquation:
         """At time t of a step of h seconds from `start`."""
         alpha, beta = weights
         self.weights, self.origin, self.time = weights, p, t
-        self._system, self._start, self._q, self._ratio = system, start, q, beta / alpha
+        self._system, self._start, self._h = system, start, h
+        self._q, self._ratio = q, beta / alpha
         self.backend = system.mass.backend  # that of the system
         self.still = -beta * q  # X = p - beta q: where every method here starts
         (self._covered,) = norms(self.backend, system.mass.apply(h * start.v))
@@ -132,6 +145,14 @@ class StageEquation:
         clear = getattr(self._system, "clear_share", None)
         return 1.0 if clear is None else clear(self.state(d), dx)
 
+    def body_by_body(self, d: Array, tolerance: float, most: int) -> BodySolution | None:
+        """From d on, every body by itself; None where the system is not made for that."""
+        bodies = bodies_of(self._system, self._start)
+        if bodies is None:
+            return None
+        stage = (self._start, self.time, self._h, self.origin, self._q, self.weights)
+        return bodies.solve(BodyProblem(*stage, d, False, tolerance, most))
+
     def pressed(self, d: Array) -> bool:
         pressed = getattr(self._system, "pressed", None)
         return False if pressed is None else pressed(self.state(d))
@@ -141,6 +162,12 @@ class StageEquation:
 
     def global_matrix(self, layout: Any) -> Any:
         return self._system.global_matrix(*self.weights, layout)
+
+
+def bodies_of(system: Any, state: State) -> Bodies | None:
+    """The system body by body, where it offers that."""
+    bodywise = getattr(system, "bodywise", None)
+    return None if bodywise is None else bodywise(state)
 
 
 class Implicit:

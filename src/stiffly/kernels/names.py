@@ -23,6 +23,12 @@ VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE = np.uint8(0), np.uint8(1), np.uint8(2)  # k
 LEAF = 4  # triangles in a leaf of `tree_boxes`
 BLOCK_CHUNK = 8192  # tets whose blocks are kept at a time; 720 bytes each: 6 MB, within a cache
 MEAN_CHUNK = 4096  # the same for their mean blocks; 1152 bytes each: 5 MB
+LANES = 8  # bodies that are solved side by side: numbers in the widest vector register
+# columns of what `body_newton` reports of a body, and of what it counts
+BODY_RESIDUAL, BODY_CHANGE, BODY_COVERED, BODY_DISSIPATED = range(4)
+BODY_EVALUATIONS, BODY_TANGENTS, BODY_FACTORIZATIONS, BODY_SOLVES = range(4)
+BODY_HALVINGS, BODY_FAILED = 4, 5
+BODY_NUMBERS, BODY_COUNTS = 4, 6
 
 # ------------------------------------------------------------------ vectors and matrices
 
@@ -67,6 +73,13 @@ def rosenbrock_steps(force, jacobian, A, root, nodes, weights, h, count, x, v) -
 def body_eigenbases(indptr, indices, blocks, root, start, members, place, first, lam, Q): ...
 def body_apply(F, root, start, members, first, Q, B, out): ...
 def body_stumpff_apply(terms, lam, root, start, members, first, Q, B, out): ...
+
+
+# ------------------------------------------------------------------ implicit steps
+
+
+# Newton's iteration of every body: from d to d; writes X, V and a report, adds to counts
+def body_newton(order, layout, springs, touches, motion, numbers, d, X, V, report, counts): ...
 
 
 # ------------------------------------------------------------------ springs and dashpots

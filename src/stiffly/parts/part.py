@@ -21,6 +21,7 @@ import numpy as np
 from ..contracts import Array, Power
 from .checks import as_number, as_numbers
 from .pattern import BlockPattern
+from .terms import Term
 
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)  # of parts in which no particle feels another
 
@@ -166,6 +167,12 @@ class Optional(Protocol):
     def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> Any:
         """What L has to cover in a step from x0 at x1, plain data; `old` itself where that does.
         At the first x1 of a solve, `begins`, it may be dropped where it is too much."""
+        ...
+
+    def terms(self) -> list[Term] | None:
+        """All there is to it, where kernels can do without the part: then many explicit steps are
+        one call, and independent bodies take implicit steps one by one.  None: as it is, it has no
+        such form."""
         ...
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:

@@ -1,6 +1,7 @@
-"""What a prepared part is to a loop that takes many explicit steps in one call.
+"""What a prepared part is to kernels that do without it: loops that take many explicit steps in one
+call, and implicit steps body by body.
 
-A part that offers `terms()` gives a list of these; one that does not makes a body go step by step.
+A part that offers `terms()` gives a list of these; a body with one that does not goes step by step.
 Particles are rows, as everywhere in prepared parts.
 """
 

@@ -357,4 +357,6 @@ class Loop(Stepper):
         found["loop"] = self.way
         if "method" in self.notes:
             found["matrix_functions"] = self.notes["method"]
+        if "solver" in self.notes:
+            found["implicit_solver"] = self.notes["solver"]
         return found

@@ -96,6 +96,21 @@ class Kept:
 NOTHING_KEPT = Kept()
 
 
+BODY_BY_BODY = "body by body"  # what the notes of a step say of its solver
+
+
+def solved_apart(equation: Equation, guess: Array, tolerance: float, most: int) -> Solution | None:
+    """The solution of an equation that falls apart into bodies; None where it does not, or a body
+    was not solved."""
+    attempt = getattr(equation, "body_by_body", None)
+    found = None if attempt is None else attempt(guess, tolerance, most)
+    if found is None or found.failed is not None:
+        return None
+    rounding = found.residual > tolerance
+    notes = {"residual": found.residual, "rounding": rounding, "solver": BODY_BY_BODY}
+    return Solution(found.d, found.residual, rounding, None, found.work, notes)
+
+
 class Point(NamedTuple):
     """x, r(x) (n,) and |r(x)|."""
 

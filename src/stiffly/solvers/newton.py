@@ -32,7 +32,7 @@ from ..backends.sums import dot
 from ..contracts import Array
 from .equation import Equation, Solution
 from .failures import FactorisationError, NotPositiveDefinite
-from .iteration import SLACK, Iteration, Kept, Point
+from .iteration import NOTHING_KEPT, SLACK, Iteration, Kept, Point, solved_apart
 from .linear import Factor, factorise, frobenius
 from .settings import check_count, check_tolerance
 
@@ -63,7 +63,13 @@ class Newton:
         check_count(where, "max_iterations", self.max_iterations)
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
-        """From guess (n,); kept: of an earlier, similar solve."""
+        """From guess (n,); kept: of an earlier, similar solve.
+
+        Bodies that are independent are solved one by one; where one of them is not, all together.
+        """
+        apart = solved_apart(equation, guess, self.tolerance, self.max_iterations)
+        if apart is not None:
+            return replace(apart, kept=kept or NOTHING_KEPT)
         result = _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
         return replace(result, kept=replace(result.kept, weights=equation.weights))
 

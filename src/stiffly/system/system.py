@@ -22,6 +22,7 @@ from ..parts.user_functions import step_rate
 from . import discrete_gradient, linearise, settling
 from . import system_input as given
 from .assembly import Assembly, as_rods
+from .bodywise import bodywise
 from .linearise import LinearTangent, Viscosity
 from .stretch import NoStretch, Stretcher
 from .supports import Support
@@ -82,6 +83,7 @@ class System:
         self._led = [(support, self.numbering.rows[led]) for support, led in self.supports]
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
+        self.layouts: dict[Any, Any] = {}  # of bodies, for their springs: see bodywise.py
         self._stars: Stars | None = None
         self._stretcher: Stretcher | NoStretch | None = None
 
@@ -398,6 +400,7 @@ class System:
 
     # ------------------------------------------------------------------ for implicit methods
 
+    bodywise = bodywise
     rods = as_rods  # for methods that keep lengths instead of following forces
 
     mean_force = discrete_gradient.mean_force

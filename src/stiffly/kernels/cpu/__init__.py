@@ -5,11 +5,24 @@
 from ..names import (
     ADDED,
     BLOCK_CHUNK,
+    BODY_CHANGE,
+    BODY_COUNTS,
+    BODY_COVERED,
+    BODY_DISSIPATED,
+    BODY_EVALUATIONS,
+    BODY_FACTORIZATIONS,
+    BODY_FAILED,
+    BODY_HALVINGS,
+    BODY_NUMBERS,
+    BODY_RESIDUAL,
+    BODY_SOLVES,
+    BODY_TANGENTS,
     CONVEX,
     DEEPEST,
     DISSIPATED,
     EDGE_EDGE,
     HEMISPHERE,
+    LANES,
     LEAF,
     MEAN_CHUNK,
     NO_SLOT,
@@ -38,6 +51,7 @@ from .blocks import (
     scale_block_rows,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
+from .body_newton import body_newton
 from .compiled import discard_stale
 from .contact import (
     contact_blocks,

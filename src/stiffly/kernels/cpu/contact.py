@@ -342,7 +342,7 @@ def contact_blocks(
 
 
 @njit(inline="always")
-def _divided(s0, s1, stiffness):
+def divided(s0, s1, stiffness):
     """[phi(s1) - phi(s0)]/(s1 - s0) and its derivative by s1, phi(s) = k/2 min(s, 0)^2.
 
     No 0/0: where only one of the two is inside, they lie on both sides of zero.
@@ -368,7 +368,7 @@ def contact_mean_gradient(x0, x1, own, kind, numbers, stiffness, margin, out):
         s0 = distance(kind, _row(numbers, j), p0) - margin
         s1 = distance(kind, _row(numbers, j), p1) - margin
         if s0 < 0.0 or s1 < 0.0:
-            f, _ = _divided(s0, s1, stiffness[j])
+            f, _ = divided(s0, s1, stiffness[j])
             add_to(out[i], f, mean_normal(kind, _row(numbers, j), p0, p1))
 
 
@@ -383,7 +383,7 @@ def contact_mean_blocks(x0, x1, own, kind, numbers, stiffness, margin, diagonal,
         if not (s0 < 0.0 or s1 < 0.0) or diagonal[i] == NO_SLOT:
             continue
         q = _row(numbers, j)
-        f, rate = _divided(s0, s1, stiffness[j])
+        f, rate = divided(s0, s1, stiffness[j])
         m, S = mean_normal(kind, q, p0, p1), mean_slope(kind, q, p0, p1)
         n1 = normal(kind, q, p1)
         block = blocks[diagonal[i]]

@@ -18,6 +18,7 @@ from numba import prange
 
 from ..names import CONVEX, NO_SLOT, SECANT, TANGENT
 from .jit import PARALLEL_ROWS, both, njit
+from .lanes import spread, where
 from .small import ZERO, add_symmetric, add_to, bar, difference, dot, length, mixed, plus, sum_of
 
 _CHUNK = 256  # springs summed in order before the chunks are: keeps rounding off the ledger
@@ -213,41 +214,53 @@ def spring_blocks(
 #     linear   k (e0 + e1)/2
 #     cubic    k (e0 + e1)/2 (1 + (e0^2 + e1^2)/(2 l^2))
 #
-# A spring of length zero in both states pulls nowhere.
+# A spring of length zero in both states pulls nowhere.  Functions of one spring serve lanes of
+# springs as well (see lanes.py).
 
 
 @njit(inline="always")
-def _mean_scale(total, first, second, stiffness, rest, cubic):
-    """a of g = a (d0 + d1), and da/dL1; total = L0 + L1 > 0, first, second = L0 - l, L1 - l."""
+def mean_tension(L0, L1, stiffness, rest, cubic):
+    """T = [phi(L1) - phi(L0)] / (L1 - L0), and dT/dL1."""
+    first, second = L0 - rest, L1 - rest
     both = 0.5 * stiffness * (first + second)
     slope = 0.5 * stiffness
     if cubic:
         inverse = 1.0 / (rest * rest)
         more = 1.0 + 0.5 * inverse * (first * first + second * second)
         slope = slope * more + both * second * inverse
-        both *= more
-    scale = both / total
-    return scale, (slope - scale) / total
+        both = both * more
+    return both, slope
 
 
 @njit(inline="always")
 def mean_pull(a, b, stiffness, rest, cubic):
     """g of a spring along a, then b."""
     L0, L1 = length(a), length(b)
-    total = L0 + L1 if L0 + L1 > 0.0 else 1.0
-    scale, _ = _mean_scale(total, L0 - rest, L1 - rest, stiffness, rest, cubic)
+    tension, _ = mean_tension(L0, L1, stiffness, rest, cubic)
+    total = L0 + L1
+    scale = tension / where(total, total, spread(total, 1.0))
     return scale * (a[0] + b[0]), scale * (a[1] + b[1]), scale * (a[2] + b[2])
 
 
 @njit(inline="always")
+def bent(L0, L1, tension, slope):
+    """a, c of dg/dd1 = a I + c (d0 + d1) d1^T; at length zero the slope along the spring.
+
+    slope: of the tension by L1.
+    """
+    total, none = L0 + L1, spread(L0, 0.0)
+    scale = where(total, tension / where(total, total, spread(total, 1.0)), slope)
+    product = total * L1
+    ratio = (slope - scale) / where(product, product, spread(total, 1.0))
+    return scale, where(product, ratio, none)
+
+
+@njit(inline="always")
 def mean_tangent(a, b, stiffness, rest, cubic):
-    """a, c of dg/dd1 = a I + c (d0 + d1) d1^T; at length zero the slope along the spring."""
+    """a, c as in `bent`, of a spring along a, then b."""
     L0, L1 = length(a), length(b)
-    total = L0 + L1
-    if total == 0.0:
-        return 0.5 * stiffness * (4.0 if cubic else 1.0), 0.0
-    scale, slope = _mean_scale(total, L0 - rest, L1 - rest, stiffness, rest, cubic)
-    return scale, 0.0 if L1 == 0.0 else slope / L1
+    tension, slope = mean_tension(L0, L1, stiffness, rest, cubic)
+    return bent(L0, L1, tension, slope)
 
 
 @njit
