@@ -67,6 +67,12 @@ def stretch(
     return Step(done.state, memory, work, notes=done.notes, exchanged=done.exchanged)
 
 
+def scheme_of(method: Any) -> Splitting | Tableau | None:
+    """What its steps are, as data; of a subclass `step` may do other things than its base says."""
+    own = vars(type(method))
+    return own.get("splitting", own.get("tableau"))
+
+
 def amplification(scheme: Splitting | Tableau, z: float) -> float:
     """The factor by which a step makes an undamped oscillation grow, z = h omega."""
     x, w = np.eye(2)  # the position, and the velocity over omega

@@ -77,7 +77,7 @@ class Rotation:
             raise InputError("rotation: give either rate=, or times= and angles=")
         if rate is not None:
             speed = float(as_numbers("rotation rate", rate, ()))
-            self._angle: Callable[[float], tuple[Any, Any]] = Steady(speed)
+            self._angle: Callable[[Any], tuple[Any, Any]] = Steady(speed)
         else:
             self._angle = Eased("rotation", times, angles, ())
 

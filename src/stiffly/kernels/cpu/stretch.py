@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -54,8 +55,8 @@ ZERO, ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(5))
 
 # No arrays are made or freed here, so nothing has to count who uses them: with the many arrays of a
 # body, counting took longer than the steps of a hair.
-strict = partial(counted, _nrt=False)
-inlined = partial(strict, forceinline=True)
+strict: Any = partial(counted, _nrt=False)
+inlined: Any = partial(strict, forceinline=True)
 
 # quads of every row: positions, velocities, accelerations, forces, velocities as predicted, and
 # where the step began.  A group's are those from `at` on; row i there is row i + shift of the body.
