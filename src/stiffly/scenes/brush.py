@@ -18,8 +18,8 @@ cuboids are 0.5 mm wide, for the torsional modulus (docs/fibers.md), and overlap
 energy-momentum gets through with steps that do not resolve the bristles' vibrations, but damps what
 it does not resolve less than the air would.  Its energy is exact at any step, the motion is not: in
 one pass over 120 bristles the object does 1.55 mJ of work with steps of 0.5 ms, 1.01 with 0.25 ms,
-0.42 with 0.1 ms and 0.52 with 0.05 ms; a step of 0.1 ms costs 2.7 times as much per second as one of
-0.5 ms.  The papers' exprb42 diverged as tips met the object, with steps of 0.1 ms.  Every
+0.42 with 0.1 ms and 0.52 with 0.05 ms; steps of 0.1 ms cost 2.7 times as much as those of 0.5 ms.
+The papers' exprb42 diverged as tips met the object, with steps of 0.1 ms.  Every
 bristle has its own Newton iteration (system/bodywise.py): 111 s of processor time for the first
 second, so half an hour for 15 s, shared by all cores.  The papers print 52 s.
 """
