@@ -70,9 +70,6 @@ class EnergyMomentum(Implicit):
             bodies = bodies_of(system, state)
             if bodies is not None:
                 return _body_by_body(bodies, self.solver, system, state, h, memory)
-        return self._all_together(system, state, h, memory)
-
-    def _all_together(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         mean: Any = _Mean(system, state)  # as much of a System as a stage needs
         x, v, weights = state.x, state.v, (0.5 * h * h, h)
         equation = StageEquation(mean, state, state.t + h, h, x + h * v, v, weights)
