@@ -94,7 +94,7 @@ def test_integrators_and_outside_solvers_are_methods(oscillator):
         assert record.error is not None and record.error < 1e-5
         assert record.energy_drift is not None and record.energy_drift < 1e-5
         assert record.force_evaluations > 10
-    assert records[0].steps == 100 and records[0].force_evaluations == 400
+    assert records[0].steps == 100 and records[0].force_evaluations == 401
 
 
 def test_wrong_names_are_found_before_any_run():
