@@ -83,16 +83,16 @@ class _Group:
         """Forces (m, 3), and what they add and take [W]."""
         f, added, taken, body = np.zeros_like(x), 0.0, 0.0, self.body
         for coefficient, power, wind in zip(*body.drags, strict=True):
-            w = self.tables.winds[wind, entry]
+            w = self.tables.winds[wind, entry, :3]
             u, c = w - v, coefficient[self.rows, None]
             push = c * u if power == 1 else c * np.linalg.norm(u, axis=1, keepdims=True) * u
             f, added, taken = f + push, added + np.sum(push * w), taken + np.sum(push * u)
         for weight, table in zip(body.weights, self.tables.forces, strict=True):
-            push = weight[self.rows, None] * table[entry]
+            push = weight[self.rows, None] * table[entry, :3]
             f, added = f + push, added + np.sum(push * v)
         for e in range(*self.elements(body.triangles).indices(len(body.triangles.pressure))):
             corners, w = body.triangles.corners[e : e + 1], body.triangles.wind[e]
-            w, push = self.tables.winds[w, entry], np.zeros_like(x)
+            w, push = self.tables.winds[w, entry, :3], np.zeros_like(x)
             wind_forces(x, v, corners, w, body.triangles.pressure[e : e + 1], push)
             f, added, taken = f + push, added + np.sum(push * w), taken + np.sum(push * (w - v))
         for e in range(*self.elements(body.dashpots).indices(len(body.dashpots.coefficient))):

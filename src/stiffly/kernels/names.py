@@ -256,7 +256,8 @@ class GroupedFaces(NamedTuple):
 
 
 class GroupedTriangles(NamedTuple):
-    """start (G + 1,); corners (m, 3), pressure (m,) as in `wind_forces`, wind (m,): which one."""
+    """start (G + 1,); corners (m, 3), pressure (m,) as in `wind_forces`, wind (m,): which one;
+    filled up to fours in each group with such that feel none."""
 
     start: Any
     corners: Any
@@ -311,7 +312,7 @@ class GroupedBody(NamedTuple):
 class TimeTables(NamedTuple):
     """What depends on time.  Entry 0 is the start; each step then has its middle and its drifts.
 
-    supports (s, entries, 24): A, b, A', b' of x = A home + b; winds, forces (., entries, 3);
+    supports (s, entries, 24): A, b, A', b' of x = A home + b; winds, forces (., entries, 4);
     surfaces (c, steps + 1, 16): seven numbers, origin, velocity and spin of shapes during a step.
     """
 

@@ -232,8 +232,8 @@ class Stretcher:
         return contract.TimeTables(
             _motions([support for support, _ in self._system._led], times),
             _surfaces(_all_terms(parts), after),
-            _table(winds, times, 3),
-            _table([term.at for term in self._of(ForceTerm)], times, 3),
+            _table(winds, times),
+            _table([term.at for term in self._of(ForceTerm)], times),
         )
 
 
@@ -254,12 +254,12 @@ def _all_terms(assembly: Assembly) -> list[Any]:
 # ------------------------------------------------------------------ tables
 
 
-def _table(functions: Sequence[Callable[[float], Array]], times: list[float], width: int) -> Array:
-    """(functions, times, width)."""
-    table = np.zeros((len(functions), len(times), width))
+def _table(functions: Sequence[Callable[[float], Array]], times: list[float]) -> Array:
+    """(functions, times, 4) of vectors that vary with time."""
+    table = np.zeros((len(functions), len(times), 4))
     for row, function in zip(table, functions, strict=True):
         for entry, t in zip(row, times, strict=True):
-            entry[:] = function(t)
+            entry[:3] = function(t)
     return table
 
 
@@ -521,10 +521,20 @@ class _Layout:
     def triangles(self, terms: list[WindTerm]) -> contract.GroupedTriangles:
         every = [term.triangles for term in terms]
         corners = np.concatenate([np.empty((0, 3)), *every]).astype(np.int64)
-        start, element, corners = self._sorted(corners)
-        pressure = np.concatenate([np.empty(0), *(term.pressure for term in terms)])
-        which = np.repeat(np.arange(len(terms)), [len(t) for t in every])
-        return contract.GroupedTriangles(start, corners, pressure[element], which[element])
+        begin, element, found = self._sorted(corners)
+        counts = np.diff(begin)
+        start = np.concatenate([[0], np.cumsum(-(-counts // FOUR) * FOUR)])
+        group = np.repeat(np.arange(self.count), counts)
+        slots = start[group] + np.arange(element.size) - begin[group]
+        nothing = (self.first[1:] - 1 - self.first[:-1]).astype(np.uint32)
+        filled = np.repeat(nothing[:, None], 3, axis=1)[
+            np.repeat(np.arange(self.count), np.diff(start))
+        ]
+        pressure, which = np.zeros(start[-1]), np.zeros(start[-1], dtype=np.int64)
+        filled[slots] = found
+        pressure[slots] = _joined(np.empty(0), [term.pressure for term in terms])[element]
+        which[slots] = np.repeat(np.arange(len(terms)), [len(t) for t in every])[element]
+        return contract.GroupedTriangles(start, filled, pressure, which)
 
     def dashpots(self, terms: list[DashpotTerm]) -> contract.GroupedDashpots:
         edges = np.concatenate([NO_EDGES, *(term.edges for term in terms)]).astype(np.int64)

@@ -46,12 +46,12 @@ def _address(context, builder, kind, array, first):
 
 def _first(builder, kind, index):
     """Rows have four numbers each."""
-    return builder.mul(index, ir.Constant(index.type, LANES)) if kind.ndim == 2 else index
+    return builder.mul(index, ir.Constant(index.type, LANES)) if kind.ndim > 1 else index
 
 
 @intrinsic
 def load(typing, array, index):
-    """Row `index` of an array (n, 4), or the four numbers from there on of one (n,)."""
+    """Row `index` of an array (.., 4), or the four numbers from there on of one (n,)."""
 
     def generate(context, builder, signature, arguments):
         kind = signature.args[0]

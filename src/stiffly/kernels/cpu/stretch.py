@@ -188,31 +188,66 @@ def _contact_forces(own, touches, surfaces, place, x, f):
 # ------------------------------------------------------------------ loads
 
 
+@inlined
+def _area(x, a, b, c):
+    here = load(x, a)
+    return fill(0.5) * cross(load(x, b) - here, load(x, c) - here)
+
+
+@inlined
+def _against(wind, v, a, b, c):
+    """Wind less the mean velocity of three corners."""
+    return wind - fill(1.0 / 3.0) * (load(v, a) + load(v, b) + load(v, c))
+
+
+@inlined
+def _push(f, a, b, c, push):
+    third = fill(1.0 / 3.0) * push
+    store(f, a, load(f, a) + third)
+    store(f, b, load(f, b) + third)
+    store(f, c, load(f, c) + third)
+
+
 @strict
 def _wind_forces(g, at, triangles, winds, entry, x, v, f, acts):
-    """What air on triangles adds and takes [W] (see drag.py); where it `acts`, its forces are added
-    to f."""
-    added, taken, part = fill(0.0), fill(0.0), fill(1.0 / 3.0)
-    for t in range(np.uint64(triangles.start[g]), np.uint64(triangles.start[g + 1])):
-        a, b = at + np.uint64(triangles.corners[t, 0]), at + np.uint64(triangles.corners[t, 1])
-        c, which = at + np.uint64(triangles.corners[t, 2]), triangles.wind[t]
-        wind = row(winds[which, entry, 0], winds[which, entry, 1], winds[which, entry, 2])
-        xa = load(x, a)
-        area = fill(0.5) * cross(load(x, b) - xa, load(x, c) - xa)
-        u = wind - part * (load(v, a) + load(v, b) + load(v, c))
-        square, p = total(area * area), total(u * area)
-        if square == 0.0:
-            continue
-        push = fill(triangles.pressure[t] * abs(p) * p / square) * area
-        added = added + push * wind
-        taken = taken + push * u
-        if not acts:
-            continue
-        push = part * push
-        store(f, a, load(f, a) + push)
-        store(f, b, load(f, b) + push)
-        store(f, c, load(f, c) + push)
+    """What air on triangles adds and takes [W] (see drag.py), four at a time; where it `acts`, its
+    forces are added to f."""
+    added, taken = fill(0.0), fill(0.0)
+    corners, which, entries = triangles.corners, triangles.wind, np.uint64(winds.shape[1])
+    for t in range(np.uint64(triangles.start[g]), np.uint64(triangles.start[g + 1]), FOUR):
+        q, r, s = t + ONE, t + TWO, t + THREE
+        a0, b0, c0 = _corners(at, corners, t)
+        a1, b1, c1 = _corners(at, corners, q)
+        a2, b2, c2 = _corners(at, corners, r)
+        a3, b3, c3 = _corners(at, corners, s)
+        w0 = load(winds, np.uint64(which[t]) * entries + np.uint64(entry))
+        w1 = load(winds, np.uint64(which[q]) * entries + np.uint64(entry))
+        w2 = load(winds, np.uint64(which[r]) * entries + np.uint64(entry))
+        w3 = load(winds, np.uint64(which[s]) * entries + np.uint64(entry))
+        u0, u1 = _against(w0, v, a0, b0, c0), _against(w1, v, a1, b1, c1)
+        u2, u3 = _against(w2, v, a2, b2, c2), _against(w3, v, a3, b3, c3)
+        s0, s1 = _area(x, a0, b0, c0), _area(x, a1, b1, c1)
+        s2, s3 = _area(x, a2, b2, c2), _area(x, a3, b3, c3)
+        square = at_least(sums(s0 * s0, s1 * s1, s2 * s2, s3 * s3), fill(_TINY))
+        p = sums(u0 * s0, u1 * s1, u2 * s2, u3 * s3)
+        size = at_least(p, fill(0.0) - p)
+        scale = load(triangles.pressure, t) * size * p / square
+        p0, p1 = spread0(scale) * s0, spread1(scale) * s1
+        p2, p3 = spread2(scale) * s2, spread3(scale) * s3
+        added = added + ((p0 * w0 + p1 * w1) + (p2 * w2 + p3 * w3))
+        taken = taken + ((p0 * u0 + p1 * u1) + (p2 * u2 + p3 * u3))
+        if acts:
+            _push(f, a0, b0, c0, p0)
+            _push(f, a1, b1, c1, p1)
+            _push(f, a2, b2, c2, p2)
+            _push(f, a3, b3, c3, p3)
     return total(added), total(taken)
+
+
+@inlined
+def _corners(at, corners, t):
+    a, b = at + np.uint64(corners[t, 0]), at + np.uint64(corners[t, 1])
+    return a, b, at + np.uint64(corners[t, 2])
 
 
 @strict
