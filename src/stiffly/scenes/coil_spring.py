@@ -36,6 +36,9 @@ SHOWS = "the top returns to its height; energy stays flat at h = 0.05 s"
 SMALL = {"vertices": 320, "duration": 5.0}
 RUN = {"step": 0.05, "duration": 60.0}
 FULL = {"step": 5e-4, "integrator": "verlet"}
+MEASURED = (
+    "verlet: 60 s in 7.7 s, energy off by 4e-7 % of what is exchanged; exprb42 at 0.05 s took 113 s"
+)
 PAPER = {"step": 0.05, "duration": 60.0, "integrator": "exprb42"}
 PAPER_HOLDS = (
     "holds: 0.12 % of the energy exchanged is lost in 60 s, and the top comes back to within "

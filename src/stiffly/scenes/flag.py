@@ -33,6 +33,10 @@ SHOWS = "area changes by less than 3 %; with bdf1 most of the flutter is gone"
 SMALL = {"resolution": 10, "step": 1 / 150, "duration": 3.0}
 RUN = {"step": 1 / 300, "duration": 6.0, "integrator": "realtime"}
 FULL = {"step": 1.9e-4, "integrator": "verlet"}
+MEASURED = (
+    "verlet: 6 s in 6.6 s, energy off by 0.07 %; at 0.22 ms it explodes at 2.5 s; realtime "
+    "at 1/300 s took 26 s"
+)
 PAPER = {"step": 0.2, "duration": 6.0, "integrator": "epirk4s3"}
 PAPER_HOLDS = (
     "does not hold: the area is 58 times too large after one step; at 20 ms it stops in its "

@@ -527,9 +527,7 @@ class _Layout:
         group = np.repeat(np.arange(self.count), counts)
         slots = start[group] + np.arange(element.size) - begin[group]
         nothing = (self.first[1:] - 1 - self.first[:-1]).astype(np.uint32)
-        filled = np.repeat(nothing[:, None], 3, axis=1)[
-            np.repeat(np.arange(self.count), np.diff(start))
-        ]
+        filled = np.tile(np.repeat(nothing, np.diff(start))[:, None], 3)
         pressure, which = np.zeros(start[-1]), np.zeros(start[-1], dtype=np.int64)
         filled[slots] = found
         pressure[slots] = _joined(np.empty(0), [term.pressure for term in terms])[element]
