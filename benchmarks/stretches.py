@@ -1,4 +1,5 @@
-"""Explicit steps in one compiled call: time a step and a spring, one thread and two, against single steps.
+"""Explicit steps in one compiled call: time a step and a spring, one thread and all, against single
+steps.
 
 python benchmarks/stretches.py [SCENE ...]   (coil-spring, dragon, crash, bunny, flag, tower, hair)
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from statistics import median
 
 import numba
@@ -34,12 +36,22 @@ def seconds(job) -> float:
     return time.perf_counter() - begun
 
 
+def stretched(new: Stepper, h: float, count: int) -> float:
+    """Seconds a step, the median of three stretches."""
+    new.take_all(h, h * np.arange(1, 3))
+    times = []
+    for _ in range(3):
+        ends = new.state.t + h * np.arange(1, count + 1)
+        times.append(seconds(partial(new.take_all, h, ends)) / count)
+    return median(times)
+
+
 def row(name: str, parameters: dict) -> tuple:
     scene = scenes.load(name, step=scenes.load(name).step, **parameters)
     h, most = scene.step, numba.config.NUMBA_NUM_THREADS
     single = stepper(scene)
     single.take(h, h)  # compiles
-    old = median(seconds(lambda k=k: single.take(h, (k + 2) * h)) for k in range(5))
+    old = median(seconds(partial(single.take, h, (k + 2) * h)) for k in range(5))
     elements = single.system.stretcher.elements
     count = max(10, int(SPRINGS / elements))
     springs = sum(len(p.edges) for p in scene.system.given.parts if hasattr(p, "edges"))
@@ -47,13 +59,7 @@ def row(name: str, parameters: dict) -> tuple:
     found = {}
     for threads in (1, most):
         numba.set_num_threads(threads)
-        new = stepper(scene)
-        new.take_all(h, h * np.arange(1, 3))
-        times = []
-        for k in range(3):
-            ends = new.state.t + h * np.arange(1, count + 1)
-            times.append(seconds(lambda ends=ends: new.take_all(h, ends)) / count)
-        found[threads] = median(times)
+        found[threads] = stretched(stepper(scene), h, count)
     numba.set_num_threads(most)
     return (
         name,
