@@ -166,7 +166,7 @@ class Loop(Stepper):
     def _look(self) -> None:
         """At the energy between two frames: how many are recorded decides nothing."""
         self.judge(self.looked(self.ledger.look))
-        self.next_look = self.state.t + float(self.frames[-1]) / LOOKS
+        self.next_look = self.state.t + self._apart
 
     def _warn_of_energy(self) -> None:
         """Energy that was invented, or lost where the method should not."""
@@ -230,8 +230,17 @@ class Loop(Stepper):
         return landed
 
     def _unseen(self, now: Interval) -> int:
-        """Steps that nobody looks at: up to the next frame, or the next look at the energy."""
-        return min(now.count - self.done, max(1, ceil((self.next_look - self.state.t) / now.h)))
+        """Steps that nobody looks at: up to the next frame, or the next look at the energy, where
+        that comes much earlier."""
+        left = now.count - self.done
+        if left * now.h <= 1.5 * self._apart:
+            return left
+        return min(left, max(1, ceil((self.next_look - self.state.t) / now.h)))
+
+    @property
+    def _apart(self) -> float:
+        """Seconds between two looks."""
+        return float(self.frames[-1]) / LOOKS
 
     def _stretch(self, now: Interval) -> tuple[Step, int] | None:
         """Many steps at once, where method and system can."""
@@ -325,6 +334,7 @@ class Loop(Stepper):
 
     def _record(self, sink: Sink, state: State) -> None:
         growth, ledger = self.book(state), self.ledger
+        self.next_look = state.t + self._apart  # a frame is a look
         frame = Frame(
             self.recorded,
             state.t,
