@@ -32,6 +32,7 @@ from .stepper import Stepper, quiet
 WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
 LOOKS = 200  # at the energy of a run, at least, however few its frames
 AT_ONCE = 3e8  # forces of springs in one call: a second or less
+FEWEST = 10  # steps of a call: to begin one takes as long as a step
 OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 # saved apart, or not at all
@@ -220,7 +221,8 @@ class Loop(Stepper):
     def _take_many(self, now: Interval, target: float) -> bool:
         """Explicit steps: as many of those that are left to the next frame as one call takes."""
         elements = max(1, cast("Any", self.system).stretcher.elements)
-        count = max(1, min(self._unseen(now), int(AT_ONCE // elements)))
+        count = min(now.count - self.done, max(FEWEST, self._unseen(now)))
+        count = max(1, min(count, int(AT_ONCE // elements)))
         ends = now.start + now.h * np.arange(self.done + 1, self.done + count + 1)
         self.done += count
         landed = self.done == now.count

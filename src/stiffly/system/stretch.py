@@ -379,10 +379,15 @@ class _Layout:
                 np.maximum(owner, self._groups_of(column), out=owner)
             chosen = np.flatnonzero(owner >= 0).astype(np.int32)
             return chosen, owner[chosen]
-        groups = self._groups_of(corners)
-        element, group = np.repeat(np.arange(len(corners)), corners.shape[1]), groups.ravel()
-        keys = np.unique((element * (self.count + 1) + group + 1)[group >= 0])
-        return keys // (self.count + 1), (keys % (self.count + 1) - 1).astype(np.int32)
+        groups = [self._groups_of(column) for column in corners.T]
+        elements = []
+        for k, group in enumerate(groups):
+            new = group >= 0
+            for other in groups[:k]:
+                new &= other != group
+            elements.append(np.flatnonzero(new).astype(np.int32))
+        owners = [group[element] for group, element in zip(groups, elements, strict=True)]
+        return np.concatenate(elements), np.concatenate(owners)
 
     def _borrowed(self, corners: np.ndarray) -> np.ndarray:
         """Keys of corners that a group needs and does not move."""
