@@ -39,7 +39,7 @@ from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from ..solvers.settings import CLOCK, Clock, check_budget
 from .correction import Correction, iterates
-from .explicit import ForwardEuler
+from .runge_kutta import ForwardEuler
 from .halving import clear, halves
 from .restart import resumed
 from .spin import Spin
