@@ -121,9 +121,10 @@ def test_two_runs_that_agree_are_the_end_of_it_and_the_finer_is_given():
     assert last[2] <= 1e-3 and all(error > ladder.MARGIN * 1e-3 for _, _, error in before)
     assert run.stats["compared_error"] == last[2]
     assert run.stats["steps"] == last[1]
-    # the finer of the last two by 2^(1/p): then the difference is its error
-    assert found[-2][0] == last[0]
-    assert last[1] >= 2.0 ** (1.0 / {"verlet": 2, "rk4": 4}[last[0]]) * found[-2][1]
+    # finer by r, at order p: the difference is r^p - 1 times the error
+    assert found[-2][0] == last[0] == "rkn6"
+    ratio = last[1] / found[-2][1]
+    assert ratio > 2.0 ** (1.0 / 12.0) and last[2] <= (ratio**6 - 1.0) * 1e-3
 
 
 def test_the_difference_is_the_error_of_the_finer_run():
@@ -194,9 +195,28 @@ def test_cheap_forces_at_low_accuracy_are_verlets():
     assert [line.split()[1] for line in run.stats["auto"]] == ["verlet", "verlet"]
 
 
-def test_high_accuracy_is_rk4s():
+def test_high_accuracy_is_for_high_orders():
+    """Verlet's first sound run tells which."""
     *_, found = climbed(quartic(), ONE, 1e-6, 30.0)
-    assert [name for name, *_ in found[:2]] == ["verlet", "verlet"] and found[-1][0] == "rk4"
+    print(found)
+    assert found[0][0] == "verlet" and found[-1][0] == "rkn86"
+
+
+def test_forces_of_velocities_are_taken_by_methods_that_know_them():
+    """A damped cosine: rkn6 and rkn86 would refuse it."""
+    system = SecondOrder(
+        size=1,
+        force=lambda x: -(x**3),
+        jacobian=lambda x: np.array([[-3.0 * x[0] ** 2]]),
+        potential=lambda x: 0.25 * float(x[0] ** 4),
+        damping=np.array([[0.1]]),
+    )
+    _, run, found = climbed(system, ONE, 1e-5, 10.0)
+    exact = solve_ivp(
+        lambda t, u: (u[1], -(u[0] ** 3) - 0.1 * u[1]), (0, 10), (1, 0), "DOP853", rtol=1e-11
+    ).y[:, -1]
+    assert found[-1][0] in ("rk4", "dop853")
+    assert abs(run.positions[-1, 0] - exact[0]) < 1e-5
 
 
 def test_stiff_modes_at_rest_are_stepped_over():
@@ -212,7 +232,7 @@ def test_stiff_modes_at_rest_are_stepped_over():
 @pytest.mark.parametrize("kick, believed", [(0.0, True), (0.5, False)])
 def test_stiff_modes_that_swing_are_not(kick, believed):
     """All even numbers of steps would agree about what is turned over in each of them."""
-    system = springs(1.0, 2e4)
+    system = springs(1.0, 2e5)
 
     def run(step, begin, again=False, **told):
         return begin(np.array([0.0, 1.0]), StepLog()).run(Memory())
@@ -299,7 +319,7 @@ def test_a_miss_is_not_silent(monkeypatch):
 @pytest.mark.filterwarnings("ignore:auto. numerical error")
 def test_a_sensitive_motion_is_said_to_be_one(monkeypatch):
     """U = x^2 y^2 / 2: chaotic, errors grow by some exp(30)."""
-    monkeypatch.setattr(ladder, "RUNGS", 6)
+    monkeypatch.setattr(ladder, "RUNGS", 8)
     system = SecondOrder(
         size=2,
         force=lambda x: -x * x[::-1] ** 2,

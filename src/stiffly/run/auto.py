@@ -2,7 +2,7 @@
 
 Consecutive runs are compared (rung.py); when two differ by less than rtol, the finer one is given.
 In the last two steps shrink by 2^(1/p): at order p the difference then is the error of the finer
-one.  Two runs tell how long the steps of the next two may be.
+one.
 
 Prices are counted, in forces, so that every machine climbs the same ladder.  The yardstick is what
 Verlet needs at its stability limit: omega T / 2 forces, omega the frequency of the stiffest mode.
@@ -10,9 +10,9 @@ Verlet needs at its stability limit: omega T / 2 forces, omega the frequency of 
     linear            exprb2, which is exact, where eigenvectors are cheaper than that
     bear any step     energy-momentum, or bdf2 where forces depend on velocities: where trying them
                       costs a small share of it
-    explicit          Verlet at its limit, twice; then rk4, unless Verlet needs less than rk4's
-                      first run, in steps that keep the stiffest mode in phase
-    exponential       exprb42, where trying it costs a small share of what rk4 will
+    explicit          Verlet at its limit, which also tells how fast what moves; the phase that a
+                      method loses at these frequencies tells which one will be the cheapest, and
+                      in which steps
 """
 
 from __future__ import annotations
@@ -24,24 +24,27 @@ from functools import partial
 from math import ceil, inf, sqrt
 from typing import Any, NamedTuple
 
-from ..contracts import Array, State, System, Work
-from ..errors import Diverged, NotConverged, SimulationFailure, StiffWarning
+import numpy as np
+
+from ..contracts import Array, Splitting, State, System, Tableau, Work
+from ..errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
 from ..integrators import integrator
 from ..integrators.auto import Auto, for_step, seconds, stiffest
+from ..integrators.explicit import amplification, scheme_of
 from ..matfun import cost
-from .rung import Plan, Rung
+from .control import Tolerance
+from .rung import Plan, Rung, Spectrum
 
 log = logging.getLogger("stiffly")
 
 MARGIN = 0.85  # of rtol is allowed
-SPARE = 1.3  # times as many steps as forecast: forecasts fall short
+SPARE = 1.15  # times as many steps as forecast: forecasts fall short
 SAFE = 0.95  # of Verlet's limit
 FEWEST = 8  # steps of a run
-SHARE = 0.15  # of a price may go into trying another method
-RETREAT = 4.0  # times as many steps after a run that exploded
+SHARE = 0.1  # of a price may go into trying another method
 ORDER = 1.9  # that counts as 2
-RUNGS = 12  # of a ladder; half of them in vain are enough
-TANGENT, PRODUCT, FACTOR = 3.0, 0.2, 12.0  # prices, in forces; a factor with its solves
+RUNGS = 16  # of a ladder; a quarter of them in vain are enough
+TANGENT, PRODUCT, FACTOR = 3.0, 0.3, 100.0  # prices, in forces; a factor with its solves
 
 
 def price(work: Work) -> float:
@@ -50,24 +53,42 @@ def price(work: Work) -> float:
     return work.force_evaluations + algebra + PRODUCT * work.operator_products
 
 
-class Choice(NamedTuple):
-    """A method, how many steps it takes between frames (in all, if frames are not given), and the
-    ratio of steps whose runs are compared."""
+class Candidate(NamedTuple):
+    """A method, the order that it is trusted to have, forces that a step costs, and the steps of
+    its first run (infinite: not before the spectrum is known)."""
 
     name: str
     method: Any  # an Integrator
+    order: int
+    each: float
+    first: float
+
+    @property
+    def scheme(self) -> Splitting | Tableau | None:
+        return scheme_of(self.method)
+
+    @property
+    def adaptive(self) -> bool:
+        """Its steps are those that a tolerance makes: twice as many where that is 2^-p of it."""
+        return bool(getattr(self.method, "estimate", False))
+
+    @property
+    def ratio(self) -> float:
+        """Of the steps of two runs that are compared."""
+        return 2.0 ** (1.0 / self.order)
+
+
+class Climbed(NamedTuple):
+    """A run: by which method, in how many steps between frames (in all, if frames are not given),
+    its price, whether it
+    exploded, and what it differs by from the one before; error: or may be wrong by."""
+
+    name: str
     steps: int
-    ratio: float
-
-    @property
-    def coarser(self) -> Choice:
-        """The run that this one will be compared with."""
-        return self._replace(steps=ceil(self.steps / self.ratio))
-
-    @property
-    def pair(self) -> float:
-        """Steps of this run and of the finer one that it will be compared with."""
-        return (1.0 + self.ratio) * self.steps
+    price: float
+    lost: bool
+    difference: float
+    error: float
 
 
 def auto_run(
@@ -95,19 +116,28 @@ class Ladder:
         system, state = bind()
         self.facts = stiffest(system, state)
         self.settles, self.braked = system.settles, system.velocity_dependent
-        self.at_limit = max(FEWEST, duration / (SAFE * self.facts.limit))  # steps of Verlet
+        self.fastest = 2.0 / (SAFE * self.facts.limit)  # that explicit steps have to bear [1/s]
         self.linear = self.facts.constant and _eigenvectors(system, state) < self.at_limit
-        self.choices: list[Choice] = []
-        self.differences: list[float] = []  # of each from the one before
+        self.runs: list[Climbed] = []
         self.rung: Rung | None = None
         self.result: Any = None
         self.failure: SimulationFailure | None = None
         self.said: list[warnings.WarningMessage] = []
-        self.best, self.stuck, self.price = inf, 0, 0.0
+        self.best, self.stuck = inf, 0
+        self.gain = 1.0  # of the error over what the spectrum tells
+
+    @property
+    def _spectrum(self) -> Spectrum | None:
+        return None if self.rung is None else self.rung.spectrum
+
+    @property
+    def at_limit(self) -> float:
+        """Steps of Verlet."""
+        return max(FEWEST, 0.5 * self.duration * self.fastest)
 
     def climb(self) -> Any:
         """The run; it warns where no two agreed."""
-        met = self._any_step() or self._explicit()
+        met = self._any_step() or self._search(self._explicit())
         if self.failure is not None:
             raise self.failure
         assert self.rung is not None
@@ -115,8 +145,8 @@ class Ladder:
         for word in self.said:
             warnings.warn(word.message, word.category, stacklevel=3)
         if not met:
-            why = f"after {len(self.choices)} runs"
-            if self.stuck > 1:
+            why = f"after {len(self.runs)} runs"
+            if len(self.runs) < RUNGS:
                 why = "and differences no longer fall: this motion is sensitive"
             text = f"auto: rtol = {self.rtol:g} was not met, the last two runs differ by "
             text += f"{self.rung.error:.2g}, {why}; try a larger rtol or a shorter run"
@@ -128,168 +158,187 @@ class Ladder:
     def _any_step(self) -> bool:
         """Methods that bear any step, where trying them is cheap beside a run of Verlet."""
         if self.linear:
-            return self._climb(self._choice("exprb2", 1, tol=self._tol))
-        verlet = self._choice("verlet", self.at_limit)
-        name, budget, most = "energy-momentum", 0.5 * verlet.steps, SHARE * verlet.steps
-        if self.braked:  # steps of explicit methods are the shorter for it
-            name, budget, most = "bdf2", verlet.pair, verlet.pair
-        first = self._choice(name, FEWEST)
+            tol = min(max(1e-3 * self.rtol, 1e-8), 1e-5)  # it must not be what limits
+            return self._search([self._candidate("exprb2", 1.0, 1.0, tol=tol)])
         # a step is three iterations or so, each with a tangent and its factor
-        trial = 3.0 * (TANGENT + FACTOR) * first.pair
-        return not self.settles and trial < most and self._climb(first, budget)
+        name, each = "bdf2" if self.braked else "energy-momentum", 3.0 * (TANGENT + FACTOR)
+        own = self._candidate(name, each, FEWEST)
+        trial = self._cost(own)
+        return (
+            not self.settles
+            and trial < SHARE * self.at_limit
+            and self._search([own], budget=0.5 * self.at_limit)
+        )
 
-    def _explicit(self) -> bool:
-        if self._climb(self._choice("verlet", self.at_limit), pair=True):
-            return True
-        rk4 = self._choice("rk4", self._in_phase).coarser
-        go_on = self._paired and self._forecast() < 4.0 * rk4.steps
-        if go_on and self._climb(self._next(), 4.0 * rk4.pair):
-            return True
-        if self._climb(rk4, pair=True):
-            return True
-        rk4 = self._next()
-        return self._exponential(self._forecast()) or self._climb(rk4)
+    def _explicit(self) -> list[Candidate]:
+        if self.settles:  # nothing is smooth enough for high orders
+            return [self._candidate(name, 0.0, inf) for name in ("verlet", "rk4")]
+        names = ("rk4", "dop853") if self.braked else ("rkn6", "rkn86")
+        fixed = [self._candidate(name, 0.0, inf) for name in ("verlet", names[0])]
+        return [*fixed, self._candidate(names[1], 0.0, inf, estimate=True)]
 
-    @property
-    def _in_phase(self) -> float:
-        """Steps of rk4 that turn the stiffest mode too slowly by a radian in all: (h omega)^4/120
-        per radian."""
-        radians = self.facts.omega * self.duration
-        return max(2.0 * self.at_limit, radians * (radians / 120.0) ** 0.25)
-
-    def _exponential(self, budget: float) -> bool:
-        """exprb42 in steps two thirds of whose products are due to the phase."""
-        phase = 2.0 * cost.PRODUCTS[0] / cost.PRODUCTS[1]
-        first = self._choice("exprb42", self.duration * self.facts.omega / phase, tol=self._tol)
-        each = 2.0 + TANGENT + 2.0 * PRODUCT * cost.products(phase)
-        if self.settles or each * first.pair > SHARE * budget:
-            return False
-        return self._climb(first, budget)
+    def _candidate(self, name: str, each: float, first: float, **options: Any) -> Candidate:
+        """Where something acts between steps, no method is trusted beyond order 2."""
+        method: Any = replace(integrator(name), **options)  # type: ignore[type-var]
+        scheme = scheme_of(method)
+        if scheme is not None:
+            each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
+        order = min(method.order, 2) if self.settles else method.order
+        return Candidate(name, method, order, each, first)
 
     # ------------------------------------------------------------------ runs
 
-    def _climb(self, choice: Choice, budget: float = inf, pair: bool = False) -> bool:
-        """Runs of one method until two agree; False where they do not.  budget: until more will be
-        needed; pair: until two were compared; both: until one explodes."""
-        if not self.choices or self.choices[-1].name != choice.name:
-            self.best, self.stuck = inf, 0
-        spent, patience = 0.0, RUNGS // 2 if budget == inf else 2
-        while len(self.choices) < RUNGS:
-            spent += self._run(choice)
-            if self._agree:
+    def _search(self, among: list[Candidate], budget: float = inf) -> bool:
+        """Runs of the candidate that promises to be the cheapest, until two agree; False where they
+        do not, or where more than the budget will be needed."""
+        while len(self.runs) < RUNGS and self.stuck < max(1, RUNGS // 4):
+            prices = [self._cost(each) for each in among]
+            own = among[int(np.argmin(prices))]
+            if min(prices) > budget:
+                break
+            budget -= self._run(own, self._next(own))
+            if self._agree(own):
                 return True
-            if self.stuck >= patience or (pair and self._paired):
-                return False
-            if self.failure is not None and (pair or budget < inf):
-                return False
-            if spent + self._forecast() > budget:
-                return False
-            choice = self._next()
+            if self.failure is not None and budget < inf:
+                break
         return False
 
-    def _run(self, choice: Choice) -> float:
-        """Its price, between two frames."""
-        step = self.span / choice.steps
-        line = f"auto: {choice.name} at {seconds(step)}: h omega = {step * self.facts.omega:.2g}"
+    def _run(self, own: Candidate, steps: int) -> float:
+        """Its price."""
+        step, tolerance = self.span / steps, None
+        line = f"auto: {own.name} at {seconds(step)}: h omega = {step * self.facts.omega:.2g}"
+        if own.adaptive:  # the tolerance that its first run has is half of rtol
+            before = next((run.steps for run in self.runs if run.name == own.name), steps)
+            tolerance, step = Tolerance(0.5 * self.rtol * (before / steps) ** own.order), None
+            line = f"auto: {own.name} at rtol {tolerance.rtol:.2g}: adaptive steps"
         below = None if self.rung is None else self.rung.report
-        plan = Plan(choice.method, step, line, self.rtol, self.facts.omega, below)
+        plan = Plan(own.method, step, line, tolerance, self.rtol, below, self._spectrum)
 
         def begin(frames: Array, recorder: Any) -> Rung:
             self.rung = Rung(self.bind(), frames, recorder, plan)
             return self.rung
 
-        again, self.failure = bool(self.choices), None
+        if not self.runs or self.runs[-1].name != own.name:
+            self.best, self.stuck = inf, 0
+        again, self.failure = bool(self.runs), None
         with warnings.catch_warnings(record=True) as self.said:
             warnings.simplefilter("always")
             try:
                 self.result = self.run(step, begin, again, rtol=self.rtol, auto=line)
-            except (Diverged, NotConverged) as failure:
+            except (Diverged, NotConverged, StepTooSmall) as failure:
                 self.failure = failure
         assert self.rung is not None
-        self.choices.append(choice)
-        self.differences.append(self.rung.error)
-        if self.rung.error < self.best / sqrt(2.0):
-            self.stuck = 0
-        elif self.failure is not None or self._paired:
-            self.stuck += 1
+        paid, found = price(self.rung.work), (self.rung.difference, self.rung.error)
+        lost = self.failure is not None or self.rung.energy_missed > 0.0
+        self.runs.append(Climbed(own.name, steps, paid, lost, *found))
+        self._judge(own)
+        return paid
+
+    def _judge(self, own: Candidate) -> None:
+        """What the last run tells about the next ones."""
+        assert self.rung is not None
+        if self.runs[-1].lost and own.scheme is not None:
+            self.fastest = max(self.fastest, 2.0 * self.runs[-1].steps / self.span) * self._retreat
+        if not self._compared(own):
+            return
+        self.stuck = 0 if self.rung.error < self.best / sqrt(2.0) else self.stuck + 1
         self.best = min(self.best, self.rung.error)
-        self.price = price(self.rung.work) * self.span / self.duration
-        return self.price
+        if own.scheme is not None and self._spectrum is not None and not own.adaptive:
+            h = np.array([self.duration / self.rung.steps])
+            told = float(self._spectrum.error(own.scheme, h, self.duration)[0])
+            found = self.runs[-1].difference / (self._ratio**own.order - 1.0)
+            self.gain = max(1.0, found / told) if told > 0.0 else 1.0
 
-    def _choice(self, name: str, steps: float, **options: Any) -> Choice:
-        """steps: in all; where something acts between them, no method is trusted beyond order 2."""
-        method: Any = integrator(name)
-        count = ceil(steps * self.span / self.duration)
-        order = min(method.order, 2) if self.settles else method.order
-        return Choice(name, replace(method, **options), max(1, count), 2.0 ** (1.0 / order))
-
-    @property
-    def _tol(self) -> float:
-        """Of matrix functions: they must not be what limits."""
-        return min(max(1e-3 * self.rtol, 1e-8), 1e-5)
-
-    def _runs_back(self, count: int) -> bool:
-        """The last so many differences are those of one method's runs."""
-        names = [choice.name for choice in self.choices[-count - 1 :]]
-        known = max(self.differences[-count:], default=inf) < inf
-        return len(names) == count + 1 and known and len(set(names)) == 1
-
-    @property
-    def _paired(self) -> bool:
-        return self._runs_back(1)
+    def _compared(self, own: Candidate, count: int = 1) -> bool:
+        """The last so many differences are those of this method's runs."""
+        last = self.runs[-count - 1 :]
+        known = all(run.difference < inf for run in last[1:])
+        return len(last) == count + 1 and known and all(run.name == own.name for run in last)
 
     # ------------------------------------------------------------------ steps
 
-    @property
-    def _agree(self) -> bool:
+    def _agree(self, own: Candidate) -> bool:
         """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
         difference of r^q - 1 times the error.  Where something acts between steps, q is 1 until
         three runs have shown ORDER."""
-        order = self.choices[-1].method.order
+        order = own.order
         if self.settles:
-            order = ORDER if self._order_seen else 1
-        share = min(1.0, self._ratio**order - 1.0) if self._paired else 1.0
-        return self.differences[-1] <= share * MARGIN * self.rtol
+            order = ORDER if self._order_seen(own) else 1
+        share = min(1.0, self._ratio**order - 1.0) if self._compared(own) else 1.0
+        return self.runs[-1].error <= share * MARGIN * self.rtol
 
-    @property
-    def _order_seen(self) -> bool:
-        if not self._runs_back(2):
+    def _order_seen(self, own: Candidate) -> bool:
+        if not self._compared(own, 2):
             return False
-        a, b, c = (choice.steps**-ORDER for choice in self.choices[-3:])
-        return (b - c) * self.differences[-2] >= (a - b) * self.differences[-1]
+        a, b, c = (run.steps**-ORDER for run in self.runs[-3:])
+        return (b - c) * self.runs[-2].difference >= (a - b) * self.runs[-1].difference
 
     @property
     def _ratio(self) -> float:
         """Of the steps of the last two runs."""
-        return self.choices[-1].steps / self.choices[-2].steps if len(self.choices) > 1 else 1.0
+        return self.runs[-1].steps / self.runs[-2].steps if len(self.runs) > 1 else 1.0
 
-    def _needed(self) -> float:
-        """Steps of a run whose error will be small enough."""
-        now = self.choices[-1]
-        if not self._paired or self.rung is None:
-            return now.steps
-        order, allowed = now.method.order, MARGIN * self.rtol
-        error = self.rung.difference / (self._ratio**order - 1.0)
-        by_difference = SPARE * (error / allowed) ** (1.0 / order)
-        return now.steps * max(by_difference, (self.rung.unseen / allowed) ** (1.0 / order))
+    def _needed(self, own: Candidate) -> float:
+        """Steps, in all, of a run whose error will be small enough."""
+        allowed, last = MARGIN * self.rtol, self.runs[-1] if self.runs else None
+        if last is not None and last.name == own.name:
+            steps = last.steps * self.duration / self.span
+            if last.lost:
+                return self._retreat * steps
+            if self._compared(own):
+                # where something acts between steps, the first two are taken at their word
+                order = own.order if self._compared(own, 2) else own.method.order
+                found = last.difference / (self._ratio**order - 1.0)
+                return SPARE * steps * (max(found, self.rung.unseen) / allowed) ** (1.0 / order)
+        if own.scheme is None:
+            return own.first
+        if self._spectrum is None:
+            return self.at_limit if own.name == "verlet" else inf
+        steps = FEWEST * 2.0 ** (np.arange(400) / 16.0)
+        h = self.duration / steps
+        longest = h * own.ratio / SPARE  # of the run before
+        grown = steps * (amplification(own.scheme, longest * self.fastest) - 1.0)
+        errors = self.gain * self._spectrum.error(own.scheme, h, self.duration)
+        good = (grown < 1.0) & (errors <= allowed)
+        return SPARE * float(steps[good][0]) if good.any() else inf
 
-    def _forecast(self) -> float:
-        """The price of that run and of the one before it, by that of the last."""
-        now = self.choices[-1]
-        return self.price / now.steps * (1.0 + 1.0 / now.ratio) * self._needed()
+    @property
+    def _retreat(self) -> float:
+        """Times as many steps after a run that exploded."""
+        return 2.0 if [run.lost for run in self.runs[-2:]] == [True, True] else sqrt(2.0)
 
-    def _next(self) -> Choice:
-        """The next run of this method: one that should agree with the last, or the first of two; by
-        an odd number of steps, as implicit methods turn what is much faster over in each."""
-        now, needed = self.choices[-1], self._needed()
-        count = ceil(now.ratio * now.steps)
-        if self.failure is not None:
-            count = ceil(RETREAT * now.steps)
-        elif self.stuck > 1:
-            count = 2 * now.steps
-        elif needed > now.ratio * count:
-            count = ceil(needed / now.ratio)
-        return now._replace(steps=count + (count - now.steps + 1) % 2)
+    def _serves(self, own: Candidate) -> bool:
+        """The last run may be compared with the next, which is the last that is needed."""
+        return (
+            bool(self.runs)
+            and not self.runs[-1].lost
+            and self.runs[-1].name == own.name
+            and self._needed(own) * self.span / self.duration
+            <= own.ratio**1.5 * self.runs[-1].steps
+        )
+
+    def _cost(self, own: Candidate) -> float:
+        """Of the runs that are left, in forces; twice as much after each run in vain."""
+        runs, each = 1.0 if self._serves(own) else 1.0 + 1.0 / own.ratio, own.each
+        known = [run for run in self.runs if run.name == own.name and run.error < inf]
+        if known:
+            each = known[-1].price * self.span / self.duration / known[-1].steps
+        if self.runs and self.runs[-1].name == own.name:
+            runs *= 2.0**self.stuck
+        return each * self._needed(own) * runs
+
+    def _next(self, own: Candidate) -> int:
+        """Steps of the next run: one that should agree with the last, or the first of two; by an
+        odd number of steps, as implicit methods turn what is much faster over in each."""
+        last = self.runs[-1].steps if self.runs and self.runs[-1].name == own.name else 0
+        needed = self._needed(own) * self.span / self.duration
+        if self._serves(own):
+            count = ceil(max(needed, sqrt(own.ratio) * last))
+        else:
+            whole = self._spectrum is None or (last and self.runs[-1].lost)
+            count = ceil(needed / (1.0 if whole else own.ratio))
+        count = max(count, last + 1, 1)
+        return count + (count - last + 1) % 2 if own.scheme is None and last else count
 
 
 def _eigenvectors(system: System, state: State) -> float:

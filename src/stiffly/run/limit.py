@@ -22,7 +22,7 @@ import numpy as np
 
 from ..contracts import Array, Splitting, State, Tableau
 from ..errors import Advice, InputError
-from ..integrators.explicit import amplification
+from ..integrators.explicit import amplification, scheme_of
 from ..matfun.bounds import ritz_values
 
 PRODUCTS = 8  # Lanczos steps, which find a frequency to a few percent; no more than steps
@@ -34,8 +34,7 @@ def require_stable(
     system: Any, state: State, method: Any, name: str, step: float, duration: float
 ) -> None:
     """system: bound; InputError or Advice where steps of this size [s] are too long for it."""
-    own = vars(type(method))
-    scheme = own.get("splitting", own.get("tableau"))
+    scheme = scheme_of(method)
     if scheme is None:
         return
     products = min(PRODUCTS, max(1, round(duration / step)))

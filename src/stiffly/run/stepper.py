@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingT
 from ..accounting import work_within
 from ..contracts import Array, Integrator, Power, Splitting, State, Step, System, Tableau, Work
 from ..errors import Diverged, InputError
-from ..integrators.explicit import stretch
+from ..integrators.explicit import scheme_of, stretch
 from ..integrators.halving import clear_step
 from ..integrators.restart import resumed
 from ..recording.notes import FrameLog, StepLog
@@ -107,8 +107,7 @@ class Stepper:
     @cached_property
     def _scheme(self) -> Splitting | Tableau | None:
         """What the method does, where it and the system both allow many steps at once."""
-        own = vars(type(self.method))  # of a subclass `step` may do other things
-        scheme: Any = own.get("splitting", own.get("tableau"))
+        scheme = scheme_of(self.method)
         if scheme is None:
             self.way = "step by step"
             return None
