@@ -39,9 +39,9 @@ from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from ..solvers.settings import CLOCK, Clock, check_budget
 from .correction import Correction, iterates
-from .runge_kutta import ForwardEuler
 from .halving import clear, halves
 from .restart import resumed
+from .runge_kutta import ForwardEuler
 from .spin import Spin
 from .stage import Bdf1, Midpoint
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from math import inf, sqrt
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.optimize import nnls  # pyright: ignore[reportUnknownVariableType]
+from scipy.optimize import nnls  # pyright: ignore
 
 from ..contracts import Array, Splitting, State, System, Tableau
 from ..errors import StiffWarning
@@ -128,7 +129,7 @@ class Rung(Loop):
     def _sample(self) -> None:
         rows, differences = self.row, [self.row[0]]
         for _ in range(DIFFERENCES - 1):
-            rows = [b - a for a, b in zip(rows, rows[1:], strict=False)]
+            rows = [b - a for a, b in pairwise(rows)]
             differences.append(rows[0])
         self.squares += self.system.backend.dots([(d, d) for d in differences])
         self.samples += 1

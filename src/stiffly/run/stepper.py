@@ -123,7 +123,7 @@ class Stepper:
 
     def take_all(self, h: float, ends: Array) -> None:
         """A step of h to each of the times `ends`, in one call; `_scheme` is not None."""
-        taken = stretch(self.system, self._scheme, self.state, self.memory, h, ends)
+        taken = stretch(self.system, cast("Any", self._scheme), self.state, self.memory, h, ends)
         self._require_finite(taken, h)
         self.ledger.settle(cast("Power", taken.exchanged))
         self.shortest, self.longest = min(self.shortest, h), max(self.longest, h)
