@@ -16,6 +16,7 @@ from stiffly import InputError, SecondOrder, StiffWarning, scenes
 from stiffly.contracts import State, Work
 from stiffly.integrators import NAMES, Auto, integrator
 from stiffly.integrators.auto import for_step, stiffest
+from stiffly.integrators.explicit import phase_error, scheme_of
 from stiffly.recording.notes import StepLog
 from stiffly.recording.sinks import Memory
 from stiffly.run import auto as ladder
@@ -162,12 +163,39 @@ def test_no_frame_of_another_run_is_kept(tmp_path):
 def test_what_verlet_loses_in_all_runs_alike_is_in_the_error():
     """A fast mode holds a tenth of the velocity; its phase is lost at Verlet's limit."""
     fast = 0.1 * sin(1.0)
-    _, run, found = climbed(springs(1.0, 50.0), [1.0, 0.0], 1e-2, 4.0, v0=[0.0, fast])
+    own, run, _ = climbed(springs(1.0, 50.0), [1.0, 0.0], 1e-2, 4.0, v0=[0.0, fast])
     end = np.array([cos(4.0), fast / 50.0 * sin(200.0)])
     speed = np.array([-sin(4.0), fast * cos(200.0)])
     assert np.linalg.norm(run.velocities[-1] - speed) < 1e-2
     assert np.linalg.norm(run.positions[-1] - end) < 2e-2  # the longest way is 2
-    assert found[1][0] == "verlet" and found[1][2] > 0.05
+    seen = own.rung.spectrum  # rms of fast cos(50 t) over the largest speed, and sqrt 2 of it
+    unseen = seen.unseen(integrator("verlet").splitting, 1.9 / 50.0, 4.0)
+    assert unseen == pytest.approx(fast / np.hypot(1.0, fast), rel=0.2)
+
+
+def test_the_spectrum_of_a_motion_is_that_of_its_velocities():
+    """cos(t) and a tenth of it at 30/s: shares 1/2 and 1/200 of the largest |v|^2, the latter to a
+    factor of two, as frequencies are told to sqrt 2."""
+    own, *_ = climbed(springs(1.0, 30.0), [1.0, 0.0], 1e-4, 60.0, v0=[0.0, 0.1])
+    omega, share = own.rung.spectrum
+    slow, fast = (omega < 5.0), (abs(omega - 30.0) < 15.0)
+    assert share[slow].sum() == pytest.approx(0.5, rel=0.2)
+    assert 0.0025 < share[fast].sum() < 0.01
+    assert share[~slow & ~fast].sum() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["verlet", "rk4", "rkn6", "rkn86", "dop853"])
+def test_phase_errors_are_those_of_a_run(name):
+    """An oscillator after some steps, against its cosine: what a step loses, as often."""
+    method, h, count = integrator(name), 0.9, 6
+    system, state = oscillator(1.0).bind(ONE)
+    memory = method.start(system, state)
+    for _ in range(count):
+        taken = method.step(system, state, h, memory)
+        state, memory = taken.state, taken.memory
+    found = np.hypot(state.x[0] - cos(count * h), state.v[0] + sin(count * h))
+    told = count * phase_error(scheme_of(method), np.array([h]))[0]
+    assert 0.3 * told < found < 3.0 * told
 
 
 def test_nothing_is_said_of_runs_that_were_left_behind(recwarn):

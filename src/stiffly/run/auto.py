@@ -184,7 +184,7 @@ class Ladder:
                 break
             self._run(own, self._next(own))
             budget -= self.runs[-1].price
-            if self._agree(own):
+            if self._agree(own) and not (self.rung and self.rung.energy_missed):
                 return True
             if self.failure is not None and budget < inf:
                 break
@@ -214,7 +214,7 @@ class Ladder:
             except (Diverged, NotConverged, StepTooSmall) as failure:
                 self.failure = failure
         rung: Any = self.rung
-        lost = self.failure is not None or rung.energy_missed > 0.0
+        lost = self.failure is not None or not rung.sound
         found = price(rung.work), lost, rung.difference, rung.unseen
         self.runs.append(Climbed(own.name, steps, *found))
         self._learn(own)
