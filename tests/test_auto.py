@@ -21,6 +21,8 @@ from stiffly.recording.notes import StepLog
 from stiffly.recording.sinks import Memory
 from stiffly.run import auto as ladder
 from stiffly.run.auto import Ladder, price
+from stiffly.run.loop import Loop
+from stiffly.run.rung import Rung
 from stiffly_lab import Bench, references
 from stiffly_lab.registry import EXPERIMENTS
 
@@ -469,6 +471,27 @@ def test_a_run_that_is_stopped_in_its_last_rung_goes_on_to_the_same_frames(tmp_p
     assert run.complete
     assert run.provenance["auto"].startswith("auto: verlet at")
     np.testing.assert_array_equal(run.positions, whole.positions)
+
+
+def test_adaptive_steps_go_on_to_the_same_frames_too(tmp_path, monkeypatch):
+    """Frames lie within steps, so that nobody is told of each; the third is cut off."""
+    scene = scenes.load("falling-cube", small=True)
+    options = OPTIONS | {"rtol": 1e-4, "every": 0.2 * scene.duration}
+    whole = stiffly.simulate(scene, out=tmp_path / "whole", **options)
+    assert whole.stats["auto"][0].startswith("auto: rkn86 at rtol")
+    rungs, cut = len(whole.stats["auto"]), tmp_path / "cut"
+
+    def stop(loop, sink, target):
+        if loop.recorded == 3 and len(loop.below.lines) == rungs - 1:
+            raise KeyboardInterrupt
+        return Loop._advance_adaptive(loop, sink, target)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Rung, "_advance_adaptive", stop, raising=False)
+        stiffly.simulate(scene, out=cut, checkpoint=0.0, **options)
+    run = stiffly.resume(cut)
+    np.testing.assert_array_equal(run.positions, whole.positions)
+    assert run.stats["compared_error"] == whole.stats["compared_error"]
 
 
 def test_a_run_that_is_stopped_before_says_that_nothing_was_compared(tmp_path):
