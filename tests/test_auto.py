@@ -16,10 +16,13 @@ from stiffly import InputError, SecondOrder, StiffWarning, scenes
 from stiffly.contracts import State, Work
 from stiffly.integrators import NAMES, Auto, integrator
 from stiffly.integrators.auto import for_step, stiffest
+from stiffly.integrators.explicit import phase_error, scheme_of
 from stiffly.recording.notes import StepLog
 from stiffly.recording.sinks import Memory
 from stiffly.run import auto as ladder
 from stiffly.run.auto import Ladder, price
+from stiffly.run.loop import Loop
+from stiffly.run.rung import Rung
 from stiffly_lab import Bench, references
 from stiffly_lab.registry import EXPERIMENTS
 
@@ -118,12 +121,13 @@ def climbed(system, x0, rtol, duration, v0=None, every=None):
 def test_two_runs_that_agree_are_the_end_of_it_and_the_finer_is_given():
     _, run, found = climbed(quartic(), ONE, 1e-3, 10.0)
     *before, last = found
-    assert last[2] <= 1e-3 and all(error > ladder.MARGIN * 1e-3 for _, _, error in before)
+    assert last[2] <= 1e-3 and all(error > 1e-3 / ladder.SPARE for _, _, error in before)
     assert run.stats["compared_error"] == last[2]
     assert run.stats["steps"] == last[1]
-    # the finer of the last two by 2^(1/p): then the difference is its error
-    assert found[-2][0] == last[0]
-    assert last[1] >= 2.0 ** (1.0 / {"verlet": 2, "rk4": 4}[last[0]]) * found[-2][1]
+    # finer by r, at order p: the difference is r^p - 1 times the error
+    assert found[-2][0] == last[0] == "rkn6"
+    ratio = last[1] / found[-2][1]
+    assert ratio > 2.0 ** (1.0 / 12.0) and last[2] <= (ratio**6 - 1.0) * 1e-3
 
 
 def test_the_difference_is_the_error_of_the_finer_run():
@@ -161,12 +165,39 @@ def test_no_frame_of_another_run_is_kept(tmp_path):
 def test_what_verlet_loses_in_all_runs_alike_is_in_the_error():
     """A fast mode holds a tenth of the velocity; its phase is lost at Verlet's limit."""
     fast = 0.1 * sin(1.0)
-    _, run, found = climbed(springs(1.0, 50.0), [1.0, 0.0], 1e-2, 4.0, v0=[0.0, fast])
+    own, run, _ = climbed(springs(1.0, 50.0), [1.0, 0.0], 1e-2, 4.0, v0=[0.0, fast])
     end = np.array([cos(4.0), fast / 50.0 * sin(200.0)])
     speed = np.array([-sin(4.0), fast * cos(200.0)])
     assert np.linalg.norm(run.velocities[-1] - speed) < 1e-2
     assert np.linalg.norm(run.positions[-1] - end) < 2e-2  # the longest way is 2
-    assert found[1][0] == "verlet" and found[1][2] > 0.05
+    seen = own.rung.spectrum  # rms of fast cos(50 t) over the largest speed, and sqrt 2 of it
+    unseen = seen.unseen(integrator("verlet").splitting, 1.9 / 50.0, 4.0)
+    assert unseen == pytest.approx(fast / np.hypot(1.0, fast), rel=0.2)
+
+
+def test_the_spectrum_of_a_motion_is_that_of_its_velocities():
+    """cos(t) and a tenth of it at 30/s: shares 1/2 and 1/200 of the largest |v|^2, the latter to a
+    factor of two, as frequencies are told to sqrt 2."""
+    own, *_ = climbed(springs(1.0, 30.0), [1.0, 0.0], 1e-4, 60.0, v0=[0.0, 0.1])
+    omega, share = own.rung.spectrum
+    slow, fast = (omega < 5.0), (abs(omega - 30.0) < 15.0)
+    assert share[slow].sum() == pytest.approx(0.5, rel=0.2)
+    assert 0.0025 < share[fast].sum() < 0.01
+    assert share[~slow & ~fast].sum() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["verlet", "rk4", "rkn6", "rkn86", "dop853"])
+def test_phase_errors_are_those_of_a_run(name):
+    """An oscillator after some steps, against its cosine: what a step loses, as often."""
+    method, h, count = integrator(name), 0.9, 6
+    system, state = oscillator(1.0).bind(ONE)
+    memory = method.start(system, state)
+    for _ in range(count):
+        taken = method.step(system, state, h, memory)
+        state, memory = taken.state, taken.memory
+    found = np.hypot(state.x[0] - cos(count * h), state.v[0] + sin(count * h))
+    told = count * phase_error(scheme_of(method), np.array([h]))[0]
+    assert 0.3 * told < found < 3.0 * told
 
 
 def test_nothing_is_said_of_runs_that_were_left_behind(recwarn):
@@ -194,9 +225,27 @@ def test_cheap_forces_at_low_accuracy_are_verlets():
     assert [line.split()[1] for line in run.stats["auto"]] == ["verlet", "verlet"]
 
 
-def test_high_accuracy_is_rk4s():
+def test_high_accuracy_is_for_high_orders():
+    """Verlet's first sound run tells which."""
     *_, found = climbed(quartic(), ONE, 1e-6, 30.0)
-    assert [name for name, *_ in found[:2]] == ["verlet", "verlet"] and found[-1][0] == "rk4"
+    assert found[0][0] == "verlet" and found[-1][0] == "rkn86"
+
+
+def test_forces_of_velocities_are_taken_by_methods_that_know_them():
+    """A damped cosine: rkn6 and rkn86 would refuse it."""
+    system = SecondOrder(
+        size=1,
+        force=lambda x: -(x**3),
+        jacobian=lambda x: np.array([[-3.0 * x[0] ** 2]]),
+        potential=lambda x: 0.25 * float(x[0] ** 4),
+        damping=np.array([[0.1]]),
+    )
+    _, run, found = climbed(system, ONE, 1e-5, 10.0)
+    exact = solve_ivp(
+        lambda t, u: (u[1], -(u[0] ** 3) - 0.1 * u[1]), (0, 10), (1, 0), "DOP853", rtol=1e-11
+    ).y[:, -1]
+    assert found[-1][0] in ("rk4", "dop853")
+    assert abs(run.positions[-1, 0] - exact[0]) < 1e-5
 
 
 def test_stiff_modes_at_rest_are_stepped_over():
@@ -212,7 +261,7 @@ def test_stiff_modes_at_rest_are_stepped_over():
 @pytest.mark.parametrize("kick, believed", [(0.0, True), (0.5, False)])
 def test_stiff_modes_that_swing_are_not(kick, believed):
     """All even numbers of steps would agree about what is turned over in each of them."""
-    system = springs(1.0, 2e4)
+    system = springs(1.0, 2e5)
 
     def run(step, begin, again=False, **told):
         return begin(np.array([0.0, 1.0]), StepLog()).run(Memory())
@@ -299,7 +348,7 @@ def test_a_miss_is_not_silent(monkeypatch):
 @pytest.mark.filterwarnings("ignore:auto. numerical error")
 def test_a_sensitive_motion_is_said_to_be_one(monkeypatch):
     """U = x^2 y^2 / 2: chaotic, errors grow by some exp(30)."""
-    monkeypatch.setattr(ladder, "RUNGS", 6)
+    monkeypatch.setattr(ladder, "RUNGS", 8)
     system = SecondOrder(
         size=2,
         force=lambda x: -x * x[::-1] ** 2,
@@ -422,6 +471,27 @@ def test_a_run_that_is_stopped_in_its_last_rung_goes_on_to_the_same_frames(tmp_p
     assert run.complete
     assert run.provenance["auto"].startswith("auto: verlet at")
     np.testing.assert_array_equal(run.positions, whole.positions)
+
+
+def test_adaptive_steps_go_on_to_the_same_frames_too(tmp_path, monkeypatch):
+    """Frames lie within steps, so that nobody is told of each; the third is cut off."""
+    scene = scenes.load("falling-cube", small=True)
+    options = OPTIONS | {"rtol": 1e-4, "every": 0.2 * scene.duration}
+    whole = stiffly.simulate(scene, out=tmp_path / "whole", **options)
+    assert whole.stats["auto"][0].startswith("auto: rkn86 at rtol")
+    rungs, cut = len(whole.stats["auto"]), tmp_path / "cut"
+
+    def stop(loop, sink, target):
+        if loop.recorded == 3 and len(loop.below.lines) == rungs - 1:
+            raise KeyboardInterrupt
+        return Loop._advance_adaptive(loop, sink, target)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Rung, "_advance_adaptive", stop, raising=False)
+        stiffly.simulate(scene, out=cut, checkpoint=0.0, **options)
+    run = stiffly.resume(cut)
+    np.testing.assert_array_equal(run.positions, whole.positions)
+    assert run.stats["compared_error"] == whole.stats["compared_error"]
 
 
 def test_a_run_that_is_stopped_before_says_that_nothing_was_compared(tmp_path):

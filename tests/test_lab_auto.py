@@ -54,7 +54,7 @@ def test_a_defect_is_one_case_and_counts_as_silent(monkeypatch):
 def test_the_judge_has_every_method_that_auto_can_choose():
     from stiffly.integrators import NAMES
 
-    own = {"verlet", "rk4", "exprb2", "exprb42", "energy-momentum", "bdf2"}
+    own = {"verlet", "rk4", "rkn6", "rkn86", "dop853", "exprb2", "energy-momentum", "bdf2"}
     assert own <= set(auto_check.METHODS) <= set(NAMES)
 
 

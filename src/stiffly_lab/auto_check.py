@@ -30,9 +30,9 @@ from .report import UNTESTED, Claim, Report, verdict
 from .trial import in_time, time_limit, timed
 
 METHODS = (
-    "verlet", "symplectic-euler", "rk4", "exprb2", "exprb32", "exprb42", "pexprb43", "epirk4s3",
-    "vimex", "energy-momentum", "midpoint", "newmark", "bdf2", "projective-midpoint", "realtime",
-    "realtime-midpoint", "fast-projection",
+    "verlet", "symplectic-euler", "rk4", "rkn6", "rkn86", "dop853", "exprb2", "exprb32", "exprb42",
+    "pexprb43", "epirk4s3", "vimex", "energy-momentum", "midpoint", "newmark", "bdf2",
+    "projective-midpoint", "realtime", "realtime-midpoint", "fast-projection",
 )  # every family that auto can choose from, and the usual winners  # fmt: skip
 Case = tuple[str, float, dict[str, Any]]  # scene, level, both records
 NEAR, MOST = 3.0, 0.8  # wanted: so near in this share of the longer cases

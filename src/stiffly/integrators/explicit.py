@@ -68,25 +68,43 @@ def stretch(
 
 
 def scheme_of(method: Any) -> Splitting | Tableau | None:
-    """What its steps are, as data; of a subclass `step` may do other things than its base says."""
-    own = vars(type(method))
+    """The numbers by which a method steps, where they are all that it does."""
+    own = vars(type(method))  # of a subclass `step` may do other things
     return own.get("splitting", own.get("tableau"))
 
 
-def amplification(scheme: Splitting | Tableau, z: float) -> float:
-    """The factor by which a step makes an undamped oscillation grow, z = h omega."""
-    x, w = np.eye(2)  # the position, and the velocity over omega
+def _multipliers(scheme: Splitting | Tableau, z: Array) -> Array:
+    """(2, ...): what a step multiplies undamped oscillations by, z (...) = h omega."""
+    x, w = (np.stack([one, other]) for one, other in ((z**0, 0 * z), (0 * z, z**0)))
     if isinstance(scheme, Splitting):
-        w = w - scheme.kicks[0] * z * x
+        w = w - scheme.kicks[0] * z * x  # the velocity over omega; x is the position
         for kick, drift in zip(scheme.kicks[1:], scheme.drifts, strict=True):
             x = x + drift * z * w
             w = w - kick * z * x
     else:
-        stages = np.zeros((scheme.end + 1, 2))
-        for i in range(scheme.end + 1):
-            stages[i] = x + scheme.c[i] * z * w - z * z * (scheme.Abar[i, :i] @ stages[:i])
-        x, w = stages[-1], w - z * (scheme.A[scheme.end, : scheme.end] @ stages[:-1])
-    return float(np.abs(np.linalg.eigvals(np.array([x, w]))).max())
+        stages: list[Array] = []
+        for c, row in zip(scheme.c[: scheme.end + 1], scheme.Abar, strict=False):
+            stages.append(x + c * z * w - z * z * _weighed(row, stages))
+        x, w = stages[-1], w - z * _weighed(scheme.A[scheme.end], stages[:-1])
+    half, size = 0.5 * (x[0] + w[1]), x[0] * w[1] - x[1] * w[0]
+    root = np.emath.sqrt(half * half - size)
+    return np.stack([half + root, half - root])
+
+
+def _weighed(weights: Array, stages: list[Array]) -> Any:
+    return sum(b * stage for b, stage in zip(weights, stages, strict=False))
+
+
+def amplification(scheme: Splitting | Tableau, z: Any) -> Any:
+    """The factor by which a step makes an undamped oscillation grow, z = h omega: a number, or as
+    many as there are z."""
+    return np.abs(_multipliers(scheme, np.asarray(z, dtype=np.float64))).max(axis=0)
+
+
+def phase_error(scheme: Splitting | Tableau, z: Array) -> Array:
+    """How far a step takes undamped oscillations from where they would be, over their size: turned
+    too far or too little, grown or died away; z = h omega."""
+    return np.abs(_multipliers(scheme, z) - np.exp(1j * z)).min(axis=0)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,14 @@
 """integrator="auto" without a step: a ladder of whole runs, the last of which is the run.
 
 Consecutive runs are compared (rung.py); when two differ by less than rtol, the finer one is given.
-In the last two steps shrink by 2^(1/p): at order p the difference then is the error of the finer
-one.  Two runs tell how long the steps of the next two may be.
-
 Prices are counted, in forces, so that every machine climbs the same ladder.  The yardstick is what
 Verlet needs at its stability limit: omega T / 2 forces, omega the frequency of the stiffest mode.
 
     linear            exprb2, which is exact, where eigenvectors are cheaper than that
     bear any step     energy-momentum, or bdf2 where forces depend on velocities: where trying them
                       costs a small share of it
-    explicit          Verlet at its limit, twice; then rk4, unless Verlet needs less than rk4's
-                      first run, in steps that keep the stiffest mode in phase
-    exponential       exprb42, where trying it costs a small share of what rk4 will
+    explicit          Verlet at its limit, which also tells how fast what moves; by the phase that
+                      methods lose at these frequencies, the cheapest one and its steps are forecast
 """
 
 from __future__ import annotations
@@ -24,24 +20,26 @@ from functools import partial
 from math import ceil, inf, sqrt
 from typing import Any, NamedTuple
 
-from ..contracts import Array, State, System, Work
-from ..errors import Diverged, NotConverged, SimulationFailure, StiffWarning
+import numpy as np
+
+from ..contracts import Array, Splitting, Work
+from ..errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
 from ..integrators import integrator
 from ..integrators.auto import Auto, for_step, seconds, stiffest
+from ..integrators.explicit import amplification, scheme_of
 from ..matfun import cost
-from .rung import Plan, Rung
+from .control import Tolerance
+from .rung import DIFFERENCES, Plan, Rung, Spectrum
 
 log = logging.getLogger("stiffly")
 
-MARGIN = 0.85  # of rtol is allowed
-SPARE = 1.3  # times as many steps as forecast: forecasts fall short
+SPARE = 1.15  # times as many steps as forecast, and rtol over what is allowed
 SAFE = 0.95  # of Verlet's limit
-FEWEST = 8  # steps of a run
-SHARE = 0.15  # of a price may go into trying another method
-RETREAT = 4.0  # times as many steps after a run that exploded
+SHARE = 0.1  # of a price may go into trying another method
 ORDER = 1.9  # that counts as 2
-RUNGS = 12  # of a ladder; half of them in vain are enough
-TANGENT, PRODUCT, FACTOR = 3.0, 0.2, 12.0  # prices, in forces; a factor with its solves
+RUNGS = 16  # of a ladder; a quarter of them in vain are enough
+TANGENT, PRODUCT, FACTOR = 3.0, 0.3, 100.0  # prices, in forces; a factor with its solves
+FEWEST = DIFFERENCES + 1  # steps of a run
 
 
 def price(work: Work) -> float:
@@ -50,24 +48,37 @@ def price(work: Work) -> float:
     return work.force_evaluations + algebra + PRODUCT * work.operator_products
 
 
-class Choice(NamedTuple):
-    """A method, how many steps it takes between frames (in all, if frames are not given), and the
-    ratio of steps whose runs are compared."""
+class Candidate(NamedTuple):
+    """A method, the order that it is trusted to have, its scheme where it is explicit, and forces
+    that a step costs.  adaptive: a tolerance makes the steps, 2^-p of it twice as many."""
 
     name: str
     method: Any  # an Integrator
+    order: int
+    scheme: Any
+    each: float
+    adaptive: bool
+
+    @property
+    def ratio(self) -> float:
+        """Of the steps of two runs that are compared: then the difference is the error."""
+        return 2.0 ** (1.0 / self.order)
+
+
+class Climbed(NamedTuple):
+    """A run: its method, steps between frames (in all, if frames are not given), price, whether it
+    exploded, what it differs by from the one before, and what both may have wrong."""
+
+    name: str
     steps: int
-    ratio: float
+    price: float
+    lost: bool
+    difference: float
+    unseen: float
 
     @property
-    def coarser(self) -> Choice:
-        """The run that this one will be compared with."""
-        return self._replace(steps=ceil(self.steps / self.ratio))
-
-    @property
-    def pair(self) -> float:
-        """Steps of this run and of the finer one that it will be compared with."""
-        return (1.0 + self.ratio) * self.steps
+    def error(self) -> float:
+        return max(self.difference, self.unseen)
 
 
 def auto_run(
@@ -90,24 +101,32 @@ class Ladder:
     def __init__(
         self, bind: Any, rtol: float, duration: float, every: float | None, run: Any
     ) -> None:
-        self.bind, self.run = bind, run
-        self.rtol, self.duration, self.span = rtol, duration, every or duration
+        self.bind, self.run, self.rtol, self.duration = bind, run, rtol, duration
+        self.spans = duration / (every or duration)
         system, state = bind()
         self.facts = stiffest(system, state)
         self.settles, self.braked = system.settles, system.velocity_dependent
-        self.at_limit = max(FEWEST, duration / (SAFE * self.facts.limit))  # steps of Verlet
-        self.linear = self.facts.constant and _eigenvectors(system, state) < self.at_limit
-        self.choices: list[Choice] = []
-        self.differences: list[float] = []  # of each from the one before
+        self.fastest = 2.0 / (SAFE * self.facts.limit)  # that explicit steps have to bear [1/s]
+        self.linear = False
+        if self.facts.constant:  # are eigenvectors cheaper than Verlet?
+            A = system.tangent(state).stiffness
+            self.linear = cost.eigenbasis(A) * PRODUCT < cost.product(A) * self.at_limit
+        self.runs: list[Climbed] = []
         self.rung: Rung | None = None
         self.result: Any = None
         self.failure: SimulationFailure | None = None
         self.said: list[warnings.WarningMessage] = []
-        self.best, self.stuck, self.price = inf, 0, 0.0
+        self.best, self.stuck = inf, 0
+        self.gain = 1.0  # of the error over what the spectrum tells
+
+    @property
+    def at_limit(self) -> float:
+        """Steps of Verlet."""
+        return max(FEWEST, 0.5 * self.duration * self.fastest)
 
     def climb(self) -> Any:
         """The run; it warns where no two agreed."""
-        met = self._any_step() or self._explicit()
+        met = self._any_step() or self._search(self._explicit())
         if self.failure is not None:
             raise self.failure
         assert self.rung is not None
@@ -115,8 +134,8 @@ class Ladder:
         for word in self.said:
             warnings.warn(word.message, word.category, stacklevel=3)
         if not met:
-            why = f"after {len(self.choices)} runs"
-            if self.stuck > 1:
+            why = f"after {len(self.runs)} runs"
+            if len(self.runs) < RUNGS:
                 why = "and differences no longer fall: this motion is sensitive"
             text = f"auto: rtol = {self.rtol:g} was not met, the last two runs differ by "
             text += f"{self.rung.error:.2g}, {why}; try a larger rtol or a shorter run"
@@ -128,171 +147,183 @@ class Ladder:
     def _any_step(self) -> bool:
         """Methods that bear any step, where trying them is cheap beside a run of Verlet."""
         if self.linear:
-            return self._climb(self._choice("exprb2", 1, tol=self._tol))
-        verlet = self._choice("verlet", self.at_limit)
-        name, budget, most = "energy-momentum", 0.5 * verlet.steps, SHARE * verlet.steps
-        if self.braked:  # steps of explicit methods are the shorter for it
-            name, budget, most = "bdf2", verlet.pair, verlet.pair
-        first = self._choice(name, FEWEST)
-        # a step is three iterations or so, each with a tangent and its factor
-        trial = 3.0 * (TANGENT + FACTOR) * first.pair
-        return not self.settles and trial < most and self._climb(first, budget)
+            tol = min(max(1e-3 * self.rtol, 1e-8), 1e-5)  # it must not be what limits
+            return self._search([self._candidate("exprb2", tol=tol)])
+        own = self._candidate("bdf2" if self.braked else "energy-momentum")
+        small = not self.settles and self._cost(own) < SHARE * self.at_limit
+        return small and self._search([own], budget=0.5 * self.at_limit)
 
-    def _explicit(self) -> bool:
-        if self._climb(self._choice("verlet", self.at_limit), pair=True):
-            return True
-        rk4 = self._choice("rk4", self._in_phase).coarser
-        go_on = self._paired and self._forecast() < 4.0 * rk4.steps
-        if go_on and self._climb(self._next(), 4.0 * rk4.pair):
-            return True
-        if self._climb(rk4, pair=True):
-            return True
-        rk4 = self._next()
-        return self._exponential(self._forecast()) or self._climb(rk4)
+    def _explicit(self) -> list[Candidate]:
+        names = ("rk4", "dop853") if self.braked or self.settles else ("rkn6", "rkn86")
+        fixed = [self._candidate(name) for name in ("verlet", names[0])]
+        # where something acts between steps, nothing is smooth enough for high orders
+        return fixed if self.settles else [*fixed, self._candidate(names[1], estimate=True)]
 
-    @property
-    def _in_phase(self) -> float:
-        """Steps of rk4 that turn the stiffest mode too slowly by a radian in all: (h omega)^4/120
-        per radian."""
-        radians = self.facts.omega * self.duration
-        return max(2.0 * self.at_limit, radians * (radians / 120.0) ** 0.25)
-
-    def _exponential(self, budget: float) -> bool:
-        """exprb42 in steps two thirds of whose products are due to the phase."""
-        phase = 2.0 * cost.PRODUCTS[0] / cost.PRODUCTS[1]
-        first = self._choice("exprb42", self.duration * self.facts.omega / phase, tol=self._tol)
-        each = 2.0 + TANGENT + 2.0 * PRODUCT * cost.products(phase)
-        if self.settles or each * first.pair > SHARE * budget:
-            return False
-        return self._climb(first, budget)
+    def _candidate(self, name: str, **options: Any) -> Candidate:
+        """Where something acts between steps, no method is trusted beyond order 2."""
+        own: Any = integrator(name)
+        method: Any = replace(own, **options)
+        scheme, adaptive = scheme_of(method), "estimate" in options
+        each = 3.0 * (TANGENT + FACTOR)  # three iterations or so
+        if scheme is not None:
+            each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
+        order = min(method.order, 2) if self.settles else method.order
+        return Candidate(name, method, order, scheme, each, adaptive)
 
     # ------------------------------------------------------------------ runs
 
-    def _climb(self, choice: Choice, budget: float = inf, pair: bool = False) -> bool:
-        """Runs of one method until two agree; False where they do not.  budget: until more will be
-        needed; pair: until two were compared; both: until one explodes."""
-        if not self.choices or self.choices[-1].name != choice.name:
-            self.best, self.stuck = inf, 0
-        spent, patience = 0.0, RUNGS // 2 if budget == inf else 2
-        while len(self.choices) < RUNGS:
-            spent += self._run(choice)
-            if self._agree:
+    def _search(self, among: list[Candidate], budget: float = inf) -> bool:
+        """Runs of the candidate that promises to be the cheapest, until two agree; False where they
+        do not, or where more than the budget will be needed."""
+        while len(self.runs) < RUNGS and self.stuck < max(1, RUNGS // 4):
+            if sum(run.lost for run in self.runs) >= RUNGS // 2 + 1:
+                break
+            prices = [self._cost(each) for each in among]
+            own = among[int(np.argmin(prices))]
+            if min(prices) > budget:
+                break
+            self._run(own, self._next(own))
+            budget -= self.runs[-1].price
+            if self._agree(own) and not (self.rung and self.rung.energy_missed):
                 return True
-            if self.stuck >= patience or (pair and self._paired):
-                return False
-            if self.failure is not None and (pair or budget < inf):
-                return False
-            if spent + self._forecast() > budget:
-                return False
-            choice = self._next()
+            if self.failure is not None and budget < inf:
+                break
         return False
 
-    def _run(self, choice: Choice) -> float:
-        """Its price, between two frames."""
-        step = self.span / choice.steps
-        line = f"auto: {choice.name} at {seconds(step)}: h omega = {step * self.facts.omega:.2g}"
+    def _run(self, own: Candidate, steps: int) -> None:
+        step, tolerance = self.duration / self.spans / steps, None
+        line = f"auto: {own.name} at {seconds(step)}: h omega = {step * self.facts.omega:.2g}"
+        if own.adaptive:  # the tolerance that its first run has is half of rtol
+            before = next((run.steps for run in self.runs if run.name == own.name), steps)
+            tolerance, step = Tolerance(0.5 * self.rtol * (before / steps) ** own.order), None
+            line = f"auto: {own.name} at rtol {tolerance.rtol:.2g}: adaptive steps"
         below = None if self.rung is None else self.rung.report
-        plan = Plan(choice.method, step, line, self.rtol, self.facts.omega, below)
+        plan = Plan(own.method, step, line, tolerance, self.rtol, below, self._spectrum)
 
         def begin(frames: Array, recorder: Any) -> Rung:
             self.rung = Rung(self.bind(), frames, recorder, plan)
             return self.rung
 
-        again, self.failure = bool(self.choices), None
+        if self._last(own) is None:
+            self.best, self.stuck = inf, 0
+        again, self.failure = bool(self.runs), None
         with warnings.catch_warnings(record=True) as self.said:
             warnings.simplefilter("always")
             try:
                 self.result = self.run(step, begin, again, rtol=self.rtol, auto=line)
-            except (Diverged, NotConverged) as failure:
+            except (Diverged, NotConverged, StepTooSmall) as failure:
                 self.failure = failure
-        assert self.rung is not None
-        self.choices.append(choice)
-        self.differences.append(self.rung.error)
-        if self.rung.error < self.best / sqrt(2.0):
-            self.stuck = 0
-        elif self.failure is not None or self._paired:
-            self.stuck += 1
-        self.best = min(self.best, self.rung.error)
-        self.price = price(self.rung.work) * self.span / self.duration
-        return self.price
+        rung: Any = self.rung
+        lost = self.failure is not None or not rung.sound
+        found = price(rung.work), lost, rung.difference, rung.unseen
+        self.runs.append(Climbed(own.name, steps, *found))
+        self._learn(own)
 
-    def _choice(self, name: str, steps: float, **options: Any) -> Choice:
-        """steps: in all; where something acts between them, no method is trusted beyond order 2."""
-        method: Any = integrator(name)
-        count = ceil(steps * self.span / self.duration)
-        order = min(method.order, 2) if self.settles else method.order
-        return Choice(name, replace(method, **options), max(1, count), 2.0 ** (1.0 / order))
+    def _learn(self, own: Candidate) -> None:
+        """What the last run tells about the next ones."""
+        now = self.runs[-1]
+        if now.lost and own.scheme is not None:
+            tried = 2.0 * now.steps * self.spans / self.duration
+            self.fastest = max(self.fastest, tried) * self._retreat
+        if not self._compared(own):
+            return
+        self.stuck = 0 if now.error < self.best / sqrt(2.0) else self.stuck + 1
+        self.best = min(self.best, now.error)
+        if own.scheme is not None and self._spectrum is not None and not own.adaptive:
+            h = np.array([self.duration / (now.steps * self.spans)])
+            told = float(self._spectrum.error(own.scheme, h, self.duration)[0])
+            found = now.difference / (self._ratio**own.order - 1.0)
+            self.gain = max(1.0, found / told) if told > 0.0 else 1.0
+
+    def _last(self, own: Candidate) -> Climbed | None:
+        """The last run, if it was this method's."""
+        return self.runs[-1] if self.runs and self.runs[-1].name == own.name else None
+
+    def _compared(self, own: Candidate, count: int = 1) -> bool:
+        """The last so many differences are those of this method's runs."""
+        last = self.runs[-count - 1 :]
+        known = all(run.difference < inf for run in last[1:])
+        return len(last) == count + 1 and known and all(run.name == own.name for run in last)
 
     @property
-    def _tol(self) -> float:
-        """Of matrix functions: they must not be what limits."""
-        return min(max(1e-3 * self.rtol, 1e-8), 1e-5)
-
-    def _runs_back(self, count: int) -> bool:
-        """The last so many differences are those of one method's runs."""
-        names = [choice.name for choice in self.choices[-count - 1 :]]
-        known = max(self.differences[-count:], default=inf) < inf
-        return len(names) == count + 1 and known and len(set(names)) == 1
-
-    @property
-    def _paired(self) -> bool:
-        return self._runs_back(1)
+    def _spectrum(self) -> Spectrum | None:
+        return None if self.rung is None else self.rung.spectrum
 
     # ------------------------------------------------------------------ steps
 
-    @property
-    def _agree(self) -> bool:
+    def _agree(self, own: Candidate) -> bool:
         """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
         difference of r^q - 1 times the error.  Where something acts between steps, q is 1 until
         three runs have shown ORDER."""
-        order = self.choices[-1].method.order
+        order: float = own.order
         if self.settles:
-            order = ORDER if self._order_seen else 1
-        share = min(1.0, self._ratio**order - 1.0) if self._paired else 1.0
-        return self.differences[-1] <= share * MARGIN * self.rtol
-
-    @property
-    def _order_seen(self) -> bool:
-        if not self._runs_back(2):
-            return False
-        a, b, c = (choice.steps**-ORDER for choice in self.choices[-3:])
-        return (b - c) * self.differences[-2] >= (a - b) * self.differences[-1]
+            order = 1.0
+            if self._compared(own, 2):
+                a, b, c = (run.steps**-ORDER for run in self.runs[-3:])
+                fall = (b - c) * self.runs[-2].difference, (a - b) * self.runs[-1].difference
+                order = ORDER if fall[0] >= fall[1] else 1.0
+        share = min(1.0, self._ratio**order - 1.0) if self._compared(own) else 1.0
+        return self.runs[-1].error <= share * self.rtol / SPARE
 
     @property
     def _ratio(self) -> float:
         """Of the steps of the last two runs."""
-        return self.choices[-1].steps / self.choices[-2].steps if len(self.choices) > 1 else 1.0
+        return self.runs[-1].steps / self.runs[-2].steps if len(self.runs) > 1 else 1.0
 
-    def _needed(self) -> float:
-        """Steps of a run whose error will be small enough."""
-        now = self.choices[-1]
-        if not self._paired or self.rung is None:
-            return now.steps
-        order, allowed = now.method.order, MARGIN * self.rtol
-        error = self.rung.difference / (self._ratio**order - 1.0)
-        by_difference = SPARE * (error / allowed) ** (1.0 / order)
-        return now.steps * max(by_difference, (self.rung.unseen / allowed) ** (1.0 / order))
+    @property
+    def _retreat(self) -> float:
+        """Times as many steps after a run that exploded; more if those before it did, too."""
+        return sqrt(2.0) ** sum(run.lost for run in self.runs[-4:])
 
-    def _forecast(self) -> float:
-        """The price of that run and of the one before it, by that of the last."""
-        now = self.choices[-1]
-        return self.price / now.steps * (1.0 + 1.0 / now.ratio) * self._needed()
+    def _needed(self, own: Candidate) -> float:
+        """Steps between frames of a run whose error will be small enough."""
+        allowed, last = self.rtol / SPARE, self._last(own)
+        if last is not None and last.lost:
+            return self._retreat * last.steps
+        if last is not None and self._compared(own):
+            # first runs fall faster than the order that is trusted
+            order = 0.5 * (own.order + own.method.order)
+            error = max(last.difference / (self._ratio**order - 1.0), last.unseen)
+            return SPARE * last.steps * (error / allowed) ** (1.0 / order)
+        if own.scheme is None:
+            return FEWEST / self.spans
+        if self._spectrum is None:
+            return (self.at_limit if own.name == "verlet" else inf) / self.spans
+        steps = FEWEST * 2.0 ** (np.arange(400) / 16.0)
+        h = self.duration / steps
+        longest = h if last is not None else h * own.ratio / SPARE  # of the run before
+        grown = steps * (amplification(own.scheme, longest * self.fastest) - 1.0)
+        errors = self.gain * self._spectrum.error(own.scheme, h, self.duration)
+        good = (grown < 1.0) & (errors <= allowed)
+        tried = max(
+            (own.ratio * run.steps for run in self.runs if run.name == own.name), default=0.0
+        )
+        forecast = SPARE * float(steps[good][0]) / self.spans if good.any() else inf
+        return forecast if last is not None else max(forecast, tried)
 
-    def _next(self) -> Choice:
-        """The next run of this method: one that should agree with the last, or the first of two; by
-        an odd number of steps, as implicit methods turn what is much faster over in each."""
-        now, needed = self.choices[-1], self._needed()
-        count = ceil(now.ratio * now.steps)
-        if self.failure is not None:
-            count = ceil(RETREAT * now.steps)
-        elif self.stuck > 1:
-            count = 2 * now.steps
-        elif needed > now.ratio * count:
-            count = ceil(needed / now.ratio)
-        return now._replace(steps=count + (count - now.steps + 1) % 2)
+    def _serves(self, own: Candidate) -> bool:
+        """The last run may be compared with the next, which is the last that is needed."""
+        last = self._last(own)
+        if last is None or last.lost:
+            return False
+        return self._needed(own) <= own.ratio**1.5 * last.steps
 
+    def _cost(self, own: Candidate) -> float:
+        """Of the runs that are left, in forces; twice as much after each run in vain."""
+        known = [run.price / run.steps for run in self.runs if run.name == own.name]
+        each = known[-1] if known else own.each * self.spans
+        runs = 1.0 if self._serves(own) else 1.0 + 1.0 / own.ratio
+        return each * self._needed(own) * runs * 2.0 ** (self.stuck if self._last(own) else 0)
 
-def _eigenvectors(system: System, state: State) -> float:
-    """Their price, in forces."""
-    A = system.tangent(state).stiffness
-    return cost.eigenbasis(A) / (cost.product(A) / PRODUCT)
+    def _next(self, own: Candidate) -> int:
+        """Steps of the next run: one that should agree with the last, or the first of two; by an
+        odd number of steps, as implicit methods turn what is much faster over in each."""
+        last, needed = self._last(own), self._needed(own)
+        before = 0 if last is None else last.steps
+        if self._serves(own):
+            count = ceil(max(needed, sqrt(own.ratio) * before))
+        else:
+            whole = self._spectrum is None or (last is not None and last.lost)
+            count = ceil(needed if whole else needed / own.ratio)
+        count = max(count, before + 1)
+        return count + (count - before + 1) % 2 if own.scheme is None and before else count

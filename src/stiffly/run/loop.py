@@ -169,12 +169,17 @@ class Loop(Stepper):
         self.judge(self.looked(self.ledger.look))
         self.next_look = self.state.t + self._apart
 
-    def _warn_of_energy(self) -> None:
-        """Energy that was invented, or lost where the method should not."""
-        books, exchanged = self.ledger, self.ledger.exchanged
+    @property
+    def energy_missed(self) -> float:
+        """[J] that were invented, or lost where the method should not; 0 if not worth a word."""
+        books = self.ledger
         damps = getattr(self.method, "dissipative", False)  # bdf1, bdf2: losing is their nature
         worst = max(books.high[NUMERICAL], 0.0 if damps else -books.low[NUMERICAL])
-        if worst > max(WORTH_A_WARNING * exchanged, books.floor):
+        return worst if worst > max(WORTH_A_WARNING * books.exchanged, books.floor) else 0.0
+
+    def _warn_of_energy(self) -> None:
+        worst, exchanged = self.energy_missed, self.ledger.exchanged
+        if worst:
             share = f", {worst / exchanged:.0%} of the energy exchanged" if exchanged else ""
             self._warn(f"numerical error up to {worst:.3g} J{share}; {self._remedy(self.longest)}")
 

@@ -4,12 +4,54 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from math import inf, sqrt
 from typing import Any, NamedTuple, cast
 
-from ..contracts import Array, State, System
+import numpy as np
+from scipy.optimize import nnls  # pyright: ignore
+
+from ..contracts import Array, Splitting, State, System, Tableau
 from ..errors import StiffWarning
-from .loop import LOOKS, Loop
+from ..integrators.explicit import Verlet, phase_error, scheme_of
+from ..recording.sinks import Sink
+from .control import Tolerance
+from .loop import WORTH_A_WARNING, Loop
+
+SAMPLES = 25  # of the spectrum, in a run
+DIFFERENCES = 7  # of velocities in consecutive steps, from none to the sixth
+
+
+class Spectrum(NamedTuple):
+    """How fast what moves: omega (m,) [1/s], and the share (m,) of the largest |v|^2 that swings
+    with each."""
+
+    omega: Array
+    share: Array
+
+    @classmethod
+    def of(cls, squares: Array, h: float) -> Spectrum:
+        """From the squares (DIFFERENCES,) of differences of velocities over the largest |v|^2: in
+        Verlet's steps the k-th of what swings with omega is exactly (h omega)^k times as large as
+        it is.  All lie below its limit, 2."""
+        z = 2.0 * sqrt(0.5) ** np.arange(18)
+        known = squares > 0.0
+        powers = z ** (2.0 * np.arange(DIFFERENCES)[known, None]) / squares[known, None]
+        largest = powers.max(axis=0)
+        found = cast("Array", nnls(powers / largest, np.ones(len(powers)), maxiter=1000)[0])
+        return cls(z / h, found / largest)
+
+    def error(self, scheme: Splitting | Tableau, h: Array, duration: float) -> Array:
+        """Of velocities at the end, relative, for steps h (n,): by what each frequency loses."""
+        return np.sqrt(self.share @ self._lost(scheme, h, duration) ** 2)
+
+    def unseen(self, scheme: Splitting | Tableau, h: float, duration: float) -> float:
+        """The same of what has lost its phase altogether: two runs may agree there by chance."""
+        lost = self._lost(scheme, np.array([h]), duration)[:, 0]
+        return sqrt(2.0 * float(np.sum(self.share[lost > 1.0])))
+
+    def _lost(self, scheme: Splitting | Tableau, h: Array, duration: float) -> Array:
+        return np.minimum(phase_error(scheme, self.omega[:, None] * h) * duration / h, sqrt(2.0))
 
 
 class Report(NamedTuple):
@@ -20,15 +62,16 @@ class Report(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """method, step [s] and the line about them; omega: of the stiffest mode; below: the run
-    before, None for the first."""
+    """method, step [s] or tolerance and the line about them; below: the run before, None for the
+    first; spectrum: of the motion, as Verlet's last run saw it."""
 
     method: Any  # an Integrator
-    step: float
+    step: float | None
     line: str
+    tolerance: Tolerance | None = None
     rtol: float = inf
-    omega: float = 0.0
     below: Report | None = None
+    spectrum: Spectrum | None = None
 
 
 class Rung(Loop):
@@ -37,13 +80,13 @@ class Rung(Loop):
     def __init__(
         self, start: tuple[System, State], frames: Array, recorder: Any, plan: Plan
     ) -> None:
-        (system, state), step = start, plan.step
-        super().__init__(system, plan.method, "auto", state, frames, step, None, recorder)
+        (system, state), how = start, (plan.step, plan.tolerance)
+        super().__init__(system, plan.method, "auto", state, frames, *how, recorder)
         self.plan, self.below, self.alone = plan, plan.below, False
-        self.begin, self.far, self.fast, self.next_measure = state.x, 0.0, 0.0, 0.0
+        self.begin, self.far, self.fast = state.x, 0.0, 0.0
         self.seen: dict[str, tuple[Array, Array]] = {}
-        self.before = (state.v,) * 4  # velocities of the last steps
-        self.bent, self.looks = 0.0, 0
+        self.row: list[Array] = []  # velocities of consecutive steps
+        self.squares, self.samples, self.next_sample = np.zeros(DIFFERENCES), 0, 0.0
 
     @classmethod
     def resumed(cls, system: System, method: Any, tree: Callable[..., Any]) -> Rung:
@@ -51,27 +94,60 @@ class Rung(Loop):
         loop.alone = True  # nobody climbs on
         return loop
 
+    @property
+    def _samples_now(self) -> bool:
+        return isinstance(self.method, Verlet) and self.state.t >= self.next_sample
+
+    def _at_once(self, left: int) -> int:
+        return 1 if self._samples_now else super()._at_once(left)
+
     def _advance_fixed(self, target: float) -> bool:
-        before = (*self.before[1:], self.state.v)
+        before = self.steps
         landed = super()._advance_fixed(target)
-        self.before = before
-        if landed or self.state.t >= self.next_measure:
-            self._measure()
-        last = len(self.frames) - 1
-        if landed and self.recorded in (last // 2, last):
-            self.seen[_told(self.state.t)] = self.state.x.copy(), self.state.v.copy()
+        self.row = [*self.row[1 - DIFFERENCES :], self.state.v] if self.steps == before + 1 else []
+        if self._samples_now and len(self.row) == DIFFERENCES:
+            self._sample()
         return landed
 
-    def _measure(self) -> None:
-        way = self.state.x - self.begin
-        far, fast = self.system.backend.dots([(way, way), (self.state.v, self.state.v)])
+    def _look(self) -> None:
+        super()._look()
+        self._measure(self.state)
+
+    def _record(self, sink: Sink, state: State) -> None:
+        last = len(self.frames) - 1
+        kept = self.recorded in (last // 2, last)
+        super()._record(sink, state)
+        self._measure(state)
+        if kept and self.sound:
+            self.seen[_told(state.t)] = state.x.copy(), state.v.copy()
+
+    def _measure(self, state: State) -> None:
+        way = state.x - self.begin
+        far, fast = self.system.backend.dots([(way, way), (state.v, state.v)])
         self.far, self.fast = max(self.far, far), max(self.fast, fast)
-        if self.steps > 3:
-            a, b, c, d = self.before
-            bend = a - 4.0 * b + 6.0 * c - 4.0 * d + self.state.v
-            self.bent += self.system.backend.dots([(bend, bend)])[0]
-            self.looks += 1
-        self.next_measure = self.state.t + float(self.frames[-1]) / LOOKS
+
+    def _sample(self) -> None:
+        rows, differences = self.row, [self.row[0]]
+        for _ in range(DIFFERENCES - 1):
+            rows = [b - a for a, b in pairwise(rows)]
+            differences.append(rows[0])
+        self.squares += self.system.backend.dots([(d, d) for d in differences])
+        self.samples += 1
+        self.row, self.next_sample = [], self.state.t + float(self.frames[-1]) / SAMPLES
+
+    @property
+    def sound(self) -> bool:
+        """The energy of explicit steps is about right: else they tell nothing."""
+        books, own = self.ledger, scheme_of(self.method)
+        return own is None or abs(books.numerical) <= max(
+            WORTH_A_WARNING * books.exchanged, books.floor
+        )
+
+    @property
+    def spectrum(self) -> Spectrum | None:
+        if not self.samples or not 0.0 < self.fast < inf or not self.sound:
+            return self.plan.spectrum
+        return Spectrum.of(self.squares / (self.samples * self.fast), self.longest)
 
     @property
     def error(self) -> float:
@@ -98,18 +174,11 @@ class Rung(Loop):
 
     @property
     def unseen(self) -> float:
-        """The error of the stiffest mode, relative, which two runs may have in common.
-
-        Verlet turns it too fast, by (h w)^2/24 radians per radian, rk4 too slowly, by (h w)^4/120:
-        so much of its size is wrong, and sqrt 2 where the phase is lost.  Fourth differences of v,
-        (h w)^4 times that, tell of its size.
-        """
-        phase = (self.longest * self.plan.omega) ** 2
-        turn = {"verlet": phase / 24.0, "rk4": phase**2 / 120.0}.get(self.plan.line.split()[1])
-        if not turn or not self.looks * self.fast > 0.0:
+        """The error that two runs of an explicit method may have in common, relative."""
+        scheme, spectrum = scheme_of(self.method), self.spectrum
+        if scheme is None or spectrum is None or not self.steps:
             return 0.0
-        wrong = min(turn * self.plan.omega * float(self.frames[-1]), sqrt(2.0))
-        return wrong * sqrt(self.bent / self.looks / self.fast) / phase**2
+        return spectrum.unseen(scheme, self.state.t / self.steps, float(self.frames[-1]))
 
     @property
     def report(self) -> Report:
