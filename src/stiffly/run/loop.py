@@ -225,9 +225,7 @@ class Loop(Stepper):
 
     def _take_many(self, now: Interval, target: float) -> bool:
         """Explicit steps: as many of those that are left to the next frame as one call takes."""
-        elements = max(1, cast("Any", self.system).stretcher.elements)
-        count = min(now.count - self.done, max(FEWEST, self._unseen(now)))
-        count = max(1, min(count, int(AT_ONCE // elements)))
+        count = self._at_once(now)
         ends = now.start + now.h * np.arange(self.done + 1, self.done + count + 1)
         self.done += count
         landed = self.done == now.count
@@ -235,6 +233,12 @@ class Loop(Stepper):
             ends[-1], self.interval = target, None
         self.take_all(now.h, ends)
         return landed
+
+    def _at_once(self, now: Interval) -> int:
+        """Not for so long that nobody could stop it."""
+        elements = max(1, cast("Any", self.system).stretcher.elements)
+        count = min(now.count - self.done, max(FEWEST, self._unseen(now)))
+        return max(1, min(count, int(AT_ONCE // elements)))
 
     def _unseen(self, now: Interval) -> int:
         """Steps that nobody looks at: up to the next frame, or the next look at the energy, where

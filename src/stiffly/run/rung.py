@@ -16,7 +16,7 @@ from ..errors import StiffWarning
 from ..integrators.explicit import Verlet, phase_error, scheme_of
 from ..recording.sinks import Sink
 from .control import Tolerance
-from .loop import WORTH_A_WARNING, Loop
+from .loop import WORTH_A_WARNING, Interval, Loop
 
 SAMPLES = 25  # of the spectrum, in a run
 DIFFERENCES = 7  # of velocities in consecutive steps, from none to the sixth
@@ -98,8 +98,8 @@ class Rung(Loop):
     def _samples_now(self) -> bool:
         return isinstance(self.method, Verlet) and self.state.t >= self.next_sample
 
-    def _at_once(self, left: int) -> int:
-        return 1 if self._samples_now else super()._at_once(left)
+    def _at_once(self, now: Interval) -> int:
+        return 1 if self._samples_now else super()._at_once(now)
 
     def _advance_fixed(self, target: float) -> bool:
         before = self.steps
