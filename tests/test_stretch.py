@@ -1,5 +1,7 @@
 """Many explicit steps in one call: against the same steps one by one, and against plain NumPy."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numba
 import numpy as np
 import pytest
@@ -270,6 +272,17 @@ def test_the_bits_do_not_depend_on_threads(kind, copies, monkeypatch):
         assert np.array_equal(ends[0].state.x, other.state.x)
         assert np.array_equal(ends[0].state.v, other.state.v)
         assert ends[0].ledger.dissipated_now == other.ledger.dissipated_now
+
+
+def test_two_runs_at_once_do_not_wait_for_each_others_threads(monkeypatch):
+    """A team of three shared by two callers: each would wait for one whose place the other has."""
+    pieces(monkeypatch)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 3)
+    alone = at_once(*bound("shaken")).state.x
+    with ThreadPoolExecutor(4) as callers:
+        ends = [callers.submit(at_once, *bound("shaken")) for _ in range(12)]
+        for end in ends:
+            assert np.array_equal(end.result(timeout=120).state.x, alone)
 
 
 # ------------------------------------------------------------------ runs

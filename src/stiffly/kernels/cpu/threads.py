@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Lock
 
 import numba
 import numpy as np
@@ -21,6 +22,7 @@ from .jit import njit
 from .quads import intrinsic
 
 _PATIENCE = 2000  # looks at the counter before others may have the core: some microseconds
+_busy = Lock()
 _GIVE_WAY = "SwitchToThread" if os.name == "nt" else "sched_yield"
 
 
@@ -81,15 +83,19 @@ def team_size(tasks):
 
 def together(function, size, *arguments):
     """function(thread, size, counter, *arguments) in `size` threads at once; it lets go of the
-    interpreter."""
+    interpreter.  Bits do not depend on `size`: where the team is at work for somebody else, whose
+    members would wait for each other with ours, it is done alone."""
     counter = np.zeros(1, dtype=np.int64)
-    if size == 1:
+    if size == 1 or not _busy.acquire(blocking=False):
         function(0, 1, counter, *arguments)
         return
-    futures = [
-        _team(size - 1).submit(function, thread, size, counter, *arguments)
-        for thread in range(1, size)
-    ]
-    function(0, size, counter, *arguments)
-    for future in futures:
-        future.result()
+    try:
+        futures = [
+            _team(size - 1).submit(function, thread, size, counter, *arguments)
+            for thread in range(1, size)
+        ]
+        function(0, size, counter, *arguments)
+        for future in futures:
+            future.result()
+    finally:
+        _busy.release()
