@@ -118,3 +118,27 @@ def test_the_list_of_scenes_has_all_of_it(capsys):
     assert rows["hair"]["run"]["integrator"] == scenes.entry("hair").run["integrator"]
     assert cli.main(["scenes"]) == 0
     assert "--variant paper" in capsys.readouterr().out
+
+
+def test_a_scene_as_it_stands_takes_the_fastest_method_measured():
+    as_it_stands, other = scenes.load("coil-spring"), scenes.load("coil-spring", stiffness=1e7)
+    assert as_it_stands.integrator == "verlet" and as_it_stands.step == 5e-4
+    assert other.integrator is None or other.integrator != "verlet"  # its limit is another one
+    assert other.step == 0.05
+    same = scenes.load("coil-spring", **as_it_stands.parameters)
+    assert same.integrator == "verlet"  # what was written down of a run
+
+
+def test_another_method_takes_the_step_that_is_for_others():
+    scene = scenes.load("coil-spring")
+    run = simulate(scene, integrator="exprb42", duration=0.1)
+    assert run.stats["largest_step"] == 0.05
+    run = simulate(scene, duration=5e-3)
+    assert run.stats["largest_step"] == 5e-4
+
+
+@pytest.mark.parametrize("name", scenes.NAMES)
+def test_a_default_for_full_size_says_what_was_measured(name):
+    found = scenes.entry(name)
+    assert bool(found.full) == bool(found.measured)
+    assert found.full.keys() <= {"step", "integrator"}
