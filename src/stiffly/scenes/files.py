@@ -97,7 +97,8 @@ def check(path: AnyPath, /, **overrides: Any) -> FileScene:
 def show(name: str) -> str:
     """A built-in scene as a file to start from: every option, its default, meaning and unit."""
     found, nothing = entry(name), np.empty(0)  # the full size may take long to build
-    scene = Scene(name, found.summary, found.source, None, nothing, nothing, **found.run)
+    run = {**found.run, **found.full}
+    scene = Scene(name, found.summary, found.source, None, nothing, nothing, **run)
     text = catalogue_text(scene)
     assert text is not None  # built-in scenes have defaults that TOML can hold: a test sees to it
     return text
