@@ -1,5 +1,6 @@
 """Many explicit steps in one call: against the same steps one by one, and against plain NumPy."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numba
@@ -8,6 +9,7 @@ import pytest
 import reference
 
 import stiffly
+from stiffly.backends.cpu import CPU
 from stiffly.bodies import (
     Dashpots,
     Drag,
@@ -25,13 +27,16 @@ from stiffly.bodies import (
     Wind,
 )
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes, rotation
+from stiffly.collisions.shapes import RigidShape
 from stiffly.contracts import State
+from stiffly.errors import InputError
 from stiffly.integrators.dop853 import DormandPrince853
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
 from stiffly.integrators.rkn86 import Nystrom86
 from stiffly.integrators.runge_kutta import RungeKutta4
 from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels import cpu
+from stiffly.parts.fields import PreparedGravity
 from stiffly.recording.notes import StepLog
 from stiffly.run.ledger import Balance
 from stiffly.run.stepper import Stepper
@@ -103,14 +108,22 @@ def parts_of(kind, rest, edges, copies):
                 *(Field(lambda t: (0.0, 0.0, np.sin(30.0 * t))), Force([5, 7], (0.0, 3.0, 0.0))),
                 Contact(FLOOR, 2e3, margin=0.1, friction=0.3),
             ],
-            {"supports": Rotation(roots, **TURN), "damping": Rayleigh(alpha=2.0)},
+            {"damping": Rayleigh(alpha=2.0)},
+        ),
+        "lifted": (
+            [springs, FaceSprings(tets(copies), 900.0), Gravity((1.0, 0.0, -9.0))],
+            {"supports": Keyframes(roots, (0.0, 0.03), [(0.0,) * 3, (0.1, 0.0, 0.5)])},
+        ),
+        "blown": (
+            [springs, Wind(triangles, (9.0, 1.0, 0.0)), Dashpots(edges[:40], 3.0), Gravity()],
+            {"supports": Rotation(roots, **TURN)},
         ),
     }[kind]
 
 
 KINDS = (
     *("springs", "cubic", "both", "faces", "damped", "held", "yielding", "yielding-cubic", "floor"),
-    *("shapes", "inside", "turned", "shaken", "wind", "airy"),
+    *("shapes", "inside", "turned", "shaken", "wind", "airy", "lifted", "blown"),
 )
 
 
@@ -168,7 +181,9 @@ def test_stretches_are_the_steps_one_by_one(kind, method):
         agree(array, stretch.state.parts[name])
     energy = 0.5 * float(system.mass.dot(steps.state.v, steps.state.v))
     for line in ("added_now", "dissipated_now", "invented_now"):
-        agree(getattr(steps.ledger, line), getattr(stretch.ledger, line), 10.0 * energy)
+        # single steps sum the work of lifting by Simpson's rule
+        size = 1e4 if kind == "lifted" else 10.0
+        agree(getattr(steps.ledger, line), getattr(stretch.ledger, line), size * energy)
 
 
 @pytest.mark.parametrize("method", [BlanesMoan6(), Nystrom86(), DormandPrince853()])
@@ -207,13 +222,14 @@ def test_the_cases_do_what_they_are_for():
     for kind, line in (
         *(("yielding", "dissipated_now"), ("floor", "dissipated_now"), ("turned", "added_now")),
         *(("shapes", "added_now"), ("wind", "added_now"), ("damped", "dissipated_now")),
+        *(("lifted", "added_now"), ("blown", "added_now"), ("airy", "dissipated_now")),
     ):
         stepper = one_by_one(*bound(kind))
         energy = 0.5 * float(stepper.system.mass.dot(stepper.state.v, stepper.state.v))
         assert abs(getattr(stepper.ledger, line)) > 1e-4 * energy, kind
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("wind", "airy")])
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("wind", "airy", "lifted", "blown")])
 def test_pieces_of_a_body_go_as_the_whole(kind, monkeypatch):
     system, state = bound(kind)
     whole = at_once(system, state)
@@ -311,13 +327,14 @@ def unsupported():
             "beta": ([springs], {"damping": Rayleigh(alpha=1.0, beta=1e-3)}),
             "Moving": ([springs], {"supports": moved}),
             "two supports": ([springs], {"supports": two}),
+            "drag": ([springs, Drag(0.1, wind=(1.0, 0.0, 0.0))], {"fixed": [0]}),
         },
         rest,
         x0,
     )
 
 
-@pytest.mark.parametrize("word", ["Potential", "beta", "Moving", "two supports"])
+@pytest.mark.parametrize("word", ["Potential", "beta", "Moving", "two supports", "drag"])
 def test_what_the_loop_lacks_goes_step_by_step_and_says_why(word):
     cases, rest, x0 = unsupported()
     parts, options = cases[word]
@@ -326,6 +343,120 @@ def test_what_the_loop_lacks_goes_step_by_step_and_says_why(word):
     loop = run(system, x0, integrator="verlet").stats["loop"]
     assert loop.startswith("step by step: ")
     assert word in loop
+
+
+def test_springs_between_held_particles_keep_their_rest_lengths():
+    """They yield to nothing, and no group has them."""
+    rest, edges, x0 = body(np.random.default_rng(0))
+    springs = Springs(edges, 400.0, yield_strain=0.01, rest_positions=rest)
+    system, state = System(1.0, [springs], rest=rest, fixed=np.arange(9)).bind(
+        np.where(np.arange(27)[:, None] < 9, rest, x0)
+    )
+    held = (edges < 9).all(axis=1)
+    assert held.any()
+    end = at_once(system, state).state
+    lengths = np.linalg.norm(np.subtract(*rest[edges[held].T]), axis=1)
+    assert np.array_equal(end.parts["elastic/rest"][held], lengths)
+
+
+class HalfGravity(Gravity):
+    """Says what it does in its own way."""
+
+    def prepare(self, particles):
+        return PreparedHalf(self.g, particles)
+
+
+class PreparedHalf(PreparedGravity):
+    def energy(self, x):
+        return 0.5 * super().energy(x)
+
+    def add_gradient(self, x, out):
+        out += 0.5 * self._weight
+
+
+class Shaken(Keyframes):
+    def place(self, t, start):
+        x, v = super().place(t, start)
+        return x + 0.01 * np.sin(100.0 * t), v + np.cos(100.0 * t)
+
+
+class OwnFloor(RigidShape):
+    """A shape that knows `surface` alone."""
+
+    def surface(self, t, x, ahead=0.0):
+        return FLOOR.surface(t, x, ahead)
+
+
+def test_what_a_class_of_ones_own_does_otherwise_is_seen():
+    rest, edges, x0 = body(np.random.default_rng(0))
+    springs, moved = Springs(edges, 400.0), Shaken([0], (0.0, 1.0), [(0.0,) * 3, (1.0, 0.0, 0.0)])
+    for parts, options in (
+        ([springs, HalfGravity()], {}),
+        ([springs], {"supports": moved}),
+        ([springs, Contact(OwnFloor(), 100.0)], {}),
+    ):
+        system = System(1.0, parts, rest=rest, **options)
+        start = np.where(np.isin(np.arange(27), system.fixed)[:, None], rest, x0)
+        loop = run(system, start, integrator="verlet").stats["loop"]
+        assert loop.startswith("step by step: ")
+
+
+def test_a_method_of_ones_own_may_call_anything_a_tableau():
+    class Own(RungeKutta4):
+        tableau = np.eye(2)
+
+        def step(self, system, state, h, memory):
+            return Verlet().step(system, state, h, None)
+
+    rest, edges, x0 = body(np.random.default_rng(0))
+    system = System(1.0, [Springs(edges, 400.0)], rest=rest)
+    assert run(system, x0, integrator=Own()).stats["loop"] == "step by step"
+
+
+def test_a_system_that_is_not_bound_can_be_moved():
+    system = System(np.ones(2), [Springs([[0, 1]], 10.0, rest=1.0)])
+    state = State(0.0, np.array([0.0, 0.0, 0.0, 1.5, 0.0, 0.0]), np.zeros(6))
+    assert Verlet().step(system, state, 0.01, None).state.x[0] == pytest.approx(10 * 0.5 * 5e-5)
+
+
+def test_long_steps_sum_their_work_themselves():
+    rest, edges, x0 = body(np.random.default_rng(0))
+    parts = [Springs(edges, 400.0), Field(lambda t: (0.0, 0.0, 50.0 * np.sin(40.0 * t)))]
+    system = System(1.0, parts, rest=rest)
+    found = run(system, x0, integrator="rkn6")
+    assert found.stats["loop"].startswith("compiled steps")
+    assert np.abs(found.energy.numerical).max() < 1e-8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_has_threads_of_its_own(monkeypatch):
+    pieces(monkeypatch)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 2)
+    system, state = bound("springs")
+    here = at_once(system, state).state.x
+    child = os.fork()
+    if child == 0:
+        same = np.array_equal(at_once(system, state).state.x, here)
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_backend_without_these_loops_goes_step_by_step():
+    class Fewer:
+        def __getattr__(self, name):
+            if name in grouping.KERNELS:
+                raise InputError(f"no kernel {name}")
+            return getattr(CPU.kernels, name)
+
+    class Backend:
+        name, kernels = "fewer", Fewer()
+
+        def __getattr__(self, name):
+            return getattr(CPU, name)
+
+    rest, edges, x0 = body(np.random.default_rng(0))
+    system = System(1.0, [Springs(edges, 400.0)], rest=rest, backend=Backend())
+    assert run(system, x0, integrator="verlet").stats["loop"].startswith("step by step: ")
 
 
 def test_a_method_of_ones_own_that_began_as_verlet_is_asked_for_its_steps():

@@ -22,7 +22,16 @@ from ..parts.pattern import BlockPattern
 from ..parts.terms import Term, TouchTerm
 from .friction import Rubbed, friction_change, rubbed
 from .near import near
-from .shapes import KERNELS, OfShapes, OnShapes, Shape, Surface, as_stiffness, same_place
+from .shapes import (
+    KERNELS,
+    OfShapes,
+    OnShapes,
+    RigidShape,
+    Shape,
+    Surface,
+    as_stiffness,
+    same_place,
+)
 from .start import bounce, require_resolvable
 
 FORMULA = (
@@ -86,7 +95,7 @@ class PreparedContact(OnShapes):
     def terms(self) -> list[Term] | None:
         """None where a shape has no formula."""
         config = self._config
-        if any(shape.local or not hasattr(shape, "placed") for shape in config.shapes):
+        if not all(isinstance(shape, RigidShape) and shape.has_formula for shape in config.shapes):
             return None
         touch = (config.margin, config.friction)
         return [

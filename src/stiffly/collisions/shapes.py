@@ -26,6 +26,7 @@ from ..errors import InputError
 from ..kernels.names import HEMISPHERE, PLANE, SPHERE
 from ..parts.checks import as_indices, as_number, as_numbers
 from ..parts.part import Arranged, Uncoupled
+from ..parts.terms import told_by
 from ..system.supports import Keyframes, Moving, Rotation
 
 KERNELS = ("surface_distances", "surface_normals")
@@ -110,7 +111,7 @@ def frame_at(motion: Any, t: float) -> Frame:
 
 def frames_at(motion: Any, times: Array) -> list[Frame]:
     """The same at many times; at once, where the motion knows how."""
-    if not hasattr(motion, "affine"):
+    if not told_by(motion, "affine", ("place",)):
         return [frame_at(motion, float(t)) for t in times]
     frames = []
     for R, origin, turning, velocity in zip(*motion.affine(times), strict=True):
@@ -207,6 +208,13 @@ class RigidShape:
     def placed(self, frame: Frame) -> Surface:
         """The surface of a shape that has a formula."""
         raise NotImplementedError
+
+    @property
+    def has_formula(self) -> bool:
+        """`placed` is all there is to it: no class of the user's own says where it is otherwise."""
+        kind, own = type(self), RigidShape
+        whole = kind.surface is own.surface and kind.frame is own.frame
+        return whole and kind.placed is not own.placed and not self.local
 
 
 def planes(points: Array, normals: Array, frame: Frame = STILL, far: Any = None) -> Surface:

@@ -70,7 +70,8 @@ def stretch(
 def scheme_of(method: Any) -> Splitting | Tableau | None:
     """The numbers by which a method steps, where they are all that it does."""
     own = vars(type(method))  # of a subclass `step` may do other things
-    return own.get("splitting", own.get("tableau"))
+    found = own.get("splitting", own.get("tableau"))
+    return found if isinstance(found, Splitting | Tableau) else None
 
 
 def _multipliers(scheme: Splitting | Tableau, z: Array) -> Array:

@@ -213,7 +213,8 @@ class PreparedDrag(PreparedAir):
         return self._pattern.diagonal[: self._free]
 
     def terms(self) -> list[Term]:
-        return [DragTerm(self._c[:, 0], self._power, self._wind)]
+        still = not self.time_dependent and not np.any(self._wind(0.0))
+        return [DragTerm(self._c[:, 0], self._power, self._wind, still)]
 
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
         u = v - self._wind(t)

@@ -7,12 +7,33 @@ Particles are rows, as everywhere in prepared parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..contracts import Array
+
+PACKAGE = __name__.split(".")[0]
+
+ACTS = ("energy", "add_gradient", "add_force", "power", "settle")
+
+
+def told_by(thing: Any, name: str, others: Sequence[str]) -> bool:
+    """Whether `name` of the thing speaks for all it does: no class of the user's own, derived from
+    the one that has it, does one of the others in its own way."""
+    for kind in type(thing).__mro__:
+        if name in vars(kind):
+            return True
+        own = kind.__module__.split(".")[0] != PACKAGE
+        if own and any(other in vars(kind) for other in others):
+            return False
+    return False
+
+
+def terms_of(part: Any) -> list[Any] | None:
+    """What a prepared part is to such kernels; None where it does not say."""
+    return part.terms() if told_by(part, "terms", ACTS) else None
 
 
 class SpringTerm(NamedTuple):
@@ -47,11 +68,12 @@ class ForceTerm(NamedTuple):
 
 
 class DragTerm(NamedTuple):
-    """coefficient (N,), power 1 or 2, wind(t) (3,)."""
+    """coefficient (N,), power 1 or 2, wind(t) (3,); still: it is zero."""
 
     coefficient: Array
     power: int
     wind: Callable[[float], Array]
+    still: bool
 
 
 class WindTerm(NamedTuple):

@@ -23,6 +23,7 @@ from ..recording.notes import FrameLog, StepLog
 from .ledger import Balance
 
 DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
+SHORT_STEPS = 4  # the order up to which steps are so short that Simpson's rule sums their work
 
 
 @cache
@@ -114,10 +115,10 @@ class Stepper:
         able: Any = getattr(self.system, "stretcher", "the equations are the user's own")
         if not hasattr(able, "steps"):
             self.way = f"step by step: {able}"
-        elif self.system.conservative or not getattr(self.method, "dense", False):
+        elif self.system.conservative or self.method.order <= SHORT_STEPS:
             self.way = f"compiled stretches: {able.words}"
             return scheme
-        else:  # Simpson's rule, which stretches sum work by, is good enough for short steps only
+        else:
             self.way = f"compiled steps: {able.words}"
         return None
 

@@ -35,7 +35,7 @@ from ..kernels.names import (
 )
 from ..matfun.components import ranges
 from ..parts.pattern import BlockPattern
-from ..parts.terms import FieldTerm, SpringTerm, TouchTerm
+from ..parts.terms import FieldTerm, SpringTerm, TouchTerm, terms_of
 
 if TYPE_CHECKING:
     from .system import System
@@ -79,7 +79,7 @@ def _known_terms(parts: Any) -> list[Any] | None:
     """Of all potentials; None where one has others than springs, gravity and contact."""
     found: list[Any] = []
     for _, part in parts.potentials:
-        terms = part.terms() if hasattr(part, "terms") else None
+        terms = terms_of(part)
         known = SpringTerm | FieldTerm | TouchTerm
         if terms is None or not all(isinstance(term, known) for term in terms):
             return None

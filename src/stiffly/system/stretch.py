@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..backends.kernels import take
 from ..contracts import Array, Power, Splitting, State, Tableau
+from ..errors import InputError
 from ..kernels import names as contract
 from ..meshes.morton import morton
 from ..parts.pattern import sorted_unique
@@ -28,6 +29,8 @@ from ..parts.terms import (
     SpringTerm,
     TouchTerm,
     WindTerm,
+    terms_of,
+    told_by,
 )
 
 if TYPE_CHECKING:
@@ -73,9 +76,13 @@ class Stretcher:
         if system.guarded:
             raise NoStretch("contact of bodies with each other has no compiled loop")
         for support, _ in system._led:
-            if not hasattr(support, "affine"):
+            if not told_by(support, "affine", ("place",)):
                 raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
-        self._kernels = take(system.backend, "System", *KERNELS)
+        try:
+            self._kernels = take(system.backend, "System", *KERNELS)
+        except InputError as lack:
+            raise NoStretch(str(lack)) from None
+        _require_counted_once(system, terms)
         self._terms = terms
         self._layout = _Layout(system, terms)
         self._alpha = 0.0 if damping is None else damping.alpha
@@ -149,8 +156,19 @@ class Stretcher:
         if self._of(TouchTerm):
             notes["penetration"] = float(books[:, contract.DEEPEST].max())
             notes["contacts"] = float(total[contract.TOUCHING])
-        exchanged = Power(float(total[contract.ADDED]), float(total[contract.DISSIPATED]))
+        added = float(total[contract.ADDED]) + self._lifted(s, end)
+        exchanged = Power(added, float(total[contract.DISSIPATED]))
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
+
+    def _lifted(self, before: State, after: State) -> float:
+        """What supports do against fields [J] on the particles that they lead."""
+        system, field = self._system, self._body.field[:3]
+        if not system.supports or not np.any(field):
+            return 0.0
+        led = np.unique(np.concatenate([rows for _, rows in system._led]))
+        mass = np.asarray(system.given.mass)[system.numbering.order[led]]
+        way = system.row_positions(after)[led] - system.row_positions(before)[led]
+        return -float(mass @ (way @ field))
 
     def acceleration(self, s: State) -> Array:
         """(n,), by a step that goes nowhere, and after which nothing happens."""
@@ -203,7 +221,7 @@ class Stretcher:
             if not springs.limit.size:
                 continue
             mine = [p for p in _springs(parts) if p.cubic == (springs is self._body.cubic)]
-            rest = np.empty(sum(len(p.rest) for p in mine))
+            rest = np.concatenate([p.rest for p in mine])  # of those that nothing moves, too
             rest[at.spring] = springs.rest[at.slots]
             ends = np.cumsum([len(p.rest) for p in mine])
             for part, own in zip(mine, np.split(rest, ends[:-1]), strict=True):
@@ -244,7 +262,7 @@ def _springs(parts: Assembly) -> list[Any]:
 def _all_terms(assembly: Assembly) -> list[Any]:
     found: list[Any] = []
     for name, part in assembly.parts:
-        terms = part.terms() if hasattr(part, "terms") else None
+        terms = terms_of(part)
         if terms is None:
             raise NoStretch(f"{name} ({type(part).__name__}) has no compiled loop")
         found += terms
@@ -294,6 +312,18 @@ def _surface(surface: Any) -> Array:
 # ------------------------------------------------------------------ groups
 
 
+def _require_counted_once(system: System, terms: list[Any]) -> None:
+    """Air on particles that are held adds as much as it takes, and moves nothing: groups do not see
+    all of them, so the ledger's lines would be others."""
+    free = system.numbering.free
+    for term in terms:
+        held = system.supports or system.fixed.size
+        if isinstance(term, DragTerm) and (system.supports or (held and not term.still)):
+            raise NoStretch("drag on particles that are held has no compiled loop")
+        if isinstance(term, WindTerm) and np.any((term.triangles >= free).all(axis=1)):
+            raise NoStretch("wind on triangles that are held has no compiled loop")
+
+
 class _Slots(NamedTuple):
     """Where springs lie: spring (q,) of all in order of their parts, slots (q,)."""
 
@@ -313,6 +343,8 @@ class _Layout:
             self._led[led] = index
         elements = [corners for term in terms if (corners := _corners(term)) is not None]
         local = any(isinstance(term, WindTerm | DashpotTerm) for term in terms)
+        # a tet between two pieces would work on a particle that is led in both of them
+        local = local or bool(system.supports and any(isinstance(t, FaceTerm) for t in terms))
         self.label, self.connected = self._labels(system, elements, local)
         self.count = int(self.label.max()) + 1
         self._group_of_row = np.full(self._total, -1, dtype=np.int32)
@@ -348,11 +380,10 @@ class _Layout:
         i, j = np.concatenate([NO_EDGES, *ties]).T
         i, j = i[(i < n) & (j < n)], j[(i < n) & (j < n)]
         graph = sp.csr_matrix((np.ones(i.size, dtype=np.int8), (i, j)), (n, n))
-        orders = [
-            np.argsort(morton(system.reference()[:n]), kind="stable"),
-            reverse_cuthill_mckee(graph + graph.T, symmetric_mode=True),
-        ]
-        rank = np.empty((2, n), dtype=np.int64)
+        orders = [reverse_cuthill_mckee(graph + graph.T, symmetric_mode=True)]
+        if system._rest is not None or system._frame is not None:
+            orders.append(np.argsort(morton(system.reference()[:n]), kind="stable"))
+        rank = np.empty((len(orders), n), dtype=np.int64)
         for row, order in zip(rank, orders, strict=True):
             row[order] = np.arange(n)
         cut = [np.sum(r[i] * pieces // n != r[j] * pieces // n) for r in rank]

@@ -355,6 +355,8 @@ def _power(own, body, tables, entry, x, v, f):
     added, taken = _loads(own, body, tables, entry, x, v, f, own.led > own.own)
     if own.led > own.own:
         _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f)
+        if len(body.faces.stiffness) > 0:
+            _face_forces(own.g, own.at, body.faces, x, f)
         work = fill(0.0)
         for i in range(own.own, own.led):
             work = work - load(f, i) * load(v, i)

@@ -76,6 +76,17 @@ def _team(size):
     return ThreadPoolExecutor(size, thread_name_prefix="stiffly")
 
 
+def _begin_anew():
+    """In a process that was forked: threads stay behind, and a lock may be held by one of them."""
+    global _busy
+    _team.cache_clear()
+    _busy = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 def team_size(tasks):
     """How many threads may share that many tasks."""
     return max(1, min(numba.get_num_threads(), tasks))
@@ -89,13 +100,17 @@ def together(function, size, *arguments):
     if size == 1 or not _busy.acquire(blocking=False):
         function(0, 1, counter, *arguments)
         return
+    futures = []
     try:
-        futures = [
-            _team(size - 1).submit(function, thread, size, counter, *arguments)
-            for thread in range(1, size)
-        ]
+        for thread in range(1, size):
+            futures.append(_team(size - 1).submit(function, thread, size, counter, *arguments))
         function(0, size, counter, *arguments)
-        for future in futures:
-            future.result()
+    except BaseException:
+        counter[0] = 1 << 62  # nobody waits for who does not come
+        raise
     finally:
+        for future in futures:
+            future.exception()
         _busy.release()
+    for future in futures:
+        future.result()
