@@ -55,7 +55,7 @@ ZERO, ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(5))
 
 # No arrays are made or freed here, so nothing has to count who uses them: with the many arrays of a
 # body, counting took longer than the steps of a hair.
-strict: Any = partial(counted, _nrt=False)
+strict: Any = partial(counted, _nrt=False)  # pyright: ignore[reportCallIssue]
 inlined: Any = partial(strict, forceinline=True)
 
 # quads of every row: positions, velocities, accelerations, forces, velocities as predicted, and
