@@ -214,6 +214,7 @@ def step_by_step(system, state, method, monkeypatch, count=COUNT):
     """Nothing compiled but the forces."""
     with monkeypatch.context() as patched:
         patched.setattr(System, "stretcher", None)
+        patched.setattr(System, "laid_out", None)
         return one_by_one(system, state, method, count=count)
 
 

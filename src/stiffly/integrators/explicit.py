@@ -38,9 +38,9 @@ def opening(system: System, state: State, memory: Any) -> tuple[Array, int]:
 
 
 def acceleration(system: System, state: State) -> Array:
-    """By the loops that will take the steps, where there are such: what other loops need of a body
-    is then never laid out."""
-    stretcher: Any = getattr(system, "stretcher", None)
+    """By the loops that take the steps, where there are such: what other loops need of a body is
+    then never laid out."""
+    stretcher: Any = getattr(system, "laid_out", None)
     if hasattr(stretcher, "acceleration"):
         return stretcher.acceleration(state)
     return system.acceleration(state)

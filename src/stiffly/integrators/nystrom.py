@@ -37,7 +37,7 @@ def fill(system: System, state: State, h: float, table: Tableau, a: Array, first
     """Accelerations a (m, n) of the stages from the first on, up to the end of the step or, behind
     it, of all; the last stage."""
     last = len(table.c) - 1 if first > table.end else table.end
-    stretcher: Any = getattr(system, "stretcher", None)
+    stretcher: Any = getattr(system, "laid_out", None)
     if hasattr(stretcher, "stages"):
         stretcher.stages(table, state, h, a, first, last)
         return _at_stage(system, state, h, table, a, last)

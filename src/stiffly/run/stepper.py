@@ -66,6 +66,8 @@ class Stepper:
     ) -> None:
         self.system, self.method, self.name, self.state = system, method, name, state
         self.ledger, self.log = ledger, log
+        if scheme_of(method) is not None:
+            getattr(system, "stretcher", None)  # lays the body out for the loops of such methods
         self.memory = method.start(system, state)
         self.work: Work = Work()
         self.steps = 0

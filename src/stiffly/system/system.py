@@ -189,7 +189,13 @@ class System:
             try:
                 self._stretcher = Stretcher(self)
             except NoStretch as reason:
-                self._stretcher = reason
+                # without the frames that it comes from: they hold this very system
+                self._stretcher = NoStretch(str(reason))
+        return self._stretcher
+
+    @property
+    def laid_out(self) -> Stretcher | NoStretch | None:
+        """The same, where somebody has asked for it before."""
         return self._stretcher
 
     def learnt(self) -> dict[str, Any]:
