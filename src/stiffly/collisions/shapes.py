@@ -207,7 +207,7 @@ class RigidShape:
 
     def placed(self, frame: Frame) -> Surface:
         """The surface of a shape that has a formula."""
-        raise NotImplementedError
+        raise NotImplementedError  # those without one have their own `surface`
 
     @property
     def has_formula(self) -> bool:

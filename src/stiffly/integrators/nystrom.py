@@ -101,7 +101,7 @@ class NystromPair:
 
     def between(self, system: System, before: State, after: State, h: float, a: Array) -> Between:
         """The states within a step whose stages had the accelerations a (m, n)."""
-        raise NotImplementedError
+        raise NotImplementedError  # each pair has its own polynomial
 
     def first_step(
         self, system: System, state: State, rtol: float, length: float, velocity: float
