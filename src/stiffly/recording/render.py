@@ -17,6 +17,7 @@ from .plots.style import describe
 from .render_labels import BAR, Words, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
 from .render_view import look_at, points_of, sampled
+from .render_walls import wall_normals
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
@@ -85,7 +86,8 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
     target, _ = _checked(path, 0, size, 30, None)
     shown = motion(recording)
     number = _telling(shown)
-    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1])
+    walls = wall_normals(shown.colliders)
+    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1], walls=walls)
     scenery = Scenery(shown, None, view, size)
     with closing(scenery), replacing(target, force=True) as partial:
         _save(scenery.picture(number), partial)
@@ -121,7 +123,8 @@ class Studio:
             )
         points = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
         free = (bar - self._strip) / narrow
-        view = look_at(points, narrow / size[1], words=True, bar=free)
+        walls = wall_normals(self.motions[0].colliders)
+        view = look_at(points, narrow / size[1], words=True, bar=free, walls=walls)
         self._sceneries = [
             Scenery(m, c, view, (int(width), size[1]))
             for m, c, width in zip(self.motions, self.colorings, np.diff(edges), strict=True)
