@@ -70,7 +70,7 @@ def test_a_pdb_file_takes_the_place_of_the_helices(tmp_path):
     ]
     path = tmp_path / "helix.pdb"
     path.write_text("\n".join([*lines, "END", ""]))
-    scene = scenes.load("molecule", file=str(path))
+    scene = scenes.load("molecule", pdb=str(path))
     assert scene.mesh is not None
     assert np.allclose(scene.x0, found.positions, atol=1e-3) and "helix.pdb" in scene.note
     assert np.array_equal(scene.mesh.edges, np.unique(np.sort(found.bonds, axis=1), axis=0))
@@ -98,7 +98,7 @@ def test_a_pdb_file_takes_the_place_of_the_helices(tmp_path):
         ("tower", {"model": "linaer"}, "did you mean linear"),
         ("tower", {"damping": -1.0}, "damping"),
         ("molecule", {"atoms": 0}, "atoms"),
-        ("molecule", {"file": "nowhere.pdb"}, "no such file"),
+        ("molecule", {"pdb": "nowhere.pdb"}, "no such file"),
         ("molecule", {"angles": -5.0}, "angle"),
         ("rope", {"particles": 1}, "rope particles = 1"),
         ("dome", {"around": 2.5}, "dome around = 2.5"),
