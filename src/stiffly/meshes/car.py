@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from ..contracts import Array
-from .grids import box_grid, quad_sheet
+from .grids import quad_sheet
 from .implicit import joined, rounded_box, wheel
 from .mesh import Mesh, grouped_edges, pairs, require_counts, require_positive, used_only
 from .sizing import mesh_of_count

@@ -14,6 +14,7 @@ from ..errors import InputError
 from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .plots.style import describe
+from .render_body import OTHER_RADIUS
 from .render_labels import BAR, Words, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
 from .render_view import look_at, points_of, sampled
@@ -228,6 +229,10 @@ def _title(recording: Any, several: bool) -> tuple[str, str]:
 def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
     """Points of the body, and of colliders that are not much larger than its motion."""
     points = points_of(shown, frames)
+    if shown.elements is not None:  # atoms are large
+        points = np.concatenate(
+            [points + OTHER_RADIUS * side for side in (*np.eye(3), *-np.eye(3))]
+        )
     low, high = points.min(axis=0), points.max(axis=0)
     extent = float(np.linalg.norm(high - low))
     found = [points]

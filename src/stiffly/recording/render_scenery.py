@@ -113,7 +113,7 @@ class Scenery:
             if floor is not None and solid is floor.solid:
                 continue
             if is_wall(solid):
-                solid = slab(solid, self._view, self._ground(floor))  # noqa: PLW2901
+                solid = slab(solid, self._view, self._ground(floor))
             actor = self._plotter.add_mesh(
                 self._pv.PolyData.from_regular_faces(self._shrunk(solid), solid.triangles),
                 color=STONE, ambient=0.4, diffuse=0.7, specular=0.1,

@@ -97,7 +97,9 @@ def _axes(size: Array, walls: Array) -> tuple[Array, Array, Array]:
 
     def towards(degrees: float) -> Array:
         around = np.radians(degrees)
-        return np.array([np.cos(lift) * np.cos(around), np.cos(lift) * np.sin(around), np.sin(lift)])
+        return np.array(
+            [np.cos(lift) * np.cos(around), np.cos(lift) * np.sin(around), np.sin(lift)]
+        )
 
     # the same from the four corners of the compass, the usual one first
     sides = [towards(degrees) for degrees in (first, -180.0 - first, -first, 180.0 + first)]

@@ -6,7 +6,8 @@ beyond a threshold, a moderate and a high speed, 2 s.  Our stand-in is made by f
 with open windows, and inside it engine, bulkhead, axles and seats, closed boxes on legs of springs,
 118 940 vertices in all.  What the papers leave open:
 
-    10 kg, equally on all particles; 2 m/s (moderate) and 4 m/s (fast): springs of 1e4 N/m stop no tons
+    10 kg, equally on all particles: springs of 1e4 N/m stop no tons
+    2 m/s (moderate) and 4 m/s (fast)
     springs give way beyond a strain of 2 %; no gravity, the car does not touch itself
     the wall pushes with WALL m, m the mass of a particle: as stiff for a fine mesh as for a coarse
     verlet with 50 us, its limit being 68: at 2 % of strain buckling grows by several times
@@ -16,12 +17,13 @@ The papers move the car as a whole with a rigid body and compute the dents in it
 does so, and shows the wall coming.  By default the particles do both, since the frame is no gain:
 its Coriolis force rules out the faster form of exprb42 and the compiled loop of verlet
 (examples/crash.py compares the two).  The papers' 44 s for 2 s with exponential methods are out of
-reach.  Measured at full size, the shell alone, on two server cores: exprb42 at 0.5 ms blows up at 0.15 s; at
-0.1 ms it agrees with verlet (the car is 4.080 and 4.076 m long at 0.12 s) and needs 3.6 s per
-simulated millisecond, realtime at 0.5 ms 4.5 s, verlet 0.8 s, losing 0.004 of 9.7 J in 0.66 s.  At
-4 m/s verlet misplaces 0.06 of 51 J.  The inside costs nothing: 0.2 s take 26.1 s of processor time
-with it, 25.6 s for the shell of as many vertices (one thread).  The small car is coarse enough for exprb42.  Bending springs
-of one stiffness make a finer shell softer, so dents depend on the mesh.
+reach.  Measured at full size, the shell alone, on two server cores: exprb42 at 0.5 ms blows up at
+0.15 s; at 0.1 ms it agrees with verlet (the car is 4.080 and 4.076 m long at 0.12 s) and needs
+3.6 s per simulated millisecond, realtime at 0.5 ms 4.5 s, verlet 0.8 s, losing 0.004 of 9.7 J in
+0.66 s.  At 4 m/s verlet misplaces 0.06 of 51 J.  The inside costs next to nothing: 0.2 s take 26.1
+s of processor time with it, 25.6 s for a shell of as many vertices (one thread, duration=0.2,
+process_time around simulate).  The small car is coarse enough for exprb42.  Bending springs of one
+stiffness make a finer shell softer, so dents depend on the mesh.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ PAPER_HOLDS = (
 LENGTH = 4.3  # [m]
 WALL = 1e6  # [1/s^2], times the mass of a particle: the stiffness of its contact
 AHEAD = 0.01  # gap to the wall at the start [m]
-CRUMPLE = 0.5  # by which the box around the rigid car gives way [m]: the frame stops as the car does
+CRUMPLE = (
+    0.5  # by which the box around the rigid car gives way [m]: the frame stops as the car does
+)
 RESTITUTION = 0.2  # of the rigid car
 FRONT = 4  # corners of the box that meet the wall
 KNOWN = 60.0  # for so long the motion of the frame is known [s]

@@ -16,8 +16,8 @@ by up to 1.1 % in all of them.  With 70 x 50 particles a step of realtime takes 
 core, one of energy-momentum more than 4 s.
 
 The paper's step of 0.2 s for epirk4s3 does not hold with these numbers: its phi functions do not
-converge; at 20 ms it stopped in its second step (14 x 10 particles).  exprb42 at 2 ms misplaced 1.6 % of
-the energy exchanged in 1 s, at 5 ms 7 % (14 x 10 particles).  A flag turns too far within such steps.
+converge; at 20 ms it stopped in its second step (14 x 10 particles).  exprb42 at 2 ms misplaced
+1.6 % of the energy exchanged in 1 s, at 5 ms 7 %.  A flag turns too far within such steps.
 """
 
 from __future__ import annotations
