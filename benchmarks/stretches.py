@@ -26,7 +26,7 @@ from stiffly.run.stepper import Stepper
 SPRINGS = 6e8  # of them, all steps together, in one measurement
 SCENES = {
     **{"coil-spring": {}, "bunny": {}, "flag": {}, "tower": {}, "hair": {"fibers": 6000}},
-    **{"swinging-bunny": {"vertices": 5000}, "bar": {}},
+    **{"swinging-bunny": {"vertices": 600, "step": 5e-5}, "bar": {"step": 5e-5}},
 }
 
 
@@ -52,7 +52,9 @@ def stretched(new: Stepper, h: float, count: int) -> float:
 
 
 def row(name: str, parameters: dict) -> tuple:
-    scene = scenes.load(name, step=scenes.load(name).step, **parameters)
+    if "step" not in parameters:
+        parameters = {**parameters, "step": scenes.load(name).step}
+    scene = scenes.load(name, **parameters)
     h, most = scene.step, numba.config.NUMBA_NUM_THREADS
     single = stepper(scene)
     single.take(h, h)  # compiles

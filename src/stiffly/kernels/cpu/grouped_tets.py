@@ -14,10 +14,10 @@ from numba import carray, cfunc
 from numba.core import types
 
 from .for_material import for_material
-from .jit import strict
+from .jit import inlined
 from .polar import LANES, column
 from .quads import intrinsic
-from .tets import FORCE_ROW, ROWS, load_lane, tile_forces
+from .tets import FORCE_ROW, ROWS, deform, load_lane, tile_forces
 
 _INT, _NUMBERS = types.int64, types.CPointer(types.float64)
 _ARRAYS = (types.CPointer(types.uint32), *(_NUMBERS,) * 4)  # corners, shape, moduli, x, f
@@ -28,7 +28,7 @@ def _addressed(**options: Any) -> Any:
     return cfunc(SIGNATURE, **options)
 
 
-@strict
+@inlined
 def _scatter(lane, e, first, tets, w, f):
     """Takes dE/dx of one lane from f; vertex 0 balances the others."""
     t = tets[e]
@@ -52,6 +52,7 @@ def _add_forces(low, high, first, rows, corners, shapes, constants, positions, f
         for lane in range(LANES):
             e = np.uint64(min(begin + lane, high - 1))
             load_lane(lane, e, at, x, tets, shape, moduli, w)
+        deform(w)
         tile_forces(w)
         for lane in range(min(LANES, high - begin)):
             _scatter(lane, np.uint64(begin + lane), at, tets, w, f)

@@ -56,9 +56,10 @@ def matrix(w, row, lane):
     return a, b, c, d, e, f, w[k + 6 * LANES], w[k + 7 * LANES], w[k + 8 * LANES]
 
 
-@strict
+@inlined
 def load_lane(lane, e, first, x, tets, shape, moduli, w):
-    """Element e into one lane; its vertices are counted from the row `first` of x on."""
+    """Element e into one lane, in place of F the edges from vertex 0 to the others; vertices are
+    counted from the row `first` of x on."""
     t, g, m = tets[e], shape[e], moduli[e]
     for k in range(9):
         w[(SHAPE_ROW + k) * LANES + lane] = g[k]
@@ -66,9 +67,19 @@ def load_lane(lane, e, first, x, tets, shape, moduli, w):
     w[(MODULI_ROW + 1) * LANES + lane] = m[1]
     o, p, q, r = x[first + t[0]], x[first + t[1]], x[first + t[2]], x[first + t[3]]
     for a in range(3):
-        d1, d2, d3 = p[a] - o[a], q[a] - o[a], r[a] - o[a]
-        for c in range(3):
-            w[(3 * a + c) * LANES + lane] = d1 * g[c] + d2 * g[3 + c] + d3 * g[6 + c]
+        w[a * LANES + lane] = p[a] - o[a]
+        w[(3 + a) * LANES + lane] = q[a] - o[a]
+        w[(6 + a) * LANES + lane] = r[a] - o[a]
+
+
+@inlined
+def deform(w):
+    """F in place of the edges."""
+    for lane in range(LANES):
+        F = product(turned(matrix(w, 0, lane)), matrix(w, SHAPE_ROW, lane))
+        set_triple(w, 0, lane, F[0], F[1], F[2])
+        set_triple(w, 3, lane, F[3], F[4], F[5])
+        set_triple(w, 6, lane, F[6], F[7], F[8])
 
 
 @strict
@@ -79,6 +90,7 @@ def load_gradients(tile, x, tets, shape, moduli):
     for lane in range(LANES):
         e = np.uint64(min(tile * LANES + lane, last))
         load_lane(lane, e, np.uint64(0), x, tets, shape, moduli, w)
+    deform(w)
     return w
 
 

@@ -76,9 +76,8 @@ class Material:
     @property
     def built_in(self) -> bool:
         """Written here, where an edit empties the cache of compiled kernels."""
-        own = {
-            Path(f.__code__.co_filename).parent for f in (self.energy, self.stress, self.tangent)
-        }
+        functions = (self.energy, self.stress, self.tangent, self.piola or self.energy)
+        own = {Path(f.__code__.co_filename).parent for f in functions}
         return own == {Path(__file__).parent}
 
     def __reduce__(self) -> Any:
