@@ -22,10 +22,11 @@ QUICK = ("fput", "oscillator-pair", "foil", "bar")  # of the reduced variant
 FRAMES = 30  # looks at the energy
 
 NOTES = """\
-Each scene as `stiffly run SCENE --variant paper` runs it; *small*: with `--small`, to its end; *full*: the scene as it stands,
-for up to {full:g} s of computing. Where a paper prints no step, the one in the scene's file is meant. A run holds where nothing
-stops it and its numerical error stays below {within:g} % of the energy exchanged (the rule of `full-size`); what it says in
-its own words when it does not is beside it, and what we know about it in the last column."""
+Each scene as `stiffly run SCENE --variant paper` runs it; *small*: with `--small`, to its end;
+*full*: the scene as it stands, for up to {full:g} s of computing. Where a paper prints no step, the
+one in the scene's file is meant. A run holds where nothing stops it and its numerical error stays
+below {within:g} % of the energy exchanged (the rule of `full-size`); what it says in its own words
+when it does not is beside it, and what we know about it in the last column."""
 
 
 def run(bench: Bench) -> Report:
