@@ -175,7 +175,7 @@ def test_kernels_equal_reference_across_chunks():
 STRETCHES = {
     **{kind: SIGMAS[kind] for kind in ("equal", "nearly equal", "pair", "flat")},
     **{"strained": [1.3, 1.0, 0.8], "thin": [1.0, 0.1, 0.05], "inside out": [1.0, 0.7, -0.6]},
-    **{"long": [50.0, 1.0, 0.2], "small": [1e-3, 9e-4, 8e-4]},
+    **{"long": [5.0, 1.0, 0.2], "small": [1e-3, 9e-4, 8e-4]},
 }
 
 
@@ -191,7 +191,8 @@ def test_forces_without_singular_values_are_those_with_them(material, kind):
     for kernels, out in zip((cpu, reference), results, strict=True):
         sums = np.arange(801, dtype=np.uint32), corners
         kernels.tet_gradient(x, *elements, MATERIALS[material], *sums, out)
-    close(*results, atol=1e-14 * max(4.0, np.abs(results[1]).max()) / STRETCHES[kind][1])
+    turn = min(1.0, sum(STRETCHES[kind][1:]))  # rotations are as uncertain as 1/(sigma_2 + sigma_3)
+    close(*results, atol=1e-14 * max(4.0, np.abs(results[1]).max()) / turn)
 
 
 @pytest.mark.parametrize("sigma", [[1.0, 0.0, 0.0], [1.0, 0.5, -0.5], [0.0, 0.0, 0.0]])

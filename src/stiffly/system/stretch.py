@@ -349,8 +349,8 @@ class _Layout:
         for index, (_, led) in enumerate(system._led):
             self._led[led] = index
         solid = [term.tets for term in terms if isinstance(term, TetTerm)]
-        light = [t for t in terms if not isinstance(t, TetTerm)]
-        light = [corners for term in light if (corners := _corners(term)) is not None]
+        others = [_corners(term) for term in terms if not isinstance(term, TetTerm)]
+        light = [corners for corners in others if corners is not None]
         elements = [*light, *solid]
         local = any(isinstance(term, WindTerm | DashpotTerm) for term in terms)
         # a tet between two pieces would work on a particle that is led in both of them

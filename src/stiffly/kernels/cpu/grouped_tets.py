@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc
+from numba import cfunc
 from numba.core import types
+from numba.np.numpy_support import carray
 
 from .for_material import for_material
 from .jit import inlined
