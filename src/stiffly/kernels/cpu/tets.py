@@ -5,7 +5,7 @@ gradient of vertex k's linear shape function at rest; its forces are P g_k (mate
 Elements go through polar.py's tiles of LANES lanes into a buffer per element, and every particle
 (every block) then gathers its own sum: no races, the same bits whatever the number of threads.
 
-A material that knows P without singular values has forces three to five times as fast.
+A material that knows P without singular values has forces about three times as fast.
 """
 
 from __future__ import annotations
