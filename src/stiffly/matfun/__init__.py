@@ -3,6 +3,7 @@
 from .action import SecondOrderOperator, phi_action
 from .bounds import estimate
 from .chooser import EVALUATORS, evaluate
+from .phipm import phipm_simul_iom2
 from .scalar import StumpffMap, Term, phi, stumpff
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "evaluate",
     "phi",
     "phi_action",
+    "phipm_simul_iom2",
     "stumpff",
 ]
