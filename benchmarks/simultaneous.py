@@ -6,8 +6,8 @@ c phi_1(c hJ) u at c = 1/3, 3/4, 1, the stages of pexprb43 and its Euler part, o
 springs: damped by every particle's own drag, so that J = [[0, I], [-A, -D]] needs Arnoldi's method,
 and undamped, in the half-size form.  phi_action at 1e-6 with taus=, with all of a basis
 orthogonalised or a window of 2, beside phipm_simul_iom2 as the papers use it, on J as it is and on
-J with its position half in units of 1/omega.  Errors are relative, of positions and velocities each,
-the larger one; phipm's absolute tolerance is 1e-6 times the shorter of the two halves.
+J with its position half in units of 1/omega.  Errors are relative, the larger of those of positions
+and velocities; phipm's absolute tolerance is 1e-6 times the shorter of the two halves.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ Tables and their order conditions: exponential_table.py, order_conditions.py.  M
 do not use one another (exprb42, pexprb43, EPIRK4s3) are ExponentialRosenbrock, which has more ways
 to compute them.
 
-All that F(u) contributes comes from one basis, as does what each D_j gives to later stages, and what
-all of them give to the step.  For a force that depends on t, J is that of (u, t), t' = 1: a term
-phi_k(g hJ) F brings g h phi_(k+1)(g hJ) dF/dt; a fixed linear part leaves t to the remainder.
+All that F(u) contributes comes from one basis, as does what earlier remainders give to a stage, and
+what all of them give to the step.  For a force that depends on t, J is that of (u, t), t' = 1: a
+term phi_k(g hJ) F brings g h phi_(k+1)(g hJ) dF/dt; a fixed linear part leaves t to the remainder.
 
 Sources: Michels, Luan & Tokman, A stiffly accurate integrator for elastodynamic problems (2017),
 Eqs. 10, 11; Luan & Michels, Efficient exponential time integration for simulating nonlinear coupled

@@ -29,7 +29,7 @@ import numpy as np
 from ..backends.sums import norms
 from ..contracts import Array, ErrorEstimate, Rayleigh, Settled, State, Step, System, Work
 from ..errors import InputError
-from ..matfun.action import Pair, PhiRequest, phi_pairs
+from ..matfun.action import ROOT, SKEW, Pair, PhiRequest, phi_pairs
 from ..matfun.chooser import check_settings
 from ..matfun.cost import SMALL
 from ..matfun.first_order import FirstOrderFlow
@@ -111,7 +111,8 @@ class ExponentialRosenbrock:
     """nodes () exprb2, (1,) exprb32, (3/4,) exprb42, (c2, c3) pexprb43, (1/8, 1/9) epirk4s3.
 
     tol: relative accuracy of the matrix functions; method: evaluator name (see matfun.EVALUATORS,
-    and 'skew' with basis=m for a fixed number of vectors that conserves the linear energy);
+    'skew' with basis=m for a fixed number of vectors that conserves the linear energy, and 'root',
+    through the square root of the tangent as the papers have it, small bodies only);
     estimate: also compute the embedded error.
     max_products: of the tangent with one vector in one evaluation of matrix functions, beyond
     which a step is NotConverged (default: what takes about ten seconds).
@@ -130,7 +131,7 @@ class ExponentialRosenbrock:
 
     def __post_init__(self) -> None:
         _check_nodes(self.nodes)
-        check_settings(self.tol, self.method, also=("skew",), max_products=self.max_products)
+        check_settings(self.tol, self.method, also=(SKEW, ROOT), max_products=self.max_products)
         check_budget("exponential Rosenbrock", self.budget)
 
     timed: ClassVar[bool] = True  # can have a budget

@@ -5,8 +5,8 @@
     u+  = u + h phi_1(hJ) F + h phi_3(hJ) (18 D_2 - 250/81 D_3) + h phi_4(hJ) (500/27 D_3 - 60 D_2)
 
 From conditions 1 and 2 of Luan & Michels 2021, Table 1, and 3 and 4 at b_i(0): c_2 = 1/2 is free,
-c_3 = (12 - 15 c_2)/(15 - 20 c_2), the rest follows (tests/test_epirk.py derives it).  Embedded: order
-3, 2/c_2^2 phi_3 D_2.  Luan & Ostermann, Exponential Rosenbrock methods of order five, 2014.
+c_3 = (12 - 15 c_2)/(15 - 20 c_2), the rest follows (tests/test_epirk.py derives it).  Embedded:
+2/c_2^2 phi_3 D_2, order 3.  Luan & Ostermann, Exponential Rosenbrock methods of order five, 2014.
 """
 
 from .exponential_table import exponential_table

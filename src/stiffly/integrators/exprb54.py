@@ -5,8 +5,8 @@
     U_4 = u + 9/10 h phi_1(9/10 hJ) F + 729/125 h phi_3(9/10 hJ) D_3
     u+  = u + h phi_1(hJ) F + h phi_3(hJ) (18 D_3 - 250/81 D_4) + h phi_4(hJ) (500/27 D_4 - 60 D_3)
 
-a_32 and a_43 make psi_3i of Luan & Michels 2021, Table 1, zero for every J, so condition 4 holds for
-every J too, and condition 3 at b_i(0).  Embedded: conditions 1 and 2 with three remainders.
+a_32 and a_43 make psi_3i of Luan & Michels 2021, Table 1, zero for every J, so condition 4 holds
+for every J too, and condition 3 at b_i(0).  Embedded: conditions 1 and 2 with three remainders.
 Luan & Ostermann, Exponential Rosenbrock methods of order five, 2014.
 """
 

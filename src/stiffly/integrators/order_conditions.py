@@ -13,8 +13,8 @@ Fixed linear part: Hochbruck & Ostermann 2005, with
     3 (order 3)  sum_i b_i K psi_2i = 0           4 (order 4)  sum_i b_i c_i^3 = 6 phi_4
     5 (order 4)  sum_i b_i K psi_3i = 0           6 (order 4)  sum_ij b_i K a_ij K psi_2j = 0
     7 (order 4)  sum_i b_i c_i K psi_2i = 0
-K is any matrix, so products of functions are compared as tensors; phi_k(g Z) of different (k, g) are
-linearly independent.  Stages must be c_i phi_1(c_i Z).  Weakened: in the conditions of the highest
+K is any matrix, so products of functions are compared as tensors; phi_k(g Z) of different (k, g)
+are linearly independent.  Stages must be c_i phi_1(c_i Z).  Weakened: in the conditions of the highest
 order b_i(0) stands for b_i(Z), phi_k(0) for phi_k(Z) on the right-hand side.
 """
 
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import combinations_with_replacement
 from math import factorial
 from typing import Any
@@ -183,7 +183,7 @@ class Tree:
         return f"{name}({inner})" if inner else name
 
 
-@lru_cache(maxsize=None)
+@cache
 def trees(size: int, fixed: bool) -> tuple[Tree, ...]:
     if size == 1:
         return (Tree("A"), Tree("g")) if fixed else (Tree("f"),)
@@ -194,7 +194,7 @@ def trees(size: int, fixed: bool) -> tuple[Tree, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _forests(size: int, fixed: bool) -> frozenset[tuple[Tree, ...]]:
     """Multisets of trees with that many nodes in all."""
     if size == 0:
@@ -214,10 +214,15 @@ class _Series:
 
     def __init__(self, scheme: Scheme) -> None:
         self.scheme = scheme
+        self.known: dict[tuple[int, Tree], float] = {}
 
-    @lru_cache(maxsize=None)  # noqa: B019 (as short-lived as its table's check)
     def stage(self, i: int, tree: Tree) -> float:
-        """Of U_i; i = s + 1, the last, is the step."""
+        """Of U_i; the last i is the step."""
+        if (i, tree) not in self.known:
+            self.known[i, tree] = self._computed(i, tree)
+        return self.known[i, tree]
+
+    def _computed(self, i: int, tree: Tree) -> float:
         scheme = self.scheme
         last = i == len(scheme.alpha)
         alpha: Function = {(1, 1.0): 1.0} if last else scheme.alpha[i]
@@ -260,6 +265,4 @@ def _classical(scheme: Scheme, order: int) -> Iterator[str]:
         for tree in trees(size, scheme.fixed):
             found, right = series.stage(last, tree), 1.0 / tree.density
             if abs(found - right) > scheme.allowed:
-                yield (
-                    f"condition of {tree} (order {size}) has {found:.6g}, not 1/{tree.density}"
-                )
+                yield (f"condition of {tree} (order {size}) has {found:.6g}, not 1/{tree.density}")

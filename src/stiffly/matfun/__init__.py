@@ -5,6 +5,7 @@ from .bounds import estimate
 from .chooser import EVALUATORS, evaluate
 from .phipm import phipm_simul_iom2
 from .scalar import StumpffMap, Term, phi, stumpff
+from .square_root import square_root
 
 __all__ = [
     "EVALUATORS",
@@ -16,5 +17,6 @@ __all__ = [
     "phi",
     "phi_action",
     "phipm_simul_iom2",
+    "square_root",
     "stumpff",
 ]

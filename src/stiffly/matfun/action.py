@@ -21,6 +21,7 @@ from .general import general_phi_actions
 from .operators import BaseOperator
 from .scalar import K_MAX, PhiTerm, RayleighMap, StumpffMap, Term
 from .skew import PhiRequest, skew
+from .square_root import rooted
 from .symmetric import as_symmetric
 from .tolerance import (
     EPS,
@@ -31,6 +32,8 @@ from .tolerance import (
     require_finite,
     rounding_errors,
 )
+
+SKEW, ROOT = "skew", "root"  # ways beside the evaluators of chooser.py
 
 Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None for zero
 
@@ -115,10 +118,14 @@ def phi_pairs(
     All requests share one basis per vector; scale (rows,) as in `matfun.tolerance`.
     strict: NotConverged where rounding of A spoils the tolerance, instead of saying so in `error`.
     """
-    if method == "skew":
+    if method == SKEW:
         if damping is not None:
             raise InputError("skew Lanczos conserves energy and cannot damp: use method='auto'")
         return skew(A, requests, vectors, tol=tol, basis=basis)
+    if method == ROOT:
+        if damping is not None:
+            raise InputError("method 'root' is for bodies without damping: use method='auto'")
+        return rooted(A, requests, vectors, tol=tol)
     present = tuple((p is not None, q is not None) for p, q in vectors)
     columns = [half for pair in vectors for half in pair if half is not None]
     functions = half_size_map(requests, present, damping)
@@ -227,8 +234,9 @@ def phi_action(
     (incomplete orthogonalisation; 2 in the papers) instead of all, as long as that goes well: the
     promise is the same, `method` says where all were needed.  Second-order operators have
     recurrences of two vectors by themselves.
-    method: auto, dense, batched, lanczos, chebyshev, skew (second order) or auto (general J); skew
-    measures its error in the energy norm.
+    method: auto, dense, batched, lanczos, chebyshev, skew, root (second order) or auto (general J);
+    skew measures its error in the energy norm; root goes through sqrt(A) as the papers do, and its
+    error is the residual of that.
     basis: with method='skew', use that many basis vectors (a fixed budget).
     max_products: of A or J with one vector; as many as take about ten seconds unless given.
     """
@@ -243,7 +251,7 @@ def phi_action(
             f"J must be a square array, sparse matrix or operator, got {type(operator).__name__}: "
             "wrap the symmetric A of a second-order system in SecondOrderOperator(A)"
         )
-    if basis is not None and (method != "skew" or basis < 1):
+    if basis is not None and (method != SKEW or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     check_max_products(max_products)
     times, places = check_taus([1.0] if taus is None else taus)

@@ -1,6 +1,6 @@
 """phipm_simul_iom2, the routine behind the papers' exponential methods, to be compared with.
 
-    u(tau) = sum_k tau^k phi_k(tau M) v_k,  M = hJ,  solves  u' = M u + v_1 + t v_2 + ..., u(0) = v_0
+    u(tau) = sum_k tau^k phi_k(tau M) v_k, M = hJ, solves u' = M u + v_1 + t v_2 + ..., u(0) = v_0
 
 and a substep of it needs ONE matrix function (Luan & Michels 2021, Eqs. 4.2 to 4.5; Eq. 4.4 has its
 last sum misprinted, Michels, Luan & Tokman 2017, Eq. 19, has it right):
