@@ -5,8 +5,8 @@
     R(U) = F(U) - F(u) - J (U - u),    c_i = alpha_i(0)
 
 J is the tangent at u (exponential Rosenbrock methods: Luan & Michels 2021, Eq. 3.11; EPIRK:
-Michels, Luan & Tokman 2017, Eqs. 10 and 11) or a fixed linear part (exponential Runge-Kutta methods:
-Luan & Michels 2021, Remark 3.1).  A table is checked when it is made: order_conditions.py.
+Michels, Luan & Tokman 2017, Eqs. 10 and 11) or a fixed linear part (exponential Runge-Kutta
+methods: Luan & Michels 2021, Remark 3.1).  A table is checked when it is made: order_conditions.py.
 """
 
 from __future__ import annotations

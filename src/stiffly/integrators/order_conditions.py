@@ -14,8 +14,8 @@ Fixed linear part: Hochbruck & Ostermann 2005, with
     5 (order 4)  sum_i b_i K psi_3i = 0           6 (order 4)  sum_ij b_i K a_ij K psi_2j = 0
     7 (order 4)  sum_i b_i c_i K psi_2i = 0
 K is any matrix, so products of functions are compared as tensors; phi_k(g Z) of different (k, g)
-are linearly independent.  Stages must be c_i phi_1(c_i Z).  Weakened: in the conditions of the highest
-order b_i(0) stands for b_i(Z), phi_k(0) for phi_k(Z) on the right-hand side.
+are linearly independent.  Stages must be c_i phi_1(c_i Z).  Weakened: in the conditions of the
+highest order b_i(0) stands for b_i(Z), phi_k(0) for phi_k(Z) on the right-hand side.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Michels, Luan & Tokman 2017, Sec. 3.6.1, and Luan & Michels 2021, Sec. 4.1, chan
 
 In exact arithmetic that converges quadratically from anywhere.  With rounding it does not stay: an
 error that does not commute with A grows by (sqrt(cond A) - 1)/2 from step to step (Higham 2008,
-Sec. 6.4), so beyond a condition number of about 1e4 it turns away before it has arrived.  The product
-form of Denman & Beavers (1976), the same numbers with Omega_k^-1 A carried along, does stay.
+Sec. 6.4), so beyond a condition number of about 1e4 it turns away before it has arrived.  The form
+of Denman & Beavers (1976), the same numbers with Omega_k^-1 A carried along, does stay.
 
 Nothing else here needs a root of a matrix: this is for comparison (benchmarks/square_root.py).
 """
