@@ -317,6 +317,6 @@ def _general(
     scaled = [None if v is None else v / size**k for k, v in enumerate(vectors)]
     signed = J if h > 0.0 else -J
     options: Any = {"max_products": max_products, "twice": True, "window": window}
-    actions = general_phi_actions(signed, size * times, scaled, tol, **options)
+    actions = general_phi_actions(signed, list(size * times), scaled, tol, **options)
     error = max(action.error for action in actions)
     return replace(actions[-1], value=np.array([a.value for a in actions]), error=error)

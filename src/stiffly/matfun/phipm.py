@@ -174,8 +174,8 @@ class _March:
             w = self.flow.derivatives(self.t, self.u)
             basis = _Basis(self.flow, self.window, w[-1])
             s, values, error = self._substep(basis, end)
-            known = sum(s**j / factorial(j) * part for j, part in enumerate(w[:-1]))
-            self.u = known + (values @ np.array(basis.V[: values.size]) if basis.beta else 0.0)
+            known: Array = np.sum([s**j / factorial(j) * p for j, p in enumerate(w[:-1])], axis=0)
+            self.u = known + values @ np.array(basis.V[: values.size]) if basis.beta else known
             self.error += error
             self.substeps += 1
             self.longest = max(self.longest, basis.m)

@@ -53,12 +53,12 @@ def _newton(A: Array) -> Iterator[Array]:
 
 
 def _denman_beavers(A: Array) -> Iterator[Array]:
-    """Y -> sqrt(A), Z -> its inverse."""
-    Y, Z = A.copy(), np.eye(len(A))
+    """y -> sqrt(A), z -> its inverse."""
+    y, z = A.copy(), np.eye(len(A))
     while True:
-        yield Y
-        inverses = linalg.inv(Z, check_finite=False), linalg.inv(Y, check_finite=False)
-        Y, Z = 0.5 * (Y + inverses[0]), 0.5 * (Z + inverses[1])
+        yield y
+        inverses = linalg.inv(z, check_finite=False), linalg.inv(y, check_finite=False)
+        y, z = 0.5 * (y + inverses[0]), 0.5 * (z + inverses[1])
 
 
 ITERATIONS: dict[str, Callable[[Array], Iterator[Array]]] = {
@@ -68,13 +68,13 @@ ITERATIONS: dict[str, Callable[[Array], Iterator[Array]]] = {
 EIGENVECTORS = "eigenvectors"  # what the papers call the Schur decomposition: A is symmetric
 
 
-def square_root(A: Any, method: str = "newton") -> SquareRoot:
+def square_root(matrix: Any, method: str = "newton") -> SquareRoot:
     """The best iterate of the papers' Newton iteration, of its stable twin 'denman-beavers', or the
     root by 'eigenvectors', with the residual that tells how good it is.
 
-    A (n, n): symmetric, positive definite.
+    matrix (n, n): symmetric, positive definite.
     """
-    A = np.asarray(A, dtype=np.float64)
+    A = np.asarray(matrix, dtype=np.float64)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.all(np.isfinite(A)):
         raise InputError(f"a square root needs a square array without NaN, got shape {A.shape}")
     if np.abs(A - A.T).max(initial=0.0) > 1e-12 * np.abs(A).max(initial=0.0):
