@@ -1,0 +1,193 @@
+"""Methods by name: NAME, then options of that method, each behind a colon, in any order.
+
+    eti   eti:deuflhard   eti:gautschi:two-step   eti:rest   neti:two-step:argument-filter
+    pexprb43:1/2,1        stabilised:no-spin      stabilised:no-spin:projective-midpoint
+
+Command line, scene files, the page and Python all come here.  An option is a word that stands for
+one field of the method; pexprb43 has its two nodes instead, and behind the options of stabilised
+stands the whole name of what it keeps, itself with options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import InputError, unknown_name
+from ..solvers.local_global import LocalGlobal
+from .auto import Auto
+from .dop853 import DormandPrince853
+from .energy_momentum import EnergyMomentum
+from .energy_steered import EnergyBudget, EnergyLagrange
+from .explicit import SymplecticEuler, Verlet
+from .exponential_rosenbrock import ExponentialRosenbrock
+from .fast_projection import FastProjection
+from .filters import FILTERS
+from .gautschi import Gautschi, Neti
+from .rkn86 import Nystrom86
+from .runge_kutta import ForwardEuler, RungeKutta4
+from .splitting import BlanesMoan6
+from .stabilised import Stabilised
+from .stage import Bdf1, Bdf2, Midpoint, Newmark
+from .vimex import VImex
+
+Words = Mapping[str, tuple[str, Any]]  # an option: the field that it stands for, its value
+TWO_STEP = "two-step"
+STABILISED = "stabilised"
+AUTO = Auto.name  # chooses among the others
+
+GAUTSCHI: Words = {
+    **{name: ("filter", name) for name in FILTERS},
+    TWO_STEP: ("form", TWO_STEP),
+}
+ETI: Words = {**GAUTSCHI, "rest": ("reference", "rest")}
+NETI: Words = {
+    **GAUTSCHI,
+    "argument-filter": ("argument_filter", True),
+    "secant": ("linearisation", "secant"),
+}
+SPIN: Words = {"no-spin": ("spin", False)}
+
+
+@dataclass(frozen=True)
+class Named:
+    """make(**fields) -> the method; words: its options; nodes: pairs c2,c3 worth listing, of a
+    method that takes them."""
+
+    make: Callable[..., Any]
+    words: Words = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
+
+
+def _rosenbrock(*default: float, nodes: tuple[str, ...] = ()) -> Named:
+    def make(nodes: tuple[float, ...] = default) -> ExponentialRosenbrock:
+        return ExponentialRosenbrock(nodes=nodes)
+
+    return Named(make, nodes=nodes)
+
+
+def _stabilised(base: Callable[[], Any]) -> Named:
+    return Named(lambda **fields: Stabilised(base(), **fields), SPIN)
+
+
+_TABLE: dict[str, Named] = {
+    "exprb2": _rosenbrock(),
+    "exprb32": _rosenbrock(1.0),
+    "exprb42": _rosenbrock(3 / 4),
+    "pexprb43": _rosenbrock(1 / 3, 3 / 4, nodes=("1/2,1",)),  # of the 2018 paper
+    "epirk4s3": _rosenbrock(1 / 8, 1 / 9),
+    "eti": Named(Gautschi, ETI),
+    "ceti": Named(lambda **fields: Neti(linearisation="corotated", **fields), GAUTSCHI),
+    "neti": Named(Neti, NETI),
+    "dop853": Named(DormandPrince853),
+    "rkn86": Named(Nystrom86),
+    "rkn6": Named(BlanesMoan6),
+    "rk4": Named(RungeKutta4),
+    "verlet": Named(Verlet),
+    "symplectic-euler": Named(SymplecticEuler),
+    "forward-euler": Named(ForwardEuler),
+    "bdf1": Named(Bdf1),
+    "bdf2": Named(Bdf2),
+    "midpoint": Named(Midpoint),
+    "newmark": Named(Newmark),
+    "vimex": Named(VImex),
+    "energy-momentum": Named(EnergyMomentum),
+    "projective": Named(lambda: Bdf1(solver=LocalGlobal())),
+    "projective-bdf2": Named(lambda: Bdf2(solver=LocalGlobal())),
+    "projective-midpoint": Named(lambda: Midpoint(solver=LocalGlobal())),
+    "projective-energy-momentum": Named(lambda: EnergyMomentum(solver=LocalGlobal())),
+    STABILISED: _stabilised(Midpoint),
+    # the best of those with a fixed cost per frame, for springs and for tets: docs/stability.md
+    "realtime": _stabilised(lambda: EnergyMomentum(solver=LocalGlobal(accelerate=True))),
+    "realtime-midpoint": _stabilised(lambda: Midpoint(solver=LocalGlobal(accelerate=True))),
+    "energy-budget": Named(EnergyBudget),
+    "energy-lagrange": Named(EnergyLagrange),
+    "fast-projection": Named(FastProjection),
+    AUTO: Named(Auto),
+}
+
+NAMES = tuple(name for name in _TABLE if name != AUTO)
+ADAPTIVE = tuple(name for name in NAMES if _TABLE[name].make().adaptive)
+
+
+def found(name: str) -> Any:
+    """The method of that name; InputError with the nearest one, or with what is wrong with it."""
+    head, *given = name.split(":")
+    if head not in _TABLE:
+        raise unknown_name("integrator", head, _TABLE)
+    known, fields = _TABLE[head], {}
+    while given:
+        word = given.pop(0)
+        if word in known.words:
+            key, value = known.words[word]
+            if key in fields:
+                raise InputError(f"integrator {name} says its {key} twice: keep one")
+            fields[key] = value
+        elif known.nodes:
+            if fields:
+                raise InputError(f"integrator {name} says its nodes twice: keep one pair")
+            fields["nodes"] = _nodes(name, word)
+        elif head == STABILISED and word in _TABLE:
+            return _made(name, Stabilised, base=found(":".join([word, *given])), **fields)
+        else:
+            raise _unknown_option(head, word)
+    return _made(name, known.make, **fields)
+
+
+def words(name: str) -> tuple[str, ...]:
+    """The options that may stand behind the name of a method, in words."""
+    known = _TABLE[name]
+    behind = ("NAME",) if name == STABILISED else ("c2,c3",) if known.nodes else ()
+    return (*known.words, *behind)
+
+
+def variants() -> Iterator[str]:
+    """Every option once, with the two-step form where it exists in that alone: for menus."""
+    for name in NAMES:
+        known, plain = _TABLE[name], found(name)
+        yield from (f"{name}:{pair}" for pair in known.nodes)
+        for word in known.words:
+            for variant in (f"{name}:{word}", f"{name}:{word}:{TWO_STEP}"):
+                try:
+                    made = found(variant)
+                except InputError:
+                    continue
+                if made != plain:  # else it names what is the default
+                    yield variant
+                break
+
+
+def _made(name: str, make: Callable[..., Any], **fields: Any) -> Any:
+    try:
+        return make(**fields)
+    except InputError as problem:
+        raise InputError(f"integrator {name}: {problem}") from None
+
+
+def _nodes(name: str, text: str) -> tuple[float, ...]:
+    """'1/3,3/4' -> (1/3, 3/4)."""
+    try:
+        nodes = tuple(_number(part) for part in text.split(","))
+    except (ValueError, ZeroDivisionError):
+        nodes = ()
+    if len(nodes) != 2:
+        head = name.partition(":")[0]
+        raise InputError(
+            f"integrator {name}: {text or 'nothing'} is no pair of nodes: give c2,c3 in (0, 1], "
+            f"such as {head}:1/2,1"
+        )
+    return nodes
+
+
+def _number(text: str) -> float:
+    over, bar, under = text.partition("/")
+    return float(over) / float(under) if bar else float(over)
+
+
+def _unknown_option(head: str, word: str) -> InputError:
+    known = _TABLE[head].words
+    if not known:
+        return InputError(f"{head} has no options: leave :{word} out")
+    choices = [*known, *NAMES] if head == STABILISED else known
+    return unknown_name(f"option of {head}:", word or "''", choices)
