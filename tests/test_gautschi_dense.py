@@ -1,9 +1,9 @@
 """Every filter in every form of eti, ceti and neti, against the paper's formulas written out.
 
 Independent of the integrators: matrix functions by eigh of M^-1/2 K M^-1/2, filters as in the
-textbook, and every formula about its reference r, the point where the linearised force vanishes: for
-eti that of the rest shape under its weight, found by solving for it (or the rest shape, as printed);
-for ceti and neti that of the state.
+textbook, and every formula about its reference r, the point where the linearised force vanishes:
+for eti that of the rest shape under its weight, found by solving for it (or the rest shape, as
+printed); for ceti and neti that of the state.
 """
 
 import numpy as np

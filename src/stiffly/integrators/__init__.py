@@ -21,7 +21,7 @@ from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi, Neti
 from .halving import Substeps
-from .names import ADAPTIVE, AUTO, NAMES, found, variants, words
+from .names import ADAPTIVE, AUTO, NAMES, entries, found, variants
 from .rkn86 import Nystrom86
 from .runge_kutta import ForwardEuler, RungeKutta4
 from .splitting import BlanesMoan6
@@ -121,8 +121,8 @@ __all__ = [
     "SymplecticEuler",
     "VImex",
     "Verlet",
+    "entries",
     "integrator",
     "options",
     "variants",
-    "words",
 ]

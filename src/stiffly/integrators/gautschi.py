@@ -9,17 +9,20 @@ remainder g enters through filters (psi, phi), so that stiff modes cannot resona
 
 In eti, A is constant, that of the rest shape: its functions are computed once.  g = acceleration +
 A y is the true force minus the linear part, so that the true equation is integrated.  r is where
-the linear part rests under its load b, the acceleration at the rest shape r_0 (gravity): A (r - r_0)
-= b.  So gravity is integrated exactly; about r_0, as in the paper (reference='rest'), it is in g,
-and the filters take it from the stiff modes: these swing about another place than where they rest,
-by as much as h omega is large.  r need not exist (a body that falls freely): with y = x - r_0
+the linear part rests under its load b, the acceleration at the rest shape r_0 (gravity):
+A (r - r_0) = b.  So gravity is integrated exactly.  About r_0, as in the paper (reference='rest'),
+it is part of g, and what the filters leave of it is too little for stiff modes: these swing about
+another place than where they would rest.  r need not exist (a body that falls freely), since with
+y = x - r_0
 
     r + cos (x - r) = r_0 + cos y + h^2 c_2 b,      -h A sinc (x - r) = -h A sinc y + h c_1 b,
     r + phi (x - r) = r_0 + phi y + (1 - phi)/A b,  g there - b = acceleration + A phi y - phi b
 
-are functions of A alone (docs/decisions/0044).  Damping enters through the filtered velocity (x_n - x_(n-1))/h at no extra cost (first order in the damping,
-as in the paper).  Positions are second order at any h omega; velocities are where stiff and slow
-modes are weakly coupled or h omega < 1, else first (Hairer, Lubich & Wanner, XIII.4).
+are functions of A alone (docs/decisions/0044).
+
+Damping enters through the filtered velocity (x_n - x_(n-1))/h at no extra cost (first order in the
+damping, as in the paper).  Positions are second order at any h omega; velocities are where stiff
+and slow modes are weakly coupled or h omega < 1, else first (Hairer, Lubich & Wanner, XIII.4).
 
 Source: Michels, Sobottka & Weber, Exponential integrators for stiff elastodynamic problems
 (2014), Eqs. 8-10.  Velocities of the two-step form where psi_1 does not exist:
@@ -134,8 +137,8 @@ class Load(NamedTuple):
 
 @dataclass(frozen=True)
 class GautschiMemory:
-    """linear: constant stiffness. b: the load [m/s^2], None where there is none. load: what it did in
-    the last step. state: the one that the rest belongs to. before: x, v and step size one step
+    """linear: constant stiffness. b: the load [m/s^2], None where there is none. load: what it did
+    in the last step. state: the one that the rest belongs to. before: x, v and step size one step
     earlier. g: remainder at the end of the last step, reusable while h stays the same."""
 
     linear: LinearPart
@@ -302,8 +305,9 @@ class Neti:
         pair = check_form(self.family, self.form, self.filter)
         if self.form == "two-step" and pair.phi == ONE and pair.psi != SINC_HALF_SQUARED:
             raise InputError(
-                f"{self.family}: filter {self.filter} has nothing to act on in two-step form, "
-                "where phi = 1 leaves no remainder: use filter='gautschi', or form='one-step'"
+                f"filter {self.filter} has nothing to act on in two-step form of {self.family}, "
+                "where phi = 1 leaves no remainder: use filter='gautschi' "
+                f"({self.family}:gautschi:two-step), or form='one-step'"
             )
         if self.budget is not None and not self.timed:
             raise InputError(
@@ -311,8 +315,8 @@ class Neti:
             )
         if self.argument_filter and (self.form == "one-step" or pair.phi == ONE):
             raise InputError(
-                f"{self.family}: the argument filter needs the two-step form of a filter with phi "
-                f"other than 1: use {self.family}:two-step:argument-filter"
+                "the argument filter needs the two-step form, of a filter with phi other than 1: "
+                f"use {self.family}:two-step:argument-filter"
             )
 
     @property

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError, unknown_name
 from ..solvers.local_global import LocalGlobal
@@ -52,59 +52,74 @@ SPIN: Words = {"no-spin": ("spin", False)}
 
 @dataclass(frozen=True)
 class Named:
-    """make(**fields) -> the method; words: its options; nodes: pairs c2,c3 worth listing, of a
-    method that takes them."""
+    """what: in a few words; make(**fields) -> the method; words: its options; nodes: pairs c2,c3
+    worth listing, of a method that takes them."""
 
+    what: str
     make: Callable[..., Any]
     words: Words = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
 
 
-def _rosenbrock(*default: float, nodes: tuple[str, ...] = ()) -> Named:
+def _rosenbrock(what: str, *default: float, nodes: tuple[str, ...] = ()) -> Named:
     def make(nodes: tuple[float, ...] = default) -> ExponentialRosenbrock:
         return ExponentialRosenbrock(nodes=nodes)
 
-    return Named(make, nodes=nodes)
+    return Named(what, make, nodes=nodes)
 
 
-def _stabilised(base: Callable[[], Any]) -> Named:
-    return Named(lambda **fields: Stabilised(base(), **fields), SPIN)
+def _local_global(what: str, make: Callable[..., Any]) -> Named:
+    return Named(f"{what}, by ten local/global iterations", lambda: make(solver=LocalGlobal()))
+
+
+def _stabilised(what: str, base: Callable[[], Any]) -> Named:
+    return Named(what, lambda **fields: Stabilised(base(), **fields), SPIN)
+
+
+def _quick(make: Callable[..., Any]) -> Callable[[], Any]:
+    return lambda: make(solver=LocalGlobal(accelerate=True))
 
 
 _TABLE: dict[str, Named] = {
-    "exprb2": _rosenbrock(),
-    "exprb32": _rosenbrock(1.0),
-    "exprb42": _rosenbrock(3 / 4),
-    "pexprb43": _rosenbrock(1 / 3, 3 / 4, nodes=("1/2,1",)),  # of the 2018 paper
-    "epirk4s3": _rosenbrock(1 / 8, 1 / 9),
-    "eti": Named(Gautschi, ETI),
-    "ceti": Named(lambda **fields: Neti(linearisation="corotated", **fields), GAUTSCHI),
-    "neti": Named(Neti, NETI),
-    "dop853": Named(DormandPrince853),
-    "rkn86": Named(Nystrom86),
-    "rkn6": Named(BlanesMoan6),
-    "rk4": Named(RungeKutta4),
-    "verlet": Named(Verlet),
-    "symplectic-euler": Named(SymplecticEuler),
-    "forward-euler": Named(ForwardEuler),
-    "bdf1": Named(Bdf1),
-    "bdf2": Named(Bdf2),
-    "midpoint": Named(Midpoint),
-    "newmark": Named(Newmark),
-    "vimex": Named(VImex),
-    "energy-momentum": Named(EnergyMomentum),
-    "projective": Named(lambda: Bdf1(solver=LocalGlobal())),
-    "projective-bdf2": Named(lambda: Bdf2(solver=LocalGlobal())),
-    "projective-midpoint": Named(lambda: Midpoint(solver=LocalGlobal())),
-    "projective-energy-momentum": Named(lambda: EnergyMomentum(solver=LocalGlobal())),
-    STABILISED: _stabilised(Midpoint),
-    # the best of those with a fixed cost per frame, for springs and for tets: docs/stability.md
-    "realtime": _stabilised(lambda: EnergyMomentum(solver=LocalGlobal(accelerate=True))),
-    "realtime-midpoint": _stabilised(lambda: Midpoint(solver=LocalGlobal(accelerate=True))),
-    "energy-budget": Named(EnergyBudget),
-    "energy-lagrange": Named(EnergyLagrange),
-    "fast-projection": Named(FastProjection),
-    AUTO: Named(Auto),
+    "exprb2": _rosenbrock("exponential Rosenbrock-Euler"),
+    "exprb32": _rosenbrock("exponential Rosenbrock with an error estimate", 1.0),
+    "exprb42": _rosenbrock("exponential Rosenbrock, one stage", 3 / 4),
+    "pexprb43": _rosenbrock(
+        "exponential Rosenbrock, two stages at once", 1 / 3, 3 / 4, nodes=("1/2,1",)
+    ),
+    "epirk4s3": _rosenbrock("the stiffly accurate EPIRK of 2017", 1 / 8, 1 / 9),
+    "eti": Named("Gautschi type, about the loaded rest shape", Gautschi, ETI),
+    "ceti": Named(
+        "Gautschi type, about the rest shape turned with the body",
+        lambda **fields: Neti(linearisation="corotated", **fields),
+        GAUTSCHI,
+    ),
+    "neti": Named("Gautschi type, linearised at every step", Neti, NETI),
+    "dop853": Named("Runge-Kutta of Dormand and Prince", DormandPrince853),
+    "rkn86": Named("Nyström pair, for forces without velocities", Nystrom86),
+    "rkn6": Named("symplectic Nyström splitting", BlanesMoan6),
+    "rk4": Named("the classical Runge-Kutta method", RungeKutta4),
+    "verlet": Named("Störmer-Verlet", Verlet),
+    "symplectic-euler": Named("symplectic Euler", SymplecticEuler),
+    "forward-euler": Named("forward Euler", ForwardEuler),
+    "bdf1": Named("backward Euler", Bdf1),
+    "bdf2": Named("two-step backward differentiation", Bdf2),
+    "midpoint": Named("implicit midpoint", Midpoint),
+    "newmark": Named("Newmark, average acceleration", Newmark),
+    "vimex": Named("variational implicit-explicit", VImex),
+    "energy-momentum": Named("discrete gradients: energy and momenta are kept", EnergyMomentum),
+    "projective": _local_global("backward Euler", Bdf1),
+    "projective-bdf2": _local_global("bdf2", Bdf2),
+    "projective-midpoint": _local_global("implicit midpoint", Midpoint),
+    "projective-energy-momentum": _local_global("energy-momentum", EnergyMomentum),
+    STABILISED: _stabilised("implicit midpoint, or NAME, kept at its energy", Midpoint),
+    # the best of those with a fixed cost per frame: docs/stability.md
+    "realtime": _stabilised("fixed cost a frame, for springs", _quick(EnergyMomentum)),
+    "realtime-midpoint": _stabilised("fixed cost a frame, for tetrahedra", _quick(Midpoint)),
+    "energy-budget": Named("midpoint, its velocities scaled to the energy", EnergyBudget),
+    "energy-lagrange": Named("trapezoidal, the energy as a constraint", EnergyLagrange),
+    "fast-projection": Named("springs as rods of constant length", FastProjection),
+    AUTO: Named("chooses method and step for an error", Auto),
 }
 
 NAMES = tuple(name for name in _TABLE if name != AUTO)
@@ -115,7 +130,7 @@ def found(name: str) -> Any:
     """The method of that name; InputError with the nearest one, or with what is wrong with it."""
     head, *given = name.split(":")
     if head not in _TABLE:
-        raise unknown_name("integrator", head, _TABLE)
+        raise unknown_name("integrator", head or "''", _TABLE)
     known, fields = _TABLE[head], {}
     while given:
         word = given.pop(0)
@@ -135,11 +150,23 @@ def found(name: str) -> Any:
     return _made(name, known.make, **fields)
 
 
-def words(name: str) -> tuple[str, ...]:
-    """The options that may stand behind the name of a method, in words."""
-    known = _TABLE[name]
-    behind = ("NAME",) if name == STABILISED else ("c2,c3",) if known.nodes else ()
-    return (*known.words, *behind)
+class Entry(NamedTuple):
+    """What a list says of a method; options: what may stand behind its name."""
+
+    name: str
+    order: int
+    what: str
+    options: tuple[str, ...]
+
+
+def entries() -> list[Entry]:
+    """Of all methods but auto."""
+    found = []
+    for name in NAMES:
+        known = _TABLE[name]
+        behind = ("NAME",) if name == STABILISED else ("c2,c3",) if known.nodes else ()
+        found.append(Entry(name, known.make().order, known.what, (*known.words, *behind)))
+    return found
 
 
 def variants() -> Iterator[str]:
