@@ -18,6 +18,7 @@ import numpy as np
 
 from ..bodies import Gravity, cloth_springs
 from ..meshes import foil as foil_mesh
+from . import models
 from .builder import Setup, at_rest, positive, scene, whole
 
 SUMMARY = "an aluminium foil, held along two sides, swings in gravity with strains below 1.2 %"
@@ -35,8 +36,10 @@ def foil(
     resolution: int = whole(10, "particles along each side", least=2),
     stiffness: float = positive(1e8, "of every spring [N/m]; 1e8 to 1e10"),
     mass: float = positive(3000.0, "of the whole foil [kg]"),
+    linear: bool = models.LINEAR,
 ) -> Setup:
     mesh = foil_mesh(resolution, resolution, spacing=SIDE / (resolution - 1))
-    parts = [*cloth_springs(mesh, stiffness, stiffness, stiffness), Gravity()]
+    springs = cloth_springs(mesh, stiffness, stiffness, stiffness)
+    parts = [*(models.constant_stiffness(springs) if linear else springs), Gravity()]
     held = np.concatenate([mesh.vertex_sets["left"], mesh.vertex_sets["right"]])
     return at_rest(mesh, mass / len(mesh.positions), parts, fixed=held)

@@ -26,6 +26,7 @@ import numpy as np
 from ..bodies import Gravity, Rayleigh, System, cloth_springs
 from ..collisions import Hemisphere, ProjectedContact
 from ..meshes import textile as textile_mesh
+from . import models
 from .builder import Setup, not_negative, plain, positive, scene
 
 SUMMARY = "a textile of 100 x 100 particles drapes over half a ball and slides off"
@@ -53,10 +54,13 @@ def textile(
     drag: float = not_negative(
         4.0, "of the air [1/s]: what moves loses this share of its speed in a second"
     ),
+    linear: bool = models.LINEAR,
 ) -> Setup:
     mesh = textile_mesh(resolution, resolution, spacing=SIZE / max(1, resolution - 1))
     x0 = mesh.positions + np.array([OFFSET - 0.5 * SIZE, -0.5 * SIZE, RADIUS + ABOVE])
     ball = Hemisphere((0.0, 0.0, 0.0), RADIUS)
-    parts = [*cloth_springs(mesh, tensile, shear), Gravity(), ProjectedContact(ball, friction)]
+    springs = cloth_springs(mesh, tensile, shear)
+    elastic = models.constant_stiffness(springs) if linear else springs
+    parts = [*elastic, Gravity(), ProjectedContact(ball, friction)]
     system = System(mass / len(x0), parts, rest=x0, damping=Rayleigh(alpha=drag))
     return Setup(system, x0, mesh=mesh, colliders=(ball,))
