@@ -234,7 +234,7 @@ class FrozenContact(SettlingContact):
         self._hold(NOTHING)
 
     def _hold(self, held: Mapping[str, Array]) -> None:
-        """held: shape (k,), row (k,) among those that may touch, and plane (k, 7) of each spring."""
+        """held: shape (k,), row (k,) among those that may touch, plane (k, 7) of each spring."""
         self._held = held
         mine = [held["shape"] == k for k in range(len(self._none))]
         pairs = zip(self._none, mine, strict=True)

@@ -145,7 +145,7 @@ def unknown_parameter(name: str, key: str, known: Iterable[str]) -> InputError:
     if key != "linear":
         return unknown_name(f"parameter of {name}:", key, known)
     others = ", ".join(other for other in NAMES if "linear" in entry(other).parameters)
-    return InputError(f"{name} has no linear form beside its own: leave linear out ({others} have)")
+    return InputError(f"{name} has no linear form to choose: leave linear out ({others} have one)")
 
 
 def check_variant(variant: Any) -> None:

@@ -23,15 +23,15 @@ from ..errors import InputError
 from ..meshes import Mesh, creature, decimate, quality, read_mesh, shell, tetrahedralise
 from ..meshes.mesh import used_only
 from ..meshes.topology import require_closed
-from .builder import plain
+from .builder import plain, switch
 
 X, Z = 0, 2
 UPWARD = "the axis of the mesh file that points upwards, x, y or z"
 UP = plain("z", UPWARD)  # a scene's parameter `up`
 # a scene's parameter `frozen`
-FROZEN = plain(False, "contacts are chosen once, before each step, as in the paper")
+FROZEN = switch(False, "contacts are chosen once, before each step, as in the paper")
 # a scene's parameter `linear`, see `constant_stiffness`
-LINEAR = plain(False, "constant stiffness, the same in all directions, as in the paper's Table II")
+LINEAR = switch(False, "constant stiffness, the same in all directions, as in the paper's Table II")
 STAND_IN = "a shape made by formulas stands in for the scanned model; or give mesh="
 # turns, not mirrors: the file's axes that become x, y, z, and their signs
 UPWARDS = {

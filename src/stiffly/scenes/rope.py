@@ -31,7 +31,8 @@ against times published in 2007, do not hold against the method itself.
 linear=true is the rope of the paper's Table II, whose functions are computed before the run: K is
 constant, so eti and exprb42 are exact at any step.  The price is that such a rope does not swing:
 its springs hold it across as stiffly as along, and the tip stays within the permitted strain of
-where it was, where a rope released at 60 degrees falls by half its length (LINEAR_PRICE).
+where it was, where a rope released at 60 degrees falls by half its length: 0.25 mm instead of
+0.50 m with 20 particles (`python benchmarks/constant_stiffness.py --only linear`).
 """
 
 from __future__ import annotations

@@ -52,8 +52,10 @@ class Touched(Table):
             if getattr(self, key) is not None and not good:
                 raise refuse(key, f"{key} means nothing with response = '{response}': leave it out")
         if self.frozen and self.motion is not None:
-            raise refuse("frozen", "frozen contact needs a collider that stands still: leave frozen "
-                         "or motion out")  # fmt: skip
+            raise refuse(
+                "frozen", "frozen contact needs a collider that stands still: leave frozen or "
+                "motion out"
+            )  # fmt: skip
         if response == "projection" and (self.friction or 0.0) > 1.0:
             raise refuse("friction", f"friction = {self.friction:g} is a share here: give 0 to 1")
         return self
