@@ -333,9 +333,9 @@ class System:
         return self._linear
 
     def rest_load(self) -> Array:
-        """Acceleration (n,) at the rest shape by the potentials there, which gravity is one of;
-        nothing is in contact, as in `linear_part`."""
-        f = -self.assembly.lasting().gradient(self.reference())
+        """Acceleration (n,) at the rest shape by the potentials there, which gravity is one of; by
+        nothing that touches or ties, since that comes, goes and moves."""
+        f = -self.assembly.own().lasting().gradient(self.reference())
         return self.mass.solve(f.ravel()[: self.size])
 
     def _constant_tangent(self, x: Array) -> LinearTangent:
