@@ -15,8 +15,10 @@ from .correction import iterates
 from .dop853 import DormandPrince853
 from .energy_momentum import EnergyMomentum
 from .energy_steered import EnergyBudget, EnergyLagrange
+from .epirk import Epirk
 from .explicit import SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
+from .exponential_table import ExponentialTable, epirk_table, exponential_table
 from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi, Neti
@@ -105,7 +107,9 @@ __all__ = [
     "EnergyBudget",
     "EnergyLagrange",
     "EnergyMomentum",
+    "Epirk",
     "ExponentialRosenbrock",
+    "ExponentialTable",
     "FastProjection",
     "ForwardEuler",
     "Gautschi",
@@ -122,6 +126,8 @@ __all__ = [
     "VImex",
     "Verlet",
     "entries",
+    "epirk_table",
+    "exponential_table",
     "integrator",
     "options",
     "variants",

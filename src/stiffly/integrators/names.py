@@ -20,8 +20,13 @@ from .auto import Auto
 from .dop853 import DormandPrince853
 from .energy_momentum import EnergyMomentum
 from .energy_steered import EnergyBudget, EnergyLagrange
+from .epirk import Epirk
+from .epirk5p1 import EPIRK5P1
 from .explicit import SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
+from .exprb53 import EXPRB53
+from .exprb54 import EXPRB54
+from .exprk4 import EXPRK4
 from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi, Neti
@@ -88,6 +93,10 @@ _TABLE: dict[str, Named] = {
         "exponential Rosenbrock, two stages at once", 1 / 3, 3 / 4, nodes=("1/2,1",)
     ),
     "epirk4s3": _rosenbrock("the stiffly accurate EPIRK of 2017", 1 / 8, 1 / 9),
+    "exprb53": Named("exponential Rosenbrock, stages that use one another", lambda: Epirk(EXPRB53)),
+    "exprb54": Named("the same, error estimate of order 4", lambda: Epirk(EXPRB54)),
+    "epirk5p1": Named("EPIRK of order 5 in the classical sense", lambda: Epirk(EPIRK5P1)),
+    "exprk4": Named("exponential Runge-Kutta, linearised at rest", lambda: Epirk(EXPRK4)),
     "eti": Named("Gautschi type, about the loaded rest shape", Gautschi, ETI),
     "ceti": Named(
         "Gautschi type, about the rest shape turned with the body",
