@@ -3,9 +3,10 @@
     python benchmarks/card.py                      # the papers' headline scenes
     python benchmarks/card.py hair dragon --whole  # each to its end, as `simulate` runs it
 
-A step's time is that of a stretch of many steps, with positions and velocities brought there and
-back.  Bytes are what a step of springs has to read and write at least, if every neighbour's
-position is in a cache: a model, to be held against the card's copy bandwidth in the last line.
+A step's time is what a stretch of twice as many steps takes longer; a call's is the rest: positions
+and velocities brought there and back.  Bytes are what a step of springs has to read and write at
+least, if every neighbour's position is in a cache: a model, to be held against the bandwidth of
+copies in the first line.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ def row(name: str) -> tuple:
     for system, share in ((scene.system.on(gpu()), 1), (scene.system, 10)):
         bound, state = system.bind(scene.x0, scene.v0)
         few = max(1, count // share)
-        told.append(seconds(bound, state, h, few) / few)
+        once, twice = (seconds(bound, state, h, n) for n in (few, 2 * few))
+        told += [(twice - once) / few, 2.0 * once - twice]
         body = bound.stretcher._body
     springs = np.count_nonzero(body.linear.stiffness) + np.count_nonzero(body.cubic.stiffness)
     bytes_ = 2 * springs * 20 + 32 * 9 * len(scene.x0)
-    card, host = told
+    card, call, host, _ = told
     steps = scene.duration / h
     return (
         name,
@@ -58,6 +60,7 @@ def row(name: str) -> tuple:
         f"{1e6 * card:.1f}",
         f"{1e6 * host:.1f}",
         f"{host / card:.1f}",
+        f"{1e3 * call:.1f}",
         f"{1e-9 * bytes_ / card:.0f}",
         f"{steps:,.0f}",
         f"{steps * card:.2f}",
@@ -108,7 +111,18 @@ def main() -> None:
         head = ("scene", "simulated", "computing", "energy error", "loop")
         print(table(head, [whole(name) for name in given.scenes]), flush=True)
         return
-    head = ("scene", "dof", "springs", "us a step", "host", "host / card", "GB/s", "steps", "s")
+    head = (
+        "scene",
+        "dof",
+        "springs",
+        "us a step",
+        "host",
+        "host / card",
+        "ms a call",
+        "GB/s",
+        "steps",
+        "s",
+    )
     print(table(head, [row(name) for name in given.scenes]), flush=True)
 
 

@@ -16,19 +16,36 @@ COMPILER = shutil.which("g++") or shutil.which("c++")
 
 
 @cache
-def library(folder):
-    made = Path(folder) / "kernels.so"
+def library(folder, lanes):
+    made = Path(folder) / f"kernels{lanes}.so"
     shim = SOURCE.with_name("shim.h")
-    command = [COMPILER, "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-x", "c++"]
+    command = [COMPILER, "-O2", f"-DLANES={lanes}", "-ffp-contract=off", "-shared", "-fPIC"]
+    command += ["-x", "c++"]
     subprocess.run([*command, "-include", str(shim), str(SOURCE), "-o", str(made)], check=True)
     return ctypes.CDLL(str(made))
+
+
+class Loaded:
+    def __init__(self, library):
+        self._library = library
+
+    def define(self, body):
+        place = (ctypes.c_longlong * body.size).in_dll(self._library, "body")
+        place[:] = body.tolist()
+
+    def __call__(self, name, rows, *arguments):
+        passed = [
+            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_longlong(a)
+            for a in arguments
+        ]
+        getattr(self._library, name)(*passed)
 
 
 class HostCard:
     """What backends.gpu.Card is, in main memory."""
 
     def __init__(self, folder):
-        self._library = library(str(folder))
+        self._folder = folder
 
     def put(self, array):
         return np.array(array)
@@ -45,12 +62,8 @@ class HostCard:
     def host(self, device):
         return device
 
-    def launch(self, name, rows, *arguments):
-        passed = [
-            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_longlong(a)
-            for a in arguments
-        ]
-        getattr(self._library, name)(*passed)
+    def loaded(self, lanes):
+        return Loaded(library(str(self._folder), lanes))
 
     def recorded(self, job):
         return job

@@ -18,7 +18,8 @@ from ..errors import InputError
 from ..kernels.cuda.stretch import SOURCE, Steps
 from .cpu import CPU, CpuBackend
 
-WARP_GROUP = 128  # threads of a block
+BLOCK = 128  # threads
+BY_LANES = ("accelerate", "book", "power_now", "settle")  # kernels with several threads a row
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -34,6 +35,28 @@ class CardKernels:
         return getattr(CPU.kernels, name)
 
 
+class Loaded:
+    """Compiled kernels, launched by name; `body` is the struct that they all read."""
+
+    def __init__(self, cupy: Any, queue: Any, module: Any, lanes: int) -> None:
+        self._cupy, self._queue, self._module, self._lanes = cupy, queue, module, lanes
+        self._kernels: dict[str, Any] = {}
+
+    def define(self, body: np.ndarray) -> None:
+        place = self._module.get_global("body")
+        place.copy_from_host_async(body.ctypes.data, body.nbytes, self._queue)
+        self._queue.synchronize()  # the host's copy goes
+
+    def __call__(self, name: str, rows: int, *arguments: Any) -> None:
+        if rows == 0:
+            return
+        if name not in self._kernels:
+            self._kernels[name] = self._module.get_function(name)
+        given = tuple(np.int64(a) if isinstance(a, int) else a for a in arguments)
+        blocks = -(-rows * (self._lanes if name in BY_LANES else 1) // BLOCK)
+        self._kernels[name]((blocks,), (BLOCK,), given, stream=self._queue)
+
+
 class Card:
     """Arrays on one card, kernels launched in one queue."""
 
@@ -41,8 +64,8 @@ class Card:
         self._cupy, self._device = cupy, cupy.cuda.Device(number)
         with self._device:
             self._queue = cupy.cuda.Stream(non_blocking=True)
-            self._module = cupy.RawModule(code=SOURCE.read_text())
-        self._kernels: dict[str, Any] = {}
+        self._loaded: dict[int, Loaded] = {}
+        self._stage = np.empty(0, dtype=np.uint8)
 
     def put(self, array: Any) -> Any:
         with self._device, self._queue:
@@ -56,19 +79,33 @@ class Card:
         return int(array.data.ptr)
 
     def copy(self, host: np.ndarray, device: Any) -> None:
-        device.set(np.ascontiguousarray(host), stream=self._queue)
+        staged = self._staged(device)
+        staged[:] = host
+        device.set(staged, stream=self._queue)
+        self._queue.synchronize()
 
     def host(self, device: Any) -> np.ndarray:
-        return device.get(stream=self._queue)
+        """A copy, until the next one is asked for."""
+        device.get(stream=self._queue, out=self._staged(device))
+        self._queue.synchronize()
+        return self._staged(device)
 
-    def launch(self, name: str, rows: int, *arguments: Any) -> None:
-        if rows == 0:
-            return
-        if name not in self._kernels:
-            self._kernels[name] = self._module.get_function(name)
-        given = tuple(np.int64(a) if isinstance(a, int) else a for a in arguments)
-        blocks = -(-rows // WARP_GROUP)
-        self._kernels[name]((blocks,), (WARP_GROUP,), given, stream=self._queue)
+    def _staged(self, device: Any) -> np.ndarray:
+        """Memory that cards reach at full speed, as large as the array on the card (n,)."""
+        if self._stage.nbytes < device.nbytes:
+            import cupyx
+
+            self._stage = cupyx.empty_pinned(device.nbytes, dtype=np.uint8)
+        return self._stage[: device.nbytes].view(device.dtype)
+
+    def loaded(self, lanes: int) -> Loaded:
+        """The kernels, compiled for so many threads a row."""
+        if lanes not in self._loaded:
+            with self._device:
+                options = (f"-DLANES={lanes}",)
+                module = self._cupy.RawModule(code=SOURCE.read_text(), options=options)
+            self._loaded[lanes] = Loaded(self._cupy, self._queue, module, lanes)
+        return self._loaded[lanes]
 
     def recorded(self, job: Callable[[], None]) -> Callable[[], None]:
         """What job() launches, as one thing that costs one launch."""

@@ -7,3 +7,8 @@ using std::sqrt;
 #define DEVICE static inline
 #define KERNEL extern "C" void
 #define EACH_ROW(i, count) for (long long i = 0; i < (count); ++i)
+#define EACH_ROW_BY_LANES(i, count) for (long long i = 0; i < (count); ++i)
+#define OF_LANES(sum, part)                                                                        \
+    sum = {};                                                                                      \
+    for (int lane = 0; lane < LANES; ++lane) sum = sum + part;
+#define FIRST_LANE

@@ -1,27 +1,39 @@
-// Explicit steps of a body of particles on a card: what kernels/cpu/stretch.py does, a thread a row.
+// Explicit steps of a body of particles on a card: what kernels/cpu/stretch.py does, LANES threads a
+// row.
 //
 // Rows are (x, y, z, 0): first those that move, then those that supports lead, then held ones, and
 // a last one at which springs pull that only fill a slice.  A row gathers from its neighbours, so
 // that nothing is added by two threads at once and every run has the same bits; an element between
-// two rows is computed by both.  Each row keeps its own ledger; the host sums them.
+// two rows is computed by both.  Each row keeps its own ledger, summed at the end.
 //
 // The same text is C++ where SHIM is defined (shim.h): threads are then turns of a loop.
 
 #ifndef SHIM
 #define DEVICE __device__ __forceinline__
 #define KERNEL extern "C" __global__ void
+#define THREAD ((long long)blockIdx.x * blockDim.x + threadIdx.x)
 #define EACH_ROW(i, count)                                                                         \
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;                          \
+    const long long i = THREAD;                                                                    \
     if (i < (count))
+// all lanes of a row go through it, and the first one stores what they found
+#define EACH_ROW_BY_LANES(i, count)                                                                \
+    const long long i = THREAD / LANES;                                                            \
+    const int lane = THREAD % LANES;                                                               \
+    if (i < (count))
+#define OF_LANES(sum, part)                                                                        \
+    sum = part;                                                                                    \
+    for (int hop = LANES / 2; hop; hop /= 2) sum = sum + shuffled(sum, hop);
+#define FIRST_LANE if (lane == 0)
 #endif
 
 typedef long long whole;
 
-#define SLICE 32
+#define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
 #define TINY 1e-300               // the square of a length that is taken for zero
 #define ROUNDING (1.0 + 1e-12)    // as in kernels/cpu/springs.py
 #define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
 enum { PLANE, SPHERE, HEMISPHERE };
+#define SUMS 4096
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
 
 struct vec {
@@ -36,16 +48,40 @@ DEVICE double dot(vec a, vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 DEVICE vec cross(vec a, vec b) {
     return make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
 }
+#ifdef SHIM
 DEVICE vec load(const double *p, whole i) { return make(p[4 * i], p[4 * i + 1], p[4 * i + 2]); }
 DEVICE void store(double *p, whole i, vec a) {
     p[4 * i] = a.x;
     p[4 * i + 1] = a.y;
     p[4 * i + 2] = a.z;
 }
+#else
+// two words at once: rows are aligned
+DEVICE vec load(const double *p, whole i) {
+    double2 low = *(const double2 *)(p + 4 * i);
+    return make(low.x, low.y, p[4 * i + 2]);
+}
+DEVICE void store(double *p, whole i, vec a) {
+    *(double2 *)(p + 4 * i) = make_double2(a.x, a.y);
+    p[4 * i + 2] = a.z;
+}
+#endif
+
+#ifndef SHIM
+DEVICE vec shuffled(vec a, int hop) {
+    // the lanes of this row, wherever the others are
+    const unsigned own = (0xffffffffu >> (32 - LANES)) << (threadIdx.x % 32 / LANES * LANES);
+    return make(
+        __shfl_xor_sync(own, a.x, hop), __shfl_xor_sync(own, a.y, hop),
+        __shfl_xor_sync(own, a.z, hop)
+    );
+}
+#endif
 
 // All fields have eight bytes: kernels/cuda/stretch.py fills them in this order.
 
-// slices of 32 rows, entry e of row i at start[i / 32] + 32 e + i % 32; far ends, or elements
+// slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +
+// e % LANES; far ends, or elements
 struct Slices {
     const whole *start;
     const unsigned *other;
@@ -86,6 +122,7 @@ struct Body {
     const double *touch, *margin, *friction;
     const whole *kind, *moving;
     double gx, gy, gz, alpha;
+    whole powers, local;  // the ledger has work to sum; no row's loads know of another's velocity
     // the state, the ledger of each row, and the steps that are done
     double *x, *v, *a, *ahead, *x0, *v0, *books, *power;
     whole *done;
@@ -97,6 +134,19 @@ struct Body {
     whole stages;
     double h;
 };
+
+#ifndef SHIM
+__constant__
+#endif
+    Body body;
+#define BODY const Body *b = &body;
+
+// of a row and a lane: where its entries begin, and where the slice ends
+#define ENTRIES(p, slices)                                                                         \
+    whole p = (slices).start[i / SLICE] + LANES * (i % SLICE) + lane,                              \
+          end = (slices).start[i / SLICE + 1];                                                     \
+    p < end;                                                                                       \
+    p += 32
 
 DEVICE double fewer(double a, double b) { return a < b ? a : b; }
 DEVICE double more(double a, double b) { return a > b ? a : b; }
@@ -116,11 +166,12 @@ DEVICE double spring_scale(double square, double stiffness, double rest, bool cu
     return scale;
 }
 
-DEVICE vec spring_forces(const Springs *s, bool cubic, whole i, vec here, const double *x) {
+DEVICE vec spring_forces(
+    const Springs *s, bool cubic, whole i, int lane, vec here, const double *x
+) {
     vec force = make(0.0, 0.0, 0.0);
     if (!s->any) return force;
-    whole end = s->rows.start[i / SLICE + 1];
-    for (whole p = s->rows.start[i / SLICE] + i % SLICE; p < end; p += SLICE) {
+    for (ENTRIES(p, s->rows)) {
         vec d = here - load(x, s->rows.other[p]);
         force = force - spring_scale(dot(d, d), s->stiffness[p], s->rest[p], cubic) * d;
     }
@@ -128,11 +179,10 @@ DEVICE vec spring_forces(const Springs *s, bool cubic, whole i, vec here, const 
 }
 
 // springs from the corners of tets to the opposite faces: see kernels/cpu/face_springs.py
-DEVICE vec face_forces(const Body *b, whole i, const double *x) {
+DEVICE vec face_forces(const Body *b, whole i, int lane, const double *x) {
     vec force = make(0.0, 0.0, 0.0);
     if (!b->any_face) return force;
-    whole end = b->faces.start[i / SLICE + 1];
-    for (whole p = b->faces.start[i / SLICE] + i % SLICE; p < end; p += SLICE) {
+    for (ENTRIES(p, b->faces)) {
         unsigned t = b->faces.other[p] / 4, mine = b->faces.other[p] % 4;
         if (t >= b->any_face) continue;
         vec at[4], sum = make(0.0, 0.0, 0.0), mean = sum, own = sum;
@@ -151,11 +201,12 @@ DEVICE vec face_forces(const Body *b, whole i, const double *x) {
     return force;
 }
 
-DEVICE vec elastic(const Body *b, whole i, const double *x) {
+// a lane's share of them
+DEVICE vec elastic(const Body *b, whole i, int lane, const double *x) {
     vec here = load(x, i);
-    vec force = spring_forces(&b->linear, false, i, here, x);
-    force = force + spring_forces(&b->cubic, true, i, here, x);
-    return force + face_forces(b, i, x);
+    vec force = spring_forces(&b->linear, false, i, lane, here, x);
+    force = force + spring_forces(&b->cubic, true, i, lane, here, x);
+    return force + face_forces(b, i, lane, x);
 }
 
 // ------------------------------------------------------------------ surfaces
@@ -231,17 +282,31 @@ DEVICE vec contact_forces(const Body *b, whole i, whole place, vec p) {
 
 struct Load {
     vec force;
-    double added, taken;  // [W]
+    double added, taken;  // [W], or [J] between two steps
 };
+
+DEVICE Load operator+(Load a, Load c) {
+    Load r = {a.force + c.force, a.added + c.added, a.taken + c.taken};
+    return r;
+}
+
+#ifndef SHIM
+DEVICE Load shuffled(Load a, int hop) {
+    vec power = shuffled(make(a.added, a.taken, 0.0), hop);
+    Load r = {shuffled(a.force, hop), power.x, power.y};
+    return r;
+}
+#endif
 
 DEVICE vec timed(const double *table, const Body *b, whole which, whole entry) {
     return load(table, which * b->entries + entry);
 }
 
 // what wind on its triangles pushes this corner with: a third of each
-DEVICE void wind(const Body *b, whole i, whole entry, const double *x, const double *v, Load *r) {
-    whole end = b->triangles.start[i / SLICE + 1];
-    for (whole p = b->triangles.start[i / SLICE] + i % SLICE; p < end; p += SLICE) {
+DEVICE void wind(
+    const Body *b, whole i, int lane, whole entry, const double *x, const double *v, Load *r
+) {
+    for (ENTRIES(p, b->triangles)) {
         unsigned t = b->triangles.other[p] / 4;
         if (t >= b->any_triangle || b->pressure[t] == 0.0) continue;
         const unsigned *c = b->corners + 3 * t;
@@ -257,10 +322,9 @@ DEVICE void wind(const Body *b, whole i, whole entry, const double *x, const dou
     }
 }
 
-DEVICE void damp(const Body *b, whole i, const double *x, const double *v, Load *r) {
+DEVICE void damp(const Body *b, whole i, int lane, const double *x, const double *v, Load *r) {
     vec here = load(x, i), speed = load(v, i);
-    whole end = b->dashpots.start[i / SLICE + 1];
-    for (whole p = b->dashpots.start[i / SLICE] + i % SLICE; p < end; p += SLICE) {
+    for (ENTRIES(p, b->dashpots)) {
         vec d = here - load(x, b->dashpots.other[p]), w = speed - load(v, b->dashpots.other[p]);
         double square = dot(d, d);
         if (square == 0.0) continue;
@@ -270,9 +334,12 @@ DEVICE void damp(const Body *b, whole i, const double *x, const double *v, Load 
     }
 }
 
-DEVICE Load loads(const Body *b, whole i, whole entry, const double *x, const double *v) {
+// a lane's share of them
+DEVICE Load loads(
+    const Body *b, whole i, int lane, whole entry, const double *x, const double *v
+) {
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
-    if (i < b->led) {
+    if (lane == 0 && i < b->led) {
         vec speed = load(v, i);
         for (whole d = 0; d < b->drags; ++d) {
             vec w = timed(b->winds, b, b->drag_wind[d], entry), u = w - speed;
@@ -289,23 +356,20 @@ DEVICE Load loads(const Body *b, whole i, whole entry, const double *x, const do
             r.added += dot(push, speed);
         }
     }
-    if (b->any_triangle) wind(b, i, entry, x, v, &r);
-    if (b->any_dashpot) damp(b, i, x, v, &r);
+    if (b->any_triangle) wind(b, i, lane, entry, x, v, &r);
+    if (b->any_dashpot) damp(b, i, lane, x, v, &r);
     return r;
 }
 
-// what loads, damping and supports add and take [W] at this row
-DEVICE void power_of(
-    const Body *b, whole i, whole entry, const double *x, const double *v, double *now
+// what loads, damping and supports add and take [W] at this row: a lane's share, as (added, taken, 0)
+DEVICE vec power_of(
+    const Body *b, whole i, int lane, whole entry, const double *x, const double *v
 ) {
-    Load r = loads(b, i, entry, x, v);
-    now[0] = r.added;
-    now[1] = r.taken;
-    if (i < b->own) {
-        now[1] += b->alpha * b->mass[i] * dot(load(v, i), load(v, i));
-    } else if (i < b->led) {
-        now[0] -= dot(r.force + elastic(b, i, x), load(v, i));
-    }
+    Load r = loads(b, i, lane, entry, x, v);
+    vec speed = load(v, i);
+    if (lane == 0 && i < b->own) r.taken += b->alpha * b->mass[i] * dot(speed, speed);
+    if (i >= b->own && i < b->led) r.added -= dot(r.force + elastic(b, i, lane, x), speed);
+    return make(r.added, r.taken, 0.0);
 }
 
 // ------------------------------------------------------------------ steps
@@ -326,10 +390,10 @@ DEVICE void lead(const Body *b, whole i, whole entry, double *x, double *v) {
 }
 
 // v += k_0 h a, x += d_s h v, and the velocity that the next kick will lead to
-KERNEL drift(const Body *b, whole later, whole s) {
-    EACH_ROW(i, b->led) {
+KERNEL drift(whole later, whole s) {
+    BODY EACH_ROW(i, b->led) {
         whole entry = entry_of(b, *b->done + later, s);
-        if (s == 0) {
+        if (s == 0 && b->powers) {
             store(b->x0, i, load(b->x, i));
             store(b->v0, i, load(b->v, i));
         }
@@ -346,52 +410,48 @@ KERNEL drift(const Body *b, whole later, whole s) {
     }
 }
 
-// a = force / mass + field - alpha v, with v as predicted; v += k_s h a, unless it is done `again`
-KERNEL accelerate(const Body *b, whole later, whole s, whole again) {
-    EACH_ROW(i, b->own) {
-        whole n = *b->done + later;
-        Load r = loads(b, i, entry_of(b, n, s), b->x, b->ahead);
-        vec force = elastic(b, i, b->x) + contact_forces(b, i, n + again, load(b->x, i));
-        vec a = b->inverse[i] * (force + r.force) + make(b->gx, b->gy, b->gz);
-        a = a - b->alpha * load(b->ahead, i);
-        store(b->a, i, a);
-        if (!again) store(b->v, i, load(b->v, i) + (b->kicks[s + 1] * b->h) * a);
-    }
-}
-
 // the power at the end of a step, with which the next one begins; later = -1: at the start of all
-KERNEL power_now(const Body *b, whole later) {
-    EACH_ROW(i, b->rows - 1) {
-        whole entry = entry_of(b, *b->done + later, b->stages - 1);
-        power_of(b, i, entry, b->x, b->v, b->power + 2 * i);
-    }
-}
-
-// x0, v0 go to the middle of the cubic through both ends of the step
-KERNEL middle(const Body *b, whole later) {
-    EACH_ROW(i, b->led) {
-        if (i < b->own) {
-            vec x0 = load(b->x0, i), v0 = load(b->v0, i), x1 = load(b->x, i), v1 = load(b->v, i);
-            store(b->x0, i, 0.5 * (x0 + x1) + (0.125 * b->h) * (v0 - v1));
-            store(b->v0, i, (1.5 / b->h) * (x1 - x0) - 0.25 * (v0 + v1));
-        } else {
-            whole n = *b->done + later;
-            lead(b, i, entry_of(b, n, -1), b->x0, b->v0);
+KERNEL power_now(whole later, whole from) {
+    BODY EACH_ROW_BY_LANES(k, b->rows - 1 - from) {
+        whole i = from + k, entry = entry_of(b, *b->done + later, b->stages - 1);
+        vec OF_LANES(now, power_of(b, i, lane, entry, b->x, b->v))
+        FIRST_LANE {
+            b->power[2 * i] = now.x;
+            b->power[2 * i + 1] = now.y;
         }
     }
 }
 
+// x0, v0 go to the middle of the cubic through both ends of the step
+DEVICE void to_middle(const Body *b, whole i, whole n) {
+    if (i < b->own) {
+        vec x0 = load(b->x0, i), v0 = load(b->v0, i), x1 = load(b->x, i), v1 = load(b->v, i);
+        store(b->x0, i, 0.5 * (x0 + x1) + (0.125 * b->h) * (v0 - v1));
+        store(b->v0, i, (1.5 / b->h) * (x1 - x0) - 0.25 * (v0 + v1));
+    } else {
+        lead(b, i, entry_of(b, n, -1), b->x0, b->v0);
+    }
+}
+
+KERNEL middle(whole later, whole from) {
+    BODY EACH_ROW(k, b->led - from) { to_middle(b, from + k, *b->done + later); }
+}
+
 // the work of a step by Simpson's rule
-KERNEL book(const Body *b, whole later) {
-    EACH_ROW(i, b->rows - 1) {
-        whole n = *b->done + later;
-        double half[2], end[2], *start = b->power + 2 * i, *own = b->books + 4 * i;
-        power_of(b, i, entry_of(b, n, -1), b->x0, b->v0, half);
-        power_of(b, i, entry_of(b, n, b->stages - 1), b->x, b->v, end);
-        own[ADDED] += b->h / 6.0 * (start[0] + 4.0 * half[0] + end[0]);
-        own[DISSIPATED] += b->h / 6.0 * (start[1] + 4.0 * half[1] + end[1]);
-        start[0] = end[0];
-        start[1] = end[1];
+DEVICE void add_work(const Body *b, whole i, vec half, vec now) {
+    double *start = b->power + 2 * i, *own = b->books + 4 * i;
+    own[ADDED] += b->h / 6.0 * (start[0] + 4.0 * half.x + now.x);
+    own[DISSIPATED] += b->h / 6.0 * (start[1] + 4.0 * half.y + now.y);
+    start[0] = now.x;
+    start[1] = now.y;
+}
+
+KERNEL book(whole later, whole from) {
+    BODY EACH_ROW_BY_LANES(k, b->rows - 1 - from) {
+        whole i = from + k, n = *b->done + later, last = entry_of(b, n, b->stages - 1);
+        vec OF_LANES(half, power_of(b, i, lane, entry_of(b, n, -1), b->x0, b->v0))
+        vec OF_LANES(now, power_of(b, i, lane, last, b->x, b->v))
+        FIRST_LANE { add_work(b, i, half, now); }
     }
 }
 
@@ -446,38 +506,93 @@ DEVICE double spring_energy(double L, double k, double rest, bool cubic) {
     return cubic ? energy * (1.0 + 0.5 * (u / rest) * (u / rest)) : energy;
 }
 
-// springs strained beyond their limit: both ends see it, and each keeps half of what is lost
-DEVICE double yields(const Body *b, const Springs *s, bool cubic, whole i) {
-    double lost = 0.0;
-    if (!s->any || !s->limit) return lost;
+// springs strained beyond their limit: both ends see it, and each books half of what is lost; a
+// lane's share of the change of the force, and of the energy lost
+DEVICE void yields(const Body *b, const Springs *s, bool cubic, whole i, int lane, Load *r) {
+    if (!s->any || !s->limit) return;
     vec here = load(b->x, i);
-    whole end = s->rows.start[i / SLICE + 1];
-    for (whole p = s->rows.start[i / SLICE] + i % SLICE; p < end; p += SLICE) {
+    for (ENTRIES(p, s->rows)) {
         vec d = here - load(b->x, s->rows.other[p]);
         double L = sqrt(dot(d, d)), k = s->stiffness[p], rest = s->rest[p], strain = L / rest - 1.0;
         if (!(fabs(strain) > ROUNDING * s->limit[p]) || L == 0.0) continue;
         double next = L / (1.0 + copysign(s->limit[p], strain));
         s->rest[p] = next;
         double change = spring_scale(L * L, k, next, cubic) - spring_scale(L * L, k, rest, cubic);
-        if (i < b->own) store(b->a, i, load(b->a, i) - (b->inverse[i] * change) * d);
-        lost += 0.5 * s->share[p] * (spring_energy(L, k, rest, cubic) - spring_energy(L, k, next, cubic));
+        r->force = r->force - change * d;
+        double lost = spring_energy(L, k, rest, cubic) - spring_energy(L, k, next, cubic);
+        r->taken += 0.5 * s->share[p] * lost;
     }
-    return lost;
 }
 
-KERNEL settle(const Body *b, whole later) {
-    EACH_ROW(i, b->rows - 1) {
+DEVICE Load yielded(const Body *b, whole i, int lane) {
+    Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
+    yields(b, &b->linear, false, i, lane, &r);
+    yields(b, &b->cubic, true, i, lane, &r);
+    return r;
+}
+
+KERNEL settle(whole later) {
+    BODY EACH_ROW_BY_LANES(i, b->rows - 1) {
+        Load OF_LANES(r, yielded(b, i, lane))
+        FIRST_LANE {
+            double *own = b->books + 4 * i;
+            own[TOUCHING] = 0.0;
+            if (i < b->own) {
+                touch(b, i, *b->done + later, own);
+                store(b->a, i, load(b->a, i) + b->inverse[i] * r.force);
+            }
+            own[DISSIPATED] += r.taken;
+        }
+    }
+}
+
+// ------------------------------------------------------------------ forces
+
+// what a row can do alone once it has its new velocity: its work, and what happens between steps
+DEVICE void finish(const Body *b, whole i, whole n) {
+    whole last = entry_of(b, n, b->stages - 1);
+    if (b->powers) {
+        to_middle(b, i, n);
+        vec half = power_of(b, i, 0, entry_of(b, n, -1), b->x0, b->v0);
+        add_work(b, i, half, power_of(b, i, 0, last, b->x, b->v));
+    }
+    if (b->touches) {
         double *own = b->books + 4 * i;
         own[TOUCHING] = 0.0;
-        if (i < b->own) touch(b, i, *b->done + later, own);
-        own[DISSIPATED] += yields(b, &b->linear, false, i) + yields(b, &b->cubic, true, i);
+        touch(b, i, n, own);
+        if (b->powers) {
+            vec now = power_of(b, i, 0, last, b->x, b->v);
+            b->power[2 * i] = now.x;
+            b->power[2 * i + 1] = now.y;
+        }
+    }
+}
+
+// a = force / mass + field - alpha v, with v as predicted; v += k_s h a, unless it is done `again`
+KERNEL accelerate(whole later, whole s, whole again) {
+    BODY EACH_ROW_BY_LANES(i, b->own) {
+        whole n = *b->done + later;
+        vec OF_LANES(
+            force, elastic(b, i, lane, b->x) +
+                       loads(b, i, lane, entry_of(b, n, s), b->x, b->ahead).force
+        )
+        FIRST_LANE {
+            force = force + contact_forces(b, i, n + again, load(b->x, i));
+            vec a = b->inverse[i] * force + make(b->gx, b->gy, b->gz);
+            a = a - b->alpha * load(b->ahead, i);
+            store(b->a, i, a);
+            if (!again) {
+                store(b->v, i, load(b->v, i) + (b->kicks[s + 1] * b->h) * a);
+                if (b->local && s + 1 == b->stages) finish(b, i, n);
+            }
+        }
     }
 }
 
 // ------------------------------------------------------------------ in and out
 
-KERNEL gather(const Body *b, const double *x, const double *v, const double *a) {
-    EACH_ROW(i, b->rows) {
+KERNEL gather(const double *x, const double *v, const double *a) {
+    BODY EACH_ROW(i, b->rows) {
         if (i == 0) *b->done = 0;
         whole j = b->place[i];
         bool nothing = i + 1 == b->rows;
@@ -494,8 +609,8 @@ KERNEL gather(const Body *b, const double *x, const double *v, const double *a) 
     }
 }
 
-KERNEL scatter(const Body *b, double *x, double *v, double *a, double *ahead) {
-    EACH_ROW(i, b->own) {
+KERNEL scatter(double *x, double *v, double *a, double *ahead) {
+    BODY EACH_ROW(i, b->own) {
         whole j = b->place[i];
         for (int k = 0; k < 3; ++k) {
             x[3 * j + k] = b->x[4 * i + k];
@@ -506,6 +621,21 @@ KERNEL scatter(const Body *b, double *x, double *v, double *a, double *ahead) {
     }
 }
 
-KERNEL tick(const Body *b, whole steps) {
-    EACH_ROW(i, 1) { *b->done += steps; }
+// the ledgers of every SUMS-th row
+KERNEL total(double *sums) {
+    BODY EACH_ROW(i, SUMS) {
+        double own[4] = {0.0, 0.0, 0.0, 0.0};
+        for (whole j = i; j < b->rows; j += SUMS) {
+            const double *row = b->books + 4 * j;
+            own[ADDED] += row[ADDED];
+            own[DISSIPATED] += row[DISSIPATED];
+            own[DEEPEST] = more(own[DEEPEST], row[DEEPEST]);
+            own[TOUCHING] += row[TOUCHING];
+        }
+        for (int k = 0; k < 4; ++k) sums[4 * i + k] = own[k];
+    }
+}
+
+KERNEL tick(whole steps) {
+    BODY EACH_ROW(i, 1) { *b->done += steps; }
 }

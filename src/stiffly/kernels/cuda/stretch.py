@@ -15,23 +15,34 @@ import numpy as np
 from ..names import DEEPEST, GroupedBody, GroupedSprings, TimeTables
 
 SOURCE = Path(__file__).with_suffix(".cu")
-SLICE = 32  # rows whose entries lie side by side, so that a warp reads them at once
+WARP = 32  # threads that read side by side
 UNIT = 32  # steps that are recorded once, and then repeated
+SUMS = 4096  # of stretch.cu
+# Threads a row: a small body has too few rows to keep a card busy, and waits for its neighbours'
+# positions one after the other.
+FEW, MANY_LANES = 200_000, 8
+
+
+def lanes_for(rows: int) -> int:
+    return MANY_LANES if rows < FEW else 1
 
 
 class Slices:
-    """Entries of rows, slice by slice.  start (S + 1,), values of `slots` in the order given."""
+    """Entries of rows, slice by slice, as stretch.cu has it.  start (S + 1,), slots (q,)."""
 
     def __init__(self, near: np.ndarray, rows: int) -> None:
         """near (q,): the row of each entry."""
-        counts = np.bincount(near, minlength=-(-rows // SLICE) * SLICE)
-        widths = counts.reshape(-1, SLICE).max(axis=1)
-        self.start = np.concatenate([[0], np.cumsum(SLICE * widths)]).astype(np.int64)
+        lanes = lanes_for(rows)
+        slice_ = WARP // lanes
+        counts = np.bincount(near, minlength=-(-rows // slice_) * slice_)
+        turns = -(-counts.reshape(-1, slice_).max(axis=1) // lanes)
+        self.start = np.concatenate([[0], np.cumsum(WARP * turns)]).astype(np.int64)
         order = np.argsort(near, kind="stable")
         first = np.concatenate([[0], np.cumsum(counts)])[:-1]
         rank = np.empty(near.size, dtype=np.int64)
         rank[order] = np.arange(near.size) - np.repeat(first, counts)
-        self.slots = self.start[near // SLICE] + SLICE * rank + near % SLICE
+        place = lanes * (near % slice_) + rank % lanes
+        self.slots = self.start[near // slice_] + WARP * (rank // lanes) + place
 
     def filled(self, values: np.ndarray, default: Any) -> np.ndarray:
         """values (q,) in their slots, and what fills the others."""
@@ -107,6 +118,15 @@ def _directed(held: _Held, springs: GroupedSprings) -> tuple[_Directed, np.ndarr
         return _Directed(near, springs.other[used].astype(np.int64), rows, rows - 1), used
 
     return held.of(springs.other, "directed", make)
+
+
+def yields(body: GroupedBody) -> bool:
+    return bool(body.linear.limit.size or body.cubic.limit.size)
+
+
+def is_local(body: GroupedBody) -> bool:
+    """A row that has its new velocity needs no other to end its step."""
+    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient) or yields(body))
 
 
 class _Fields:
@@ -210,6 +230,7 @@ class _Fields:
         for array in (touches.kind, touches.moving):
             self.array(array, np.int64)
         self.numbers(*(float(g) for g in body.field[:3]), float(body.alpha))
+        self.numbers(int(body.powers), int(is_local(body)))
 
 
 class _OnCard:
@@ -220,18 +241,17 @@ class _OnCard:
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._rests = [self._room(s) for s in self._springs]
-        self._books = card.zeros(4 * self._rows)
         fixed = _Fields(card, held)
         fixed.body(body, self._rests)
-        for _ in range(6):
+        for _ in range(7):
             fixed.pointer(card.zeros(4 * self._rows))
-        fixed.pointer(self._books)
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
-        self._struct = card.put(np.zeros(len(fixed.words) + 10, dtype=np.int64))
+        self._launch = card.loaded(lanes_for(self._rows))
+        self._sums = card.zeros(4 * SUMS)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._struct, body, stages)
+        self._order = _Order(card, self._launch, body, stages)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -261,28 +281,29 @@ class _OnCard:
         for name, array in (("kicks", kicks), ("drifts", drifts)):
             words.append(self._card.pointer(self._table(name, array)))
         words += [len(drifts), h]
-        self._card.copy(_packed(words), self._struct)
+        self._launch.define(_packed(words))
         for springs, rest in zip(self._springs, self._rests, strict=True):
             if rest is not None:
                 directed, used = _directed(self._held, springs)
                 self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
         for host, device in zip(state, self._given, strict=False):
             self._card.copy(host.ravel(), device)
-        self._card.launch("gather", self._rows, self._struct, *self._given[:3])
+        self._launch("gather", self._rows, *self._given[:3])
 
     def run(self, count: int) -> None:
         self._order.run(count)
 
     def give(self, state: tuple) -> np.ndarray:
         """Writes x, v, a, ahead; the books (1, 4)."""
-        self._card.launch("scatter", self._own, self._struct, *self._given)
+        self._launch("scatter", self._own, *self._given)
+        self._launch("total", SUMS, self._sums)
         for host, device in zip(state, self._given, strict=True):
             host[:] = self._card.host(device).reshape(host.shape)
         for springs, rest in zip(self._springs, self._rests, strict=True):
             if rest is not None:
                 directed, used = _directed(self._held, springs)
                 springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
-        books = self._card.host(self._books).reshape(-1, 4)
+        books = self._card.host(self._sums).reshape(SUMS, 4)
         total = books.sum(axis=0)
         total[DEEPEST] = books[:, DEEPEST].max()
         return total[None]
@@ -300,29 +321,32 @@ def _packed(words: list[int | float]) -> np.ndarray:
 class _Order:
     """Which kernels a step is, one after the other."""
 
-    def __init__(self, card: Any, packed: Any, body: GroupedBody, stages: int) -> None:
-        self._card, self._packed, self._stages, self._unit = card, packed, stages, None
-        groups, touches = body.groups, body.touches
+    def __init__(self, card: Any, launch: Any, body: GroupedBody, stages: int) -> None:
+        self._card, self._launch, self._stages, self._unit = card, launch, stages, None
+        groups = body.groups
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
-        self._settles = bool(len(touches.kind) or body.linear.limit.size or body.cubic.limit.size)
+        self._settles = bool(len(body.touches.kind) or yields(body))
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
         )
-
-    def _launch(self, name: str, rows: int, *arguments: int) -> None:
-        self._card.launch(name, rows, self._packed, *arguments)
+        # rows from here on are not done when they have their new velocity
+        self._left = self._own if is_local(body) else 0
 
     def run(self, count: int) -> None:
         if self._powers:
-            self._launch("power_now", self._rows, -1)
+            self._by_rows("power_now", -1, 0)
         units, rest = divmod(count, UNIT)
         if units and self._unit is None:
             self._unit = self._card.recorded(lambda: self._steps(UNIT))
         for _ in range(units):
             self._unit()
         self._steps(rest)
+
+    def _by_rows(self, name: str, later: int, first: int) -> None:
+        end = self._led if name == "middle" else self._rows - 1
+        self._launch(name, max(0, end - first), later, first)
 
     def _steps(self, count: int) -> None:
         for later in range(count):
@@ -334,13 +358,12 @@ class _Order:
         for s in range(self._stages):
             self._launch("drift", self._led, later, s)
             self._launch("accelerate", self._own, later, s, 0)
-        if self._powers:
-            self._launch("middle", self._led, later)
-            self._launch("book", self._rows, later)
-        if not self._settles:
-            return
-        self._launch("settle", self._rows, later)
-        if self._powers:  # other velocities, and so another power at the start of the next step
-            self._launch("power_now", self._rows, later)
-        if self._braked:
+        if self._powers and self._left < self._led:
+            self._by_rows("middle", later, self._left)
+            self._by_rows("book", later, self._left)
+        if self._settles and not self._left:
+            self._launch("settle", self._rows - 1, later)
+            if self._powers:  # other velocities: the next step starts with another power
+                self._by_rows("power_now", later, 0)
+        if self._settles and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1)
