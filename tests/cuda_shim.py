@@ -16,10 +16,18 @@ COMPILER = shutil.which("g++") or shutil.which("c++")
 
 
 @cache
-def library(folder, lanes):
-    made = Path(folder) / f"kernels{lanes}.so"
+def library(folder, lanes, has):
+    made = Path(folder) / f"kernels-{lanes}-{has}.so"
     shim = SOURCE.with_name("shim.h")
-    command = [COMPILER, "-O2", f"-DLANES={lanes}", "-ffp-contract=off", "-shared", "-fPIC"]
+    command = [
+        COMPILER,
+        "-O2",
+        f"-DLANES={lanes}",
+        f"-DHAS={has}",
+        "-ffp-contract=off",
+        "-shared",
+        "-fPIC",
+    ]
     command += ["-x", "c++"]
     subprocess.run([*command, "-include", str(shim), str(SOURCE), "-o", str(made)], check=True)
     return ctypes.CDLL(str(made))
@@ -62,8 +70,8 @@ class HostCard:
     def host(self, device):
         return device
 
-    def loaded(self, lanes):
-        return Loaded(library(str(self._folder), lanes))
+    def loaded(self, lanes, has):
+        return Loaded(library(str(self._folder), lanes, has))
 
     def recorded(self, job):
         return job

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,8 @@ class Card:
         self._cupy, self._device = cupy, cupy.cuda.Device(number)
         with self._device:
             self._queue = cupy.cuda.Stream(non_blocking=True)
-        self._loaded: dict[int, Loaded] = {}
-        self._stage = np.empty(0, dtype=np.uint8)
+        self._loaded: dict[tuple[int, int], Loaded] = {}
+        self._stage: np.ndarray = np.empty(0, dtype=np.uint8)
 
     def put(self, array: Any) -> Any:
         with self._device, self._queue:
@@ -93,19 +94,19 @@ class Card:
     def _staged(self, device: Any) -> np.ndarray:
         """Memory that cards reach at full speed, as large as the array on the card (n,)."""
         if self._stage.nbytes < device.nbytes:
-            import cupyx
-
-            self._stage = cupyx.empty_pinned(device.nbytes, dtype=np.uint8)
+            memory = self._cupy.cuda.alloc_pinned_memory(device.nbytes)
+            self._stage = np.frombuffer(memory, dtype=np.uint8)
         return self._stage[: device.nbytes].view(device.dtype)
 
-    def loaded(self, lanes: int) -> Loaded:
-        """The kernels, compiled for so many threads a row."""
-        if lanes not in self._loaded:
+    def loaded(self, lanes: int, has: int) -> Loaded:
+        """The kernels, compiled for so many threads a row and what the body has."""
+        key = lanes, has
+        if key not in self._loaded:
             with self._device:
-                options = (f"-DLANES={lanes}",)
+                options = (f"-DLANES={lanes}", f"-DHAS={has}")
                 module = self._cupy.RawModule(code=SOURCE.read_text(), options=options)
-            self._loaded[lanes] = Loaded(self._cupy, self._queue, module, lanes)
-        return self._loaded[lanes]
+            self._loaded[key] = Loaded(self._cupy, self._queue, module, lanes)
+        return self._loaded[key]
 
     def recorded(self, job: Callable[[], None]) -> Callable[[], None]:
         """What job() launches, as one thing that costs one launch."""
@@ -143,13 +144,12 @@ def cards() -> list[str]:
 
 def _cupy() -> Any:
     try:
-        import cupy
+        return import_module("cupy")
     except ImportError as failure:
         raise InputError(
             f"device gpu needs CuPy, which does not load ({failure}): {INSTALL}, or compute on the "
             "CPU (--device cpu)"
         ) from None
-    return cupy
 
 
 @cache

@@ -158,7 +158,7 @@ class System:
 
     def on(self, backend: Backend) -> System:
         """The same, with many explicit steps taken where this backend takes them."""
-        new = self.having(self._prepared)
+        new = self.having(self.assembly)
         new.backend, new.given = backend, self.given._replace(backend=backend)
         return new
 

@@ -28,6 +28,19 @@
 
 typedef long long whole;
 
+// What a body has: code for what it has not would only take registers.
+#ifndef HAS
+#define HAS 255
+#endif
+#define HAS_LINEAR (HAS & 1)
+#define HAS_CUBIC (HAS & 2)
+#define HAS_FACES (HAS & 4)
+#define HAS_TRIANGLES (HAS & 8)
+#define HAS_DASHPOTS (HAS & 16)
+#define HAS_TOUCHES (HAS & 32)
+#define HAS_POWERS (HAS & 64)
+#define HAS_YIELDS (HAS & 128)
+
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
 #define TINY 1e-300               // the square of a length that is taken for zero
 #define ROUNDING (1.0 + 1e-12)    // as in kernels/cpu/springs.py
@@ -63,7 +76,7 @@ DEVICE vec load(const double *p, whole i) {
 }
 DEVICE void store(double *p, whole i, vec a) {
     *(double2 *)(p + 4 * i) = make_double2(a.x, a.y);
-    p[4 * i + 2] = a.z;
+    *(double2 *)(p + 4 * i + 2) = make_double2(a.z, 0.0);  // whole sectors are written at once
 }
 #endif
 
@@ -170,7 +183,7 @@ DEVICE vec spring_forces(
     const Springs *s, bool cubic, whole i, int lane, vec here, const double *x
 ) {
     vec force = make(0.0, 0.0, 0.0);
-    if (!s->any) return force;
+#pragma unroll 4
     for (ENTRIES(p, s->rows)) {
         vec d = here - load(x, s->rows.other[p]);
         force = force - spring_scale(dot(d, d), s->stiffness[p], s->rest[p], cubic) * d;
@@ -181,7 +194,6 @@ DEVICE vec spring_forces(
 // springs from the corners of tets to the opposite faces: see kernels/cpu/face_springs.py
 DEVICE vec face_forces(const Body *b, whole i, int lane, const double *x) {
     vec force = make(0.0, 0.0, 0.0);
-    if (!b->any_face) return force;
     for (ENTRIES(p, b->faces)) {
         unsigned t = b->faces.other[p] / 4, mine = b->faces.other[p] % 4;
         if (t >= b->any_face) continue;
@@ -204,9 +216,11 @@ DEVICE vec face_forces(const Body *b, whole i, int lane, const double *x) {
 // a lane's share of them
 DEVICE vec elastic(const Body *b, whole i, int lane, const double *x) {
     vec here = load(x, i);
-    vec force = spring_forces(&b->linear, false, i, lane, here, x);
-    force = force + spring_forces(&b->cubic, true, i, lane, here, x);
-    return force + face_forces(b, i, lane, x);
+    vec force = make(0.0, 0.0, 0.0);
+    if (HAS_LINEAR) force = force + spring_forces(&b->linear, false, i, lane, here, x);
+    if (HAS_CUBIC) force = force + spring_forces(&b->cubic, true, i, lane, here, x);
+    if (HAS_FACES) force = force + face_forces(b, i, lane, x);
+    return force;
 }
 
 // ------------------------------------------------------------------ surfaces
@@ -356,8 +370,8 @@ DEVICE Load loads(
             r.added += dot(push, speed);
         }
     }
-    if (b->any_triangle) wind(b, i, lane, entry, x, v, &r);
-    if (b->any_dashpot) damp(b, i, lane, x, v, &r);
+    if (HAS_TRIANGLES) wind(b, i, lane, entry, x, v, &r);
+    if (HAS_DASHPOTS) damp(b, i, lane, x, v, &r);
     return r;
 }
 
@@ -509,7 +523,7 @@ DEVICE double spring_energy(double L, double k, double rest, bool cubic) {
 // springs strained beyond their limit: both ends see it, and each books half of what is lost; a
 // lane's share of the change of the force, and of the energy lost
 DEVICE void yields(const Body *b, const Springs *s, bool cubic, whole i, int lane, Load *r) {
-    if (!s->any || !s->limit) return;
+    if (!HAS_YIELDS || !s->limit) return;
     vec here = load(b->x, i);
     for (ENTRIES(p, s->rows)) {
         vec d = here - load(b->x, s->rows.other[p]);
@@ -526,8 +540,8 @@ DEVICE void yields(const Body *b, const Springs *s, bool cubic, whole i, int lan
 
 DEVICE Load yielded(const Body *b, whole i, int lane) {
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
-    yields(b, &b->linear, false, i, lane, &r);
-    yields(b, &b->cubic, true, i, lane, &r);
+    if (HAS_LINEAR) yields(b, &b->linear, false, i, lane, &r);
+    if (HAS_CUBIC) yields(b, &b->cubic, true, i, lane, &r);
     return r;
 }
 
@@ -551,16 +565,16 @@ KERNEL settle(whole later) {
 // what a row can do alone once it has its new velocity: its work, and what happens between steps
 DEVICE void finish(const Body *b, whole i, whole n) {
     whole last = entry_of(b, n, b->stages - 1);
-    if (b->powers) {
+    if (HAS_POWERS && b->powers) {
         to_middle(b, i, n);
         vec half = power_of(b, i, 0, entry_of(b, n, -1), b->x0, b->v0);
         add_work(b, i, half, power_of(b, i, 0, last, b->x, b->v));
     }
-    if (b->touches) {
+    if (HAS_TOUCHES && b->touches) {
         double *own = b->books + 4 * i;
         own[TOUCHING] = 0.0;
         touch(b, i, n, own);
-        if (b->powers) {
+        if (HAS_POWERS && b->powers) {
             vec now = power_of(b, i, 0, last, b->x, b->v);
             b->power[2 * i] = now.x;
             b->power[2 * i + 1] = now.y;
@@ -577,7 +591,7 @@ KERNEL accelerate(whole later, whole s, whole again) {
                        loads(b, i, lane, entry_of(b, n, s), b->x, b->ahead).force
         )
         FIRST_LANE {
-            force = force + contact_forces(b, i, n + again, load(b->x, i));
+            if (HAS_TOUCHES) force = force + contact_forces(b, i, n + again, load(b->x, i));
             vec a = b->inverse[i] * force + make(b->gx, b->gy, b->gz);
             a = a - b->alpha * load(b->ahead, i);
             store(b->a, i, a);

@@ -20,11 +20,11 @@ UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of stretch.cu
 # Threads a row: a small body has too few rows to keep a card busy, and waits for its neighbours'
 # positions one after the other.
-FEW, MANY_LANES = 200_000, 8
+LANES = ((50_000, 8), (1_000_000, 2))  # up to so many rows, so many threads each
 
 
 def lanes_for(rows: int) -> int:
-    return MANY_LANES if rows < FEW else 1
+    return next((lanes for most, lanes in LANES if rows < most), 1)
 
 
 class Slices:
@@ -122,6 +122,16 @@ def _directed(held: _Held, springs: GroupedSprings) -> tuple[_Directed, np.ndarr
 
 def yields(body: GroupedBody) -> bool:
     return bool(body.linear.limit.size or body.cubic.limit.size)
+
+
+def has(body: GroupedBody) -> int:
+    """What there is of a body, as bits, in the order of stretch.cu."""
+    there = (
+        *(body.linear.other.size, body.cubic.other.size, len(body.faces.stiffness)),
+        *(len(body.triangles.pressure), len(body.dashpots.coefficient), len(body.touches.kind)),
+        *(body.powers, yields(body)),
+    )
+    return sum(1 << k for k, some in enumerate(there) if some)
 
 
 def is_local(body: GroupedBody) -> bool:
@@ -248,7 +258,7 @@ class _OnCard:
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
-        self._launch = card.loaded(lanes_for(self._rows))
+        self._launch = card.loaded(lanes_for(self._rows), has(body))
         self._sums = card.zeros(4 * SUMS)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
         self._order = _Order(card, self._launch, body, stages)
@@ -322,7 +332,8 @@ class _Order:
     """Which kernels a step is, one after the other."""
 
     def __init__(self, card: Any, launch: Any, body: GroupedBody, stages: int) -> None:
-        self._card, self._launch, self._stages, self._unit = card, launch, stages, None
+        self._card, self._launch, self._stages = card, launch, stages
+        self._unit: Any = None
         groups = body.groups
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
