@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import test_stretch as cases
-from cuda_checks import same_steps
+from cuda_checks import KINDS, same_steps
 from cuda_shim import COMPILER, HostBackend
 
 import stiffly
@@ -31,7 +31,7 @@ def card(tmp_path_factory):
 
 @compiled
 @pytest.mark.parametrize("lanes", [1, 8])
-@pytest.mark.parametrize("kind", cases.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_card_takes_the_steps_of_the_host(kind, lanes, card, monkeypatch):
     monkeypatch.setattr(stretch, "LANES", ((10**9, lanes),))
     same_steps(kind, Verlet(), card)
@@ -142,6 +142,14 @@ def test_a_part_without_a_kernel_is_named_before_the_first_step(card, monkeypatc
     monkeypatch.setattr(door, "gpu", lambda number: card)
     scene = scenes.load("textile", small=True)
     with pytest.raises(InputError, match=r"projection .* has no compiled loop.*on the CPU"):
+        stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
+
+
+@compiled
+def test_tetrahedra_are_refused_before_the_first_step(card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    with pytest.raises(InputError, match="tetrahedra have no kernel on a card.*on the CPU"):
+        scene = scenes.load("bar", small=True)
         stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
 
 

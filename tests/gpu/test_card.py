@@ -18,14 +18,13 @@ from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels.cuda import stretch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-import test_stretch as cases
-from cuda_checks import same_steps
+from cuda_checks import KINDS, same_steps
 
 SCENES = ("coil-spring", "crash", "flag", "hair", "tower", "dragon", "bunny", "brush", "foil")
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8])
-@pytest.mark.parametrize("kind", cases.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_card_takes_the_steps_of_the_host(kind, lanes, monkeypatch):
     monkeypatch.setattr(stretch, "LANES", ((10**9, lanes),))
     same_steps(kind, Verlet(), gpu())

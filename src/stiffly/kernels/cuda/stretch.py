@@ -86,6 +86,10 @@ class Steps:
         self._card, self._held = card, _Held()
         self._last: _OnCard | None = None
 
+    def lacks(self, body: GroupedBody) -> str:
+        """What the body has and no kernel here knows, in words; nothing where there is all."""
+        return "tetrahedra have no kernel on a card" if len(body.tets.corners) else ""
+
     def __call__(
         self,
         body: GroupedBody,
