@@ -148,7 +148,7 @@ def test_a_part_without_a_kernel_is_named_before_the_first_step(card, monkeypatc
 @compiled
 def test_tetrahedra_are_refused_before_the_first_step(card, monkeypatch):
     monkeypatch.setattr(door, "gpu", lambda number: card)
-    with pytest.raises(InputError, match="tetrahedra have no kernel on a card.*on the CPU"):
+    with pytest.raises(InputError, match=r"tetrahedra have no kernel on a card.*on the CPU"):
         scene = scenes.load("bar", small=True)
         stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
 
