@@ -71,11 +71,8 @@ class System:
         self._prepare(flat, masses)
         loads = self.assembly.loads
         self.time_dependent = bool(self.supports) or any(p.time_dependent for p in loads)
-        self.velocity_dependent = self.damping is not None or any(
-            p.velocity_dependent for p in loads
-        )
         self.settles = bool(self.assembly.settling)
-        self.conservative = not (self.damping or loads or self.supports or self.settles)
+        self._tell()
         self._prepared, self._bound = self.assembly, False
         self._now: tuple[Mapping[str, Array] | None, Assembly] = (None, self.assembly)
         self._rest = None if self.rest is None else self.rest[self.numbering.order]
@@ -86,6 +83,15 @@ class System:
         self.layouts: dict[Any, Any] = {}  # of bodies, for their springs: see bodywise.py
         self._stars: Stars | None = None
         self._stretcher: Stretcher | NoStretch | None = None
+        self._calmer: tuple[float, System] | None = None
+
+    def _tell(self) -> None:
+        """What the damping decides with."""
+        loads = self.assembly.loads
+        self.velocity_dependent = self.damping is not None or any(
+            p.velocity_dependent for p in loads
+        )
+        self.conservative = not (self.damping or loads or self.supports or self.settles)
 
     def _prepare(self, parts: Sequence[Part], masses: Any) -> None:
         sparse = sp.issparse(masses)
@@ -153,7 +159,27 @@ class System:
         """This system with other prepared parts on the same particles."""
         new = copy.copy(self)
         new.assembly, new._now = assembly, (None, assembly)
-        new._stretcher = None
+        new._stretcher = new._calmer = None
+        return new
+
+    @property
+    def decay(self) -> float:
+        """The rate [1/s] at which damping proportional to mass brakes every free velocity."""
+        return 0.0 if self.damping is None else self.damping.alpha
+
+    def less_damped(self, rate: float) -> System:
+        """This system where `decay` is less by `rate`: for methods that brake velocities so much
+        themselves."""
+        if self._calmer is None or self._calmer[0] != rate:
+            new = self.having(self.assembly)
+            left = Rayleigh(self.decay - rate, 0.0 if self.damping is None else self.damping.beta)
+            new.damping = left if left.alpha or left.beta else None
+            new.viscosity = None if new.damping is None else Viscosity(new, new.damping)
+            new._tell()
+            new._linear = None  # its tangent has the damping
+            self._calmer = (rate, new)
+        new = self._calmer[1]
+        new._now = self._now
         return new
 
     def gripped(self, ties: PointTies, name: str) -> System:
