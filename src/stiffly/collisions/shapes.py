@@ -191,6 +191,7 @@ class RigidShape:
     """What shapes share: a motion that shifts and turns them."""
 
     local = False
+    changing = ("_last",)  # by a run, and no part of what a system was given
     _last: tuple[Any, float, Frame] | None = None  # several ask where it is in the same step
 
     def __init__(self, motion: Any = None) -> None:

@@ -166,10 +166,9 @@ class Stretcher:
         if not system.supports or not np.any(field):
             return 0.0
         mass, order, work = np.asarray(system.given.mass), system.numbering.order, 0.0
-        for support, rows in system._led:
-            home = system._frame[rows]  # type: ignore[index]  # a bound system has one
-            way = support.place(after.t, home)[0] - support.place(before.t, home)[0]
-            work -= float(mass[order[rows]] @ (way @ field))
+        places = [system._led_at(s.t) for s in (before, after)]
+        for (_, rows), (start, _), (end, _) in zip(system._led, *places, strict=True):
+            work -= float(mass[order[rows]] @ ((end - start) @ field))
         return work
 
     def acceleration(self, s: State) -> Array:

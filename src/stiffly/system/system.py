@@ -145,6 +145,7 @@ class System:
         """Particles that are fixed stay where they are at x (N, 3) by row; supports begin there."""
         self._frame = x
         self._held = None if x is None else x[self.numbering.free :].ravel()
+        self._places: tuple[float, list[tuple[Array, Array]]] | None = None
 
     def taken_over(self, s: State) -> State:
         """A state of another system as one of this: with what its parts remember, and as at a
@@ -273,8 +274,8 @@ class System:
         if self._frame is None or self._held is None:
             raise InputError("fixed particles have no positions yet: use system.bind(x0, v0)")
         full = np.concatenate((s.x, self._held)).reshape(-1, 3)
-        for support, led in self._led:
-            full[led] = support.place(s.t, self._frame[led])[0]
+        for (_, led), (places, _) in zip(self._led, self._led_at(s.t), strict=True):
+            full[led] = places
         return full
 
     def row_velocities(self, s: State) -> Array:
@@ -286,11 +287,18 @@ class System:
     def support_velocities(self, t: float) -> Array:
         """(N, 3), zero for particles that are free or fixed."""
         full = np.zeros((self.particles, 3))
-        for support, led in self._led:
-            if self._frame is None:
-                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
-            full[led] = support.place(t, self._frame[led])[1]
+        for (_, led), (_, velocities) in zip(self._led, self._led_at(t), strict=True):
+            full[led] = velocities
         return full
+
+    def _led_at(self, t: float) -> list[tuple[Array, Array]]:
+        """Positions and velocities of what each support leads; both are asked for in turn."""
+        if self._places is None or self._places[0] != t:
+            if self._led and self._frame is None:
+                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
+            frame: Any = self._frame
+            self._places = (t, [support.place(t, frame[led]) for support, led in self._led])
+        return self._places[1]
 
     def reference(self) -> Array:
         """(N, 3): the rest shape, or the positions given to `bind`."""
