@@ -387,7 +387,8 @@ class _Layout:
         pieces = 1
         while 2 * pieces <= PIECES and 2 * pieces * PIECE_ROWS <= self._free and not local:
             pieces *= 2
-        self._rank = self._near_together(system, elements, pieces)
+        if self._free > PIECE_ROWS:  # else all of it is near
+            self._rank = self._near_together(system, elements, pieces)
         return self._rank * pieces // self._free, pieces > 1
 
     def _near_together(self, system: System, elements: list[np.ndarray], pieces: int) -> np.ndarray:
@@ -518,6 +519,9 @@ class _Layout:
 
     def _sorted(self, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """start (G + 1,), elements (q,), corners (q, c) of the elements of each group."""
+        if not len(corners):
+            none = np.empty(corners.shape, dtype=np.uint32)
+            return np.zeros(self.count + 1, dtype=np.int64), NONE, none
         element, group = self._instances(corners)
         rows = self._rows_of(corners, element, group)
         order = np.argsort(rows[:, 0], kind="stable")  # neighbours in space, and so in the cache
@@ -529,6 +533,9 @@ class _Layout:
         return np.stack([self._locate(group, c[element]) for c in corners.T], axis=1)
 
     def springs(self, terms: list[SpringTerm]) -> tuple[contract.GroupedSprings, _Slots]:
+        if not terms:
+            start, other = np.zeros(self.place.size + 1, np.uint32), np.empty(0, np.uint32)
+            return contract.GroupedSprings(start, other, *np.empty((4, 0))), _Slots(NONE, NONE)
         edges = terms[0].edges if len(terms) == 1 else _joined(NO_EDGES, [t.edges for t in terms])
         element, group = self._instances(edges)
         near, far = (self._locate(group, end[element]) for end in edges.T)
