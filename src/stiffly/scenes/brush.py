@@ -15,13 +15,13 @@ particles, of which the 6000 at the roots are held.  What the papers leave open:
 Left out: bristles pass through each other.  The papers have repulsive springs between them; our
 cuboids are 0.5 mm wide, for the torsional modulus (docs/fibers.md), and overlap their neighbours.
 
-energy-momentum gets through with steps that do not resolve the bristles' vibrations, but damps what
-it does not resolve less than the air would.  Its energy is exact at any step, the motion is not: in
-one pass over 120 bristles the object does 1.55 mJ of work with steps of 0.5 ms, 1.01 with 0.25 ms,
-0.42 with 0.1 ms and 0.52 with 0.05 ms; steps of 0.1 ms cost 2.7 times as much as those of 0.5 ms.
-The papers' exprb42 diverged as tips met the object, with steps of 0.1 ms.  Every
-bristle has its own Newton iteration (system/bodywise.py): 111 s of processor time for the first
-second, so half an hour for 15 s, shared by all cores.  The papers print 52 s.
+energy-momentum gets through with steps that do not resolve the bristles' vibrations, and the air
+damps these as it should (decision 42).  Its energy is exact at any step, the motion is not: the
+object stands still during a step, and pushes too hard between two.  In one pass over 48 bristles it
+does 0.96 mJ of work with steps of 0.5 ms, 0.33 with 0.25, 0.17 with 0.1 and 0.30 with 0.025 ms.
+The papers' exprb42 diverged as tips met the object, with steps of 0.1 ms.  Every bristle has its
+own Newton iteration (system/bodywise.py), 12 us of processor time a step: nine minutes for 15 s,
+shared by all cores, and one that is not.  The papers print 52 s.
 """
 
 from __future__ import annotations
