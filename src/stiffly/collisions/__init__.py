@@ -1,5 +1,6 @@
 """What bodies touch: shapes, contact forces, friction, projection, holding."""
 
+from .fiber_contact import FiberImpulses, FiberRepulsion
 from .penalty import Contact
 from .repulsion import Repulsion
 from .response import Held, ProjectedContact
@@ -20,6 +21,8 @@ from .triangle_mesh import TriangleMesh
 
 __all__ = [
     "Contact",
+    "FiberImpulses",
+    "FiberRepulsion",
     "Held",
     "Hemisphere",
     "Plane",
