@@ -22,13 +22,14 @@ def pair_impulses(v, inverse_mass, stencil, weights, normals, least):
         _push(v, i, w, n, inverse_mass, wanted - w @ v[i] @ n)
 
 
-def stop_crossings(x, move, inverse_mass, kinds, stencil, reach, shares):
+def stop_crossings(x, move, inverse_mass, kinds, stencil, reach, restitution, shares):
     for k, (kind, i) in enumerate(zip(kinds, stencil, strict=True)):
         floor = 0.1 * min(_meet(kind, x[i])[2], reach[k])
         shares[k] = _cleared(kind, x[i], move[i], floor)
         if shares[k] < 1.0:
             w, r, d = _meet(kind, x[i] + shares[k] * move[i])
-            _push(move, i, w, r / d, inverse_mass, -(w @ move[i] @ r / d))
+            n = r / d
+            _push(move, i, w, n, inverse_mass, -(1.0 + restitution) * (w @ move[i] @ n))
 
 
 def _push(v, i, w, n, inverse_mass, missing):

@@ -2,6 +2,7 @@
 
 from .fiber_contact import FiberImpulses, FiberRepulsion
 from .penalty import Contact
+from .plaque import Plaque
 from .repulsion import Repulsion
 from .response import Held, ProjectedContact
 from .shapes import (
@@ -26,6 +27,7 @@ __all__ = [
     "Held",
     "Hemisphere",
     "Plane",
+    "Plaque",
     "ProjectedContact",
     "Repulsion",
     "RigidShape",

@@ -10,12 +10,9 @@ Both momenta stay: four equal shares of a force have its sum and its moment abou
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ..backends.kernels import take
 from ..contracts import Array, Power
@@ -23,9 +20,9 @@ from ..errors import InputError
 from ..parts.checks import as_number
 from ..parts.fibers import FiberBody
 from ..parts.part import NO_PAIRS, Arranged, Particles
-from .repulsion import NearPairs, PreparedRepulsion, Repulsion, RubbingRepulsion
+from .repulsion import NearPairs, PreparedRepulsion, Repulsion
 
-ROUNDS = 8  # of impulses before what still meets moves on as one (Bridson et al. take "several")
+ROUNDS = 8  # of impulses, one pair after the other: each may undo a little of the one before
 RECOVERED = 0.1  # of the overlap, in a step (Bridson, Fedkiw, Anderson 2002, Sec. 7.2)
 KERNELS = ("stop_crossings", "barrier_contacts", "pair_impulses")
 NO_FACES = np.empty((0, 3), dtype=np.int64)
@@ -76,15 +73,15 @@ class FiberRepulsion(AmongFibers):
 class FiberImpulses(AmongFibers):
     """Correction impulses between fibers, after the step (Bridson, Fedkiw, Anderson 2002).
 
-    What would pass through something on the straight way of the step is stopped where it meets it,
-    by an impulse at the two closest points that takes what they approach by; what is closer than
-    the thickness [m] after the step, and approaches, gets an impulse that makes it leave with
-    `restitution` (0 to 1) of that speed, and recovers a tenth of the overlap in the next step.
-    What still meets after several rounds moves on as one.
+    What would pass through something in the next step, were it not for forces, gets an impulse at
+    the two points that would meet; what is closer than the thickness [m], and approaches, likewise;
+    it leaves with `restitution` (0 to 1) of the speed.  What overlaps recovers a tenth of that in a
+    step.  Impulses keep both momenta.  What they take is dissipated; what the recovery gives is
+    invented, and the ledger says so.
 
-    Nothing is stored, so bodies stay independent within a step, however many touch.  Impulses keep
-    momentum.  What they take is dissipated; what moving fibers apart puts into their springs or
-    into motion beyond that is invented, and the ledger says so.
+    Nothing is stored, so bodies stay independent within a step, however many touch.  The price:
+    what presses all through a step is met only after it, so fibers give way to each other by what
+    elastic forces move them in a step, and pass, where that is more than the thickness.
     """
 
     def __init__(self, body: FiberBody, *, thickness: float, restitution: float = 0.0) -> None:
@@ -211,9 +208,6 @@ class RubbingFiberRepulsion(PreparedFiberRepulsion):
     between = True
     changed = False
 
-    def __init__(self, lines: Centrelines, among: RubbingRepulsion) -> None:
-        super().__init__(lines, among)
-
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         old = self._lines.points(v)
         new = old.copy()
@@ -223,10 +217,9 @@ class RubbingFiberRepulsion(PreparedFiberRepulsion):
 
 
 class PreparedFiberImpulses:
-    """It remembers where the points were after the last step."""
+    """A SettlingPart without a memory."""
 
-    moves = True  # settle displaces particles
-    between = True  # and passes momentum, also from what a support leads
+    between = True  # it passes momentum, also from what a support leads
     changed = False
 
     def __init__(self, config: FiberImpulses, lines: Centrelines) -> None:
@@ -234,82 +227,38 @@ class PreparedFiberImpulses:
         self._near = NearPairs(config, lines.arranged)
         backend = lines.arranged.pattern.backend
         self._kernels = take(backend, "FiberImpulses", *KERNELS)
-        self._mass = lines.arranged.mass[lines.arranged.order]
-        self._inverse_mass = 1.0 / self._mass
+        self._inverse_mass = 1.0 / lines.arranged.mass[lines.arranged.order]
         self._inverse_mass[lines.arranged.free :] = 0.0
-        self._points = np.zeros((len(self._mass), 3))
-        self._touching = 0.0  # pairs, after the last step
-
-    def memory(self) -> dict[str, Array]:
-        return {"points": self._points, "touching": np.array(self._touching)}
-
-    def having(self, memory: Mapping[str, Array]) -> PreparedFiberImpulses:
-        new = copy.copy(self)
-        new._points, new._touching = memory["points"], float(memory["touching"])
-        return new
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._near = copy.copy(self._near)
         _begin(self._near, t, self._lines, x, v)
-        self._points = self._lines.points(x)
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
-        if not (np.isfinite(x).all() and np.isfinite(v).all()):  # the run has diverged
-            return Power()
-        before, lines = self._points, self._lines
-        move = lines.points(x) - before
-        shift = self._stopped(before, move.copy()) - move
-        if np.any(shift):
-            lines.shift(shift, x)
-        self._points = lines.points(x)
-        old = lines.points(v)
-        change = self._parted(self._points, old.copy(), h) - old
-        if np.any(change):
-            lines.shift(change, v)
+        if np.isfinite(x).all() and np.isfinite(v).all():  # else the run has diverged
+            points, old = self._lines.points(x), self._lines.points(v)
+            new = self._parted(points, self._stopped(points, old, h), h)
+            if not np.array_equal(new, old):
+                self._lines.shift(new - old, v)
         return Power()
 
-    def _stopped(self, x: Array, move: Array) -> Array:
-        """The move (P, 3) from x without what leads through something."""
+    def _stopped(self, x: Array, v: Array, h: float) -> Array:
+        """Velocities (P, 3) that lead nothing through anything in the next h seconds."""
+        move = h * v
         for _ in range(ROUNDS):
-            if not np.any(self._crossings(x, move, self._inverse_mass)[1] < 1.0):
-                return move
-        return self._as_one(x, move)
-
-    def _crossings(self, x: Array, move: Array, inverse_mass: Array) -> tuple[np.ndarray, Array]:
-        """Pairs (m, 4), and the share of its way (m,) on which each stays apart; impulses have
-        then changed the move."""
-        pairs = self._near.near(x, x + move)
-        shares = np.ones(len(pairs.stencil))
-        terms = pairs.kinds, pairs.stencil, pairs.reach
-        self._kernels.stop_crossings(x, move, inverse_mass, *terms, shares)
-        return pairs.stencil.astype(np.int64), shares
-
-    def _as_one(self, x: Array, move: Array) -> Array:
-        """Points that still meet move alike: with their centre of mass, or not at all where one of
-        them is held; sets only grow, so this ends."""
-        met, still = np.empty((0, 2), dtype=np.int64), np.zeros_like(self._inverse_mass)
-        own, mass, held = move, self._mass, self._inverse_mass == 0.0
-        while True:
-            stencil, shares = self._crossings(x, move.copy(), still)
-            new = stencil[shares < 1.0]
-            if len(new) == 0:
-                return move
-            found = np.concatenate([met, *(new[:, [0, k]] for k in range(1, 4))])
-            if len(np.unique(found, axis=0)) == len(np.unique(met, axis=0)):
-                return move  # what supports lead against each other
-            met, count = found, len(mass)
-            graph = coo_matrix((np.ones(len(met)), met.T), (count, count))
-            sets, label = connected_components(graph, directed=False)
-            weight = np.bincount(label, mass, sets)
-            mean = np.stack([np.bincount(label, mass * a, sets) / weight for a in own.T], axis=1)
-            mean[label[held]] = own[held]
-            move = np.where((np.bincount(label)[label] > 1)[:, None], mean[label], own)
+            pairs = self._near.near(x, x + move)
+            shares = np.ones(len(pairs.stencil))
+            terms = pairs.kinds, pairs.stencil, pairs.reach, self._restitution
+            self._kernels.stop_crossings(x, move, self._inverse_mass, *terms, shares)
+            if not np.any(shares < 1.0):
+                break
+            v = move / h
+        return v
 
     def _parted(self, x: Array, v: Array, h: float) -> Array:
-        """Velocities (P, 3) with which nothing that is close approaches any more."""
+        """Velocities with which nothing that is close approaches any more."""
         pairs = self._near.close(x)
         m = len(pairs.stencil)
-        self._touching = float(m)
         if m == 0:
             return v
         weights, normals, ignored = np.empty((m, 4)), np.empty((m, 3)), np.empty(m)
@@ -317,6 +266,7 @@ class PreparedFiberImpulses:
         speed = np.einsum("mc,mca,ma->m", weights, v[pairs.stencil], normals)
         apart = RECOVERED * (pairs.reach - pairs.distances(x)) / h
         least = np.maximum(-self._restitution * speed, apart)
+        v = v.copy()
         for _ in range(ROUNDS):
             self._kernels.pair_impulses(
                 v, self._inverse_mass, pairs.stencil, weights, normals, least
@@ -325,7 +275,7 @@ class PreparedFiberImpulses:
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs closer than the thickness."""
-        return {"penetration": 0.0, "contacts": self._touching}
+        return {"contacts": float(len(self._near.close(self._lines.points(x)).stencil))}
 
 
 def _begin(among: NearPairs, t: float, lines: Centrelines, x: Array, v: Array) -> None:

@@ -256,14 +256,14 @@ def stays_clear(x0, x1, kinds, stencil):
 
 
 @njit
-def stop_crossings(x, move, inverse_mass, kinds, stencil, reach, shares):
+def stop_crossings(x, move, inverse_mass, kinds, stencil, reach, restitution, shares):
     """Stops each pair in turn that would come closer than a tenth of its reach, or of its distance,
     on the straight way from x to x + move (N, 3), which is changed; shares (m,) of the way that
     each had before.
 
     The impulse acts where the pair meets, along the line n between the closest points, and takes
-    all of the move by which these approach, n . sum_i w_i move_i: so momentum stays.
-    inverse_mass (N,) [1/kg]: zero for particles that are held.
+    what these approach by, n . sum_i w_i move_i, and `restitution` (0 to 1) of it again: so
+    momentum stays.  inverse_mass (N,) [1/kg]: zero for particles that are held.
     """
     X, D, w, r = np.empty((4, 3)), np.empty((4, 3)), np.empty(4), np.empty(3)
     for k in range(len(stencil)):
@@ -283,9 +283,10 @@ def stop_crossings(x, move, inverse_mass, kinds, stencil, reach, shares):
             for a in range(3):
                 closing += w[c] * move[i[c], a] * r[a] / d
         if closing < 0.0 and light > 0.0:
+            impulse = -(1.0 + restitution) * closing / light
             for c in range(4):
                 for a in range(3):
-                    move[i[c], a] -= closing / light * w[c] * inverse_mass[i[c]] * r[a] / d
+                    move[i[c], a] += impulse * w[c] * inverse_mass[i[c]] * r[a] / d
 
 
 @njit
