@@ -16,6 +16,7 @@ from stiffly.kernels.names import EDGE_EDGE
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")
 
 THICK = 1e-3
+LINE = np.linspace([0.0, 0.0, 0.0], [0.1, 0.0, 0.0], 3)
 SOFT = {"thickness": THICK, "young": 1e8, "torsional": 4e7, "density": 1000.0, "width": 4e-3}
 
 
@@ -120,7 +121,7 @@ def test_without_contact_they_pass():
 
 def random_pairs(seed, count=40):
     rng = np.random.default_rng(seed)
-    x = rng.normal(size=(count, 3))
+    x = 0.35 * rng.normal(size=(count, 3))
     stencil = np.array([rng.choice(count, 4, replace=False) for _ in range(30)], dtype=np.uint32)
     light = rng.uniform(0.5, 2.0, count) * (rng.random(count) > 0.2)
     return rng, x, stencil, light
@@ -159,7 +160,7 @@ def test_two_rods_collide_as_two_masses_do(restitution):
     run = simulate(system, x, v, integrator="energy-momentum", step=3e-3, duration=9e-3)
     mean = run.velocities[-1].reshape(2, 8, 3).mean(axis=1)[:, 2]
     e = restitution
-    np.testing.assert_allclose(mean, [-0.5 * (1 + e), -0.5 * (1 - e)], rtol=0.02)
+    np.testing.assert_allclose(mean, [-0.5 * (1 + e), -0.5 * (1 - e)], atol=0.02)
     lost = run.energy.dissipated[-1] / run.energy.kinetic[0]
     np.testing.assert_allclose(lost, 0.5 * (1 - e * e), atol=0.02)
     assert gap(body, run.positions[-1])[2] > 0.0
@@ -214,7 +215,7 @@ def test_scenes_have_it(kind):
         (lambda: stiffly.scenes.load("hair", fibers=2, fiber_contact="spring"), "did you mean"),
         (lambda: FiberImpulses(crossed(), thickness=THICK, restitution=2.0), "0 to 1"),
         (lambda: FiberRepulsion(3, thickness=THICK, stiffness=1.0), "fibers"),
-        (lambda: prepared(crossed(height=0.0, aside=0.0031)), "points of centrelines"),
+        (lambda: prepared(fibers([LINE, LINE], **SOFT)), "points of centrelines"),
     ],
 )
 def test_what_is_refused(make, words):

@@ -26,7 +26,7 @@ def sliding(thickness=1e-3, wear=1e-7, velocity=(SPEED, 0.0, 0.0), height=None, 
     plaque = Plaque(contact, POINTS, GRID.triangles, thickness=thickness, wear=wear, reach=REACH)
     x = np.array([[-0.1, 0.0, -MASS * G / K if height is None else height]])
     v = np.array([velocity], dtype=float)
-    return System(MASS, [Gravity(9.81), contact, plaque]), x, v
+    return System([MASS], [Gravity((0.0, 0.0, -G)), contact, plaque]), x, v
 
 
 def volume(thickness):
