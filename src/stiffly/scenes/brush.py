@@ -21,7 +21,9 @@ Contact among bristles (fiber_contact) is off by default: steps body by body, on
 for each bristle, want bodies that are independent.  `springs` are the papers' repulsive springs
 between the axes (our cuboids are 0.5 mm wide, for the torsional modulus, docs/fibers.md, and
 overlap): one system of all bristles, some tens of them in reasonable time.  `impulses` act after
-the step (Bridson, Fedkiw, Anderson 2002), so steps stay body by body.
+the step (Bridson, Fedkiw, Anderson 2002), so steps stay body by body; but impulses move what a step
+resolves, and at 0.5 ms not even the first bending mode is: 300 bristles on teeth came as close as
+without them.
 
 energy-momentum gets through with steps that do not resolve the bristles' vibrations, but damps what
 it does not resolve less than the air would.  Its energy is exact at any step, the motion is not: in
