@@ -1,5 +1,7 @@
 """A coat that wears off: as much as force and way say, where something rubs and nowhere else."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from runs_to_record import assert_same
@@ -7,9 +9,9 @@ from runs_to_record import assert_same
 import stiffly
 from stiffly import System, simulate
 from stiffly.bodies import Gravity
-from stiffly.collisions import Contact, Plane, Plaque, path
+from stiffly.collisions import Contact, Plane, Plaque, TriangleMesh, path
 from stiffly.errors import InputError
-from stiffly.meshes import cloth
+from stiffly.meshes import cloth, sphere
 from stiffly.recording.exports.frames import motion
 from stiffly.recording.render_labels import coat
 
@@ -120,6 +122,29 @@ def test_it_is_recorded_drawn_and_goes_on_to_the_same_digits(tmp_path):
     some = first > 0.0
     np.testing.assert_allclose(scale.values(-1)[some], 100.0 * (1.0 - last[some] / first[some]))
     assert np.all(np.isnan(scale.values(-1)[~some]))
+
+
+def test_pictures_are_stained(tmp_path):
+    """Red appears with what is removed, in any frame that is drawn."""
+    pytest.importorskip("pyvista")
+    from PIL import Image
+
+    from stiffly.recording.render import render
+
+    ball, x = sphere(8, 12, radius=0.1), np.array([[[0.0, 0.0, 0.3], [0.1, 0.0, 0.3]]] * 2)
+    left = np.ones((2, len(ball.positions)))
+    left[1] = 0.0
+    run = SimpleNamespace(
+        times=np.array([0.0, 1.0]), positions=x, velocities=None, mesh=None, step=1.0, name="",
+        colliders=(TriangleMesh(ball.positions, ball.triangles),), fields={"plaque": left},
+        integrator="verlet",
+    )  # fmt: skip
+    red = []
+    for k in (0, 1):
+        made = render(run, tmp_path / f"{k}.png", frame=k, color="none", size=(320, 180))
+        r, g, b = np.asarray(Image.open(made))[:, :250].astype(int).transpose(2, 0, 1)  # no scale
+        red.append(np.sum((r > 120) & (g < 0.4 * r) & (b < 0.4 * r)))
+    assert red[0] == 0 and red[1] > 500
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,10 @@ def sunlight(view: View) -> Array:
 
 
 def _paint(actor: Any, colors: Array) -> None:
-    actor.mapper.dataset.point_data["stain"] = colors
+    mesh = actor.mapper.dataset
+    mesh.point_data["stain"][:] = colors  # in place: an array put there anew is not drawn
+    mesh.GetPointData().GetArray("stain").Modified()
+    mesh.Modified()
 
 
 def _place(actor: Any, solid: Solid, t: float) -> None:

@@ -23,9 +23,9 @@ holds at 50 ms: hairs that move by 178 mm are off by 5.3 mm then, by 3.2 mm at 2
 of each step, and the ledger says so: 3 % of the energy exchanged is left over at 5 ms, and more
 than all of it at 50 ms.
 
-verlet is the default:
-one force a step, where exprb42 took 36 products.  At full size building takes 6 s and 1.6 GB, and a
-step 0.5 s on one core (the first three were run), so 4 s take about an hour and a half.
+verlet is the default: one force a step, where exprb42 took 36 products.  At full size building
+takes 6 s and 1.6 GB, and a step 0.5 s on one core (the first three were run), so 4 s take about an
+hour and a half.
 """
 
 from __future__ import annotations
