@@ -131,13 +131,13 @@ def test_pictures_are_stained(tmp_path):
 
     from stiffly.recording.render import render
 
-    ball, x = sphere(8, 12, radius=0.1), np.array([[[0.0, 0.0, 0.3], [0.1, 0.0, 0.3]]] * 2)
+    ball, x = sphere(8, 12, radius=0.1), np.array([[[-0.1, 0.0, 0.2], [0.1, 0.0, 0.2]]] * 2)
     left = np.ones((2, len(ball.positions)))
     left[1] = 0.0
     run = SimpleNamespace(
         times=np.array([0.0, 1.0]), positions=x, velocities=None, mesh=None, step=1.0, name="",
         colliders=(TriangleMesh(ball.positions, ball.triangles),), fields={"plaque": left},
-        integrator="verlet",
+        integrator="verlet", stats={},
     )  # fmt: skip
     red = []
     for k in (0, 1):
