@@ -48,7 +48,7 @@ from .pair_candidates import (
     run_boxes,
     vertex_element_pairs,
 )
-from .pair_contacts import pair_friction
+from .pair_contacts import pair_friction, pair_impulses, stop_crossings
 from .pairs import lj_energy, lj_gradient, lj_product
 from .polar import signed_svd
 from .small_steps import rosenbrock_steps

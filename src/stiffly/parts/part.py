@@ -179,6 +179,10 @@ class Optional(Protocol):
         """What a user may want to watch: penetration [m] (the largest), contacts (how many)."""
         ...
 
+    def fields(self) -> dict[str, Array]:
+        """What is recorded of every frame: arrays (m,) by name, of the same size all along."""
+        ...
+
 
 @runtime_checkable
 class MatrixFreePart(Energetic, Protocol):

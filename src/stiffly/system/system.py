@@ -405,6 +405,11 @@ class System:
     settle = settling.settle
     diagnostics = settling.diagnostics
 
+    def fields(self, s: State) -> dict[str, Array]:
+        """What parts record of themselves in every frame, by name."""
+        own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
+        return {name: values for each in own for name, values in each.items()}
+
     def advice(self, h: float) -> list[str]:
         """What parts have to say about steps of h seconds, one line each."""
         told = [part.advice(h) for _, part in self.assembly.parts if hasattr(part, "advice")]

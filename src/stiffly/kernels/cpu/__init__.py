@@ -42,6 +42,7 @@ from .barrier import (
     barrier_mean_blocks,
     barrier_mean_gradient,
     pair_friction,
+    pair_impulses,
 )
 from .blocks import (
     add_scaled,
@@ -91,7 +92,7 @@ from .pair_candidates import (
     run_boxes,
     vertex_element_pairs,
 )
-from .pair_distance import clear_share, near_pairs, pair_distances, stays_clear
+from .pair_distance import clear_share, near_pairs, pair_distances, stays_clear, stop_crossings
 from .polar import signed_svd
 from .recurrence import block_chebyshev, csr_chebyshev
 from .small_steps import rosenbrock_steps
