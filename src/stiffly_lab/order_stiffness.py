@@ -102,9 +102,9 @@ def _orders(records: list[Record]) -> dict[str, float]:
 
 def _times(records: list[Record], others: list[Record], method: str, base: str) -> float:
     """Median ratio, over the steps, of a method's errors to those of another (run)."""
-    pairs = {r.step: r.error for r in of_method(others, base)}
-    ratios = [r.error / pairs[r.step] for r in of_method(records, method)
-              if r.error and pairs.get(r.step)]  # fmt: skip
+    theirs = {r.step: r.error for r in of_method(others, base)}
+    pairs = [(r.error, theirs.get(r.step)) for r in of_method(records, method)]
+    ratios = [a / b for a, b in pairs if a and b]
     return float(np.median(ratios)) if ratios else float("nan")
 
 
