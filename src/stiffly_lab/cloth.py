@@ -74,7 +74,7 @@ def run(bench: Bench) -> Report:
         reduced=f"{size}; {frames} and {fall} steps."
         if bench.quick
         else f"Fig. 1 has {dropped} x {dropped} particles; the paper does not print its size.",
-        data={"shaken": shaken, "dropped": fallen},
+        data={k: report.without("page", v) for k, v in (("shaken", shaken), ("dropped", fallen))},
     )
 
 

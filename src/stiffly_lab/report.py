@@ -141,6 +141,11 @@ def capped(claim: Claim, size: str) -> Claim:
     return replace(claim, verdict=PARTLY, why=f"{claim.why}; capped: {size}")
 
 
+def without(key: str, rows: Mapping[str, Row]) -> dict[str, Row]:
+    """The rows less what was kept for the figure alone."""
+    return {name: {k: v for k, v in row.items() if k != key} for name, row in rows.items()}
+
+
 def claim_table(claims: Sequence[Claim]) -> str:
     if not claims:
         return ""
