@@ -223,7 +223,8 @@ def chebyshev(
             products += more
         if not error <= tol:
             raise lost_to_rounding(error) if growth <= 1.0 else _missed(error, tol, interval)
-        value, known, top = value + out.T, known + own, max(top, degree)
+        value += out.T
+        known, top = known + own, max(top, degree)
     norms = np.sqrt(A.dot(value.T, value.T))
     require_finite(norms)
     errors, sums = known
