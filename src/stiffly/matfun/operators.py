@@ -376,8 +376,6 @@ class BarOperator(BlockOperator):
     gets blocks.
     """
 
-    _third = None  # springs that have a direction
-
     def __init__(
         self,
         indptr: Array,
@@ -392,6 +390,10 @@ class BarOperator(BlockOperator):
         BaseOperator.__init__(self, 3 * len(own), mass, False)
         self.indptr, self.indices, self.bars, self.own = indptr, indices, bars, own
         self.low, self.pairwise, self.bodies = low, pairwise, None
+
+    @cached_property
+    def _third(self) -> SparseOperator | None:
+        return None  # springs have a direction
 
     @cached_property
     def blocks(self) -> Array:

@@ -26,6 +26,7 @@ from ..names import (
     LEAF,
     MEAN_CHUNK,
     NO_SLOT,
+    NO_WEIGHT,
     PLANE,
     SECANT,
     SPHERE,

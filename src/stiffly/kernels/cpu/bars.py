@@ -87,8 +87,7 @@ def _gershgorin(indptr, bars, own, weight, low, high, largest):
 def bar_gershgorin(indptr, bars, own, weight=NO_WEIGHT):
     """As block_gershgorin; the norm of a bar is known exactly."""
     ends = np.empty((3, len(own)))
-    threaded = len(own) >= PARALLEL_ROWS
-    _gershgorin[threaded](unsigned(indptr, indptr)[0], bars, own, weight, *ends)
+    _gershgorin.watched(len(own), 1, unsigned(indptr, indptr)[0], bars, own, weight, *ends)
     return float(ends[0].min()), float(ends[1].max()), float(ends[2].max())
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import prange
 
 from ..names import NO_WEIGHT
-from .jit import CHUNK, PARALLEL_ROWS, Both, both, chunks, copied, njit
+from .jit import CHUNK, Both, both, chunks, copied, njit
 
 
 def unsigned(indptr, indices):
@@ -199,6 +199,5 @@ def block_gershgorin(indptr, indices, blocks, weight=NO_WEIGHT):
     times weight (N,); the third number is the largest eigenvalue of a diagonal block."""
     indptr, indices = unsigned(indptr, indices)
     ends = np.empty((3, indptr.size - 1))
-    threaded = ends.shape[1] >= PARALLEL_ROWS
-    _block_gershgorin[threaded](indptr, indices, blocks, weight, *ends)
+    _block_gershgorin.watched(indptr.size - 1, 1, indptr, indices, blocks, weight, *ends)
     return float(ends[0].min()), float(ends[1].max()), float(ends[2].max())

@@ -133,7 +133,7 @@ def spring_gradient(x, start, neighbour, spring, stiffness, rest, out, cubic=Fal
     start (N + 1,), neighbour (2m,), spring (2m,): half-springs of each particle, and which springs
     they are halves of; stiffness, rest (m,) of these.
     """
-    _gradient[len(x) >= PARALLEL_ROWS](x, start, neighbour, spring, stiffness, rest, cubic, out)
+    _gradient.watched(len(x), 1, x, start, neighbour, spring, stiffness, rest, cubic, out)
 
 
 @both()
@@ -259,7 +259,7 @@ def spring_bars(
     """The tangent as bars.py has it: writes to bars (nnz, 4), adds to own (n, 6) of the first n
     particles, which are the free ones, and to pressed (N,) as spring_blocks does."""
     half = (start, neighbour, spring, stiffness, rest)
-    _bars[len(x) >= PARALLEL_ROWS](x, *half, cubic, slot, bars, own, pressed)
+    _bars.watched(len(x), 1, x, *half, cubic, slot, bars, own, pressed)
 
 
 # ------------------------------------------------------------------ discrete gradients
