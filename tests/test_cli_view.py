@@ -113,7 +113,7 @@ def test_what_is_there_of_a_recording_is_played(here, capfd, recorded, served):
     assert "4 of 11 frames" in capfd.readouterr().err and len(served[0][0]) == 4
 
 
-@pytest.mark.parametrize("option", [["--step", "1"], ["--small"], ["--integrator", "bdf1"]])
+@pytest.mark.parametrize("option", [["--step", "1"], ["--small"], ["--variant", "paper"]])
 def test_a_recording_is_played_as_it_is(here, capfd, recorded, option):
     assert f"{option[0]} is for scenes" in refused(capfd, recorded, *option)
 
@@ -161,6 +161,13 @@ def test_options_become_settings(here, capfd, served):
     assert settings.step == 0.01 and settings.budget == pytest.approx(0.02)
     assert str(given["out"]) == "kept" and not (here / "kept").exists()
     assert out == "live page: http://127.0.0.1:8080\n" and "warning" not in err
+
+
+def test_the_papers_variant_is_shown(here, capfd, served):
+    assert cli.main(["view", "coil-spring", "--variant", "paper", "--no-open"]) == 0
+    assert served[0][0].step == 0.05  # Luan et al., Table 2
+    capfd.readouterr()
+    assert "original" in refused(capfd, "coil-spring", "--variant", "original")
 
 
 def test_everybody_is_warned_of(here, capfd, served):

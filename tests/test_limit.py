@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from stiffly import Gravity, SecondOrder, Springs, System, scenes, simulate
+from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, scenes, simulate
 from stiffly.collisions import Contact, Plane
 from stiffly.errors import Advice, InputError, SimulationFailure
 from stiffly.integrators import integrator
@@ -115,3 +115,12 @@ def test_scenes_that_step_explicitly_are_left_alone(name, options):
     scene = scenes.load(name, **options)
     assert scene.integrator == "verlet"
     assert advice(scene, None, duration=20 * scene.step, every=20 * scene.step) == []
+
+
+@pytest.mark.parametrize("name", ["rkn6", "rkn86"])
+def test_a_method_that_refuses_says_nothing_of_steps(name):
+    system, x0, omega = net(damping=Rayleigh(0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match="forces of velocities"):
+            simulate(system, x0, integrator=name, step=20.0 / omega, duration=1.0)

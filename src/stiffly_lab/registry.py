@@ -109,6 +109,7 @@ DESCRIPTIONS = {
     "cloth": "wrinkles that survive, and Lagrange multipliers that get stuck",
     "stabiliser-table": "milliseconds a frame: Newton, local/global, and midpoint in substeps",
     "two-springs": "backward Euler gains energy, and stays below the proven bound",
+    "paper-steps": "every scene with the authors' own method and step: where it holds, and why not",
     "full-size": "the papers' eight headline scenes at full size, each to its end",
 }
 LONG = ("full-size",)  # hours: not among `all`, unless quick

@@ -22,7 +22,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from stiffly import Run, simulate
-from stiffly.errors import SimulationFailure, StiffWarning
+from stiffly.errors import Advice, SimulationFailure, StiffWarning
 from stiffly.scenes import Scene
 
 UNLIMITED = "STIFFLY_LAB_UNLIMITED"
@@ -33,9 +33,10 @@ _DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
 def trial(problem: Any, **options: Any) -> Run:
-    """As `simulate`, without its warnings of energy lost or invented."""
+    """As `simulate`, without its warnings of long steps and of energy lost or invented."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StiffWarning)
+        for told in (Advice, StiffWarning):
+            warnings.simplefilter("ignore", told)
         return simulate(problem, **options)
 
 

@@ -25,6 +25,9 @@ DEVICES = ("cpu", "gpu")
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")]
 Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [default: scene's]")]
 Small = Annotated[bool, typer.Option("--small", help="The scene's small variant: seconds to run.")]
+Variant = Annotated[
+    str | None, typer.Option(metavar="paper", help="The authors' own method and step.")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A parameter, e.g. vertices=800; repeatable."),

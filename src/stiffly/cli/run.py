@@ -53,9 +53,7 @@ def run(
     device: Annotated[str, typer.Option(metavar="cpu", help="Where to compute.")] = "cpu",
     assignments: inputs.Set = None,
     small: inputs.Small = False,
-    variant: Annotated[
-        str | None, typer.Option(metavar="paper", help="The authors' own method and step.")
-    ] = None,
+    variant: inputs.Variant = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder to write. [default: SCENE-run, new]")
     ] = None,

@@ -31,6 +31,7 @@ def view(
     ] = None,
     step: inputs.Step = None,
     small: inputs.Small = False,
+    variant: inputs.Variant = None,
     assignments: inputs.Set = None,
     host: Annotated[
         str, typer.Option(metavar="H", help="Who may come; 0.0.0.0: everybody who reaches you.")
@@ -66,7 +67,7 @@ def view(
     library()
     free_port(host, port)  # before a scene is built for it
     given = {"--integrator": names, "--step": step, "--small": small}
-    given |= {"--set": assignments, "--budget": budget}
+    given |= {"--variant": variant, "--set": assignments, "--budget": budget}
     from ..scenes import NAMES
     from ..view import serve
 
@@ -129,7 +130,8 @@ def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
     options = {"step": given["--step"]} if given["--step"] is not None else {}
     options |= {"integrator": names[0]} if names else {}
     with terminal.notices(), terminal.passing.status(f"building {text} ..."):
-        scene = request(text, small=given["--small"], given=sets, options=options).scene
+        which = {"small": given["--small"], "variant": given["--variant"]}
+        scene = request(text, **which, given=sets, options=options).scene
         scene = replace(scene, **options)
         if scene.x0.ndim != 2:
             raise InputError(

@@ -37,6 +37,7 @@ def require_stable(
     scheme = scheme_of(method)
     if scheme is None:
         return
+    method.start(system, state)  # what it refuses is refused before a step is complained of
     getattr(system, "stretcher", None)  # the loops of the run: their forces are asked, then
     products = min(PRODUCTS, max(1, round(duration / step)))
     with np.errstate(all="ignore"):
