@@ -211,8 +211,9 @@ class ExponentialRosenbrock:
         # 2. remainders at the nodes: they have no position part
         remainders = []
         for c, (sx, sv) in zip(self.nodes, stages, strict=False):
-            there = state.moved(t + c * h, x + sx, v if sv is None else v + sv)
-            d = system.acceleration(there) - a - flow.tangent_force(sx, sv)
+            at = t + c * h, x + sx, v if sv is None else v + sv
+            d = system.acceleration(state.moved(*at)) - a - flow.tangent_force(sx, sv)
+            del at  # of millions of coordinates, every array counts
             remainders.append(d if rate is None else d - (c * h) * rate)
         # 3. their contribution, unless it drowns in the tolerance
         correction, missed, error, size, negligible = None, None, None, 0.0, False
