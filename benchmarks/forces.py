@@ -17,11 +17,11 @@ particles, m springs or tets, and nnz blocks:
     block product          76 B per block, 52 B per particle
 
 Flops are counted from the source, square roots and divisions as one each: 36 per spring and force,
-66 per spring and product; 1420 per tet and force, of which the singular value decomposition takes
-1230; 240 per tet and product, 1600 at a new x; 18 per block and product.
+66 per spring and product; 430 per tet and force; 240 per tet and product, 1600 at a new x, of which
+the singular value decomposition takes 1230; 18 per block and product.
 
-Springs move data; tets compute, most of the time in the singular value decomposition.  On a machine
-that others use as well, two threads are slower than one: each parallel loop waits for both.
+Springs move data; tets compute.  On a machine that others use as well, two threads are slower than
+one: each parallel loop waits for both.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def tet_jobs() -> list[Job]:
             f"{m} tets, force",
             lambda: part.add_gradient(x, out),
             312 * m + 76 * n,
-            1420 * m,
+            430 * m,
             lambda: reference.tet_gradient(x, *elements, *corners, out),
         ),
         Job(

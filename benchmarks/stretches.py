@@ -1,7 +1,8 @@
-"""Explicit steps in one compiled call: time a step and a spring, one thread and all, against single
-steps.
+"""Explicit steps in one compiled call: time a step and an element (a spring, or a tetrahedron), one
+thread and all, against single steps.
 
-python benchmarks/stretches.py [SCENE ...]   (coil-spring, dragon, crash, bunny, flag, tower, hair)
+python benchmarks/stretches.py [SCENE ...]   (coil-spring, dragon, crash, bunny, flag, tower, hair,
+swinging-bunny, bar, hippo)
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ import numpy as np
 from common import table
 
 from stiffly import scenes
+from stiffly.bodies import Tetrahedra
 from stiffly.integrators.explicit import Verlet
 from stiffly.recording.notes import StepLog
 from stiffly.run.ledger import Balance
 from stiffly.run.stepper import Stepper
 
 SPRINGS = 6e8  # of them, all steps together, in one measurement
-SCENES = {"coil-spring": {}, "bunny": {}, "flag": {}, "tower": {}, "hair": {"fibers": 6000}}
+SCENES = {
+    **{"coil-spring": {}, "bunny": {}, "flag": {}, "tower": {}, "hair": {"fibers": 6000}},
+    **{"swinging-bunny": {"vertices": 600, "step": 5e-5}, "bar": {"step": 5e-5}},
+}
 
 
 def stepper(scene) -> Stepper:
@@ -47,15 +52,16 @@ def stretched(new: Stepper, h: float, count: int) -> float:
 
 
 def row(name: str, parameters: dict) -> tuple:
-    scene = scenes.load(name, step=scenes.load(name).step, **parameters)
+    if "step" not in parameters:
+        parameters = {**parameters, "step": scenes.load(name).step}
+    scene = scenes.load(name, **parameters)
     h, most = scene.step, numba.config.NUMBA_NUM_THREADS
     single = stepper(scene)
     single.take(h, h)  # compiles
     old = median(seconds(partial(single.take, h, (k + 2) * h)) for k in range(5))
     elements = single.system.stretcher.elements
     count = max(10, int(SPRINGS / elements))
-    springs = sum(len(p.edges) for p in scene.system.given.parts if hasattr(p, "edges"))
-    springs += sum(4 * len(p.tets) for p in scene.system.given.parts if hasattr(p, "tets"))
+    springs = sum(_elements(part) for part in scene.system.given.parts)
     found = {}
     for threads in (1, most):
         numba.set_num_threads(threads)
@@ -72,12 +78,19 @@ def row(name: str, parameters: dict) -> tuple:
     )
 
 
+def _elements(part) -> int:
+    """Springs (four of a tet with springs to its faces), and tets."""
+    if isinstance(part, Tetrahedra):
+        return len(part.tets)
+    return 4 * len(part.tets) if hasattr(part, "tets") else len(getattr(part, "edges", ()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("scenes", nargs="*", default=list(SCENES))
     names = parser.parse_args().scenes
-    header = ("scene", "springs", "single step, ms", "one thread, ms", "all threads, ms")
-    header += ("ns a spring, one thread", "speed-up of threads", "against single steps")
+    header = ("scene", "elements", "single step, ms", "one thread, ms", "all threads, ms")
+    header += ("ns an element, one thread", "speed-up of threads", "against single steps")
     print(table(header, [row(name, SCENES.get(name, {})) for name in names]))
 
 

@@ -5,7 +5,9 @@
 h omega from 1e-3 to 1e7 (either sign of h where that is no overflow), sizes 1 to 5,000, tolerances
 1e-3 to 1e-10, phi_0 to phi_5, as array (up to 600 rows), sparse matrix or LinearOperator: second
 order with A definite, singular or indefinite, undamped, Rayleigh-damped or damped by any matrix;
-first order symmetric, skew, or far from normal.  References: see phi_problems.
+first order symmetric, skew, or far from normal.  Half of the trials ask for up to four times of the
+flow at once (taus), and half of those with a general J for incomplete orthogonalisation (window).
+References: see phi_problems.
 
 The rule, for every half (position, velocity) of a second-order result and for the whole of a
 first-order one, in the 2-norm:
@@ -45,23 +47,41 @@ def trial(seed: int, most: int = 5000, method: str = "auto") -> Outcome:
     tol = 10.0 ** -float(rng.integers(3, 11))
     kind = str(rng.choice(["undamped", "undamped", "rayleigh", "damped", "first order"]))
     if kind == "first order":
-        name, J, h, vectors, answer = _first_order(rng, n, phase)
+        name, J, h, vectors, answer_of = _first_order(rng, n, phase)
     else:
-        name, J, h, vectors, answer = _second_order(rng, n, phase, kind)
+        name, J, h, vectors, answer_of = _second_order(rng, n, phase, kind)
+    taus, window = _several(np.random.default_rng([seed, 1]), J)
     story = f"{name}, n {n}, h omega {phase:.1e}, tol {tol:.0e}, {len(vectors)} vectors, "
-    story += type(J).__name__
-    if not np.all(np.isfinite(answer.value)):
-        answer = None  # beyond any floating-point number: only an error is right
+    story += f"{type(J).__name__}, taus {taus}, window {window}"
+    answers = [_at(tau, h, vectors, answer_of) for tau in taus or [1.0]]
+    # beyond any floating-point number only an error is right
+    finite = all(np.all(np.isfinite(answer.value)) for answer in answers)
     try:
-        action = phi_action(J, h, vectors, tol=tol, method=method)
+        action = phi_action(J, h, vectors, tol=tol, method=method, taus=taus, window=window)
     except NotConverged as failure:
         return Outcome(f"{kind}: {_cause(str(failure))}", False, f"{story}: {failure}")
-    if answer is None:
+    if not finite:
         return Outcome(f"{kind}: overflow unnoticed", True, f"{story}; {action}")
-    excess = _excess(action.value, answer, tol)
+    rows = action.value if taus else action.value[None]
+    excess = max(_excess(row, answer, tol) for row, answer in zip(rows, answers, strict=True))
     if not excess <= 1.0:
         return Outcome(f"{kind}: wrong in silence", True, f"{story}: {excess:.1e} x; {action}")
     return Outcome(f"{kind}: met", False, f"{story}; {action}")
+
+
+def _several(rng: np.random.Generator, J: Any) -> tuple[list[float] | None, int | None]:
+    """taus and window, None where they are not asked for."""
+    taus = [float(tau) for tau in rng.choice([1.0, 0.75, 0.5, 0.125], rng.integers(1, 5))]
+    general = not isinstance(J, SecondOrderOperator)
+    window = int(rng.integers(1, 5)) if general and rng.random() < 0.5 else None
+    return (taus, window) if rng.random() < 0.5 else (None, None)
+
+
+def _at(tau: float, h: float, vectors: list[Any], answer_of: Any) -> problems.Answer:
+    """u(tau), whose vectors are tau^k v_k."""
+    powers = [problems.LONG(tau) ** k for k in range(len(vectors))]
+    data = [None if v is None else p * v for p, v in zip(powers, vectors, strict=True)]
+    return answer_of(tau * h, data)
 
 
 def _cause(message: str) -> str:
@@ -135,17 +155,13 @@ def _second_order(rng: np.random.Generator, n: int, phase: float, kind: str):
     if kind == "undamped":
         h *= rng.choice([1.0, -1.0])
         J = SecondOrderOperator(_wrapped(rng, problem.A))
-        answer = problems.second_order_answer(problem, None, h, vectors)
-        floor = problems.summands(problem, 0.0, 0.0, h, vectors)
-        return kind, J, h, vectors, replace(answer, floor=floor)
+        return kind, J, h, vectors, _halves(problem, None, 0.0, 0.0)
     if kind == "rayleigh":
         alpha, beta = omega * 10.0 ** rng.uniform(-6, 2), 10.0 ** rng.uniform(-6, 2) / omega
         alpha, beta = np.array([alpha, beta]) * rng.permutation([1.0, rng.integers(2)])
         D = alpha * np.eye(m, dtype=problems.LONG) + problems.LONG(beta) * problem.blocks
         J = SecondOrderOperator(_wrapped(rng, problem.A), Rayleigh(float(alpha), float(beta)))
-        answer = problems.second_order_answer(problem, D, h, vectors)
-        floor = problems.summands(problem, alpha, beta, h, vectors)
-        return kind, J, h, vectors, replace(answer, floor=floor)
+        return kind, J, h, vectors, _halves(problem, D, alpha, beta)
     G = rng.standard_normal((m, m))
     size = omega * 10.0 ** rng.uniform(-4, 1)
     D = np.round(2.0**20 * (G @ G.T) / m) / 2.0**20  # the same in every block, exact
@@ -153,11 +169,21 @@ def _second_order(rng: np.random.Generator, n: int, phase: float, kind: str):
     zero = np.zeros_like(problem.blocks)
     big = _full(problem, D)
     J = sp.bmat([[None, sp.identity(n)], [-problem.A, -big]], format="csr")
-    answer = problems.second_order_answer(problem, zero + D, h, vectors)
-    whole = problems.Answer(
-        answer.value.reshape(1, -1), np.array([answer.doubt.max()]), np.zeros(1)
-    )
+
+    def whole(h: float, vectors: list[Any]) -> problems.Answer:
+        answer = problems.second_order_answer(problem, zero + D, h, vectors)
+        doubt = np.array([answer.doubt.max()])
+        return problems.Answer(answer.value.reshape(1, -1), doubt, np.zeros(1))
+
     return kind, _wrapped(rng, J), h, vectors, whole
+
+
+def _halves(problem: problems.Symmetric, D: Any, alpha: float, beta: float) -> Any:
+    def answer_of(h: float, vectors: list[Any]) -> problems.Answer:
+        answer = problems.second_order_answer(problem, D, h, vectors)
+        return replace(answer, floor=problems.summands(problem, alpha, beta, h, vectors))
+
+    return answer_of
 
 
 def _full(problem: problems.Symmetric, D: Any) -> Any:
@@ -196,8 +222,11 @@ def _first_order(rng: np.random.Generator, n: int, phase: float):
         n = A.shape[0]
         source = problems.Symmetric(A, blocks, modes)
     vectors = _vectors(rng, lambda: _vector(rng, source, n))
-    answer = problems.first_order_answer(blocks, modes, h, vectors)
-    return f"first order, {shape}", _wrapped(rng, A), h, vectors, answer
+
+    def answer_of(h: float, vectors: list[Any]) -> problems.Answer:
+        return problems.first_order_answer(blocks, modes, h, vectors)
+
+    return f"first order, {shape}", _wrapped(rng, A), h, vectors, answer_of
 
 
 def _oscillators(rng: np.random.Generator, m: int) -> Any:

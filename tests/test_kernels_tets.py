@@ -172,6 +172,29 @@ def test_kernels_equal_reference_across_chunks():
     compare(X + 0.2 * np.random.default_rng(0).standard_normal(X.shape), part, pattern)
 
 
+STRETCHES = {
+    **{kind: SIGMAS[kind] for kind in ("equal", "nearly equal", "pair", "flat")},
+    **{"strained": [1.3, 1.0, 0.8], "thin": [1.0, 0.1, 0.05], "inside out": [1.0, 0.7, -0.6]},
+    **{"long": [5.0, 1.0, 0.2], "small": [1e-3, 9e-4, 8e-4]},
+}
+
+
+@pytest.mark.parametrize("kind", STRETCHES)
+@pytest.mark.parametrize("material", MATERIALS)
+def test_forces_without_singular_values_are_those_with_them(material, kind):
+    """Of unit tets, whose forces are the columns of P; some are beyond what closed forms can do."""
+    F = (rotations(200) * np.array(STRETCHES[kind])) @ turned(rotations(200, 1))
+    x = np.concatenate([np.zeros((200, 1, 3)), turned(F)], axis=1).reshape(-1, 3)
+    corners = np.arange(800, dtype=np.uint32)
+    elements = corners.reshape(-1, 4), np.tile(np.eye(3).ravel(), (200, 1)), np.full((200, 2), 2.0)
+    results = np.zeros((2, *x.shape))
+    for kernels, out in zip((cpu, reference), results, strict=True):
+        sums = np.arange(801, dtype=np.uint32), corners
+        kernels.tet_gradient(x, *elements, MATERIALS[material], *sums, out)
+    turn = min(1.0, sum(STRETCHES[kind][1:]))  # rotations are as uncertain as 1/(sigma_2 + sigma_3)
+    close(*results, atol=1e-14 * max(4.0, np.abs(results[1]).max()) / turn)
+
+
 @pytest.mark.parametrize("sigma", [[1.0, 0.0, 0.0], [1.0, 0.5, -0.5], [0.0, 0.0, 0.0]])
 def test_poles_of_the_corotated_tangent_stay_finite(sigma):
     X, part, pattern = solid((2, 2, 2), "corotated", False)

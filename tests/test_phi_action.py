@@ -246,6 +246,14 @@ WRONG = {
     "too many vectors": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U] * 7),
     "NaN step": lambda: phi_action(SecondOrderOperator(GOOD), NAN, [U]),
     "unknown method": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U], method="lancos"),
+    "no times": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U], taus=[]),
+    "a time of zero": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U], taus=[0.0, 1.0]),
+    "a time of NaN": lambda: phi_action(GOOD, 0.1, [U[:3]], taus=[NAN]),
+    "times in a table": lambda: phi_action(GOOD, 0.1, [U[:3]], taus=[[0.5, 1.0]]),
+    "times as words": lambda: phi_action(GOOD, 0.1, [U[:3]], taus=["half"]),
+    "no window": lambda: phi_action(GOOD, 0.1, [U[:3]], window=0),
+    "half a window": lambda: phi_action(GOOD, 0.1, [U[:3]], window=1.5),
+    "a window of its own": lambda: phi_action(SecondOrderOperator(GOOD), 0.1, [U], window=2),
     "method for another J": lambda: phi_action(GOOD, 0.1, [U[:3]], method="lanczos"),
     "batched, one body": lambda: phi_action(
         SecondOrderOperator(GOOD + 1.0), 0.1, [U], method="batched"
@@ -296,6 +304,66 @@ def test_products_that_are_not_finite_are_named(method):
     A = LinearOperator((80, 80), matvec=lambda b: NAN * b, dtype=np.float64)
     with pytest.raises((InputError, NotConverged)):
         phi_action(SecondOrderOperator(A), 0.1, [np.ones(160)], method=method)
+
+
+# ------------------------------------------------------------------ several times at once
+
+
+TAUS = [1.0, 1 / 3, 0.75, 1 / 3]  # in any order, any of them twice
+
+
+def rows(J, h, vectors, taus):
+    return [phi_sum(J, tau * h, [tau**k * v for k, v in enumerate(vectors)]) for tau in taus]
+
+
+@pytest.mark.parametrize("h", [0.7, -0.7])
+@pytest.mark.parametrize("method", ["dense", "lanczos", "chebyshev", "auto", "skew"])
+def test_several_times_of_a_second_order_flow(method, h):
+    K = stiffness(1.0, 900.0)
+    vectors = list(np.random.default_rng(13).standard_normal((3, 2 * N)))
+    J = SecondOrderOperator(K)
+    action = phi_action(J, h, vectors, tol=1e-8, taus=TAUS, method=method)
+    assert action.value.shape == (4, 2 * N)
+    for row, exact in zip(action.value, rows(jacobian(K, None), h, vectors, TAUS), strict=True):
+        # skew measures its error in the energy norm
+        assert max(half_errors(row, exact)) <= (1e-7 if method == "skew" else 1e-8)
+
+
+@pytest.mark.parametrize("window", [None, 1, 2, 5])
+@pytest.mark.parametrize("h", [0.7, -0.1])
+def test_several_times_of_any_flow(h, window):
+    K, vectors = stiffness(1.0, 900.0), np.random.default_rng(14).standard_normal((3, 2 * N))
+    J = jacobian(K, None, 0.3, 0.01)
+    action = phi_action(J, h, list(vectors), tol=1e-8, taus=TAUS, window=window)
+    assert action.value.shape == (4, 2 * N)
+    for row, exact in zip(action.value, rows(J, h, list(vectors), TAUS), strict=True):
+        assert np.linalg.norm(row - exact) <= 1e-8 * np.linalg.norm(exact)
+
+
+def test_one_time_and_no_vectors_have_their_shapes():
+    J = np.diag([1.0, 2.0, 3.0])
+    one = phi_action(J, 0.5, [U[:3]]).value
+    assert one == pytest.approx(np.exp([0.5, 1.0, 1.5]), rel=1e-12)
+    assert np.array_equal(phi_action(J, 0.5, [U[:3]], taus=[1.0]).value, one[None])
+    for none in (J, SecondOrderOperator(J)):
+        zeros = np.zeros(none.shape[0])
+        assert np.array_equal(phi_action(none, 0.5, [None]).value, zeros)
+        assert np.array_equal(phi_action(none, 0.5, [None], taus=[1, 2]).value, [zeros, zeros])
+    v = U[:3]
+    stands = phi_action(J, 0.0, [v, v], taus=[0.5, 2.0]).value  # v_0 + tau v_1
+    assert stands == pytest.approx(np.outer([1.5, 3.0], v))
+
+
+@pytest.mark.parametrize("wrap", [sp.csr_matrix, lambda J: SecondOrderOperator(-J[100:, :100])])
+def test_several_times_cost_one_basis(wrap):
+    n, omega = 100, 60.0
+    K = 0.25 * omega**2 * sp.diags([np.full(n, 2.0), -np.ones(n - 1), -np.ones(n - 1)], [0, 1, -1])
+    J = wrap(sp.bmat([[None, sp.identity(n)], [-K, None]], format="csr"))
+    u = np.random.default_rng(15).standard_normal(2 * n)
+    together = phi_action(J, 0.5, [None, u], taus=[1 / 3, 3 / 4, 1.0]).products
+    alone = [phi_action(J, 0.5 * tau, [None, tau * u]).products for tau in (1 / 3, 3 / 4, 1.0)]
+    assert together <= 1.3 * alone[-1]
+    assert together <= 0.6 * sum(alone)
 
 
 def test_no_step_leaves_the_sum_over_factorials():

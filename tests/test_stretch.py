@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations, product
 
 import numba
 import numpy as np
@@ -24,6 +25,7 @@ from stiffly.bodies import (
     Rotation,
     Springs,
     System,
+    Tetrahedra,
     Wind,
 )
 from stiffly.collisions import Contact, Hemisphere, Plane, Sphere, keyframes, rotation
@@ -61,6 +63,21 @@ def tets(copies=1):
     return np.array([np.array(found) + 27 * k for k in range(copies)]).reshape(-1, 4)
 
 
+def solid(copies=1):
+    """The cells of the lattices, each cut into six tets round one of its diagonals."""
+    number = {tuple(corner): k for k, corner in enumerate(LATTICE.astype(int).tolist())}
+    found = []
+    for cell in product(range(2), repeat=3):
+        for way in permutations(np.eye(3, dtype=int)):
+            path = np.cumsum([cell, *way], axis=0)
+            found.append([number[tuple(p)] for p in path])
+    found = np.array(found)
+    edges = LATTICE[found[:, 1:]] - LATTICE[found[:, :1]]
+    turned = np.linalg.det(edges) < 0.0
+    found[turned] = found[turned][:, [0, 2, 1, 3]]
+    return np.concatenate([found + 27 * k for k in range(copies)])
+
+
 TURN = {"axis": (0.0, 0.0, 1.0), "centre": (0.5, 0.3, 0.0), "rate": 3.0}
 FLOOR = Plane((0.0, 0.0, -0.1), (0.0, 0.0, 1.0))
 BALL = Sphere((1.0, 1.0, -1.0), 1.2, motion=rotation(**TURN))
@@ -73,12 +90,25 @@ def parts_of(kind, rest, edges, copies):
     """Parts, and further arguments of System."""
     springs = Springs(edges, 400.0, rest_positions=rest)
     roots = np.flatnonzero(np.arange(len(rest)) % 27 < 3)
-    triangles = tets(copies)[:, :3]
+    triangles, cells = tets(copies)[:, :3], solid(copies)
+    three = [
+        Tetrahedra(cells[k::3], 900.0, 0.3, material)
+        for k, material in enumerate(("corotated", "stvk", "neo-hookean"))
+    ]
     return {
         "springs": ([springs], {}),
         "cubic": ([Springs(edges, 400.0, rest_positions=rest, law="cubic"), Gravity()], {}),
         "both": ([Springs(edges[::2], 300.0), Springs(edges[1::2], 200.0, law="cubic")], {}),
         "faces": ([springs, FaceSprings(tets(copies), 900.0)], {}),
+        "solid": ([Tetrahedra(cells, 900.0, 0.3), Gravity()], {"fixed": roots}),
+        "materials": (
+            [*three, springs, Gravity(), Contact(FLOOR, 2e3, margin=0.1, friction=0.3)],
+            {"damping": Rayleigh(alpha=2.0)},
+        ),
+        "wound": (
+            [*three, springs, Contact(BALL, 900.0, friction=0.5), Dashpots(edges[:40], 3.0)],
+            {"supports": Rotation(roots, **TURN)},
+        ),
         "damped": ([springs, Gravity()], {"damping": Rayleigh(alpha=3.0)}),
         "held": ([springs, Gravity()], {"fixed": roots, "damping": Rayleigh(alpha=3.0)}),
         "yielding": (
@@ -124,6 +154,7 @@ def parts_of(kind, rest, edges, copies):
 KINDS = (
     *("springs", "cubic", "both", "faces", "damped", "held", "yielding", "yielding-cubic", "floor"),
     *("shapes", "inside", "turned", "shaken", "wind", "airy", "lifted", "blown"),
+    *("solid", "materials", "wound"),
 )
 
 
@@ -187,7 +218,7 @@ def test_stretches_are_the_steps_one_by_one(kind, method):
 
 
 @pytest.mark.parametrize("method", [BlanesMoan6(), Nystrom86(), DormandPrince853()])
-@pytest.mark.parametrize("kind", ["springs", "cubic", "both", "faces", "inside"])
+@pytest.mark.parametrize("kind", ["springs", "cubic", "both", "faces", "inside", "solid"])
 def test_methods_of_high_order_go_through_the_same_loops(kind, method, monkeypatch):
     system, state = bound(kind)
     assert system.conservative
@@ -224,13 +255,17 @@ def test_the_cases_do_what_they_are_for():
         *(("yielding", "dissipated_now"), ("floor", "dissipated_now"), ("turned", "added_now")),
         *(("shapes", "added_now"), ("wind", "added_now"), ("damped", "dissipated_now")),
         *(("lifted", "added_now"), ("blown", "added_now"), ("airy", "dissipated_now")),
+        *(("materials", "dissipated_now"), ("wound", "added_now")),
     ):
         stepper = one_by_one(*bound(kind))
         energy = 0.5 * float(stepper.system.mass.dot(stepper.state.v, stepper.state.v))
         assert abs(getattr(stepper.ledger, line)) > 1e-4 * energy, kind
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("wind", "airy", "lifted", "blown")])
+WHOLE = ("wind", "airy", "lifted", "blown", "wound")  # never cut
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in WHOLE])
 def test_pieces_of_a_body_go_as_the_whole(kind, monkeypatch):
     system, state = bound(kind)
     whole = at_once(system, state)
@@ -247,7 +282,7 @@ def test_pieces_of_a_body_go_as_the_whole(kind, monkeypatch):
         agree(array, parted.state.parts[name])
 
 
-@pytest.mark.parametrize("kind", ["springs", "held", "shaken", "airy"])
+@pytest.mark.parametrize("kind", ["springs", "held", "shaken", "airy", "materials"])
 def test_many_bodies_go_one_after_the_other(kind):
     system, state = bound(kind, copies=64)
     steps, stretch = one_by_one(system, state), at_once(system, state)
@@ -258,7 +293,7 @@ def test_many_bodies_go_one_after_the_other(kind):
 
 @pytest.mark.parametrize("scheme", [Verlet.splitting, RungeKutta4.tableau], ids=["verlet", "rk4"])
 @pytest.mark.parametrize("where", ["alone", "pieces", "bodies"])
-@pytest.mark.parametrize("kind", ["yielding", "shaken", "faces", "airy"])
+@pytest.mark.parametrize("kind", ["yielding", "shaken", "faces", "airy", "materials", "wound"])
 def test_the_kernel_is_its_plain_twin(kind, where, scheme, monkeypatch):
     if where == "pieces":
         pieces(monkeypatch)
@@ -276,7 +311,7 @@ def test_the_kernel_is_its_plain_twin(kind, where, scheme, monkeypatch):
         agree(compiled, plain, 1e3 * max(1.0, np.abs(plain).max()))
 
 
-@pytest.mark.parametrize("kind", ["shaken", "yielding"])
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "materials"])
 @pytest.mark.parametrize("copies", [1, 64])
 def test_the_bits_do_not_depend_on_threads(kind, copies, monkeypatch):
     pieces(monkeypatch)
@@ -470,7 +505,7 @@ def test_a_method_of_ones_own_that_began_as_verlet_is_asked_for_its_steps():
     assert run(system, x0, integrator=Slower()).stats["loop"] == "step by step"
 
 
-@pytest.mark.parametrize("kind", ["shaken", "yielding"])
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "materials"])
 def test_a_run_that_is_resumed_has_the_same_bits(kind, tmp_path):
     system, state = bound(kind)
     x0, v0 = system.positions(state), system.velocities(state)

@@ -8,6 +8,7 @@ from stiffly.kernels.names import ADDED, DEEPEST, DISSIPATED, TOUCHING
 
 from .springs import spring_energy, spring_yield
 from .surfaces import surface
+from .tets import tet_gradient
 from .wind import wind_forces
 
 
@@ -68,6 +69,15 @@ class _Group:
                 np.subtract.at(f, corners, scale * weights[:, None] * d)
         return f
 
+    def tets(self, x):
+        """Of those that this group has."""
+        gradient, tets = np.zeros_like(x), self.body.tets
+        for material, start, end in zip(tets.materials, tets.start, tets.end, strict=True):
+            own = slice(start[self.g], end[self.g])
+            elements = tets.corners[own], tets.shape[own], tets.moduli[own]
+            tet_gradient(x, *elements, material, None, None, gradient)
+        return -gradient
+
     def contacts(self, x, step):
         """Each as shape, row, stiffness, depth s < 0 below the margin, distance, normal."""
         touches = self.body.touches
@@ -104,8 +114,9 @@ class _Group:
             taken += body.dashpots.coefficient[e] * rate**2
         return f, added, taken
 
-    def acceleration(self, entry, step, x, v):
-        f = self.elastic(x) + self.faces(x) + self.loads(entry, x, v)[0]
+    def acceleration(self, entry, step, x, v, solid):
+        """solid: forces (m, 3) of tets."""
+        f = solid + self.elastic(x) + self.faces(x) + self.loads(entry, x, v)[0]
         for _, r, k, s, _, n in self.contacts(x, step):
             f[r] -= k * s * n
         a = self.inverse * f + self.body.field[:3] - self.body.alpha * v
@@ -114,7 +125,8 @@ class _Group:
 
     def power(self, entry, x, v):
         f, added, taken = self.loads(entry, x, v)
-        added -= np.sum((f + self.elastic(x))[self.led] * v[self.led])
+        felt = f + self.elastic(x) + self.tets(x)
+        added -= np.sum(felt[self.led] * v[self.led])
         return np.array([added, taken + self.body.alpha * np.sum(self.mass * v * v)])
 
     def settle(self, step, h, x, v, book):
@@ -153,6 +165,24 @@ class _Group:
         return changed
 
 
+def _solid(every, positions):
+    """Forces of tets on the rows of each group: one group has each of them, and tells the others
+    what it does to their particles."""
+    forces = [g.tets(x) for g, x in zip(every, positions, strict=True)]
+    for g, told in zip(every, [f.copy() for f in forces], strict=True):
+        for r in np.flatnonzero(g.source >= 0):
+            owner, row = _home(g, r)
+            forces[owner][row] += told[r]
+    return forces
+
+
+def _home(g, r):
+    """Group and row there of a particle that another group moves."""
+    first = g.body.groups.first
+    owner = np.searchsorted(first, g.source[r], side="right") - 1
+    return owner, g.source[r] - first[owner]
+
+
 def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
     every = [_Group(g, body, tables) for g in range(len(body.groups.own))]
     books, stages = np.zeros((len(every), 4)), len(drifts)
@@ -174,10 +204,11 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
                 before.append(V + kicks[s + 1] * h * A)
             for g, X in zip(every, rows[0], strict=True):
                 for r in np.flatnonzero(g.source >= 0):
-                    owner = np.searchsorted(body.groups.first, g.source[r], side="right") - 1
-                    X[r] = rows[0][owner][g.source[r] - body.groups.first[owner]]
+                    owner, row = _home(g, r)
+                    X[r] = rows[0][owner][row]
+            solid = _solid(every, rows[0])
             for k, g in enumerate(every):
-                rows[2][k][:] = g.acceleration(entry, n, rows[0][k], before[k])
+                rows[2][k][:] = g.acceleration(entry, n, rows[0][k], before[k], solid[k])
             _kick(every, rows, kicks[s + 1] * h)
         for k, g in enumerate(every):
             X, V = rows[0][k], rows[1][k]
@@ -185,7 +216,7 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
             old = V.copy()
             if g.settle(n, h, X, V, books[k]):
                 before[k] += V - old
-                rows[2][k][:] = g.acceleration(entry, n + 1, X, before[k])
+                rows[2][k][:] = g.acceleration(entry, n + 1, X, before[k], solid[k])
             ahead[g.place[: g.own]] = before[k][: g.own]
     for g, X, V, A in zip(every, *rows, strict=True):
         own = g.place[: g.own]
@@ -200,11 +231,12 @@ def explicit_stages(body, tables, c, Abar, A, h, first, last, x, v, a, connected
         X, V = x.copy(), v.copy()
         X[:free] += c[i] * h * v[:free] + h * h * np.einsum("j,jnk->nk", Abar[i, :i], a[:i])
         V[:free] += h * np.einsum("j,jnk->nk", A[i, :i], a[:i])
-        for g in every:
-            here, there = X[g.place], V[g.place]
+        rows = [(X[g.place], V[g.place]) for g in every]
+        for g, (here, there) in zip(every, rows, strict=True):
             here[-1] = there[-1] = 0.0
             g.lead(i, here, there)
-            a[i, g.place[: g.own]] = g.acceleration(i, 0, here, there)[: g.own]
+        for g, own, solid in zip(every, rows, _solid(every, [r[0] for r in rows]), strict=True):
+            a[i, g.place[: g.own]] = g.acceleration(i, 0, *own, solid)[: g.own]
 
 
 def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, connected):
@@ -224,16 +256,19 @@ def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, conne
         free = len(a)
         x[:free] += h * v[:free] + h * h * np.einsum("j,jnk->nk", Abar[end], stages)
         v[:free] += h * np.einsum("j,jnk->nk", A[end], stages)
-        for k, g in enumerate(every):
+        rows = [(x[g.place], v[g.place]) for g in every]
+        for g, (X, V) in zip(every, rows, strict=True):
             g.tables = own
-            X, V, began = x[g.place], v[g.place], [b[g.place] for b in old]
-            g.lead(0, *began)
             g.lead(end, X, V)
+        solid = _solid(every, [X for X, _ in rows])
+        for k, g in enumerate(every):
+            (X, V), began = rows[k], [b[g.place] for b in old]
+            g.lead(0, *began)
             _book(g, h, 0, end, end + 1, began, X, V, books[k])
             if g.settle(0, h, X, V, books[k]):
                 mine = g.place[: g.own]
                 v[mine] = V[: g.own]
-                stages[end, mine] = g.acceleration(end, 1, X, V)[: g.own]
+                stages[end, mine] = g.acceleration(end, 1, X, V, solid[k])[: g.own]
         stages[0] = stages[end]
     a[:], ahead[:] = stages[0], v[: len(a)]
     return books

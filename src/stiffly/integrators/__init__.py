@@ -15,8 +15,14 @@ from .correction import iterates
 from .dop853 import DormandPrince853
 from .energy_momentum import EnergyMomentum
 from .energy_steered import EnergyBudget, EnergyLagrange
+from .epirk import Epirk
+from .epirk5p1 import EPIRK5P1
 from .explicit import SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
+from .exponential_table import ExponentialTable, epirk_table, exponential_table
+from .exprb53 import EXPRB53
+from .exprb54 import EXPRB54
+from .exprk4 import EXPRK4
 from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi, Neti
@@ -34,6 +40,10 @@ _TABLE: dict[str, Callable[[], Any]] = {
     "exprb42": lambda: ExponentialRosenbrock(nodes=(3 / 4,)),
     "pexprb43": lambda: ExponentialRosenbrock(nodes=(1 / 3, 3 / 4)),
     "epirk4s3": lambda: ExponentialRosenbrock(nodes=(1 / 8, 1 / 9)),
+    "exprb53": lambda: Epirk(EXPRB53),
+    "exprb54": lambda: Epirk(EXPRB54),
+    "epirk5p1": lambda: Epirk(EPIRK5P1),
+    "exprk4": lambda: Epirk(EXPRK4),
     "eti": Gautschi,
     "ceti": lambda: Neti(linearisation="corotated"),
     "neti": Neti,
@@ -149,7 +159,9 @@ __all__ = [
     "EnergyBudget",
     "EnergyLagrange",
     "EnergyMomentum",
+    "Epirk",
     "ExponentialRosenbrock",
+    "ExponentialTable",
     "FastProjection",
     "ForwardEuler",
     "Gautschi",
@@ -165,6 +177,8 @@ __all__ = [
     "SymplecticEuler",
     "VImex",
     "Verlet",
+    "epirk_table",
+    "exponential_table",
     "integrator",
     "options",
 ]

@@ -21,7 +21,7 @@ elastodynamic problems (2017), Eq. 20, which is pexprb43(1/8, 1/9).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +29,7 @@ import numpy as np
 from ..backends.sums import norms
 from ..contracts import Array, ErrorEstimate, Rayleigh, Settled, State, Step, System, Work
 from ..errors import InputError
-from ..matfun.action import Pair, PhiRequest, phi_pairs
+from ..matfun.action import ROOT, SKEW, Pair, PhiRequest, phi_pairs
 from ..matfun.chooser import check_settings
 from ..matfun.cost import SMALL
 from ..matfun.first_order import FirstOrderFlow
@@ -111,7 +111,8 @@ class ExponentialRosenbrock:
     """nodes () exprb2, (1,) exprb32, (3/4,) exprb42, (c2, c3) pexprb43, (1/8, 1/9) epirk4s3.
 
     tol: relative accuracy of the matrix functions; method: evaluator name (see matfun.EVALUATORS,
-    and 'skew' with basis=m for a fixed number of vectors that conserves the linear energy);
+    'skew' with basis=m for a fixed number of vectors that conserves the linear energy, and 'root',
+    through the square root of the tangent as the papers have it, small bodies only);
     estimate: also compute the embedded error.
     max_products: of the tangent with one vector in one evaluation of matrix functions, beyond
     which a step is NotConverged (default: what takes about ten seconds).
@@ -130,7 +131,7 @@ class ExponentialRosenbrock:
 
     def __post_init__(self) -> None:
         _check_nodes(self.nodes)
-        check_settings(self.tol, self.method, also=("skew",), max_products=self.max_products)
+        check_settings(self.tol, self.method, also=(SKEW, ROOT), max_products=self.max_products)
         check_budget("exponential Rosenbrock", self.budget)
 
     timed: ClassVar[bool] = True  # can have a budget
@@ -164,7 +165,7 @@ class ExponentialRosenbrock:
         if taken is not None and taken[1]:
             return taken[0]
         tangent = system.tangent(state)
-        return self._step(system, state, h, tangent, self._flow(tangent))
+        return self._step(system, state, h, tangent, flow_of(self, tangent))
 
     def stretch(self, system: Any, state: State, h: float, count: int) -> tuple[Step, int] | None:
         """Of a few coordinates with compiled functions: what is left of Python then is nothing."""
@@ -181,12 +182,6 @@ class ExponentialRosenbrock:
         new = state.moved(state.t + done * h, x, v)
         return Step(new, None, work, None, COMPILED), done
 
-    def _flow(self, tangent: Any) -> Any:
-        damping = tangent.damping
-        if not (tangent.symmetric and isinstance(damping, Rayleigh | None)):
-            return FirstOrderFlow(tangent, self.tol, self.max_products)
-        return _HalfSize(self, tangent.stiffness, damping)
-
     def _rationed(self, system: System, state: State, h: float, memory: Any) -> Step:
         """memory: seconds that the last step needed besides its spaces (Ration.gaps)."""
         count = 1 if not self.nodes else 2
@@ -195,7 +190,7 @@ class ExponentialRosenbrock:
         spaces = Spaces(ration, smooth)
         exact = replace(self, budget=None, method="dense")
         tangent = system.tangent(state)
-        flow = ReducedFlow(tangent, spaces, exact._flow)
+        flow = ReducedFlow(tangent, spaces, partial(flow_of, exact))
         taken = self._step(system, state, h, tangent, flow)
         work = taken.work + Work(factorizations=factorised)
         return replace(taken, memory=ration.gaps(), notes=spaces.notes(), work=work)
@@ -243,15 +238,23 @@ class ExponentialRosenbrock:
         return h * size <= share * fast and h * h * size <= share * far
 
 
+def flow_of(config: Any, tangent: Any) -> Any:
+    """phi functions of the tangent, as a method with tol, method, basis and max_products asks."""
+    damping = tangent.damping
+    if not (tangent.symmetric and isinstance(damping, Rayleigh | None)):
+        return FirstOrderFlow(tangent, config.tol, config.max_products)
+    return _HalfSize(config, tangent.stiffness, damping)
+
+
 class _HalfSize:
     """phi functions through the symmetric A: D = 0 or Rayleigh."""
 
-    def __init__(self, config: ExponentialRosenbrock, A: Any, damping: Rayleigh | None) -> None:
+    def __init__(self, config: Any, A: Any, damping: Rayleigh | None) -> None:
         self.config, self.A, self.damping = config, A, damping
         self.large = A.size > SMALL  # below, saving work costs more than it saves
         self.products, self.used = 0, ""
 
-    def _evaluate(
+    def rows(
         self, requests: tuple[PhiRequest, ...], vectors: list[Pair], scale: Array | None = None
     ) -> Any:
         """Rows of the requests; vectors: F = (v, a), F_t and D_i = (0, .)."""
@@ -270,7 +273,7 @@ class _HalfSize:
     def linear(self, nodes, h, v, a, rate, with_velocity):
         parts = "xv" if with_velocity else "x"
         requests = _linear_requests(nodes, h, parts, rate is not None)
-        rows = self._evaluate(requests, [(v, a)] if rate is None else [(v, a), (None, rate)])
+        rows = self.rows(requests, [(v, a)] if rate is None else [(v, a), (None, rate)])
         if with_velocity:
             stages = [(rows[2 * i], rows[2 * i + 1]) for i in range(len(nodes))]
         else:
@@ -293,5 +296,5 @@ class _HalfSize:
         scale = None
         if self.large:  # a correction need not be better than what it corrects
             scale = np.tile(self.A.norms(dx, dv), len(requests))
-        rows = self._evaluate(requests, [(None, d) for d in remainders], scale)
+        rows = self.rows(requests, [(None, d) for d in remainders], scale)
         return (rows[0], rows[1]), (rows[-2], rows[-1])

@@ -26,13 +26,14 @@ GROWTH = 0.125  # of the correction by then, which grows as t^3
 
 class Flow(NamedTuple):
     """Changes of x and v along the linear flow by h/2 and by h, and what the step adds at its end;
-    a, rate: acceleration and its rate at the start."""
+    a, rate: acceleration and its rate at the start; growth: of the correction by the middle."""
 
     middle: tuple[Array, Array]
     end: tuple[Array, Array]
     correction: tuple[Array, Array] | None
     a: Array
     rate: Array | None
+    growth: float = GROWTH
 
 
 def flow_work(
@@ -57,7 +58,7 @@ def _states(s: State, h: float, flow: Flow) -> tuple[State, State, State]:
     (mx, mv), (ex, ev) = flow.middle, flow.end
     if flow.correction is not None:
         cx, cv = flow.correction
-        mx, mv, ex, ev = mx + GROWTH * cx, mv + GROWTH * cv, ex + cx, ev + cv
+        mx, mv, ex, ev = mx + flow.growth * cx, mv + flow.growth * cv, ex + cx, ev + cv
     middle = s.moved(s.t + CENTRE * h, s.x + mx, s.v + mv)
     return s, middle, s.moved(s.t + h, s.x + ex, s.v + ev)
 

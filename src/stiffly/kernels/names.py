@@ -277,6 +277,23 @@ class GroupedFaces(NamedTuple):
     rest: Any
 
 
+class GroupedTets(NamedTuple):
+    """materials (M,) of kernels/materials; start, led, end (M, G): the tets of each material in
+    each group, those with a corner that supports lead first; corners (m, 4); shape (m, 9), moduli
+    (m, 2) as in `tet_energy`.  lent (R + 1,), place (p,): where else the particle of a row is
+    borrowed; (1,), (0,) where groups are not connected."""
+
+    materials: Any
+    start: Any
+    led: Any
+    end: Any
+    corners: Any
+    shape: Any
+    moduli: Any
+    lent: Any
+    place: Any
+
+
 class GroupedTriangles(NamedTuple):
     """start (G + 1,); corners (m, 3), pressure (m,) as in `wind_forces`, wind (m,): which one;
     filled up to fours in each group with such that feel none."""
@@ -321,6 +338,7 @@ class GroupedBody(NamedTuple):
     linear: GroupedSprings
     cubic: GroupedSprings
     faces: GroupedFaces
+    tets: GroupedTets
     triangles: GroupedTriangles
     dashpots: GroupedDashpots
     drags: RowDrags

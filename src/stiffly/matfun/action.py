@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import factorial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from .general import general_phi_actions
 from .operators import BaseOperator
 from .scalar import K_MAX, PhiTerm, RayleighMap, StumpffMap, Term
 from .skew import PhiRequest, skew
+from .square_root import rooted
 from .symmetric import as_symmetric
 from .tolerance import (
     EPS,
@@ -31,6 +32,8 @@ from .tolerance import (
     require_finite,
     rounding_errors,
 )
+
+SKEW, ROOT = "skew", "root"  # ways beside the evaluators of chooser.py
 
 Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None for zero
 
@@ -115,10 +118,14 @@ def phi_pairs(
     All requests share one basis per vector; scale (rows,) as in `matfun.tolerance`.
     strict: NotConverged where rounding of A spoils the tolerance, instead of saying so in `error`.
     """
-    if method == "skew":
+    if method == SKEW:
         if damping is not None:
             raise InputError("skew Lanczos conserves energy and cannot damp: use method='auto'")
         return skew(A, requests, vectors, tol=tol, basis=basis)
+    if method == ROOT:
+        if damping is not None:
+            raise InputError("method 'root' is for bodies without damping: use method='auto'")
+        return rooted(A, requests, vectors, tol=tol)
     present = tuple((p is not None, q is not None) for p, q in vectors)
     columns = [half for pair in vectors for half in pair if half is not None]
     functions = half_size_map(requests, present, damping)
@@ -159,7 +166,7 @@ def _split(vector: Array | None, n: int) -> Pair:
     return (p if p.any() else None), (q if q.any() else None)
 
 
-def _check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
+def check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
     if not 1 <= len(vectors) <= K_MAX:
         raise InputError(f"between 1 and {K_MAX} vectors v_0..v_p are needed, got {len(vectors)}")
     checked: list[Array | None] = []
@@ -178,25 +185,58 @@ def _check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
     return checked
 
 
+def check_taus(taus: Any) -> tuple[Array, Array]:
+    """The times in order, each once, and where each that was asked for stands among them."""
+    try:
+        times = np.asarray(taus, dtype=np.float64)
+    except (TypeError, ValueError):
+        times = np.empty((0, 0))
+    if times.ndim != 1 or not times.size or not np.all((times > 0.0) & np.isfinite(times)):
+        raise InputError(
+            f"taus must be a list of positive times, in parts of h, got {taus!r}: "
+            "for instance taus=[1/3, 3/4, 1]"
+        )
+    return np.unique(times, return_inverse=True)
+
+
+def check_window(window: Any) -> None:
+    if not isinstance(window, Integral) or window < 1:
+        raise InputError(f"window must be a positive number of vectors, got {window!r}: try 2")
+
+
 def phi_action(
     J: Any,
     h: float,
     vectors: Sequence[Any],
     tol: float = 1e-6,
     *,
+    taus: Sequence[float] | None = None,
+    window: int | None = None,
     method: str = "auto",
     basis: int | None = None,
     max_products: int | None = None,
 ) -> Action:
     """sum_k phi_k(hJ) v_k for vectors [v_0, ..., v_p] (None stands for zero).
 
+    taus: the same at several times of one flow, from one basis: `value` has a row
+
+        u(tau) = sum_k tau^k phi_k(tau hJ) v_k,    u' = hJ u + v_1 + t v_2 + t^2/2 v_3 + ...
+
+    for each of them, in the order given, every row to `tol`; u(1) is the sum above, and stages
+    c phi_1(c hJ) v of exponential methods are u(c) of [None, v].
+
     J: a `SecondOrderOperator` (half-size symmetric form, position and velocity halves each to
     `tol` of their own norm, that of the mass, down to rounding of what is summed up: see
     matfun/tolerance.py), or any square array, SciPy sparse matrix or LinearOperator (the whole to
     `tol` of its norm).  NotConverged says why where this cannot be had: rounding of J itself, an
     overflow, or too many products.
-    method: auto, dense, batched, lanczos, chebyshev, skew (second order) or auto (general J); skew
-    measures its error in the energy norm.
+    window: of a general J beyond 64 rows, orthogonalise a basis against its last so many vectors
+    (incomplete orthogonalisation; 2 in the papers) instead of all, as long as that goes well: the
+    promise is the same, `method` says where all were needed.  Second-order operators have
+    recurrences of two vectors by themselves.
+    method: auto, dense, batched, lanczos, chebyshev, skew, root (second order) or auto (general J);
+    skew measures its error in the energy norm; root goes through sqrt(A) as the papers do, and its
+    error is the residual of that.
     basis: with method='skew', use that many basis vectors (a fixed budget).
     max_products: of A or J with one vector; as many as take about ten seconds unless given.
     """
@@ -211,38 +251,72 @@ def phi_action(
             f"J must be a square array, sparse matrix or operator, got {type(operator).__name__}: "
             "wrap the symmetric A of a second-order system in SecondOrderOperator(A)"
         )
-    if basis is not None and (method != "skew" or basis < 1):
+    if basis is not None and (method != SKEW or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     check_max_products(max_products)
+    times, places = check_taus([1.0] if taus is None else taus)
     CPU.announce()
     size = int(operator.shape[0])
-    checked = _check_vectors(vectors, size)
-    if all(v is None for v in checked):
-        return Action(np.zeros(size), 0.0, 0, "all vectors are zero")
-    if not isinstance(operator, SecondOrderOperator):
+    checked = check_vectors(vectors, size)
+    if isinstance(operator, SecondOrderOperator):
+        if window is not None:
+            raise InputError(
+                "window= is for a general J: a SecondOrderOperator has recurrences of two vectors, "
+                "leave it out"
+            )
+        options: Any = {"method": method, "basis": basis, "max_products": max_products}
+        action = _half_size(operator, h * times, times, checked, tol, options)
+    else:
         if method != "auto":
             raise InputError(
                 f"method {method} needs a SecondOrderOperator: wrap the symmetric A, or use auto"
             )
-        return _general(operator, h, checked, tol, max_products)
-    A = operator.A
-    pairs = [_split(v, A.size) for v in checked]
-    terms = tuple((k, 1.0, k) for k, v in enumerate(checked) if v is not None)
-    request = PhiRequest(float(h), terms)
-    options: Any = {"tol": tol, "method": method, "basis": basis, "max_products": max_products}
-    action = phi_pairs(A, operator.damping, (request,), pairs, strict=True, **options)
-    return replace(action, value=np.concatenate(action.value))
+        if window is not None:
+            check_window(window)
+        action = _general(operator, h, times, checked, tol, max_products, window)
+    return replace(action, value=action.value[0 if taus is None else places])
+
+
+def _half_size(
+    J: SecondOrderOperator,
+    steps: Array,
+    times: Array,
+    vectors: list[Array | None],
+    tol: float,
+    options: Any,
+) -> Action:
+    """Rows u(tau), from one basis for all; steps: tau h."""
+    present = [k for k, v in enumerate(vectors) if v is not None]
+    if not present:
+        return Action(np.zeros((times.size, J.shape[0])), 0.0, 0, "all vectors are zero")
+    requests = tuple(
+        PhiRequest(float(step), tuple((k, float(tau) ** k, k) for k in present))
+        for step, tau in zip(steps, times, strict=True)
+    )
+    pairs = [_split(v, J.A.size) for v in vectors]
+    action = phi_pairs(J.A, J.damping, requests, pairs, tol=tol, strict=True, **options)
+    return replace(action, value=np.reshape(action.value, (times.size, J.shape[0])))
 
 
 def _general(
-    J: Any, h: float, vectors: list[Array | None], tol: float, max_products: int | None
+    J: Any,
+    h: float,
+    times: Array,
+    vectors: list[Array | None],
+    tol: float,
+    max_products: int | None,
+    window: int | None,
 ) -> Action:
-    """The general evaluator sums tau^k phi_k(tau J) v_k, so v_k is divided by h^k."""
+    """Rows u(tau).  The evaluator sums s^k phi_k(s J) v_k at s = tau |h|, so v_k is divided by
+    |h|^k."""
     if h == 0.0:
-        total = sum(v / factorial(k) for k, v in enumerate(vectors) if v is not None)
-        return Action(total, 0.0, 0, "h = 0")
+        powers = [times[:, None] ** k / factorial(k) for k in range(len(vectors))]
+        total = sum(p * v for p, v in zip(powers, vectors, strict=True) if v is not None)
+        return Action(np.zeros((times.size, J.shape[0])) + total, 0.0, 0, "h = 0")
     size = abs(h)
     scaled = [None if v is None else v / size**k for k, v in enumerate(vectors)]
     signed = J if h > 0.0 else -J
-    options: Any = {"max_products": max_products, "twice": True}
-    return general_phi_actions(signed, [size], scaled, tol, **options)[0]
+    options: Any = {"max_products": max_products, "twice": True, "window": window}
+    actions = general_phi_actions(signed, list(size * times), scaled, tol, **options)
+    error = max(action.error for action in actions)
+    return replace(actions[-1], value=np.array([a.value for a in actions]), error=error)

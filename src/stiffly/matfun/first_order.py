@@ -19,6 +19,7 @@ from .arnoldi import MAX_BASIS
 from .body_exponentials import BodyExponentials, body_exponentials
 from .cost import SMALL
 from .general import general_phi_actions
+from .skew import PhiRequest
 from .tolerance import LOST, require_finite
 from .untyped import LinearOperator
 
@@ -110,6 +111,41 @@ class FirstOrderFlow:
         products += cost.entry_cost(D) if hasattr(D, "apply") else 0.0
         basis = cost.ENTRY * MAX_BASIS * 2 * self.n  # half of it on average, read twice
         return (cost.CALL + products + basis) * cost.products(phase)
+
+    def rows(
+        self,
+        requests: Sequence[PhiRequest],
+        vectors: Sequence[tuple[Array | None, Array | None]],
+        scale: Array | None = None,
+    ) -> list[Array]:
+        """x and v (x alone where parts = 'x') of every request, as `phi_pairs` has them.
+
+        The evaluator sums tau^k phi_k(tau J) v_k, so requests whose factors differ by tau^k are
+        times of one flow and share a basis.  scale: not looked at, errors are relative to each row.
+        """
+        flows: dict[tuple[tuple[int, float, int], ...], list[PhiRequest]] = {}
+        for request in requests:
+            own = tuple((k, factor / request.tau**k, i) for k, factor, i in request.terms)
+            flows.setdefault(own, []).append(request)
+        found: dict[PhiRequest, Halves] = {}
+        for terms, own in flows.items():
+            taus = sorted({request.tau for request in own})
+            values = dict(zip(taus, self._actions(taus, self._summed(terms, vectors)), strict=True))
+            found.update({request: self._split(values[request.tau]) for request in own})
+        return [half for r in requests for half in found[r][: len(r.parts)]]
+
+    def _summed(
+        self,
+        terms: tuple[tuple[int, float, int], ...],
+        vectors: Sequence[tuple[Array | None, Array | None]],
+    ) -> list[Array | None]:
+        """v_0 .. v_p of terms (k, factor, vector)."""
+        out: list[Array | None] = [None] * (1 + max(k for k, _, _ in terms))
+        for k, factor, index in terms:
+            halves = [np.zeros(self.n) if half is None else half for half in vectors[index]]
+            part, old = factor * np.concatenate(halves), out[k]
+            out[k] = part if old is None else old + part
+        return out
 
     def linear(
         self, nodes: Nodes, h: float, v: Array, a: Array, rate: Array | None, with_velocity: bool

@@ -212,7 +212,7 @@ class _Asked(NamedTuple):
         J = LinearOperator(shape, matvec=product, dtype=np.float64)
         share = max(tol / _SAFETY, _SAFETY * EPS)
         again = [_blurred(v, d, share, rng) for v in self.vectors]
-        others = self._replace(operator=J, vectors=again, tol=tol / _SAFETY, window=None).arnoldi()
+        others = self._replace(operator=J, vectors=again, tol=tol / _SAFETY).arnoldi()
         scale = Scale(np.ones(d.size), self.norm_scale)
         for action, other in zip(actions, others, strict=True):
             gap = scale.norms(other.value - action.value) / scale.reference(action.value)

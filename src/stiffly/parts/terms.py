@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..contracts import Array
+from ..kernels.materials.material import Material
 
 PACKAGE = __name__.split(".")[0]
 
@@ -52,6 +53,15 @@ class FaceTerm(NamedTuple):
     tets: np.ndarray
     stiffness: Array
     rest: Array
+
+
+class TetTerm(NamedTuple):
+    """tets (m, 4); shape (m, 9), moduli (m, 2) as in `tet_energy`."""
+
+    tets: np.ndarray
+    shape: Array
+    moduli: Array
+    material: Material
 
 
 class FieldTerm(NamedTuple):
@@ -103,4 +113,5 @@ class TouchTerm(NamedTuple):
     since: float
 
 
-Term = SpringTerm | FaceTerm | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm
+Elastic = SpringTerm | FaceTerm | TetTerm
+Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm

@@ -25,6 +25,7 @@ from ..kernels.names import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
 from .checks import as_elements, as_numbers, per_element, require, require_below, require_points
 from .part import Arranged, Particles, Scalable
 from .pattern import BlockPattern
+from .terms import TetTerm
 
 MATERIALS = {name: load(name) for name in NAMES}
 
@@ -129,6 +130,9 @@ class PreparedTetrahedra:
         self._frames: tuple[Array, Array] | None = None
         self._pattern = pattern
         self._states: list[tuple[Array, Any]] = []
+
+    def terms(self) -> list[Any]:
+        return [TetTerm(*self._elements)]
 
     @cached_property
     def _sums(self) -> BlockSums:

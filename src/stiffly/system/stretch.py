@@ -7,6 +7,7 @@ lie together in space.  Neither depends on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import proxy
 
@@ -28,6 +29,7 @@ from ..parts.terms import (
     FieldTerm,
     ForceTerm,
     SpringTerm,
+    TetTerm,
     TouchTerm,
     WindTerm,
     terms_of,
@@ -46,6 +48,9 @@ KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
+
+
+Instances = tuple[np.ndarray, np.ndarray]  # elements (q,), the groups (q,) that have them
 
 
 class Stretched(NamedTuple):
@@ -102,7 +107,8 @@ class Stretcher:
         """Forces of how many springs, triangles, ... a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
-        return springs + 3 * len(body.triangles.pressure) + self._layout.place.size
+        triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
+        return springs + 3 * triangles + 6 * tets + self._layout.place.size
 
     # ------------------------------------------------------------------ the body
 
@@ -120,6 +126,7 @@ class Stretcher:
             linear,
             cubic,
             layout.faces(self._of(FaceTerm)),
+            layout.tets(self._of(TetTerm)),
             layout.triangles(self._of(WindTerm)),
             layout.dashpots(self._of(DashpotTerm)),
             layout.drags(self._of(DragTerm), len(self._of(WindTerm))),
@@ -343,18 +350,22 @@ class _Layout:
         self._led = np.full(self._total, -1, dtype=np.int16)
         for index, (_, led) in enumerate(system._led):
             self._led[led] = index
-        elements = [corners for term in terms if (corners := _corners(term)) is not None]
+        solid = [term.tets for term in terms if isinstance(term, TetTerm)]
+        others = [_corners(term) for term in terms if not isinstance(term, TetTerm)]
+        light = [corners for corners in others if corners is not None]
+        elements = [*light, *solid]
         local = any(isinstance(term, WindTerm | DashpotTerm) for term in terms)
         # a tet between two pieces would work on a particle that is led in both of them
-        local = local or bool(system.supports and any(isinstance(t, FaceTerm) for t in terms))
+        tets = any(isinstance(term, FaceTerm | TetTerm) for term in terms)
+        local = local or bool(system.supports and tets)
         self.label, self.connected = self._labels(system, elements, local)
         self.count = int(self.label.max()) + 1
         self._group_of_row = np.full(self._total, -1, dtype=np.int32)
         self._group_of_row[: self._free] = self.label
         self._require_free_ends(elements)
-        self._lay_out(
-            sorted_unique(np.concatenate([self._borrowed(e) for e in elements] or [NONE]))
-        )
+        borrowed = [self._borrowed(e, self._instances(e)) for e in light]
+        borrowed += [self._borrowed(e, self._dealt(e)) for e in solid]
+        self._lay_out(sorted_unique(np.concatenate(borrowed or [NONE])))
 
     def _labels(
         self, system: System, elements: list[np.ndarray], local: bool
@@ -371,7 +382,8 @@ class _Layout:
         pieces = 1
         while 2 * pieces <= PIECES and 2 * pieces * PIECE_ROWS <= self._free and not local:
             pieces *= 2
-        self._rank = self._near_together(system, elements, pieces)
+        if self._free > PIECE_ROWS:  # else all of it is near
+            self._rank = self._near_together(system, elements, pieces)
         return self._rank * pieces // self._free, pieces > 1
 
     def _near_together(self, system: System, elements: list[np.ndarray], pieces: int) -> np.ndarray:
@@ -404,8 +416,8 @@ class _Layout:
             if np.any(led != led[:, :1]):
                 raise NoStretch("springs between two supports have no compiled loop")
 
-    def _instances(self, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Elements and groups (q,), (q,): every group that moves a corner has the element."""
+    def _instances(self, corners: np.ndarray) -> Instances:
+        """Every group that moves a corner has the element."""
         if not self.connected:
             owner = self._groups_of(corners[:, 0])
             for column in corners.T[1:]:
@@ -422,9 +434,18 @@ class _Layout:
         owners = [group[element] for group, element in zip(groups, elements, strict=True)]
         return np.concatenate(elements), np.concatenate(owners)
 
-    def _borrowed(self, corners: np.ndarray) -> np.ndarray:
+    def _dealt(self, corners: np.ndarray) -> Instances:
+        """Those that move the corners have them by turns."""
+        groups = self._groups_of(corners)
+        turn = np.arange(len(corners))
+        owner = groups[turn, turn % corners.shape[1]]
+        owner = np.where(owner >= 0, owner, groups.max(axis=1, initial=-1))
+        chosen = np.flatnonzero(owner >= 0)
+        return chosen, owner[chosen]
+
+    def _borrowed(self, corners: np.ndarray, instances: Instances) -> np.ndarray:
         """Keys of corners that a group needs and does not move."""
-        element, group = self._instances(corners)
+        element, group = instances
         keys = [NONE]
         for column in corners.T:
             row = column[element]
@@ -468,10 +489,6 @@ class _Layout:
     # ------------------------------------------------------------------ what kernels take
 
     def groups(self, system: System) -> contract.Groups:
-        source = np.full(self.place.size, -1, dtype=np.int64)
-        ghosts = ~self.moved & (self.place < self._free)
-        ghosts[self.first[1:] - 1] = False  # rows that stand for nothing
-        source[ghosts] = self._own_at[self.place[ghosts]]
         frame = system.row_positions(State(0.0, np.zeros(system.size), np.zeros(system.size)))
         mass = np.zeros(self._total)
         mass[: self._free] = system.mass.apply(np.ones(system.size))[::3]
@@ -482,19 +499,38 @@ class _Layout:
         if system.supports:
             home = system._frame[self.place] if system._frame is not None else frame[self.place]
         return contract.Groups(
-            self.first, self.own, self.led, self.place, source, support, home, inverse, mass
+            *(self.first, self.own, self.led, self.place, self._borrowed_from),
+            *(support, home, inverse, mass),
         )
+
+    @cached_property
+    def _borrowed_from(self) -> np.ndarray:
+        """(R,): where another group moves the particle of a row; -1 where none does."""
+        source = np.full(self.place.size, -1, dtype=np.int64)
+        ghosts = ~self.moved & (self.place < self._free)
+        ghosts[self.first[1:] - 1] = False  # rows that stand for nothing
+        source[ghosts] = self._own_at[self.place[ghosts]]
+        return source
 
     def _sorted(self, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """start (G + 1,), elements (q,), corners (q, c) of the elements of each group."""
+        if not len(corners):
+            none = np.empty(corners.shape, dtype=np.uint32)
+            return np.zeros(self.count + 1, dtype=np.int64), NONE, none
         element, group = self._instances(corners)
-        rows = np.stack([self._locate(group, c[element]) for c in corners.T], axis=1)
+        rows = self._rows_of(corners, element, group)
         order = np.argsort(rows[:, 0], kind="stable")  # neighbours in space, and so in the cache
         element, group, rows = element[order], group[order], rows[order]
         start = np.searchsorted(group, np.arange(self.count + 1))
         return start, element, (rows - self.first[group][:, None]).astype(np.uint32)
 
+    def _rows_of(self, corners: np.ndarray, element: np.ndarray, group: np.ndarray) -> np.ndarray:
+        return np.stack([self._locate(group, c[element]) for c in corners.T], axis=1)
+
     def springs(self, terms: list[SpringTerm]) -> tuple[contract.GroupedSprings, _Slots]:
+        if not terms:
+            start, other = np.zeros(self.place.size + 1, np.uint32), np.empty(0, np.uint32)
+            return contract.GroupedSprings(start, other, *np.empty((4, 0))), _Slots(NONE, NONE)
         edges = terms[0].edges if len(terms) == 1 else _joined(NO_EDGES, [t.edges for t in terms])
         element, group = self._instances(edges)
         near, far = (self._locate(group, end[element]) for end in edges.T)
@@ -555,6 +591,37 @@ class _Layout:
         stiffness = np.concatenate([np.empty(0), *(term.stiffness for term in terms)])
         rest = np.concatenate([np.empty((0, 4)), *(term.rest for term in terms)])
         return contract.GroupedFaces(start, corners, stiffness[element], rest[element])
+
+    def tets(self, terms: list[TetTerm]) -> contract.GroupedTets:
+        start, led, end = np.zeros((3, len(terms), self.count), dtype=np.int64)
+        corners, chosen, before = [np.empty((0, 4), dtype=np.uint32)], [NONE], 0
+        for k, term in enumerate(terms):
+            element, group = self._dealt(term.tets)
+            rows = self._rows_of(term.tets, element, group)
+            free = ~self._is_led(rows).any(axis=1)
+            order = np.lexsort((rows[:, 0], free, group))
+            bounds = np.arange(2 * self.count + 1)
+            at = before + np.searchsorted((2 * group + free)[order], bounds)
+            start[k], led[k], end[k] = at[:-1:2], at[1::2], at[2::2]
+            corners.append((rows - self.first[group][:, None])[order].astype(np.uint32))
+            chosen.append(element[order])
+            before += order.size
+        values = [(t.shape[own], t.moduli[own]) for t, own in zip(terms, chosen[1:], strict=True)]
+        shape, moduli = zip((np.empty((0, 9)), np.empty((0, 2))), *values, strict=True)
+        return contract.GroupedTets(
+            tuple(term.material for term in terms),
+            *(start, led, end, np.concatenate(corners)),
+            *(np.concatenate(shape), np.concatenate(moduli), *self._lent(bool(terms))),
+        )
+
+    def _lent(self, collected: bool) -> tuple[np.ndarray, np.ndarray]:
+        """start (R + 1,), rows (p,): where else the particles that groups move are borrowed."""
+        if not (collected and self.connected):
+            return np.zeros(1, dtype=np.int64), NONE
+        rows = np.flatnonzero(self._borrowed_from >= 0)
+        source = self._borrowed_from[rows]
+        order = np.argsort(source, kind="stable")
+        return np.searchsorted(source[order], np.arange(self.place.size + 1)), rows[order]
 
     def triangles(self, terms: list[WindTerm]) -> contract.GroupedTriangles:
         every = [term.triangles for term in terms]

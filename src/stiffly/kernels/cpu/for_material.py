@@ -27,6 +27,14 @@ class Slot:
 
 
 energy, stress, tangent = Slot("energy"), Slot("stress"), Slot("tangent")
+piola = Slot("piola")
+
+
+class Choice(Slot):
+    """Stands for the kernel that a material chooses."""
+
+    def __init__(self, of: Callable[[Any], Any]) -> None:
+        self.of = of
 
 
 def for_material(make: Any = njit, **options: Any) -> Callable[[FunctionType], Template]:

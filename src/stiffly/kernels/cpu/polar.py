@@ -23,7 +23,7 @@ from numba import prange
 from .jit import PARALLEL_ROWS, both, inlined, strict
 from .small import dot, plus, vector_product
 
-LANES = 64
+LANES = 32
 SWEEPS = 5  # three leave 1e-5, four reach rounding for 4 million random matrices; one to spare
 
 # Rows of a tile: F on entry, its columns on exit B = U diag(sigma); then V, U and sigma.

@@ -5,9 +5,10 @@ The particles are divided into groups, each with rows of its own: those it moves
 supports lead, those that only lend their positions (held ones, and ones that another group moves),
 and a last row at which springs pull that only fill a register.  Groups that share no spring go
 through all steps one after the other, each in the first-level cache; those that do meet after every
-drift, and a spring between two of them is computed by both.  How particles are grouped does not
-depend on threads, and nothing is summed across groups before the end: the bits are the same for any
-number of threads.
+drift, and a spring between two of them is computed by both.  Tets take much longer: one group has
+each of them, and after another meeting the others collect what it does to their particles.  How
+particles are grouped and in which order they collect does not depend on threads: the bits are the
+same for any number of them.
 
 Rows are quads (x, y, z, 0).  A method is kicks k_0 .. k_s and drifts d_1 .. d_s,
 
@@ -28,6 +29,7 @@ import numpy as np
 
 from ..names import ADDED, DEEPEST, DISSIPATED, PLANE, SPHERE, TOUCHING
 from .contact import distance, normal
+from .grouped_tets import add_tet_forces, addresses
 from .jit import strict as counted
 from .quads import (
     any_above,
@@ -56,11 +58,14 @@ ZERO, ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(5))
 # No arrays are made or freed here, so nothing has to count who uses them: with the many arrays of a
 # body, counting took longer than the steps of a hair.
 strict: Any = partial(counted, _nrt=False)  # pyright: ignore[reportCallIssue]
-inlined: Any = partial(strict, forceinline=True)
+# Code that goes into its callers as it was written: compiled by itself first, it would be optimised
+# once more for each caller.
+inlined: Any = partial(strict, inline="always")
 
-# quads of every row: positions, velocities, accelerations, forces, velocities as predicted, and
-# where the step began.  A group's are those from `at` on; row i there is row i + shift of the body.
-Rows = namedtuple("Rows", "x v a f ahead x0 v0")
+# quads of every row: positions, velocities, accelerations, forces, velocities as predicted, where
+# the step began, and forces of tets.  A group's are those from `at` on; row i there is row
+# i + shift of the body.
+Rows = namedtuple("Rows", "x v a f ahead x0 v0 solid")
 # of a group: its number, the first of its quads, what takes these to rows of the body, the end of
 # those that it moves, of those that supports lead, of all
 Group = namedtuple("Group", "g at shift own led end")
@@ -74,6 +79,11 @@ def _group(g, groups, connected):
     own = at + np.uint64(groups.own[g])
     end = at + np.uint64(groups.first[g + 1]) - first
     return Group(g, at, first - at, own, own + np.uint64(groups.led[g]), end)
+
+
+@inlined
+def _rows(q):
+    return Rows(q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7])
 
 
 # ------------------------------------------------------------------ elastic forces
@@ -150,6 +160,26 @@ def _face_forces(g, at, faces, x, f):
         store(f, b, load(f, b) + (mean - more * db))
         store(f, c, load(f, c) + (mean - more * dc))
         store(f, d, load(f, d) + (mean - more * dd))
+
+
+@inlined
+def _tet_forces(own, tets, end, x, f):
+    """Adds the forces of a group's tets; end (M, G): where those of each material end."""
+    for m in range(len(tets.materials)):
+        constants = (tets.corners, tets.shape, tets.moduli)
+        low, high = tets.start[m, own.g], end[m, own.g]
+        if high > low:
+            add_tet_forces(tets.materials[m], low, high, np.int64(own.at), *constants, x, f)
+
+
+@inlined
+def _collect(own, tets, f):
+    """Adds to the forces on a group's particles what other groups' tets do to them."""
+    for i in range(own.at, own.own):
+        force = load(f, i)
+        for p in range(tets.lent[i], tets.lent[i + ONE]):
+            force = force + load(f, np.uint64(tets.place[p]))
+        store(f, i, force)
 
 
 # ------------------------------------------------------------------ contact
@@ -319,7 +349,11 @@ def _clear(own, f):
 def _accelerate(own, body, tables, entry, place, kick, rows):
     """a = force / mass + field - alpha v, with v as predicted; v += kick a."""
     x, f = rows.x, rows.f
-    _clear(own, f)
+    if len(body.tets.materials) > 0:
+        for i in range(own.at, own.end):
+            store(f, i, load(rows.solid, i))
+    else:
+        _clear(own, f)
     _all_spring_forces(own.at, own.end, own.at, own.shift, body, x, f)
     if len(body.faces.stiffness) > 0:
         _face_forces(own.g, own.at, body.faces, x, f)
@@ -357,6 +391,7 @@ def _power(own, body, tables, entry, x, v, f):
         _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f)
         if len(body.faces.stiffness) > 0:
             _face_forces(own.g, own.at, body.faces, x, f)
+        _tet_forces(own, body.tets, body.tets.led, x, f)
         work = fill(0.0)
         for i in range(own.own, own.led):
             work = work - load(f, i) * load(v, i)
@@ -567,6 +602,35 @@ def _borrow(own, groups, shown, x):
 
 
 @inlined
+def _meet(threads, counter, meetings):
+    """Waits for all threads; how often they have met."""
+    arrive(counter)
+    await_all(counter, (meetings + 1) * threads)
+    return meetings + 1
+
+
+@inlined
+def _look_round(low, high, threads, counter, meetings, body, shown, rows):
+    """What groups have to know of each other before they look at their forces, and forces of tets;
+    how often threads have met."""
+    groups, tets, connected = body.groups, body.tets, len(shown) > 0
+    if connected:
+        meetings = _meet(threads, counter, meetings)
+        for g in range(low, high):
+            _borrow(_group(g, groups, connected), groups, shown, rows.x)
+    if len(tets.materials) > 0:
+        for g in range(low, high):
+            own = _group(g, groups, connected)
+            _clear(own, rows.solid)
+            _tet_forces(own, tets, tets.end, rows.x, rows.solid)
+        if connected:
+            meetings = _meet(threads, counter, meetings)
+            for g in range(low, high):
+                _collect(_group(g, groups, connected), tets, rows.solid)
+    return meetings
+
+
+@inlined
 def _gather(own, groups, arrays, rows):
     """A group's quads from the system's arrays."""
     x, v, a, _ = arrays
@@ -604,14 +668,14 @@ def _steps(
     the other, dealt out by turns since those in contact take longer.
 
     Positions are shown in one of two arrays by turns: whoever is ahead writes into the one that
-    nobody reads any more."""
-    (kicks, drifts), groups, meetings = scheme, body.groups, 0
+    nobody reads any more.  (Where tets make them meet twice it is always the same, long read.)"""
+    (kicks, drifts), groups, meetings = scheme, body.groups, np.int64(0)
     stages, count_of, connected = len(drifts), len(groups.own), len(shown[0]) > 0
     braked = (
         len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
     )
     mine = every[0 if connected else thread]
-    rows = Rows(mine[0], mine[1], mine[2], mine[3], mine[4], mine[5], mine[6])
+    rows = _rows(mine)
     hands = 1 if connected else (count_of - thread + threads - 1) // threads
     for hand in range(hands):
         low = count_of * thread // threads if connected else thread + hand * threads
@@ -629,14 +693,9 @@ def _steps(
                     if s == 0 and body.powers:
                         _remember(own, rows)
                     _drift(own, body, tables, entry, before, drifts[s] * h, kick, rows, now)
-                if connected:
-                    meetings += 1
-                    arrive(counter)
-                    await_all(counter, meetings * threads)
+                meetings = _look_round(low, high, threads, counter, meetings, body, now, rows)
                 for g in range(low, high):
                     own = _group(g, groups, connected)
-                    if connected:
-                        _borrow(own, groups, now, rows.x)
                     turn, again = 0, True
                     while again:
                         again = False
@@ -709,13 +768,13 @@ def _all_stages(
     was; hands of groups as in `_steps`.  Without books nothing moves: one step is looked at.
 
     Tables have an entry for each of these stages and for the middle, step by step."""
-    (c, Abar, A, first, last), groups, meetings = table, body.groups, 0
+    (c, Abar, A, first, last), groups, meetings = table, body.groups, np.int64(0)
     count_of, connected, moves = len(groups.own), len(shown[0]) > 0, len(books) > 0
     braked = (
         len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
     )
     mine, own_stages = every[0 if connected else thread], stages[0 if connected else thread]
-    rows = Rows(mine[0], mine[1], mine[2], mine[3], mine[4], mine[5], mine[6])
+    rows = _rows(mine)
     hands = 1 if connected else (count_of - thread + threads - 1) // threads
     power, a = books[:, 4:], arrays[2]
     for hand in range(hands):
@@ -732,14 +791,9 @@ def _all_stages(
                     own = _group(g, groups, connected)
                     _stage(own, i, c, h, Abar, A, body.powers or i == last, rows, own_stages, now)
                     _lead(own, groups, tables.supports, entry, rows.x, rows.ahead)
-                if connected:
-                    meetings += 1
-                    arrive(counter)
-                    await_all(counter, meetings * threads)
+                meetings = _look_round(low, high, threads, counter, meetings, body, now, rows)
                 for g in range(low, high):
                     own = _group(g, groups, connected)
-                    if connected:
-                        _borrow(own, groups, now, rows.x)
                     turn, again = 0, True
                     while again:
                         again = False
@@ -788,7 +842,7 @@ def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, conne
 def _run_stages(count, body, tables, table, h, arrays, books, connected):
     size, every, shown = _room(body.groups, connected)
     stages = np.empty((*every.shape[:1], len(table[0]), *every.shape[2:]))
-    run = (count, body, tables, table, h, arrays, books, every, stages, shown)
+    run = (count, _called(body), tables, table, h, arrays, books, every, stages, shown)
     together(_all_stages, size, *run)
 
 
@@ -796,8 +850,14 @@ def _room(groups, connected):
     """Threads, quads for their groups, and where connected ones show their positions."""
     rows, size = int(groups.first[-1]), team_size(len(groups.own))
     if connected:
-        return size, np.empty((1, 7, rows, 4)), np.empty((2, rows, 4))
-    return size, np.empty((size, 7, np.diff(groups.first).max(), 4)), np.empty((2, 0, 4))
+        return size, np.empty((1, len(Rows._fields), rows, 4)), np.empty((2, rows, 4))
+    rows = np.diff(groups.first).max()
+    return size, np.empty((size, len(Rows._fields), rows, 4)), np.empty((2, 0, 4))
+
+
+def _called(body):
+    """The body with its materials as what the loops call."""
+    return body._replace(tets=body.tets._replace(materials=addresses(body.tets.materials)))
 
 
 def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
@@ -808,6 +868,7 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
     count_of = len(body.groups.own)
     books, power = np.zeros((count_of, 4)), np.zeros((count_of, 3))
     size, every, shown = _room(body.groups, connected)
-    run = (count, body, tables, (kicks, drifts), h, (x, v, a, ahead), power, books, every, shown)
+    arrays, scheme = (x, v, a, ahead), (kicks, drifts)
+    run = (count, _called(body), tables, scheme, h, arrays, power, books, every, shown)
     together(_steps, size, *run)
     return books

@@ -3,6 +3,11 @@
 Its mean stress takes I = tr U, so that Q = 1 and T = Um^-1: Fm Um^-1 is to a solid what
 (d0 + d1)/(L0 + L1) is to a spring.  The gradient that stays bounded where U is singular is
 (R0 + R1)/2 + c D, with c (Gonzalez 1996) such that the work is right.
+
+The rotation has a formula, too.  The sum s of the signed singular values is the largest root of
+(s^2 - I)^2 - 8 J s - 4 |cof F|^2, with I = |F|^2 and J = det F, and R is its derivative by F:
+
+    R = ((s^2 + I) F + 2 s cof F - 2 F F^T F) / (s (s^2 - I) - 2 J)
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from ..cpu.small import (
 from .material import SMALLEST_SUM, Material
 
 ROUNDING = 64 * 2.0**-52
+STEPS = 6  # of Newton's method for s: enough for tets that are not nearly turned inside out
 
 
 def energy(mu, lam, a, b, c):
@@ -48,6 +54,21 @@ def tangent(mu, lam, a, b, c):
     ac = two + trace / max(a + c, SMALLEST_SUM)
     bc = two + trace / max(b + c, SMALLEST_SUM)
     return own, own, own, lam, lam, lam, two, two, two, ab, ac, bc
+
+
+def piola(mu, lam, F):
+    square, cof = inner(F, F), cofactor(F)
+    J, area = determinant(F, cof), inner(cof, cof)
+    s = math.sqrt(3.0 * square)  # not below the root, which Newton's steps then approach from above
+    change = 0.0
+    for _ in range(STEPS):
+        q = s * s - square
+        change = (q * q - 8.0 * J * s - 4.0 * area) / (4.0 * s * q - 8.0 * J)
+        s -= change
+    scale = 1.0 / (s * (s * s - square) - 2.0 * J)
+    rest = combine(2.0 * s * scale, cof, -2.0 * scale, product(F, product(turned(F), F)))
+    R = combine((s * s + square) * scale, F, 1.0, rest)
+    return combine(2.0 * mu, F, lam * (s - 3.0) - 2.0 * mu, R), (change / s) * (change / s)
 
 
 # ------------------------------------------------------------------ mean stress
@@ -101,6 +122,7 @@ MATERIAL = Material(
     energy=energy,
     stress=stress,
     tangent=tangent,
+    piola=piola,
     mean=Stretched(
         basis=_basis,
         factors=_factors,

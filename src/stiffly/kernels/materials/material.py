@@ -49,12 +49,16 @@ class Mean:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Material:
-    """All functions but the last two take (mu, lam, a, b, c), plain numbers.
+    """energy, stress and tangent take (mu, lam, a, b, c), plain numbers.
 
     energy: psi, zero at rest.
     stress: psi_1, psi_2, psi_3.
     tangent: psi_11, psi_22, psi_33, psi_12, psi_13, psi_23; the symmetric modes of the pairs 12,
     13, 23; their antisymmetric modes.
+    piola: P and a doubt from (mu, lam, F), without singular values, both matrices as nine numbers,
+    row by row; it saves the forces most of their time.  The doubt is zero where P has a closed
+    form, else the square of the last change on the way to it, over the whole: where it is not
+    rounding (the next one would be about as small as its square), singular values are taken.
     mean: None leaves discrete gradients to the correction of system/discrete_gradient.py.
     moduli: the two moduli that the functions are written in, from Lame's mu and lam of small
     strains; lame: the way back.
@@ -64,6 +68,7 @@ class Material:
     energy: Callable[..., Any]
     stress: Callable[..., Any]
     tangent: Callable[..., Any]
+    piola: Callable[..., Any] | None = None
     mean: Mean | None = None
     moduli: Callable[[Any, Any], Moduli] = unchanged
     lame: Callable[[Any, Any], Moduli] = unchanged
@@ -71,9 +76,8 @@ class Material:
     @property
     def built_in(self) -> bool:
         """Written here, where an edit empties the cache of compiled kernels."""
-        own = {
-            Path(f.__code__.co_filename).parent for f in (self.energy, self.stress, self.tangent)
-        }
+        functions = (self.energy, self.stress, self.tangent, self.piola or self.energy)
+        own = {Path(f.__code__.co_filename).parent for f in functions}
         return own == {Path(__file__).parent}
 
     def __reduce__(self) -> Any:

@@ -64,6 +64,12 @@ def tangent(mu, lam, a, b, c):
     )
 
 
+def piola(mu, lam, F):
+    square, cof = inner(F, F), cofactor(F)
+    bulk = lam * (determinant(F, cof) - 1.0) - 0.75 * mu
+    return combine(mu * square / (square + 1.0), F, bulk, cof), 0.0
+
+
 # ------------------------------------------------------------------ mean stress
 
 
@@ -115,6 +121,7 @@ MATERIAL = Material(
     energy=energy,
     stress=stress,
     tangent=tangent,
+    piola=piola,
     mean=Stretched(
         turned=True,
         basis=_basis,

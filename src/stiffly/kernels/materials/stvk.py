@@ -44,6 +44,12 @@ def tangent(mu, lam, a, b, c):
     )
 
 
+def piola(mu, lam, F):
+    C = product(turned(F), F)
+    trace = 0.5 * lam * (C[0] + C[4] + C[8] - 3.0)
+    return product(F, combine(mu, C, trace - mu, IDENTITY)), 0.0
+
+
 # ------------------------------------------------------------------ mean stress
 
 
@@ -80,5 +86,6 @@ MATERIAL = Material(
     energy=energy,
     stress=stress,
     tangent=tangent,
+    piola=piola,
     mean=Mean(stress=_mean_stress, columns=_mean_columns, decomposed=False),
 )
