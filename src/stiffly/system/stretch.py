@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import proxy
 
 import numpy as np
 import scipy.sparse as sp
@@ -71,7 +72,8 @@ class Stretcher:
     """Bound to one system; `steps` moves its states."""
 
     def __init__(self, system: System) -> None:
-        self._system = system
+        # whose it is: a circle would keep both, and their arrays, until somebody looks for circles
+        self._system: System = proxy(system)
         terms = _all_terms(system.assembly)
         damping = system.damping
         if damping is not None and damping.beta:
