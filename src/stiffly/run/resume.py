@@ -95,7 +95,8 @@ def _plan(found: Recording, times: Array, given: Any) -> Plan:
         contents["mass"] = found.mass
     shape, energies = found.positions.shape[1:], tuple(found.energy.parts)
     kept = found.velocities is not None
-    return Plan(times, shape, origin["dtype"], kept, energies, found.mesh, contents)
+    fields = {name: values.shape[1] for name, values in found.fields.items()}
+    return Plan(times, shape, origin["dtype"], kept, energies, found.mesh, contents, fields)
 
 
 def _method(found: Recording, saved: Checkpoint, given: Integrator | None) -> Integrator:
