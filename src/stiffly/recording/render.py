@@ -14,9 +14,11 @@ from ..errors import InputError
 from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .plots.style import describe
+from .render_body import OTHER_RADIUS
 from .render_labels import BAR, Words, coat, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
 from .render_view import look_at, points_of, sampled
+from .render_walls import wall_normals
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
@@ -86,7 +88,8 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
     target, _ = _checked(path, 0, size, 30, None)
     shown = motion(recording)
     number = _telling(shown)
-    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1])
+    walls = wall_normals(shown.colliders)
+    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1], walls=walls)
     scenery = Scenery(shown, None, view, size)
     with closing(scenery), replacing(target, force=True) as partial:
         _save(scenery.picture(number), partial)
@@ -123,7 +126,8 @@ class Studio:
             )
         points = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
         free = (bar - self._strip) / narrow
-        view = look_at(points, narrow / size[1], words=True, bar=free)
+        walls = wall_normals(self.motions[0].colliders)
+        view = look_at(points, narrow / size[1], words=True, bar=free, walls=walls)
         self._sceneries = [
             Scenery(m, c, view, (int(width), size[1]))
             for m, c, width in zip(self.motions, self.colorings, np.diff(edges), strict=True)
@@ -227,6 +231,10 @@ def _title(recording: Any, several: bool) -> tuple[str, str]:
 def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
     """Points of the body, and of colliders that are not much larger than its motion."""
     points = points_of(shown, frames)
+    if shown.elements is not None:  # atoms are large
+        points = np.concatenate(
+            [points + OTHER_RADIUS * side for side in (*np.eye(3), *-np.eye(3))]
+        )
     low, high = points.min(axis=0), points.max(axis=0)
     extent = float(np.linalg.norm(high - low))
     found = [points]
