@@ -94,6 +94,9 @@ class Stretcher:
         self._layout = _Layout(system, terms)
         self._alpha = 0.0 if damping is None else damping.alpha
         self._body = self._grouped()
+        lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
+        if lack:
+            raise NoStretch(lack)
 
     @property
     def words(self) -> str:
@@ -104,11 +107,12 @@ class Stretcher:
 
     @property
     def elements(self) -> int:
-        """Forces of how many springs, triangles, ... a step takes."""
+        """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
-        return springs + 3 * triangles + 6 * tets + self._layout.place.size
+        every = springs + 3 * triangles + 6 * tets + self._layout.place.size
+        return every // getattr(self._system.backend, "abreast", 1)
 
     # ------------------------------------------------------------------ the body
 
@@ -381,12 +385,15 @@ class _Layout:
 
         local: elements are there whose velocities all have to be known at once."""
         self._rank = np.arange(self._free)
-        bodies = system.pattern.bodies
+        bodies, whole = system.pattern.bodies, getattr(system.backend, "one_group", False)
         if bodies is not None:
             sizes = np.bincount(bodies.labels)
             if len(sizes) >= MANY_BODIES and sizes.max() <= BODY_ROWS:
+                if whole:  # bodies behind one another
+                    self._rank[np.argsort(bodies.labels, kind="stable")] = np.arange(self._free)
+                    return np.zeros(self._free, dtype=np.int64), False
                 return bodies.labels.astype(np.int64), False
-        pieces = 1
+        pieces, local = 1, local or whole
         while 2 * pieces <= PIECES and 2 * pieces * PIECE_ROWS <= self._free and not local:
             pieces *= 2
         if self._free > PIECE_ROWS:  # else all of it is near

@@ -183,6 +183,12 @@ class System:
         new._now = self._now
         return new
 
+    def on(self, backend: Backend) -> System:
+        """The same, with many explicit steps taken where this backend takes them."""
+        new = self.having(self.assembly)
+        new.backend, new.given = backend, self.given._replace(backend=backend)
+        return new
+
     def gripped(self, ties: PointTies, name: str) -> System:
         """With these ties beside the parts, which it goes on sharing: a hand that takes hold while
         a run goes on, without a trace once it is forgotten.
