@@ -12,7 +12,7 @@ from stiffly.meshes.implicit import SHAPES, capsules, joined, rounded_box, wheel
 from stiffly.meshes.mesh import tet_surface, tet_volumes
 from stiffly.meshes.sizing import mesh_of_count
 from stiffly.meshes.stuffing import fill, skin
-from stiffly.meshes.topology import is_one_closed, require_closed
+from stiffly.meshes.topology import components, is_one_closed, require_closed
 from stiffly.meshes.validate import validate
 
 LOW, HIGH = np.full(3, -1.0), np.full(3, 1.0)
@@ -176,8 +176,40 @@ def test_car_looks_like_one():
     assert front.min() > mesh.positions[:, 0].max() - 0.05 * 4.3
 
 
+@pytest.mark.parametrize("count", [300, 3000])
+def test_a_car_has_an_inside_that_is_held(count):
+    mesh = car(count, inside=True)
+    validate(mesh)
+    x, inner = mesh.positions, mesh.vertex_sets["inside"]
+    assert len(x) == pytest.approx(count, rel=0.05)
+    within = np.zeros(len(x), dtype=bool)
+    within[inner] = True
+    # seats and engine do not stick out of the shell's box, nor reach its wheels' ground
+    shell = x[~within]
+    assert np.all((x[inner] > shell.min(axis=0)) & (x[inner] < shell.max(axis=0)))
+    # closed boxes: an edge has two triangles; the shell has windows: some edges have one
+    triangles = mesh.triangles
+    own = triangles[within[triangles].all(axis=1)]
+    require_closed("inside", own)
+    assert len(own) + np.sum(~within[triangles].any(axis=1)) == len(triangles)
+    # without mounts every box is a piece of its own; with them all is one
+    groups = mesh.edge_groups
+    loose = components(len(x), mesh.edges[groups["structural"]])
+    assert loose.max() > 5 and components(len(x), mesh.edges).max() == 0
+    # and none can move as a rigid body without stretching a mount: six motions, six stiffnesses
+    legs = mesh.edges[groups["mounts"]]
+    for k in range(1, loose.max() + 1):
+        mine = legs[np.sum(loose[legs] == k, axis=1) == 1]
+        side = np.where(loose[mine[:, 0]] == k, 1.0, -1.0)[:, None]
+        d = side * (x[mine[:, 0]] - x[mine[:, 1]])
+        n = d / np.linalg.norm(d, axis=1, keepdims=True)
+        at = np.where(side > 0, x[mine[:, 0]], x[mine[:, 1]]) - x[loose == k].mean(axis=0)
+        assert np.linalg.matrix_rank(np.hstack([n, np.cross(at, n)]), tol=1e-3) == 6
+
+
 @pytest.mark.slow
 def test_largest_meshes():
+    assert len(car(inside=True).positions) == pytest.approx(120_000, rel=0.03)
     assert len(car().positions) == pytest.approx(120_000, rel=0.03)
     assert len(creature(150_000, shape="dragon").positions) == pytest.approx(150_000, rel=0.03)
 

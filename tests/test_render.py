@@ -10,7 +10,7 @@ from recorded import Recorded, dust, sheet, solid, string, wobbling
 
 from stiffly import InputError, scenes, simulate
 from stiffly.collisions import Plane, Sphere, keyframes
-from stiffly.meshes import cube
+from stiffly.meshes import Mesh, cube
 from stiffly.recording.exports.frames import motion
 from stiffly.recording.render import render, side_by_side, thumbnail
 from stiffly.recording.render_labels import coloring
@@ -44,6 +44,22 @@ def test_every_kind_of_body_is_seen(make, color, tmp_path):
     assert 20 < body.sum() < 0.6 * body.size
     rows, columns = np.nonzero(body)
     assert rows.min() > 5 and rows.max() < 115 and columns.min() > 5
+
+
+def test_atoms_fill_space(tmp_path):
+    """A ball of its van der Waals radius for each: two a bond apart overlap, in their colours."""
+    x = np.array([[0.0, 0.0, 0.0], [1.23, 0.0, 0.0], [6.0, 0.0, 0.0]])  # carbon, oxygen; nitrogen
+    sets = {"element C": np.array([0]), "element O": np.array([1]), "element N": np.array([2])}
+    mesh = Mesh(x, np.array([[0, 1]]), vertex_sets=sets)
+    made = Recorded(np.stack([x, x]), None, np.array([0.0, 1.0]), mesh=mesh)
+    picture = pixels(render(made, tmp_path / "m.png", color="none", size=(400, 240))).astype(int)
+    red = (picture[..., 0] > picture[..., 2] + 60) & (picture[..., 0] > picture[..., 1] + 60)
+    blue = picture[..., 2] > picture[..., 0] + 60
+    # the nitrogen stands alone, as high as wide; 2 r = 3.1 A, where centres are 4.77 A apart
+    rows, columns = np.nonzero(blue)
+    assert np.ptp(rows) == pytest.approx(np.ptp(columns), rel=0.15)
+    apart = columns.mean() - np.nonzero(red)[1].mean()
+    assert apart > np.ptp(columns) > 0.3 * apart
 
 
 def test_still_shows_the_frame_asked_for(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from recorded import Recorded, solid, wobbling
 
-from stiffly.collisions import Plane
+from stiffly.collisions import Plane, keyframes
 from stiffly.errors import InputError
 from stiffly.meshes import cloth, cube
 from stiffly.recording.exports.frames import motion, solids
@@ -14,6 +14,7 @@ from stiffly.recording.render import schedule
 from stiffly.recording.render_labels import coloring
 from stiffly.recording.render_scenery import find_floor, round_number
 from stiffly.recording.render_view import OPENING, look_at, points_of, sampled
+from stiffly.recording.render_walls import slab, wall_normals
 
 # ------------------------------------------------------------------ camera, light, floor
 
@@ -77,7 +78,40 @@ def test_floor_is_the_plane_that_is_touched():
     np.testing.assert_allclose(floor.normal, slope.normal)
     below = (floor.point - slope.point) @ slope.normal
     assert -0.02 * view.size < below < 0.0  # just below, so that what lies on it is seen
-    assert find_floor(solids([wall], view.low, view.high), view, light) is None
+    lifted = Plane((0, 0, -2), (0, 0, 1), motion=keyframes([0, 1], [[0, 0, 0], [0, 0, 1]]))
+    assert find_floor(solids([lifted], view.low, view.high), view, light) is None
+    below = find_floor(solids([wall], view.low, view.high), view, light)
+    assert below.solid is None and below.point[2] < view.low[2]
+
+
+@pytest.mark.parametrize(
+    "normal", [(-1, 0, 0), (1, 0, 0), (0, 1, 0), (-0.8, 0.6, 0), (0.1, -1, 0.1)]
+)
+def test_walls_are_behind_the_body_and_reach_above_it(normal):
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    wall = Plane(-2.0 * np.array(normal), normal)
+    away = points @ wall.normal > 0.1 + wall.point @ wall.normal
+    points = points[away]
+    view = look_at(points, 1.5, walls=wall_normals([wall]))
+    assert (view.eye - wall.point) @ wall.normal > 0.0
+    (sheet,) = solids([wall], view.low, view.high)
+    made = slab(sheet, view, ground=view.low[2])
+    depth = (made.positions - wall.point) @ wall.normal
+    np.testing.assert_allclose(depth.max(), 0.0, atol=1e-12)  # its front is the plane
+    assert depth.min() < -0.01 * view.size
+    # outwards: the volume that the triangles enclose is that of the box, and positive
+    a, b, c = (made.positions[made.triangles[:, k]] - made.positions[0] for k in range(3))
+    assert np.einsum("ij,ij->", a, np.cross(b, c)) > 0.0
+    assert made.positions[:, 2].max() > points[:, 2].max()
+
+
+def test_a_wall_that_has_to_be_seen_from_behind_hides_nothing():
+    """A corridor: one of its two walls is between the camera and the body."""
+    points = np.random.default_rng(0).uniform(-1.0, 1.0, size=(50, 3))
+    walls = [Plane((-2, 0, 0), (1, 0, 0)), Plane((2, 0, 0), (-1, 0, 0))]
+    view = look_at(points, 1.5, walls=wall_normals(walls))
+    made = [slab(sheet, view, -1.0) for sheet in solids(walls, view.low, view.high)]
+    assert sorted(len(m.positions) for m in made) == [4, 8]  # a sheet, culled, and a box
 
 
 def test_grid_spacings_are_round():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -70,10 +72,37 @@ def test_a_pdb_file_takes_the_place_of_the_helices(tmp_path):
     ]
     path = tmp_path / "helix.pdb"
     path.write_text("\n".join([*lines, "END", ""]))
-    scene = scenes.load("molecule", file=str(path))
+    scene = scenes.load("molecule", pdb=str(path))
     assert scene.mesh is not None
     assert np.allclose(scene.x0, found.positions, atol=1e-3) and "helix.pdb" in scene.note
     assert np.array_equal(scene.mesh.edges, np.unique(np.sort(found.bonds, axis=1), axis=0))
+
+
+SAMPLE = Path(__file__).parents[1] / "examples" / "helix.pdb"
+
+
+def test_the_sample_molecule_is_whole_and_its_atoms_have_elements():
+    scene = scenes.load("molecule", pdb=str(SAMPLE))
+    assert len(scene.x0) == 60 and "helix.pdb" in scene.note
+    sets = scene.mesh.vertex_sets
+    # twelve alanines: three carbons, a nitrogen, an oxygen each
+    assert {name: len(rows) for name, rows in sets.items()} == {
+        "element C": 36, "element N": 12, "element O": 12,
+    }  # fmt: skip
+    bonds = np.linalg.norm(np.diff(scene.x0[scene.mesh.edges], axis=1)[:, 0], axis=1)
+    assert len(bonds) == 59 and bonds.min() > 1.2 and bonds.max() < 1.6
+
+
+def test_missing_atoms_are_named_in_one_line(tmp_path):
+    lines = SAMPLE.read_text().splitlines()
+    path = tmp_path / "part.pdb"
+    gone = {("CB", "3"), ("O", "7")}
+    kept = [line for line in lines if (line[12:16].strip(), line[22:26].strip()) not in gone]
+    path.write_text("\n".join(kept))
+    with pytest.raises(InputError, match=r"A/ALA 3 lacks CB \(and 1 others") as caught:
+        scenes.load("molecule", pdb=str(path))
+    assert "\n" not in str(caught.value) and "incomplete=true" in str(caught.value)
+    assert len(scenes.load("molecule", pdb=str(path), incomplete=True).x0) == 58
 
 
 @pytest.mark.parametrize(
@@ -98,7 +127,7 @@ def test_a_pdb_file_takes_the_place_of_the_helices(tmp_path):
         ("tower", {"model": "linaer"}, "did you mean linear"),
         ("tower", {"damping": -1.0}, "damping"),
         ("molecule", {"atoms": 0}, "atoms"),
-        ("molecule", {"file": "nowhere.pdb"}, "no such file"),
+        ("molecule", {"pdb": "nowhere.pdb"}, "no such file"),
         ("molecule", {"angles": -5.0}, "angle"),
         ("rope", {"particles": 1}, "rope particles = 1"),
         ("dome", {"around": 2.5}, "dome around = 2.5"),

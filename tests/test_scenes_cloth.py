@@ -101,6 +101,25 @@ def test_flag_keeps_its_area():
     assert run.energy.kinetic[-1] > 0.0
 
 
+def droop(positions, scene):
+    """Degrees (frames,) by which the line from the pole to the far edge points down."""
+    along = scene.mesh.positions[:, 0]
+    pole, edge = (np.isclose(along, end) for end in (along.min(), along.max()))
+    d = positions[:, edge].mean(axis=1) - positions[:, pole].mean(axis=1)
+    return np.degrees(np.arctan2(-d[:, 2], np.hypot(d[:, 0], d[:, 1])))
+
+
+@ANYWAY
+def test_flag_streams_in_its_wind_and_hangs_without():
+    """Its weight against the drag of a flag held by its pole: a light breeze lets it droop."""
+    means = {}
+    for wind in (20.0, 5.0):
+        scene = scenes.load("flag", small=True, wind=wind)
+        run = simulate(scene, every=0.05)
+        means[wind] = droop(run.positions, scene)[run.times > 1.0].mean()
+    assert means[20.0] < 10.0 < 40.0 < means[5.0]
+
+
 @pytest.mark.slow
 @ANYWAY
 def test_flag_keeps_its_area_and_flutters():

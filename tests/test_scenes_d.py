@@ -89,9 +89,43 @@ def test_the_car_may_come_from_a_file(tmp_path):
     scene = scenes.load("crash", vertices=300)
     assert scene.mesh is not None and "stands in" in scene.note
     write_mesh(tmp_path / "mine.obj", scene.mesh)
-    mine = scenes.load("crash", vertices=300, mesh=str(tmp_path / "mine.obj"))
-    assert "mine.obj" in mine.note and mine.x0.shape == scene.x0.shape
+    mine = scenes.load("crash", vertices=400, mesh=str(tmp_path / "mine.obj"))
+    assert "mine.obj" in mine.note and "its inside is what the file has" in mine.note
+    assert mine.x0.shape == scene.x0.shape
     assert np.ptp(mine.x0[:, 0]) == pytest.approx(4.3)
+
+
+def test_the_rigid_frame_changes_the_view_and_not_the_crash():
+    """Forces between particles do not know that their axes move: the same joules and shape."""
+    plain, framed = (
+        scenes.load("crash", small=True, frame=f, duration=0.15) for f in (False, True)
+    )
+    assert "rigid car" in framed.note and not framed.v0.any()
+    runs = [simulate(s) for s in (plain, framed)]
+    lost = [run.energy.dissipated[-1] for run in runs]
+    assert lost[0] > 1.0 and lost[1] == pytest.approx(lost[0], rel=0.02)
+    ends = [
+        lengths(run.positions[-1], s.mesh.edges)
+        for run, s in zip(runs, (plain, framed), strict=True)
+    ]
+    assert (
+        np.abs(ends[1] - ends[0]).max()
+        < 0.05 * np.abs(ends[0] - lengths(plain.x0, plain.mesh.edges)).max()
+    )
+    # in the frame it is the wall that comes, with the car's speed at first
+    wall = framed.colliders[0]
+    np.testing.assert_allclose(wall.frame(0.0).velocity, [-2.0, 0.0, 0.0], atol=1e-9)
+
+
+def test_explicit_steps_of_the_car_are_compiled():
+    scene = scenes.load("crash", small=True, integrator="verlet", step=2e-4, duration=2e-3)
+    assert "inside" in scene.mesh.vertex_sets and "mounts" in scene.mesh.edge_groups
+    assert simulate(scene).stats["loop"].startswith("compiled")
+
+
+def test_a_shell_without_inside():
+    scene = scenes.load("crash", vertices=300, inside=False)
+    assert "inside" not in scene.mesh.vertex_sets
 
 
 @pytest.mark.slow
@@ -131,17 +165,22 @@ def test_the_brush_has_the_papers_size():
 # ------------------------------------------------------------------ bacterium
 
 
-def rigid_swimmer(scene):
-    """Of a rigid tail that turns against a rigid head: the way along x for each radian of the
-    motor, and radians per second; regularised Stokeslets (Cortez, Fauci, Medovikov 2005)."""
-    x, e = scene.x0, bacterium.BLOB
-    tail = 4 * scene.parameters["points"]
+def stokeslets(x, viscosity):
+    """S (3n, 3n), v = S g; regularised Stokeslets (Cortez, Fauci, Medovikov 2005)."""
+    e = bacterium.BLOB
     d = x[:, None] - x
     r2 = np.sum(d * d, axis=-1)
     R3 = (r2 + e * e) ** 1.5
     S = ((r2 + 2 * e * e) / R3)[..., None, None] * np.eye(3)
     S += d[..., :, None] * d[..., None, :] / R3[..., None, None]
-    S = S.transpose(0, 2, 1, 3).reshape(x.size, x.size) / (8 * np.pi)
+    return S.transpose(0, 2, 1, 3).reshape(x.size, x.size) / (8 * np.pi * viscosity)
+
+
+def rigid_swimmer(scene):
+    """Of a rigid tail that turns against a rigid head: the way along x for each radian of the
+    motor, and radians per second."""
+    x, tail = scene.x0, 4 * scene.parameters["points"]
+    S = stokeslets(x, scene.parameters["viscosity"])
     turns = [np.cross(axis, x).ravel() for axis in np.eye(3)]
     motor = np.cross([-1.0, 0.0, 0.0], x)
     motor[tail:] = 0.0
@@ -156,10 +195,21 @@ def test_it_swims_and_the_motor_decides_where():
     forwards = scenes.load("bacterium", small=True)
     way, rate = rigid_swimmer(forwards)
     expected = way * rate * forwards.duration
+    assert rate * forwards.duration > 2 * 2.0 * np.pi  # several turns
     for torque, sign in ((3.0, 1.0), (-3.0, -1.0)):
-        run = simulate(scenes.load("bacterium", small=True, torque=torque))
-        swum = (run.positions[-1] - run.positions[0]).mean(axis=0)[0]
-        assert 0.5 * expected < sign * swum < 2.0 * expected
+        run = simulate(scenes.load("bacterium", small=True, torque=torque), every=0.01)
+        swum = (run.positions[-1] - run.positions[0]).mean(axis=0)
+        assert 0.5 * expected < sign * swum[0] < 2.0 * expected
+        # along its axis: sideways it wobbles once a turn, and ends anywhere within that
+        assert np.hypot(*swum[1:]) < 0.5 * abs(swum[0])
+        # motor and springs neither push nor turn the whole: its momenta change, in the last step
+        # of backward Euler, by exactly what the fluid does to it
+        x, v, h = run.positions[-1], run.velocities[-1], forwards.step
+        push = np.linalg.solve(stokeslets(x, 0.1), v.ravel()).reshape(-1, 3)
+        change = forwards.system.given.mass[:, None] * (v - run.velocities[-2])
+        for moment in (lambda f: f, lambda f, x=x: np.cross(x, f)):
+            left = moment(change + h * push)
+            assert np.linalg.norm(left.sum(axis=0)) < 1e-6 * h * np.linalg.norm(moment(push))
         assert run.energy.added[-1] > 0.0 and run.energy.dissipated[-1] > 0.0
 
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from ..recording.recording import Recording
     from ..scenes import Scene
 
-DEVICES = ("cpu", "gpu")
-
 # options that several commands have
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")]
 Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [default: scene's]")]
 Small = Annotated[bool, typer.Option("--small", help="The scene's small variant: seconds to run.")]
+Device = Annotated[
+    str, typer.Option(metavar="cpu|gpu|auto", help="Where to compute; gpu:1: the second card.")
+]
 Variant = Annotated[
     str | None, typer.Option(metavar="paper", help="The authors' own method and step.")
 ]
@@ -47,11 +48,9 @@ def check_choice(option: str, value: str | None, known: tuple[str, ...]) -> None
 
 
 def check_device(device: str) -> None:
-    check_choice("--device", device, DEVICES)
-    if device == "gpu":
-        raise InputError(
-            "--device gpu is not available in this version; leave it out to compute on the CPU"
-        )
+    from ..run.devices import check_device
+
+    check_device(device)
 
 
 def check_positive(option: str, value: float | None, example: str) -> None:

@@ -172,6 +172,10 @@ class SettlingContact(PreparedContact):
 
     changed = False  # by the last settle
 
+    def __init__(self, config: Contact, particles: Arranged) -> None:
+        super().__init__(config, particles)
+        self._frames = [shape.frame(self._t) for shape in config.shapes]
+
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         total = Power()
         if self._config.friction > 0.0:
@@ -199,11 +203,14 @@ class SettlingContact(PreparedContact):
 
     def move(self, t: float) -> bool:
         """Puts shapes that move where they are at time t; whether any has moved."""
-        shapes = self._config.shapes
-        moved = [not same_place(shape.frame(self._t), shape.frame(t)) for shape in shapes]
+        if t == self._t:
+            return False
+        frames = [shape.frame(t) for shape in self._config.shapes]
+        pairs = zip(self._frames, frames, strict=True)
+        moved = [not same_place(before, after) for before, after in pairs]
         pairs = zip(self._touches, moved, strict=True)
         self._touches = [touch.placed(t) if move else touch for touch, move in pairs]
-        self._t = t
+        self._t, self._frames = t, frames
         return any(moved)
 
     def _rub(self, touching: Touching, h: float, v: Array) -> Rubbed:

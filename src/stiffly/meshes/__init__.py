@@ -1,10 +1,11 @@
 """Shapes: made by formulas, or read from files."""
 
+from .car import car
 from .curved import coil, dome, sphere, torus
 from .decimate import decimate
 from .files import read_mesh, write_mesh
 from .grids import bar, beam, cloth, cube, flag, foil, lattice, textile
-from .implicit import car, creature, creature_surface
+from .implicit import creature, creature_surface
 from .lines import Roots, brush_roots, flagellum, hair_cap, rope
 from .mesh import Mesh
 from .quality import Quality, quality

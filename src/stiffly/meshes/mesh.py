@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .skin import Skin
 
 
+ELEMENT = "element "  # vertex sets of this name and a symbol, such as 'element C', are atoms
+
+
 def _no_rows(columns: int) -> np.ndarray:
     return np.empty((0, columns), dtype=np.int64)
 
@@ -26,7 +29,8 @@ class Mesh:
 
     A tet (a, b, c, d) has positive volume: (b - a) . ((c - a) x (d - a)) > 0.
     edge_groups: rows of `edges` by kind, such as 'structural', 'shear', 'bending'.
-    vertex_sets: rows of `positions` by place, such as 'bottom', 'border', 'top'.
+    vertex_sets: rows of `positions` by place, such as 'bottom', 'border', 'top'; or by chemical
+    element, 'element C': then they are drawn as atoms.
     skin: a finer surface that moves with the tets; it is what is drawn and exported of them.
     """
 

@@ -156,6 +156,49 @@ def _bonds_of(structure: Any, atoms: list[Any]) -> np.ndarray:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
+# Atoms that every amino acid has, and those of its side chain, without hydrogens (IUPAC names).
+BACKBONE = ("N", "CA", "C", "O")
+SIDE_CHAINS = {
+    "ALA": "CB",
+    "ARG": "CB CG CD NE CZ NH1 NH2",
+    "ASN": "CB CG OD1 ND2",
+    "ASP": "CB CG OD1 OD2",
+    "CYS": "CB SG",
+    "GLN": "CB CG CD OE1 NE2",
+    "GLU": "CB CG CD OE1 OE2",
+    "GLY": "",
+    "HIS": "CB CG ND1 CD2 CE1 NE2",
+    "ILE": "CB CG1 CG2 CD1",
+    "LEU": "CB CG CD1 CD2",
+    "LYS": "CB CG CD CE NZ",
+    "MET": "CB CG SD CE",
+    "PHE": "CB CG CD1 CD2 CE1 CE2 CZ",
+    "PRO": "CB CG CD",
+    "SER": "CB OG",
+    "THR": "CB OG1 CG2",
+    "TRP": "CB CG CD1 CD2 NE1 CE2 CE3 CZ2 CZ3 CH2",
+    "TYR": "CB CG CD1 CD2 CE1 CE2 CZ OH",
+    "VAL": "CB CG1 CG2",
+}
+
+
+def missing_atoms(molecule: Molecule) -> dict[str, list[str]]:
+    """Atoms that amino acids of the molecule lack, by residue ('A/LYS 23'), in its order: those
+    that were not seen in a crystal are left out of many files.  Hydrogens are not asked for."""
+    found: dict[str, set[str]] = {}
+    for name in molecule.names:
+        residue, atom = name.rsplit("/", 1)
+        found.setdefault(residue, set()).add(atom)
+    missing = {}
+    for residue, atoms in found.items():
+        kind = residue.split("/")[1].split()[0]
+        if kind in SIDE_CHAINS:
+            lacks = [a for a in (*BACKBONE, *SIDE_CHAINS[kind].split()) if a not in atoms]
+            if lacks:
+                missing[residue] = lacks
+    return missing
+
+
 # ---------------------------------------------------------------------- building
 
 # Backbone of an ideal alpha helix of alanine, without hydrogens: for each atom the three it is

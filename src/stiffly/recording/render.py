@@ -14,9 +14,11 @@ from ..errors import InputError
 from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .plots.style import describe
-from .render_labels import BAR, Words, coloring, draw_bar, join, letters, write_words
+from .render_body import OTHER_RADIUS
+from .render_labels import BAR, Words, coat, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
 from .render_view import look_at, points_of, sampled
+from .render_walls import wall_normals
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
@@ -39,7 +41,8 @@ def render(
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
 
-    color: "speed", "strain" (mean elongation of the edges at a vertex) or "none".
+    color: "speed", "strain" (mean elongation of the edges at a vertex) or "none", with which the
+    scale is that of the plaque, where there is some (its colours are there with any).
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
@@ -85,7 +88,8 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
     target, _ = _checked(path, 0, size, 30, None)
     shown = motion(recording)
     number = _telling(shown)
-    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1])
+    walls = wall_normals(shown.colliders)
+    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1], walls=walls)
     scenery = Scenery(shown, None, view, size)
     with closing(scenery), replacing(target, force=True) as partial:
         _save(scenery.picture(number), partial)
@@ -109,7 +113,8 @@ class Studio:
         if labels is not None:
             self._titles = [(label, "") for label in labels]
         # a single picture has room for the scale beside the body; several get a strip of their own
-        bar = round(BAR * letters(size)) if self.colorings[0] is not None else 0
+        self._scale = self.colorings[0] or coat(self.motions[0])
+        bar = round(BAR * letters(size)) if self._scale is not None else 0
         self._size, self._strip = size, bar if len(recordings) > 1 else 0
         edges = np.linspace(0, size[0] - self._strip, len(recordings) + 1).round().astype(int)
         narrow = int(np.diff(edges).min())
@@ -121,7 +126,8 @@ class Studio:
             )
         points = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
         free = (bar - self._strip) / narrow
-        view = look_at(points, narrow / size[1], words=True, bar=free)
+        walls = wall_normals(self.motions[0].colliders)
+        view = look_at(points, narrow / size[1], words=True, bar=free, walls=walls)
         self._sceneries = [
             Scenery(m, c, view, (int(width), size[1]))
             for m, c, width in zip(self.motions, self.colorings, np.diff(edges), strict=True)
@@ -137,7 +143,7 @@ class Studio:
             stopped = t > shown.times[-1] + 1.5 * typical_interval(shown.times)
             words = Words(*title, corner, "stopped here" if stopped else self.note)
             panels.append(write_words(scenery.picture(number), words, letters(self._size)))
-        joined, scale = join(panels, self._strip), self.colorings[0]
+        joined, scale = join(panels, self._strip), self._scale
         return joined if scale is None else draw_bar(joined, scale)
 
     def close(self) -> None:
@@ -225,6 +231,10 @@ def _title(recording: Any, several: bool) -> tuple[str, str]:
 def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
     """Points of the body, and of colliders that are not much larger than its motion."""
     points = points_of(shown, frames)
+    if shown.elements is not None:  # atoms are large
+        points = np.concatenate(
+            [points + OTHER_RADIUS * side for side in (*np.eye(3), *-np.eye(3))]
+        )
     low, high = points.min(axis=0), points.max(axis=0)
     extent = float(np.linalg.norm(high - low))
     found = [points]

@@ -16,6 +16,15 @@ SHARP = 40.0  # degrees between triangles of the rest shape: from there on an ed
 FEW = 12  # particles: then they are drawn as balls, like the weights of a pendulum
 ROUND = 4000  # lines: more are too thin to look round, and round ones cost seven times as much
 SHADE = (0.80, 0.81, 0.83)  # of the shadow: opaque, since what overlaps must not darken twice
+ROUNDNESS = 14  # sides of an atom
+FLATTENED = np.array([1.0, 1.0, 0.0])  # their shadows lie on a floor that is level
+# van der Waals radii [A] (Bondi 1964) and the colours that chemists use (Corey, Pauling, Koltun)
+RADII = {"H": 1.10, "C": 1.70, "N": 1.55, "O": 1.52, "P": 1.80, "S": 1.80}
+CPK = {
+    "H": (240, 240, 240), "C": (110, 110, 115), "N": (60, 95, 220), "O": (220, 50, 45),
+    "P": (240, 140, 30), "S": (235, 205, 50),
+}  # fmt: skip
+OTHER_RADIUS, OTHER_COLOR = 1.8, (200, 120, 180)
 BALLS: dict[str, Any] = {"style": "points", "render_points_as_spheres": True}
 MATERIAL = {"ambient": 0.32, "diffuse": 0.8, "specular": 0.18, "specular_power": 25.0}
 
@@ -35,6 +44,9 @@ class Body:
             flat,
         )
         self._parts = []
+        if motion.elements is not None:
+            self._parts.append(_Atoms(self, motion.elements))
+            return
         if len(motion.triangles):
             self._parts.append(_Surface(self))
         if len(motion.lines):
@@ -144,6 +156,35 @@ class _Particles(_Part):
         body.draw(
             self.mesh, **BALLS, point_size=body.height * (0.035 if len(rest) <= FEW else 0.012)
         )
+
+
+class _Atoms:
+    """Balls as large as atoms are: a space-filling picture."""
+
+    def __init__(self, body: Body, elements: np.ndarray) -> None:
+        count = len(elements)
+        ball = body.pv.Sphere(radius=1.0, theta_resolution=ROUNDNESS, phi_resolution=ROUNDNESS)
+        self.shape, self.flat = np.asarray(ball.points, dtype=np.float64), body.flat
+        self.radius = np.array([RADII.get(e, OTHER_RADIUS) for e in elements.tolist()])
+        self.own = np.array([CPK.get(e, OTHER_COLOR) for e in elements.tolist()], dtype=np.uint8)
+        size, faces = len(self.shape), ball.regular_faces
+        every = (faces + size * np.arange(count)[:, None, None]).reshape(-1, 3)
+        self.mesh = body.pv.PolyData.from_regular_faces(np.zeros((count * size, 3)), every)
+        if not self.flat:
+            self.mesh.point_data["rgb"] = np.repeat(self.own, size, axis=0)
+            self.mesh.point_data["Normals"] = np.tile(self.shape, (count, 1)).astype(np.float32)
+            self.mesh.point_data.active_normals_name = "Normals"
+        body.draw(self.mesh).prop.interpolation = "Phong"
+
+    def place(self, x: Array, colors: Array | None) -> None:
+        # the shadow of a ball, pressed flat, is a disc as good as any
+        at = x[:, None] + self.radius[:, None, None] * self.shape * (FLATTENED if self.flat else 1)
+        self.mesh.points = at.reshape(-1, 3).astype(np.float32)
+        if not self.flat:
+            chosen = self.own if colors is None else colors
+            self.mesh.point_data["rgb"][:] = np.repeat(chosen, len(self.shape), axis=0)
+            self.mesh.GetPointData().GetScalars().Modified()
+        self.mesh.Modified()
 
 
 def vertex_normals(x: Array, faces: np.ndarray, around: Any = None) -> Array:

@@ -18,15 +18,15 @@ from ..contracts import Array
 from ..errors import InputError
 from .exports.frames import Motion, Solid, solids
 from .render_body import SHADE, Body, vertex_normals
-from .render_labels import Coloring
+from .render_labels import Coloring, coat
 from .render_view import OPENING, View
+from .render_walls import is_level, is_wall, slab
 
 FINE = 2  # pixels drawn for each pixel of the picture, in both directions
 STONE = (0.80, 0.80, 0.81)
 SHRUNK = 0.15  # of the body's edges: chords of what lies on a ball would dip into it
 THICK = 0.025  # of the size: half a ball
 FAR = 100.0  # sizes of the picture: what lies beyond is pulled in, or numbers would overflow
-UPRIGHT = 0.3  # a plane whose normal points up at least this much is one to stand on
 REACH = 2.2  # radius of what is shown of the floor, in sizes of the picture
 # the floor, the lines of its grid, what it fades into
 GREY, LINE, WHITE = (np.array(c) for c in ([236, 238, 241], [214, 218, 224], [255, 255, 255]))
@@ -112,17 +112,44 @@ class Scenery:
         for solid in shapes:
             if floor is not None and solid is floor.solid:
                 continue
+            if is_wall(solid):
+                solid = slab(solid, self._view, self._ground(floor))
+            mesh = self._pv.PolyData.from_regular_faces(self._shrunk(solid), solid.triangles)
+            stain = self._stain(solid)
+            paint: dict[str, Any] = {"color": STONE}
+            if stain is not None:
+                mesh.point_data["stain"] = stain(float(self._motion.times[0]))
+                paint = {"scalars": "stain", "rgb": True}
             actor = self._plotter.add_mesh(
-                self._pv.PolyData.from_regular_faces(self._shrunk(solid), solid.triangles),
-                color=STONE, ambient=0.4, diffuse=0.7, specular=0.1,
-                smooth_shading=not solid.flat, split_sharp_edges=not solid.flat,
+                mesh, **paint, ambient=0.4, diffuse=0.7, specular=0.1,
+                smooth_shading=not solid.flat,
+                split_sharp_edges=not solid.flat and stain is None,  # else vertices are others
                 # a wall or a room is seen through from behind
                 culling="back" if solid.flat or solid.hollow else None,
             )  # fmt: skip
             if solid.moving:
                 yield lambda t, actor=actor, solid=solid: _place(actor, solid, t)
+            if stain is not None:
+                yield lambda t, actor=actor, stain=stain: _paint(actor, stain(t))
             if floor is not None and not solid.flat:
                 yield self._add_shadow(solid, floor)
+
+    def _stain(self, solid: Solid) -> Callable[[float], Array] | None:
+        """The colours (V, 3) of the plaque on it at a time."""
+        plaque, scale = self._motion.plaque, coat(self._motion)
+        if scale is None or plaque.shape[1] != len(solid.positions):
+            return None
+
+        def colors(t: float) -> Array:
+            i = int(np.abs(self._motion.times - t).argmin())
+            bare = np.asarray(plaque[0]) == 0.0
+            return np.where(bare[:, None], np.uint8(255.0 * np.array(STONE)), scale.colors(i))
+
+        return colors
+
+    def _ground(self, floor: Floor | None) -> float:
+        """Where walls stand [m]."""
+        return float(self._view.low[2] if floor is None else floor.point[2])
 
     def _add_shadow(self, solid: Solid, floor: Floor) -> Callable[[float], None]:
         mesh = self._pv.PolyData.from_regular_faces(floor.shadow(solid.at(0.0)), solid.triangles)
@@ -168,6 +195,13 @@ def sunlight(view: View) -> Array:
     ahead = np.cross([0.0, 0.0, 1.0], view.right)  # forward, along the ground
     direction = np.array([0.0, 0.0, -1.0]) + 0.38 * view.right + 0.22 * ahead
     return direction / np.linalg.norm(direction)
+
+
+def _paint(actor: Any, colors: Array) -> None:
+    mesh = actor.mapper.dataset
+    mesh.point_data["stain"][:] = colors  # in place: an array put there anew is not drawn
+    mesh.GetPointData().GetArray("stain").Modified()
+    mesh.Modified()
 
 
 def _place(actor: Any, solid: Solid, t: float) -> None:
@@ -258,19 +292,20 @@ class Floor(NamedTuple):
 
 
 def find_floor(shapes: list[Solid], view: View, light: Array, below: float = BELOW) -> Floor | None:
-    """The plane collider that is most level; else, unless there are walls, just below the body.
+    """The plane collider that is most level; else, unless it moves or the body is in a room, just
+    below the body.
 
     below: by how much, in sizes of the picture.
     """
     centre = 0.5 * (view.low + view.high)
-    still = [s for s in shapes if s.flat and not s.moving and s.shape.normal[2] > UPRIGHT]
+    still = [s for s in shapes if is_level(s) and not s.moving]
     if still:
         solid = max(still, key=lambda s: s.shape.normal[2])
         plane = solid.shape
         height = (centre - plane.point) @ plane.normal + BELOW * view.size
         point = centre - height * plane.normal
         return Floor(point, plane.normal, light, view.size, solid)
-    if any(s.flat or s.hollow for s in shapes):
+    if any(is_level(s) or s.hollow for s in shapes):
         return None
     point = np.array([centre[0], centre[1], view.low[2] - below * view.size])
     return Floor(point, np.array([0.0, 0.0, 1.0]), light, view.size, None)

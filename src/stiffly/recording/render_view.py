@@ -18,6 +18,7 @@ WORDS = 0.13, 0.09  # of the height, above and below, where words are written
 MOST = 60  # frames looked at
 SPREAD = 10.0  # a body this many times its first size has exploded, and is not followed
 POINTS = 2000  # of a frame looked at
+NO_WALLS = np.empty((0, 3))
 
 
 class View(NamedTuple):
@@ -59,13 +60,21 @@ def points_of(motion: Motion, frames: Sequence[int] | np.ndarray) -> Array:
     return points
 
 
-def look_at(points: Array, aspect: float, *, words: bool = False, bar: float = 0.0) -> View:
+def look_at(
+    points: Array,
+    aspect: float,
+    *,
+    words: bool = False,
+    bar: float = 0.0,
+    walls: Array = NO_WALLS,
+) -> View:
     """The view on points (k, 3) in a picture `aspect` times as wide as high.
 
     words: leave room for them above and below; bar: share of the width left free at the right.
+    walls (w, 3): normals of planes that would hide the body from behind.
     """
     low, high = points.min(axis=0), points.max(axis=0)
-    forward, right, up = _axes(high - low)
+    forward, right, up = _axes(high - low, walls)
     a, b, c = points @ right, points @ up, points @ forward
     half = np.tan(0.5 * np.radians(OPENING))
     above, below = WORDS if words else (MARGIN, MARGIN)
@@ -80,13 +89,21 @@ def look_at(points: Array, aspect: float, *, words: bool = False, bar: float = 0
     return View(a0 * right + b0 * up + c0 * forward, forward, right, up, low, high)
 
 
-def _axes(size: Array) -> tuple[Array, Array, Array]:
-    """forward, right, up; the longer side of what is seen lies across the picture."""
-    around = np.radians(-60.0 if size[0] >= size[1] else -30.0)
+def _axes(size: Array, walls: Array) -> tuple[Array, Array, Array]:
+    """forward, right, up; the longer side of what is seen lies across the picture, and as many
+    walls as can be behind it."""
+    first = -60.0 if size[0] >= size[1] else -30.0
     lift = np.radians(ELEVATION)
-    forward = -np.array(
-        [np.cos(lift) * np.cos(around), np.cos(lift) * np.sin(around), np.sin(lift)]
-    )
+
+    def towards(degrees: float) -> Array:
+        around = np.radians(degrees)
+        return np.array(
+            [np.cos(lift) * np.cos(around), np.cos(lift) * np.sin(around), np.sin(lift)]
+        )
+
+    # the same from the four corners of the compass, the usual one first
+    sides = [towards(degrees) for degrees in (first, -180.0 - first, -first, 180.0 + first)]
+    forward = -max(sides, key=lambda eye: int(np.sum(walls @ eye > 0.0)))
     right = np.cross(forward, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)
     return forward, right, np.cross(right, forward)

@@ -14,7 +14,7 @@ from ...collisions.shapes import Frame
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Skin
-from ...meshes.mesh import tet_surface
+from ...meshes.mesh import ELEMENT, tet_surface
 from ...meshes.topology import components
 
 ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
@@ -36,7 +36,9 @@ class Motion:
     velocities None where none were kept.  What is drawn are N points: the particles, or where a
     surface is embedded in tets (skin) the particles `bare`, that it does not stand for, and then
     its vertices; see `shown`.  rest (N, 3).  triangles (s, 3): the surface; lines (m, 2): edges
-    that lie outside of it, such as those of ropes and hair.
+    that lie outside of it, such as those of ropes and hair.  plaque (frames, m) [m]: of the mesh
+    collider with m vertices, where there is one.  elements (N,): chemical symbols, of particles
+    that are atoms.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Motion:
     colliders: tuple[Any, ...] = ()
     bare: np.ndarray | None = None
     skin: Skin | None = None
+    plaque: Any = None
+    elements: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -138,6 +142,8 @@ def motion(recording: Any) -> Motion:
         triangles=triangles,
         lines=lines,
         colliders=tuple(getattr(recording, "colliders", ())),
+        plaque=getattr(recording, "fields", {}).get("plaque"),
+        elements=_atoms(mesh),
     )
     skin = getattr(mesh, "skin", None)
     return known if skin is None else _covered(known, skin)
@@ -173,6 +179,17 @@ def _elements(mesh: Any) -> tuple[np.ndarray, np.ndarray]:
     edges = mesh.edges[mesh.edge_groups[ALONG]] if ALONG in mesh.edge_groups else mesh.edges
     hidden = covered | _inside(covered, mesh.edges)
     return np.asarray(triangles), edges[~hidden[edges].all(axis=1)]
+
+
+def _atoms(mesh: Any) -> np.ndarray | None:
+    """Symbols (N,), where every vertex is of a chemical element."""
+    if mesh is None:
+        return None
+    symbols = np.full(len(mesh.positions), "", dtype="<U3")
+    for name, rows in mesh.vertex_sets.items():
+        if name.startswith(ELEMENT):
+            symbols[rows] = name.removeprefix(ELEMENT)
+    return symbols if len(symbols) and np.all(symbols != "") else None
 
 
 def _inside(covered: np.ndarray, edges: np.ndarray) -> np.ndarray:

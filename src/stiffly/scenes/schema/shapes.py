@@ -31,7 +31,11 @@ _CREATURE = {
 MEANINGS: Mapping[str, Mapping[str, str]] = {
     "bar": {**_BEAM, "side": "of the cross-section [m]"},
     "beam": {**_BEAM, "width": "along y [m]", "height": "along z [m]"},
-    "car": {"vertices": "about how many", "length": "over all [m]"},
+    "car": {
+        "vertices": "about how many",
+        "length": "over all [m]",
+        "inside": "with engine, bulkhead, axles and seats",
+    },
     "cloth": {
         **_CLOTH,
         "diagonals": "shear edges in every square: 0, 1 or 2",
