@@ -91,7 +91,7 @@ def pairs(assignments: list[str] | None) -> dict[str, str]:
 
 def fitting(defaults: Mapping[str, Any], name: str, given: Mapping[str, str]) -> dict[str, Any]:
     """The values of --set as the kinds that the scene's parameters have."""
-    from ..scenes import RUN_OPTIONS
+    from ..scenes import RUN_OPTIONS, unknown_parameter
     from ..scenes.files import as_value
 
     values: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def fitting(defaults: Mapping[str, Any], name: str, given: Mapping[str, str]) ->
         if key in RUN_OPTIONS:
             raise InputError(f"--set {key}={text}: this has its own option; give --{key} {text}")
         if key not in defaults:
-            raise unknown_name(f"parameter of {name}:", written, defaults)
+            raise unknown_parameter(name, written, defaults)
         values[key] = _as_kind_of(defaults[key], f"--set {key}={text}", as_value(text))
     return values
 

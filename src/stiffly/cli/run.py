@@ -34,7 +34,8 @@ def run(
         typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml."),
     ],
     integrator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Method. [default: scene's]")
+        str | None,
+        typer.Option(metavar="NAME", help="Method (see: stiffly methods). [default: scene's]"),
     ] = None,
     step: inputs.Step = None,
     rtol: Annotated[

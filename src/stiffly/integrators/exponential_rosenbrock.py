@@ -79,6 +79,12 @@ def _check_nodes(nodes: tuple[float, ...]) -> None:
         raise InputError(f"nodes {nodes} must be at most two numbers in (0, 1]: try (1/3, 3/4)")
     if len(nodes) == 2 and nodes[0] == nodes[1]:
         raise InputError(f"nodes c2 = c3 = {nodes[0]} coincide: choose two different ones")
+    try:
+        usable = bool(np.isfinite(_tables(nodes)[1]).all())
+    except ZeroDivisionError:  # c^2 is zero in floating point
+        usable = False
+    if not usable:
+        raise InputError(f"nodes {nodes} have weights without bound: try (1/3, 3/4)")
 
 
 @lru_cache(maxsize=256)

@@ -372,6 +372,12 @@ class System:
         assert self._linear is not None
         return self._linear
 
+    def rest_load(self) -> Array:
+        """Acceleration (n,) at the rest shape by the potentials there, which gravity is one of; by
+        nothing that touches or ties, since that comes, goes and moves."""
+        f = -self.assembly.own().lasting().gradient(self.reference())
+        return self.mass.solve(f.ravel()[: self.size])
+
     def _constant_tangent(self, x: Array) -> LinearTangent:
         damping = None if self.viscosity is None else self.viscosity.beside(self.assembly)
         stiffness = linearise.stiffness(self, self.assembly, x, constant=True)
