@@ -141,7 +141,7 @@ def _box_surface(box: Box, spacing: float) -> tuple[Array, np.ndarray]:
     number = np.arange(points[..., 0].size).reshape(shape)
     faces = []
     for axis in range(3):
-        low, high = (quad_sheet(number.take(end, axis)) for end in (0, -1))
+        low, high = (quad_sheet(np.moveaxis(number, axis, 0)[end]) for end in (0, -1))
         if axis != 1:  # rows and columns of these turn the other way round
             low, high = low[:, ::-1], high[:, ::-1]
         faces += [low, high[:, ::-1]]
@@ -188,7 +188,7 @@ def _legs(x: Array, box: np.ndarray, base: np.ndarray) -> np.ndarray:
     chosen = np.full((len(feet), LEGS), -1)
     for k, turn in enumerate(2.0 * np.pi / LEGS * np.arange(LEGS)):
         around = reach[:, None] * (np.cos(turn) * u + np.sin(turn) * w)
-        near = tree.query(x[base[foot]] + around, k=LEGS)[1]
+        near = np.asarray(tree.query(x[base[foot]] + around, k=LEGS)[1])
         taken = (near[:, :, None] == chosen[:, None]).any(axis=2)
         chosen[:, k] = near[np.arange(len(feet)), np.argmin(taken, axis=1)]
     return pairs(feet[:, None], base[chosen])
