@@ -2,6 +2,7 @@
 # make test    sets everything up, runs the tests
 # make test-slow   the long tests, and all examples that the others draw; STIFFLY_MINUTES=10 lets the
 #                  live page run for so long, STIFFLY_BODIES=10000 throws as many random bodies
+# make test-gpu    what an NVIDIA card has to do, on one (CUDA 12; for 13: CUPY=cupy-cuda13x)
 # make check   lint and types
 # make gate    does any fixed run do more work than in the last release? counts, not seconds
 # make bench   every benchmark (minutes; close other programs first)
@@ -14,7 +15,7 @@ LAB := src/stiffly_lab
 # load faster from bytecode
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-slow check gate bench clean
+.PHONY: demo test test-slow test-gpu check gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -26,6 +27,11 @@ test: $(VENV)/.installed-test
 test-slow: $(VENV)/.installed-test
 	$(QUIET) HYPOTHESIS_PROFILE=all $(BIN)/python -m pytest -n auto --dist loadgroup \
 	  -m "slow or hypothesis"
+
+CUPY ?= cupy-cuda12x
+test-gpu: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CUPY)
+	$(QUIET) $(BIN)/python -m pytest tests/gpu
 
 check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images

@@ -5,8 +5,8 @@
 Bytes are what a perfect cache would have to move once, without write-allocate traffic.  With N
 particles, m springs or tets, and nnz blocks:
 
-    springs, force         20 B per half-spring (neighbour, k, l), 76 B per particle (x, row start,
-                           out read and written)
+    springs, force         8 B per half-spring (neighbour, spring), 16 B per spring (k, l), 76 B per
+                           particle (x, row start, out read and written)
     springs, product       the same and b: 100 B per particle
     tets, force            104 B per tet (vertices, shape gradients, moduli), its forces written and
                            read 192 B, corners 16 B; 76 B per particle
@@ -73,14 +73,14 @@ def spring_jobs() -> list[Job]:
         Job(
             f"{m} springs, force",
             lambda: part.add_gradient(x, out),
-            40 * m + 76 * n,
+            32 * m + 76 * n,
             36 * m,
             lambda: reference.spring_gradient(x, *half, out),
         ),
         Job(
             f"{m} springs, tangent product, matrix-free",
             lambda: part.add_product(x, b, out),
-            40 * m + 100 * n,
+            32 * m + 100 * n,
             66 * m,
             lambda: reference.spring_product(x, *half, b, out),
         ),

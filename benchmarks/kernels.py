@@ -10,6 +10,7 @@ which is measured on arrays of 128 MB.
 from __future__ import annotations
 
 import argparse
+import itertools
 
 import numba
 import numpy as np
@@ -38,22 +39,29 @@ def measure(side: int, threads: int, stream: float) -> list[tuple[object, ...]]:
     A = lattice_tangent(side)
     n, blocks = A.size, len(A.indices)
     rng = np.random.default_rng(0)
-    matrix = 76 * blocks + 4 * (n // 3)  # nine doubles and one index per block, row pointers
+    where = A.indptr, A.indices
+    # nine doubles and one index per block, row pointers; four, and six for every particle
+    forms = (
+        ("blocks", cpu.block_apply, cpu.block_chebyshev, (*where, A.blocks), 76 * blocks),
+        ("bars", cpu.bar_apply, cpu.bar_chebyshev, (*where, A.bars, A.own), 36 * blocks + 16 * n),
+    )
     rows = []
-    for name, columns in (("product, 1 column", 1), ("product, 2 columns", 2)):
+    for (form, product, recurrence, held, stored), columns in itertools.product(forms, (1, 2)):
+        matrix, many = stored + 4 * (n // 3), "s" * (columns > 1)
         b = rng.standard_normal((n, columns))
-        seconds = median_seconds(lambda b=b: cpu.block_apply(A.indptr, A.indices, A.scaled, b), 15)
-        rows.append((name, seconds, matrix + 16 * n * columns))
-    for columns in (1, 2):
+        seconds = median_seconds(lambda b=b, f=product, held=held: f(*held, b), 15)
+        rows.append(
+            (f"{form}, product, {columns} column{many}", seconds, matrix + 16 * n * columns)
+        )
         x, z = rng.standard_normal((2, n, columns)) * 1e-3
         out, c = np.zeros((n, 2)), np.full((1, 2, columns), 1e-3)
 
-        def step(x=x, z=z, out=out, c=c):
-            cpu.block_chebyshev(A.indptr, A.indices, A.scaled, 1e-3, 0.1, x, z, c, out)
+        def step(f=recurrence, held=held, x=x, z=z, out=out, c=c):
+            f(*held, 1e-3, 0.1, x, z, c, out)
 
         # x read, z read and written, two outputs read and written
         moved = matrix + 24 * n * columns + 32 * n
-        name = f"Chebyshev step, {columns} column{'s' * (columns > 1)}, 2 outputs"
+        name = f"{form}, Chebyshev step, {columns} column{many}, 2 outputs"
         rows.append((name, median_seconds(step, 15), moved))
     return [
         (
@@ -81,7 +89,7 @@ def main() -> None:
             rows += measure(side, threads, stream)
     header = ("dof", "threads", "kernel", "ms", "MB moved", "GB/s", "of triad")
     print(table(header, rows))
-    print("\nbelow 16,384 particles the kernels run serially whatever the thread count")
+    print("\nbelow 2,048 particles the kernels run serially whatever the thread count")
 
 
 if __name__ == "__main__":

@@ -351,7 +351,8 @@ def test_a_body_that_cannot_be_factorised_has_krylov_spaces():
 
 def test_which_methods_have_a_budget():
     with_budget = {name for name in integrators.NAMES if "budget" in options(name)}
-    projective = {"projective", "projective-midpoint", "projective-energy-momentum"}
+    projective = {"projective", "projective-bdf2", "projective-midpoint"}
+    projective |= {"projective-energy-momentum"}
     assert with_budget == projective | {"realtime", "realtime-midpoint"} | set(EXPONENTIAL)
     assert "budget" in options("stabilised:projective-midpoint")
     # Newton's method takes as long as it takes

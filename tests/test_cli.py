@@ -25,6 +25,7 @@ COMMANDS = (
     "resume",
     "plot",
     "render",
+    "methods",
     "export",
     "view",
     "lab",

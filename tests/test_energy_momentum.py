@@ -192,6 +192,38 @@ def test_second_order(name):
     assert slopes(*ORDER[name]) == pytest.approx([2.0, 2.0], abs=0.2)
 
 
+def test_damping_takes_as_much_from_what_a_step_does_not_resolve():
+    """exp(-a t) of the energy is left, whatever omega h; at the middle of a step it would be
+    exp(-a t/(1 + (omega h/2)^2)).  Stretched, a spring holds energy that braking does not see: a
+    mean over its slow beat."""
+    rate, h = 4.0, 0.01
+    for omega_h in (0.1, 10.0, 40.0):
+        stiffness = (omega_h / h) ** 2
+        system = System(np.ones(2), [Springs([[0, 1]], stiffness, rest=[1.0])], fixed=[0],
+                        damping=Rayleigh(rate))  # fmt: skip
+        v = np.array([[0.0, 0.0, 0.0], [1e-3, 0.0, 0.0]])
+        system, state = system.bind([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], v)
+        first, memory = total(system, state), METHOD.start(system, state)
+        for _ in range(100):
+            taken = METHOD.step(system, state, h, memory)
+            state, memory = taken.state, taken.memory
+        assert np.log(total(system, state) / first) == pytest.approx(-rate, rel=0.1)
+
+
+def test_strong_damping_balances_the_weight():
+    """A body sinks by g/a a second where a step outlasts the decay of its velocity many times."""
+    rate, h = 200.0, 0.05
+    system = System(np.ones(1), [Gravity()], damping=Rayleigh(rate))
+    system, state = system.bind(np.zeros((1, 3)))
+    memory, heights = METHOD.start(system, state), []
+    for _ in range(40):
+        taken = METHOD.step(system, state, h, memory)
+        state, memory = taken.state, taken.memory
+        heights.append(state.x[2])
+    sunk = (heights[19] - heights[39]) / (20 * h)
+    assert sunk == pytest.approx(9.81 / rate, rel=0.05)
+
+
 def test_time_can_be_turned_round():
     """Symmetric: a step of -h undoes a step of h; and so does the same step with -v."""
     system, s = thrown(BODIES["springs"](), 5, 1.5)

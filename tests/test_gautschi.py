@@ -1,5 +1,6 @@
 """The Gautschi family: filters, exactness, symplecticity, symmetry, and co-rotation."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +116,54 @@ def test_linear_motion_is_exact_at_any_step(method, h):
         # a two-step recurrence adds up n^2/2 rounding errors
         assert np.abs(s.x - x).max() <= 1e-12
         assert np.abs(s.v - v).max() <= 1e-10
+
+
+LOAD = np.array([3.0, -40.0, 7.0])
+
+
+@pytest.mark.parametrize("h", [1e-3, 0.1, 3.0])
+@pytest.mark.parametrize("stiffness", ["all held", "one adrift"])
+@pytest.mark.parametrize("method", (METHODS | NETI).values(), ids=(METHODS | NETI).keys())
+def test_a_constant_load_is_exact_at_any_step(method, stiffness, h):
+    """x = d + cos (x0 - d) + ... in modes that are held, free fall in one that is not."""
+    K = STIFFNESS if stiffness == "all held" else np.diag([0.0, 900.0, 25.0])
+    zero = lambda x: np.zeros((3, 3))  # noqa: E731
+    weight = {"force": lambda x: LOAD, "jacobian": zero, "potential": lambda x: float(-LOAD @ x)}
+    system, state = SecondOrder(stiffness=K, mass=MASS, **weight).bind([0.8, 0.1, -1.1])
+    lam, U = scipy.linalg.eigh(K, np.diag(MASS))
+    y, b = U.T @ (MASS * state.x), U.T @ LOAD
+    for n, s in enumerate(march(method, system, state, [h] * 10)[0]):
+        t, w = n * h, np.sqrt(np.maximum(lam, 1e-30))
+        held = lam > 1e-6
+        hanging = np.where(held, b / np.where(held, lam, 1.0), 0.0)
+        swings = hanging + (y - hanging) * np.cos(w * t)
+        x = U @ np.where(held, swings, y + 0.5 * b * t * t)
+        assert np.abs(s.x - x).max() <= 1e-11 * max(1.0, np.abs(x).max())
+
+
+def test_about_the_rest_shape_filters_weaken_a_load():
+    """As the paper has it: a mass at rest under its weight does not stay there."""
+    one = {"stiffness": np.array([[900.0]]), "force": lambda x: np.array([9.0]), "jacobian": 0}
+    system, state = SecondOrder(**one, potential=lambda x: float(-9.0 * x[0])).bind([0.01])
+    moved = {}
+    for reference in ("loaded", "rest"):
+        states = march(Gautschi(reference=reference), system, state, [0.1] * 20)[0]
+        moved[reference] = max(abs(float(s.x[0]) - 0.01) for s in states)
+    assert moved["loaded"] < 1e-15 < 1e-3 < moved["rest"]
+
+
+@pytest.mark.parametrize(
+    "force",
+    [
+        lambda x: -1.0 / x,
+        lambda x: np.array([-1.0 / float(x[0])]),
+        lambda x: np.array([math.log(float(x[0]))]),
+    ],
+)
+def test_a_force_without_a_value_at_zero_is_no_load(force):
+    system, state = SecondOrder(stiffness=[[4.0]], force=force, jacobian=0).bind([1.0])
+    assert not system.rest_load().any()
+    assert np.isfinite(march(Gautschi(), system, state, [0.01] * 3)[0][-1].x).all()
 
 
 @pytest.mark.parametrize("name", ONE_STEP)
@@ -268,6 +317,9 @@ def test_one_eigenbasis_serves_the_whole_run(name, monkeypatch):
         (lambda: Gautschi(filter="hochbruck-lubich"), "two-step"),
         (lambda: Neti(filter="gautschi"), "two-step"),
         (lambda: Neti(filter="deuflhard", form="two-step"), "nothing to act on"),
+        (lambda: Gautschi(reference="hanging"), "'loaded' or 'rest'"),
+        (lambda: Neti(argument_filter=True), "neti:two-step:argument-filter"),
+        (lambda: Neti("gautschi", "two-step", argument_filter=True), "phi other than 1"),
     ],
 )
 def test_impossible_configurations_are_named(wrong, words):

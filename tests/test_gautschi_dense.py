@@ -1,8 +1,9 @@
 """Every filter in every form of eti, ceti and neti, against the paper's formulas written out.
 
 Independent of the integrators: matrix functions by eigh of M^-1/2 K M^-1/2, filters as in the
-textbook, and every formula about its reference r, which for ceti and neti is the point where the
-linearised force vanishes.
+textbook, and every formula about its reference r, the point where the linearised force vanishes:
+for eti that of the rest shape under its weight, found by solving for it (or the rest shape, as
+printed); for ceti and neti that of the state.
 """
 
 import numpy as np
@@ -40,11 +41,16 @@ TEXTBOOK = {
 }  # fmt: skip
 METHODS = {
     "eti": Gautschi,
+    "eti, rest": lambda **options: Gautschi(reference="rest", **options),
     "ceti": lambda **options: Neti(linearisation="corotated", **options),
     "neti": Neti,
+    "neti, argument": lambda **options: Neti(argument_filter=True, **options),
 }
-REFUSED = {("eti", "one-step", f) for f in ("gautschi", "hochbruck-lubich")}
-REFUSED |= {(name, form, f) for name in ("ceti", "neti") for form, f in (
+ETI = ("eti", "eti, rest")
+REFUSED = {(name, "one-step", f) for name in ETI for f in ("gautschi", "hochbruck-lubich")}
+REFUSED |= {("neti, argument", "one-step", f) for f in TEXTBOOK}
+REFUSED |= {("neti, argument", "two-step", "gautschi")}  # as phi = 1: nothing is filtered
+REFUSED |= {(name, form, f) for name in ("ceti", "neti", "neti, argument") for form, f in (
     ("one-step", "gautschi"), ("one-step", "hochbruck-lubich"),  # poles
     ("two-step", "deuflhard"), ("two-step", "hairer-lubich"),  # no remainder where phi = 1
 )}  # fmt: skip
@@ -72,7 +78,7 @@ class Dense:
     """A = M^-1 K at one state: K of the tangent, of the rest shape, or that turned."""
 
     def __init__(self, name, system, s, rest, mass):
-        if name == "neti":
+        if name.startswith("neti"):
             K = system.tangent(s).matrix(0.0, 1.0, 0.0)
         else:
             K = system.tangent(State(0.0, rest, 0 * rest)).matrix(0.0, 1.0, 0.0)
@@ -94,31 +100,38 @@ class Dense:
 def dense_step(name, form, filters, system, rest, mass, s, before):
     """One step of the paper's formulas, about r."""
     psi, phi, psi1 = filters
+    eti = name in ETI
     F = Dense(name, system, s, rest, mass)
     vd = s.v if before is None else (s.x - before.x) / H
 
     def a(t, x, v):
         return system.acceleration(State(t, x, v))
 
-    r = rest if name == "eti" else s.x + np.linalg.solve(F.A, a(s.t, s.x, vd))
+    def resting(x, v):
+        return x + np.linalg.solve(F.A, a(s.t, x, v))
+
+    r = resting(rest, 0 * rest) if name == "eti" else rest if eti else resting(s.x, vd)
+    if name == "neti, argument":  # lines 3 to 5 of Algorithm 2
+        F = Dense(name, system, State(s.t, r + F(phi, s.x - r), s.v), rest, mass)
+        r = resting(s.x, vd)
 
     def g(t, x, v):
         return a(t, x, v) + F.A @ (x - r)
 
     y = s.x - r
     g0 = g(s.t, r + F(phi, y), vd)
-    if name != "eti" and form == "one-step":  # the argument is filtered from x_n on: g(x_n) = 0
+    if not eti and form == "one-step":  # the argument is filtered from x_n on: g(x_n) = 0
         g0 = 0.0 * g0
     if form == "two-step" and before is not None:
         x = 2 * r + 2 * F(np.cos, y) - before.x + H * H * F(psi, g0)
-        if name != "eti" or psi1 is None:
+        if not eti or psi1 is None:
             return State(s.t + H, x, before.v + 2 * H * F(sinc, g0 - F.A @ y))
     else:
         x = r + F(np.cos, y) + H * F(sinc, s.v) + H * H / 2 * F(psi, g0)
     v = -H * F.A @ F(sinc, y) + F(np.cos, s.v)
-    if psi1 is None or (name != "eti" and form == "two-step"):  # the very first step
+    if psi1 is None or (not eti and form == "two-step"):  # the very first step
         return State(s.t + H, x, v + H * F(sinc, g0))
-    centre = r if name == "eti" else s.x
+    centre = r if eti else s.x
     g1 = g(s.t + H, centre + F(phi, x - centre), (x - s.x) / H)
     v = v + H / 2 * (F(np.cos, F(psi1, g0)) + F(psi1, g1))
     return State(s.t + H, x, v)
@@ -128,7 +141,7 @@ def dense_step(name, form, filters, system, rest, mass, s, before):
 @pytest.mark.parametrize("name, form, filter", ALL)
 def test_filters_act_as_the_formulas_say_or_are_refused(name, form, filter, damping):
     if (name, form, filter) in REFUSED:
-        with pytest.raises(InputError, match=f"filter {filter} .*use f"):
+        with pytest.raises(InputError, match=f"(filter {filter}|argument filter) .*use (f|n)"):
             METHODS[name](filter=filter, form=form)
         return
     method = METHODS[name](filter=filter, form=form, tol=1e-12)

@@ -42,6 +42,23 @@ def random_csr(rng, n, density, index):
     return A.indptr.astype(index), A.indices.astype(index), A.data
 
 
+def random_bars(rng, n, density, index):
+    """indptr, indices, bars and own of an n x n matrix with all of its diagonal."""
+    pattern = (rng.random((n, n)) < density) | np.eye(n, dtype=bool)
+    pattern |= pattern.T
+    indptr = np.concatenate([[0], np.cumsum(pattern.sum(axis=1))]).astype(index)
+    rows, indices = np.nonzero(pattern)
+    both = rng.standard_normal((n, n, 4)) * 10.0 ** rng.uniform(-2, 2)
+    bars = np.where(rows < indices, both[rows, indices].T, both[indices, rows].T).T.copy()
+    bars[rows == indices] = 0.0
+    return indptr, indices.astype(index), bars, rng.standard_normal((n, 6))
+
+
+def weights(rng, n):
+    """Of particles; none half of the time."""
+    return 10.0 ** rng.uniform(-3, 3, n if rng.random() < 0.5 else 0)
+
+
 def vectors(rng, n, p):
     return rng.standard_normal(n if p is None else (n, p))
 
@@ -58,9 +75,47 @@ def test_block_apply(seed, n, density, index, p):
     rng = np.random.default_rng(seed)
     matrix, b = random_blocks(rng, n, density, index), vectors(rng, 3 * n, p)
     before = b.copy()
-    size = reference.block_apply(matrix[0], matrix[1], np.abs(matrix[2]), np.abs(b))
-    assert_close(cpu.block_apply(*matrix, b), reference.block_apply(*matrix, b), n * size)
+    weight = weights(rng, n)
+    size = reference.block_apply(matrix[0], matrix[1], np.abs(matrix[2]), np.abs(b), weight)
+    ours, theirs = (room.block_apply(*matrix, b, weight) for room in (cpu, reference))
+    assert_close(ours, theirs, n * size)
     assert np.array_equal(b, before)
+
+
+def in_absolute_value(matrix):
+    """Blocks that bound what products with bars sum up."""
+    indptr, indices, bars, own = matrix
+    return indptr, indices, -reference.bar_blocks(indptr, indices, np.abs(bars), -np.abs(own))
+
+
+@quick
+@given(seeds, st.integers(1, 12), st.floats(0.0, 1.0), index_types, columns)
+def test_bars(seed, n, density, index, p):
+    """Products with them, and the blocks that they stand for."""
+    rng = np.random.default_rng(seed)
+    matrix, b, weight = random_bars(rng, n, density, index), vectors(rng, 3 * n, p), weights(rng, n)
+    size = reference.block_apply(*in_absolute_value(matrix), np.abs(b), weight)
+    ours, theirs = (room.bar_apply(*matrix, b, weight) for room in (cpu, reference))
+    assert_close(ours, theirs, (n + 2) * size)
+    blocks = cpu.bar_blocks(*matrix)
+    assert_close(blocks, reference.bar_blocks(*matrix), in_absolute_value(matrix)[2])
+    K = reference.block_apply(*matrix[:2], blocks, np.eye(3 * n))
+    assert np.array_equal(K, K.T)
+
+
+@quick
+@given(seeds, st.integers(1, 8), st.floats(0.0, 1.0), index_types)
+def test_bar_gershgorin_holds_the_spectrum(seed, n, density, index):
+    rng = np.random.default_rng(seed)
+    matrix, mass = random_bars(rng, n, density, index), 10.0 ** rng.uniform(-1, 1, n)
+    indptr, indices, bars, own = matrix
+    ours, theirs = (room.bar_gershgorin(indptr, bars, own, 1 / mass) for room in (cpu, reference))
+    size = max(map(abs, theirs))
+    assert np.abs(np.subtract(ours, theirs)).max() <= 1e-7 * size
+    K = reference.block_apply(indptr, indices, reference.bar_blocks(*matrix), np.eye(3 * n))
+    lam = scipy.linalg.eigh(K, np.diag(np.repeat(mass, 3)), eigvals_only=True)
+    assert ours[0] <= lam[0] + 1e-7 * size
+    assert lam[-1] <= ours[1] + 1e-7 * size
 
 
 @quick
@@ -89,10 +144,10 @@ def test_csr_apply_to_three_columns():
     assert run.returncode == 0, run.stderr.decode()[-500:]
 
 
-def after(kernel, matrix, s, t, x, z, coefficients, out):
+def after(kernel, matrix, s, t, x, z, coefficients, out, *weight):
     """The last two terms and the sum, from copies."""
     out = out.copy()
-    newer, older = kernel(*matrix, s, t, x.copy(), z.copy(), coefficients, out)
+    newer, older = kernel(*matrix, s, t, x.copy(), z.copy(), coefficients, out, *weight)
     return newer, older, out
 
 
@@ -105,44 +160,56 @@ def after(kernel, matrix, s, t, x, z, coefficients, out):
     st.sampled_from([1, 2]),
     st.integers(1, 4),
     st.integers(0, 40),
-    st.sampled_from(["block", "csr", "alike"]),
+    st.sampled_from(["block", "bar", "csr", "alike"]),
 )
 def test_chebyshev(seed, n, density, index, p, n_out, terms, kind):
     """Against the twin; sizes: the same recurrence of absolute values."""
     rng = np.random.default_rng(seed)
-    name = f"{'block' if kind == 'block' else 'csr'}_chebyshev"
-    make, rows = (random_csr, n) if kind == "csr" else (random_csr, 3 * n)
-    matrix = (random_blocks if kind == "block" else make)(rng, n, density, index)
+    name = f"{'csr' if kind == 'alike' else kind}_chebyshev"
+    rows = n if kind == "csr" else 3 * n
+    make = {"block": random_blocks, "bar": random_bars}.get(kind, random_csr)
+    matrix = make(rng, n, density, index)
+    weight = (weights(rng, n),) if kind in ("block", "bar") else ()
     x, z = rng.standard_normal((2, rows, p))
     s, t = 0.3 * rng.standard_normal(2)
     coefficients, out = rng.standard_normal((terms, n_out, p)), rng.standard_normal((rows, n_out))
-    ours = after(getattr(cpu, name), matrix, s, t, x, z, coefficients, out)
-    theirs = after(getattr(reference, name), matrix, s, t, x, z, coefficients, out)
-    sizes = bounds_of(matrix, name, s, t, x, z, coefficients, out)
+    ours = after(getattr(cpu, name), matrix, s, t, x, z, coefficients, out, *weight)
+    theirs = after(getattr(reference, name), matrix, s, t, x, z, coefficients, out, *weight)
+    absolute = in_absolute_value(matrix) if kind == "bar" else (*matrix[:2], np.abs(matrix[2]))
+    sizes = bounds_of(absolute, name, s, t, x, z, coefficients, out, *weight)
     for a, b, size in zip(ours, theirs, sizes, strict=True):
-        assert_close(a, b, n * (terms + 1) * size)
+        assert_close(a, b, (n + 2) * (terms + 1) * size)
 
 
-def bounds_of(matrix, name, s, t, x, z, coefficients, out):
-    """|T_(k+1)| <= (|s| |A| + |t|) |T_k| + |T_(k-1)|, term by term."""
-    product = reference.block_apply if name == "block_chebyshev" else reference.csr_apply
+def bounds_of(matrix, name, s, t, x, z, coefficients, out, *weight):
+    """|T_(k+1)| <= (|s| |A| + |t|) |T_k| + |T_(k-1)|, term by term; matrix: |A|."""
+    product = reference.csr_apply if name == "csr_chebyshev" else reference.block_apply
     x, z, out = np.abs(x), np.abs(z), np.abs(out)
     for c in coefficients:
-        x, z = abs(s) * product(*matrix[:2], np.abs(matrix[2]), x) + abs(t) * x + z, x
+        x, z = abs(s) * product(*matrix, x, *weight) + abs(t) * x + z, x
         out = out + x @ np.abs(c).T
     return x, z, out
 
 
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("kind", ["block", "csr", "alike"])
+@pytest.mark.parametrize("kind", ["block", "bar", "csr", "alike"])
 def test_threads_change_no_bit(kind, p):
     """A clock decides whether there are any, so both ways must agree."""
     rng = np.random.default_rng(6)
     n = 2100
     A = sp.random(n, n, 4 / n, "csr", rng=rng) + sp.identity(n, format="csr")
-    data = rng.standard_normal((A.nnz, 9)) if kind == "block" else A.data
+    weight = rng.random(n)
+    data = {
+        "block": (rng.standard_normal((A.nnz, 9)), weight),
+        "bar": (rng.standard_normal((A.nnz, 4)), rng.standard_normal((n, 6)), weight),
+    }.get(kind, A.data)
     matrix = (*cpu.blocks.unsigned(A.indptr, A.indices), data)
-    kernels = {"block": recurrence._BLOCKS, "csr": recurrence._CSR, "alike": recurrence._ALIKE}
+    kernels = {
+        "block": recurrence._BLOCKS,
+        "bar": recurrence._BARS,
+        "csr": recurrence._CSR,
+        "alike": recurrence._ALIKE,
+    }
     width = 1 if kind == "csr" else 3
     x, z = rng.standard_normal((2, n, width * p))
     out, c = rng.standard_normal((n, width, 2)), rng.standard_normal((3, 2, p))
@@ -153,7 +220,7 @@ def test_threads_change_no_bit(kind, p):
         results.append(arrays)
     for a, b in zip(*results, strict=True):
         assert np.array_equal(a, b)
-    product = (cpu.blocks if kind == "block" else cpu.csr)._apply
+    product = {"block": cpu.blocks, "bar": cpu.bars}.get(kind, cpu.csr)._apply
     serial, threaded = np.empty((2, n, width * p))
     product[False](*matrix, x, serial)
     product[True](*matrix, x, threaded)
@@ -219,32 +286,15 @@ def test_csr_blocks(seed, n, density, index, holes):
         assert np.array_equal(filled.toarray(), A.toarray())
 
 
-@quick
-@given(seeds, st.integers(1, 12), st.floats(0.0, 1.0), index_types)
-def test_scale_block_rows(seed, n, density, index):
-    """Every coordinate has a mass of its own here: rows inside a block are scaled apart."""
-    rng = np.random.default_rng(seed)
-    indptr, indices, blocks = random_blocks(rng, n, density, index)
-    diagonal = 10.0 ** rng.uniform(-6, 6, 3 * n)
-    before = blocks.copy()
-    ours = cpu.scale_block_rows(indptr, blocks, diagonal)
-    theirs = reference.scale_block_rows(indptr, blocks, diagonal)
-    assert_close(ours, theirs, np.abs(theirs))
-    dense = reference.block_apply(indptr, indices, blocks, np.eye(3 * n))
-    scaled = reference.block_apply(indptr, indices, ours, np.eye(3 * n))
-    assert_close(scaled, dense / diagonal[:, None], np.abs(dense / diagonal[:, None]))
-    assert np.array_equal(blocks, before)
-
-
 @drawn(80)
 @given(seeds, st.integers(1, 10), st.floats(0.0, 1.0), index_types, st.floats(0.0, 3.0))
 def test_block_gershgorin_holds_the_spectrum(seed, n, density, index, mass_range):
     rng = np.random.default_rng(seed)
     indptr, indices, blocks = random_blocks(rng, n, density, index, symmetric=True)
-    mass = np.repeat(10.0 ** rng.uniform(-mass_range, mass_range, n), 3)
-    scaled = reference.scale_block_rows(indptr, blocks, mass)
-    ours = cpu.block_gershgorin(indptr, indices, scaled)
-    theirs = reference.block_gershgorin(indptr, indices, scaled)
+    weight = 10.0 ** rng.uniform(-mass_range, mass_range, n)
+    mass = np.repeat(1.0 / weight, 3)
+    ours = cpu.block_gershgorin(indptr, indices, blocks, weight)
+    theirs = reference.block_gershgorin(indptr, indices, blocks, weight)
     size = max(map(abs, theirs))
     # the trigonometric formula loses half the digits where two of three eigenvalues meet
     assert np.abs(np.subtract(ours, theirs)).max() <= 1e-7 * size

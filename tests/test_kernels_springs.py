@@ -67,6 +67,35 @@ def test_kernels_equal_reference(seed, count, density, cubic):
 
 
 @drawn(40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(2, 12),
+    density=st.sampled_from([0.2, 0.6, 1]),
+    cubic=st.booleans(),
+)
+def test_bars_are_the_blocks(seed, count, density, cubic):
+    """Of bodies whose last particles are held: against the twin, and against blocks."""
+    x, springs, _ = random_springs(seed, count, density, cubic)
+    free = 1 + seed % count
+    pattern = BlockPattern(springs.edges, np.arange(free), count)
+    springs = PreparedSprings(springs.edges, springs._stiffness, springs.rest, pattern, cubic)
+    results = []
+    for kernels in (cpu, reference):
+        bars, own, pressed = np.zeros((pattern.nnz, 4)), np.ones((free, 6)), np.ones(count)
+        half, slot = springs._half, springs._slots[1]
+        kernels.spring_bars(x, *half, slot, bars, own, pressed, cubic)
+        results.append((bars, own, pressed))
+    for ours, theirs in zip(*results, strict=True):
+        equal(ours, theirs)
+    bars, own, pressed = results[0]
+    assert springs.bars == pattern.nnz - free
+    blocks, pressed_too = np.zeros((pattern.nnz, 3, 3)), np.ones(count)
+    springs.add_blocks(x, blocks, pressed_too)
+    equal(reference.bar_blocks(pattern.indptr, pattern.indices, bars, own - 1.0), blocks)
+    equal(pressed, pressed_too)
+
+
+@drawn(40)
 @given(seed=st.integers(0, 2**32 - 1), cubic=st.booleans())
 def test_yielding_equals_reference(seed, cubic):
     x, springs, _ = random_springs(seed, 8, 0.6, True)
@@ -84,22 +113,24 @@ def test_threads_give_the_same_bits(cubic):
     mesh = lattice(32, 32, 17)
     n = len(mesh.positions)
     assert n >= cpu.springs.PARALLEL_ROWS
-    pattern = BlockPattern(mesh.edges, np.arange(5, n), n)
+    pattern = BlockPattern(mesh.edges, np.arange(n - 5), n)
     k = np.linspace(1.0, 2.0, len(mesh.edges))
     springs = PreparedSprings(mesh.edges, k, np.full(len(mesh.edges), 1.1), pattern, cubic)
     x, b = np.random.default_rng(0).standard_normal((2, n, 3))
     x = mesh.positions + 0.1 * x
     outs = []
-    kernels = (cpu.springs._gradient, cpu.springs._product, cpu.springs._blocks)
+    names = ("_gradient", "_product", "_blocks", "_bars")
     for threaded in (False, True):
-        gradient, product, blocks = (kernel[threaded] for kernel in kernels)
+        gradient, product, blocks, bars = (getattr(cpu.springs, m)[threaded] for m in names)
         f, u, K, S = np.zeros((n, 3)), np.zeros((n, 3)), *np.zeros((2, pattern.nnz, 9))
         pressed = np.zeros(n)
         gradient(x, *springs._half, cubic, f)
         product(x, *springs._half, cubic, b, u)
         blocks(x, *springs._half, (cubic, False), *springs._slots, K, pressed)
         blocks(x, *springs._half, (cubic, True), *springs._slots, S, pressed)
-        outs.append((f, u, K, S, pressed))
+        B, D = np.zeros((pattern.nnz, 4)), np.zeros((n - 5, 6))
+        bars(x, *springs._half, cubic, springs._slots[1], B, D, pressed)
+        outs.append((f, u, K, S, B, D, pressed))
     for serial, parallel in zip(*outs, strict=True):
         np.testing.assert_array_equal(serial, parallel)
     compare(x, springs, pattern)

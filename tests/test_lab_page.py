@@ -9,7 +9,15 @@ from matplotlib.figure import Figure
 
 from stiffly import InputError
 from stiffly_lab import EXPERIMENTS, ITEMS, Claim, Report, page
-from stiffly_lab.report import NOT_REPRODUCED, PARTLY, REPRODUCED, UNTESTED, verdict
+from stiffly_lab.report import (
+    NOT_REPRODUCED,
+    PARTLY,
+    REPRODUCED,
+    UNTESTED,
+    capped,
+    judged,
+    verdict,
+)
 
 NAME = "fput-energy"
 FIRST, SECOND = EXPERIMENTS[NAME].items
@@ -46,8 +54,11 @@ def test_a_row_for_every_item_run_or_not(tmp_path):
     ("given", "expected"),
     [
         ([REPRODUCED, REPRODUCED], REPRODUCED),
-        ([REPRODUCED, UNTESTED], REPRODUCED),
+        ([REPRODUCED, UNTESTED], PARTLY),
         ([NOT_REPRODUCED, NOT_REPRODUCED], NOT_REPRODUCED),
+        ([NOT_REPRODUCED, UNTESTED], NOT_REPRODUCED),
+        ([NOT_REPRODUCED, PARTLY], PARTLY),
+        ([], UNTESTED),
         ([REPRODUCED, NOT_REPRODUCED], PARTLY),
         ([PARTLY, REPRODUCED], PARTLY),
         ([UNTESTED], UNTESTED),
@@ -55,6 +66,23 @@ def test_a_row_for_every_item_run_or_not(tmp_path):
 )
 def test_overall_verdict(given, expected):
     assert page.overall([{"verdict": v} for v in given]) == expected
+
+
+def test_rows_that_were_not_tested_are_named(tmp_path):
+    report(REPRODUCED, UNTESTED).save(tmp_path)
+    row = next(r for r in page.verdicts(page.read(tmp_path)) if r.item == FIRST)
+    assert row.verdict == PARTLY and row.measured.endswith("; not tested: says | this")
+
+
+def test_the_reason_is_the_one_that_applied():
+    whole, half = (
+        judged("p", "m", checks, "it is", "it is not") for checks in ([True], [True, False])
+    )
+    assert (whole.verdict, whole.why) == (REPRODUCED, "it is")
+    assert (half.verdict, half.why) == (PARTLY, "it is not")
+    small = capped(whole, "3 of 4 vertices")
+    assert small.verdict == PARTLY and small.why == "it is; capped: 3 of 4 vertices"
+    assert capped(half, "3 of 4 vertices") == half
 
 
 def test_verdict_of_checks():

@@ -41,6 +41,6 @@ def test_small_scenes_run_as_the_papers_have_them(monkeypatch):
     monkeypatch.setattr(paper_steps, "QUICK", ("fput", "foil"))
     rows = experiment("paper-steps").run(Bench(quick=True)).data["rows"]
     assert [r["scene"] for r in rows] == ["fput", "foil"]
-    assert [r["method"] for r in rows] == ["exprb42", "eti"]
+    assert [r["method"] for r in rows] == ["exprb42", "eti:rest"]
     # a foil turns, and eti has one matrix for all of it: docs/lab/foil-strain
     assert [paper_steps.holds(r) for r in rows] == [True, False]

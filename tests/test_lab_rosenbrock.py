@@ -19,13 +19,16 @@ from stiffly_lab.references import own_reference
 from stiffly_lab.rivals import LEAST_S, LOST, MOST_S, is_late, late, patience
 from stiffly_lab.rosenbrock_table import (
     CASES,
+    STILL,
     TABLE_2017,
     TABLE_2018,
     TABLE_2021,
+    _claims,
     _evaluations,
     _judged,
     _ratio,
     _worth,
+    motionless,
 )
 from stiffly_lab.trial import attempt
 
@@ -146,6 +149,17 @@ def test_rows_of_bunny_and_crash_are_judged(monkeypatch):
         level = next(c.level for c in CASES if c.name == name)
         for record in found.data[name].values():
             assert record["failure"] or record["relative"] <= level, (name, record["method"])
+
+
+def test_a_scene_in_which_nothing_moves_is_not_called_late():
+    case = next(c for c in CASES if c.scene == "brush")
+    assert motionless(case.build(quick=True))  # tips are touched later
+    moving = next(c for c in CASES if c.name == "1 coil spring")
+    assert not motionless(moving.build(quick=True))
+    claim = _claims(case, ({}, f"{STILL} within 0.01 s"))[0]
+    assert claim.verdict == "not tested" and "no motion" in claim.why
+    late = _claims(case, ({}, "no reference: it took longer"))[0]
+    assert "reference" in late.why
 
 
 def test_ratios_say_who_does_not_meet_the_error():

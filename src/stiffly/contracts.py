@@ -252,6 +252,7 @@ class System(Protocol):
     def acceleration_rate(self, s: State, h: float) -> Array: ...  # partial d/dt, for a step h
     def tangent(self, s: State) -> Tangent: ...
     def linear_part(self) -> LinearPart: ...
+    def rest_load(self) -> Array: ...  # acceleration (n,) at its reference, of what never changes
     def rotations(self, s: State) -> Array: ...  # (n/3, 3, 3), from the rest shape (CETI)
     def energy(self, s: State) -> Energies: ...
     def power(self, s: State) -> Power: ...
@@ -262,7 +263,9 @@ class System(Protocol):
     # explicit steps in one call; bodywise(s) -> Bodies | None, where implicit steps may be taken
     # body by body; convex_tangent(s), the tangent less its negative stiffness (Newton's way down);
     # guarded: bodies may not pass through each other; stays_clear(s0, s1), whether nothing does on
-    # the straight way; clear_share(s, move), how much of a way is clear; pressed(s), bodies touch
+    # the straight way; clear_share(s, move), how much of a way is clear; pressed(s), bodies touch;
+    # decay [1/s], D = decay M + ..., and less_damped(rate), the same system with that much less;
+    # fields(s), arrays by name that are recorded of every frame
     def global_layout(self, s0: State, s1: State, old: Any, begins: bool) -> Any: ...  # what L has
     # to cover in a step from s0 at s1: `old` itself where that serves (`begins`: and is not stale)
     def global_matrix(  # M + alpha L + beta D, sparse: of size n, or n/3 for all three coordinates

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stiffly import Run
-from stiffly.contracts import Array
+from stiffly.contracts import Array, Integrator
 from stiffly.scenes import Scene
 
 from . import figures
@@ -35,7 +35,7 @@ def cost(run: Run) -> Row:
 
 def energy_history(
     scene: Scene,
-    integrator: str,
+    integrator: str | Integrator,
     step: float,
     *,
     look: Callable[[Run], Mapping[str, Any]] | None = None,
@@ -47,7 +47,7 @@ def energy_history(
     A run that failed comes as far as it went, with the reason under 'failure'.
     """
     run, failure = attempt(scene, integrator, step=step, limit_s=limit_s, **options)
-    row: Row = {"method": integrator, "step": step, "failure": failure}
+    row: Row = {"method": str(integrator), "step": step, "failure": failure}
     if run is None:
         return {**row, "record": dict(row), "times": [], "parts": {}}
     energy = run.energy

@@ -63,14 +63,14 @@ def _claims(found: list[Row]) -> list[Claim]:
             "At h = 0.01 exprb42 and pexprb43 keep the energy, and better than exprb2.",
             f"largest error {worst['exprb42', STEP]:.1g} and {worst['pexprb43', STEP]:.1g}, "
             f"exprb2 {second:.1g}, of {EXACT:.4g}",
-            report.REPRODUCED if ours < 0.1 * second else report.NOT_REPRODUCED,
+            report.verdict(ours < 0.1 * second),
             "Order four against order two at the same step.",
             SHARED_ITEM,
         ),
         Claim(
             "RK4 totally fails to conserve the energy at h = 0.01.",
             f"its largest error is {classic:.2g}",
-            report.REPRODUCED if classic > 100.0 * ours else report.NOT_REPRODUCED,
+            report.verdict(classic > 100.0 * ours),
             "With omega h = 1 it damps the stiff springs by (omega h)^6/72 of their energy in "
             "every step.",
             SHARED_ITEM,
@@ -78,14 +78,14 @@ def _claims(found: list[Row]) -> list[Claim]:
         Claim(
             "RK4 needs h = 0.00025, 40 times smaller, for about the same quality.",
             f"its error there is {tiny:.1g}, {tiny / ours:.2g} times the exponential methods'",
-            report.REPRODUCED if 0.1 < tiny / ours < 10.0 else report.PARTLY,
+            report.verdict(0.1 < tiny / ours < 10.0),
             "About the same: within a factor of ten.",
             FINER_ITEM,
         ),
         Claim(
             "exprb2 also needs much smaller steps.",
             f"errors {second:.1g}, {finer[0]:.1g}, {finer[1]:.1g} at h = 0.01, 0.005, 0.001",
-            report.REPRODUCED if finer[0] > ours else report.NOT_REPRODUCED,
+            report.verdict(finer[0] > ours),
             "At half the step it is still worse than the fourth-order methods.",
             FINER_ITEM,
         ),

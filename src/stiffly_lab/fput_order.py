@@ -85,7 +85,7 @@ def _claims(
     brief: dict[str, float],
 ) -> list[Claim]:
     judged = {**measured, **brief}
-    near = all(abs(slope - ORDERS[method]) < 0.2 for method, slope in judged.items())
+    near = [abs(slope - ORDERS[method]) < 0.2 for method, slope in judged.items()]
     found, short = (
         ", ".join(f"{method} {slope:.2f}" for method, slope in slopes.items())
         for slopes in (measured, brief)
@@ -99,20 +99,20 @@ def _claims(
         Claim(
             "All schemes achieve their orders (2 for exprb2, 4 for the others).",
             f"{found}; over the shorter time {short}",
-            report.REPRODUCED if near else report.PARTLY,
+            report.verdict(*near),
             "Slopes of log error over log step, fitted where the error is below 0.1; judged within "
             "0.2 of the order, over the shorter time where it was run.",
         ),
         Claim(
             "RK4 needs 40 times smaller steps for about the same accuracy.",
             f"at 40 times smaller steps its error is {ratio:.2g} times exprb42's",
-            report.REPRODUCED if 0.1 < ratio < 10.0 else report.NOT_REPRODUCED,
+            report.verdict(0.1 < ratio < 10.0),
             "RK4 must resolve omega = 100, whose phase the exponential methods have exactly.",
         ),
         Claim(
             "pexprb43(1/3, 3/4) and exprb42 are about equally accurate.",
             f"pexprb43's error is {pair:.2g} times exprb42's at the largest step",
-            report.REPRODUCED if 0.2 < pair < 5.0 else report.PARTLY,
+            report.verdict(0.2 < pair < 5.0),
             "Both are of order four, with error constants of the same size.",
         ),
         _large_steps(large, of_method(exponential, "exprb42")),
@@ -122,13 +122,13 @@ def _claims(
 def _large_steps(rk4: list[Record], ours: list[Record]) -> Claim:
     errors = ", ".join(f"{r.error:.1g}" if r.error else "failed" for r in rk4)
     pairs = zip(rk4, ours, strict=True)
-    useless = all(r.error is None or r.error > 10.0 * (e.error or 0.0) for r, e in pairs)
+    useless = [r.error is None or r.error > 10.0 * (e.error or 0.0) for r, e in pairs]
     return Claim(
         "With the large steps RK4 fails or shows no order.",
         f"its errors there: {errors}",
-        report.REPRODUCED if useless else report.PARTLY,
+        report.verdict(*useless),
         "omega h is between 0.1 and 2: errors are 10 times exprb42's and more at every step."
-        if useless
+        if all(useless)
         else "At its smallest steps RK4 is within 10 times exprb42's error.",
     )
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import diags
+from scipy.sparse.linalg import eigsh
 
 from stiffly import SecondOrder
 from stiffly.contracts import Array, State
@@ -52,6 +54,17 @@ def modes_of(scene: Scene) -> Modes:
     squares, q = eigh(K.toarray() / np.outer(root, root), overwrite_a=True, driver="evd")
     load = q.T @ (root * system.acceleration(start))
     return Modes(np.sqrt(squares), load / squares, q / root[:, None])
+
+
+def fastest(scene: Scene) -> float:
+    """Of the modes of a scene where it starts [rad/s]."""
+    system, start = scene.system.bind(scene.x0, scene.v0)
+    M, K = (system.tangent(start).matrix(*parts) for parts in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    root = diags(1.0 / np.sqrt(M.diagonal()))
+    highest = eigsh(
+        root @ K @ root, 1, which="LA", return_eigenvectors=False, v0=np.ones(len(start.x))
+    )
+    return float(np.sqrt(highest[0]))
 
 
 def step_maps(method: Any, omega: Array, h: float) -> Array:

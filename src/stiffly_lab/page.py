@@ -79,16 +79,20 @@ def verdicts(results: Mapping[str, Mapping[str, Any]]) -> list[Row]:
             continue
         claims = [c for c in result["claims"] if c["item"] == item]
         measured = "; ".join(c["measured"] for c in claims)
+        untested = [c["paper"].partition(":")[0] for c in claims if c["verdict"] == UNTESTED]
+        if 0 < len(untested) < len(claims):
+            measured += f"; not tested: {'; '.join(untested)}"
         rows.append(Row(item, name, overall(claims), measured, result["command"]))
     return rows
 
 
 def overall(claims: Sequence[Mapping[str, str]]) -> str:
-    """Of all claims of one item: the one verdict they share, else partly."""
-    given = {c["verdict"] for c in claims} - {UNTESTED}
-    if not given:
-        return UNTESTED
-    return given.pop() if len(given) == 1 else PARTLY
+    """Of all claims of one item: reproduced where all are, and not where none is, not even partly;
+    what was not tested keeps an item from being reproduced, and makes nothing of it true."""
+    given = {c["verdict"] for c in claims}
+    if given in ({REPRODUCED}, set(), {UNTESTED}):
+        return REPRODUCED if REPRODUCED in given else UNTESTED
+    return NOT_REPRODUCED if given <= {NOT_REPRODUCED, UNTESTED} else PARTLY
 
 
 # ------------------------------------------------------------------ Markdown
@@ -107,7 +111,7 @@ def summary(rows: Sequence[Row]) -> str:
     """How many of each verdict."""
     counts = {v: sum(row.verdict == v for row in rows) for v in (*CLASSES, UNTESTED, NOT_RUN)}
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    return f"Of {len(rows)} tables and figures: {said}."
+    return f"Of {len(rows)} tables, figures and theorems: {said}."
 
 
 # ------------------------------------------------------------------ HTML

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,36 @@ def _platform() -> str:
 def verdict(*checks: bool) -> str:
     """Reproduced where all checks hold, not reproduced where none does."""
     return REPRODUCED if all(checks) else PARTLY if any(checks) else NOT_REPRODUCED
+
+
+def judged(
+    paper: str,
+    measured: str,
+    checks: Sequence[bool],
+    holds: str,
+    fails: str,
+    item: str | None = None,
+) -> Claim:
+    """A claim with the reason that applied: why it holds, or why not all of it does."""
+    found = verdict(*checks)
+    return Claim(paper, measured, found, holds if found == REPRODUCED else fails, item)
+
+
+def untested(claim: Claim, why: str) -> Claim:
+    """The claim without a verdict, where a run could not tell."""
+    return replace(claim, verdict=UNTESTED, why=why)
+
+
+def capped(claim: Claim, size: str) -> Claim:
+    """What holds on less than the paper's body or time holds partly; size: of what, in words."""
+    if claim.verdict != REPRODUCED:
+        return claim
+    return replace(claim, verdict=PARTLY, why=f"{claim.why}; capped: {size}")
+
+
+def without(key: str, rows: Mapping[str, Row]) -> dict[str, Row]:
+    """The rows less what was kept for the figure alone."""
+    return {name: {k: v for k, v in row.items() if k != key} for name, row in rows.items()}
 
 
 def claim_table(claims: Sequence[Claim]) -> str:

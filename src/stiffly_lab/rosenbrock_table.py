@@ -143,6 +143,7 @@ ALIKE = 3.0  # a printed speed-up counts as reproduced from a third of it on
 PAPERS_OWN = ("exprb42", "pexprb43")  # both advertised: neither is a rival of the other
 MORE = ("exprb42", "energy-momentum")  # beside the papers' columns
 QUICK = ("0a bunny, k_d = 1e8", "1 coil spring", "3 crash, moderate")
+STILL = "nothing moves"
 RANKS = (report.NOT_REPRODUCED, report.PARTLY, report.REPRODUCED)
 OUTSIDE = ("verlet", "SciPy's best", "CVODE Adams", "CVODE BDF")
 
@@ -203,6 +204,8 @@ def _reference(case: RosenbrockCase, scene: Scene, bench: Bench) -> Reference:
 
 def _measured(bench: Bench, case: RosenbrockCase) -> Found:
     scene = case.build(bench.quick)
+    if motionless(scene):
+        return {}, f"{STILL} within {scene.duration:g} s"
     try:
         exact = _reference(case, scene, bench)
     except SimulationFailure as failure:
@@ -216,6 +219,14 @@ def _measured(bench: Bench, case: RosenbrockCase) -> Found:
         found.setdefault(name, Record(name, scene.step, failure=why))
     words = f"{len(scene.x0)} particles, {scene.duration:g} s; reference: {exact.how}"
     return found, words
+
+
+def motionless(scene: Scene) -> bool:
+    """It starts at rest, and no force acts where it rests, at any step: nothing will move."""
+    system, start = scene.system.bind(scene.x0, scene.v0)
+    times = np.arange(start.t, scene.duration, scene.step)
+    pushed = (system.acceleration(start.moved(t, start.x, start.v)) for t in times)
+    return not start.v.any() and not any(a.any() for a in pushed)
 
 
 def _worth(case: RosenbrockCase, name: str) -> float:
@@ -274,7 +285,9 @@ def _claims(case: RosenbrockCase, measured: Found | None) -> list[Claim]:
     if measured is None:
         text, verdict, why = "not run", report.UNTESTED, "Left out of the reduced variant."
     elif not measured[0]:
-        text, verdict, why = measured[1], report.UNTESTED, "Without a reference nobody can judge."
+        still = measured[1].startswith(STILL)
+        why = "There is no motion to compare." if still else "Without a reference nobody can judge."
+        text, verdict = measured[1], report.UNTESTED
     else:
         text, verdict, why = _judged(case, measured[0], promised)
     return [Claim(paper, text, verdict, why, item) for item in case.items]

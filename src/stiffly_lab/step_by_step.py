@@ -7,7 +7,7 @@ step by themselves, as far as a number can hold it, and keep the series that the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from .trial import OutOfTime, in_time
 
 EXPLODED = 1.0  # of the energy at the start: invented by the method, in one sum
 HOPELESS = 1e9  # times that energy
+SIDE = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])  # x to the right, z upwards
+DOTS = 700  # vertices drawn
 
 Look = Callable[[Array, Array], dict[str, float]]
 
@@ -33,6 +35,33 @@ def spin(x: Array, v: Array, mass: Array, centre: Array | None = None) -> Array:
     """Angular momentum (3,) [kg m^2/s] about a point, or about the centre of mass."""
     arm = x - (mass @ x / mass.sum() if centre is None else centre)
     return mass @ np.cross(arm, v)
+
+
+class Album:
+    """A look for `watched`: what `measure` sees, and some frames as dots seen from the side.
+
+    frames: those to keep, their numbers as keys; every: as that of `watched`, in frames; view
+    (3, 2): axes of the page, as columns; dots: about how many, None: all vertices.
+    """
+
+    def __init__(
+        self,
+        measure: Look,
+        frames: Iterable[int],
+        *,
+        every: int = 1,
+        view: Array = SIDE,
+        dots: int | None = DOTS,
+    ) -> None:
+        self.measure, self.frames, self.every, self.view = measure, set(frames), every, view
+        self.dots, self.frame, self.pages = dots, 0, {}
+
+    def __call__(self, x: Array, v: Array) -> dict[str, float]:
+        if self.frame in self.frames:
+            some = x[:: max(1, len(x) // self.dots)] if self.dots else x
+            self.pages[str(self.frame)] = np.round(some @ self.view, 4)
+        self.frame += self.every
+        return self.measure(x, v)
 
 
 class StepByStep:

@@ -6,7 +6,8 @@ A limit on the seconds that one may take is asked for now and then by who comput
         trial(problem, ..., progress=in_time)        # OutOfTime when they are over
 
 What a limit stops depends on the machine and on what else it does.  STIFFLY_LAB_UNLIMITED=1 stops
-nothing: the same runs everywhere, for those who can wait.
+nothing: the same runs everywhere, for those who can wait, and whole bodies where an experiment
+takes smaller ones to be done in minutes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from stiffly import Run, simulate
+from stiffly.contracts import Integrator
 from stiffly.errors import Advice, SimulationFailure, StiffWarning
 from stiffly.scenes import Scene
 
@@ -41,7 +43,7 @@ def trial(problem: Any, **options: Any) -> Run:
 
 
 def attempt(
-    scene: Scene, integrator: str, *, limit_s: float = inf, **options: Any
+    scene: Scene, integrator: str | Integrator, *, limit_s: float = inf, **options: Any
 ) -> tuple[Run | None, str | None]:
     """The run, or what there is of it, and why it stopped; limit_s: seconds it may take."""
     try:
@@ -60,9 +62,13 @@ class OutOfTime(SimulationFailure):
     """The run took longer than the experiment grants."""
 
 
+def unlimited() -> bool:
+    return bool(os.environ.get(UNLIMITED))
+
+
 def granted(seconds: float) -> float:
     """So many, or all the time there is."""
-    return inf if os.environ.get(UNLIMITED) else seconds
+    return inf if unlimited() else seconds
 
 
 @contextmanager

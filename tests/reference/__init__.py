@@ -16,11 +16,14 @@ from .barrier import (
 )
 from .blocks import (
     add_scaled,
+    bar_apply,
+    bar_blocks,
+    bar_chebyshev,
+    bar_gershgorin,
     block_apply,
     block_chebyshev,
     block_gershgorin,
     column_dot,
-    scale_block_rows,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
 from .body_newton import body_newton
@@ -48,7 +51,7 @@ from .pair_candidates import (
     run_boxes,
     vertex_element_pairs,
 )
-from .pair_contacts import pair_friction
+from .pair_contacts import pair_friction, pair_impulses, stop_crossings
 from .pairs import lj_energy, lj_gradient, lj_product
 from .polar import signed_svd
 from .small_steps import rosenbrock_steps
@@ -58,7 +61,14 @@ from .spectral import (
     stumpff_terms,
     stumpff_values,
 )
-from .springs import spring_blocks, spring_energy, spring_gradient, spring_product, spring_yield
+from .springs import (
+    spring_bars,
+    spring_blocks,
+    spring_energy,
+    spring_gradient,
+    spring_product,
+    spring_yield,
+)
 from .stokes import stokeslet_matrix, stokeslet_rate_matrix, stokeslet_rates, stokeslet_velocities
 from .stretch import explicit_stages, explicit_steps, nystrom_steps
 from .surfaces import surface_distances, surface_normals

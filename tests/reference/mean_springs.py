@@ -25,21 +25,21 @@ def mean_terms(d0, d1, stiffness, rest, cubic=False):
     return scale[:, None] * m, B
 
 
-def _half_springs(x0, x1, start, neighbour, stiffness, rest, cubic):
+def _half_springs(x0, x1, start, neighbour, spring, stiffness, rest, cubic):
     owner = np.repeat(np.arange(len(x0)), np.diff(start.astype(np.int64)))
     d0, d1 = x0[owner] - x0[neighbour], x1[owner] - x1[neighbour]
-    return owner, *mean_terms(d0, d1, stiffness, rest, cubic)
+    return owner, *mean_terms(d0, d1, stiffness[spring], rest[spring], cubic)
 
 
-def spring_mean_gradient(x0, x1, start, neighbour, stiffness, rest, out, cubic=False):
-    owner, g, _ = _half_springs(x0, x1, start, neighbour, stiffness, rest, cubic)
+def spring_mean_gradient(x0, x1, start, neighbour, spring, stiffness, rest, out, cubic=False):
+    owner, g, _ = _half_springs(x0, x1, start, neighbour, spring, stiffness, rest, cubic)
     np.add.at(out, owner, g)
 
 
 def spring_mean_blocks(
-    x0, x1, start, neighbour, stiffness, rest, diagonal, slot, blocks, cubic=False
+    x0, x1, start, neighbour, spring, stiffness, rest, diagonal, slot, blocks, cubic=False
 ):
-    owner, _, B = _half_springs(x0, x1, start, neighbour, stiffness, rest, cubic)
+    owner, _, B = _half_springs(x0, x1, start, neighbour, spring, stiffness, rest, cubic)
     free = diagonal[owner] != NO_SLOT
     both = free & (slot != NO_SLOT)
     np.add.at(blocks, diagonal[owner[free]], B[free])

@@ -32,10 +32,11 @@ def spring_yield(x, edges, stiffness, rest, limit, cubic=False):
     return float(np.sum(lost))
 
 
-def _half_springs(x, start, neighbour, stiffness, rest, cubic):
+def _half_springs(x, start, neighbour, spring, stiffness, rest, cubic):
     """Owner i of each half-spring, d = x_i - x_j (2m, 3), its direction (zero where d is), and
     the stiffness along and across it (2m,)."""
     owner = np.repeat(np.arange(len(x)), np.diff(start.astype(np.int64)))
+    stiffness, rest = stiffness[spring], rest[spring]
     d = x[owner] - x[neighbour]
     length = np.linalg.norm(d, axis=1)
     flat = length == 0.0
@@ -46,22 +47,33 @@ def _half_springs(x, start, neighbour, stiffness, rest, cubic):
     return owner, d, d / divisor[:, None], along, np.where(flat, along, force / divisor)
 
 
-def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
-    owner, d, _, _, across = _half_springs(x, start, neighbour, stiffness, rest, cubic)
+def spring_gradient(x, start, neighbour, spring, stiffness, rest, out, cubic=False):
+    owner, d, _, _, across = _half_springs(x, start, neighbour, spring, stiffness, rest, cubic)
     np.add.at(out, owner, across[:, None] * d)
 
 
-def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
-    owner, _, n, along, across = _half_springs(x, start, neighbour, stiffness, rest, cubic)
+def spring_product(x, start, neighbour, spring, stiffness, rest, b, out, cubic=False):
+    owner, _, n, along, across = _half_springs(x, start, neighbour, spring, stiffness, rest, cubic)
     w = b[owner] - b[neighbour]
     axial = ((along - across) * np.sum(n * w, axis=1))[:, None] * n
     np.add.at(out, owner, across[:, None] * w + axial)
 
 
 def spring_blocks(
-    x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed, cubic=False, form=TANGENT
+    x,
+    start,
+    neighbour,
+    spring,
+    stiffness,
+    rest,
+    diagonal,
+    slot,
+    blocks,
+    pressed,
+    cubic=False,
+    form=TANGENT,
 ):
-    owner, _, n, along, across = _half_springs(x, start, neighbour, stiffness, rest, cubic)
+    owner, _, n, along, across = _half_springs(x, start, neighbour, spring, stiffness, rest, cubic)
     if form == CONVEX:
         across = np.maximum(across, 0.0)
     B = across[:, None, None] * np.eye(3)
@@ -71,5 +83,22 @@ def spring_blocks(
     both = free & (slot != NO_SLOT)
     np.add.at(blocks, diagonal[owner[free]], B[free])
     np.subtract.at(blocks, slot[both], B[both])
+    share = np.where(both, 1.0, 0.5) * np.maximum(0.0, -across)
+    np.add.at(pressed, owner[free], share[free])
+
+
+def spring_bars(
+    x, start, neighbour, spring, stiffness, rest, slot, bars, own, pressed, cubic=False
+):
+    half = (start, neighbour, spring, stiffness, rest)
+    owner, _, n, along, across = _half_springs(x, *half, cubic)
+    free = owner < len(own)
+    both = free & (slot != NO_SLOT)
+    bars[slot[both], 0] = across[both]
+    bars[slot[both], 1:] = (np.sqrt(along - across)[:, None] * n)[both]
+    B = across[:, None, None] * np.eye(3) + (along - across)[:, None, None] * (
+        n[:, :, None] * n[:, None, :]
+    )
+    np.add.at(own, owner[free], B[free][:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
     share = np.where(both, 1.0, 0.5) * np.maximum(0.0, -across)
     np.add.at(pressed, owner[free], share[free])

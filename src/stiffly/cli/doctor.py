@@ -19,6 +19,7 @@ EXTRAS = {
     "usd": ("export --to usd", ("pxr.Usd",)),
     "tets": ("surfaces with fewer vertices", ("fast_simplification",)),
     "molecules": ("PDB and mmCIF files", ("gemmi",)),
+    "gpu": ("explicit steps on an NVIDIA card (CUDA 12; for 13: cupy-cuda13x)", ("cupy",)),
 }
 SECONDS = 10  # for nvidia-smi to answer
 
@@ -66,15 +67,26 @@ def _kernels() -> tuple[str, str, str]:
 
 
 def _gpu() -> tuple[str, str, str]:
-    """A driver that answers; this version computes on the CPU in any case."""
-    tool, names = shutil.which("nvidia-smi"), []
+    """Cards that answer, and whether CuPy can use them."""
+    from ..backends.gpu import cards
+    from ..errors import InputError
+
+    try:
+        found = cards()
+    except InputError as lack:
+        return "GPU", f"found: {', '.join(names)}" if (names := _driver()) else "none", str(lack)
+    return "GPU", "ok", f"{', '.join(found)}: stiffly run SCENE --integrator verlet --device gpu"
+
+
+def _driver() -> list[str]:
+    """Names of the cards, as their driver tells them."""
+    tool = shutil.which("nvidia-smi")
     if tool is not None:
-        command = [tool, "--query-gpu=name", "--format=csv,noheader"]
+        command = [tool, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
         with suppress(OSError, subprocess.SubprocessError):
             answer = subprocess.check_output(command, stderr=subprocess.PIPE, timeout=SECONDS)
-            names = answer.decode().strip().splitlines()
-    found = f"found: {', '.join(names)}" if names else "none"
-    return "GPU", found, "not used: this version computes on the CPU"
+            return answer.decode().strip().splitlines()
+    return []
 
 
 def _state_of(extra: str) -> str:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from ..recording.recording import Recording
     from ..scenes import Scene
 
-DEVICES = ("cpu", "gpu")
-
 # options that several commands have
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")]
 Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [default: scene's]")]
 Small = Annotated[bool, typer.Option("--small", help="The scene's small variant: seconds to run.")]
+Device = Annotated[
+    str, typer.Option(metavar="cpu|gpu|auto", help="Where to compute; gpu:1: the second card.")
+]
 Variant = Annotated[
     str | None, typer.Option(metavar="paper", help="The authors' own method and step.")
 ]
@@ -47,11 +48,9 @@ def check_choice(option: str, value: str | None, known: tuple[str, ...]) -> None
 
 
 def check_device(device: str) -> None:
-    check_choice("--device", device, DEVICES)
-    if device == "gpu":
-        raise InputError(
-            "--device gpu is not available in this version; leave it out to compute on the CPU"
-        )
+    from ..run.devices import check_device
+
+    check_device(device)
 
 
 def check_positive(option: str, value: float | None, example: str) -> None:
@@ -92,7 +91,7 @@ def pairs(assignments: list[str] | None) -> dict[str, str]:
 
 def fitting(defaults: Mapping[str, Any], name: str, given: Mapping[str, str]) -> dict[str, Any]:
     """The values of --set as the kinds that the scene's parameters have."""
-    from ..scenes import RUN_OPTIONS
+    from ..scenes import RUN_OPTIONS, unknown_parameter
     from ..scenes.files import as_value
 
     values: dict[str, Any] = {}
@@ -101,7 +100,7 @@ def fitting(defaults: Mapping[str, Any], name: str, given: Mapping[str, str]) ->
         if key in RUN_OPTIONS:
             raise InputError(f"--set {key}={text}: this has its own option; give --{key} {text}")
         if key not in defaults:
-            raise unknown_name(f"parameter of {name}:", written, defaults)
+            raise unknown_parameter(name, written, defaults)
         values[key] = _as_kind_of(defaults[key], f"--set {key}={text}", as_value(text))
     return values
 

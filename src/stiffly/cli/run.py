@@ -34,7 +34,8 @@ def run(
         typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml."),
     ],
     integrator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Method. [default: scene's]")
+        str | None,
+        typer.Option(metavar="NAME", help="Method (see: stiffly methods). [default: scene's]"),
     ] = None,
     step: inputs.Step = None,
     rtol: Annotated[
@@ -50,7 +51,7 @@ def run(
         float | None,
         typer.Option(metavar="N", help="Frames per simulated second, instead of --every."),
     ] = None,
-    device: Annotated[str, typer.Option(metavar="cpu", help="Where to compute.")] = "cpu",
+    device: inputs.Device = "cpu",
     assignments: inputs.Set = None,
     small: inputs.Small = False,
     variant: inputs.Variant = None,
@@ -107,7 +108,7 @@ def run(
 
         with followed(asked.scene, place.folder, said, as_json=as_json, quiet=quiet) as watch:
             options = {**asked.options, "provenance": origin, "progress": watch.progress}
-            watch.recording = simulate(asked.scene, out=place, **options)
+            watch.recording = simulate(asked.scene, out=place, device=device, **options)
 
 
 def resume(
@@ -115,6 +116,7 @@ def resume(
     duration: Annotated[
         float | None, typer.Option(metavar="T", help="Seconds in all, to make the run longer.")
     ] = None,
+    device: inputs.Device = "cpu",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -123,6 +125,7 @@ def resume(
     From its last checkpoint, to the same result as if it had never stopped.
     """
     inputs.check_positive("--duration", duration, "20")
+    inputs.check_device(device)
     from .. import terminal
 
     found = inputs.open_run(folder)
@@ -135,7 +138,9 @@ def resume(
                 f"{folder} is complete: nothing is left to do (--duration T makes it longer)"
             )
         with followed(found, folder, said, as_json=as_json, quiet=quiet) as watch:
-            watch.recording = go_on(folder, duration=duration, progress=watch.progress)
+            watch.recording = go_on(
+                folder, duration=duration, progress=watch.progress, device=device
+            )
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def view(
         typer.Option(
             "--integrator",
             metavar="NAME",
-            help="Method; up to three, side by side. [default: scene's]",
+            help="Method (see: stiffly methods); up to three, side by side. [default: scene's]",
         ),
     ] = None,
     step: inputs.Step = None,

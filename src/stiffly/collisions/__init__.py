@@ -1,6 +1,8 @@
 """What bodies touch: shapes, contact forces, friction, projection, holding."""
 
+from .fiber_contact import FiberImpulses, FiberRepulsion
 from .penalty import Contact
+from .plaque import Plaque
 from .repulsion import Repulsion
 from .response import Held, ProjectedContact
 from .shapes import (
@@ -20,9 +22,12 @@ from .triangle_mesh import TriangleMesh
 
 __all__ = [
     "Contact",
+    "FiberImpulses",
+    "FiberRepulsion",
     "Held",
     "Hemisphere",
     "Plane",
+    "Plaque",
     "ProjectedContact",
     "Repulsion",
     "RigidShape",

@@ -3,6 +3,8 @@
 E = sum k/2 min(d - margin, 0)^2 with its derivatives: `FormulaTouch` is a shape with a formula
 (plane, ball, half ball), handled by kernels; `LocalTouch` one that has to be asked where the
 particles are (a mesh).  Both are functions of the positions alone while the shape stands still.
+`FrozenContact` is the same as real-time simulators have it: springs at what is inside when a step
+begins, and at nothing else until the next.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import numpy as np
 
 from ..backends.kernels import take
 from ..contracts import Array, Power
-from ..kernels.names import CONVEX
+from ..errors import InputError
+from ..kernels.names import CONVEX, PLANE
 from ..parts.checks import as_number, per_element
 from ..parts.part import Arranged
 from ..parts.pattern import BlockPattern
@@ -30,6 +33,7 @@ from .shapes import (
     Shape,
     Surface,
     as_stiffness,
+    planes,
     same_place,
 )
 from .start import bounce, require_resolvable
@@ -48,6 +52,8 @@ class Contact(OfShapes):
     mask, default all.  margin [m]: where the force begins, e.g. half the thickness of a cloth.
     friction: k_f >= 0, see collisions/friction.py.  Shapes that move stand still during a step;
     what they do to the body is counted as added.
+    frozen: contacts are chosen once, before each step, as in the paper (see FrozenContact); for
+    shapes that do not move.
     """
 
     name = "contact"
@@ -60,13 +66,23 @@ class Contact(OfShapes):
         *,
         margin: float = 0.0,
         friction: float = 0.0,
+        frozen: bool = False,
     ) -> None:
         super().__init__(shapes, particles)
         self.stiffness = as_stiffness("contact stiffness", stiffness)
         self.margin = as_number("contact margin", margin, least=0.0)
         self.friction = as_number("friction", friction, least=0.0)
+        self.frozen = frozen
+        if not isinstance(frozen, bool):
+            raise InputError(f"contact frozen = {frozen!r}: give True or False")
+        if frozen and self.moving:
+            raise InputError(
+                "frozen contact needs shapes that stand still: leave frozen or their motion out"
+            )
 
     def prepare(self, particles: Arranged) -> PreparedContact:
+        if self.frozen:
+            return FrozenContact(self, particles)
         still = not self.friction and not self.moving
         return (PreparedContact if still else SettlingContact)(self, particles)
 
@@ -156,6 +172,10 @@ class SettlingContact(PreparedContact):
 
     changed = False  # by the last settle
 
+    def __init__(self, config: Contact, particles: Arranged) -> None:
+        super().__init__(config, particles)
+        self._frames = [shape.frame(self._t) for shape in config.shapes]
+
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         total = Power()
         if self._config.friction > 0.0:
@@ -183,11 +203,14 @@ class SettlingContact(PreparedContact):
 
     def move(self, t: float) -> bool:
         """Puts shapes that move where they are at time t; whether any has moved."""
-        shapes = self._config.shapes
-        moved = [not same_place(shape.frame(self._t), shape.frame(t)) for shape in shapes]
+        if t == self._t:
+            return False
+        frames = [shape.frame(t) for shape in self._config.shapes]
+        pairs = zip(self._frames, frames, strict=True)
+        moved = [not same_place(before, after) for before, after in pairs]
         pairs = zip(self._touches, moved, strict=True)
         self._touches = [touch.placed(t) if move else touch for touch, move in pairs]
-        self._t = t
+        self._t, self._frames = t, frames
         return any(moved)
 
     def _rub(self, touching: Touching, h: float, v: Array) -> Rubbed:
@@ -199,6 +222,73 @@ class SettlingContact(PreparedContact):
         most = self._config.friction * h * (-self._stiffness[rows] * s) / mass
         v[particles] += friction_change(old - motion, normals, most)
         return rubbed(mass, old, v[particles], motion)
+
+
+class FrozenContact(SettlingContact):
+    """Contacts chosen once a step: a spring at every particle that is inside when the step begins,
+    to the plane of the nearest point of the surface, pushing outwards only.
+
+    Dinev, Liu, Kavan 2018, Sec. 4.3.  What goes in during a step is not met before the next: its
+    spring then comes with energy that nobody has paid for.  Nothing moves, so that is invented, a
+    numerical error; stabilised methods, whose target does not know it, take it out again.
+    """
+
+    def __init__(self, config: Contact, particles: Arranged) -> None:
+        super().__init__(config, particles)
+        self._seen = self._touches  # the shapes themselves
+        every = (self._own, self._stiffness, config.margin, particles.pattern)
+        self._none = [FrozenTouch(shape, *every) for shape in config.shapes]
+        self._hold(NOTHING)
+
+    def _hold(self, held: Mapping[str, Array]) -> None:
+        """held: shape (k,), row (k,) among those that may touch, plane (k, 7) of each spring."""
+        self._held = held
+        mine = [held["shape"] == k for k in range(len(self._none))]
+        pairs = zip(self._none, mine, strict=True)
+        self._touches = [none.holding(held["row"][m], held["plane"][m]) for none, m in pairs]
+
+    def _chosen(self, x: Array) -> Mapping[str, Array]:
+        """Springs at what is inside at x; the ones there are, where they are the same."""
+        kept = []
+        for k, touch in enumerate(self._seen):
+            rows, s, n, _ = touch.touching(x)
+            points = x[self._own[rows]] - (s + self._config.margin)[:, None] * n
+            kept.append((np.full(rows.size, k), rows, planes(points, n).numbers))
+        new = dict(zip(NOTHING, map(np.concatenate, zip(*kept, strict=True)), strict=True))
+        same = all(np.array_equal(new[key], self._held[key]) for key in NOTHING)
+        return self._held if same else new
+
+    def begin(self, t: float, x: Array, v: Array) -> None:
+        self._hold(self._chosen(x))
+
+    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        total = super().settle(t, h, x, v)  # friction
+        before, old = self.energy(x), self._held
+        self._hold(self._chosen(x))
+        self.changed = self._held is not old
+        return total + Power(added=self.energy(x) - before)
+
+    def memory(self) -> dict[str, Array]:
+        return dict(self._held)
+
+    def having(self, memory: Mapping[str, Array]) -> FrozenContact:
+        new = copy.copy(self)
+        new._hold({key: memory[key] for key in NOTHING})
+        return new
+
+    def terms(self) -> None:
+        return None
+
+    def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> np.ndarray:
+        gaps = np.full((len(self._none), self._own.size), np.inf)
+        gaps[self._held["shape"], self._held["row"]] = -1.0
+        return near(lambda x: gaps, x0, x1, old, begins)
+
+    def _distances(self, x: Array) -> Array:
+        return np.array([touch.distances(x) for touch in self._seen])
+
+
+NOTHING = {"shape": np.empty(0, np.int64), "row": np.empty(0, np.int64), "plane": np.empty((0, 7))}
 
 
 # ------------------------------------------------------------------ how particles touch one shape
@@ -277,6 +367,25 @@ class FormulaTouch(Touch):
         rows = np.flatnonzero(s < 0.0)
         motion = self._surface.velocities(own, rows)
         return Touching(rows, s[rows], self._surface.normals(own, rows), motion)
+
+
+class FrozenTouch(FormulaTouch):
+    """Some of the particles, each with a plane of its own."""
+
+    def _place(self, t: float) -> None:
+        self._rows = np.arange(self._own.size)
+
+    def holding(self, rows: np.ndarray, numbers: Array) -> FrozenTouch:
+        """rows (k,) of those that may touch, their planes (k, 7)."""
+        new = copy.copy(self)
+        new._rows, new._own, new._index = rows, self._own[rows], self._index[rows]
+        new._stiffness = self._stiffness[rows]
+        new._surface = Surface(PLANE, numbers).on(self._kernels)
+        return new
+
+    def touching(self, x: Array) -> Touching:
+        rows, *rest = super().touching(x)
+        return Touching(self._rows[rows], *rest)
 
 
 class LocalTouch(Touch):

@@ -72,36 +72,27 @@ class Repulsion:
         return kind(self, particles)
 
 
-class PreparedRepulsion:
-    """A MatrixFreePart.  It remembers which pairs are near, which changes no result."""
+class NearPairs:
+    """The elements of a Repulsion bound to their particles: which pairs of them are near.  It
+    remembers those that it has found, which changes no result."""
 
-    external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
-    passing = True  # and comes and goes: no share in the linearisation about the rest shape
+    kernels: tuple[str, ...] = broad_phase.KERNELS
 
-    kernels = KERNELS
-
-    def __init__(self, config: Repulsion, particles: Arranged) -> None:
+    def __init__(self, config: Any, particles: Arranged) -> None:
+        """config: with faces, edges, thickness."""
         self._backend, self._order = particles.pattern.backend, particles.order
         self._kernels = take(self._backend, "Repulsion", *self.kernels)
         self._config, self._count = config, particles.count
         self._faces, self._edges = particles.rows[config.faces], particles.rows[config.edges]
         self._fixed, mass = np.arange(particles.free, particles.count), particles.mass[self._order]
-        self._thickness, self._stiffness = config.thickness, config.stiffness
+        self._thickness = config.thickness
         self._inverse_mass = 1.0 / mass
         self._inverse_mass[self._fixed] = 0.0
         touching = np.unique(np.concatenate([self._faces.ravel(), self._edges.ravel()]))
         self._mass = mass[touching[touching < particles.free]]
-        require_resolvable(self._constant(), self._mass)
         self._rest = None if particles.rest is None else particles.rest[self._order]
         self._broad = None if self._rest is None else self._look(self._rest)
         self._pairs: PairList | None = None
-        self._blocks: tuple[Any, ...] = (None,)
-
-    def _constant(self) -> Array:
-        return np.full(len(self._mass), self._stiffness)
-
-    def advice(self, h: float) -> str | None:
-        return bounce(h, self._constant(), self._mass)
 
     def _look(self, x: Array) -> BroadPhase:
         require_thin(self._faces, self._edges, x, self._thickness)
@@ -121,7 +112,7 @@ class PreparedRepulsion:
         assert self._pairs is not None
         return self._pairs
 
-    def _close(self, x: Array) -> PairList:
+    def close(self, x: Array) -> PairList:
         """Those of them that are closer than they reach."""
         pairs = self.near(x)
         return pairs.rows(pairs.distances(x) < pairs.reach)
@@ -134,6 +125,27 @@ class PreparedRepulsion:
             self._rest, self._broad = x.copy(), self._look(x)
         assert self._rest is not None
         return find_pairs(self._broad, self._rest, x, end, self._thickness)
+
+
+class PreparedRepulsion(NearPairs):
+    """A MatrixFreePart."""
+
+    external = True  # no elasticity of the body's own: Rayleigh damping leaves it out
+    passing = True  # and comes and goes: no share in the linearisation about the rest shape
+
+    kernels = KERNELS
+
+    def __init__(self, config: Repulsion, particles: Arranged) -> None:
+        super().__init__(config, particles)
+        self._stiffness = config.stiffness
+        require_resolvable(self._constant(), self._mass)
+        self._blocks: tuple[Any, ...] = (None,)
+
+    def _constant(self) -> Array:
+        return np.full(len(self._mass), self._stiffness)
+
+    def advice(self, h: float) -> str | None:
+        return bounce(h, self._constant(), self._mass)
 
     # ------------------------------------------------------------------ the potential
 
@@ -155,7 +167,7 @@ class PreparedRepulsion:
         np.add.at(out, rows, np.einsum("kab,kb->ka", blocks, b[columns]))
 
     def triplets(self, x: Array) -> tuple[np.ndarray, np.ndarray, Array]:
-        return self._entries(self._kernels.barrier_blocks, self._close(x), x)
+        return self._entries(self._kernels.barrier_blocks, self.close(x), x)
 
     def add_mean_gradient(self, x0: Array, x1: Array, out: Array) -> None:
         if not np.isfinite(x1).all():
@@ -198,13 +210,13 @@ class PreparedRepulsion:
 
     def pressed(self, x: Array) -> bool:
         """Whether any pair is closer than it reaches."""
-        return len(self._close(x).stencil) > 0
+        return len(self.close(x).stencil) > 0
 
     # ------------------------------------------------------------------ for solvers and users
 
     def _pressed(self, x: Array) -> tuple[PairList, Array, Array, Array]:
         """Pairs that press, their weights (m, 4), normals (m, 3) and forces (m,) [N]."""
-        pairs = self._close(x)
+        pairs = self.close(x)
         m = len(pairs.stencil)
         found = np.empty((m, 4)), np.empty((m, 3)), np.empty(m)
         self._kernels.barrier_contacts(x, *pairs.terms, self._stiffness, *found)
@@ -223,7 +235,7 @@ class PreparedRepulsion:
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """contacts: pairs that press; nothing is ever inside of anything."""
-        return {"penetration": 0.0, "contacts": float(len(self._close(x).stencil))}
+        return {"penetration": 0.0, "contacts": float(len(self.close(x).stencil))}
 
 
 class RubbingRepulsion(PreparedRepulsion):

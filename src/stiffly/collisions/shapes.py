@@ -191,13 +191,18 @@ class RigidShape:
     """What shapes share: a motion that shifts and turns them."""
 
     local = False
+    changing = ("_last",)  # by a run, and no part of what a system was given
+    _last: tuple[Any, float, Frame] | None = None  # several ask where it is in the same step
 
     def __init__(self, motion: Any = None) -> None:
         self.motion = as_motion(motion)
         self.moving = motion is not None
 
     def frame(self, t: float) -> Frame:
-        return frame_at(self.motion, t)
+        last = self._last
+        if last is None or last[0] is not self.motion or last[1] != t:
+            last = self._last = (self.motion, t, frame_at(self.motion, t))
+        return last[2]
 
     def frames(self, times: Array) -> list[Frame]:
         return frames_at(self.motion, times)

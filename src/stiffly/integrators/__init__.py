@@ -1,13 +1,13 @@
-"""Time integrators, one method family per file; `integrator(name)` finds them by name."""
+"""Time integrators, one method family per file; `integrator(name)` finds them by name, see names.py
+for the options that a name may carry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ..contracts import Integrator
-from ..errors import InputError, require, unknown_name
+from ..errors import InputError, require
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 from .auto import Auto
@@ -16,66 +16,20 @@ from .dop853 import DormandPrince853
 from .energy_momentum import EnergyMomentum
 from .energy_steered import EnergyBudget, EnergyLagrange
 from .epirk import Epirk
-from .epirk5p1 import EPIRK5P1
 from .explicit import SymplecticEuler, Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .exponential_table import ExponentialTable, epirk_table, exponential_table
-from .exprb53 import EXPRB53
-from .exprb54 import EXPRB54
-from .exprk4 import EXPRK4
 from .fast_projection import FastProjection
 from .filters import FILTERS
 from .gautschi import Gautschi, Neti
 from .halving import Substeps
+from .names import ADAPTIVE, AUTO, NAMES, entries, found, variants
 from .rkn86 import Nystrom86
 from .runge_kutta import ForwardEuler, RungeKutta4
 from .splitting import BlanesMoan6
 from .stabilised import Stabilised
 from .stage import Bdf1, Bdf2, Midpoint, Newmark
 from .vimex import VImex
-
-_TABLE: dict[str, Callable[[], Any]] = {
-    "exprb2": lambda: ExponentialRosenbrock(nodes=()),
-    "exprb32": lambda: ExponentialRosenbrock(nodes=(1.0,)),
-    "exprb42": lambda: ExponentialRosenbrock(nodes=(3 / 4,)),
-    "pexprb43": lambda: ExponentialRosenbrock(nodes=(1 / 3, 3 / 4)),
-    "epirk4s3": lambda: ExponentialRosenbrock(nodes=(1 / 8, 1 / 9)),
-    "exprb53": lambda: Epirk(EXPRB53),
-    "exprb54": lambda: Epirk(EXPRB54),
-    "epirk5p1": lambda: Epirk(EPIRK5P1),
-    "exprk4": lambda: Epirk(EXPRK4),
-    "eti": Gautschi,
-    "ceti": lambda: Neti(linearisation="corotated"),
-    "neti": Neti,
-    "dop853": DormandPrince853,
-    "rkn86": Nystrom86,
-    "rkn6": BlanesMoan6,
-    "rk4": RungeKutta4,
-    "verlet": Verlet,
-    "symplectic-euler": SymplecticEuler,
-    "forward-euler": ForwardEuler,
-    "bdf1": Bdf1,
-    "bdf2": Bdf2,
-    "midpoint": Midpoint,
-    "newmark": Newmark,
-    "vimex": VImex,
-    "energy-momentum": EnergyMomentum,
-    "projective": lambda: Bdf1(solver=LocalGlobal()),
-    "projective-midpoint": lambda: Midpoint(solver=LocalGlobal()),
-    "projective-energy-momentum": lambda: EnergyMomentum(solver=LocalGlobal()),
-    "stabilised": Stabilised,
-    # the best of those with a fixed cost per frame, for springs and for tets: docs/stability.md
-    "realtime": lambda: Stabilised(EnergyMomentum(solver=LocalGlobal(accelerate=True))),
-    "realtime-midpoint": lambda: Stabilised(Midpoint(solver=LocalGlobal(accelerate=True))),
-    "energy-budget": EnergyBudget,
-    "energy-lagrange": EnergyLagrange,
-    "fast-projection": FastProjection,
-}
-
-NAMES = tuple(_TABLE)
-ADAPTIVE = tuple(name for name, make in _TABLE.items() if make().adaptive)
-STABILISED = "stabilised:"  # in front of any other name
-AUTO = Auto.name  # not one of them: it chooses among them
 
 
 def integrator(
@@ -137,13 +91,7 @@ def _found(name: str | Integrator) -> Any:
             )
         require(name, Integrator, "integrator")
         return name
-    if name.startswith(STABILISED) and name != STABILISED:
-        return Stabilised(name.removeprefix(STABILISED))
-    if name == AUTO:
-        return Auto()
-    if name not in _TABLE:
-        raise unknown_name("integrator", name, (*NAMES, AUTO))
-    return _TABLE[name]()
+    return found(name)
 
 
 __all__ = [
@@ -177,8 +125,10 @@ __all__ = [
     "SymplecticEuler",
     "VImex",
     "Verlet",
+    "entries",
     "epirk_table",
     "exponential_table",
     "integrator",
     "options",
+    "variants",
 ]

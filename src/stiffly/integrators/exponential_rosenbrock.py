@@ -79,6 +79,12 @@ def _check_nodes(nodes: tuple[float, ...]) -> None:
         raise InputError(f"nodes {nodes} must be at most two numbers in (0, 1]: try (1/3, 3/4)")
     if len(nodes) == 2 and nodes[0] == nodes[1]:
         raise InputError(f"nodes c2 = c3 = {nodes[0]} coincide: choose two different ones")
+    try:
+        usable = bool(np.isfinite(_tables(nodes)[1]).all())
+    except ZeroDivisionError:  # c^2 is zero in floating point
+        usable = False
+    if not usable:
+        raise InputError(f"nodes {nodes} have weights without bound: try (1/3, 3/4)")
 
 
 @lru_cache(maxsize=256)
@@ -206,20 +212,21 @@ class ExponentialRosenbrock:
         # 2. remainders at the nodes: they have no position part
         remainders = []
         for c, (sx, sv) in zip(self.nodes, stages, strict=False):
-            there = state.moved(t + c * h, x + sx, v if sv is None else v + sv)
-            d = system.acceleration(there) - a - flow.tangent_force(sx, sv)
+            at = t + c * h, x + sx, v if sv is None else v + sv
+            d = system.acceleration(state.moved(*at)) - a - flow.tangent_force(sx, sv)
+            del at  # of millions of coordinates, every array counts
             remainders.append(d if rate is None else d - (c * h) * rate)
         # 3. their contribution, unless it drowns in the tolerance
-        correction, error, size, negligible = None, None, 0.0, False
+        correction, missed, error, size, negligible = None, None, None, 0.0, False
         if remainders and (self.estimate or flow.large):
             far, fast, *sizes = norms(system.backend, dx, dv, *remainders)
             size = max(sizes)
             negligible = flow.large and self._negligible(size, h, far, fast)
-        ex, ev = np.zeros_like(x), np.zeros_like(v)
         if remainders and not negligible:
             w = weights(self.nodes)
-            correction, (ex, ev) = flow.remainder(w, h, remainders, dx, dv, self.estimate)
+            correction, missed = flow.remainder(w, h, remainders, dx, dv, self.estimate)
         if self.estimate:
+            ex, ev = missed or (np.zeros_like(x), np.zeros_like(v))
             error = ErrorEstimate(ex, ev, remainder=h * size)
         moved, work = None, Work(1 + len(remainders), 1, flow.products)
         if booked:

@@ -64,17 +64,23 @@ def filter_pair(name: str) -> Filter:
 
 
 FORMS = ("one-step", "two-step")
+DEFAULT = "garcia-archilla"
 
 
-def check_form(form: str, name: str) -> Filter:
+def form_words(filter_name: str, form: str) -> list[str]:
+    """What of a filter and a form is not the default: the options of a method's name."""
+    return [word for word in (filter_name, form) if word not in (DEFAULT, FORMS[0])]
+
+
+def check_form(method: str, form: str, name: str) -> Filter:
     """The filter of that name, if it exists in that form."""
     if form not in FORMS:
         raise InputError(f"form {form!r} is unknown: choose 'one-step' or 'two-step'")
     pair = filter_pair(name)
     if form == "one-step" and pair.psi1 is None:
         raise InputError(
-            f"filter {name} has poles in one-step form: use form='two-step', "
-            "or the default filter garcia-archilla"
+            f"filter {name} has poles in one-step form: use form='two-step' "
+            f"({method}:{name}:two-step), or the default filter {DEFAULT}"
         )
     return pair
 

@@ -7,11 +7,22 @@ remainder g enters through filters (psi, phi), so that stiff modes cannot resona
     v+ = -h A sinc y + cos v + h/2 (psi_0 g(r + phi y) + psi_1 g(r + phi y+))
     two-step:  y+ = 2 cos y - y- + h^2 psi g(r + phi y)
 
-In eti, A is constant, about the rest shape r: its functions are computed once.  g = acceleration +
-A y is the true force minus the linear part, so that the true equation is integrated.  Damping
-enters through the filtered velocity (x_n - x_(n-1))/h at no extra cost (first order in the damping,
-as in the paper).  Positions are second order at any h omega; velocities are where stiff and slow
-modes are weakly coupled or h omega < 1, else first (Hairer, Lubich & Wanner, XIII.4).
+In eti, A is constant, that of the rest shape: its functions are computed once.  g = acceleration +
+A y is the true force minus the linear part, so that the true equation is integrated.  r is where
+the linear part rests under its load b, the acceleration at the rest shape r_0 (gravity):
+A (r - r_0) = b.  So gravity is integrated exactly.  About r_0, as in the paper (reference='rest'),
+it is part of g, and what the filters leave of it is too little for stiff modes: these swing about
+another place than where they would rest.  r need not exist (a body that falls freely), since with
+y = x - r_0
+
+    r + cos (x - r) = r_0 + cos y + h^2 c_2 b,      -h A sinc (x - r) = -h A sinc y + h c_1 b,
+    r + phi (x - r) = r_0 + phi y + (1 - phi)/A b,  g there - b = acceleration + A phi y - phi b
+
+are functions of A alone (docs/decisions/0044).
+
+Damping enters through the filtered velocity (x_n - x_(n-1))/h at no extra cost (first order in the
+damping, as in the paper).  Positions are second order at any h omega; velocities are where stiff
+and slow modes are weakly coupled or h omega < 1, else first (Hairer, Lubich & Wanner, XIII.4).
 
 Source: Michels, Sobottka & Weber, Exponential integrators for stiff elastodynamic problems
 (2014), Eqs. 8-10.  Velocities of the two-step form where psi_1 does not exist:
@@ -27,10 +38,12 @@ r + cos (x - r) = x + h^2 c_2 a.
     v+ = c_0 v + h c_1 a(x) + h/2 psi_1 G(x*),                          x* = x + phi (x+ - x)
     two-step:  x+ = 2x - x- + 2 h^2 c_2 a(x) + h^2 psi G(x*),           x* = r_n + phi (x - r_n)
                v+ = v- + 2 h c_1 (a(x) + G(x*))
+    with argument filter:  A is that at x*, which is then filtered again with it
 
 G(x*) = a(x*) - a(x) + A (x* - x) is the nonlinear remainder, filtered like g is there.  In two-step
 form x* = x + (1 - phi)/A a averages the fast modes out; where phi = 1 nothing is left over, psi has
-nothing to act on, and all such filters are one method, Gautschi's own.
+nothing to act on, and all such filters are one method, Gautschi's own.  The argument filter is line
+3 of the paper's Algorithm 2: stiffness, too, is then seen without the fast oscillation.
 
 The paper's ceti writes A (x - R r) about the rest shape r: where neighbours turn by different R,
 that is a force which grows with the distance from the origin, and the remainder has to take it back
@@ -48,7 +61,7 @@ without the filter of that form, bodies that turn away from their constant A exp
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -62,6 +75,7 @@ from ..matfun.tolerance import lengths
 from ..solvers.settings import CLOCK, Clock, check_budget
 from .filters import (
     COS,
+    DEFAULT,
     ONE,
     SINC,
     SINC_HALF_SQUARED,
@@ -69,6 +83,7 @@ from .filters import (
     check_form,
     filter_pair,
     flow_map,
+    form_words,
     free_map,
     rest_map,
     sum_map,
@@ -76,6 +91,7 @@ from .filters import (
 from .restart import continues
 from .time_budget import Ration, Spaces, smoother
 
+REFERENCES = ("loaded", "rest")
 LINEARISATIONS = ("tangent", "secant", "corotated")
 Before = tuple[Array, Array, float] | None
 
@@ -108,13 +124,26 @@ class Move:
         return action.value
 
 
+class Load(NamedTuple):
+    """What a constant acceleration b does in a step of h: h^2 c_2 b and h c_1 b to x and v,
+    (1 - phi)/A b to the argument of the remainder, and phi b, which is no part of that."""
+
+    h: float
+    dx: Array
+    dv: Array
+    argument: Array
+    kept: Array
+
+
 @dataclass(frozen=True)
 class GautschiMemory:
-    """linear: constant stiffness. state: the one that the rest belongs to.
-    before: x, v and step size one step earlier.
-    g: remainder at the end of the last step, reusable while h stays the same."""
+    """linear: constant stiffness. b: the load [m/s^2], None where there is none. load: what it did
+    in the last step. state: the one that the rest belongs to. before: x, v and step size one step
+    earlier. g: remainder at the end of the last step, reusable while h stays the same."""
 
     linear: LinearPart
+    b: Array | None
+    load: Load | None = None
     state: State | None = None
     before: Before = None
     g: Array | None = None
@@ -122,35 +151,45 @@ class GautschiMemory:
 
 @dataclass(frozen=True)
 class Gautschi:
-    """form: 'one-step' or 'two-step'; filter: see `filters.FILTERS`; tol, method,
-    max_products: as in ExponentialRosenbrock."""
+    """form: 'one-step' or 'two-step'; filter: see `filters.FILTERS`; reference: 'loaded', where the
+    linear part rests under gravity, or the paper's 'rest'; tol, method, max_products: as in
+    ExponentialRosenbrock."""
 
-    filter: str = "garcia-archilla"
+    filter: str = DEFAULT
     form: str = "one-step"
     tol: float = 1e-9
     method: str = "auto"
     max_products: int | None = None
-    name: ClassVar[str] = "eti"
+    reference: str = "loaded"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self.tol, self.method, max_products=self.max_products)
-        check_form(self.form, self.filter)
+        check_form("eti", self.form, self.filter)
+        if self.reference not in REFERENCES:
+            raise InputError(f"reference {self.reference!r} is unknown: choose 'loaded' or 'rest'")
+
+    @property
+    def name(self) -> str:
+        words = ["rest"] if self.reference == "rest" else []
+        return ":".join(["eti", *form_words(self.filter, self.form), *words])
 
     def start(self, system: System, state: State) -> GautschiMemory:
-        return GautschiMemory(system.linear_part())
+        b = system.rest_load() if self.reference == "loaded" else None
+        return GautschiMemory(system.linear_part(), b if b is not None and b.any() else None)
 
     def step(self, system: System, state: State, h: float, memory: GautschiMemory) -> Step:
         if not continues(memory.state, memory.before, state, h):
-            memory = GautschiMemory(memory.linear)
+            memory = GautschiMemory(memory.linear, memory.b, memory.load)
         move = _EtiMove(self, system, state, h, memory)
         if self.form == "two-step" and memory.before is not None:
             x, v = move.two_step()
         else:
             x, v = move.one_step()
         new = state.moved(state.t + h, x, v)
-        kept = GautschiMemory(memory.linear, new, (state.x, state.v, h), move.g_end)
+        before = (state.x, state.v, h)
+        kept = GautschiMemory(memory.linear, memory.b, move.load, new, before, move.g_end)
         moved = mean_work(system, state, new)
         return Step(new, kept, move.work, None, {"method": move.used}, moved)
 
@@ -163,10 +202,25 @@ class _EtiMove(Move):
         super().__init__(config, system, state, h, linear.tangent.stiffness, memory.before)
         self.r, self.g_start = linear.reference, memory.g
         self.g_end: Array | None = None
+        self.load = memory.load
+        if memory.b is not None and (self.load is None or self.load.h != h):
+            self.load = self._loaded(memory.b)
+
+    def _loaded(self, b: Array) -> Load:
+        dx, dv = self.apply(flow_map(self.h), np.zeros_like(b), b)
+        return Load(self.h, dx, dv, *self.apply(rest_map(self.config.filter, self.h), b))
+
+    def _free(self, y: Array, v: Array) -> Array:
+        """The motion without the remainder."""
+        free = self.apply(free_map(self.h), y, v)
+        return free if self.load is None else free + np.array([self.load.dx, self.load.dv])
 
     def _remainder(self, t: float, y: Array, v: Array) -> Array:
-        """g at the filtered argument: acceleration + A phi y."""
+        """g at the filtered argument, without the load: acceleration + A phi y - phi b."""
         filtered, linear = self.apply(argument_map(self.config.filter, self.h), y)
+        if self.load is None:
+            return self.acceleration(t, self.r + filtered, v) + linear
+        filtered, linear = filtered + self.load.argument, linear - self.load.kept
         return self.acceleration(t, self.r + filtered, v) + linear
 
     def _start_remainder(self, y: Array) -> Array:
@@ -186,7 +240,7 @@ class _EtiMove(Move):
     def one_step(self) -> tuple[Array, Array]:
         h, pair = self.h, self.filter
         y = self.state.x - self.r
-        xh, vh = self.apply(free_map(h), y, self.state.v)
+        xh, vh = self._free(y, self.state.v)
         g = self._start_remainder(y)
         if pair.psi0 is None:  # first step of a filter that exists in two-step form only
             sums = ((pair.psi, 0.5 * h * h), (SINC, h))
@@ -207,14 +261,18 @@ class _EtiMove(Move):
         (cos_y,) = self.apply(sum_map(((COS, 1.0),), h), y)
         (kick,) = self.apply(sum_map(((pair.psi, h * h),), h), g)
         y_end = 2.0 * cos_y - y_before + kick
+        if self.load is not None:
+            y_end += 2.0 * self.load.dx
         x_end = self.r + y_end
         if pair.psi0 is None:
             # sinc commutes with A: sinc (g - A y) needs one product and one function
             force = g - self.A.apply(y)
             self.work += Work(operator_products=1)
             (dv,) = self.apply(sum_map(((SINC, 2.0 * h),), h), force)
+            if self.load is not None:
+                dv += 2.0 * self.load.dv
             return x_end, self.before[1] + dv
-        _, vh = self.apply(free_map(h), y, self.state.v)
+        _, vh = self._free(y, self.state.v)
         (dv,) = self.apply(sum_map(((pair.psi0, 0.5 * h),), h), g)
         return x_end, self._finish_velocity(vh + dv, y_end, x_end)
 
@@ -222,10 +280,10 @@ class _EtiMove(Move):
 @dataclass(frozen=True)
 class Neti:
     """filter: see `filters.FILTERS`; form: 'one-step' or 'two-step'; linearisation: 'tangent', the
-    paper's 'secant' (systems of springs), or 'corotated' (ceti); budget,
-    max_products: as in ExponentialRosenbrock."""
+    paper's 'secant' (systems of springs), or 'corotated' (ceti); argument_filter: linearised where
+    the remainder is taken (see above); budget, max_products: as in ExponentialRosenbrock."""
 
-    filter: str = "garcia-archilla"
+    filter: str = DEFAULT
     form: str = "one-step"
     linearisation: str = "tangent"
     tol: float = 1e-9
@@ -233,30 +291,43 @@ class Neti:
     budget: float | None = None
     clock: Clock = field(default=CLOCK, repr=False, compare=False)
     max_products: int | None = None
+    argument_filter: bool = False
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self.tol, self.method, max_products=self.max_products)
-        check_budget(self.name, self.budget)
+        check_budget(self.family, self.budget)
         if self.linearisation not in LINEARISATIONS:
             raise InputError(
                 f"linearisation {self.linearisation!r} is unknown: choose one of {LINEARISATIONS}"
             )
-        pair = check_form(self.form, self.filter)
+        pair = check_form(self.family, self.form, self.filter)
         if self.form == "two-step" and pair.phi == ONE and pair.psi != SINC_HALF_SQUARED:
             raise InputError(
-                f"{self.name}: filter {self.filter} has nothing to act on in two-step form, "
-                "where phi = 1 leaves no remainder: use filter='gautschi', or form='one-step'"
+                f"filter {self.filter} has nothing to act on in two-step form of {self.family}, "
+                "where phi = 1 leaves no remainder: use filter='gautschi' "
+                f"({self.family}:gautschi:two-step), or form='one-step'"
             )
         if self.budget is not None and not self.timed:
             raise InputError(
-                f"{self.name}: a budget goes with form='one-step': leave one of them out"
+                f"{self.family}: a budget goes with form='one-step': leave one of them out"
+            )
+        if self.argument_filter and (self.form == "one-step" or pair.phi == ONE):
+            raise InputError(
+                "the argument filter needs the two-step form, of a filter with phi other than 1: "
+                f"use {self.family}:two-step:argument-filter"
             )
 
     @property
-    def name(self) -> str:
+    def family(self) -> str:
         return "ceti" if self.linearisation == "corotated" else "neti"
+
+    @property
+    def name(self) -> str:
+        words = ["argument-filter"] * self.argument_filter
+        words += ["secant"] * (self.linearisation == "secant")
+        return ":".join([self.family, *form_words(self.filter, self.form), *words])
 
     @property
     def timed(self) -> bool:
@@ -313,6 +384,11 @@ class _NetiMove(Move):
         super().__init__(config, system, state, h, A, before)
         self.work += Work(tangents=int(self._R is None))
         self.a = self.acceleration(state.t, state.x, self.v_damped)
+        if config.argument_filter:
+            moved, _ = self.apply(rest_map(config.filter, h), self.a)
+            there = state.moved(state.t, state.x + moved, state.v)
+            self.A, self._R = config._linearised(system, there)
+            self.work += Work(tangents=int(self._R is None))
 
     def turn(self, w: Array) -> Array:
         if self._R is None:

@@ -106,7 +106,10 @@ class Stabilised:
 
     @property
     def name(self) -> str:
-        return f"stabilised:{getattr(self.base, 'name', type(self.base).__name__)}"
+        words = [] if self.spin else ["no-spin"]
+        return ":".join(
+            ["stabilised", *words, getattr(self.base, "name", type(self.base).__name__)]
+        )
 
     @property
     def order(self) -> int:

@@ -116,14 +116,16 @@ class _Columns:
 
 
 class _Recurrence:
-    """T_k(A') B for growing k, summed into `out` (n, n_out) with the given coefficients."""
+    """T_k(A') B for growing k, summed into `out` (n, n_out) with the given coefficients.
+
+    B is lost: of millions of coordinates, every copy counts."""
 
     def __init__(self, A: BaseOperator, c: Array, B: Array, interval: Bounds) -> None:
         self.A, self.c, self.degree = A, c, 0
         half = max(0.5 * (interval.high - interval.low), 1e-300)
         self.s, self.t = 2.0 / half, -(interval.high + interval.low) / half
-        self.z, self.x = np.zeros_like(B), B.copy()
         self.out = B @ c[0].T
+        self.z, self.x = np.zeros_like(B), B
 
     def advance(self, degree: int) -> None:
         if self.degree == 0 < degree:  # T_1 = A' T_0 is half a step of 2 A' T_k - T_(k-1)
@@ -156,7 +158,7 @@ def _attempt(
     most: int,
 ) -> tuple[Array, Array, float, int, float]:
     """One summation on one interval, of degree `most` at most: value (n, n_out), errors (2, n_out)
-    and sums of norms, the relative error, degree, and how far |T_k b| outgrew |b|."""
+    and sums of norms, the relative error, degree, and how far |T_k b| outgrew |b|; B is lost."""
     terms = series(functions, interval.low, interval.high, most)
     c = terms.c
     weighted = np.abs(c) @ norms  # (degree + 1, n_out)
@@ -198,13 +200,12 @@ def chebyshev(
     max_products: int | None = None,
 ) -> Action:
     """Every output to the tolerance, two columns per pass over the matrix."""
-    B = np.stack(columns, axis=1)
     interval, products = spectral_bounds.spectrum(A)
     limit = cost.most_products(A, max_products)
     value, known = np.zeros((functions.n_out, A.size)), np.zeros((2, functions.n_out))
     top = 0
-    for start in range(0, B.shape[1], 2):
-        pair = np.ascontiguousarray(B[:, start : start + 2])
+    for start in range(0, len(columns), 2):
+        pair = np.stack(columns[start : start + 2], axis=1)
         part = _Columns(functions, start, pair.shape[1])
         norms = np.sqrt(A.dot(pair, pair))
         require_finite(norms)
@@ -212,7 +213,7 @@ def chebyshev(
             continue
         out, own, error, degree, growth = pair, known, np.inf, 0, np.inf
         for _ in range(3):
-            most = max(0, limit - products) // B.shape[1]
+            most = max(0, limit - products) // len(columns)
             out, own, error, degree, growth = _attempt(
                 A, part, pair, norms, interval, tol, scale, most
             )
@@ -221,9 +222,11 @@ def chebyshev(
                 break
             interval, more = spectral_bounds.widen(A)
             products += more
+            pair = np.stack(columns[start : start + 2], axis=1)
         if not error <= tol:
             raise lost_to_rounding(error) if growth <= 1.0 else _missed(error, tol, interval)
-        value, known, top = value + out.T, known + own, max(top, degree)
+        value += out.T
+        known, top = known + own, max(top, degree)
     norms = np.sqrt(A.dot(value.T, value.T))
     require_finite(norms)
     errors, sums = known

@@ -26,8 +26,8 @@ def entries(A: Any) -> int:
     """Of an operator, a matrix or a LinearOperator."""
     if hasattr(A, "terms"):
         return sum(entries(term) for term in A.terms)
-    if hasattr(A, "blocks"):
-        return A.blocks.size
+    if hasattr(A, "entries"):
+        return A.entries
     K = getattr(A, "K", A)
     if hasattr(K, "nnz"):
         return K.nnz

@@ -95,8 +95,9 @@ def matrix_of(A: BaseOperator) -> tuple[Array, Array, Array] | None:
 
 def layout_of(A: BaseOperator) -> Layout | None:
     """How the bodies of A are laid out; None where A is one body, as far as is known."""
-    matrix, bodies = matrix_of(A), A.bodies
-    if matrix is None or bodies is None or A.lumped is None:
+    bodies = A.bodies
+    matrix = None if bodies is None or A.lumped is None else matrix_of(A)
+    if matrix is None or bodies is None:
         return None
     indptr, indices, blocks = matrix
     limit = CONSTANT_BODY if A.constant else BODY
@@ -105,7 +106,8 @@ def layout_of(A: BaseOperator) -> Layout | None:
 
 def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
     """Whether there are independent bodies and eigenbases of them cost less than an iteration."""
-    layout, matrix = layout_of(A), matrix_of(A)
+    layout = layout_of(A)
+    matrix = None if layout is None else matrix_of(A)
     if layout is None or matrix is None or layout.count == 0:
         return False
     if "eigenbases" in A.cache:

@@ -76,6 +76,12 @@ class FiberBody:
         """The springs, at rest where the fibers are."""
         return Springs(self.edges, self.stiffness, rest_positions=self.positions)
 
+    @property
+    def segments(self) -> np.ndarray:
+        """Points (s, 2) at the two ends of every segment."""
+        first = np.delete(np.arange(self.start[-1]), self.start[1:] - 1)
+        return np.stack([first, first + 1], axis=1)
+
     def centrelines(self, x: Array) -> Array:
         """Points of all centrelines (points, 3) when the particles are at x (N, 3)."""
         return x.reshape(-1, 4, 3).mean(axis=1)

@@ -48,6 +48,7 @@ class PreparedGravity:
 
     linear = bounded = pairwise = True
     internal = True  # uniform: it moves a body, and does not turn it
+    bars = 0
 
     def __init__(self, g: Array, particles: Arranged) -> None:
         self._kernels = take(particles.pattern.backend, "Gravity", "column_dot")
@@ -67,6 +68,9 @@ class PreparedGravity:
 
     def add_blocks(self, x: Array, blocks: Array, pressed: Array) -> None:
         """A constant force has no tangent."""
+
+    def add_bars(self, x: Array, bars: Array, own: Array, pressed: Array) -> None:
+        """Nor here."""
 
 
 # ------------------------------------------------------------------ forcing

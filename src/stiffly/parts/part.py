@@ -154,6 +154,12 @@ class Optional(Protocol):
         mean_triplets(x0, x1) -> rows, columns, blocks instead."""
         ...
 
+    def add_bars(self, x: Array, bars: Array, own: Array, pressed: Array) -> None:
+        """As add_blocks where every block of its tangent beside the diagonal is -(a I + e e^T):
+        writes (a, e) to slots of bars (nnz, 4), `self.bars` of them, each of which no other part
+        writes to, and adds xx, yy, zz, xy, xz, yz of the diagonal blocks to own (n, 6)."""
+        ...
+
     def add_convex_blocks(self, x: Array, blocks: Array) -> None:
         """Adds d2E/dx2 less its negative stiffness, a positive semidefinite matrix, to blocks."""
         ...
@@ -177,6 +183,10 @@ class Optional(Protocol):
 
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """What a user may want to watch: penetration [m] (the largest), contacts (how many)."""
+        ...
+
+    def fields(self) -> dict[str, Array]:
+        """What is recorded of every frame: arrays (m,) by name, of the same size all along."""
         ...
 
 

@@ -15,6 +15,8 @@ from ..contracts import Array, Backend
 from ..kernels.names import NO_SLOT
 from ..matfun.components import Components
 
+CHUNK = 1 << 16  # blocks that are looked up at a time: all of them would take gigabytes
+
 
 class Numbering:
     """Rows of all arrays (N, ...) that a system, its prepared parts and their kernels see.
@@ -98,22 +100,29 @@ class BlockPattern:
         return tied[(tied >= 0).all(axis=1)]
 
     @cached_property
-    def _keys(self) -> np.ndarray:
+    def _laid_out(self) -> tuple[Any, Any]:
+        """Row-major, columns sorted in each row; keys of millions of blocks are not kept."""
         tied, own = self._tied(), np.arange(self._n)
-        rows = np.concatenate([tied[:, 0], tied[:, 1], own])
-        columns = np.concatenate([tied[:, 1], tied[:, 0], own])
-        return sorted_unique(rows * self._n + columns)  # row-major: columns sorted in each row
+        first, second = tied.T
+        n, m = self._n, len(tied)
+        keys = np.empty(2 * m + n, dtype=np.int64)
+        np.add(first * n, second, out=keys[:m])
+        np.add(second * n, first, out=keys[m : 2 * m])
+        np.multiply(own, n + 1, out=keys[2 * m :])
+        del tied, first, second
+        keys = sorted_unique(keys)
+        indptr = np.searchsorted(keys, np.arange(n + 1) * n).astype(np.int32)
+        return indptr, np.remainder(keys, n, out=keys).astype(np.int32)
 
-    @cached_property
+    @property
     def indices(self) -> Any:
         """(nnz,) int32, over free particles."""
-        return (self._keys % self._n).astype(np.int32)
+        return self._laid_out[1]
 
-    @cached_property
+    @property
     def indptr(self) -> Any:
         """(n + 1,) int32, over free particles."""
-        starts = np.arange(self._n + 1) * self._n
-        return np.searchsorted(self._keys, starts).astype(np.int32)
+        return self._laid_out[0]
 
     @cached_property
     def diagonal(self) -> np.ndarray:
@@ -122,13 +131,19 @@ class BlockPattern:
 
     @property
     def nnz(self) -> int:
-        return self._keys.size
+        return self.indices.size
 
     def slots(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Slot of block (row, column) of particles, uint32; NO_SLOT where either is fixed."""
-        i, j = self._row[rows], self._row[columns]
-        slot = np.searchsorted(self._keys, i * self._n + j).astype(np.uint32)
-        slot[(i < 0) | (j < 0)] = NO_SLOT
+        indptr, indices = self._laid_out
+        keys = np.repeat(np.arange(self._n) * self._n, np.diff(indptr))
+        keys += indices
+        slot = np.empty(len(rows), dtype=np.uint32)
+        for first in range(0, len(rows), CHUNK):
+            some = slice(first, first + CHUNK)
+            i, j = self._row[rows[some]], self._row[columns[some]]
+            found = np.searchsorted(keys, i * self._n + j)
+            slot[some] = np.where((i < 0) | (j < 0), NO_SLOT, found)
         return slot
 
     @cached_property

@@ -14,7 +14,7 @@ import numpy as np
 from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
-from ..kernels.names import CONVEX, SECANT
+from ..kernels.names import CONVEX, NO_SLOT, SECANT
 from .checks import (
     as_array,
     as_elements,
@@ -190,7 +190,7 @@ class PreparedSprings(AnyPreparedSprings):
     part = "Springs"
     kernels = (
         *("spring_energy", "spring_gradient", "spring_blocks"),
-        *("spring_mean_gradient", "spring_mean_blocks", "spring_product"),
+        *("spring_mean_gradient", "spring_mean_blocks", "spring_product", "spring_bars"),
     )
 
     # Why `pressed` bounds the spectrum. With force f at length L, a spring's tangent acts on
@@ -217,26 +217,30 @@ class PreparedSprings(AnyPreparedSprings):
         self.rest = rest  # (m,) [m], as it is now
         self._edges = edges.astype(np.uint32, copy=False)
         self._stiffness = stiffness
-        self._rest_of_halves: tuple[Any, Any] = (None, None)  # for which rest lengths, and these
 
         def find_halves() -> tuple[Any, ...]:
-            start, neighbour, spring = _halves(self._edges, pattern.count)
-            return start, neighbour, stiffness[spring], spring
+            return _halves(self._edges, pattern.count)
 
         def find_slots() -> tuple[Any, ...]:
-            start, neighbour, _, _ = self._find_halves()
-            owner = np.repeat(np.arange(pattern.count), np.diff(start))
+            start, neighbour, _ = self._find_halves()
+            owner = np.repeat(np.arange(pattern.count, dtype=np.uint32), np.diff(start))
             return pattern.diagonal, pattern.slots(owner, neighbour)
 
         # when they are first asked for, then shared by copies that have yielded
         self._find_halves, self._find_slots = cache(find_halves), cache(find_slots)
+        self._count_bars = cache(lambda: int(np.count_nonzero(self._slots[1] != NO_SLOT)))
 
     @property
     def _half(self) -> tuple[Any, ...]:
-        start, neighbour, stiffness, spring = self._find_halves()
-        if self._rest_of_halves[0] is not self.rest:
-            self._rest_of_halves = (self.rest, self.rest[spring])
-        return start, neighbour, stiffness, self._rest_of_halves[1]
+        return *self._find_halves(), self._stiffness, self.rest
+
+    @property
+    def bars(self) -> int:
+        """How many it writes, each in a slot of its own."""
+        return self._count_bars()
+
+    def add_bars(self, x: Array, bars: Array, own: Array, pressed: Array) -> None:
+        self._kernels.spring_bars(x, *self._half, self._slots[1], bars, own, pressed, self.cubic)
 
     @property
     def edges(self) -> np.ndarray:
@@ -296,13 +300,14 @@ def _distances(x: Array, edges: np.ndarray) -> Array:
 
 def _halves(edges: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Both ends of edges (m, 2), sorted by particle, then by neighbour: start (count + 1,) of each
-    particle's, and the neighbour (2m,) and the edge (2m,) of each."""
+    particle's, and the neighbour (2m,) and the edge (2m,) of each, all unsigned."""
     m = len(edges)
     owner, neighbour = edges.T.ravel(), edges.T[::-1].ravel()
     order = np.lexsort((neighbour, owner))
     ends = np.cumsum(np.bincount(owner, minlength=count))
     start = np.concatenate([[0], ends]).astype(np.uint32)
-    return start, neighbour[order], np.remainder(order, max(m, 1), out=order)
+    edge = np.remainder(order, max(m, 1)).astype(np.uint32)
+    return start, neighbour[order], edge
 
 
 def _as_edges(edges: Any) -> np.ndarray:

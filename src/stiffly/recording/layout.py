@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,7 +62,8 @@ KINDS = {kind.__name__: kind for kind in ARGUMENTS}
 class Plan:
     """What a file has to hold: frames at times (F,) [s], of shape (N, 3), or (n,) for SecondOrder.
 
-    energies: names of the parts; contents: further datasets of /stiffly, by path.
+    energies: names of the parts; contents: further datasets of /stiffly, by path; fields: numbers
+    that parts record of every frame, how many by name.
     """
 
     times: Array
@@ -72,6 +73,7 @@ class Plan:
     energies: tuple[str, ...]
     mesh: Mesh | None
     contents: dict[str, Any]
+    fields: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def columns(self) -> list[str]:
@@ -87,7 +89,8 @@ class Plan:
     @property
     def bytes_per_frame(self) -> int:
         points = 3 * self.shape[0] * np.dtype(self.dtype).itemsize * (2 if self.velocities else 1)
-        return points + 8 * (len(self.columns) + SPARE + 8)
+        own = np.dtype(self.dtype).itemsize * sum(self.fields.values())
+        return points + own + 8 * (len(self.columns) + SPARE + 8)
 
     @property
     def bytes_of_checkpoints(self) -> int:
@@ -115,6 +118,7 @@ class Places(NamedTuple):
     counts: tuple[int, int]
     lengths: tuple[int, int]
     link: int
+    fields: Mapping[str, int]
 
 
 def create(path: Path, plan: Plan) -> None:
@@ -150,6 +154,8 @@ def extend(path: Path, plan: Plan, frames: int) -> None:
     with h5py.File(beside, "r+", locking=False) as new, open_file(path) as old:
         new["stiffly/columns"][...] = old["stiffly/columns"][()]
         new["stiffly/table"][:frames] = old["stiffly/table"][:frames]
+        for name in plan.fields:
+            new["stiffly/fields"][name][:frames] = old["stiffly/fields"][name][:frames]
         series = ["VTKHDF/Points", *["VTKHDF/PointData/velocity"] * plan.velocities]
         for name in series:
             for k in range(frames):
@@ -232,6 +238,8 @@ def _add_frames(own: Any, vtk: Any, plan: Plan) -> None:
     _reserve(vtk, "Points", (count * points, 3), plan.dtype)
     if plan.velocities:
         _reserve(fields, "velocity", (count * points, 3), plan.dtype)
+    for name, size in plan.fields.items():
+        _reserve(own.require_group("fields"), name, (count, size), plan.dtype)
 
 
 def _reserve(group: Any, name: str, shape: tuple[int, ...], dtype: str) -> None:
@@ -297,7 +305,8 @@ def find(file: Any) -> Places:
     data = *series, own["table"], own["columns"], own["frames"]
     begins: list[Any] = [None if one is None else one.id.get_offset() for one in data]
     a, b, c, d, link = map(int, own.attrs["places"])
-    return Places._make([*begins, (a, b), (c, d), link])
+    fields = {name: data.id.get_offset() for name, data in own.get("fields", {}).items()}
+    return Places._make([*begins, (a, b), (c, d), link, fields])
 
 
 def open_file(path: Path) -> Any:

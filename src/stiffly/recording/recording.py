@@ -63,6 +63,16 @@ class Recording(Run):
 
         self.positions: Array = frames_at(places.points)
         self.velocities: Any = None if places.velocity is None else frames_at(places.velocity)
+        self.fields: dict[str, Array] = {
+            name: np.memmap(
+                self.folder / RECORDING,
+                data.dtype,
+                "r",
+                data.id.get_offset(),
+                (frames, data.shape[1]),
+            )
+            for name, data in own.get("fields", {}).items()
+        }
 
     def _read_table(self, table: dict[str, Array]) -> None:
         prefix = "energy "

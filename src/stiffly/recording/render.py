@@ -15,7 +15,7 @@ from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .plots.style import describe
 from .render_body import OTHER_RADIUS
-from .render_labels import BAR, Words, coloring, draw_bar, join, letters, write_words
+from .render_labels import BAR, Words, coat, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
 from .render_view import look_at, points_of, sampled
 from .render_walls import wall_normals
@@ -41,7 +41,8 @@ def render(
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
 
-    color: "speed", "strain" (mean elongation of the edges at a vertex) or "none".
+    color: "speed", "strain" (mean elongation of the edges at a vertex) or "none", with which the
+    scale is that of the plaque, where there is some (its colours are there with any).
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
@@ -112,7 +113,8 @@ class Studio:
         if labels is not None:
             self._titles = [(label, "") for label in labels]
         # a single picture has room for the scale beside the body; several get a strip of their own
-        bar = round(BAR * letters(size)) if self.colorings[0] is not None else 0
+        self._scale = self.colorings[0] or coat(self.motions[0])
+        bar = round(BAR * letters(size)) if self._scale is not None else 0
         self._size, self._strip = size, bar if len(recordings) > 1 else 0
         edges = np.linspace(0, size[0] - self._strip, len(recordings) + 1).round().astype(int)
         narrow = int(np.diff(edges).min())
@@ -141,7 +143,7 @@ class Studio:
             stopped = t > shown.times[-1] + 1.5 * typical_interval(shown.times)
             words = Words(*title, corner, "stopped here" if stopped else self.note)
             panels.append(write_words(scenery.picture(number), words, letters(self._size)))
-        joined, scale = join(panels, self._strip), self.colorings[0]
+        joined, scale = join(panels, self._strip), self._scale
         return joined if scale is None else draw_bar(joined, scale)
 
     def close(self) -> None:

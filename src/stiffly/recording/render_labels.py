@@ -22,7 +22,12 @@ BAR = 7.5  # width that the colour bar takes, in letters
 CLAY = np.array([92, 138, 190], dtype=np.uint8)  # where nothing is to be told
 SHARE = 99.5  # percent of the values lie within the scale: a single whip end would darken the rest
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # both read without red-green vision
-BRIGHT = {SEQUENTIAL: (0.15, 1.0), DIVERGING: (0.08, 0.92)}  # darker ends would hide the shading
+STAIN = "jet"
+BRIGHT = {
+    SEQUENTIAL: (0.15, 1.0),
+    DIVERGING: (0.08, 0.92),
+    STAIN: (0.1, 0.9),
+}  # darker ends would hide the shading
 
 
 @lru_cache(maxsize=16)
@@ -156,6 +161,19 @@ def coloring(recordings: list[Any], motions: list[Motion], color: str) -> list[C
         Coloring(label, lambda i, v=value: factor * v(i), low, factor * high, rows)
         for value in values
     ]
+
+
+def coat(motion: Motion) -> Coloring | None:
+    """Of the plaque that is left, as the paper stains it: from blue, where none was removed, over
+    green to red (Michels, Luan, Tokman 2017, Fig. 5)."""
+    left = motion.plaque
+    if left is None:
+        return None
+    first = np.asarray(left[0], dtype=np.float64)
+    first = np.where(first > 0.0, first, np.nan)  # no plaque was there
+    return Coloring(
+        "plaque removed [%]", lambda i: 100.0 * (1.0 - left[i] / first), 0.0, 100.0, _table(STAIN)
+    )
 
 
 def _table(name: str) -> Array:

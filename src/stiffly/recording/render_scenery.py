@@ -18,7 +18,7 @@ from ..contracts import Array
 from ..errors import InputError
 from .exports.frames import Motion, Solid, solids
 from .render_body import SHADE, Body, vertex_normals
-from .render_labels import Coloring
+from .render_labels import Coloring, coat
 from .render_view import OPENING, View
 from .render_walls import is_level, is_wall, slab
 
@@ -114,17 +114,38 @@ class Scenery:
                 continue
             if is_wall(solid):
                 solid = slab(solid, self._view, self._ground(floor))
+            mesh = self._pv.PolyData.from_regular_faces(self._shrunk(solid), solid.triangles)
+            stain = self._stain(solid)
+            paint: dict[str, Any] = {"color": STONE}
+            if stain is not None:
+                mesh.point_data["stain"] = stain(float(self._motion.times[0]))
+                paint = {"scalars": "stain", "rgb": True}
             actor = self._plotter.add_mesh(
-                self._pv.PolyData.from_regular_faces(self._shrunk(solid), solid.triangles),
-                color=STONE, ambient=0.4, diffuse=0.7, specular=0.1,
-                smooth_shading=not solid.flat, split_sharp_edges=not solid.flat,
+                mesh, **paint, ambient=0.4, diffuse=0.7, specular=0.1,
+                smooth_shading=not solid.flat,
+                split_sharp_edges=not solid.flat and stain is None,  # else vertices are others
                 # a wall or a room is seen through from behind
                 culling="back" if solid.flat or solid.hollow else None,
             )  # fmt: skip
             if solid.moving:
                 yield lambda t, actor=actor, solid=solid: _place(actor, solid, t)
+            if stain is not None:
+                yield lambda t, actor=actor, stain=stain: _paint(actor, stain(t))
             if floor is not None and not solid.flat:
                 yield self._add_shadow(solid, floor)
+
+    def _stain(self, solid: Solid) -> Callable[[float], Array] | None:
+        """The colours (V, 3) of the plaque on it at a time."""
+        plaque, scale = self._motion.plaque, coat(self._motion)
+        if scale is None or plaque.shape[1] != len(solid.positions):
+            return None
+
+        def colors(t: float) -> Array:
+            i = int(np.abs(self._motion.times - t).argmin())
+            bare = np.asarray(plaque[0]) == 0.0
+            return np.where(bare[:, None], np.uint8(255.0 * np.array(STONE)), scale.colors(i))
+
+        return colors
 
     def _ground(self, floor: Floor | None) -> float:
         """Where walls stand [m]."""
@@ -174,6 +195,13 @@ def sunlight(view: View) -> Array:
     ahead = np.cross([0.0, 0.0, 1.0], view.right)  # forward, along the ground
     direction = np.array([0.0, 0.0, -1.0]) + 0.38 * view.right + 0.22 * ahead
     return direction / np.linalg.norm(direction)
+
+
+def _paint(actor: Any, colors: Array) -> None:
+    mesh = actor.mapper.dataset
+    mesh.point_data["stain"][:] = colors  # in place: an array put there anew is not drawn
+    mesh.GetPointData().GetArray("stain").Modified()
+    mesh.Modified()
 
 
 def _place(actor: Any, solid: Solid, t: float) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from ..contracts import Array
 
+TOLD = ("plaque_removed",)  # of the diagnostics: where they end is a result of the run
+
 
 @dataclass(repr=False)
 class Run:
@@ -18,7 +20,10 @@ class Run:
 
     diagnostics: (steps,) arrays with one value per step, by name: `t` [s] at its end; and, where
     the method or the system has them, `residual` (of the solve, relative), `alpha` (of a
-    stabiliser), `energy_error` [J], `halvings`, `under_solved`, `penetration` [m], `contacts`.
+    stabiliser), `energy_error` [J], `halvings`, `under_solved`, `penetration` [m], `contacts`,
+    `plaque_removed` (a share).
+    fields: (frames, m) arrays by name that parts have recorded: `plaque` [m], the thickness of a
+    coat at the vertices of the mesh collider that carries it.
     """
 
     integrator: str
@@ -30,6 +35,7 @@ class Run:
     stats: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Array] = field(default_factory=dict)
     wall_seconds: float = 0.0
+    fields: dict[str, Array] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._facts()})"
@@ -66,7 +72,11 @@ class Run:
             "wall_seconds": self.wall_seconds,
             "energy": self.energy.summary(),
             "stats": self.stats,
+            **{name: float(self.diagnostics[name][-1]) for name in TOLD if self._has(name)},
         }
+
+    def _has(self, name: str) -> bool:
+        return len(self.diagnostics.get(name, ())) > 0
 
 
 @dataclass(frozen=True)

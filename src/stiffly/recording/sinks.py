@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..contracts import Array, State, Work
+from ..contracts import NOTHING, Array, State, Work
 from .notes import FrameLog, StepLog
 from .run import EnergyHistory, Run
 
@@ -25,6 +25,7 @@ class Frame(NamedTuple):
     energies [J] by part; added, dissipated, invented [J], steps, work, seconds (of computing): so
     far.
     notes: what the steps since the last frame said (see notes.py).
+    fields: what parts have recorded of themselves, arrays (m,) by name.
     """
 
     index: int
@@ -39,6 +40,7 @@ class Frame(NamedTuple):
     work: Work
     seconds: float
     notes: dict[str, float]
+    fields: Mapping[str, Array] = NOTHING
 
 
 class Progressing(Protocol):
@@ -75,10 +77,13 @@ class Memory:
     def __init__(self) -> None:
         self._positions: list[Array] = []
         self._velocities: list[Array] = []
+        self._fields: dict[str, list[Array]] = {}
 
     def frame(self, frame: Frame) -> None:
         self._positions.append(np.array(frame.positions))
         self._velocities.append(np.array(frame.velocities))
+        for name, values in frame.fields.items():
+            self._fields.setdefault(name, []).append(np.array(values))
 
     def between(self, loop: Progressing) -> None:
         pass
@@ -96,6 +101,7 @@ class Memory:
             stats=loop.stats(),
             diagnostics=loop.log.arrays(),
             wall_seconds=loop.seconds,
+            fields={name: np.array(frames) for name, frames in self._fields.items()},
         )
 
 

@@ -216,7 +216,8 @@ class Writer:
 
     def _begin(self, place: folder.Place, plan: Plan, scene: str | None, frame: Frame) -> None:
         """The folder and everything in it, before the first frame is written."""
-        where, plan = place.folder, replace(plan, energies=tuple(frame.energies))
+        fields = {name: len(values) for name, values in frame.fields.items()}
+        where, plan = place.folder, replace(plan, energies=tuple(frame.energies), fields=fields)
         unfinished = where / f"{folder.RECORDING}.part"
         try:
             where.mkdir(parents=True, exist_ok=True)
@@ -257,6 +258,9 @@ class Writer:
         if places.velocity is not None:
             data = self._points(frame.velocities, 0.0)
             self._write(data, places.velocity + frame.index * len(data))
+        for name, place in places.fields.items():
+            data = np.ascontiguousarray(frame.fields[name], dtype=self._dtype).data.cast("B")
+            self._write(data, place + frame.index * len(data))
         row = self._row(frame)
         self._write(row.tobytes(), places.table + frame.index * row.nbytes)
         self._count(frame.index + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..accounting import work_within
-from ..contracts import Array, Integrator, State, Step, System, Work
+from ..contracts import NOTHING, Array, Integrator, State, Step, System, Work
 from ..errors import (
     Diverged,
     InputError,
@@ -359,10 +359,16 @@ class Loop(Stepper):
             self.work,
             self.seconds,
             self.log.frame(),
+            self._fields(state),
         )
         sink.frame(frame)
         self.recorded += 1
         self.judge(growth)
+
+    def _fields(self, state: State) -> Mapping[str, Array]:
+        """What parts record of themselves, where the system has any that do."""
+        system = cast("Any", self.system)
+        return system.fields(state) if hasattr(system, "fields") else NOTHING
 
     @property
     def fixed(self) -> bool:

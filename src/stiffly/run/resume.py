@@ -19,6 +19,7 @@ from ..recording.provenance import fingerprint, versions
 from ..recording.recording import Recording
 from ..recording.sinks import Interrupt
 from ..recording.writer import Writer
+from .devices import bound_on
 from .loop import Loop, Progress, frames_from
 from .rung import Rung
 
@@ -48,8 +49,10 @@ def go_on(
     integrator: Integrator | None = None,
     duration: float | None = None,
     progress: Progress | None = None,
+    device: str = "cpu",
 ) -> Recording:
-    """given: the system that the run was begun with, or a scene that has it.
+    """given: the system that the run was begun with, or a scene that has it; device: of the rest,
+    whichever the run began on.
 
     All is checked before anything is written.
     """
@@ -63,7 +66,7 @@ def go_on(
     _warn_of_versions(found, saved)
     method = _method(found, saved, integrator)
     announce()
-    bound, _ = system.bind(saved.tree("origin"))
+    bound, _ = bound_on(device, system, saved.tree("origin"), None, method, found.integrator)
     loop = LOOPS[saved.header["loop"]].resumed(bound, method, saved.tree)
     _require_same_frames(found, loop)
     plan, loop.frames = None, found.planned
@@ -92,7 +95,8 @@ def _plan(found: Recording, times: Array, given: Any) -> Plan:
         contents["mass"] = found.mass
     shape, energies = found.positions.shape[1:], tuple(found.energy.parts)
     kept = found.velocities is not None
-    return Plan(times, shape, origin["dtype"], kept, energies, found.mesh, contents)
+    fields = {name: values.shape[1] for name, values in found.fields.items()}
+    return Plan(times, shape, origin["dtype"], kept, energies, found.mesh, contents, fields)
 
 
 def _method(found: Recording, saved: Checkpoint, given: Integrator | None) -> Integrator:

@@ -27,6 +27,7 @@ from ..recording.sinks import Interrupt, Memory
 from ..recording.writer import Options, Writer
 from .auto import auto_run
 from .control import Tolerance
+from .devices import bound_on
 from .limit import require_stable
 from .loop import Loop, Progress, frames_from, steps_within
 
@@ -76,6 +77,7 @@ def simulate(
     checkpoint: float = 10.0,
     provenance: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    device: str = "cpu",
 ) -> Run:
     """Move a system from x0, v0 through `duration` seconds; returns a Run.
 
@@ -89,6 +91,8 @@ def simulate(
     dop853, rkn86); `step` is then the first one tried, and no step is longer than the time between
     frames, but for dop853 and rkn86, which know the states within their steps.
     every: seconds between recorded frames; default: the scene's, or about 200 frames.
+    device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
+    can (docs/gpu.md).
     progress: called with a ProgressReport after every frame, and twice a second in long ones.
 
     out: a folder to stream frames to, where `resume` can go on; a Recording is returned then.
@@ -114,7 +118,7 @@ def simulate(
     if out is not None:
         options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
     announce()
-    bound, state = system.bind(given.x0, given.v0)
+    bound, state = bound_on(device, system, given.x0, given.v0, plan.method, plan.name)
     if plan.tolerance is None and plan.step is not None:
         advise(bound, plan.step)
         every = float(_frame_times(plan.duration, plan.step, plan.every)[1])
@@ -127,6 +131,7 @@ def simulate(
         if options is None or interrupt is None:
             return begin(frames, StepLog()), Memory()
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
+        asked |= {"device": bound.backend.name}
         asked |= {"run": uuid4().hex, "system": fingerprint(system)}
         shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
         place = options.place._replace(force=options.place.force or again)

@@ -18,7 +18,7 @@ arguments say what they mean, and beside it
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -120,7 +120,7 @@ def load(
     known = inspect.signature(found.build).parameters
     for key in given:
         if key not in known and key not in RUN_OPTIONS:
-            raise unknown_name(f"parameter of {name}:", key, [*known, *RUN_OPTIONS])
+            raise unknown_parameter(name, key, [*known, *RUN_OPTIONS])
     options = {key: value for key, value in given.items() if key not in known}
     arguments = {key: value for key, value in given.items() if key in known}
     # as it stands: with other numbers, another method may be the fastest
@@ -138,6 +138,14 @@ def load(
     holds = f"as in the paper ({scene.source}): {found.holds}"
     note = f"{scene.note}; {holds}" if scene.note else holds
     return replace(scene, **options, variant=variant, note=note)
+
+
+def unknown_parameter(name: str, key: str, known: Iterable[str]) -> InputError:
+    """Of a scene that has no such parameter."""
+    if key != "linear":
+        return unknown_name(f"parameter of {name}:", key, known)
+    others = ", ".join(other for other in NAMES if "linear" in entry(other).parameters)
+    return InputError(f"{name} has no linear form to choose: leave linear out ({others} have one)")
 
 
 def check_variant(variant: Any) -> None:

@@ -91,6 +91,16 @@ def whole(default: int, meaning: str, *, least: int) -> Any:
     return Argument(default, meaning, partial(require_counts, least=least))
 
 
+def switch(default: bool, meaning: str) -> Any:
+    return Argument(default, meaning, _require_switch)
+
+
+def _require_switch(scene: str, **values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{scene} {name} = {value!r}: give true or false")
+
+
 def _require_not_negative(scene: str, **values: float) -> None:
     for name, value in values.items():
         if not 0.0 <= value < np.inf:

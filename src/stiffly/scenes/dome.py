@@ -31,7 +31,7 @@ SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 15, 22c"
 SHOWS = "the step of the exponential method does not depend on the stiffness; that of RK4 does"
 SMALL = {"rings": 6, "around": 22, "integrator": "exprb42", "step": 0.05, "duration": 1.0}
 RUN = {"step": 0.01, "duration": 5.0, "integrator": "midpoint"}
-PAPER = {"step": 0.01, "duration": 5.0, "integrator": "eti"}
+PAPER = {"step": 0.01, "duration": 5.0, "integrator": "eti:rest"}
 PAPER_HOLDS = (
     "runs at any ratio of stiffnesses, but above 333 particles a border of 1e12 N/m takes "
     "some 1e5 products a step"

@@ -43,11 +43,12 @@ def falling_cube(
     young: float = positive(YOUNG, "Young's modulus [Pa]"),
     drop: float = positive(DROP, "height above the balls [m]"),
     contact: float = positive(CONTACT, "stiffness of the balls at a vertex [N/m]"),
+    frozen: bool = models.FROZEN,
 ) -> Setup:
     centred = cube(cells, side=SIDE)
     x0 = centred.positions + np.array([0.0, 0.0, 0.5 * SIDE + drop])  # the balls end at z = 0
     mesh = replace(centred, positions=x0)
     balls = models.four_balls(RADIUS, 0.25 * SIDE, 0.25 * SIDE)
-    touch = Contact(balls, contact)
+    touch = Contact(balls, contact, frozen=frozen)
     system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), touch)
     return Setup(system, x0, mesh=mesh, colliders=balls)

@@ -24,7 +24,7 @@ from ..errors import InputError, unknown_name
 from ..integrators import integrator as find_integrator
 from ..memory import limited
 from ..run.simulate import advise
-from . import NAMES, RUN_OPTIONS, entry, load
+from . import NAMES, RUN_OPTIONS, entry, load, unknown_parameter
 from .adjust import adjusted
 from .builder import Scene
 from .composition import compose
@@ -151,7 +151,10 @@ def _validated(source: Source) -> SceneFile:
 def _require_parameters(source: Source, name: str) -> None:
     if name not in NAMES:
         raise source.error(("scene",), str(unknown_name("scene", name, NAMES)))
-    table: Any = create_model("Parameters", parameters=(parameters_table(name), ...))
+    fields: Any = parameters_table(name)
+    if "linear" in source.data.get("parameters", {}) and "linear" not in fields.model_fields:
+        raise source.error(("parameters", "linear"), str(unknown_parameter(name, "linear", ())))
+    table: Any = create_model("Parameters", parameters=(fields, ...))
     try:
         table.model_validate({"parameters": source.data.get("parameters", {})})
     except ValidationError as problem:

@@ -42,6 +42,7 @@ def hippo(
     young: float = positive(YOUNG, "Young's modulus [Pa]"),
     drop: float = positive(DROP, "height above the balls [m]"),
     contact: float = positive(CONTACT, "stiffness of the balls at a vertex [N/m]"),
+    frozen: bool = models.FROZEN,
     mesh: str = plain("", "a mesh file to use instead of the stand-in, x forwards"),
     up: str = models.UP,
 ) -> Setup:
@@ -49,6 +50,6 @@ def hippo(
     x0 = standing.positions + np.array([0.0, 0.0, drop])  # the balls end at z = 0
     body = replace(standing, positions=x0)
     balls = models.four_balls(RADIUS, ALONG, ACROSS)
-    touch = Contact(balls, contact)
+    touch = Contact(balls, contact, frozen=frozen)
     system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
     return Setup(system, x0, mesh=body, colliders=balls, note=note)

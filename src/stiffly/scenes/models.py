@@ -9,25 +9,29 @@ turns y forwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..bodies import System, Tetrahedra, lumped_mass
+from ..bodies import LinearSprings, Springs, System, Tetrahedra, lumped_mass
 from ..collisions import Sphere
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes import Mesh, creature, decimate, quality, read_mesh, shell, tetrahedralise
 from ..meshes.mesh import used_only
 from ..meshes.topology import require_closed
-from .builder import plain
+from .builder import plain, switch
 
 X, Z = 0, 2
 UPWARD = "the axis of the mesh file that points upwards, x, y or z"
 UP = plain("z", UPWARD)  # a scene's parameter `up`
+# a scene's parameter `frozen`
+FROZEN = switch(False, "contacts are chosen once, before each step, as in the paper")
+# a scene's parameter `linear`, see `constant_stiffness`
+LINEAR = switch(False, "constant stiffness, the same in all directions, as in the paper's Table II")
 STAND_IN = "a shape made by formulas stands in for the scanned model; or give mesh="
 # turns, not mirrors: the file's axes that become x, y, z, and their signs
 UPWARDS = {
@@ -35,6 +39,14 @@ UPWARDS = {
     "y": ((0, 2, 1), (1.0, -1.0, 1.0)),
     "z": ((0, 1, 2), (1.0, 1.0, 1.0)),
 }
+
+
+def constant_stiffness(springs: Sequence[Springs]) -> list[LinearSprings]:
+    """The same springs with a stiffness matrix that never changes, that of the graph in x, y and z
+    alike: a spring pulls its ends back to where they are at rest beside each other, wherever the
+    body has turned.  With a pull along the spring alone, what is straight or flat at rest would be
+    held by nothing across."""
+    return [LinearSprings(part.edges, part.stiffness, across=1.0) for part in springs]
 
 
 def solid(

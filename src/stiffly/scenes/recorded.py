@@ -23,6 +23,7 @@ def resume(
     integrator: Integrator | None = None,
     duration: float | None = None,
     progress: Progress | None = None,
+    device: str = "cpu",
 ) -> Recording:
     """Go on with a run that was stopped, to the very frames of a run that was not.
 
@@ -31,12 +32,14 @@ def resume(
     system: the System, SecondOrder or scene that the run was begun with; not needed where the
     folder tells: a built-in scene, or a scene file.  integrator: only one of your own making.
     duration: seconds in all, where the run is to become longer than it was meant to be.
+    device: as `simulate` has it; a run may go on where it did not begin.
     """
     found = Recording(folder)
     if finished(found, duration):
         return found
     given = scene_of(found) if system is None else system
-    return go_on(found, given, integrator=integrator, duration=duration, progress=progress)
+    options = {"integrator": integrator, "duration": duration, "progress": progress}
+    return go_on(found, given, device=device, **options)
 
 
 def scene_of(found: Recording) -> Scene:

@@ -62,6 +62,7 @@ def sliding_bunny(
     heading: float = plain(HEADING, "angle from where it looks to where it slides [degrees]"),
     young: float = positive(YOUNG, "Young's modulus [Pa]"),
     contact: float = positive(CONTACT, "stiffness of the plane at a vertex [N/m]"),
+    frozen: bool = models.FROZEN,
     mesh: str = plain("", "a mesh file to use instead of the stand-in, x forwards"),
     up: str = models.UP,
 ) -> Setup:
@@ -71,7 +72,7 @@ def sliding_bunny(
         mesh, partial(_crouching, vertices), vertices=vertices, size=HEIGHT, up=up
     )
     x0, floor = body.positions, Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-    touch = Contact(floor, contact, friction=friction)
+    touch = Contact(floor, contact, friction=friction, frozen=frozen)
     system = models.elastic(body, young, POISSON, DENSITY, Gravity(), touch)
     angle = np.radians(heading)
     v0 = np.tile(speed * np.array([np.cos(angle), np.sin(angle), 0.0]), (len(x0), 1))

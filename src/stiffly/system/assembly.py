@@ -146,6 +146,21 @@ class Assembly:
             part.add_blocks(x, blocks, pressed)
         return blocks, pressed
 
+    def in_bars(self, pattern: BlockPattern) -> bool:
+        """Whether the tangent is one of bars: each of its own block, and no block without one."""
+        if self.matrix_free or not all(hasattr(p, "add_bars") for p in self.assembled):
+            return False
+        beside = pattern.nnz - (len(pattern.indptr) - 1)
+        return sum(part.bars for part in self.assembled) == beside
+
+    def bars(self, x: Array, pattern: BlockPattern) -> tuple[Array, Array, Array]:
+        """Bars (nnz, 4), diagonal blocks (n, 6) and `pressed` (N,), see part.Optional.add_bars."""
+        bars, own = np.zeros((pattern.nnz, 4)), np.zeros((len(pattern.indptr) - 1, 6))
+        pressed = np.zeros(len(x))
+        for part in self.assembled:
+            part.add_bars(x, bars, own, pressed)
+        return bars, own, pressed
+
     def convex_blocks(self, x: Array, pattern: BlockPattern) -> tuple[Array, bool]:
         """Tangent blocks less their negative stiffness, and whether that went for every part."""
         blocks, pressed, sure = np.zeros((pattern.nnz, 3, 3)), np.zeros(len(x)), True

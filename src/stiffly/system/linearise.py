@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from ..contracts import Array, Mass, Power, Rayleigh, State
 from ..errors import InputError
 from ..matfun.composite import SumOperator
-from ..matfun.operators import BaseOperator, BlockOperator, SparseOperator
+from ..matfun.operators import BarOperator, BaseOperator, BlockOperator, SparseOperator
 from ..parts.pattern import BlockPattern
 from ..parts.user_functions import directional_derivative
 from .mass import ConsistentMass
@@ -71,7 +71,15 @@ def stiffness(
     more: Array | None = None,
 ) -> BaseOperator:
     """M^-1 K at x (N, 3); more: blocks of the loads, about whose signs nothing is known."""
-    pattern = system.pattern
+    pattern, free = system.pattern, system.numbering.free
+    # what is diagonalised, whole or body by body, is asked for its blocks; for one product each
+    # is as fast
+    once = not constant and pattern.bodies is None and system.lumped
+    if once and more is None and parts.in_bars(pattern):
+        bars, own, pressed = parts.bars(x, pattern)
+        where = pattern.indptr, pattern.indices
+        low = _lower_bound(system, pressed[:free])
+        return BarOperator(*where, bars, own, system.mass, low=low, pairwise=parts.pairwise)
     blocks, pressed = parts.blocks(x, pattern)
     known = more is None
     if more is not None:
@@ -81,7 +89,7 @@ def stiffness(
         blocks,
         system.mass,
         constant=constant,
-        low=_lower_bound(system, pressed[: system.numbering.free]) if known else None,
+        low=_lower_bound(system, pressed[:free]) if known else None,
         pairwise=known and parts.pairwise,
         bodies=pattern.bodies,
     )

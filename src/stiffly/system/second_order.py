@@ -225,6 +225,17 @@ class SecondOrder:
     def linear_part(self) -> LinearPart:
         return LinearPart(self._linear, self._zero.copy())
 
+    def rest_load(self) -> Array:
+        """Acceleration (n,) at zero; none where the force has no value there, or drives."""
+        if self._g is None or self.time_dependent:
+            return self._zero.copy()
+        try:
+            with np.errstate(all="ignore"):
+                f = np.array(self._g(0.0, self._zero.copy()), dtype=np.float64)
+        except (ArithmeticError, ValueError):
+            return self._zero.copy()
+        return self.mass.solve(f) if np.isfinite(f).all() else self._zero.copy()
+
     @cached_property
     def own(self) -> OwnFunctions | None:
         """Where forces are g(x) and A x with a potential, few, and of particles with masses."""

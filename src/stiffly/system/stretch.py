@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import proxy
 
 import numpy as np
 import scipy.sparse as sp
@@ -71,7 +72,8 @@ class Stretcher:
     """Bound to one system; `steps` moves its states."""
 
     def __init__(self, system: System) -> None:
-        self._system = system
+        # whose it is: a circle would keep both, and their arrays, until somebody looks for circles
+        self._system: System = proxy(system)
         terms = _all_terms(system.assembly)
         damping = system.damping
         if damping is not None and damping.beta:
@@ -92,6 +94,9 @@ class Stretcher:
         self._layout = _Layout(system, terms)
         self._alpha = 0.0 if damping is None else damping.alpha
         self._body = self._grouped()
+        lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
+        if lack:
+            raise NoStretch(lack)
 
     @property
     def words(self) -> str:
@@ -102,11 +107,12 @@ class Stretcher:
 
     @property
     def elements(self) -> int:
-        """Forces of how many springs, triangles, ... a step takes."""
+        """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
-        return springs + 3 * triangles + 6 * tets + self._layout.place.size
+        every = springs + 3 * triangles + 6 * tets + self._layout.place.size
+        return every // getattr(self._system.backend, "abreast", 1)
 
     # ------------------------------------------------------------------ the body
 
@@ -144,7 +150,7 @@ class Stretcher:
         system, free = self._system, self._system.numbering.free
         parts = system.at(s).copied()
         self._remember(parts)
-        x, v = system.row_positions(s).copy(), system.row_velocities(s)
+        x, v = _own_positions(system, s), system.row_velocities(s)
         acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
         moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
         if isinstance(scheme, Splitting):
@@ -172,16 +178,17 @@ class Stretcher:
         system, field = self._system, self._body.field[:3]
         if not system.supports or not np.any(field):
             return 0.0
-        led = np.unique(np.concatenate([rows for _, rows in system._led]))
-        mass = np.asarray(system.given.mass)[system.numbering.order[led]]
-        way = system.row_positions(after)[led] - system.row_positions(before)[led]
-        return -float(mass @ (way @ field))
+        mass, order, work = np.asarray(system.given.mass), system.numbering.order, 0.0
+        places = [system._led_at(s.t) for s in (before, after)]
+        for (_, rows), (start, _), (end, _) in zip(system._led, *places, strict=True):
+            work -= float(mass[order[rows]] @ ((end - start) @ field))
+        return work
 
     def acceleration(self, s: State) -> Array:
         """(n,), by a step that goes nowhere, and after which nothing happens."""
         parts, free = self._system.at(s), self._system.numbering.free
         self._remember(parts)
-        x, v = self._system.row_positions(s).copy(), self._system.row_velocities(s)
+        x, v = _own_positions(self._system, s), self._system.row_velocities(s)
         a, ahead = np.zeros((2, free, 3))
         touches, never = self._body.touches, np.empty(0)
         still = self._body._replace(
@@ -260,6 +267,12 @@ class Stretcher:
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
         )
+
+
+def _own_positions(system: System, s: State) -> Array:
+    """(N, 3), to write to: a copy, unless it has been put together for us."""
+    rows = system.row_positions(s)
+    return rows.copy() if np.may_share_memory(rows, s.x) else rows
 
 
 def _springs(parts: Assembly) -> list[Any]:
@@ -372,12 +385,15 @@ class _Layout:
 
         local: elements are there whose velocities all have to be known at once."""
         self._rank = np.arange(self._free)
-        bodies = system.pattern.bodies
+        bodies, whole = system.pattern.bodies, getattr(system.backend, "one_group", False)
         if bodies is not None:
             sizes = np.bincount(bodies.labels)
             if len(sizes) >= MANY_BODIES and sizes.max() <= BODY_ROWS:
+                if whole:  # bodies behind one another
+                    self._rank[np.argsort(bodies.labels, kind="stable")] = np.arange(self._free)
+                    return np.zeros(self._free, dtype=np.int64), False
                 return bodies.labels.astype(np.int64), False
-        pieces = 1
+        pieces, local = 1, local or whole
         while 2 * pieces <= PIECES and 2 * pieces * PIECE_ROWS <= self._free and not local:
             pieces *= 2
         if self._free > PIECE_ROWS:  # else all of it is near

@@ -71,11 +71,8 @@ class System:
         self._prepare(flat, masses)
         loads = self.assembly.loads
         self.time_dependent = bool(self.supports) or any(p.time_dependent for p in loads)
-        self.velocity_dependent = self.damping is not None or any(
-            p.velocity_dependent for p in loads
-        )
         self.settles = bool(self.assembly.settling)
-        self.conservative = not (self.damping or loads or self.supports or self.settles)
+        self._tell()
         self._prepared, self._bound = self.assembly, False
         self._now: tuple[Mapping[str, Array] | None, Assembly] = (None, self.assembly)
         self._rest = None if self.rest is None else self.rest[self.numbering.order]
@@ -86,6 +83,15 @@ class System:
         self.layouts: dict[Any, Any] = {}  # of bodies, for their springs: see bodywise.py
         self._stars: Stars | None = None
         self._stretcher: Stretcher | NoStretch | None = None
+        self._calmer: tuple[float, System] | None = None
+
+    def _tell(self) -> None:
+        """What the damping decides with."""
+        loads = self.assembly.loads
+        self.velocity_dependent = self.damping is not None or any(
+            p.velocity_dependent for p in loads
+        )
+        self.conservative = not (self.damping or loads or self.supports or self.settles)
 
     def _prepare(self, parts: Sequence[Part], masses: Any) -> None:
         sparse = sp.issparse(masses)
@@ -139,6 +145,7 @@ class System:
         """Particles that are fixed stay where they are at x (N, 3) by row; supports begin there."""
         self._frame = x
         self._held = None if x is None else x[self.numbering.free :].ravel()
+        self._places: tuple[float, list[tuple[Array, Array]]] | None = None
 
     def taken_over(self, s: State) -> State:
         """A state of another system as one of this: with what its parts remember, and as at a
@@ -153,7 +160,33 @@ class System:
         """This system with other prepared parts on the same particles."""
         new = copy.copy(self)
         new.assembly, new._now = assembly, (None, assembly)
-        new._stretcher = None
+        new._stretcher = new._calmer = None
+        return new
+
+    @property
+    def decay(self) -> float:
+        """The rate [1/s] at which damping proportional to mass brakes every free velocity."""
+        return 0.0 if self.damping is None else self.damping.alpha
+
+    def less_damped(self, rate: float) -> System:
+        """This system where `decay` is less by `rate`: for methods that brake velocities so much
+        themselves."""
+        if self._calmer is None or self._calmer[0] != rate:
+            new = self.having(self.assembly)
+            left = Rayleigh(self.decay - rate, 0.0 if self.damping is None else self.damping.beta)
+            new.damping = left if left.alpha or left.beta else None
+            new.viscosity = None if new.damping is None else Viscosity(new, new.damping)
+            new._tell()
+            new._linear = None  # its tangent has the damping
+            self._calmer = (rate, new)
+        new = self._calmer[1]
+        new._now = self._now
+        return new
+
+    def on(self, backend: Backend) -> System:
+        """The same, with many explicit steps taken where this backend takes them."""
+        new = self.having(self.assembly)
+        new.backend, new.given = backend, self.given._replace(backend=backend)
         return new
 
     def gripped(self, ties: PointTies, name: str) -> System:
@@ -247,8 +280,8 @@ class System:
         if self._frame is None or self._held is None:
             raise InputError("fixed particles have no positions yet: use system.bind(x0, v0)")
         full = np.concatenate((s.x, self._held)).reshape(-1, 3)
-        for support, led in self._led:
-            full[led] = support.place(s.t, self._frame[led])[0]
+        for (_, led), (places, _) in zip(self._led, self._led_at(s.t), strict=True):
+            full[led] = places
         return full
 
     def row_velocities(self, s: State) -> Array:
@@ -260,11 +293,18 @@ class System:
     def support_velocities(self, t: float) -> Array:
         """(N, 3), zero for particles that are free or fixed."""
         full = np.zeros((self.particles, 3))
-        for support, led in self._led:
-            if self._frame is None:
-                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
-            full[led] = support.place(t, self._frame[led])[1]
+        for (_, led), (_, velocities) in zip(self._led, self._led_at(t), strict=True):
+            full[led] = velocities
         return full
+
+    def _led_at(self, t: float) -> list[tuple[Array, Array]]:
+        """Positions and velocities of what each support leads; both are asked for in turn."""
+        if self._places is None or self._places[0] != t:
+            if self._led and self._frame is None:
+                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
+            frame: Any = self._frame
+            self._places = (t, [support.place(t, frame[led]) for support, led in self._led])
+        return self._places[1]
 
     def reference(self) -> Array:
         """(N, 3): the rest shape, or the positions given to `bind`."""
@@ -332,6 +372,12 @@ class System:
         assert self._linear is not None
         return self._linear
 
+    def rest_load(self) -> Array:
+        """Acceleration (n,) at the rest shape by the potentials there, which gravity is one of; by
+        nothing that touches or ties, since that comes, goes and moves."""
+        f = -self.assembly.own().lasting().gradient(self.reference())
+        return self.mass.solve(f.ravel()[: self.size])
+
     def _constant_tangent(self, x: Array) -> LinearTangent:
         damping = None if self.viscosity is None else self.viscosity.beside(self.assembly)
         stiffness = linearise.stiffness(self, self.assembly, x, constant=True)
@@ -370,6 +416,11 @@ class System:
 
     settle = settling.settle
     diagnostics = settling.diagnostics
+
+    def fields(self, s: State) -> dict[str, Array]:
+        """What parts record of themselves in every frame, by name."""
+        own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
+        return {name: values for each in own for name, values in each.items()}
 
     def advice(self, h: float) -> list[str]:
         """What parts have to say about steps of h seconds, one line each."""

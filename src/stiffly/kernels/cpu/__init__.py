@@ -26,6 +26,7 @@ from ..names import (
     LEAF,
     MEAN_CHUNK,
     NO_SLOT,
+    NO_WEIGHT,
     PLANE,
     SECANT,
     SPHERE,
@@ -42,13 +43,14 @@ from .barrier import (
     barrier_mean_blocks,
     barrier_mean_gradient,
     pair_friction,
+    pair_impulses,
 )
+from .bars import bar_apply, bar_blocks, bar_gershgorin
 from .blocks import (
     add_scaled,
     block_apply,
     block_gershgorin,
     column_dot,
-    scale_block_rows,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
 from .body_newton import body_newton
@@ -91,12 +93,13 @@ from .pair_candidates import (
     run_boxes,
     vertex_element_pairs,
 )
-from .pair_distance import clear_share, near_pairs, pair_distances, stays_clear
+from .pair_distance import clear_share, near_pairs, pair_distances, stays_clear, stop_crossings
 from .polar import signed_svd
-from .recurrence import block_chebyshev, csr_chebyshev
+from .recurrence import bar_chebyshev, block_chebyshev, csr_chebyshev
 from .small_steps import rosenbrock_steps
 from .spectral import stumpff_apply, stumpff_eigh_apply, stumpff_terms, stumpff_values
 from .springs import (
+    spring_bars,
     spring_blocks,
     spring_energy,
     spring_gradient,

@@ -355,3 +355,19 @@ def pair_friction(v, inverse_mass, stencil, weights, normals, most):
         impulse = min(most[k] / speed, 1.0 / light)
         for c in range(4):
             add_to(v[i[c]], -(impulse * w[c] * inverse_mass[i[c]]), u)
+
+
+@njit
+def pair_impulses(v, inverse_mass, stencil, weights, normals, least):
+    """Makes the two sides of each contact in turn part with at least n . sum_i w_i v_i = least (m,)
+    [m/s], v (N, 3) in place, by an impulse along n; momentum stays."""
+    for k in range(len(stencil)):
+        i, w, n = stencil[k], weights[k], normals[k]
+        first = mixed(w[0], v[i[0]], w[1], v[i[1]])
+        missing = least[k] - dot(plus(plus(first, w[2], v[i[2]]), w[3], v[i[3]]), n)
+        light = 0.0
+        for c in range(4):
+            light += w[c] * w[c] * inverse_mass[i[c]]
+        if missing > 0.0 and light > 0.0:
+            for c in range(4):
+                add_to(v[i[c]], missing / light * w[c] * inverse_mass[i[c]], n)

@@ -6,7 +6,8 @@ each spring as the last update predicted it, T + (dT/dL) n.dx, in place of the o
 tensions are unknowns of their own then, eliminated from every update, while the residual is that
 of x.  A stiff spring that turns is stretched by an update far beyond what the step will leave, and
 a tangent there tells more of this stretch than of the solution (bristles that swing: six
-iterations instead of nine).
+iterations instead of nine).  They begin with none: a spring that vibrates faster than steps follow
+is pulled and pressed by turns, and the mean of a step has little of the tension it begins with.
 
 A body that is left over is solved by itself, as solvers/shifted_newton.py does, but without
 Broyden's updates: a new factorisation is cheap here.  A mean step that fails even so is taken in
@@ -51,7 +52,7 @@ from .body_equation import (
     inlined,
     inner,
     linearise,
-    outlined,
+    outlined_with_space,
     place,
     tensions,
 )
@@ -97,7 +98,8 @@ def _judge(iteration, running, step, sums, before, covered, tolerance, good):
 
 @inlined
 def _begin_step(running, step, sums, tau, slopes, stale, counts):
-    """Lanes that go down take a step; the others get a larger tau."""
+    """Lanes that go down take a step; the others get a larger tau: how many there are."""
+    climbing = 0
     for lane in range(LANES):
         step[0, lane] = 0.0
         if running[0, lane] == 0.0:
@@ -111,6 +113,8 @@ def _begin_step(running, step, sums, tau, slopes, stale, counts):
             tau[0, lane] = tau[0, lane] / _GROWTH if tau[0, lane] > _LEAST else 0.0
         else:
             tau[0, lane] = max(_LEAST, _GROWTH * tau[0, lane])
+            climbing += 1
+    return climbing
 
 
 @inlined
@@ -140,7 +144,7 @@ def _shorten(last, step, sums, before, moved, covered, slopes, tau, tolerance, c
     return halved
 
 
-@outlined
+@outlined_with_space
 def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, counts):
     """Newton's iteration of all lanes from d to d; good (LANES,): those that are solved.
 
@@ -156,7 +160,7 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
         *(np.empty((size, LANES)), np.empty((size, LANES))),
     )
     trial, better = np.empty((size, LANES)), np.empty((size, LANES))
-    T, actual = np.empty((len(springs[0]), LANES)), np.empty((len(springs[0]), LANES))
+    T, actual = np.zeros((len(springs[0]), LANES)), np.empty((len(springs[0]), LANES))
     sums, slopes, before, moved = (
         *(np.zeros((4, LANES)), np.zeros(LANES)),
         *(np.empty(LANES), np.empty(LANES)),
@@ -164,7 +168,6 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
     step, tau, stale = np.zeros((1, LANES)), np.zeros((1, LANES)), False
     evaluate(d, body, weights, r, sums)
     began = sums[NORM].copy()
-    tensions(start, x1, dx, False, 1.0, springs, T)
     for lane in range(LANES):
         counts[lane, BODY_EVALUATIONS] += 1
     for iteration in range(_MOST + 1):
@@ -173,13 +176,12 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
             break
         moved[:] = sums[MOVED]
         stale = quadratic and not stale
-        place(d, body)
         if not stale:
-            linearise(body, weights, tau, T, pattern, A, noise)
+            linearise(body, weights, tau, T, pattern, A, noise, iteration == 0)
             eliminate(A, pattern, inverse)
         direction(A, pattern, inverse, r, dx)
         store(sums, _SLOPE, inner(r, dx))
-        _begin_step(running, step, sums, tau, slopes, stale, counts)
+        climbing = _begin_step(running, step, sums, tau, slopes, stale, counts)
         tensions(start, x1, dx, True, 2.0 * weights[2], springs, T)
         for halving in range(1 + _HALVINGS):
             on = load(step, ZEROTH)
@@ -190,15 +192,19 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
             store(sums, _EXPLAINED, beyond(better, noise, _SLACK))
             store(sums, _SLOPE, inner(better, dx))
             last = halving == _HALVINGS
-            if not _shorten(
+            halved = _shorten(
                 last, step, sums, before, moved, covered, slopes, tau, tolerance, counts
-            ):
+            )
+            if halved == 0:
                 break
         on = load(step, ZEROTH)
         for i in range(np.uint64(size)):
             store(d, i, where(on, load(trial, i), load(d, i)))
             store(r, i, where(on, load(better, i), load(r, i)))
-        # predicted tensions are those of whole steps
+        if climbing == 0 and halving == 0:
+            continue  # predicted tensions are those of whole steps
+        if halved > 0:  # X is where a step was tried that is not taken
+            place(d, body)
         tensions(start, x1, dx, False, 1.0, springs, actual)
         whole = on - 0.75
         for k in range(np.uint64(len(T))):
@@ -225,7 +231,7 @@ def _descend(body, weights, pattern, space, d, r, tau, goal, counts):
     slope = 0.0
     while tau <= _LARGEST:
         shift[0] = tau
-        linearise(body, weights, shift, T, pattern, A, noise)
+        linearise(body, weights, shift, T, pattern, A, noise, True)
         eliminate(A, pattern, inverse)
         direction(A, pattern, inverse, r, dx)
         counts[BODY_FACTORIZATIONS] += 1
@@ -237,7 +243,7 @@ def _descend(body, weights, pattern, space, d, r, tau, goal, counts):
     return slope, tau
 
 
-@outlined
+@outlined_with_space
 def _alone(body, weights, pattern, d, tolerance, covered, most, counts):
     """Newton's iteration from d to d: whether it is solved, |r|, |M d|."""
     out_of_line()
@@ -303,7 +309,7 @@ def _alone(body, weights, pattern, d, tolerance, covered, most, counts):
     return norm <= tolerance * scale or exhausted or faint, norm, moved
 
 
-@outlined
+@outlined_with_space
 def _in_pieces(b, body, pattern, d, covered, numbers, report, counts):
     """One body through a step, or through pieces of it: x0, q end where it does; d of the last."""
     out_of_line()
@@ -344,7 +350,7 @@ def _in_pieces(b, body, pattern, d, covered, numbers, report, counts):
 # ------------------------------------------------------------------ many bodies
 
 
-@outlined
+@outlined_with_space
 def _fetched(source, rows):
     """(3 k, LANES): the rows (k, LANES) of source (N, 3)."""
     out_of_line()

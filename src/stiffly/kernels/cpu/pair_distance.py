@@ -256,6 +256,40 @@ def stays_clear(x0, x1, kinds, stencil):
 
 
 @njit
+def stop_crossings(x, move, inverse_mass, kinds, stencil, reach, restitution, shares):
+    """Stops each pair in turn that would come closer than a tenth of its reach, or of its distance,
+    on the straight way from x to x + move (N, 3), which is changed; shares (m,) of the way that
+    each had before.
+
+    The impulse acts where the pair meets, along the line n between the closest points, and takes
+    what these approach by, n . sum_i w_i move_i, and `restitution` (0 to 1) of it again: so
+    momentum stays.  inverse_mass (N,) [1/kg]: zero for particles that are held.
+    """
+    X, D, w, r = np.empty((4, 3)), np.empty((4, 3)), np.empty(4), np.empty(3)
+    for k in range(len(stencil)):
+        i, kind, shares[k] = stencil[k], kinds[k], 1.0
+        gather(move, i, D)
+        if gap(kind, x, i) * (1.0 - KEPT) >= _speed(kind, D):
+            continue
+        gather(x, i, X)
+        d = distance(kind, X, w, r)
+        shares[k] = _cleared(kind, X, D, KEPT * min(d, reach[k]), w, r)
+        if shares[k] == 1.0:
+            continue
+        d = distance(kind, X, w, r)  # where they meet
+        closing, light = 0.0, 0.0
+        for c in range(4):
+            light += w[c] * w[c] * inverse_mass[i[c]]
+            for a in range(3):
+                closing += w[c] * move[i[c], a] * r[a] / d
+        if closing < 0.0 and light > 0.0:
+            impulse = -(1.0 + restitution) * closing / light
+            for c in range(4):
+                for a in range(3):
+                    move[i[c], a] += impulse * w[c] * inverse_mass[i[c]] * r[a] / d
+
+
+@njit
 def near_pairs(x, move, rest, piece, kinds, stencil, thickness, room, parallel, reach, soft):
     """Of candidates, those that may come closer than they reach: a mask (m,).
 

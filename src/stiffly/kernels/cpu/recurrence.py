@@ -1,5 +1,5 @@
 """Chebyshev's recurrence T_(k+1) = (s A + t) T_k - T_(k-1), summed up on its way: many terms in one
-compiled loop, for matrices of 3x3 blocks, of numbers, and K' (x) I_3.
+compiled loop, for matrices of 3x3 blocks, of bars, of numbers, and K' (x) I_3.
 
 A pass reads the matrix once and both columns; rows are dealt to threads in chunks, which are
 compiled by themselves, so that bits are the same with threads and without.
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numba import prange
 
-from .blocks import block_row1, block_row2, unsigned
+from .bars import bar_row1, bar_row2
+from .blocks import NO_WEIGHT, block_row1, block_row2, unsigned
 from .csr import ALIKE, csr_row1, csr_row2, csr_row3, csr_row6
 from .jit import CHUNK, Both, chunks, copied, njit
 
@@ -71,6 +72,7 @@ def _recurrence(row: Any, following: Any) -> Both:
 
 
 _BLOCKS = {1: _recurrence(block_row1, _next1), 2: _recurrence(block_row2, _next2)}
+_BARS = {1: _recurrence(bar_row1, _next1), 2: _recurrence(bar_row2, _next2)}
 _CSR = {1: _recurrence(csr_row1, _next1), 2: _recurrence(csr_row2, _next2)}
 _ALIKE = {1: _recurrence(csr_row3, _next1), 2: _recurrence(csr_row6, _next2)}
 
@@ -88,14 +90,21 @@ def _run(kernels, indptr, indices, data, s, t, x, z, coefficients, out):
     return x, z
 
 
-def block_chebyshev(indptr, indices, blocks, s, t, x, z, coefficients, out):
+def block_chebyshev(indptr, indices, blocks, s, t, x, z, coefficients, out, weight=NO_WEIGHT):
     """z <- s A x + t x - z, out[:, j] += sum_c coefficients[k, j, c] z[:, c], then x and z in turn,
     for every k; in place.  Returns the last two terms, the newer one first.
 
-    x, z: (3N, p) with p = 1 or 2; out: (3N, n_out); coefficients: (m, n_out, p).
+    x, z: (3N, p) with p = 1 or 2; out: (3N, n_out); coefficients: (m, n_out, p); weight (N,):
+    what rows of A are multiplied by, if given.
     """
-    matrix = *unsigned(indptr, indices), blocks.reshape(-1, 9)
+    matrix = *unsigned(indptr, indices), (blocks.reshape(-1, 9), weight)
     return _run(_BLOCKS, *matrix, s, t, x, z, coefficients, out)
+
+
+def bar_chebyshev(indptr, indices, bars, own, s, t, x, z, coefficients, out, weight=NO_WEIGHT):
+    """As block_chebyshev."""
+    matrix = *unsigned(indptr, indices), (bars, own, weight)
+    return _run(_BARS, *matrix, s, t, x, z, coefficients, out)
 
 
 def csr_chebyshev(indptr, indices, data, s, t, x, z, coefficients, out):

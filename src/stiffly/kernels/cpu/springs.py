@@ -118,41 +118,42 @@ def _tangent(square, stiffness, rest, cubic):
 
 
 @both()
-def _gradient(x, start, neighbour, stiffness, rest, cubic, out):
+def _gradient(x, start, neighbour, spring, stiffness, rest, cubic, out):
     for k in prange(x.shape[0]):
         i, g = np.uint64(k), ZERO
         for p in range(start[i], start[i + np.uint64(1)]):
             d = difference(x[i], x[neighbour[p]])
-            g = plus(g, across(dot(d, d), stiffness[p], rest[p], cubic), d)
+            g = plus(g, across(dot(d, d), stiffness[spring[p]], rest[spring[p]], cubic), d)
         add_to(out[i], 1.0, g)
 
 
-def spring_gradient(x, start, neighbour, stiffness, rest, out, cubic=False):
+def spring_gradient(x, start, neighbour, spring, stiffness, rest, out, cubic=False):
     """Adds dE/dx [N] to out (N, 3).
 
-    start (N + 1,), neighbour (2m,): half-springs of each particle; stiffness, rest (2m,) theirs.
+    start (N + 1,), neighbour (2m,), spring (2m,): half-springs of each particle, and which springs
+    they are halves of; stiffness, rest (m,) of these.
     """
-    _gradient[len(x) >= PARALLEL_ROWS](x, start, neighbour, stiffness, rest, cubic, out)
+    _gradient.watched(len(x), 1, x, start, neighbour, spring, stiffness, rest, cubic, out)
 
 
 @both()
-def _product(x, start, neighbour, stiffness, rest, cubic, b, out):
+def _product(x, start, neighbour, spring, stiffness, rest, cubic, b, out):
     for k in prange(x.shape[0]):
         i, g = np.uint64(k), ZERO
         for p in range(start[i], start[i + np.uint64(1)]):
             d, w = difference(x[i], x[neighbour[p]]), difference(b[i], b[neighbour[p]])
-            scale, extra = _tangent(dot(d, d), stiffness[p], rest[p], cubic)
+            scale, extra = _tangent(dot(d, d), stiffness[spring[p]], rest[spring[p]], cubic)
             g = sum_of(g, mixed(scale, w, extra * dot(d, w), d))
         add_to(out[i], 1.0, g)
 
 
-def spring_product(x, start, neighbour, stiffness, rest, b, out, cubic=False):
+def spring_product(x, start, neighbour, spring, stiffness, rest, b, out, cubic=False):
     """Adds (d2E/dx2) b [N] to out, b and out (N, 3): nothing is assembled."""
-    _product[len(x) >= PARALLEL_ROWS](x, start, neighbour, stiffness, rest, cubic, b, out)
+    _product[len(x) >= PARALLEL_ROWS](x, start, neighbour, spring, stiffness, rest, cubic, b, out)
 
 
 @njit(inline="always")
-def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks):
+def _row_blocks(i, x, start, neighbour, spring, stiffness, rest, law, diagonal, slot, blocks):
     """Writes particle i's block row; returns its share of the negative stiffness."""
     cubic, form = law
     own = blocks[diagonal[i]]
@@ -160,7 +161,7 @@ def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, bl
     for p in range(start[i], start[i + np.uint64(1)]):
         d = difference(x[i], x[neighbour[p]])
         square = dot(d, d)
-        scale, extra = _tangent(square, stiffness[p], rest[p], cubic)
+        scale, extra = _tangent(square, stiffness[spring[p]], rest[spring[p]], cubic)
         if form == SECANT:
             extra = 0.0
         elif form == CONVEX and scale < 0.0:
@@ -177,16 +178,37 @@ def _row_blocks(i, x, start, neighbour, stiffness, rest, law, diagonal, slot, bl
 
 
 @both()
-def _blocks(x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks, pressed):
+def _blocks(x, start, neighbour, spring, stiffness, rest, law, diagonal, slot, blocks, pressed):
     for i in prange(x.shape[0]):
         if diagonal[i] != NO_SLOT:
             pressed[i] += _row_blocks(
-                np.uint64(i), x, start, neighbour, stiffness, rest, law, diagonal, slot, blocks
+                np.uint64(i),
+                x,
+                start,
+                neighbour,
+                spring,
+                stiffness,
+                rest,
+                law,
+                diagonal,
+                slot,
+                blocks,
             )
 
 
 def spring_blocks(
-    x, start, neighbour, stiffness, rest, diagonal, slot, blocks, pressed, cubic=False, form=TANGENT
+    x,
+    start,
+    neighbour,
+    spring,
+    stiffness,
+    rest,
+    diagonal,
+    slot,
+    blocks,
+    pressed,
+    cubic=False,
+    form=TANGENT,
 ):
     """Adds the tangent d2E/dx2 [N/m] to blocks (nnz, 3, 3), and to pressed (N,) the sum of
     -f/L > 0 over each particle's compressed springs (half of it where the other end is fixed).
@@ -195,10 +217,49 @@ def spring_blocks(
     coupling block; NO_SLOT for fixed particles.
     form: SECANT has (f/L) I for every spring, CONVEX no stiffness across where f < 0.
     """
-    half = (start, neighbour, stiffness, rest)
+    half = (start, neighbour, spring, stiffness, rest)
     _blocks[len(x) >= PARALLEL_ROWS](
         x, *half, (cubic, form), diagonal, slot, blocks.reshape(-1, 9), pressed
     )
+
+
+@njit(inline="always")
+def _row_bars(i, x, start, neighbour, spring, stiffness, rest, cubic, slot, bars, own):
+    """Writes particle i's row; returns its share of the negative stiffness."""
+    press = 0.0
+    total = own[i]
+    for p in range(start[i], start[i + np.uint64(1)]):
+        d = difference(x[i], x[neighbour[p]])
+        k = spring[p]
+        scale, extra = _tangent(dot(d, d), stiffness[k], rest[k], cubic)
+        B = bar(scale, extra, d)
+        for a in range(6):
+            total[a] += B[a]
+        if slot[p] == NO_SLOT:
+            press += 0.5 * max(0.0, -scale)
+        else:
+            press += max(0.0, -scale)
+            root = math.sqrt(extra)  # a spring is stiffer along itself than across
+            e = bars[slot[p]]
+            e[0], e[1], e[2], e[3] = scale, root * d[0], root * d[1], root * d[2]
+    return press
+
+
+@both()
+def _bars(x, start, neighbour, spring, stiffness, rest, cubic, slot, bars, own, pressed):
+    for i in prange(own.shape[0]):
+        pressed[i] += _row_bars(
+            np.uint64(i), x, start, neighbour, spring, stiffness, rest, cubic, slot, bars, own
+        )
+
+
+def spring_bars(
+    x, start, neighbour, spring, stiffness, rest, slot, bars, own, pressed, cubic=False
+):
+    """The tangent as bars.py has it: writes to bars (nnz, 4), adds to own (n, 6) of the first n
+    particles, which are the free ones, and to pressed (N,) as spring_blocks does."""
+    half = (start, neighbour, spring, stiffness, rest)
+    _bars.watched(len(x), 1, x, *half, cubic, slot, bars, own, pressed)
 
 
 # ------------------------------------------------------------------ discrete gradients
@@ -264,7 +325,7 @@ def mean_tangent(a, b, stiffness, rest, cubic):
 
 
 @njit
-def _mean_gradient_serial(x0, x1, start, neighbour, stiffness, rest, cubic, out):
+def _mean_gradient_serial(x0, x1, start, neighbour, spring, stiffness, rest, cubic, out):
     """Every spring once: a lone thread may write to both ends, and roots are what takes time."""
     for i in range(np.uint64(len(x0))):
         r, s, t = x0[i], x1[i], ZERO
@@ -272,36 +333,36 @@ def _mean_gradient_serial(x0, x1, start, neighbour, stiffness, rest, cubic, out)
             j = neighbour[p]
             if j > i:
                 a, b = difference(r, x0[j]), difference(s, x1[j])
-                g = mean_pull(a, b, stiffness[p], rest[p], cubic)
+                g = mean_pull(a, b, stiffness[spring[p]], rest[spring[p]], cubic)
                 t = sum_of(t, g)
                 add_to(out[j], -1.0, g)
         add_to(out[i], 1.0, t)
 
 
 @njit(parallel=True)
-def _mean_gradient_parallel(x0, x1, start, neighbour, stiffness, rest, cubic, out):
+def _mean_gradient_parallel(x0, x1, start, neighbour, spring, stiffness, rest, cubic, out):
     for k in prange(len(x0)):
         i, t = np.uint64(k), ZERO
         for p in range(start[i], start[i + np.uint64(1)]):
             j = neighbour[p]
             a, b = difference(x0[i], x0[j]), difference(x1[i], x1[j])
-            t = sum_of(t, mean_pull(a, b, stiffness[p], rest[p], cubic))
+            t = sum_of(t, mean_pull(a, b, stiffness[spring[p]], rest[spring[p]], cubic))
         add_to(out[i], 1.0, t)
 
 
-def spring_mean_gradient(x0, x1, start, neighbour, stiffness, rest, out, cubic=False):
+def spring_mean_gradient(x0, x1, start, neighbour, spring, stiffness, rest, out, cubic=False):
     """Adds g [N] to out (N, 3), g.(x1 - x0) = E(x1) - E(x0); half-springs as in spring_gradient."""
     gradient = _mean_gradient_serial if len(x0) < PARALLEL_ROWS else _mean_gradient_parallel
-    gradient(x0, x1, start, neighbour, stiffness, rest, cubic, out)
+    gradient(x0, x1, start, neighbour, spring, stiffness, rest, cubic, out)
 
 
 @njit(inline="always")
 def _row_mean_blocks(i, x0, x1, half, cubic, diagonal, slot, blocks):
-    start, neighbour, stiffness, rest = half
+    start, neighbour, spring, stiffness, rest = half
     own = blocks[diagonal[i]]
     for p in range(start[i], start[i + np.uint64(1)]):
         a, b = difference(x0[i], x0[neighbour[p]]), difference(x1[i], x1[neighbour[p]])
-        scale, extra = mean_tangent(a, b, stiffness[p], rest[p], cubic)
+        scale, extra = mean_tangent(a, b, stiffness[spring[p]], rest[spring[p]], cubic)
         other = slot[p]
         for k in range(3):
             for j in range(3):
@@ -321,9 +382,9 @@ def _mean_blocks(x0, x1, half, cubic, diagonal, slot, blocks):
 
 
 def spring_mean_blocks(
-    x0, x1, start, neighbour, stiffness, rest, diagonal, slot, blocks, cubic=False
+    x0, x1, start, neighbour, spring, stiffness, rest, diagonal, slot, blocks, cubic=False
 ):
     """Adds dg/dx1 [N/m] to blocks (nnz, 3, 3), not symmetric; slots as in spring_blocks."""
-    half = (start, neighbour, stiffness, rest)
+    half = (start, neighbour, spring, stiffness, rest)
     mean_blocks = _mean_blocks[len(x0) >= PARALLEL_ROWS]
     mean_blocks(x0, x1, half, cubic, diagonal, slot, blocks.reshape(-1, 9))

@@ -36,8 +36,9 @@ class Motion:
     velocities None where none were kept.  What is drawn are N points: the particles, or where a
     surface is embedded in tets (skin) the particles `bare`, that it does not stand for, and then
     its vertices; see `shown`.  rest (N, 3).  triangles (s, 3): the surface; lines (m, 2): edges
-    that lie outside of it, such as those of ropes and hair.  elements (N,): chemical symbols, of
-    particles that are atoms.
+    that lie outside of it, such as those of ropes and hair.  plaque (frames, m) [m]: of the mesh
+    collider with m vertices, where there is one.  elements (N,): chemical symbols, of particles
+    that are atoms.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Motion:
     colliders: tuple[Any, ...] = ()
     bare: np.ndarray | None = None
     skin: Skin | None = None
+    plaque: Any = None
     elements: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -140,6 +142,7 @@ def motion(recording: Any) -> Motion:
         triangles=triangles,
         lines=lines,
         colliders=tuple(getattr(recording, "colliders", ())),
+        plaque=getattr(recording, "fields", {}).get("plaque"),
         elements=_atoms(mesh),
     )
     skin = getattr(mesh, "skin", None)

@@ -265,9 +265,8 @@ def collider(table: Any, joined: Joined, folder: Path) -> tuple[Any, Any]:
         return shape, collisions.ProjectedContact(shape, friction, particles)
     if table.response == "held":
         return shape, collisions.Held(shape, table.stiffness, particles, margin=margin)
-    friction = table.friction or 0.0
-    part = collisions.Contact(shape, table.stiffness, particles, margin=margin, friction=friction)
-    return shape, part
+    how = {"margin": margin, "friction": table.friction or 0.0, "frozen": bool(table.frozen)}
+    return shape, collisions.Contact(shape, table.stiffness, particles, **how)
 
 
 def _shape(table: Any, folder: Path) -> Any:

@@ -34,6 +34,9 @@ class Touched(Table):
         None, description="penalty: Coulomb's coefficient, default 0; projection: share of the "
         "sliding velocity lost in a step, default 0.4"
     )  # fmt: skip
+    frozen: bool | None = Field(
+        None, description="of penalty: contacts are chosen once, before each step; default false"
+    )
     motion: Motion | None = Field(None, description=MOTION)
     bodies: list[Name] | None = Field(None, min_length=1, description=BODIES)
 
@@ -44,9 +47,15 @@ class Touched(Table):
         if needs and self.stiffness is None:
             raise refuse("", f"stiffness is missing: {response} contact needs it, in N/m")
         fits = {"stiffness": needs, "margin": needs, "friction": response != "held"}
+        fits["frozen"] = response == "penalty"
         for key, good in fits.items():
             if getattr(self, key) is not None and not good:
                 raise refuse(key, f"{key} means nothing with response = '{response}': leave it out")
+        if self.frozen and self.motion is not None:
+            raise refuse(
+                "frozen", "frozen contact needs a collider that stands still: leave frozen or "
+                "motion out"
+            )  # fmt: skip
         if response == "projection" and (self.friction or 0.0) > 1.0:
             raise refuse("friction", f"friction = {self.friction:g} is a share here: give 0 to 1")
         return self

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...errors import InputError
-from ...integrators import ADAPTIVE, NAMES, STABILISED
+from ...integrators import ADAPTIVE, NAMES, variants
 from ...integrators import integrator as find_integrator
 from ...run.simulate import MOST_FRAMES, MOST_STEPS
 from .. import VARIANTS, check_variant
@@ -102,7 +102,7 @@ class SceneFile(Table):
         None,
         description=f"method; default: the built-in scene's own, else {DEFAULT} (with rtol: "
         f"{ADAPTIVE_DEFAULT})",
-        json_schema_extra={"examples": [*NAMES, f"{STABILISED}projective-midpoint"]},
+        json_schema_extra={"examples": [*NAMES, *variants(), "stabilised:projective-midpoint"]},
     )
     method: Method = Field(Method(), description="options of the integrator")
     step: Positive | None = Field(None, description="size of a fixed step; with rtol the first [s]")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from ...integrators import NAMES, options
+from ...integrators import NAMES, options, variants
 from ...scenes import NAMES as SCENES
 from ...scenes import load
 from ...scenes.adjust import adjustable
@@ -49,7 +49,9 @@ class LivePage(Page):
         self._serial, self._taken = -1, 0.0
         self._drag = Drag(self.clients, worker)
         scenes = [name for name in SCENES if name not in FLAT]
-        self.controls = Controls(self._gui, scenes, NAMES, self._time, worker.change, self._another)
+        methods = (*NAMES, *variants())
+        orders = self._time, worker.change, self._another
+        self.controls = Controls(self._gui, scenes, methods, *orders)
         self.saver = Saver(self._viser, self.clients, worker, out)
         self._plots = Plots(self._gui, self._numbers)
         self._key("Play or pause", "space", lambda _: self._time(PAUSE if worker.playing else PLAY))

@@ -1,0 +1,26 @@
+"""What a card has to do as the host does it: asked of a real one, and of one made of loops."""
+
+import numpy as np
+import test_stretch as cases
+
+TETS = ("solid", "materials", "wound")  # no kernels on a card
+KINDS = tuple(kind for kind in cases.KINDS if kind not in TETS)
+LEDGER = ("added_now", "dissipated_now", "invented_now")
+
+
+def same_steps(kind, method, backend):
+    """The same steps, ledger, memory and notes of a body of test_stretch.py on both sides."""
+    system, state = cases.bound(kind)
+    here, there = (cases.at_once(own, state, method) for own in (system, system.on(backend)))
+    scale = np.abs(here.state.v).max()
+    cases.agree(there.state.x, here.state.x, scale)
+    cases.agree(there.state.v, here.state.v, 100.0 * scale)
+    for name, array in here.state.parts.items():
+        cases.agree(there.state.parts[name], array)
+    energy = 0.5 * float(system.mass.dot(here.state.v, here.state.v))
+    for line in LEDGER:
+        cases.agree(getattr(there.ledger, line), getattr(here.ledger, line), 10.0 * energy)
+    assert there.notes.keys() == here.notes.keys()
+    for name, value in here.notes.items():
+        cases.agree(there.notes[name], value)
+    assert there.way == here.way or "one call" in there.way

@@ -1,0 +1,53 @@
+"""On a real card: the steps of the host, the same bits twice, small scenes.  `make test-gpu`."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stiffly
+from stiffly import scenes
+
+pytest.importorskip("cupy", reason="no CuPy here: there is nothing to ask a card with")
+
+from stiffly.backends.gpu import gpu
+from stiffly.integrators.auto import stiffest
+from stiffly.integrators.explicit import SymplecticEuler, Verlet
+from stiffly.integrators.splitting import BlanesMoan6
+from stiffly.kernels.cuda import stretch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from cuda_checks import KINDS, same_steps
+
+SCENES = ("coil-spring", "crash", "flag", "hair", "tower", "dragon", "bunny", "brush", "foil")
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_card_takes_the_steps_of_the_host(kind, lanes, monkeypatch):
+    monkeypatch.setattr(stretch, "LANES", ((10**9, lanes),))
+    same_steps(kind, Verlet(), gpu())
+
+
+@pytest.mark.parametrize("method", [SymplecticEuler(), BlanesMoan6()], ids=lambda m: m.name)
+def test_all_methods_of_kicks_and_drifts(method):
+    same_steps("faces", method, gpu())
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_hundred_steps_of_a_small_scene(name):
+    scene = scenes.load(name, small=True)
+    bound, state = scene.system.bind(scene.x0, scene.v0)
+    h = min(0.5 * stiffest(bound, state).limit, scene.step)
+    options = {"integrator": "verlet", "step": h, "duration": 100 * h, "every": 50 * h}
+    host, card, again = (
+        stiffly.simulate(scene.system, scene.x0, scene.v0, device=device, **options)
+        for device in ("cpu", "gpu", "gpu")
+    )
+    size = np.abs(host.positions).max()
+    assert np.abs(card.positions - host.positions).max() <= 1e-10 * size
+    assert np.array_equal(card.positions, again.positions)
+    for line in ("added", "dissipated"):
+        mine, its = getattr(host.energy, line)[-1], getattr(card.energy, line)[-1]
+        assert abs(mine - its) <= 1e-9 * max(abs(mine), host.energy.summary()["exchanged"])

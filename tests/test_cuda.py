@@ -1,0 +1,171 @@
+"""CUDA kernels, compiled as C++ where a compiler is: against the loops of the CPU; and refusals.
+
+tests/gpu asks a real card for the same (`make test-gpu`).
+"""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import test_stretch as cases
+from cuda_checks import KINDS, same_steps
+from cuda_shim import COMPILER, HostBackend
+
+import stiffly
+from stiffly import scenes
+from stiffly.backends import gpu as door
+from stiffly.cli import main
+from stiffly.errors import InputError
+from stiffly.integrators.explicit import SymplecticEuler, Verlet
+from stiffly.integrators.splitting import BlanesMoan6
+from stiffly.kernels.cuda import stretch
+
+compiled = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
+
+
+@pytest.fixture(scope="module")
+def card(tmp_path_factory):
+    return HostBackend(tmp_path_factory.mktemp("shim"))
+
+
+@compiled
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_card_takes_the_steps_of_the_host(kind, lanes, card, monkeypatch):
+    monkeypatch.setattr(stretch, "LANES", ((10**9, lanes),))
+    same_steps(kind, Verlet(), card)
+
+
+@compiled
+@pytest.mark.parametrize("method", [SymplecticEuler(), BlanesMoan6()], ids=lambda m: m.name)
+@pytest.mark.parametrize("kind", ["springs", "cubic", "faces", "inside"])
+def test_all_methods_of_kicks_and_drifts(kind, method, card):
+    same_steps(kind, method, card)
+
+
+@compiled
+def test_what_is_recorded_once_is_every_step(card, monkeypatch):
+    """More steps than are recorded at once, and some that are left over."""
+    monkeypatch.setattr(stretch, "UNIT", 4)
+    same_steps("airy", Verlet(), card)
+
+
+@compiled
+@pytest.mark.parametrize("copies", [1, 70])
+def test_many_bodies_lie_behind_one_another(copies, card):
+    system, state = cases.bound("shaken", copies)
+    here, there = (cases.at_once(own, state) for own in (system, system.on(card)))
+    cases.agree(there.state.x, here.state.x, 10.0)
+    assert there.way == "compiled stretches: one call"
+
+
+@compiled
+def test_a_run_begun_on_one_goes_on_on_the_other(card, tmp_path, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    scene = scenes.load("flag", small=True, duration=0.02, every=0.005)
+    options = {"integrator": "verlet", "step": 1e-4, "dtype": "float64", "checkpoint": 0.0}
+    whole = stiffly.simulate(scene, device="gpu", **options, out=tmp_path / "whole")
+    half = {**options, "duration": 0.01}
+    for first, then in (("gpu", "cpu"), ("cpu", "gpu"), ("gpu", "gpu")):
+        folder = tmp_path / f"{first}-{then}"
+        stiffly.simulate(scene, device=first, **half, out=folder)
+        found = stiffly.resume(folder, scene, device=then, duration=0.02)
+        np.testing.assert_allclose(found.positions[:], whole.positions[:], rtol=0.0, atol=1e-12)
+        if first == then:
+            assert np.array_equal(found.positions[:], whole.positions[:])
+        assert found.provenance["device"] == {"gpu": "shim"}.get(first, first)
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def rope(**options):
+    scene = scenes.load("rope", small=True)
+    chosen = {"integrator": "verlet", "step": 1e-5, "duration": 1e-4, **options}
+    return stiffly.simulate(scene.system, scene.x0, **chosen)
+
+
+def test_without_cupy_a_line_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    door.gpu.cache_clear()
+    with pytest.raises(InputError, match=r"pip install \"stiffly\[gpu\]\""):
+        rope(device="gpu")
+
+
+def fake_cupy(count, failure=None):
+    class CUDARuntimeError(Exception):
+        pass
+
+    def device_count():
+        if failure:
+            raise CUDARuntimeError(failure)
+        return count
+
+    names = {"getDeviceProperties": lambda number: {"name": b"card"}}
+    runtime = SimpleNamespace(
+        getDeviceCount=device_count, CUDARuntimeError=CUDARuntimeError, **names
+    )
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))
+
+
+def test_a_driver_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(0, "no CUDA-capable device is detected"))
+    door.gpu.cache_clear()
+    with pytest.raises(InputError, match=r"no CUDA-capable device.*nvidia-smi"):
+        rope(device="gpu")
+
+
+def test_a_card_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(2))
+    door.gpu.cache_clear()
+    with pytest.raises(InputError, match=r"no card 3: choose one of gpu:0 \(card\), gpu:1"):
+        rope(device="gpu:3")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"integrator": "exprb42"}, "exprb42 has no loop on a card: use verlet"),
+        ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
+        ({"device": "gpx"}, "did you mean gpu"),
+        ({"device": "cpu:1"}, "give gpu:0, gpu:1"),
+    ],
+)
+def test_what_a_card_cannot_do_is_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        rope(**{"device": "gpu", **options})
+
+
+@compiled
+def test_a_part_without_a_kernel_is_named_before_the_first_step(card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    scene = scenes.load("textile", small=True)
+    with pytest.raises(InputError, match=r"projection .* has no compiled loop.*on the CPU"):
+        stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
+
+
+@compiled
+def test_tetrahedra_are_refused_before_the_first_step(card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    with pytest.raises(InputError, match=r"tetrahedra have no kernel on a card.*on the CPU"):
+        scene = scenes.load("bar", small=True)
+        stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
+
+
+def test_auto_falls_back_and_says_so(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    door.gpu.cache_clear()
+    run = rope(device="auto")
+    assert "on the CPU, since device gpu needs CuPy" in caplog.text
+    assert np.isfinite(run.positions).all()
+
+
+def test_the_command_line_refuses_in_one_line(monkeypatch, capfd, tmp_path):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.chdir(tmp_path)
+    door.gpu.cache_clear()
+    code = main(["run", "rope", "--small", "--integrator", "verlet", "--device", "gpu"])
+    out, err = capfd.readouterr()
+    assert code == 2 and out == "" and err.startswith("error: ") and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
