@@ -197,7 +197,7 @@ def _legs(x: Array, box: np.ndarray, base: np.ndarray) -> np.ndarray:
 def _mounted(x: Array, box: np.ndarray, base: KDTree) -> np.ndarray:
     """The vertices of a box from which legs go: its rim near the base, four corners at least."""
     at_end = np.isclose(x[box], x[box].min(axis=0)) | np.isclose(x[box], x[box].max(axis=0))
-    reach = base.query(x[box])[0]
+    reach = np.asarray(base.query(x[box])[0])
     rim, corners = (np.flatnonzero(at_end.sum(axis=1) >= k) for k in (2, 3))
     near = rim[reach[rim] <= NEAR * reach[rim].min()]
     return box[np.union1d(near, corners[np.argsort(reach[corners], kind="stable")[:4]])]
