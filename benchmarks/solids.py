@@ -6,7 +6,7 @@ The dog of the scene (legs held, 28,390 vertices) at rest, on which gravity begi
 stiffer, the smaller its deformation, and the more linear the motion.  Its duration is a number of
 radians of the fastest oscillation, so that explicit methods need as many steps at any stiffness.
 Each method goes down its own ladder of steps, or of tolerances, until its error is below both
-levels or all rungs so far have taken too long.  Seconds are those of the processor; errors are those
+levels or all rungs so far have taken too long.  Seconds are the processor's; errors are those
 of positions at the end, beside the way that particles have gone, against rkn86 with a hundredth of
 the smaller level as its tolerance.
 """
