@@ -64,29 +64,25 @@ class EnergyMomentum(Implicit):
 
     def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         decay = min(getattr(system, "decay", 0.0), 1.0 / abs(h))
-        if decay == 0.0:
-            return self._undivided(system, state, h, memory)
-        calm: Any = system.less_damped(decay)  # type: ignore[attr-defined]  # it has a decay
+        calm: Any = system.less_damped(decay) if decay else system  # type: ignore[attr-defined]
         share = exp(-0.5 * decay * h)
         start, before = _braked(system, state, share)
-        taken = self._undivided(calm, start, h, memory)
-        end, after = _braked(system, taken.state, share)
-        moved = exchange(calm, start, taken) + before + after
-        return replace(taken, state=end, exchanged=moved)
-
-    def _undivided(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         try:
             try:
-                return clear(system, state, self._solve(system, state, h, memory))
+                taken = clear(calm, start, self._solve(calm, start, h, memory))
             except NotConverged as failure:
-                take = partial(self._solve, system)
-                return halves(failure, take, system, state, h, memory)
+                taken = halves(failure, partial(self._solve, calm), calm, start, h, memory)
         except NotConverged as failure:
             raise NotConverged(
                 f"{self.name} found no solution at t = {state.t:.6g} s, not even for steps of "
                 f"{h / 2**HALVINGS:.2g} s ({failure}): try a smaller step, or check the forces "
                 "for jumps"
             ) from failure
+        if not decay:
+            return taken
+        end, after = _braked(system, taken.state, share)
+        moved = exchange(calm, start, taken) + before + after
+        return replace(taken, state=end, exchanged=moved)
 
     def _solve(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         if isinstance(self.solver, ShiftedNewton):
@@ -108,6 +104,8 @@ class EnergyMomentum(Implicit):
 
 def _braked(system: System, s: State, share: float) -> tuple[State, Power]:
     """All velocities reduced to a share, and the energy that takes."""
+    if share == 1.0:
+        return s, Power()
     twice = dot(system.backend, system.mass.apply(s.v), s.v)  # of the energy of motion
     end = s.moved(s.t, s.x, share * s.v)
     return end, Power(dissipated=0.5 * (1.0 - share * share) * twice)
