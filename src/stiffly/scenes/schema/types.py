@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from ...meshes.look import COLORS
+
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -16,6 +18,17 @@ Index = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Vector = Annotated[tuple[float, float, float], Strict(False)]
 Scale = Annotated[tuple[Positive, Positive, Positive], Strict(False)]
 Name = Annotated[str, Field(min_length=1)]
+
+
+def _color_kind(value: Any) -> str:
+    return "name" if isinstance(value, str) else "numbers"
+
+
+Color = Annotated[
+    Annotated[Literal[tuple(COLORS)], Tag("name")]  # type: ignore[valid-type]  # one by one
+    | Annotated[Annotated[tuple[Share, Share, Share], Strict(False)], Tag("numbers")],
+    Discriminator(_color_kind),
+]
 
 
 class Table(BaseModel):
