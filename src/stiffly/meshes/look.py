@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# that go well together and read without red-green vision (Okabe, Ito 2008), and greys
+# that go well together; most are of Okabe, Ito 2008, and read without red-green vision
 COLORS: Mapping[str, tuple[int, int, int]] = {
-    "blue": (0, 114, 178),
+    "blue": (92, 138, 190),
     "orange": (230, 159, 0),
     "green": (0, 158, 115),
     "sky": (86, 180, 233),
