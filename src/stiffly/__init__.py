@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from .recording.recording import Recording
     from .recording.run import Run
     from .scenes import shapes
-    from .scenes.python import Scene, dropped, simulate
+    from .scenes.door import simulate
+    from .scenes.python import Scene, dropped
     from .scenes.recorded import resume
 
 __version__ = "0.1.0"
@@ -97,7 +98,7 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "scenes": "",
     "scipy": "",
     "shapes": "scenes.python",
-    "simulate": "scenes.python",
+    "simulate": "scenes.door",
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..backends.cpu import announce
 from ..contracts import Array, Integrator
-from ..errors import Advice, InputError
+from ..errors import Advice, InputError, levels_up
 from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
 from ..recording.drawn import drawn
@@ -83,7 +83,9 @@ def simulate(
 ) -> Run:
     """Move a system from x0, v0 through `duration` seconds; returns a Run.
 
-    system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator).
+    system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator);
+    `stiffly.simulate` also takes a scene's name, a scene file, and a mesh file, which it drops on a
+    floor (`stiffly.dropped`).
     integrator: a name from `integrators.NAMES` or an integrator object; default exprb42; or
     "auto", which finds method and step for the accuracy rtol (at the end of the run, relative;
     default 1e-2; docs/auto.md), or the method for a `step` that is given.
@@ -165,7 +167,7 @@ def simulate(
 def advise(system: Any, step: float) -> None:
     """Warns of what steps of this size will not follow."""
     for line in system.advice(step) if hasattr(system, "advice") else ():
-        warnings.warn(line, Advice, stacklevel=3)
+        warnings.warn(line, Advice, stacklevel=levels_up())
 
 
 class _Given(NamedTuple):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from ..meshes import Mesh, read_mesh, write_mesh
 from ..parts.user_functions import accepts
 from ..recording.run import Run
 from ..run.simulate import simulate as run_through
-from . import NAMES, load, shapes
+from . import shapes
 from .composition import Joined, Shelf
 from .files import FileScene, scene_of, validated
 from .schema.shapes import ROOTS, Shape
@@ -264,33 +264,15 @@ class Scene:
         return run_through(self.build(), **options)
 
 
-# ------------------------------------------------------------------ doors
-
-
-@wraps(run_through)
-def simulate(system: Any, x0: Any = None, v0: Any = None, **options: Any) -> Run:
-    return run_through(as_scene(system), x0, v0, **options)
-
-
-def as_scene(given: Any) -> Any:
-    """What can be simulated, of what users have: a Scene in the making, the name of a built-in
-    scene, a scene file, a mesh file; anything else as it is."""
-    if isinstance(given, Scene):
-        return given.build()
-    if not isinstance(given, (str, PathLike)):
-        return given
-    if fspath(given) in NAMES or Path(fspath(given)).suffix == ".toml":
-        return load(fspath(given))
-    if Path(fspath(given)).suffix == "":
-        return load(fspath(given))  # says which scenes there are
-    return dropped(given).build()
+# ------------------------------------------------------------------ scans
 
 
 def dropped(
     mesh: str | PathLike[str], *, up: str = "z", particles: int = FILLED, **keys: Any
 ) -> Scene:
     """A scan that falls on a floor, as a jelly: from a quarter of its height H, for 15 times
-    sqrt(H/g), with the stiffness at which its own weight presses it together by 5 %.
+    sqrt(H/g), with the stiffness at which its own weight presses it together by 5 %; method
+    realtime-midpoint.
 
     up: the axis of the file that points up, "y" in many; particles: about how many fill it; keys:
     others of a [[body]], such as young=1e5, texture="scan.png", repair=True.
@@ -303,7 +285,8 @@ def dropped(
     height = float(size[2]) or float(size.max())
     pace = float(np.sqrt(height / GRAVITY))
     path = Path(fspath(mesh))
-    scene = Scene(path.stem, duration=15.0 * pace, step=pace / 40.0, fps=20.0 / pace)
+    run = {"duration": 15.0 * pace, "step": pace / 40.0, "fps": 20.0 / pace}
+    scene = Scene(path.stem, **run, integrator="realtime-midpoint")
     density = float(keys.get("density", 1000.0))
     made = {"density": density, "young": 20.0 * density * GRAVITY * height, "poisson": 0.4}
     if not len(found.tets):

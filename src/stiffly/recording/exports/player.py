@@ -61,7 +61,7 @@ const solids = D.solids.map(s => ({...s, points: buffer(bytes(s.points)),
   triangles: indices(s.triangles)}));
 const centre = D.low.map((l, i) => l + D.size[i] / 2);
 const reach = Math.hypot(...D.size) || 1;
-let turn = -1.05, lift = 0.35, away = 1.25 * reach, shift = [0, 0, 0];
+let turn = -1.05, lift = 0.35, away = 1.05 * reach, shift = [0, 0, 0];
 let t = 0, playing = true, before = 0, stale = true;
 const last = D.times.length - 1, length = D.times[last] - D.times[0];
 const speed = length > 0 && length < 2 ? length / 6 : 1;

@@ -65,8 +65,8 @@ def compose(
     mesh: the union of all bodies; note: how well bodies that were filled with tets came out.
     """
     joined = _joined(file, source, shelf)
-    mesh = _union(joined, shelf.folder)
-    parts: list[Any] = []
+    parts: list[Any] = _each(source, "spring", file.spring, lambda one: spring(one, joined))
+    mesh = _union(joined, shelf.folder, [part.edges for part in parts])
     for number, body in enumerate(joined.bodies[: len(file.body or ())]):
         with source.at("body", number):
             view = _view(joined, number, mesh.positions)
@@ -75,7 +75,6 @@ def compose(
     touched = _each(source, "collider", file.collider, lambda one: collider(one, joined, shelf))
     parts += [part for _, part in touched]
     parts += _each(source, "attachment", file.attachment, lambda one: attachment(one, joined))
-    parts += _each(source, "spring", file.spring, lambda one: spring(one, joined))
     for number, table in enumerate(file.joint):
         with source.at("joint", number):
             parts += joint(table, joined, len(file.body or ()) + number)
@@ -163,8 +162,9 @@ def _view(joined: Joined, number: int, positions: Array) -> Mesh:
     return Mesh(positions, *elements, edge_groups=groups, vertex_sets=sets, skin=skin)
 
 
-def _union(joined: Joined, folder: Path) -> Mesh:
-    """All bodies in one mesh; with several, groups and sets have the body's name in front."""
+def _union(joined: Joined, folder: Path, springs: Sequence[np.ndarray]) -> Mesh:
+    """All bodies and the springs between them in one mesh; with several, groups and sets have the
+    body's name in front."""
     positions = np.concatenate([body.mesh.positions for body in joined.bodies])
     views = [_view(joined, number, positions) for number in range(len(joined.bodies))]
     edges, groups, sets, looks = 0, {}, {}, {}
@@ -177,9 +177,11 @@ def _union(joined: Joined, folder: Path) -> Mesh:
         name, others = body.table.label, sum(known.startswith(body.table.label) for known in looks)
         name = f"{name} {others + 1}" if name in looks else name
         looks[name] = look_of(body, int(first), turn, folder)
+    elements = {kind: np.concatenate([getattr(v, kind) for v in views]) for kind in ELEMENTS}
+    elements["edges"] = np.concatenate([elements["edges"], *springs])
     return Mesh(
         positions,
-        *(np.concatenate([getattr(v, kind) for v in views]) for kind in ELEMENTS),
+        **elements,
         edge_groups=groups,
         vertex_sets=sets,
         skin=joined_skins([view.skin for view in views if view.skin is not None]),
@@ -320,11 +322,11 @@ def collider(table: Any, joined: Joined, shelf: Shelf) -> tuple[Any, Any]:
     return shape, collisions.Contact(shape, stiffness, particles, **how)
 
 
-def _push(joined: Joined) -> float:
-    """k [N/m] of a particle: what has fallen by its own size L dips in by 3 % of it, and so
-    k (0.03 L)^2 = 2 m g L, for the heaviest particles."""
-    heaviest = max(joined.bodies, key=lambda body: float(body.mass.mean()))
-    return 2.0 / DEPTH**2 * GRAVITY * float(heaviest.mass.mean()) / _size(heaviest)
+def _push(joined: Joined) -> Array:
+    """k (N,) [N/m]: a body that has fallen by its own size L dips in by 3 % of it, and so
+    k (0.03 L)^2 = 2 m g L for each of its particles."""
+    each = [2.0 / DEPTH**2 * GRAVITY * body.mass / _size(body) for body in joined.bodies]
+    return np.concatenate(each)
 
 
 def _size(body: Built) -> float:
