@@ -230,8 +230,8 @@ class Block(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """points (N, 3) and elements in the order of the file; uv (s, 3, 2) of the corners of its faces,
-    cut into triangles: NaN where a face has none, None where no face has."""
+    """points (N, 3) and elements in the order of the file; uv (s, 3, 2) of the corners of its
+    faces, cut into triangles: NaN where a face has none, None where no face has."""
 
     points: np.ndarray
     cells: list[Block]

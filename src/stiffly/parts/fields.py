@@ -127,9 +127,7 @@ class Force(Uncoupled):
 class PreparedForces:
     """Forces on the particles in `rows`, each as it pleases."""
 
-    def __init__(
-        self, force: Any, arguments: int, rows: np.ndarray, particles: Arranged
-    ) -> None:
+    def __init__(self, force: Any, arguments: int, rows: np.ndarray, particles: Arranged) -> None:
         self._force, self._arguments, self._rows = force, arguments, rows
         self.time_dependent, self.velocity_dependent = arguments > 0, arguments == 3
         self.symmetric = arguments < 2

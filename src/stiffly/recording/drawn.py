@@ -30,7 +30,8 @@ def drawn(system: Any, scene: Any, x0: Array) -> Drawn:
         return Drawn(scene.name, getattr(scene, "mesh", None), getattr(scene, "colliders", ()))
     parts = getattr(getattr(system, "given", None), "parts", ())
     colliders = tuple(shape for part in parts for shape in getattr(part, "shapes", ()))
-    return Drawn("", _mesh(parts, x0 if getattr(system, "rest", None) is None else system.rest), colliders)
+    rest = getattr(system, "rest", None)
+    return Drawn("", _mesh(parts, x0 if rest is None else rest), colliders)
 
 
 def _mesh(parts: Any, rest: Array) -> Mesh | None:

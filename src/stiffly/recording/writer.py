@@ -93,8 +93,8 @@ class Writer:
         """For a run that begins, with frames of that shape at times (F,) [s]; nothing is written
         before its first frame.
 
-        scene: a Scene or None; shown: what is seen of it; run: what was asked; mass (N,) [kg], where there is one for every
-        particle.
+        scene: a Scene or None; shown: what is seen of it; run: what was asked; mass (N,) [kg],
+        where there is one for every particle.
         """
         mesh = shown.mesh
         if mesh is not None and mesh.positions.shape != shape:

@@ -34,6 +34,8 @@ from .schema.types import Place
 from .schema.write import toml_text
 from .shapes import plain
 
+__all__ = ["Body", "Scene", "dropped", "shapes"]
+
 GRAVITY = 9.81
 CLOTHS = ("cloth", "flag", "foil", "textile")
 # what a body is made of where nobody says so, by elasticity; masses beside them
@@ -93,8 +95,9 @@ class Scene:
             self._put("load", {"kind": "gravity", "g": down})
 
     def __repr__(self) -> str:
-        counts = [f"{len(self._data[key])} {key}" for key in REPEATED if key in self._data]
-        return f"Scene({self.name!r}: {', '.join([*counts, *[f'{len(self._own)} own'] * bool(self._own)])})"
+        counts = {key: len(self._data.get(key, ())) for key in REPEATED} | {"own": len(self._own)}
+        said = ", ".join(f"{count} {key}" for key, count in counts.items() if count)
+        return f"Scene({self.name!r}: {said or 'empty'})"
 
     # ------------------------------------------------------------------ bodies
 
@@ -169,18 +172,17 @@ class Scene:
         """Any [[load]] by its kind and keys: "drag", "field", "stokes-fluid", ..."""
         self._put("load", {"kind": kind, **keys})
 
-    def force(self, body: Body, force: Any, at: Any = "all", name: str = "force") -> None:
+    def force(self, body: Body, force: Any, at: Any = "all") -> None:
         """A force on each of some particles: (3,) [N], one for each (k, 3), or a function of t, of
         (t, x) or of (t, x, v), x and v (k, 3) those of the particles; see `stiffly.Force`."""
-        place = _place(body, at)
         if not callable(force) and np.ndim(force) == 1:
-            return self._put("load", {"kind": "force", **place, "force": force})
-        where = Place.model_validate(plain(place))
-        return self.part(lambda at: Force(at(body, where.particles), force))
+            self._put("load", {"kind": "force", **_place(body, at), "force": force})
+        else:
+            self.part(lambda numbers: Force(numbers(body, at), force))
 
     def part(self, part: Any) -> None:
-        """A part of your own (docs/extending.md), or a function that makes one:
-        part(at) with at(body, particles) the numbers of these particles among all."""
+        """A part of your own (docs/extending.md), or a function that makes one: part(numbers),
+        where numbers(body, "top") are those of the particles among all."""
         made = part if accepts(part, 1) and not hasattr(part, "prepare") else lambda _: part
         self._own.append(lambda joined: made(partial(_numbers, joined)))
 
@@ -291,7 +293,8 @@ def dropped(
     made = {"density": density, "young": 20.0 * density * GRAVITY * height, "poisson": 0.4}
     if not len(found.tets):
         made["tetrahedralise"] = particles
-    turn = {} if up == "z" else {"rotation": {"axis": [1, 1, 1], "degrees": 120 if up == "y" else 240}}
+    degrees = {"x": 240, "y": 120}.get(up)
+    turn = {} if degrees is None else {"rotation": {"axis": [1, 1, 1], "degrees": degrees}}
     middle = -(low + 0.5 * size)[:2]
     made |= {"position": [*middle, 0.25 * height - low[2]], "elasticity": "tetrahedra", **turn}
     scene.add(path, **{**made, **keys})

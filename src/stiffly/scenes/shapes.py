@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from ..errors import InputError, unknown_name
 from .schema.errors import translated
-from .schema.shapes import KINDS, SEGMENTS, Shape, function_of
+from .schema.shapes import KINDS, ROOTS, SEGMENTS, Shape, function_of
 from .schema.source import Source
 
 NAMES = tuple(kind.replace("-", "_") for kind in KINDS)
@@ -45,9 +45,9 @@ def _maker(kind: str) -> Callable[..., Shape]:
 
     @wraps(function)
     def make(*args: Any, **keys: Any) -> Shape:
-        extra = {key: keys.pop(key) for key in (SEGMENTS,) if key not in known.parameters and key in keys}
+        more = {SEGMENTS: keys.pop(SEGMENTS)} if kind in ROOTS and SEGMENTS in keys else {}
         try:
-            given = {**known.bind(*args, **keys).arguments, **extra}
+            given = {**known.bind(*args, **keys).arguments, **more}
         except TypeError as problem:
             raise InputError(f"{name}: {problem}: it takes {', '.join(known.parameters)}") from None
         data = {"kind": kind, **plain(given)}

@@ -101,7 +101,8 @@ function draw() {
   gl.uniform1f(U("lit"), 1);
   for (const s of solids) {
     gl.uniform3f(U("low"), 0, 0, 0); gl.uniform3f(U("size"), 1, 1, 1); gl.uniform1f(U("mixed"), 0);
-    gl.uniformMatrix4fv(U("pose"), false, s.poses[Math.min(part < 0.5 ? i : j, s.poses.length - 1)]);
+    const pose = s.poses[Math.min(part < 0.5 ? i : j, s.poses.length - 1)];
+    gl.uniformMatrix4fv(U("pose"), false, pose);
     gl.bindBuffer(gl.ARRAY_BUFFER, s.points);
     gl.enableVertexAttribArray(0); gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
     gl.disableVertexAttribArray(1); gl.disableVertexAttribArray(2);

@@ -1,5 +1,5 @@
-"""[[collider]], [contact], [[support]], [[attachment]], [[spring]], [[joint]]: what bodies touch, and
-what holds them."""
+"""[[collider]], [contact], [[support]], [[attachment]], [[spring]], [[joint]]: what bodies touch,
+and what holds them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Touched(Table):
         "held: tied where they touch until they leave"
     )  # fmt: skip
     stiffness: Positive | None = Field(
-        None, description="of penalty and held, for every particle; default of penalty: a body that "
-        "has fallen by its own size dips in by about 3 % of it [N/m]"
+        None,
+        description="of penalty and held, for every particle; default of penalty: a body that "
+        "has fallen by its own size dips in by about 3 % of it [N/m]",
     )
     margin: NotNegative | None = Field(
         None, description="of penalty and held: distance at which it begins; default 0 [m]"
@@ -112,7 +113,8 @@ class Contact(Table):
     """Bodies touch each other and themselves (pip install 'stiffly[contact]')."""
 
     thickness: Positive | None = Field(
-        None, description="gap at which they begin to push; default: 0.4 of the finest body's edges [m]"
+        None,
+        description="gap at which they begin to push; default: 0.4 of the shortest edges [m]",
     )
     stiffness: Positive | None = Field(
         None, description="default: one contact carries the heaviest body half-way in [N/m]"
@@ -134,9 +136,8 @@ class Attachment(Place):
     stiffness: Positive = Field(description="[N/m]")
     motion: Motion | None = Field(None, description=MOTION)
     to: Place | None = Field(
-        None, description="{ body, particles }: instead of motion, what they are tied to: each to its "
-        "three nearest there as far as they are, or to the one at the same place; of a rigid body to "
-        "the whole"
+        None, description="{ body, particles }: what they are tied to instead: each to its three "
+        "nearest there, as far as they are, or to the one at its place; a rigid body as a whole"
     )  # fmt: skip
 
     @model_validator(mode="after")
