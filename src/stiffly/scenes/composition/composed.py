@@ -50,6 +50,7 @@ SHAPES = {
     "hemisphere": collisions.Hemisphere,
 }
 DEPTH = 0.03  # of its size that a body which has fallen so far may dip in
+CONTACTS = 20  # of a body that rests on another
 TIES = 3  # springs that hold a particle to another body
 SAME = 1e-9  # of a body's size: particles closer than that are at one place
 PIN = 1e-3  # mass of a joint's pin over that of the lighter body
@@ -343,11 +344,12 @@ def _shape(table: Any, shelf: Shelf) -> Any:
 
 
 def contact(table: Contact, joined: Joined) -> Any:
-    """One contact holds the heaviest body half-way in: k t/2 = M g, where nobody says otherwise."""
+    """Twenty contacts hold the heaviest body half-way in, 20 k t/2 = M g, where nobody says
+    otherwise; deeper in they push without limit."""
     thickness, stiffness = _thickness(table, joined), table.stiffness
     if stiffness is None:
         heaviest = max(float(joined.bodies[i].mass.sum()) for i in joined.named(table.bodies))
-        stiffness = 2.0 * GRAVITY * heaviest / thickness
+        stiffness = GRAVITY * heaviest / (0.5 * CONTACTS * thickness)
     push = {"thickness": thickness, "stiffness": stiffness, "friction": table.friction}
     return collisions.Repulsion(*joined.elements(table.bodies), **push)
 

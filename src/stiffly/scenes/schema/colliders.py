@@ -117,7 +117,7 @@ class Contact(Table):
         description="gap at which they begin to push; default: 0.4 of the shortest edges [m]",
     )
     stiffness: Positive | None = Field(
-        None, description="default: one contact carries the heaviest body half-way in [N/m]"
+        None, description="default: twenty contacts carry the heaviest body half-way in [N/m]"
     )
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient")
     bodies: list[Name] | None = Field(None, min_length=1, description=BODIES)
