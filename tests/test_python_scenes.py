@@ -384,3 +384,10 @@ def test_textures_and_their_coordinates_must_be_there(tmp_path):
     (tmp_path / "skin.png").write_bytes(b"a picture")
     with pytest.raises(InputError, match="has no texture coordinates: export it as obj with them"):
         scene.build()
+
+
+def test_colours_by_name_are_the_same_everywhere():
+    from stiffly.meshes.look import COLORS
+    from stiffly.scenes.schema.types import ColorName
+
+    assert set(COLORS) == set(ColorName.__args__)

@@ -286,7 +286,7 @@ def _textures(words: list[str], flat: list[list[float]]) -> list[list[float]]:
     """Texture coordinates of the corners of a face, NaN where one is not given."""
     found = []
     for word in words[1:]:
-        number = (word.split("/") + [""])[1]
+        number = [*word.split("/"), ""][1]
         k = int(number) if number.lstrip("-").isdecimal() else 0
         inside = 0 < k <= len(flat) or 0 < -k <= len(flat)
         found.append(flat[k - 1 if k > 0 else k] if inside else NOWHERE)

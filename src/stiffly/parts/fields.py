@@ -112,7 +112,7 @@ class Force(Uncoupled):
 
     def prepare(self, particles: Arranged) -> PreparedForcing | PreparedForces:
         named = as_indices("force", self._particles, particles.count)
-        first = self._force(0.0) if self._arguments == 1 else self._force
+        first: Any = self._force(0.0) if self._arguments == 1 else self._force
         if self._arguments < 2 and np.ndim(first) < 2:
             chosen = np.zeros((particles.count, 1))
             chosen[particles.rows[named]] = 1.0

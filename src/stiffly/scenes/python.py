@@ -169,7 +169,7 @@ class Scene:
         self.load("wind", wind=velocity, **swing, **keys)
 
     def load(self, kind: str, **keys: Any) -> None:
-        """Any [[load]] by its kind and keys: "drag", "field", "stokes-fluid", ..."""
+        """A [[load]] by its kind and keys: "drag", "field", "stokes-fluid", ..."""
         self._put("load", {"kind": kind, **keys})
 
     def force(self, body: Body, force: Any, at: Any = "all") -> None:

@@ -25,7 +25,7 @@ ENDINGS = (".html",)
 MOST_BYTES, INLINE = 100_000_000, 12_000_000  # of positions: of a file, within a notebook
 FEWEST = 10  # frames, where they would not fit: fewer show no motion
 LEVELS = 65535
-CLAY = (92, 138, 190)
+CLAY = np.array([92, 138, 190], dtype=np.uint8)
 
 
 def write(recording: Any, path: Path, progress: Progress) -> None:
@@ -75,7 +75,7 @@ def _frames(
 
 def _colors(shown: Motion) -> np.ndarray:
     paint = shown.paint
-    return np.tile(np.uint8(CLAY), (len(shown.rest), 1)) if paint is None else paint
+    return np.tile(CLAY, (len(shown.rest), 1)) if paint is None else paint
 
 
 def _solid(solid: Solid, times: Array) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from ...meshes.look import COLORS
-
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -24,8 +22,11 @@ def _color_kind(value: Any) -> str:
     return "name" if isinstance(value, str) else "numbers"
 
 
+ColorName = Literal[
+    "blue", "orange", "green", "sky", "red", "purple", "yellow", "white", "grey", "black"
+]
 Color = Annotated[
-    Annotated[Literal[tuple(COLORS)], Tag("name")]  # type: ignore[valid-type]  # one by one
+    Annotated[ColorName, Tag("name")]
     | Annotated[Annotated[tuple[Share, Share, Share], Strict(False)], Tag("numbers")],
     Discriminator(_color_kind),
 ]
