@@ -77,6 +77,19 @@ def test_a_mesh_of_python_is_saved_beside_the_file(tmp_path):
     np.testing.assert_allclose(read.x0, scene.build().x0, atol=1e-7)
 
 
+def test_meshes_of_python_are_colliders_too(tmp_path):
+    scene = stiffly.Scene("stones", duration=0.05, gravity=(0, 0, -1.62))
+    scene.add(meshes.rope(3), position=(0, 0, 1))
+    for x in (0.0, 1.0):
+        scene.collider(meshes.sphere(5, 8, radius=0.2), position=(x, 0, 0), friction=0.3)
+    read = files.read(scene.save(tmp_path / "stones.toml"))
+    for found in (scene.build(), read):
+        assert [shape.positions[:, 0].mean() for shape in found.colliders] == pytest.approx(
+            [0.0, 1.0], abs=1e-6
+        )
+        assert found.file.load[0].g == (0.0, 0.0, -1.62)
+
+
 def test_names_scene_files_and_paths_can_be_simulated(tmp_path):
     scene, *_ = ball_over_cloth()
     path = scene.save(tmp_path / "mine.toml")
@@ -351,6 +364,9 @@ def wrong(act):
         (lambda s, c, b: s.add(shapes.cloth(3, 3), elasticity="rigid") and s.build(), "is flat"),
         (lambda s, c, b: s.attach(c, b, at=[99]) or s.build(), "there is no particle 99"),
         (lambda s, c, b: stiffly.dropped("a.obj", up="w"), "give 'x', 'y' or 'z'"),
+        (lambda s, c, b: stiffly.Scene(gravity="moon"), "gravity must hold numbers, got str"),
+        (lambda s, c, b: stiffly.Scene(duration=-1.0), "duration must be greater than 0, got -1"),
+        (lambda s, c, b: stiffly.Scene(stp=0.1), "stp is not known: did you mean step?"),
     ],
 )
 def test_one_line_with_cause_and_remedy(act, words):

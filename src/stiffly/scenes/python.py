@@ -10,6 +10,7 @@ Every call adds a table with the keys of docs/scene-files.md; `save` writes the 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ import numpy as np
 from ..bodies import Force
 from ..errors import InputError
 from ..meshes import Mesh, read_mesh, write_mesh
+from ..parts.checks import as_numbers
 from ..parts.user_functions import accepts
 from ..recording.run import Run
 from ..run.simulate import simulate as run_through
@@ -89,9 +91,8 @@ class Scene:
         self._data: dict[str, Any] = plain({"duration": duration, **chosen, **frames, **keys})
         self._data = {key: value for key, value in self._data.items() if value is not None}
         self._check({})
-        g = np.asarray(gravity, dtype=float)
-        if g.any():
-            down = [0.0, 0.0, -float(g)] if g.ndim == 0 else g.tolist()
+        down = (0.0, 0.0, -gravity) if isinstance(gravity, (int, float)) else gravity
+        if np.any(as_numbers("gravity", down, (3,))):
             self._put("load", {"kind": "gravity", "g": down})
 
     def __repr__(self) -> str:
@@ -130,7 +131,7 @@ class Scene:
 
     def _named(self, name: str) -> str:
         """The name, or the first of NAME 2, ... that is free."""
-        taken = [body["name"] for body in self._data.get("body", [])]
+        taken = [*(body["name"] for body in self._data.get("body", [])), *self._meshes]
         names = [name, *(f"{name} {k}" for k in range(2, len(taken) + 2))]
         return next(each for each in names if each not in taken)
 
@@ -251,13 +252,12 @@ class Scene:
                 f"{self.name} holds forces or parts written in Python, which no scene file can: "
                 "run it from Python"
             )
-        path, data = Path(path), dict(self._whole().data)
-        data["body"] = [dict(body) for body in data["body"]]
-        for body in data["body"]:
-            if body.get("mesh") in self._meshes:
-                file = path.with_name(f"{path.stem}-{body['mesh'].replace(' ', '-')}.vtk")
-                write_mesh(file, self._meshes[body["mesh"]])
-                body["mesh"] = file.name
+        path, data = Path(path), copy.deepcopy(dict(self._whole().data))
+        for table in (*data["body"], *data.get("collider", ())):
+            if table.get("mesh") in self._meshes:
+                file = path.with_name(f"{path.stem}-{table['mesh'].replace(' ', '-')}.vtk")
+                write_mesh(file, self._meshes[table["mesh"]])
+                table["mesh"] = file.name
         path.write_text(toml_text(data))
         return path
 
