@@ -407,3 +407,10 @@ def test_colours_by_name_are_the_same_everywhere():
     from stiffly.scenes.schema.types import ColorName
 
     assert set(COLORS) == set(ColorName.__args__)
+
+
+def test_warnings_name_the_line_that_called():
+    spring = stiffly.SecondOrder(stiffness=[[1e6]], force=lambda x: -(x**3))
+    with pytest.warns(Warning, match="too long") as said, pytest.raises(stiffly.Diverged):
+        stiffly.simulate(spring, x0=[1e-9], integrator="verlet", step=0.1, duration=0.2)
+    assert {warning.filename for warning in said} == {__file__}
