@@ -6,6 +6,7 @@ lie together in space.  Neither depends on the number of threads.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,7 +49,10 @@ KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
-
+NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
+NO_TABLES = contract.TimeTables(
+    np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))
+)
 
 Instances = tuple[np.ndarray, np.ndarray]  # elements (q,), the groups (q,) that have them
 
@@ -98,6 +102,13 @@ class Stretcher:
         if lack:
             raise NoStretch(lack)
 
+    def of(self, system: System | None) -> Stretcher:
+        """The same for another system with the same parts and no supports: only where particles
+        are held is its own.  None: for nobody yet."""
+        new = copy.copy(self)
+        new._system = None if system is None else proxy(system)  # type: ignore[assignment]
+        return new
+
     @property
     def words(self) -> str:
         """How it goes, for people."""
@@ -105,7 +116,7 @@ class Stretcher:
         kind = "pieces of a body" if layout.connected else "bodies one after the other"
         return "one call" if layout.count == 1 else f"{layout.count} {kind}"
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
@@ -154,11 +165,11 @@ class Stretcher:
         acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
         moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
         if isinstance(scheme, Splitting):
-            tables = self._tables(parts, s.t, h, ends, [0.5, *np.cumsum(scheme.drifts)[:-1], 1.0])
+            tables = self._tables(parts, s.t, h, ends, scheme)
             books = self._kernels.explicit_steps(self._body, tables, *scheme, float(h), *moved)
         else:
             end, table = scheme.end, (scheme.c, scheme.Abar, scheme.A)
-            tables = self._tables(parts, s.t, h, ends, [*scheme.c[1 : end + 1], 0.5, 0.0])
+            tables = self._tables(parts, s.t, h, ends, scheme)
             books = self._kernels.nystrom_steps(self._body, tables, *table, float(h), end, *moved)
         self._settle(parts, float(ends[-1]) + 0.5 * h)
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
@@ -190,18 +201,22 @@ class Stretcher:
         self._remember(parts)
         x, v = _own_positions(self._system, s), self._system.row_velocities(s)
         a, ahead = np.zeros((2, free, 3))
+        where = (1, x, v, a, ahead, self._layout.connected)
+        tables = self._timed(parts, [s.t] * 3, [s.t])
+        self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
+        return a.ravel()
+
+    @cached_property
+    def _still(self) -> contract.GroupedBody:
+        """The body, of which nothing yields, rubs or is moved by shapes."""
         touches, never = self._body.touches, np.empty(0)
-        still = self._body._replace(
+        return self._body._replace(
             linear=self._body.linear._replace(limit=never),
             cubic=self._body.cubic._replace(limit=never),
             touches=touches._replace(
                 friction=np.zeros_like(touches.friction), moving=np.zeros_like(touches.moving)
             ),
         )
-        where = (1, x, v, a, ahead, self._layout.connected)
-        tables = self._timed(parts, [s.t] * 3, [s.t])
-        self._kernels.explicit_steps(still, tables, np.zeros(2), np.zeros(1), 1.0, *where)
-        return a.ravel()
 
     def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
         """Writes a (m, n), the accelerations of the stages first .. last of a Nyström method."""
@@ -246,9 +261,12 @@ class Stretcher:
                 part.move(t)
 
     def _tables(
-        self, parts: Assembly, t: float, h: float, ends: Array, within: list[float]
+        self, parts: Assembly, t: float, h: float, ends: Array, scheme: Splitting | Tableau
     ) -> contract.TimeTables:
-        """within: the times that the tables have of each step, in parts of h, after its start."""
+        """Of every step to one of the times `ends`."""
+        if not self._in_time:
+            return NO_TABLES
+        within = _times_within(scheme)
         starts = np.concatenate([[t], ends[:-1]])
         times = starts[:, None] + h * np.array(within)
         times = np.where(np.array(within) == 1.0, ends[:, None], times)  # to the last digit
@@ -256,10 +274,18 @@ class Stretcher:
         after = [float(e) + 0.5 * h for e in ends]
         return self._timed(parts, [t, *times.ravel().tolist()], after)
 
+    @cached_property
+    def _in_time(self) -> bool:
+        """Something moves or acts as time goes by, so that tables have to be made."""
+        varying = WindTerm | DragTerm | ForceTerm | TouchTerm
+        return bool(self._system._led) or any(isinstance(t, varying) for t in self._terms)
+
     def _timed(
         self, parts: Assembly, times: list[float], after: list[float]
     ) -> contract.TimeTables:
         """after: when shapes stand where they do after each step."""
+        if not self._in_time:
+            return NO_TABLES
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
             _motions([support for support, _ in self._system._led], times),
@@ -267,6 +293,13 @@ class Stretcher:
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
         )
+
+
+def _times_within(scheme: Splitting | Tableau) -> list[float]:
+    """The times that tables have of each step, in parts of it, after its start."""
+    if isinstance(scheme, Splitting):
+        return [0.5, *np.cumsum(scheme.drifts)[:-1], 1.0]
+    return [*scheme.c[1 : scheme.end + 1], 0.5, 0.0]
 
 
 def _own_positions(system: System, s: State) -> Array:

@@ -80,7 +80,7 @@ class System:
         self._led = [(support, self.numbering.rows[led]) for support, led in self.supports]
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
-        self.layouts: dict[Any, Any] = {}  # of bodies, for their springs: see bodywise.py
+        self.layouts: dict[Any, Any] = {}  # made once: see bodywise.py, and `stretcher`
         self._stars: Stars | None = None
         self._stretcher: Stretcher | NoStretch | None = None
         self._calmer: tuple[float, System] | None = None
@@ -219,12 +219,26 @@ class System:
     def stretcher(self) -> Stretcher | NoStretch:
         """What takes many explicit steps in one call, or why nothing does."""
         if self._stretcher is None:
-            try:
-                self._stretcher = Stretcher(self)
-            except NoStretch as reason:
-                # without the frames that it comes from: they hold this very system
-                self._stretcher = NoStretch(str(reason))
+            known = self.layouts.get(self._steps_by)
+            self._stretcher = self._lay_out() if known is None else known.of(self)
         return self._stretcher
+
+    @property
+    def _steps_by(self) -> Any:
+        """What decides how a body is laid out for explicit steps; None where it begins anew with
+        every `bind`: from where supports stand then, or from what parts remember."""
+        anew = self.supports or self.rest is None or self.assembly is not self._prepared
+        return None if anew or self.assembly.remembers else (self.damping, self.backend)
+
+    def _lay_out(self) -> Stretcher | NoStretch:
+        try:
+            made = Stretcher(self)
+        except NoStretch as reason:
+            # without the frames that it comes from: they hold this very system
+            return NoStretch(str(reason))
+        if self._steps_by is not None:
+            self.layouts[self._steps_by] = made.of(None)  # of all systems bound to these parts
+        return made
 
     @property
     def laid_out(self) -> Stretcher | NoStretch | None:
