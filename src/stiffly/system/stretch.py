@@ -202,7 +202,7 @@ class Stretcher:
         x, v = _own_positions(self._system, s), self._system.row_velocities(s)
         a, ahead = np.zeros((2, free, 3))
         where = (1, x, v, a, ahead, self._layout.connected)
-        tables = self._timed(parts, [s.t] * 3, [s.t])
+        tables = self._timed(parts, np.full(3, s.t), [s.t])
         self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
         return a.ravel()
 
@@ -223,8 +223,7 @@ class Stretcher:
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
         x, v = system.row_positions(s), system.row_velocities(s)
-        times = (s.t + h * table.c).tolist()
-        tables = self._timed(parts, times, [])
+        tables = self._timed(parts, s.t + h * table.c, [])
         self._kernels.explicit_stages(
             *(self._body, tables, table.c, table.Abar, table.A, float(h), first, last, x, v),
             *(a.reshape(len(a), -1, 3), self._layout.connected),
@@ -271,8 +270,8 @@ class Stretcher:
         times = starts[:, None] + h * np.array(within)
         times = np.where(np.array(within) == 1.0, ends[:, None], times)  # to the last digit
         times = np.where(np.array(within) == 0.0, ends[:, None], times)  # the next one's start
-        after = [float(e) + 0.5 * h for e in ends]
-        return self._timed(parts, [t, *times.ravel().tolist()], after)
+        after = (ends + 0.5 * h).tolist()
+        return self._timed(parts, np.concatenate([[t], times.ravel()]), after)
 
     @cached_property
     def _in_time(self) -> bool:
@@ -281,11 +280,12 @@ class Stretcher:
         return bool(self._system._led) or any(isinstance(t, varying) for t in self._terms)
 
     def _timed(
-        self, parts: Assembly, times: list[float], after: list[float]
+        self, parts: Assembly, moments: Array, after: list[float]
     ) -> contract.TimeTables:
-        """after: when shapes stand where they do after each step."""
+        """Of these times; after: when shapes stand where they do after each step."""
         if not self._in_time:
             return NO_TABLES
+        times = moments.tolist()
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
             _motions([support for support, _ in self._system._led], times),
