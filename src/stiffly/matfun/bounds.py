@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,8 +47,10 @@ def ritz_values(A: SelfAdjoint, steps: int) -> tuple[Array, float]:
 
 
 def largest_ritz_value(A: SelfAdjoint, steps: int) -> float:
-    """The last of them alone, which takes less."""
+    """The last of them alone, which takes less; NaN where products are not finite."""
     alphas, betas = _lanczos(A, steps)
+    if not isfinite(sum(alphas) + sum(betas)):
+        return nan
     return float(np.linalg.eigvalsh(np.diag(alphas) + np.diag(betas[:-1], -1))[-1])
 
 

@@ -279,9 +279,7 @@ class Stretcher:
         varying = WindTerm | DragTerm | ForceTerm | TouchTerm
         return bool(self._system._led) or any(isinstance(t, varying) for t in self._terms)
 
-    def _timed(
-        self, parts: Assembly, moments: Array, after: list[float]
-    ) -> contract.TimeTables:
+    def _timed(self, parts: Assembly, moments: Array, after: list[float]) -> contract.TimeTables:
         """Of these times; after: when shapes stand where they do after each step."""
         if not self._in_time:
             return NO_TABLES
