@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -45,8 +46,8 @@ def test_the_largest_ritz_value_is_the_last_of_all():
     A = bound.tangent(state).stiffness
     for steps in (1, 3, 8):
         assert largest_ritz_value(A, steps) == pytest.approx(ritz_values(A, steps)[0][-1], 1e-12)
-    A.blocks[:] = np.nan
-    assert np.isnan(largest_ritz_value(A, 3))
+    lost = SimpleNamespace(size=A.size, dot=A.dot, apply=lambda b: np.nan * b)
+    assert np.isnan(largest_ritz_value(lost, 3))
 
 
 @pytest.mark.parametrize("name", LIMITS)
