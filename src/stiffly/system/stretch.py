@@ -6,7 +6,6 @@ lie together in space.  Neither depends on the number of threads.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -101,12 +100,16 @@ class Stretcher:
         lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
         if lack:
             raise NoStretch(lack)
+        self._still = _still(self._body)
+        varying = WindTerm | DragTerm | ForceTerm | TouchTerm
+        self._in_time = bool(system._led) or any(isinstance(t, varying) for t in terms)
+        self.elements = self._count_elements()
 
     def of(self, system: System | None) -> Stretcher:
         """The same for another system with the same parts and no supports: only where particles
         are held is its own.  None: for nobody yet."""
-        new = copy.copy(self)
-        new._system = None if system is None else proxy(system)  # type: ignore[assignment]
+        new = object.__new__(Stretcher)
+        vars(new).update(vars(self), _system=None if system is None else proxy(system))
         return new
 
     @property
@@ -116,8 +119,7 @@ class Stretcher:
         kind = "pieces of a body" if layout.connected else "bodies one after the other"
         return "one call" if layout.count == 1 else f"{layout.count} {kind}"
 
-    @cached_property
-    def elements(self) -> int:
+    def _count_elements(self) -> int:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
@@ -206,18 +208,6 @@ class Stretcher:
         self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
         return a.ravel()
 
-    @cached_property
-    def _still(self) -> contract.GroupedBody:
-        """The body, of which nothing yields, rubs or is moved by shapes."""
-        touches, never = self._body.touches, np.empty(0)
-        return self._body._replace(
-            linear=self._body.linear._replace(limit=never),
-            cubic=self._body.cubic._replace(limit=never),
-            touches=touches._replace(
-                friction=np.zeros_like(touches.friction), moving=np.zeros_like(touches.moving)
-            ),
-        )
-
     def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
         """Writes a (m, n), the accelerations of the stages first .. last of a Nyström method."""
         system, parts = self._system, self._system.at(s)
@@ -263,7 +253,7 @@ class Stretcher:
         self, parts: Assembly, t: float, h: float, ends: Array, scheme: Splitting | Tableau
     ) -> contract.TimeTables:
         """Of every step to one of the times `ends`."""
-        if not self._in_time:
+        if not self._in_time:  # nothing moves or acts as time goes by
             return NO_TABLES
         within = _times_within(scheme)
         starts = np.concatenate([[t], ends[:-1]])
@@ -272,12 +262,6 @@ class Stretcher:
         times = np.where(np.array(within) == 0.0, ends[:, None], times)  # the next one's start
         after = (ends + 0.5 * h).tolist()
         return self._timed(parts, np.concatenate([[t], times.ravel()]), after)
-
-    @cached_property
-    def _in_time(self) -> bool:
-        """Something moves or acts as time goes by, so that tables have to be made."""
-        varying = WindTerm | DragTerm | ForceTerm | TouchTerm
-        return bool(self._system._led) or any(isinstance(t, varying) for t in self._terms)
 
     def _timed(self, parts: Assembly, moments: Array, after: list[float]) -> contract.TimeTables:
         """Of these times; after: when shapes stand where they do after each step."""
@@ -291,6 +275,18 @@ class Stretcher:
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
         )
+
+
+def _still(body: contract.GroupedBody) -> contract.GroupedBody:
+    """The body, of which nothing yields, rubs or is moved by shapes."""
+    touches, never = body.touches, np.empty(0)
+    return body._replace(
+        linear=body.linear._replace(limit=never),
+        cubic=body.cubic._replace(limit=never),
+        touches=touches._replace(
+            friction=np.zeros_like(touches.friction), moving=np.zeros_like(touches.moving)
+        ),
+    )
 
 
 def _times_within(scheme: Splitting | Tableau) -> list[float]:

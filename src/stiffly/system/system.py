@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -158,7 +157,8 @@ class System:
 
     def having(self, assembly: Assembly) -> System:
         """This system with other prepared parts on the same particles."""
-        new = copy.copy(self)
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
         new.assembly, new._now = assembly, (None, assembly)
         new._stretcher = new._calmer = None
         return new
