@@ -530,7 +530,6 @@ class _Layout:
     # ------------------------------------------------------------------ what kernels take
 
     def groups(self, system: System) -> contract.Groups:
-        frame = system.row_positions(State(0.0, np.zeros(system.size), np.zeros(system.size)))
         mass = np.zeros(self._total)
         mass[: self._free] = system.mass.apply(np.ones(system.size))[::3]
         mass = np.where(self.moved, mass[self.place], 0.0)
@@ -538,7 +537,9 @@ class _Layout:
         home = np.zeros((1, 3))
         support = self._led[self.place]
         if system.supports:
-            home = system._frame[self.place] if system._frame is not None else frame[self.place]
+            if system._frame is None:
+                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
+            home = system._frame[self.place]
         return contract.Groups(
             *(self.first, self.own, self.led, self.place, self._borrowed_from),
             *(support, home, inverse, mass),

@@ -23,7 +23,7 @@ from . import system_input as given
 from .assembly import Assembly, as_rods
 from .bodywise import bodywise
 from .linearise import LinearTangent, Viscosity
-from .stretch import NoStretch, Stretcher
+from .stretch import PIECE_ROWS, NoStretch, Stretcher
 from .supports import Support
 
 
@@ -225,10 +225,11 @@ class System:
 
     @property
     def _steps_by(self) -> Any:
-        """What decides how a body is laid out for explicit steps; None where it begins anew with
-        every `bind`: from where supports stand then, or from what parts remember."""
-        anew = self.supports or self.rest is None or self.assembly is not self._prepared
-        return None if anew or self.assembly.remembers else (self.damping, self.backend)
+        """What decides how a body is laid out for explicit steps; None where every `bind` does: by
+        where supports or the particles of a large body are then, or by what parts remember."""
+        placed = self.supports or (self.rest is None and self.numbering.free > PIECE_ROWS)
+        other = self.assembly is not self._prepared or self.assembly.remembers
+        return None if placed or other else (self.damping, self.backend)
 
     def _lay_out(self) -> Stretcher | NoStretch:
         try:
