@@ -87,7 +87,7 @@ class Bench:
         try:
             found = json.loads((self.folder / RESULT).read_text())
         except (OSError, ValueError):
-            found = {"quick": None}
+            found: Row = {"quick": None}
         if found["quick"] is not self.quick:
             raise InputError(f"{self.folder} has no results of such a run: leave out --again")
         rows = found["data"][key]

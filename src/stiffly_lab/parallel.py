@@ -39,7 +39,7 @@ def rows(bench: Bench, jobs: Mapping[str, Job], key: str = "") -> dict[str, Row]
     return {name: found[name] for name in jobs}
 
 
-def when(rows: Mapping[str, Row]) -> str:
+def when(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """A sentence: the day of most rows, and the names of those of other days."""
     days: dict[str, list[str]] = {}
     for name, row in rows.items():

@@ -219,7 +219,7 @@ class System:
     def stretcher(self) -> Stretcher | NoStretch:
         """What takes many explicit steps in one call, or why nothing does."""
         if self._stretcher is None:
-            known = self.layouts.get(self._steps_by)
+            known: Stretcher | None = self.layouts.get(self._steps_by)
             self._stretcher = self._lay_out() if known is None else known.of(self)
         return self._stretcher
 
