@@ -321,10 +321,10 @@ class Loop(Stepper):
     def _passed(self, sink: Sink, taken: Step, end: float) -> Step:
         """The step, with the frames recorded that lie within it; its exchange of energy is then
         that of the rest."""
+        if self.frames[self.recorded] >= end:
+            return taken
         ahead = self.frames[self.recorded :]
         inside = ahead[ahead < end].tolist()
-        if not inside:
-            return taken
         if taken.between is None:
             raise InputError(
                 f"{self.name} is dense, but its steps do not tell what is between: return "

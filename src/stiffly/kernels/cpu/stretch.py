@@ -851,7 +851,8 @@ def _room(groups, connected):
     rows, size = int(groups.first[-1]), team_size(len(groups.own))
     if connected:
         return size, np.empty((1, len(Rows._fields), rows, 4)), np.empty((2, rows, 4))
-    rows = np.diff(groups.first).max()
+    if len(groups.own) > 1:
+        rows = np.diff(groups.first).max()
     return size, np.empty((size, len(Rows._fields), rows, 4)), np.empty((2, 0, 4))
 
 

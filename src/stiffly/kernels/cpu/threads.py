@@ -89,7 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 def team_size(tasks):
     """How many threads may share that many tasks."""
-    return max(1, min(numba.get_num_threads(), tasks))
+    return 1 if tasks <= 1 else min(numba.get_num_threads(), tasks)
 
 
 def together(function, size, *arguments):
