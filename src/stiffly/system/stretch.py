@@ -46,6 +46,7 @@ PIECES = 32  # of a connected body at most: two for each of sixteen threads
 PIECE_ROWS = 1500  # at least: smaller ones would share too many of their springs with others
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
+PASSES = 12  # over all springs, until most fours are full
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
 
@@ -586,14 +587,20 @@ class _Layout:
         return made, _Slots(element, slots) if yielding else _Slots(NONE, NONE)
 
     def _fill_fours(self, near: np.ndarray, far: np.ndarray) -> None:
-        """Turns springs round, in place: rows with one too many for a multiple of four give it to
-        one that has room."""
-        for _ in range(2):
-            over = np.bincount(near, minlength=self.place.size) % FOUR
-            turns = np.flatnonzero((over[near] == 1) & (over[far] != 0) & ~self._is_led(near))
+        """Turns springs round, in place: rows with one or two too many for a multiple of four give
+        one to a row that has room.  Who gives is drawn anew each time, so that nobody both gives
+        and takes; to give one of two gains nothing yet, the other one later does."""
+        draw, count = np.random.default_rng(0), self.place.size
+        held = self._led[self.place] >= 0
+        for _ in range(PASSES):
+            over = np.bincount(near, minlength=count) % FOUR
+            giving = draw.integers(0, 2, count, dtype=np.int8) == 0
+            gives, takes = giving & ~held & (over > 0) & (over < 3), ~giving & ~held & (over > 0)
+            turns = np.flatnonzero(gives[near] & takes[far])
             for end in (near, far):  # one of each row
-                turns = turns[np.unique(end[turns], return_index=True)[1]]
-            turns = turns[~self._is_led(far[turns])]
+                chosen = np.full(count, -1)
+                chosen[end[turns]] = turns
+                turns = chosen[chosen >= 0]
             near[turns], far[turns] = far[turns], near[turns]
 
     def _is_led(self, position: np.ndarray) -> np.ndarray:
