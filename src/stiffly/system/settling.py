@@ -24,7 +24,7 @@ class Moved(NamedTuple):
 
 def settle(system: System, s: State, h: float) -> Settled:
     """Every part once, in the order they were given; what changes energy is counted."""
-    x, v = system.row_positions(s).copy(), system.row_velocities(s)  # parts may change both
+    x, v = system.own_positions(s), system.row_velocities(s)  # parts may change both
     parts, total, changed = system.at(s).copied(), Moved(), False
     for part in parts.settling:
         own = _booked(_drives(system, part), _settle(system, parts, part, s.t, h, x, v))

@@ -151,7 +151,7 @@ class Stretcher:
         system, free = self._system, self._system.numbering.free
         parts = system.at(s).copied()
         self._remember(parts)
-        x, v = _own_positions(system, s), system.row_velocities(s)
+        x, v = system.own_positions(s), system.row_velocities(s)
         acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
         moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
         if isinstance(scheme, Splitting):
@@ -189,7 +189,7 @@ class Stretcher:
         """(n,), by a step that goes nowhere, and after which nothing happens."""
         parts, free = self._system.at(s), self._system.numbering.free
         self._remember(parts)
-        x, v = _own_positions(self._system, s), self._system.row_velocities(s)
+        x, v = self._system.own_positions(s), self._system.row_velocities(s)
         a, ahead = np.zeros((2, free, 3))
         touches, never = self._body.touches, np.empty(0)
         still = self._body._replace(
@@ -268,12 +268,6 @@ class Stretcher:
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
         )
-
-
-def _own_positions(system: System, s: State) -> Array:
-    """(N, 3), to write to: a copy, unless it has been put together for us."""
-    rows = system.row_positions(s)
-    return rows.copy() if np.may_share_memory(rows, s.x) else rows
 
 
 def _springs(parts: Assembly) -> list[Any]:
