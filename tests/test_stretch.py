@@ -521,6 +521,17 @@ def test_a_run_that_is_resumed_has_the_same_bits(kind, tmp_path):
     assert whole.energy.dissipated[-1] == longer.energy.dissipated[-1]
 
 
+def test_most_registers_are_full():
+    """Of a cloth, whose rows have six springs each at first; every spring has one place."""
+    scene = stiffly.scenes.load("flag", resolution=16)
+    system, _ = scene.system.bind(scene.x0)
+    springs = system.stretcher._body.cubic
+    edges = np.concatenate([p.edges for p in scene.system.given.parts if hasattr(p, "edges")])
+    moves = (~np.isin(edges, scene.system.fixed)).any(axis=1).sum()
+    assert np.count_nonzero(springs.stiffness) == moves
+    assert moves <= springs.other.size < 1.15 * moves
+
+
 def test_a_stretch_that_diverges_is_noticed():
     rest, edges, x0 = body(np.random.default_rng(0))
     system = System(1.0, [Springs(edges, 1e9)], rest=rest)

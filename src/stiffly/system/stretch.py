@@ -46,6 +46,7 @@ PIECES = 32  # of a connected body at most: two for each of sixteen threads
 PIECE_ROWS = 1500  # at least: smaller ones would share too many of their springs with others
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
+PASSES = 12  # over all springs, until most fours are full
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
@@ -163,7 +164,7 @@ class Stretcher:
         system, free = self._system, self._system.numbering.free
         parts = system.at(s).copied()
         self._remember(parts)
-        x, v = _own_positions(system, s), system.row_velocities(s)
+        x, v = system.own_positions(s), system.row_velocities(s)
         acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
         moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
         if isinstance(scheme, Splitting):
@@ -201,7 +202,7 @@ class Stretcher:
         """(n,), by a step that goes nowhere, and after which nothing happens."""
         parts, free = self._system.at(s), self._system.numbering.free
         self._remember(parts)
-        x, v = _own_positions(self._system, s), self._system.row_velocities(s)
+        x, v = self._system.own_positions(s), self._system.row_velocities(s)
         a, ahead = np.zeros((2, free, 3))
         where = (1, x, v, a, ahead, self._layout.connected)
         tables = self._timed(parts, np.full(3, s.t), [s.t])
@@ -294,12 +295,6 @@ def _times_within(scheme: Splitting | Tableau) -> list[float]:
     if isinstance(scheme, Splitting):
         return [0.5, *np.cumsum(scheme.drifts)[:-1], 1.0]
     return [*scheme.c[1 : scheme.end + 1], 0.5, 0.0]
-
-
-def _own_positions(system: System, s: State) -> Array:
-    """(N, 3), to write to: a copy, unless it has been put together for us."""
-    rows = system.row_positions(s)
-    return rows.copy() if np.may_share_memory(rows, s.x) else rows
 
 
 def _springs(parts: Assembly) -> list[Any]:
@@ -614,14 +609,20 @@ class _Layout:
         return made, _Slots(element, slots) if yielding else _Slots(NONE, NONE)
 
     def _fill_fours(self, near: np.ndarray, far: np.ndarray) -> None:
-        """Turns springs round, in place: rows with one too many for a multiple of four give it to
-        one that has room."""
-        for _ in range(2):
-            over = np.bincount(near, minlength=self.place.size) % FOUR
-            turns = np.flatnonzero((over[near] == 1) & (over[far] != 0) & ~self._is_led(near))
+        """Turns springs round, in place: rows with one or two too many for a multiple of four give
+        one to a row that has room.  Who gives is drawn anew each time, so that nobody both gives
+        and takes; to give one of two gains nothing yet, the other one later does."""
+        draw, count = np.random.default_rng(0), self.place.size
+        held = self._led[self.place] >= 0
+        for _ in range(PASSES):
+            over = np.bincount(near, minlength=count) % FOUR
+            giving = draw.integers(0, 2, count, dtype=np.int8) == 0
+            gives, takes = giving & ~held & (over > 0) & (over < 3), ~giving & ~held & (over > 0)
+            turns = np.flatnonzero(gives[near] & takes[far])
             for end in (near, far):  # one of each row
-                turns = turns[np.unique(end[turns], return_index=True)[1]]
-            turns = turns[~self._is_led(far[turns])]
+                chosen = np.full(count, -1)
+                chosen[end[turns]] = turns
+                turns = chosen[chosen >= 0]
             near[turns], far[turns] = far[turns], near[turns]
 
     def _is_led(self, position: np.ndarray) -> np.ndarray:
