@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import ceil, inf, sqrt
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ log = logging.getLogger("stiffly")
 
 AIM = 0.5  # of rtol: what forecasts go for
 SAFE = 0.95  # of limits: Verlet's, and rtol
+ROUGH = 30.0  # times the forecast: errors where something acts between steps
 SHARE = 0.1  # of a run that a trial may cost
 FEWEST = 8  # steps of a run
 RUNGS = 12  # of a ladder; half of them in vain are enough: they exploded, or came no nearer
@@ -49,35 +51,29 @@ def price(work: Work) -> float:
 
 
 class Way(NamedTuple):
-    """A method, the order that it is trusted to have, the numbers by which it steps where it is
-    explicit, and the forces that a step costs."""
+    """A method, its order, as it is hoped for and as it is sure, the numbers by which it steps
+    where it is explicit, and the forces that a step costs."""
 
     name: str
     method: Any  # an Integrator
     order: int
+    sure: int
     scheme: Splitting | Tableau | None
     each: float
 
     @classmethod
-    def of(cls, name: str, most: int = 8, **options: Any) -> Way:
-        method: Any = integrator(name, **options)
+    def of(cls, name: str, **options: Any) -> Way:
+        own: Any = integrator(name)
+        method: Any = replace(own, **options)
         scheme, each = scheme_of(method), 3.0 * (TANGENT + FACTOR)  # three iterations or so
         if scheme is not None:
             each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
-        return cls(name, method, min(method.order, most), scheme, each)
+        return cls(name, method, method.order, method.order, scheme, each)
 
     @property
     def ratio(self) -> float:
         """Of the steps of two runs that are compared: then the difference is the error."""
         return 2.0 ** (1.0 / self.order)
-
-
-class Climbed(NamedTuple):
-    """The last run: its method, steps between frames (in all, if frames are not given), price."""
-
-    own: Way | None = None
-    steps: int = 0
-    price: float = 0.0
 
 
 def auto_run(
@@ -110,7 +106,9 @@ class Ladder:
         self.fastest = 2.0 / (SAFE * self.facts.limit)  # that explicit steps have to bear [1/s]
         self.spectrum: Spectrum | None = None
         self.gain = 0.0  # of the error over what is forecast
-        self.last, self.count, self.lost = Climbed(), 0, 0  # lost: in a row
+        self.count, self.lost = 0, 0  # runs, and those that exploded, in a row
+        self.last: Way | None = None
+        self.steps = 0  # of the last run between frames; in all, if frames are not given
         self.least: dict[str, float] = {}  # steps of a method's next run
         self.failure: SimulationFailure | None = None
         self.said: list[warnings.WarningMessage] = []
@@ -149,13 +147,14 @@ class Ladder:
         return self._search([own], budget=0.5 * self.at_limit)
 
     def _explicit(self) -> bool:
-        """Where something acts between steps, nothing is smooth: no order beyond 2 is trusted."""
-        settles, self.gain = self.system.settles, 1.0
-        names = ("rkn6", "rkn86")
-        if settles or self.system.velocity_dependent:
-            names = ("rk4", "dop853")
+        """Where something acts between steps, nothing is smooth: rk4, and little trust in it."""
         self._probe()
-        return self._search([Way.of(name, 2 if settles else 8) for name in ("verlet", *names)])
+        self.gain = ROUGH if self.system.settles else 1.0
+        if self.system.settles:
+            return self._search([Way.of("rk4")._replace(order=2, sure=1)])
+        braked = self.system.velocity_dependent
+        names = ("verlet", "rk4", "dop853") if braked else ("verlet", "rkn6", "rkn86")
+        return self._search([Way.of(name) for name in names])
 
     def _probe(self) -> None:
         """The spectrum, by the first part of Verlet's run; of shorter steps where it explodes."""
@@ -183,16 +182,18 @@ class Ladder:
         not, or where more than the budget will be needed."""
         best, vain = inf, 0
         while self.count < RUNGS and vain < max(1, RUNGS // 2):
-            own = min(among, key=lambda way: self._offer(way)[0])
-            needed, steps = self._offer(own)
-            if needed > budget or (self.failure is not None and budget < inf):
+            offers = [(*self._offer(own), own) for own in among]
+            needed, steps, own = min(offers, key=lambda offer: offer[0])
+            if self.count and needed >= budget:
                 break
             if self._run(own, steps):
                 return True
-            budget -= self.last.price
-            first = not self.lost and self.rung.difference == inf
+            if self.lost and budget < inf:
+                break
+            budget -= price(self.rung.work)
+            compared = self.lost or self.rung.difference < inf
             nearer = self.rung.error < best / sqrt(2.0)
-            vain = 0 if nearer else vain if first else vain + 1
+            vain = 0 if nearer else vain + bool(compared)
             best = min(best, self.rung.error)
         return False
 
@@ -215,26 +216,25 @@ class Ladder:
                 self.result = self.run(step, begin, again, rtol=self.rtol, auto=line)
             except (Diverged, NotConverged) as failure:
                 self.failure = failure
-        before, self.last = self.last, Climbed(own, steps, price(self.rung.work))
-        self.count += 1
+        ratio = steps / self.steps if self.last is own else None
+        self.last, self.steps, self.count = own, steps, self.count + 1
         if self.failure is not None or not self.rung.sound:
             self.lost += 1
             self.least[own.name] = sqrt(2.0) ** self.lost * steps
             if own.scheme is not None:
                 self.fastest = sqrt(2.0) ** self.lost * max(self.fastest, 2.0 / step)
             return False
-        self.lost, self.least[own.name] = 0, sqrt(own.ratio) * steps
+        self.lost, self.least[own.name] = 0, sqrt(2.0) ** (1.0 / own.sure) * steps
         self.spectrum = self.rung.spectrum or self.spectrum
-        return self._agree(own, steps / before.steps if before.own is own else None)
+        return self._agree(own, ratio) and not self.rung.energy_missed
 
     def _agree(self, own: Way, ratio: float | None) -> bool:
         """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
-        difference of r^q - 1 times the error.  Where something acts between steps, q is 1.
-        ratio: r, None where they are of two methods."""
+        difference of r^q - 1 times the error.  ratio: r, None where they are of two methods."""
         share = 1.0
         if ratio is not None and self.rung.difference < inf:
-            share = min(1.0, ratio ** (1 if self.system.settles else own.order) - 1.0)
-            told = float(self._forecast(own, np.array([self.last.steps * self.spans]))[0])
+            share = min(1.0, ratio**own.sure - 1.0)
+            told = float(self._forecast(own, np.array([self.steps * self.spans]))[0])
             found = self.rung.difference / (ratio**own.order - 1.0)
             self.gain = max(float(own.scheme is not None), found / told if told > 0.0 else 0.0)
         return self.rung.error <= SAFE * share * self.rtol
@@ -243,30 +243,30 @@ class Ladder:
 
     def _forecast(self, own: Way, steps: Array) -> Array:
         """Errors of runs of so many steps, but for `gain`: by what the frequencies of the motion
-        lose, or by the order.  As long as there is no spectrum, Verlet comes first."""
+        lose, or by the order."""
         if own.scheme is None:
             return steps ** -float(own.order)
         if self.spectrum is None:
-            return np.full(steps.shape, 0.0 if own.name == "verlet" else inf)
+            return np.zeros_like(steps)
         return self.spectrum.error(own.scheme, self.duration / steps, self.duration)
 
     def _offer(self, own: Way) -> tuple[float, int]:
         """The price of the runs that are left, in forces, and the steps of the next: of one that
         should agree with the last, or of the first of two, which must not explode.  By an odd
         number, as implicit methods turn what is much faster than a step over in each."""
-        mine = self.last.own is own
-        pair, before = mine and not self.lost, self.last.steps if mine else 0
+        before = self.steps if self.last is own else 0
+        pair = before > 0 and not self.lost
         steps = FEWEST * 2.0 ** (np.arange(400) / 16.0)
         good = self.gain * self._forecast(own, steps) <= AIM * self.rtol
         if own.scheme is not None:
             z = self.fastest * self.duration / steps * (1.0 if pair else own.ratio)
             good &= steps * (amplification(own.scheme, z) - 1.0) < 1.0
         needed = float(steps[good][0]) / self.spans if good.any() else inf
-        each = self.last.price / before if before else own.each * self.spans
+        each = price(self.rung.work) / before if before else own.each * self.spans
         pair = pair and needed <= own.ratio**1.5 * before
         total = each * needed * (1.0 if pair else 1.0 + 1.0 / own.ratio)
-        if total == inf:
-            return inf, 0
+        if needed == inf:  # out of reach: all that is left is to say so
+            needed = self.at_limit / self.spans
         count = needed if pair else needed / own.ratio
         count = ceil(max(count, FEWEST / self.spans, self.least.get(own.name, 0.0)))
         return total, count + (count - before + 1) % 2 if own.scheme is None and before else count

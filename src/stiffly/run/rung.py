@@ -135,8 +135,12 @@ class Rung(Loop):
 
     @property
     def error(self) -> float:
-        """What it differs by, or what both runs may have wrong, if that is more."""
-        return max(self.difference, self.unseen)
+        """What it differs by, or what runs of an explicit method may have wrong alike, if that is
+        more."""
+        scheme, spectrum = scheme_of(self.method), self.spectrum
+        if scheme is None or spectrum is None:
+            return self.difference
+        return max(self.difference, spectrum.unseen(scheme, self.longest, float(self.frames[-1])))
 
     @property
     def difference(self) -> float:
@@ -155,14 +159,6 @@ class Rung(Loop):
             for square, scale in zip(squares, (self.far, self.fast), strict=True):
                 worst = max(worst, sqrt(square / scale) if scale > 0.0 else 0.0)
         return worst
-
-    @property
-    def unseen(self) -> float:
-        """The error that two runs of an explicit method may have in common, relative."""
-        scheme, spectrum = scheme_of(self.method), self.spectrum
-        if scheme is None or spectrum is None:
-            return 0.0
-        return spectrum.unseen(scheme, self.longest, float(self.frames[-1]))
 
     @property
     def lines(self) -> tuple[str, ...]:
