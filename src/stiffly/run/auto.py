@@ -184,7 +184,7 @@ class Ladder:
         while self.count < RUNGS and vain < max(1, RUNGS // 2):
             offers = [(*self._offer(own), own) for own in among]
             needed, steps, own = min(offers, key=lambda offer: offer[0])
-            if self.count and needed >= budget:
+            if self.count > 1 and needed >= budget:
                 break
             if self._run(own, steps):
                 return True
@@ -265,7 +265,7 @@ class Ladder:
         each = price(self.rung.work) / before if before else own.each * self.spans
         pair = pair and needed <= own.ratio**1.5 * before
         total = each * needed * (1.0 if pair else 1.0 + 1.0 / own.ratio)
-        if needed == inf:  # out of reach: all that is left is to say so
+        if needed == inf:  # out of reach, which two runs will tell
             needed = self.at_limit / self.spans
         count = needed if pair else needed / own.ratio
         count = ceil(max(count, FEWEST / self.spans, self.least.get(own.name, 0.0)))

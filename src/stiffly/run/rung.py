@@ -108,12 +108,13 @@ class Rung(Loop):
 
     def _sample(self, state: State) -> None:
         """Differences of the velocities in a few steps of Verlet, which are not part of the run."""
-        memory, rows = None, [state.v]
+        memory: Any = None
+        rows: list[Array] = [state.v]
         for _ in range(DIFFERENCES - 1):
             taken = Verlet().step(self.system, state, self.plan.pace, memory)
             state, memory = taken.state, taken.memory
             rows.append(state.v)
-        firsts = [rows[0]]
+        firsts: list[Array] = [rows[0]]
         while len(rows) > 1:
             rows = [b - a for a, b in pairwise(rows)]
             firsts.append(rows[0])
