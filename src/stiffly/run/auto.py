@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..contracts import Array, Splitting, Tableau, Work
-from ..errors import Diverged, NotConverged, SimulationFailure, StiffWarning
+from ..errors import Diverged, NotConverged, SimulationFailure, StiffWarning, levels_up
 from ..integrators import integrator
 from ..integrators.auto import Auto, for_step, seconds, stiffest
 from ..integrators.explicit import Verlet, amplification, scheme_of
@@ -125,11 +125,11 @@ class Ladder:
             raise self.failure
         log.warning(self.rung.lines[0])
         for word in self.said:
-            warnings.warn(word.message, word.category, stacklevel=3)
+            warnings.warn(word.message, word.category, stacklevel=levels_up())
         if not met:
             text = f"auto: rtol = {self.rtol:g} was not met, the last of {self.count} runs differ "
             text += f"by {self.rung.error:.2g}; try a larger rtol, or a shorter run: the motion "
-            warnings.warn(text + "may be sensitive", StiffWarning, stacklevel=3)
+            warnings.warn(text + "may be sensitive", StiffWarning, stacklevel=levels_up())
         return self.result
 
     # ------------------------------------------------------------------ methods
