@@ -7,7 +7,7 @@ Verlet needs at its stability limit: omega T / 2 forces, omega the frequency of 
     linear            exprb2, which is exact, where eigenvectors are cheaper than that
     bear any step     energy-momentum, or bdf2 where forces depend on velocities: where trying them
                       costs a small share of it
-    explicit          Verlet at its limit, which also tells how fast what moves; by the phase that
+    explicit          the first part of Verlet's run tells how fast what moves; by the phase that
                       methods lose at these frequencies, the cheapest one and its steps are forecast
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import ceil, inf, sqrt
@@ -22,31 +23,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..contracts import Array, Splitting, Work
-from ..errors import (
-    Diverged,
-    NotConverged,
-    SimulationFailure,
-    StepTooSmall,
-    StiffWarning,
-    levels_up,
-)
+from ..contracts import Array, Splitting, Tableau, Work
+from ..errors import Diverged, NotConverged, SimulationFailure, StiffWarning, levels_up
 from ..integrators import integrator
 from ..integrators.auto import Auto, for_step, seconds, stiffest
-from ..integrators.explicit import amplification, scheme_of
+from ..integrators.explicit import Verlet, amplification, scheme_of
 from ..matfun import cost
-from .control import Tolerance
-from .rung import DIFFERENCES, Plan, Rung, Spectrum
+from ..recording.notes import StepLog
+from ..recording.sinks import Memory
+from .rung import Plan, Rung, Spectrum
 
 log = logging.getLogger("stiffly")
 
-SPARE = 1.15  # times as many steps as forecast, and rtol over what is allowed
-SAFE = 0.95  # of Verlet's limit
-SHARE = 0.1  # of a price may go into trying another method
-ORDER = 1.9  # that counts as 2
-RUNGS = 16  # of a ladder; a quarter of them in vain are enough
+AIM = 0.5  # of rtol: what forecasts go for
+SAFE = 0.95  # of limits: Verlet's, and rtol
+ROUGH = 30.0  # times the forecast: errors where something acts between steps
+SHARE = 0.1  # of a run that a trial may cost
+FEWEST = 8  # steps of a run
+RUNGS = 12  # of a ladder; half of them in vain are enough: they exploded, or came no nearer
 TANGENT, PRODUCT, FACTOR = 3.0, 0.3, 100.0  # prices, in forces; a factor with its solves
-FEWEST = DIFFERENCES + 1  # steps of a run
 
 
 def price(work: Work) -> float:
@@ -55,37 +50,30 @@ def price(work: Work) -> float:
     return work.force_evaluations + algebra + PRODUCT * work.operator_products
 
 
-class Candidate(NamedTuple):
-    """A method, the order that it is trusted to have, its scheme where it is explicit, and forces
-    that a step costs.  adaptive: a tolerance makes the steps, 2^-p of it twice as many."""
+class Way(NamedTuple):
+    """A method, its order, as it is hoped for and as it is sure, the numbers by which it steps
+    where it is explicit, and the forces that a step costs."""
 
     name: str
     method: Any  # an Integrator
     order: int
-    scheme: Any
+    sure: int
+    scheme: Splitting | Tableau | None
     each: float
-    adaptive: bool
+
+    @classmethod
+    def of(cls, name: str, **options: Any) -> Way:
+        own: Any = integrator(name)
+        method: Any = replace(own, **options)
+        scheme, each = scheme_of(method), 3.0 * (TANGENT + FACTOR)  # three iterations or so
+        if scheme is not None:
+            each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
+        return cls(name, method, method.order, method.order, scheme, each)
 
     @property
     def ratio(self) -> float:
         """Of the steps of two runs that are compared: then the difference is the error."""
         return 2.0 ** (1.0 / self.order)
-
-
-class Climbed(NamedTuple):
-    """A run: its method, steps between frames (in all, if frames are not given), price, whether it
-    exploded, what it differs by from the one before, and what both may have wrong."""
-
-    name: str
-    steps: int
-    price: float
-    lost: bool
-    difference: float
-    unseen: float
-
-    @property
-    def error(self) -> float:
-        return max(self.difference, self.unseen)
 
 
 def auto_run(
@@ -105,26 +93,25 @@ def auto_run(
 class Ladder:
     """every: time between frames [s], where it is given; the others: see auto_run."""
 
+    rung: Rung
+    result: Any
+
     def __init__(
         self, bind: Any, rtol: float, duration: float, every: float | None, run: Any
     ) -> None:
         self.bind, self.run, self.rtol, self.duration = bind, run, rtol, duration
         self.spans = duration / (every or duration)
-        system, state = bind()
-        self.facts = stiffest(system, state)
-        self.settles, self.braked = system.settles, system.velocity_dependent
+        self.system, self.state = bind()
+        self.facts = stiffest(self.system, self.state)
         self.fastest = 2.0 / (SAFE * self.facts.limit)  # that explicit steps have to bear [1/s]
-        self.linear = False
-        if self.facts.constant:  # are eigenvectors cheaper than Verlet?
-            A = system.tangent(state).stiffness
-            self.linear = cost.eigenbasis(A) * PRODUCT < cost.product(A) * self.at_limit
-        self.runs: list[Climbed] = []
-        self.rung: Rung | None = None
-        self.result: Any = None
+        self.spectrum: Spectrum | None = None
+        self.gain = 0.0  # of the error over what is forecast
+        self.count, self.lost = 0, 0  # runs, and those that exploded, in a row
+        self.last: Way | None = None
+        self.steps = 0  # of the last run between frames; in all, if frames are not given
+        self.least: dict[str, float] = {}  # steps of a method's next run
         self.failure: SimulationFailure | None = None
         self.said: list[warnings.WarningMessage] = []
-        self.best, self.stuck = inf, 0
-        self.gain = 1.0  # of the error over what the spectrum tells
 
     @property
     def at_limit(self) -> float:
@@ -133,204 +120,153 @@ class Ladder:
 
     def climb(self) -> Any:
         """The run; it warns where no two agreed."""
-        met = self._any_step() or self._search(self._explicit())
+        met = self._any_step() or self._explicit()
         if self.failure is not None:
             raise self.failure
-        assert self.rung is not None
-        log.warning(self.rung.report.lines[0])
+        log.warning(self.rung.lines[0])
         for word in self.said:
             warnings.warn(word.message, word.category, stacklevel=levels_up())
         if not met:
-            why = f"after {len(self.runs)} runs"
-            if len(self.runs) < RUNGS:
-                why = "and differences no longer fall: this motion is sensitive"
-            text = f"auto: rtol = {self.rtol:g} was not met, the last two runs differ by "
-            text += f"{self.rung.error:.2g}, {why}; try a larger rtol or a shorter run"
-            warnings.warn(text, StiffWarning, stacklevel=levels_up())
+            text = f"auto: rtol = {self.rtol:g} was not met, the last of {self.count} runs differ "
+            text += f"by {self.rung.error:.2g}; try a larger rtol, or a shorter run: the motion "
+            warnings.warn(text + "may be sensitive", StiffWarning, stacklevel=levels_up())
         return self.result
 
     # ------------------------------------------------------------------ methods
 
     def _any_step(self) -> bool:
         """Methods that bear any step, where trying them is cheap beside a run of Verlet."""
-        if self.linear:
-            tol = min(max(1e-3 * self.rtol, 1e-8), 1e-5)  # it must not be what limits
-            return self._search([self._candidate("exprb2", tol=tol)])
-        own = self._candidate("bdf2" if self.braked else "energy-momentum")
-        small = not self.settles and self._cost(own) < SHARE * self.at_limit
-        return small and self._search([own], budget=0.5 * self.at_limit)
+        if self.facts.constant:
+            A = self.system.tangent(self.state).stiffness
+            if cost.eigenbasis(A) * PRODUCT < cost.product(A) * self.at_limit:
+                tol = min(max(1e-3 * self.rtol, 1e-8), 1e-5)  # it must not be what limits
+                return self._search([Way.of("exprb2", tol=tol)])
+        own = Way.of("bdf2" if self.system.velocity_dependent else "energy-momentum")
+        if self.system.settles or self._offer(own)[0] > SHARE * self.at_limit:
+            return False
+        return self._search([own], budget=0.5 * self.at_limit)
 
-    def _explicit(self) -> list[Candidate]:
-        names = ("rk4", "dop853") if self.braked or self.settles else ("rkn6", "rkn86")
-        fixed = [self._candidate(name) for name in ("verlet", names[0])]
-        # where something acts between steps, nothing is smooth enough for high orders
-        return fixed if self.settles else [*fixed, self._candidate(names[1], estimate=True)]
+    def _explicit(self) -> bool:
+        """Where something acts between steps, nothing is smooth: rk4, and little trust in it."""
+        self._probe()
+        self.gain = ROUGH if self.system.settles else 1.0
+        if self.system.settles:
+            return self._search([Way.of("rk4")._replace(order=2, sure=1)])
+        braked = self.system.velocity_dependent
+        names = ("verlet", "rk4", "dop853") if braked else ("verlet", "rkn6", "rkn86")
+        return self._search([Way.of(name) for name in names])
 
-    def _candidate(self, name: str, **options: Any) -> Candidate:
-        """Where something acts between steps, no method is trusted beyond order 2."""
-        own: Any = integrator(name)
-        method: Any = replace(own, **options)
-        scheme, adaptive = scheme_of(method), "estimate" in options
-        each = 3.0 * (TANGENT + FACTOR)  # three iterations or so
-        if scheme is not None:
-            each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
-        order = min(method.order, 2) if self.settles else method.order
-        return Candidate(name, method, order, scheme, each, adaptive)
+    def _probe(self) -> None:
+        """The spectrum, by the first part of Verlet's run; of shorter steps where it explodes."""
+        frames = np.array([0.0, SHARE * self.duration])
+        for _ in range(RUNGS // 2):
+            plan = Plan(Verlet(), self.duration / self.at_limit, "", pace=self._pace)
+            rung = Rung((self.system, self.state), frames, StepLog(), plan)
+            with warnings.catch_warnings(), suppress(Diverged):
+                warnings.simplefilter("ignore")
+                rung.run(Memory())
+            self.spectrum = rung.spectrum
+            if rung.sound:
+                return
+            self.fastest *= sqrt(2.0)
+
+    @property
+    def _pace(self) -> float:
+        """Of the steps that tell the spectrum: far from the limit, as bodies may stiffen [s]."""
+        return 0.5 * self.duration / self.at_limit
 
     # ------------------------------------------------------------------ runs
 
-    def _search(self, among: list[Candidate], budget: float = inf) -> bool:
-        """Runs of the candidate that promises to be the cheapest, until two agree; False where they
-        do not, or where more than the budget will be needed."""
-        while len(self.runs) < RUNGS and self.stuck < max(1, RUNGS // 4):
-            if sum(run.lost for run in self.runs) >= RUNGS // 2 + 1:
+    def _search(self, among: list[Way], budget: float = inf) -> bool:
+        """Runs of the method that promises to be the cheapest, until two agree; False where they do
+        not, or where more than the budget will be needed."""
+        best, vain = inf, 0
+        while self.count < RUNGS and vain < max(1, RUNGS // 2):
+            offers = [(*self._offer(own), own) for own in among]
+            needed, steps, own = min(offers, key=lambda offer: offer[0])
+            if self.count > 1 and needed >= budget:
                 break
-            prices = [self._cost(each) for each in among]
-            own = among[int(np.argmin(prices))]
-            if min(prices) > budget:
-                break
-            self._run(own, self._next(own))
-            budget -= self.runs[-1].price
-            if self._agree(own) and not (self.rung and self.rung.energy_missed):
+            if self._run(own, steps):
                 return True
-            if self.failure is not None and budget < inf:
+            if self.lost and budget < inf:
                 break
+            budget -= price(self.rung.work)
+            compared = self.lost or self.rung.difference < inf
+            nearer = self.rung.error < best / sqrt(2.0)
+            vain = 0 if nearer else vain + bool(compared)
+            best = min(best, self.rung.error)
         return False
 
-    def _run(self, own: Candidate, steps: int) -> None:
-        step, tolerance = self.duration / self.spans / steps, None
+    def _run(self, own: Way, steps: int) -> bool:
+        """Whether it agrees with the run before."""
+        step = self.duration / self.spans / steps
         line = f"auto: {own.name} at {seconds(step)}: h omega = {step * self.facts.omega:.2g}"
-        if own.adaptive:  # the tolerance that its first run has is half of rtol
-            before = next((run.steps for run in self.runs if run.name == own.name), steps)
-            tolerance, step = Tolerance(0.5 * self.rtol * (before / steps) ** own.order), None
-            line = f"auto: {own.name} at rtol {tolerance.rtol:.2g}: adaptive steps"
-        below = None if self.rung is None else self.rung.report
-        plan = Plan(own.method, step, line, tolerance, self.rtol, below, self._spectrum)
+        plan = Plan(own.method, step, line, self.rtol, inf if own.scheme is None else self._pace)
+        if self.count:
+            plan = plan._replace(before=self.rung.seen, lines=self.rung.lines)
 
         def begin(frames: Array, recorder: Any) -> Rung:
             self.rung = Rung(self.bind(), frames, recorder, plan)
             return self.rung
 
-        if self._last(own) is None:
-            self.best, self.stuck = inf, 0
-        again, self.failure = bool(self.runs), None
+        again, self.failure = self.count > 0, None
         with warnings.catch_warnings(record=True) as self.said:
             warnings.simplefilter("always")
             try:
                 self.result = self.run(step, begin, again, rtol=self.rtol, auto=line)
-            except (Diverged, NotConverged, StepTooSmall) as failure:
+            except (Diverged, NotConverged) as failure:
                 self.failure = failure
-        rung: Any = self.rung
-        lost = self.failure is not None or not rung.sound
-        found = price(rung.work), lost, rung.difference, rung.unseen
-        self.runs.append(Climbed(own.name, steps, *found))
-        self._learn(own)
+        ratio = steps / self.steps if self.last is own else None
+        self.last, self.steps, self.count = own, steps, self.count + 1
+        if self.failure is not None or not self.rung.sound:
+            self.lost += 1
+            self.least[own.name] = sqrt(2.0) ** self.lost * steps
+            if own.scheme is not None:
+                self.fastest = sqrt(2.0) ** self.lost * max(self.fastest, 2.0 / step)
+            return False
+        self.lost, self.least[own.name] = 0, sqrt(2.0) ** (1.0 / own.sure) * steps
+        self.spectrum = self.rung.spectrum or self.spectrum
+        return self._agree(own, ratio) and not self.rung.energy_missed
 
-    def _learn(self, own: Candidate) -> None:
-        """What the last run tells about the next ones."""
-        now = self.runs[-1]
-        if now.lost and own.scheme is not None:
-            tried = 2.0 * now.steps * self.spans / self.duration
-            self.fastest = max(self.fastest, tried) * self._retreat
-        if not self._compared(own):
-            return
-        self.stuck = 0 if now.error < self.best / sqrt(2.0) else self.stuck + 1
-        self.best = min(self.best, now.error)
-        if own.scheme is not None and self._spectrum is not None and not own.adaptive:
-            h = np.array([self.duration / (now.steps * self.spans)])
-            told = float(self._spectrum.error(own.scheme, h, self.duration)[0])
-            found = now.difference / (self._ratio**own.order - 1.0)
-            self.gain = max(1.0, found / told) if told > 0.0 else 1.0
-
-    def _last(self, own: Candidate) -> Climbed | None:
-        """The last run, if it was this method's."""
-        return self.runs[-1] if self.runs and self.runs[-1].name == own.name else None
-
-    def _compared(self, own: Candidate, count: int = 1) -> bool:
-        """The last so many differences are those of this method's runs."""
-        last = self.runs[-count - 1 :]
-        known = all(run.difference < inf for run in last[1:])
-        return len(last) == count + 1 and known and all(run.name == own.name for run in last)
-
-    @property
-    def _spectrum(self) -> Spectrum | None:
-        return None if self.rung is None else self.rung.spectrum
+    def _agree(self, own: Way, ratio: float | None) -> bool:
+        """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
+        difference of r^q - 1 times the error.  ratio: r, None where they are of two methods."""
+        share = 1.0
+        if ratio is not None and self.rung.difference < inf:
+            share = min(1.0, ratio**own.sure - 1.0)
+            told = float(self._forecast(own, np.array([self.steps * self.spans]))[0])
+            found = self.rung.difference / (ratio**own.order - 1.0)
+            self.gain = max(float(own.scheme is not None), found / told if told > 0.0 else 0.0)
+        return self.rung.error <= SAFE * share * self.rtol
 
     # ------------------------------------------------------------------ steps
 
-    def _agree(self, own: Candidate) -> bool:
-        """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
-        difference of r^q - 1 times the error.  Where something acts between steps, q is 1 until
-        three runs have shown ORDER."""
-        order: float = own.order
-        if self.settles:
-            order = 1.0
-            if self._compared(own, 2):
-                a, b, c = (run.steps**-ORDER for run in self.runs[-3:])
-                fall = (b - c) * self.runs[-2].difference, (a - b) * self.runs[-1].difference
-                order = ORDER if fall[0] >= fall[1] else 1.0
-        share = min(1.0, self._ratio**order - 1.0) if self._compared(own) else 1.0
-        return self.runs[-1].error <= share * self.rtol / SPARE
-
-    @property
-    def _ratio(self) -> float:
-        """Of the steps of the last two runs."""
-        return self.runs[-1].steps / self.runs[-2].steps if len(self.runs) > 1 else 1.0
-
-    @property
-    def _retreat(self) -> float:
-        """Times as many steps after a run that exploded; more if those before it did, too."""
-        return sqrt(2.0) ** sum(run.lost for run in self.runs[-4:])
-
-    def _needed(self, own: Candidate) -> float:
-        """Steps between frames of a run whose error will be small enough."""
-        allowed, last = self.rtol / SPARE, self._last(own)
-        if last is not None and last.lost:
-            return self._retreat * last.steps
-        if last is not None and self._compared(own):
-            # first runs fall faster than the order that is trusted
-            order = 0.5 * (own.order + own.method.order)
-            error = max(last.difference / (self._ratio**order - 1.0), last.unseen)
-            return SPARE * last.steps * (error / allowed) ** (1.0 / order)
+    def _forecast(self, own: Way, steps: Array) -> Array:
+        """Errors of runs of so many steps, but for `gain`: by what the frequencies of the motion
+        lose, or by the order."""
         if own.scheme is None:
-            return FEWEST / self.spans
-        if self._spectrum is None:
-            return (self.at_limit if own.name == "verlet" else inf) / self.spans
+            return steps ** -float(own.order)
+        if self.spectrum is None:
+            return np.zeros_like(steps)
+        return self.spectrum.error(own.scheme, self.duration / steps, self.duration)
+
+    def _offer(self, own: Way) -> tuple[float, int]:
+        """The price of the runs that are left, in forces, and the steps of the next: of one that
+        should agree with the last, or of the first of two, which must not explode.  By an odd
+        number, as implicit methods turn what is much faster than a step over in each."""
+        before = self.steps if self.last is own else 0
+        pair = before > 0 and not self.lost
         steps = FEWEST * 2.0 ** (np.arange(400) / 16.0)
-        h = self.duration / steps
-        longest = h if last is not None else h * own.ratio / SPARE  # of the run before
-        grown = steps * (amplification(own.scheme, longest * self.fastest) - 1.0)
-        errors = self.gain * self._spectrum.error(own.scheme, h, self.duration)
-        good = (grown < 1.0) & (errors <= allowed)
-        tried = max(
-            (own.ratio * run.steps for run in self.runs if run.name == own.name), default=0.0
-        )
-        forecast = SPARE * float(steps[good][0]) / self.spans if good.any() else inf
-        return forecast if last is not None else max(forecast, tried)
-
-    def _serves(self, own: Candidate) -> bool:
-        """The last run may be compared with the next, which is the last that is needed."""
-        last = self._last(own)
-        if last is None or last.lost:
-            return False
-        return self._needed(own) <= own.ratio**1.5 * last.steps
-
-    def _cost(self, own: Candidate) -> float:
-        """Of the runs that are left, in forces; twice as much after each run in vain."""
-        known = [run.price / run.steps for run in self.runs if run.name == own.name]
-        each = known[-1] if known else own.each * self.spans
-        runs = 1.0 if self._serves(own) else 1.0 + 1.0 / own.ratio
-        return each * self._needed(own) * runs * 2.0 ** (self.stuck if self._last(own) else 0)
-
-    def _next(self, own: Candidate) -> int:
-        """Steps of the next run: one that should agree with the last, or the first of two; by an
-        odd number of steps, as implicit methods turn what is much faster over in each."""
-        last, needed = self._last(own), self._needed(own)
-        before = 0 if last is None else last.steps
-        if self._serves(own):
-            count = ceil(max(needed, sqrt(own.ratio) * before))
-        else:
-            whole = self._spectrum is None or (last is not None and last.lost)
-            count = ceil(needed if whole else needed / own.ratio)
-        count = max(count, before + 1)
-        return count + (count - before + 1) % 2 if own.scheme is None and before else count
+        good = self.gain * self._forecast(own, steps) <= AIM * self.rtol
+        if own.scheme is not None:
+            z = self.fastest * self.duration / steps * (1.0 if pair else own.ratio)
+            good &= steps * (amplification(own.scheme, z) - 1.0) < 1.0
+        needed = float(steps[good][0]) / self.spans if good.any() else inf
+        each = price(self.rung.work) / before if before else own.each * self.spans
+        pair = pair and needed <= own.ratio**1.5 * before
+        total = each * needed * (1.0 if pair else 1.0 + 1.0 / own.ratio)
+        if needed == inf:  # out of reach, which two runs will tell
+            needed = self.at_limit / self.spans
+        count = needed if pair else needed / own.ratio
+        count = ceil(max(count, FEWEST / self.spans, self.least.get(own.name, 0.0)))
+        return total, count + (count - before + 1) % 2 if own.scheme is None and before else count

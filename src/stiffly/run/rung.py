@@ -1,4 +1,4 @@
-"""A whole run that is compared with another one, of longer steps: a rung of auto's ladder."""
+"""A whole run that is compared with the one before, of longer steps: a rung of auto's ladder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from ..contracts import Array, Splitting, State, System, Tableau
 from ..errors import StiffWarning, levels_up
 from ..integrators.explicit import Verlet, phase_error, scheme_of
 from ..recording.sinks import Sink
-from .control import Tolerance
-from .loop import WORTH_A_WARNING, Interval, Loop
+from .loop import WORTH_A_WARNING, Loop
 
-SAMPLES = 25  # of the spectrum, in a run
+SAMPLES = 10  # of the spectrum, in a run
 DIFFERENCES = 7  # of velocities in consecutive steps, from none to the sixth
 
 
@@ -32,8 +31,8 @@ class Spectrum(NamedTuple):
     @classmethod
     def of(cls, squares: Array, h: float) -> Spectrum:
         """From the squares (DIFFERENCES,) of differences of velocities over the largest |v|^2: in
-        Verlet's steps the k-th of what swings with omega is exactly (h omega)^k times as large as
-        it is.  All lie below its limit, 2."""
+        Verlet's steps the k-th of what swings with omega is (h omega)^k times as large as it is.
+        All lie below its limit, 2."""
         z = 2.0 * sqrt(0.5) ** np.arange(18)
         known = squares > 0.0
         powers = z ** (2.0 * np.arange(DIFFERENCES)[known, None]) / squares[known, None]
@@ -54,60 +53,38 @@ class Spectrum(NamedTuple):
         return np.minimum(phase_error(scheme, self.omega[:, None] * h) * duration / h, sqrt(2.0))
 
 
-class Report(NamedTuple):
-    """What is left of a run: x and v by time, and the lines that tell of it and of all before."""
-
-    seen: dict[str, tuple[Array, Array]]
-    lines: tuple[str, ...]
-
-
 class Plan(NamedTuple):
-    """method, step [s] or tolerance and the line about them; below: the run before, None for the
-    first; spectrum: of the motion, as Verlet's last run saw it."""
+    """method, step [s] and the line about them; pace: of the steps in which the spectrum is looked
+    at [s]; before, lines: x and v by time of the run before, and all that was said."""
 
     method: Any  # an Integrator
-    step: float | None
+    step: float
     line: str
-    tolerance: Tolerance | None = None
     rtol: float = inf
-    below: Report | None = None
-    spectrum: Spectrum | None = None
+    pace: float = inf
+    before: dict[str, tuple[Array, Array]] | None = None
+    lines: tuple[str, ...] = ()
 
 
 class Rung(Loop):
-    """Remembers how far and how fast the body went, and tells what it differs by from `below`."""
+    """Remembers how far and how fast the body went, and tells what it differs by from the run
+    before."""
 
     def __init__(
         self, start: tuple[System, State], frames: Array, recorder: Any, plan: Plan
     ) -> None:
-        (system, state), how = start, (plan.step, plan.tolerance)
-        super().__init__(system, plan.method, "auto", state, frames, *how, recorder)
-        self.plan, self.below, self.alone = plan, plan.below, False
+        system, state = start
+        super().__init__(system, plan.method, "auto", state, frames, plan.step, None, recorder)
+        self.plan, self.alone = plan, False
         self.begin, self.far, self.fast = state.x, 0.0, 0.0
         self.seen: dict[str, tuple[Array, Array]] = {}
-        self.row: list[Array] = []  # velocities of consecutive steps
-        self.squares, self.samples, self.next_sample = np.zeros(DIFFERENCES), 0, 0.0
+        self.squares, self.samples = np.zeros(DIFFERENCES), 0
 
     @classmethod
     def resumed(cls, system: System, method: Any, tree: Callable[..., Any]) -> Rung:
         loop = cast("Rung", super().resumed(system, method, tree))
         loop.alone = True  # nobody climbs on
         return loop
-
-    @property
-    def _samples_now(self) -> bool:
-        return isinstance(self.method, Verlet) and self.state.t >= self.next_sample
-
-    def _at_once(self, now: Interval) -> int:
-        return 1 if self._samples_now else super()._at_once(now)
-
-    def _advance_fixed(self, target: float) -> bool:
-        before = self.steps
-        landed = super()._advance_fixed(target)
-        self.row = [*self.row[1 - DIFFERENCES :], self.state.v] if self.steps == before + 1 else []
-        if self._samples_now and len(self.row) == DIFFERENCES:
-            self._sample()
-        return landed
 
     def _look(self) -> None:
         super()._look()
@@ -125,41 +102,53 @@ class Rung(Loop):
         way = state.x - self.begin
         far, fast = self.system.backend.dots([(way, way), (state.v, state.v)])
         self.far, self.fast = max(self.far, far), max(self.fast, fast)
+        due = (self.samples + 1) / SAMPLES * float(self.frames[-1])
+        if self.plan.pace < inf and state.t >= (1.0 - 1e-9) * due:
+            self._sample(state)
 
-    def _sample(self) -> None:
-        rows, differences = self.row, [self.row[0]]
+    def _sample(self, state: State) -> None:
+        """Differences of the velocities in a few steps of Verlet, which are not part of the run."""
+        memory: Any = None
+        rows: list[Array] = [state.v]
         for _ in range(DIFFERENCES - 1):
+            taken = Verlet().step(self.system, state, self.plan.pace, memory)
+            state, memory = taken.state, taken.memory
+            rows.append(state.v)
+        firsts: list[Array] = [rows[0]]
+        while len(rows) > 1:
             rows = [b - a for a, b in pairwise(rows)]
-            differences.append(rows[0])
-        self.squares += self.system.backend.dots([(d, d) for d in differences])
+            firsts.append(rows[0])
+        self.squares += self.system.backend.dots([(d, d) for d in firsts])
         self.samples += 1
-        self.row, self.next_sample = [], self.state.t + float(self.frames[-1]) / SAMPLES
 
     @property
     def sound(self) -> bool:
         """The energy of explicit steps is about right: else they tell nothing."""
-        books, own = self.ledger, scheme_of(self.method)
-        return own is None or abs(books.numerical) <= max(
-            WORTH_A_WARNING * books.exchanged, books.floor
-        )
+        books, explicit = self.ledger, scheme_of(self.method) is not None
+        allowed = max(WORTH_A_WARNING * books.exchanged, books.floor)
+        return not explicit or abs(books.numerical) <= allowed
 
     @property
     def spectrum(self) -> Spectrum | None:
         if not self.samples or not 0.0 < self.fast < inf or not self.sound:
-            return self.plan.spectrum
-        return Spectrum.of(self.squares / (self.samples * self.fast), self.longest)
+            return None
+        return Spectrum.of(self.squares / (self.samples * self.fast), self.plan.pace)
 
     @property
     def error(self) -> float:
-        """What it differs by, or what both runs may have wrong, if that is more."""
-        return max(self.difference, self.unseen)
+        """What it differs by, or what runs of an explicit method may have wrong alike, if that is
+        more."""
+        scheme, spectrum = scheme_of(self.method), self.spectrum
+        if scheme is None or spectrum is None:
+            return self.difference
+        return max(self.difference, spectrum.unseen(scheme, self.longest, float(self.frames[-1])))
 
     @property
     def difference(self) -> float:
-        """|x - below| over the longest way, |v - below| over the largest |v|: the largest, at the
-        end, and at the middle frame where both have it; infinite where one failed.  Beyond second
-        order, energy that the books miss is a difference, too."""
-        other, end = {} if self.below is None else self.below.seen, _told(float(self.frames[-1]))
+        """Of x over the longest way, of v over the largest |v|: the largest, at the end, and at the
+        middle frame where both have it; infinite where one failed.  Beyond second order, energy
+        that the books miss is a difference, too."""
+        other, end = self.plan.before or {}, _told(float(self.frames[-1]))
         if end not in self.seen or end not in other:
             return inf
         books, worst = self.ledger, 0.0
@@ -173,24 +162,16 @@ class Rung(Loop):
         return worst
 
     @property
-    def unseen(self) -> float:
-        """The error that two runs of an explicit method may have in common, relative."""
-        scheme, spectrum = scheme_of(self.method), self.spectrum
-        if scheme is None or spectrum is None or not self.steps:
-            return 0.0
-        return spectrum.unseen(scheme, self.state.t / self.steps, float(self.frames[-1]))
-
-    @property
-    def report(self) -> Report:
-        line, lines = self.plan.line, () if self.below is None else self.below.lines
-        if lines and self.error < inf:
-            line += f", differs by {self.error:.2g} from {lines[0].split(': ')[1]}"
-        return Report(self.seen, (line, *lines))
+    def lines(self) -> tuple[str, ...]:
+        """What was taken and what it differs by, of this run and of all before."""
+        line, before = self.plan.line, self.plan.lines
+        if before and self.error < inf:
+            line += f", differs by {self.error:.2g} from {before[0].split(': ')[1]}"
+        return (line, *before)
 
     def stats(self) -> dict[str, Any]:
-        own = {"auto": list(self.report.lines)}
-        compared = {} if self.below is None else {"compared_error": self.error}
-        return {**super().stats(), **own, **compared}
+        compared = {} if self.plan.before is None else {"compared_error": self.error}
+        return {**super().stats(), "auto": list(self.lines), **compared}
 
     def _warn_of_energy(self) -> None:
         if self.alone and self.error > self.plan.rtol:
