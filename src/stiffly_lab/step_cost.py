@@ -9,7 +9,7 @@ from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
 from .bench import Row
-from .trial import attempt
+from .trial import attempt, seconds_of
 
 MORE = 12  # steps of the run whose difference to one step is the price of a step
 SLOW = 1.0  # seconds of the first step from which on one step more has to do
@@ -31,13 +31,13 @@ def step_cost(
     try:
         _compiled(like or scene, method, limit_s)
         before = _run(scene, method, 1, limit_s)
-        slow = before.wall_seconds > SLOW
+        slow = seconds_of(before) > SLOW
         tries = 1 if slow else repeats
         before = min(
-            [before, *(_run(scene, method, 1, limit_s) for _ in range(tries - 1))], key=_wall
+            [before, *(_run(scene, method, 1, limit_s) for _ in range(tries - 1))], key=seconds_of
         )
         more = 2 if slow else MORE
-        after = min((_run(scene, method, more, limit_s) for _ in range(tries)), key=_wall)
+        after = min((_run(scene, method, more, limit_s) for _ in range(tries)), key=seconds_of)
     except _Stopped as stopped:
         return {**found, "failure": str(stopped)}
     steps = after.stats["steps"] - before.stats["steps"]
@@ -45,13 +45,13 @@ def step_cost(
     def per_step(key: str) -> float:
         return (after.stats[key] - before.stats[key]) / steps
 
-    seconds = (after.wall_seconds - before.wall_seconds) / steps
+    seconds = (seconds_of(after) - seconds_of(before)) / steps
     if seconds <= 0.0:  # lost in the noise of what comes once: an upper bound instead
-        seconds = after.wall_seconds / after.stats["steps"]
+        seconds = seconds_of(after) / after.stats["steps"]
     return {
         **found,
         "seconds": seconds,
-        "once": max(before.wall_seconds - seconds, 0.0),
+        "once": max(seconds_of(before) - seconds, 0.0),
         "forces": per_step("force_evaluations"),
         "products": per_step("operator_products"),
         "factorizations": per_step("factorizations"),
@@ -61,10 +61,6 @@ def step_cost(
 def _compiled(scene: Scene, method: str, limit_s: float) -> None:
     with suppress(_Stopped):  # the run proper will say so
         _run(scene, method, 1, limit_s)
-
-
-def _wall(run: Run) -> float:
-    return run.wall_seconds
 
 
 def _run(scene: Scene, method: str, count: int, limit_s: float) -> Run:
