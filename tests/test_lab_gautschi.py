@@ -38,7 +38,7 @@ def reports():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gautschi_table, "QUICK_EQUAL", ("1",))
         fewer_steps(patch)
-        patch.setattr(step_cost, "MORE", 2)
+        patch.setattr(step_cost, "STEPS", 3)
         yield get
 
 

@@ -253,6 +253,13 @@ class PreparedSprings(AnyPreparedSprings):
     def terms(self) -> list[Term]:
         return [SpringTerm(self._edges, self._stiffness, self.rest, self.cubic, self._limit)]
 
+    def stresses(self, x: Array) -> tuple[np.ndarray, Array, str]:
+        stretch = _distances(x, self._edges) - self.rest
+        tension = self._stiffness * stretch
+        if self.cubic:
+            tension *= 1.0 + (stretch / self.rest) ** 2
+        return self.edges, tension, "N"
+
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""
         self._kernels.spring_product(x, *self._half, b, out, self.cubic)
@@ -268,6 +275,7 @@ class YieldingSprings(PreparedSprings):
     """Springs whose rest lengths follow once they have been strained too far."""
 
     kernels = (*PreparedSprings.kernels, "spring_yield")
+    stresses = None  # not from positions alone: lengths at rest have changed on the way
 
     def memory(self) -> dict[str, Array]:
         return {"rest": self.rest}

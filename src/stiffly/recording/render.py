@@ -33,6 +33,7 @@ def render(
     out: str | Path,
     *,
     color: str = "speed",
+    system: Any = None,
     frame: int | None = None,
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
@@ -41,16 +42,17 @@ def render(
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
 
-    color: "speed", "strain" (mean elongation of the edges at a vertex) or "none", with which the
-    scale is that of the plaque, where there is some (its colours are there with any).
+    color: "speed", "strain" (mean elongation of the edges at a vertex), "stress" (the most that
+    springs [N] or tets [Pa] bear there; `system`, or the scene, is what moved) or "none", with
+    which the scale is that of the plaque, where there is some (its colours are there with any).
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
     whole motion takes less than two seconds.  What exists is replaced.
     """
     return side_by_side(
-        [recording], out, color=color, frame=frame, size=size, fps=fps, speed=speed,
-        progress=progress,
+        [recording], out, color=color, systems=None if system is None else [system], frame=frame,
+        size=size, fps=fps, speed=speed, progress=progress,
     )  # fmt: skip
 
 
@@ -60,6 +62,7 @@ def side_by_side(
     *,
     labels: Sequence[str] | None = None,
     color: str = "speed",
+    systems: Sequence[Any] | None = None,
     frame: int | None = None,
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
@@ -72,7 +75,7 @@ def side_by_side(
     last frame, and its time says so.  frame: of the run with most frames.  The rest as in `render`.
     """
     path, still = _checked(out, frame, size, fps, speed)
-    with closing(Studio(recordings, color, size, labels)) as studio:
+    with closing(Studio(recordings, color, size, labels, systems)) as studio:
         longest = max(studio.motions, key=len)
         with replacing(path, force=True) as partial:
             if still:
@@ -100,7 +103,12 @@ class Studio:
     """The panels of a picture, one for each run."""
 
     def __init__(
-        self, recordings: Sequence[Any], color: str, size: tuple[int, int], labels: Any
+        self,
+        recordings: Sequence[Any],
+        color: str,
+        size: tuple[int, int],
+        labels: Any,
+        systems: Sequence[Any] | None = None,
     ) -> None:
         library()
         if not recordings:
@@ -108,7 +116,7 @@ class Studio:
         if labels is not None and len(labels) != len(recordings):
             raise InputError(f"{len(labels)} labels for {len(recordings)} runs: give one for each")
         self.motions = [motion(recording) for recording in recordings]
-        self.colorings = coloring(list(recordings), self.motions, color)
+        self.colorings = coloring(list(recordings), self.motions, color, systems)
         self._titles = [_title(r, len(recordings) > 1) for r in recordings]
         if labels is not None:
             self._titles = [(label, "") for label in labels]

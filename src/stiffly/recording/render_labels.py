@@ -3,7 +3,7 @@ letters of the plots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -133,14 +133,28 @@ class Coloring:
         return self.table[rows]
 
 
-def coloring(recordings: list[Any], motions: list[Motion], color: str) -> list[Coloring | None]:
-    """One for each motion, all with the same scale; None: in one plain colour."""
+def coloring(
+    recordings: list[Any], motions: list[Motion], color: str, systems: Sequence[Any] | None = None
+) -> list[Coloring | None]:
+    """One for each motion, all with the same scale; None: in one plain colour.  systems: of which
+    the stress is."""
     if color not in COLORS:
         raise unknown_name("color", color, COLORS)
     if color == "none":
         return [None] * len(motions)
+    unit_of = "N"
     if color == "speed":
         values = [_speed(motion) for motion in motions]
+    elif color == "stress":
+        if systems is None:
+            raise InputError(
+                'color="stress" needs what moved: give its System or scene, system=, or take '
+                'color="strain"'
+            )
+        found = [_stress(*each) for each in zip(motions, systems, strict=True)]
+        values, unit_of = [value for value, _ in found], found[0][1]
+        if any(own != unit_of for _, own in found):
+            raise InputError("stresses of springs [N] and of tets [Pa] have no common scale")
     else:
         values = [_strain(r, m) for r, m in zip(recordings, motions, strict=True)]
     sizes = [
@@ -153,6 +167,11 @@ def coloring(recordings: list[Any], motions: list[Motion], color: str) -> list[C
         return [None] * len(motions)  # at rest: a scale from 0 to 0 says nothing
     if color == "strain":
         label, factor, low, table = "mean strain [%]", 100.0, -100.0 * high, DIVERGING
+    elif color == "stress":
+        scaled = unit(unit_of, high)
+        label, factor, low, table = f"stress [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
+        if unit_of == "N":
+            label, low, table = f"tension [{scaled.name}]", -factor * high, DIVERGING
     else:
         scaled = unit("m/s", high)
         label, factor, low, table = f"speed [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
@@ -215,6 +234,19 @@ def _strain(recording: Any, motion: Motion) -> Callable[[int], Array]:
         return motion.shown(mean[:, None])[:, 0]
 
     return strain
+
+
+def _stress(motion: Motion, given: Any) -> tuple[Callable[[int], Array], str]:
+    """What the particles bear (N,), and its unit; given: a System, or a scene that has one."""
+    system = getattr(given, "system", given)
+    if not hasattr(system, "stress"):
+        raise InputError('color="stress" needs a System of springs or tets: take color="speed"')
+
+    def stress(i: int) -> Array:
+        x = np.asarray(motion.positions[i], dtype=np.float64)
+        return motion.shown(system.stress(x)[0][:, None])[:, 0]
+
+    return stress, system.stress(np.asarray(motion.positions[0], dtype=np.float64))[1]
 
 
 def _along(x: Array, edges: np.ndarray) -> Array:

@@ -6,7 +6,7 @@ from math import isfinite
 
 DTYPES = ("float32", "float64")  # of recorded positions
 FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz")  # of exports
-COLORS = ("speed", "strain", "none")  # of pictures
+COLORS = ("speed", "strain", "stress", "none")  # of pictures
 
 
 def percent(part: float, whole: float) -> str:

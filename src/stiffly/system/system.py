@@ -417,6 +417,26 @@ class System:
     settle = settling.settle
     diagnostics = settling.diagnostics
 
+    def stress(self, x: Any) -> tuple[Array, str]:
+        """What is borne at particles x (N, 3): (N,) and its unit, of the elements that meet there
+        the one that bears most.  'Pa', von Mises' stress, where there are tetrahedra, else 'N',
+        the tension of springs, < 0 where they are pressed."""
+        x = as_numbers("x", x, (self.particles, 3))[self.numbering.order]
+        parts = (part for _, part in self.assembly.parts if getattr(part, "stresses", None))
+        known = [part.stresses(x) for part in parts]
+        if not known:
+            raise InputError(
+                "no part of this has a stress that positions tell: springs and tets do"
+            )
+        unit = "Pa" if any(found[2] == "Pa" for found in known) else "N"
+        most = np.zeros((2, self.particles))  # pressed, pulled
+        for elements, values, own in known:
+            if own == unit:
+                every = np.nan_to_num(np.repeat(values, elements.shape[1]))
+                np.minimum.at(most[0], elements.ravel(), every)
+                np.maximum.at(most[1], elements.ravel(), every)
+        return self.numbering.given(np.where(-most[0] > most[1], *most)), unit
+
     def fields(self, s: State) -> dict[str, Array]:
         """What parts record of themselves in every frame, by name."""
         own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
