@@ -222,6 +222,9 @@ def test_tension_of_springs_is_that_of_the_one_that_bears_most():
         colors = pulled([Springs(edges, k)], (line, moved), fixed=fixed)
         np.testing.assert_allclose(colors.values(1), [1.0, 1.0, -0.5, 0.0], rtol=1e-9)
         assert colors.label == "tension [kN]" and colors.low == -colors.high
+        rods = System(1.0, [Springs(edges, k)], rest=line, fixed=fixed).stress
+        ends = [[2, 1], [0, 2], [0, 1]]  # whichever comes first; no spring; a spring
+        np.testing.assert_allclose(rods(moved, ends)[0], [-500.0, 0.0, 1000.0], rtol=1e-9)
     cubic = pulled([Springs(edges, k, law="cubic")], (line, moved))
     np.testing.assert_allclose(cubic.values(1)[[0, 2]], [1.01, -0.50125], rtol=1e-9)
     sideways = moved.copy()

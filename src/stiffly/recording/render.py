@@ -43,8 +43,9 @@ def render(
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
 
     color: "speed", "strain" (mean elongation of the edges at a vertex), "stress" (the most that
-    springs [N] or tets [Pa] bear there; `system`, or the scene, is what moved) or "none", with
-    which the scale is that of the plaque, where there is some (its colours are there with any).
+    springs [N] or tets [Pa] bear there; lines have their own; `system`, or a scene, is what moved)
+    or "none", with which the scale is that of the plaque, where there is some (its colours are
+    there with any).
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
