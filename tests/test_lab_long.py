@@ -29,7 +29,8 @@ def own_references(tmp_path_factory):
 def panel(name: str):
     report = experiment(name).run(Bench(quick=True))
     items = {claim.item for claim in report.claims}
-    assert items == set(experiment(name).items) and report.reduced.startswith("--quick: ")
+    assert items - {""} == set(experiment(name).items)  # "": not in the paper
+    assert report.reduced.startswith("--quick: ")
     assert all(claim.measured and claim.verdict and claim.why for claim in report.claims)
     return report
 
