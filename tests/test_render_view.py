@@ -265,5 +265,5 @@ def test_stress_needs_what_moved():
     with pytest.raises(InputError, match="no part of this has a stress"):
         coloring([recorded], shown, "stress", [system])
     bent = System(1.0, [Springs(mesh.edges, 1.0, yield_strain=0.1)], rest=mesh.positions)
-    with pytest.raises(InputError, match="that positions tell"):
+    with pytest.raises(InputError, match="is not in their positions"):
         coloring([recorded], shown, "stress", [bent])

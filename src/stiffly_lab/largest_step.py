@@ -144,8 +144,10 @@ class Ladder:
         found = []
         for k in self.stiffness:
             a, b = self.record(k, one), self.record(k, other)
-            known = a.seconds and b.seconds and not (a.failure or b.failure)
-            found.append(float(np.log10(b.seconds / a.seconds)) if known else np.nan)
+            if a.seconds and b.seconds and not (a.failure or b.failure):
+                found.append(float(np.log10(b.seconds / a.seconds)))
+            else:
+                found.append(np.nan)
         return found
 
     def slope(self, method: str) -> float:

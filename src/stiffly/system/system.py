@@ -423,12 +423,10 @@ class System:
         the tension of springs, < 0 where they are pressed.  edges (m, 2): (m,) of those instead,
         springs between two particles."""
         x = as_numbers("x", x, (self.particles, 3))[self.numbering.order]
-        parts = (part for _, part in self.assembly.parts if getattr(part, "stresses", None))
+        parts = [part for _, part in self.assembly.parts if hasattr(part, "stresses")]
         known = [part.stresses(x) for part in parts]
         if not known:
-            raise InputError(
-                "no part of this has a stress that positions tell: springs and tets do"
-            )
+            raise InputError("no part of this has a stress: springs and tets do")
         unit = "Pa" if any(found[2] == "Pa" for found in known) else "N"
         known = [found[:2] for found in known if found[2] == unit]
         if edges is not None:
