@@ -56,7 +56,7 @@ def _ends(scene: Scene, method: str, count: int, limit_s: float) -> list[tuple[f
     try:
         with time_limit(limit_s):
             trial(scene, integrator=method, progress=look, **options)
-    except OutOfTime:
+    except SimulationFailure:  # too late, or too long a step: what was taken has its price
         if len(ends) <= FEW:
             raise
     return ends
