@@ -37,7 +37,7 @@ def render(
         Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
     ] = None,
     color: Annotated[
-        str, typer.Option(metavar="speed|strain|stress|none", help="What shows.")
+        str, typer.Option(metavar="speed|strain|stress|contact-force|none", help="What shows.")
     ] = "speed",
     frame: Annotated[
         int | None, typer.Option(metavar="N", help="One frame as PNG; -1 is the last.")

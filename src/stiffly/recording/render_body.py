@@ -79,12 +79,14 @@ class _Part:
     """A piece of geometry whose points are the particles `which`, in the colours `tint`."""
 
     def __init__(
-        self, mesh: Any, which: np.ndarray, flat: bool, tint: np.ndarray | None = None
+        self, mesh: Any, which: np.ndarray, body: Body, tint: np.ndarray | None = None
     ) -> None:
-        self.mesh, self.which, self.flat = mesh, which, flat
+        self.mesh, self.which, self.flat = mesh, which, body.flat
         self.tint = which if tint is None else tint
-        if not flat:
-            mesh.point_data["rgb"] = np.tile(CLAY, (len(which), 1))
+        paint = body.motion.paint
+        self.base = np.tile(CLAY, (len(which), 1)) if paint is None else paint[which]
+        if not self.flat:
+            mesh.point_data["rgb"] = self.base.copy()
 
     def place(self, x: Array, colors: Array | None) -> None:
         self.mesh.points = np.asarray(x[self.which], dtype=np.float32)
@@ -107,7 +109,7 @@ class _Surface(_Part):
         which = np.array(rest.point_data["particle"])
         self.faces = rest.regular_faces.copy()
         mesh = pv.PolyData.from_regular_faces(motion.rest[which], self.faces)
-        super().__init__(mesh, which, flat)
+        super().__init__(mesh, which, body)
         self._around = _around(self.faces, len(which))
         if not flat:
             mesh.point_data["Normals"] = np.zeros((len(which), 3), dtype=np.float32)
@@ -133,7 +135,7 @@ class _Lines(_Part):
             self.cells = np.arange(which.size).reshape(-1, 2)
         mesh = body.pv.PolyData(motion.rest[which])
         mesh.lines = np.column_stack([np.full(len(self.cells), 2), self.cells]).ravel()
-        super().__init__(mesh, which, flat, tint)
+        super().__init__(mesh, which, body, tint)
         width = line_width(len(self.cells), body.height)
         few = len(self.cells) <= ROUND
         tinted = not few and not flat
@@ -153,7 +155,7 @@ class _Lines(_Part):
         light = np.bincount(self.cells.ravel(), np.repeat(1.0 - steep**2, 2), len(self.which))
         light /= np.maximum(np.bincount(self.cells.ravel(), minlength=len(self.which)), 1)
         shade = self._tints * (0.8 + 0.2 * np.sqrt(light))
-        base = np.tile(CLAY, (len(self.which), 1)) if colors is None else colors[self.tint]
+        base = self.base if colors is None else colors[self.tint]
         self.mesh.point_data["rgb"][:] = np.clip(base * shade[:, None], 0, 255).astype(np.uint8)
         self.mesh.GetPointData().GetScalars().Modified()
 
@@ -167,7 +169,7 @@ def _tints(count: int, cells: np.ndarray) -> Array:
 class _Particles(_Part):
     def __init__(self, body: Body) -> None:
         rest = body.motion.rest
-        super().__init__(body.pv.PolyData(rest), np.arange(len(rest)), body.flat)
+        super().__init__(body.pv.PolyData(rest), np.arange(len(rest)), body)
         body.draw(
             self.mesh, **BALLS, point_size=body.height * (0.035 if len(rest) <= FEW else 0.012)
         )

@@ -165,6 +165,8 @@ def coloring(
         unit_of = units[0]
         if any(own != unit_of for own in units):
             raise InputError("stresses of springs [N] and of tets [Pa] have no common scale")
+    elif color == "contact-force":
+        values = [_pushed(r, m) for r, m in zip(recordings, motions, strict=True)]
     else:
         values = [_strain(r, m) for r, m in zip(recordings, motions, strict=True)]
     sizes = [
@@ -183,8 +185,9 @@ def coloring(
         if unit_of == "N":
             label, low, table = f"tension [{scaled.name}]", -factor * high, DIVERGING
     else:
-        scaled = unit("m/s", high)
-        label, factor, low, table = f"speed [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
+        name, base = ("speed", "m/s") if color == "speed" else ("contact", "N")
+        scaled = unit(base, high)
+        label, factor, low, table = f"{name} [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
     rows = _table(table)
 
     def scaled_by(value: Any) -> Any:
@@ -229,6 +232,14 @@ def _speed(motion: Motion) -> Callable[[int], Array]:
         return np.linalg.norm(v.astype(np.float64), axis=1)
 
     return speed
+
+
+def _pushed(recording: Any, motion: Motion) -> Callable[[int], Array]:
+    """|f| (N,) [N] of contact, as it was recorded."""
+    forces = getattr(recording, "fields", {}).get("contact-force")
+    if forces is None:
+        raise InputError('color="contact-force": nothing was touched in this run: take "speed"')
+    return lambda i: motion.shown(np.asarray(forces[i], dtype=np.float64)[:, None])[:, 0]
 
 
 def _strain(recording: Any, motion: Motion) -> Callable[[int], Array]:
