@@ -46,6 +46,18 @@ def test_render_a_still_and_a_film(capfd, recorded, tmp_path):
     assert film.read_bytes()[4:8] == b"ftyp"
 
 
+def test_render_stress_builds_the_scene_anew(capfd, recorded, tmp_path):
+    still, own = tmp_path / "still.png", tmp_path / "own"
+    options = ["--size", "64x48", "--color", "stress", "--frame", "-1", "--out", still]
+    good(capfd, "render", recorded, *options)
+    assert still.read_bytes().startswith(b"\x89PNG")
+    still.unlink()
+    scene = scenes.load("bar", cells=1)
+    simulate(scene.system, x0=scene.x0, step=0.01, duration=0.02, out=own)
+    code, _, err = stiffly(capfd, "render", own, *options)
+    assert code == 2 and "does not say what its system was made of" in err and not still.exists()
+
+
 @pytest.mark.parametrize(("speed", "seconds"), thinned([(0.5, 0.66), (0.1, 3.3)]))
 def test_render_in_slow_motion(capfd, recorded, tmp_path, speed, seconds):
     """0.33 s of motion, in frames of 1/30 s."""

@@ -38,7 +38,7 @@ def reports():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gautschi_table, "QUICK_EQUAL", ("1",))
         fewer_steps(patch)
-        patch.setattr(step_cost, "MORE", 2)
+        patch.setattr(step_cost, "STEPS", 3)
         yield get
 
 
@@ -135,7 +135,13 @@ def test_linear_tower_keeps_its_energy_and_the_damped_one_loses_it_as_predicted(
 
 
 def test_foil_steps_and_forces_follow_from_the_stability_limits(reports):
-    rows = {(r["stiffness"], r["method"]): r for r in reports("foil-strain").data["runs"]}
+    runs = reports("foil-strain").data["runs"]
+    linear, rows = (
+        {(r["stiffness"], r["method"]): r for r in runs if r["model"] == model}
+        for model in ("linear", "springs")
+    )
+    assert all(linear[k, "eti"]["energy"] < 1e-4 for k in (1e8, 1e10))
+    assert linear[1e10, "bdf1"]["factorizations"] == linear[1e8, "bdf1"]["factorizations"]
     soft, stiff = (rows[k, "rk4"] for k in (1e8, 1e10))
     assert soft["step"] / stiff["step"] == pytest.approx(10.0, rel=1e-6)  # sqrt(k)
     assert 0 < stiff["forces"] - 4 * stiff["steps"] <= 0.001 * stiff["steps"]  # what opens runs

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from recorded import Recorded, solid, wobbling
+from scipy.spatial.transform import Rotation
 
+from stiffly.bodies import Gravity, LinearSprings, Springs, System, Tetrahedra
 from stiffly.collisions import Plane, keyframes
 from stiffly.errors import InputError
 from stiffly.meshes import cloth, cube
@@ -200,6 +202,71 @@ def test_speeds_that_make_no_film_are_refused(duration, speed, cause, better):
     assert float(str(caught.value).split()[-1]) == better  # and that one makes a film
     plan = schedule(times, 30, better)
     assert 1.0 < len(plan.times) / plan.rate < 20.0
+
+
+def pulled(parts, x, **given):
+    """Coloured by what these parts bear in x, after a frame at rest (the first argument of x)."""
+    rest, moved = x
+    system = System(np.ones(len(rest)), parts, rest=rest, **given)
+    recorded = Recorded(np.stack([rest, moved]), None, np.arange(2.0))
+    (colors,) = coloring([recorded], [motion(recorded)], "stress", [system])
+    return colors
+
+
+def test_tension_of_springs_is_that_of_the_one_that_bears_most():
+    line = np.array([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0], [9.0, 0, 0]])
+    moved = line.copy()
+    moved[:, 0] += [0.0, 0.1, 0.05, 0.0]  # the first 10 % longer, the second 5 % shorter
+    edges, k = [[0, 1], [1, 2]], 1e4
+    for fixed in ([], [0, 1]):  # held particles stand in rows of their own
+        colors = pulled([Springs(edges, k)], (line, moved), fixed=fixed)
+        np.testing.assert_allclose(colors.values(1), [1.0, 1.0, -0.5, 0.0], rtol=1e-9)
+        assert colors.label == "tension [kN]" and colors.low == -colors.high
+        rods = System(1.0, [Springs(edges, k)], rest=line, fixed=fixed).stress
+        ends = [[2, 1], [0, 2], [0, 1]]  # whichever comes first; no spring; a spring
+        np.testing.assert_allclose(rods(moved, ends)[0], [-500.0, 0.0, 1000.0], rtol=1e-9)
+    cubic = pulled([Springs(edges, k, law="cubic")], (line, moved))
+    np.testing.assert_allclose(cubic.values(1)[[0, 2]], [1.01, -0.50125], rtol=1e-9)
+    sideways = moved.copy()
+    sideways[1:3, 1] += [0.3, 0.1]
+    rods = pulled([LinearSprings(edges, k, across=0.5)], (line, sideways))
+    np.testing.assert_allclose(rods.values(1), [1.0, 1.0, -0.5, 0.0], rtol=1e-9)  # along alone
+
+
+@pytest.mark.parametrize("material", ["corotated", "stvk", "neo-hookean"])
+def test_stress_of_tets_is_the_force_on_a_face_over_its_area(material):
+    """A bar without Poisson's ratio, pulled by its ends and turned: no stress across."""
+    mesh = cube(2)
+    turn = Rotation.from_rotvec([0.3, -0.5, 0.7]).as_matrix()
+    moved = (mesh.positions * [1.1, 1.0, 1.0]) @ turn.T
+    tets = Tetrahedra(mesh.tets, 1e6, 0.0, material)
+    colors = pulled([tets], (mesh.positions, moved))
+    system, state = System(1.0, [tets], rest=mesh.positions).bind(moved)
+    force = system.force(state).reshape(-1, 3) @ turn
+    end = np.isclose(mesh.positions[:, 0], mesh.positions[:, 0].max())
+    side = np.ptp(mesh.positions[:, 1])
+    borne = abs(force[end, 0].sum()) / side**2  # its sides are not strained
+    if material != "neo-hookean":  # whose sides press outwards at nu = 0
+        np.testing.assert_allclose(1e3 * colors.values(1), borne, rtol=1e-9)
+    assert colors.label == "stress [kPa]" and colors.low == 0.0
+    swollen = pulled([tets], (mesh.positions, 1.1 * mesh.positions))
+    assert swollen is None  # the same on all sides: von Mises sees nothing
+
+
+def test_stress_needs_what_moved():
+    mesh = cloth(3, 3, spacing=0.1)
+    recorded = Recorded(np.stack([mesh.positions] * 2), None, np.arange(2.0), mesh=mesh)
+    shown = [motion(recorded)]
+    with pytest.raises(InputError, match="needs what moved: give its System or scene"):
+        coloring([recorded], shown, "stress")
+    with pytest.raises(InputError, match="needs a System of springs or tets"):
+        coloring([recorded], shown, "stress", [None])
+    system = System(1.0, [Gravity()], rest=mesh.positions)
+    with pytest.raises(InputError, match="no part of this has a stress"):
+        coloring([recorded], shown, "stress", [system])
+    bent = System(1.0, [Springs(mesh.edges, 1.0, yield_strain=0.1)], rest=mesh.positions)
+    with pytest.raises(InputError, match="is not in their positions"):
+        coloring([recorded], shown, "stress", [bent])
 
 
 # ------------------------------------------------------------------ a camera that is asked for

@@ -1,4 +1,4 @@
-"""Draws docs/images/pictures-*.png: a textile, its ledger, and two methods side by side.
+"""Draws docs/images/pictures-*.png: a textile, its ledger, a pylon, two methods side by side.
 
 python docs/images/pictures.py
 """
@@ -23,6 +23,14 @@ def textile(folder):
     plot_energy(run, HERE / "pictures-energy.png")
 
 
+def pylon(folder):
+    """Where it has sunk most: its legs bear twice its weight."""
+    scene = stiffly.scenes.load("pylon")
+    run = stiffly.simulate(scene, step=0.002, duration=0.06, every=0.002, out=folder / "pylon")
+    look = {"color": "stress", "system": scene, "frame": 16, "size": (720, 720)}
+    render(run, HERE / "pictures-pylon.png", **look)
+
+
 def cubes(folder):
     """Backward Euler is known to lose the spin: its warning is what the picture shows."""
     scene = stiffly.scenes.load("spinning-cube", cells=4)
@@ -37,4 +45,5 @@ def cubes(folder):
 if __name__ == "__main__":
     with TemporaryDirectory() as folder:
         textile(Path(folder))
+        pylon(Path(folder))
         cubes(Path(folder))

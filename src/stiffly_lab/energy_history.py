@@ -15,7 +15,7 @@ from stiffly.scenes import Scene
 from . import figures
 from .bench import Row
 from .harness import Record
-from .trial import attempt
+from .trial import attempt, seconds_of
 
 KEPT = 0.01  # of the energy exchanged: what passes for a straight line in a printed diagram
 COUNTS = ("steps", "force_evaluations", "operator_products", "factorizations")
@@ -30,7 +30,7 @@ COLORS = {
 
 def cost(run: Run) -> Row:
     """Those fields of a Record."""
-    return {name: run.stats[name] for name in COUNTS} | {"seconds": run.wall_seconds}
+    return {name: run.stats[name] for name in COUNTS} | {"seconds": seconds_of(run)}
 
 
 def energy_history(

@@ -184,10 +184,10 @@ class Search:
         if not self.runs:
             with time_limit(self.limit_s):
                 warm_up(problem, method, setting)
-        began = time.perf_counter()
+        began = time.process_time()
         with time_limit(self.limit_s * repeats):
             record, outcome = measure(problem, method, setting, (reference.x, reference.v), repeats)
-        spent = (time.perf_counter() - began) / repeats
+        spent = (time.process_time() - began) / repeats
         if outcome is not None:
             record = self._judged(record, outcome)
         return {**asdict(record), "spent": spent}

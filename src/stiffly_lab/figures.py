@@ -101,6 +101,7 @@ def draw_slope(axis: Any, records: Sequence[Record], method: str, order: int) ->
 # Where several exponential methods stand beside their rivals, no two may look alike.
 APART = {
     "eti": (BLUE, "o"),
+    "eti:rest": (PINK, "P"),
     "neti": (BLUE, "o"),
     "exprb42": (GREEN, "^"),
     "bdf1": (RED, "s"),

@@ -22,7 +22,7 @@ from . import equal_error, figures, references, report
 from .bench import Bench, Row
 from .harness import Outcome, Record
 from .methods import IntegratorMethod
-from .report import Claim, Report, number, table
+from .report import Claim, Report, judged, number, table
 from .tight import Reference, stable_step
 
 AFFORDABLE = 400  # steps of a run from which BDF-1's largest step is extrapolated
@@ -96,9 +96,9 @@ def largest_steps(
 
 def _by_order(problem: Scene, method: IntegratorMethod, reference: Reference, level: float) -> Row:
     h = problem.duration / AFFORDABLE
-    began = time.perf_counter()
+    began = time.process_time()
     outcome = method(problem, h)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     more = position_error(outcome, reference) / level
     steps = ceil(AFFORDABLE * more)
     record = Record(method.name, h / more, seconds=seconds * more, steps=steps)
@@ -138,6 +138,17 @@ class Ladder:
     def ahead(self, other: str) -> np.ndarray:
         """Orders of magnitude between `exponential` and the largest steps of another method."""
         return np.log10(self.exponential() / self.steps(other))
+
+    def quicker(self, one: str, other: str) -> list[float]:
+        """Orders of magnitude between the seconds of `other` and `one`; nan: not both are known."""
+        found = []
+        for k in self.stiffness:
+            a, b = self.record(k, one), self.record(k, other)
+            if a.seconds and b.seconds and not (a.failure or b.failure):
+                found.append(float(np.log10(b.seconds / a.seconds)))
+            else:
+                found.append(np.nan)
+        return found
 
     def slope(self, method: str) -> float:
         """d log h / d log k, fitted; nan where fewer than two points are known."""
@@ -278,27 +289,31 @@ def dragon(bench: Bench) -> Report:
 
 
 def _dragon_claims(found: Ladder) -> list[Claim]:
-    ahead = found.ahead("bdf1")
+    """The paper draws steps and speaks of speed: seconds of BDF-1 over the exponential method's."""
     ks = ", ".join(f"{k:.0e}" for k in found.stiffness)
-    typical = float(np.nanmedian(ahead))
-    faster = []
-    for k in found.stiffness:
-        ours, theirs = (found.record(k, name) for name in ("exprb42", "bdf1"))
-        if ours.seconds and theirs.seconds and not (ours.failure or theirs.failure):
-            faster.append(theirs.seconds > ours.seconds)
-    return [
-        Claim(
-            "At an error of 1e-2 the advantage over BDF-1 shrinks to 1.5 orders of magnitude.",
-            f"orders between the largest steps at k = {ks}: {words(ahead)} over BDF-1, "
-            f"{words(found.ahead('midpoint'))} over midpoint, {words(found.ahead('rk4'))} over RK4",
-            report.verdict(1.0 <= typical <= 2.0),
-            "Counted as reproduced between 1 and 2 orders, in the median of all k.",
+    quicker = {name: found.quicker(name, "bdf1") for name in ("neti", "exprb42")}
+    known = [orders for orders in quicker["neti"] if np.isfinite(orders)]
+    typical = float(np.median(known)) if known else np.nan
+    ahead = " and ".join(f"{words(orders)} over {name}" for name, orders in quicker.items())
+    claims = [
+        judged(
+            "At an error of 1e-2 the advantage in speed over BDF-1 shrinks to 1.5 orders of "
+            "magnitude.",
+            f"orders of magnitude that BDF-1 takes longer at k = {ks}: {ahead}; largest steps of "
+            f"the better of the two: {words(found.ahead('bdf1'))} orders above BDF-1's, "
+            f"{words(found.ahead('midpoint'))} above midpoint's, {words(found.ahead('rk4'))} above "
+            "RK4's",
+            (1.0 <= typical <= 2.0,),
+            "Counted as reproduced between 1 and 2 orders, in the median of all k, with neti.",
+            "Counted as reproduced between 1 and 2 orders, in the median of all k, with neti.",
         ),
-        Claim(
+        judged(
             "Even at this error BDF-1 is slower than the exponential integrator.",
-            f"seconds of BDF-1 over those of exprb42: {found.costs('exprb42', 'bdf1')}; of Verlet: "
-            f"{found.costs('exprb42', 'verlet')}",
-            report.verdict(bool(faster) and all(faster)),
-            "Below 1 the rival is faster; the paper leaves Verlet out of its comparison.",
+            f"seconds of BDF-1 over those of neti: {found.costs('neti', 'bdf1')}; of Verlet: "
+            f"{found.costs('neti', 'verlet')}",
+            (bool(known) and min(known) > 0.0,),
+            "The paper leaves Verlet out of its comparison, which is faster where k is small.",
+            "BDF-1 is faster at some k.",
         ),
     ]
+    return [report.capped(claim, f"{VERTICES:,} of 100,000 vertices") for claim in claims]

@@ -138,7 +138,7 @@ def capped(claim: Claim, size: str) -> Claim:
     """What holds on less than the paper's body or time holds partly; size: of what, in words."""
     if claim.verdict != REPRODUCED:
         return claim
-    return replace(claim, verdict=PARTLY, why=f"{claim.why}; capped: {size}")
+    return replace(claim, verdict=PARTLY, why=f"{claim.why.rstrip('.')}; capped: {size}")
 
 
 def without(key: str, rows: Mapping[str, Row]) -> dict[str, Row]:

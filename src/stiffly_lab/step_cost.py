@@ -2,79 +2,61 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
+from itertools import pairwise
+from statistics import median
+from typing import Any
 
-from stiffly import Run
 from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
 from .bench import Row
-from .trial import attempt
+from .trial import OutOfTime, in_time, time_limit, trial
 
-MORE = 12  # steps of the run whose difference to one step is the price of a step
-SLOW = 1.0  # seconds of the first step from which on one step more has to do
-
-
-class _Stopped(SimulationFailure):
-    """The method refuses the scene, or does not get through."""
+STEPS = 12  # of the run whose later steps are the price of a step
+ENOUGH, FEW = 20.0, 3  # seconds after which so many steps have to do
+COUNTS = ("force_evaluations", "operator_products", "factorizations")
 
 
-def step_cost(
-    scene: Scene, method: str, limit_s: float, repeats: int = 1, like: Scene | None = None
-) -> Row:
-    """Seconds and counts of a step, and what comes once, from runs of one and of more steps.
+def step_cost(scene: Scene, method: str, limit_s: float, like: Scene | None = None) -> Row:
+    """Processor's seconds and counts of a step, the median of those after the first, and what the
+    first took beyond, which comes once.
 
-    Of quick runs the fastest of `repeats` counts: the others had to share the machine.
     like: a smaller body of the same kind, on which everything is compiled.
     """
     found: Row = {"particles": len(scene.x0), "step": scene.step, "failure": None}
     try:
-        _compiled(like or scene, method, limit_s)
-        before = _run(scene, method, 1, limit_s)
-        slow = before.wall_seconds > SLOW
-        tries = 1 if slow else repeats
-        before = min(
-            [before, *(_run(scene, method, 1, limit_s) for _ in range(tries - 1))], key=_wall
-        )
-        more = 2 if slow else MORE
-        after = min((_run(scene, method, more, limit_s) for _ in range(tries)), key=_wall)
-    except _Stopped as stopped:
-        return {**found, "failure": str(stopped)}
-    steps = after.stats["steps"] - before.stats["steps"]
-
-    def per_step(key: str) -> float:
-        return (after.stats[key] - before.stats[key]) / steps
-
-    seconds = (after.wall_seconds - before.wall_seconds) / steps
-    if seconds <= 0.0:  # lost in the noise of what comes once: an upper bound instead
-        seconds = after.wall_seconds / after.stats["steps"]
-    return {
-        **found,
-        "seconds": seconds,
-        "once": max(before.wall_seconds - seconds, 0.0),
-        "forces": per_step("force_evaluations"),
-        "products": per_step("operator_products"),
-        "factorizations": per_step("factorizations"),
-    }
+        with suppress(SimulationFailure):  # the run proper will say so
+            _ends(like or scene, method, 1, limit_s)
+        ends = _ends(scene, method, STEPS, limit_s)
+    except (InputError, SimulationFailure) as stopped:
+        return {**found, "failure": str(stopped).split(":")[0]}
+    steps = [[b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(ends)]
+    first, *later = steps
+    seconds, *counts = (median(values) for values in zip(*(later or steps), strict=True))
+    named = dict(zip(("forces", "products", "factorizations"), counts, strict=True))
+    return {**found, "seconds": seconds, "once": max(first[0] - seconds, 0.0), **named}
 
 
-def _compiled(scene: Scene, method: str, limit_s: float) -> None:
-    with suppress(_Stopped):  # the run proper will say so
-        _run(scene, method, 1, limit_s)
+def _ends(scene: Scene, method: str, count: int, limit_s: float) -> list[tuple[float, ...]]:
+    """Seconds and counts so far, at the start and at the end of every step."""
+    began = time.process_time()
+    ends: list[tuple[float, ...]] = [(0.0, *(0 for _ in COUNTS))]
 
+    def look(report: Any) -> None:
+        spent = time.process_time() - began
+        if report.steps >= len(ends):
+            ends.append((spent, *(getattr(report.work, name) for name in COUNTS)))
+        in_time()
+        if spent > ENOUGH and len(ends) > FEW:
+            raise OutOfTime("enough is known")
 
-def _wall(run: Run) -> float:
-    return run.wall_seconds
-
-
-def _run(scene: Scene, method: str, count: int, limit_s: float) -> Run:
-    duration = count * scene.step
+    options = {"step": scene.step, "duration": count * scene.step, "every": scene.step}
     try:
-        run, failure = attempt(
-            scene, method, limit_s=limit_s, step=scene.step, duration=duration, every=duration
-        )
-    except InputError as refusal:
-        raise _Stopped(str(refusal)) from None
-    if run is None or failure:
-        raise _Stopped((failure or "").split(":")[0])
-    return run
+        with time_limit(limit_s):
+            trial(scene, integrator=method, progress=look, **options)
+    except SimulationFailure:  # too late, or too long a step: what was taken has its price
+        if len(ends) <= FEW:
+            raise
+    return ends

@@ -1,6 +1,8 @@
 """Runs of the lab: bad steps are tried on purpose, and the result says how bad they were.
 
-A limit on the seconds that one may take is asked for now and then by who computes:
+Seconds are those of the processor: what else a machine does shall not decide what is measured, nor
+where a run is stopped.  A limit on those that one may take is asked for now and then by who
+computes:
 
     with time_limit(60.0):
         trial(problem, ..., progress=in_time)        # OutOfTime when they are over
@@ -28,6 +30,7 @@ from stiffly.errors import Advice, SimulationFailure, StiffWarning
 from stiffly.scenes import Scene
 
 UNLIMITED = "STIFFLY_LAB_UNLIMITED"
+SECONDS = "processor_seconds"
 SLOW = 5.0  # a run of this many seconds is timed once: repeating it would tell nothing new
 
 Found = TypeVar("Found")
@@ -35,11 +38,15 @@ _DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
 def trial(problem: Any, **options: Any) -> Run:
-    """As `simulate`, without its warnings of long steps and of energy lost or invented."""
+    """As `simulate`, without its warnings of long steps and of energy lost or invented, and with
+    the processor's seconds in `stats`."""
     with warnings.catch_warnings():
         for told in (Advice, StiffWarning):
             warnings.simplefilter("ignore", told)
-        return simulate(problem, **options)
+        began = time.process_time()
+        run = simulate(problem, **options)
+    run.stats[SECONDS] = time.process_time() - began
+    return run
 
 
 def attempt(
@@ -58,6 +65,11 @@ def attempt(
 # ------------------------------------------------------------------ seconds
 
 
+def seconds_of(run: Run) -> float:
+    """The processor's; those on the wall of a run that was stopped."""
+    return run.stats.get(SECONDS, run.wall_seconds)
+
+
 class OutOfTime(SimulationFailure):
     """The run took longer than the experiment grants."""
 
@@ -74,7 +86,7 @@ def granted(seconds: float) -> float:
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Within, `in_time` fails after so many seconds; a limit outside of it stays in force."""
-    token = _DEADLINE.set(min(_DEADLINE.get(), time.perf_counter() + granted(seconds)))
+    token = _DEADLINE.set(min(_DEADLINE.get(), time.process_time() + granted(seconds)))
     try:
         yield
     finally:
@@ -83,22 +95,28 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 def in_time(*_: object) -> None:
     """Takes whatever a progress callback is given, and ignores it."""
-    if time.perf_counter() > _DEADLINE.get():
+    if time.process_time() > _DEADLINE.get():
         raise OutOfTime("stopped: it took longer than the time limit")
 
 
 def seconds_left() -> float:
     """Of the limit in force."""
-    return _DEADLINE.get() - time.perf_counter()
+    return _DEADLINE.get() - time.process_time()
 
 
-def timed(job: Callable[[], Found], repeats: int, slow: float = SLOW) -> tuple[Found, float]:
-    """What the last job() gave, and the median wall-clock seconds of `repeats` of them: the one
-    stopwatch of the lab and the benchmarks."""
+def timed(
+    job: Callable[[], Found],
+    repeats: int,
+    slow: float = SLOW,
+    clock: Callable[[], float] | None = None,
+) -> tuple[Found, float]:
+    """What the last job() gave, and the median seconds of `repeats` of them: the one stopwatch of
+    the lab and, with the clock on the wall, of the benchmarks."""
     times: list[float] = []
+    clock = clock or time.process_time
     while True:
-        began = time.perf_counter()
+        began = clock()
         found = job()
-        times.append(time.perf_counter() - began)
+        times.append(clock() - began)
         if len(times) >= repeats or times[0] > slow:
             return found, median(times)

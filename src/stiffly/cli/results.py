@@ -36,7 +36,9 @@ def render(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
     ] = None,
-    color: Annotated[str, typer.Option(metavar="speed|strain|none", help="What shows.")] = "speed",
+    color: Annotated[
+        str, typer.Option(metavar="speed|strain|stress|contact-force|none", help="What shows.")
+    ] = "speed",
     frame: Annotated[
         int | None, typer.Option(metavar="N", help="One frame as PNG; -1 is the last.")
     ] = None,
@@ -81,8 +83,20 @@ def render(
     check_writable(path.parent, "--out")
     from ..recording.render import render as draw
 
+    system = None
+    if color == "stress":
+        from ..scenes.recorded import scene_of
+
+        system = scene_of(recording, "take --color strain, or render(..., system=) in Python")
     with terminal.notices(), terminal.counting_bar("render") as progress:
-        look = {"color": color, "frame": frame, "size": pixels, "fps": fps, "speed": speed}
+        look = {
+            "color": color,
+            "system": system,
+            "frame": frame,
+            "size": pixels,
+            "fps": fps,
+            "speed": speed,
+        }
         place = None if camera is None else tuple(camera.split(","))
         where = {"camera": place, "turntable": turntable, "follow": follow}
         written = draw(recording, path, **look, **where, progress=progress)

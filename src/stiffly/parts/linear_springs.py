@@ -94,6 +94,11 @@ class PreparedLinearSprings:
         w, force = self._stretch(x)
         return 0.5 * float(np.vdot(w, force))
 
+    def stresses(self, x: Array) -> tuple[np.ndarray, Array, str]:
+        along = self._difference @ self._rest
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        return self._edges, np.einsum("mi,mi->m", along, self._stretch(x)[1]), "N"
+
     def add_gradient(self, x: Array, out: Array) -> None:
         out += self._gather @ self._stretch(x)[1]
 

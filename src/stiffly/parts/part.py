@@ -185,6 +185,11 @@ class Optional(Protocol):
         """What a user may want to watch: penetration [m] (the largest), contacts (how many)."""
         ...
 
+    def stresses(self, x: Array) -> tuple[np.ndarray, Array, str]:
+        """Elements (m, k) by their particles, what each bears (m,), and its unit: 'N', the tension
+        of a spring, < 0 where it is pressed, or 'Pa', von Mises' stress."""
+        ...
+
     def fields(self) -> dict[str, Array]:
         """What is recorded of every frame: arrays (m,) by name, of the same size all along."""
         ...

@@ -253,6 +253,13 @@ class PreparedSprings(AnyPreparedSprings):
     def terms(self) -> list[Term]:
         return [SpringTerm(self._edges, self._stiffness, self.rest, self.cubic, self._limit)]
 
+    def stresses(self, x: Array) -> tuple[np.ndarray, Array, str]:
+        stretch = _distances(x, self._edges) - self.rest
+        tension = self._stiffness * stretch
+        if self.cubic:
+            tension *= 1.0 + (stretch / self.rest) ** 2
+        return self.edges, tension, "N"
+
     def add_product(self, x: Array, b: Array, out: Array) -> None:
         """Adds (d2E/dx2) b to out, both (N, 3), without assembling anything."""
         self._kernels.spring_product(x, *self._half, b, out, self.cubic)
@@ -276,6 +283,9 @@ class YieldingSprings(PreparedSprings):
         new = copy.copy(self)  # what never changes is shared
         new.rest = memory["rest"]
         return new
+
+    def stresses(self, x: Array) -> tuple[np.ndarray, Array, str]:
+        raise InputError("what springs that yield bear is not in their positions: look at strain")
 
     def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
         rest = self.rest.copy()

@@ -162,6 +162,22 @@ class PreparedTetrahedra:
             self._frames = (x.copy(), self._kernels.tet_frames(x, *self._elements, self._project))
         self._kernels.tet_product(self._frames[1], self._tets, *self._corners, b, out)
 
+    def stresses(self, x: Array) -> tuple[np.ndarray, Array, str]:
+        """Cauchy's, whose principal values are sigma_i psi_i / det F; nan in tets that are turned
+        inside out."""
+        tets, shape, moduli, material = self._elements
+        g, at = shape.reshape(-1, 3, 3), tets.astype(np.int64)
+        sides = x[at[:, 1:]] - x[at[:, :1]]
+        F = np.einsum("eki,ekj->eij", sides, g)
+        sigma, turned = np.linalg.svd(F, compute_uv=False), np.linalg.det(F)
+        a, b, c = sigma.T
+        psi = np.vectorize(material.stress)(*moduli.T, a, b, c)  # times the volume, as moduli are
+        volume = 1.0 / (6.0 * np.abs(np.linalg.det(g)))
+        turned[turned <= 0.0] = np.nan
+        p, q, r = (s * each / (volume * turned) for s, each in zip((a, b, c), psi, strict=True))
+        mises = np.sqrt(0.5 * ((p - q) ** 2 + (q - r) ** 2 + (r - p) ** 2))
+        return at, mises, "Pa"
+
     def laplacian(self) -> tuple[np.ndarray, np.ndarray, Array]:
         """c V grad N_i . grad N_j, c = 2 mu + 3 max(lam, 0): the most that a tet at rest resists
         any dF, 2 mu |sym dF|^2 + lam (tr dF)^2 <= c |dF|^2, reached by swelling (lam > 0).

@@ -34,6 +34,7 @@ def render(
     out: str | Path,
     *,
     color: str = "speed",
+    system: Any = None,
     frame: int | None = None,
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
@@ -45,8 +46,10 @@ def render(
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
 
-    color: "speed", "strain" (mean elongation of the edges at a vertex) or "none", with which the
-    scale is that of the plaque, where there is some (its colours are there with any).
+    color: "speed", "strain" (mean elongation of the edges at a vertex), "stress" (the most that
+    springs [N] or tets [Pa] bear there; lines have their own; `system`, or a scene, is what moved)
+    or "none", with which the scale is that of the plaque, where there is some (its colours are
+    there with any).
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
@@ -55,8 +58,9 @@ def render(
     goes round in a film; follow: it stays with the body.  What exists is replaced.
     """
     return side_by_side(
-        [recording], out, color=color, frame=frame, size=size, fps=fps, speed=speed,
-        camera=camera, turntable=turntable, follow=follow, progress=progress,
+        [recording], out, color=color, systems=None if system is None else [system], frame=frame,
+        size=size, fps=fps, speed=speed, camera=camera, turntable=turntable, follow=follow,
+        progress=progress,
     )  # fmt: skip
 
 
@@ -66,6 +70,7 @@ def side_by_side(
     *,
     labels: Sequence[str] | None = None,
     color: str = "speed",
+    systems: Sequence[Any] | None = None,
     frame: int | None = None,
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
@@ -82,7 +87,7 @@ def side_by_side(
     """
     path, still = _checked(out, frame, size, fps, speed)
     asked = Camera.asked(camera, turntable, follow)
-    with closing(Studio(recordings, color, size, labels, asked)) as studio:
+    with closing(Studio(recordings, color, size, labels, asked, systems)) as studio:
         longest = max(studio.motions, key=len)
         with replacing(path, force=True) as partial:
             if still:
@@ -116,6 +121,7 @@ class Studio:
         size: tuple[int, int],
         labels: Any,
         camera: Camera,
+        systems: Sequence[Any] | None = None,
     ) -> None:
         library()
         if not recordings:
@@ -123,7 +129,7 @@ class Studio:
         if labels is not None and len(labels) != len(recordings):
             raise InputError(f"{len(labels)} labels for {len(recordings)} runs: give one for each")
         self.motions = [motion(recording) for recording in recordings]
-        self.colorings = coloring(list(recordings), self.motions, color)
+        self.colorings = coloring(list(recordings), self.motions, color, systems)
         self._titles = [_title(r, len(recordings) > 1) for r in recordings]
         if labels is not None:
             self._titles = [(label, "") for label in labels]

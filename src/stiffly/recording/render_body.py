@@ -33,9 +33,16 @@ class Body:
     """What moves; flat: its shadow, in one colour and without light."""
 
     def __init__(
-        self, pv: Any, plotter: Any, motion: Motion, height: int, flat: bool = False
+        self,
+        pv: Any,
+        plotter: Any,
+        motion: Motion,
+        height: int,
+        flat: bool = False,
+        rods: bool = False,
     ) -> None:
-        """height: of the picture [pixels], for the thickness of lines."""
+        """height: of the picture [pixels], for the thickness of lines; rods: each line has a
+        colour of its own."""
         self.pv, self.plotter, self.motion, self.height, self.flat = (
             pv,
             plotter,
@@ -43,6 +50,7 @@ class Body:
             height,
             flat,
         )
+        self.rods = rods
         self._parts = []
         if motion.elements is not None:
             self._parts.append(_Atoms(self, motion.elements))
@@ -60,17 +68,21 @@ class Body:
             own = {**MATERIAL, "scalars": "rgb", "rgb": True}
         return self.plotter.add_mesh(mesh, **own | look)
 
-    def place(self, x: Array, colors: Array | None) -> None:
-        """Positions (N, 3) and colours (N, 3) uint8 of all vertices."""
+    def place(self, x: Array, colors: Array | None, rods: Array | None = None) -> None:
+        """Positions (N, 3) and colours (N, 3) uint8 of all vertices; of all lines."""
         for part in self._parts:
-            part.place(x, colors)
+            own = self.rods and isinstance(part, _Lines)
+            part.place(x, rods if own else colors)
 
 
 class _Part:
-    """A piece of geometry whose points are the particles `which`."""
+    """A piece of geometry whose points are the particles `which`, in the colours `tint`."""
 
-    def __init__(self, mesh: Any, which: np.ndarray, body: Body) -> None:
+    def __init__(
+        self, mesh: Any, which: np.ndarray, body: Body, tint: np.ndarray | None = None
+    ) -> None:
         self.mesh, self.which, self.flat = mesh, which, body.flat
+        self.tint = which if tint is None else tint
         paint = body.motion.paint
         self.base = np.tile(CLAY, (len(which), 1)) if paint is None else paint[which]
         if not self.flat:
@@ -79,7 +91,7 @@ class _Part:
     def place(self, x: Array, colors: Array | None) -> None:
         self.mesh.points = np.asarray(x[self.which], dtype=np.float32)
         if colors is not None and not self.flat:
-            self.mesh.point_data["rgb"][:] = colors[self.which]
+            self.mesh.point_data["rgb"][:] = colors[self.tint]
             self.mesh.GetPointData().GetScalars().Modified()
         self.mesh.Modified()
 
@@ -116,11 +128,14 @@ class _Surface(_Part):
 class _Lines(_Part):
     def __init__(self, body: Body) -> None:
         motion, flat = body.motion, body.flat
-        which = np.unique(motion.lines)
+        which, tint = np.unique(motion.lines), None
         self.cells = np.searchsorted(which, motion.lines)
+        if body.rods:  # ends of their own
+            which, tint = motion.lines.ravel(), np.repeat(np.arange(len(motion.lines)), 2)
+            self.cells = np.arange(which.size).reshape(-1, 2)
         mesh = body.pv.PolyData(motion.rest[which])
         mesh.lines = np.column_stack([np.full(len(self.cells), 2), self.cells]).ravel()
-        super().__init__(mesh, which, body)
+        super().__init__(mesh, which, body, tint)
         width = line_width(len(self.cells), body.height)
         few = len(self.cells) <= ROUND
         tinted = not few and not flat
@@ -140,7 +155,7 @@ class _Lines(_Part):
         light = np.bincount(self.cells.ravel(), np.repeat(1.0 - steep**2, 2), len(self.which))
         light /= np.maximum(np.bincount(self.cells.ravel(), minlength=len(self.which)), 1)
         shade = self._tints * (0.8 + 0.2 * np.sqrt(light))
-        base = self.base if colors is None else colors[self.which]
+        base = self.base if colors is None else colors[self.tint]
         self.mesh.point_data["rgb"][:] = np.clip(base * shade[:, None], 0, 255).astype(np.uint8)
         self.mesh.GetPointData().GetScalars().Modified()
 

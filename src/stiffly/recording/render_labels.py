@@ -3,7 +3,7 @@ letters of the plots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -117,7 +117,8 @@ def join(panels: list[np.ndarray], free: int) -> np.ndarray:
 class Coloring:
     """Values of every vertex, and how they become colours.
 
-    values(i): (N,) at frame i, in the unit of `label`; low, high: ends of the scale.
+    values(i): (N,) at frame i, in the unit of `label`; low, high: ends of the scale.  rods(i): of
+    every line, where lines have values of their own.
     """
 
     label: str
@@ -125,22 +126,45 @@ class Coloring:
     low: float
     high: float
     table: Array  # (256, 3) uint8
+    rods: Callable[[int], Array] | None = None
 
     def colors(self, i: int) -> Array:
         """(N, 3) uint8 at frame i."""
-        share = (self.values(i) - self.low) / (self.high - self.low)
+        return self._looked_up(self.values(i))
+
+    def rod_colors(self, i: int) -> Array | None:
+        """(lines, 3) uint8 at frame i."""
+        return None if self.rods is None else self._looked_up(self.rods(i))
+
+    def _looked_up(self, values: Array) -> Array:
+        share = (values - self.low) / (self.high - self.low)
         rows = np.nan_to_num(255.0 * np.clip(share, 0.0, 1.0)).astype(int)
         return self.table[rows]
 
 
-def coloring(recordings: list[Any], motions: list[Motion], color: str) -> list[Coloring | None]:
-    """One for each motion, all with the same scale; None: in one plain colour."""
+def coloring(
+    recordings: list[Any], motions: list[Motion], color: str, systems: Sequence[Any] | None = None
+) -> list[Coloring | None]:
+    """One for each motion, all with the same scale; None: in one plain colour.  systems: of which
+    the stress is."""
     if color not in COLORS:
         raise unknown_name("color", color, COLORS)
     if color == "none":
         return [None] * len(motions)
+    unit_of, rods = "N", [None] * len(motions)
     if color == "speed":
         values = [_speed(motion) for motion in motions]
+    elif color == "stress":
+        if systems is None:
+            raise InputError(
+                'color="stress" needs what moved: give its System or scene, system=, or take '
+                'color="strain"'
+            )
+        found = [_stress(*each) for each in zip(motions, systems, strict=True)]
+        values, rods, units = (list(each) for each in zip(*found, strict=True))
+        unit_of = units[0]
+        if any(own != unit_of for own in units):
+            raise InputError("stresses of springs [N] and of tets [Pa] have no common scale")
     elif color == "contact-force":
         values = [_pushed(r, m) for r, m in zip(recordings, motions, strict=True)]
     else:
@@ -155,14 +179,23 @@ def coloring(recordings: list[Any], motions: list[Motion], color: str) -> list[C
         return [None] * len(motions)  # at rest: a scale from 0 to 0 says nothing
     if color == "strain":
         label, factor, low, table = "mean strain [%]", 100.0, -100.0 * high, DIVERGING
+    elif color == "stress":
+        scaled = unit(unit_of, high)
+        label, factor, low, table = f"stress [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
+        if unit_of == "N":
+            label, low, table = f"tension [{scaled.name}]", -factor * high, DIVERGING
     else:
         name, base = ("speed", "m/s") if color == "speed" else ("contact", "N")
         scaled = unit(base, high)
         label, factor, low, table = f"{name} [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
     rows = _table(table)
+
+    def scaled_by(value: Any) -> Any:
+        return None if value is None else lambda i: factor * value(i)
+
     return [
-        Coloring(label, lambda i, v=value: factor * v(i), low, factor * high, rows)
-        for value in values
+        Coloring(label, scaled_by(value), low, factor * high, rows, scaled_by(rod))
+        for value, rod in zip(values, rods, strict=True)
     ]
 
 
@@ -226,6 +259,24 @@ def _strain(recording: Any, motion: Motion) -> Callable[[int], Array]:
         return motion.shown(mean[:, None])[:, 0]
 
     return strain
+
+
+def _stress(motion: Motion, given: Any) -> tuple[Any, Any, str]:
+    """What the particles bear (N,), and each line, where it is a spring; the unit.  given: a
+    System, or a scene that has one."""
+    system = getattr(given, "system", given)
+    if not hasattr(system, "stress"):
+        raise InputError('color="stress" needs a System of springs or tets: take color="speed"')
+
+    def at(i: int) -> Array:
+        return np.asarray(motion.positions[i], dtype=np.float64)
+
+    def stress(i: int) -> Array:
+        return motion.shown(system.stress(at(i))[0][:, None])[:, 0]
+
+    unit_of = system.stress(at(0))[1]
+    lines = unit_of == "N" and motion.skin is None and len(motion.lines)
+    return stress, (lambda i: system.stress(at(i), motion.lines)[0]) if lines else None, unit_of
 
 
 def _along(x: Array, edges: np.ndarray) -> Array:

@@ -61,7 +61,8 @@ class Scenery:
         below = BELOW if len(motion.triangles) else THICK  # lines and balls are drawn thick
         floor = find_floor(shapes, view, sunlight(view), below)
         self._moving = list(self._add_colliders(shapes, floor))
-        self._body = Body(self._pv, self._plotter, motion, FINE * size[1])
+        rods = coloring is not None and coloring.rods is not None
+        self._body = Body(self._pv, self._plotter, motion, FINE * size[1], rods=rods)
         self._shadow = None
         if floor is not None:
             floor.add_to(self._pv, self._plotter)
@@ -81,7 +82,11 @@ class Scenery:
         with np.errstate(invalid="ignore", over="ignore"):
             x = np.clip(self._motion.frame(i) - middle, -reach, reach)
             x = middle + np.nan_to_num(x)
-        self._body.place(x, None if self._coloring is None else self._coloring.colors(i))
+        colors = self._coloring
+        if colors is None:
+            self._body.place(x, None)
+        else:
+            self._body.place(x, colors.colors(i), colors.rod_colors(i))
         if self._shadow is not None and self._floor is not None:
             self._shadow.place(self._floor.shadow(x), None)
         if view is not None:

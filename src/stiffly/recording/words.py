@@ -6,7 +6,7 @@ from math import isfinite
 
 DTYPES = ("float32", "float64")  # of recorded positions
 FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
-COLORS = ("speed", "strain", "contact-force", "none")  # of pictures
+COLORS = ("speed", "strain", "stress", "contact-force", "none")  # of pictures
 
 
 def percent(part: float, whole: float) -> str:

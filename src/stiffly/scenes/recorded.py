@@ -43,13 +43,13 @@ def resume(
     return go_on(found, given, device=device, **options)
 
 
-def scene_of(found: Recording) -> Scene:
-    """Built anew from scene.toml, or from its name and parameters."""
+def scene_of(found: Recording, remedy: str = HAND_IN) -> Scene:
+    """Built anew from scene.toml, or from its name and parameters; remedy: where both lack."""
     path, origin = found.folder / SCENE, found.provenance
     if path.exists():
         from .files import read  # pydantic takes its time
 
         return read(path)
     if origin.get("scene") not in NAMES:
-        raise InputError(f"{found.folder} does not say what its system was made of: {HAND_IN}")
+        raise InputError(f"{found.folder} does not say what its system was made of: {remedy}")
     return adjusted(load(origin["scene"], **origin["parameters"]), **origin.get("adjust", {}))

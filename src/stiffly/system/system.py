@@ -437,6 +437,40 @@ class System:
     settle = settling.settle
     diagnostics = settling.diagnostics
 
+    def stress(self, x: Any, edges: Any = None) -> tuple[Array, str]:
+        """What is borne at particles x (N, 3): (N,) and its unit, of the elements that meet there
+        the one that bears most.  'Pa', von Mises' stress, where there are tetrahedra, else 'N',
+        the tension of springs, < 0 where they are pressed.  edges (m, 2): (m,) of those instead,
+        springs between two particles."""
+        x = as_numbers("x", x, (self.particles, 3))[self.numbering.order]
+        parts = [part for _, part in self.assembly.parts if hasattr(part, "stresses")]
+        known = [part.stresses(x) for part in parts]
+        if not known:
+            raise InputError("no part of this has a stress: springs and tets do")
+        unit = "Pa" if any(found[2] == "Pa" for found in known) else "N"
+        known = [found[:2] for found in known if found[2] == unit]
+        if edges is not None:
+            wanted = self.numbering.rows[np.asarray(edges, dtype=np.int64)]
+            return self._borne(known, wanted), unit
+        most = np.zeros((2, self.particles))  # pressed, pulled
+        for elements, values in known:
+            every = np.nan_to_num(np.repeat(values, elements.shape[1]))
+            np.minimum.at(most[0], elements.ravel(), every)
+            np.maximum.at(most[1], elements.ravel(), every)
+        return self.numbering.given(np.where(-most[0] > most[1], *most)), unit
+
+    def _borne(self, known: list[tuple[np.ndarray, Array]], wanted: np.ndarray) -> Array:
+        """(m,): the sum of all springs between two rows; 0 where there is none."""
+        keys, place = np.unique(_pair_keys(wanted, self.particles), return_inverse=True)
+        found = np.zeros(len(keys))
+        for elements, values in known:
+            if elements.shape[1] == 2:
+                own = _pair_keys(elements, self.particles)
+                at = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+                same = keys[at] == own
+                np.add.at(found, at[same], values[same])
+        return found[place]
+
     def fields(self, s: State) -> dict[str, Array]:
         """What parts record of themselves in every frame, by name."""
         parts = [part for _, part in self.at(s).parts]
@@ -495,6 +529,11 @@ class System:
     convex_tangent = discrete_gradient.convex_tangent
     global_layout = discrete_gradient.global_layout
     global_matrix = discrete_gradient.global_matrix
+
+
+def _pair_keys(pairs: np.ndarray, count: int) -> np.ndarray:
+    """One number for a pair of rows below count, whichever comes first."""
+    return pairs.min(axis=1) * count + pairs.max(axis=1)
 
 
 def _joined(pairs: Sequence[np.ndarray]) -> np.ndarray:
