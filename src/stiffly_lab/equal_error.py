@@ -11,7 +11,6 @@ is then tried too.  Only what is chosen is timed with repeats.
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -32,7 +31,7 @@ from .bench import Bench, Row
 from .harness import REFUSED, Method, Outcome, Record, measure, warm_up
 from .references import fingerprint
 from .tight import Reference
-from .trial import SLOW, granted, seconds_left, time_limit
+from .trial import SLOW, granted, processor_seconds, seconds_left, time_limit
 
 Error = Callable[[Outcome, Reference], float]
 TRUST = 3.0  # a reference must be so many times better than the error that it judges
@@ -183,10 +182,10 @@ class Search:
         if not self.runs:
             with time_limit(self.limit_s):
                 warm_up(problem, method, setting)
-        began = time.perf_counter()
+        began = processor_seconds()
         with time_limit(self.limit_s * repeats):
             record, outcome = measure(problem, method, setting, (reference.x, reference.v), repeats)
-        spent = (time.perf_counter() - began) / repeats
+        spent = (processor_seconds() - began) / repeats
         if outcome is not None:
             record = self._judged(record, outcome)
         return {**asdict(record), "spent": spent}
