@@ -171,7 +171,9 @@ def _uniform(found: Found, omegas: tuple[float, ...], kind: str) -> list[Claim]:
         more = ", ".join(f"{g:.2g}" for g in grown)
         coarse = [r for r in own[omegas[-1]] if r.step * omegas[-1] >= COARSE]
         rough = _orders(coarse).get(method)
-        measured = f"orders over omega: {said}; largest error at equal steps, in the first's: {more}"
+        measured = (
+            f"orders over omega: {said}; largest error at equal steps, in the first's: {more}"
+        )
         if rough is not None:
             measured += f"; order where h omega is {COARSE:g} or more {rough:.2f}"
         paper = f"{method} converges with order 4, its constants independent of the stiffness"

@@ -101,7 +101,7 @@ class StepByStep:
         return self.stepper.notes.get("alpha")
 
     def take(self) -> float:
-        """One step; the processor's seconds it took.  SimulationFailure where it cannot be taken."""
+        """One step; its processor seconds.  SimulationFailure where it cannot be taken."""
         began = processor_seconds()
         with quiet():
             self.stepper.take(self.h, self.start_time + (self.stepper.steps + 1) * self.h)

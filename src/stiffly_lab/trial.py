@@ -30,8 +30,6 @@ from stiffly.scenes import Scene
 UNLIMITED = "STIFFLY_LAB_UNLIMITED"
 SLOW = 5.0  # a run of this many seconds is timed once: repeating it would tell nothing new
 
-processor_seconds = time.process_time
-
 Found = TypeVar("Found")
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
 
@@ -62,6 +60,11 @@ def attempt(
 
 class OutOfTime(SimulationFailure):
     """The run took longer than the experiment grants."""
+
+
+def processor_seconds() -> float:
+    """Of this process, from any moment on."""
+    return time.process_time()
 
 
 def unlimited() -> bool:

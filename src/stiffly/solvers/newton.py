@@ -51,8 +51,8 @@ SHIFT_LIMIT = 1e18
 class Newton:
     """Iterate until |r| <= tolerance * scale, or fail with NotConverged.
 
-    reuse: a factorisation is kept while an iteration cuts the residual to this share of it; 0: every
-    iteration has its own, as in textbooks.  (ShiftedNewton decides for itself.)
+    reuse: a factorisation is kept while an iteration cuts the residual to this share of it; 0:
+    every iteration has its own, as in textbooks.  (ShiftedNewton decides for itself.)
     """
 
     tolerance: float = TOLERANCE
