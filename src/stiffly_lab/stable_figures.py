@@ -525,7 +525,7 @@ FIGURES = (
     Picture("Fig. 12, bunny", partial(scenes.load, "swinging-bunny", vertices=2000),
             ({"vertices": 600}, 100), 395, (1, 189, 395), _looser(FAST), _swing,
             ("angle", "angle of the swing [degrees]"), _loose, counted=False),
-    Picture("Fig. 13", partial(scenes.load, "hippo"), (BALLS, 50), 100, (0, 30, 60, 90),
+    Picture("Fig. 13", partial(scenes.load, "hippo"), (BALLS, 50), 70, (0, 25, 45, 70),
             {OURS: Shown(NEWTON), "midpoint": Shown("projective-midpoint"), QUICK: Shown(FAST),
              "accurate": Shown("verlet", parts=40)}, _depth,
             ("height", "height of the centre [m]"), _hippo),
