@@ -218,7 +218,9 @@ def test_stiff_springs_that_follow_do_not_swing(omega):
 def test_a_bunny_swings_on_where_it_follows_the_accurate_motion():
     swing = np.cos(np.arange(146) * 2.0 * np.pi / 57)
     fades = {OURS: 0.72, EULER: 0.1, "accurate": 0.75, TEN: 0.3}
-    rows = {k: {"angle": 50.0 * swing * kept ** (np.arange(146) / 130)} for k, kept in fades.items()}
+    rows = {
+        k: {"angle": 50.0 * swing * kept ** (np.arange(146) / 130)} for k, kept in fades.items()
+    }
     rulings = PICTURES["Fig. 9"].judge(rows)
     assert [checks for _, checks in rulings] == [[True], [True], [False]]
 
