@@ -73,6 +73,8 @@ since it was found; not to the bunny of Fig. 9, to the cube at 20 rad/s (the who
 times): corrections by backward and forward Euler that alternate need steps that are left unsolved.
 Fig. 13: invented below {STEADY:.0%} of the largest kinetic energy, no vertex deeper in a ball than
 {DEEP:g} of its radius; midpoint fails where it invents {UNSTABLE:g} of that energy.
+(70 frames. Run on to 100, the solved method stays within 9.7 % of a radius and 1.1 % of the energy;
+accelerated iterations let a vertex in by 17.7 %.)
 Fig. 14: {SLIDES:g} of the speed left, or less than {STOPS:g} of it, a turn by {TURNS:g} degrees,
 ears that move {EARS:g} times as far against the body. Fig. 15: {BOUNCES:g} of the height regained,
 with backward Euler less than {DIES:g}. Fig. 16: from frame to frame the horns' tips zigzag (second
