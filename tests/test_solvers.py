@@ -27,6 +27,7 @@ from stiffly.solvers.linear import (
     is_symmetric,
     little_fill,
 )
+from stiffly.solvers.newton import Newton
 
 N = 60
 SHAPES = {"dense": lambda A: A.toarray(), "sparse": lambda A: A, "operator": aslinearoperator}
@@ -259,6 +260,19 @@ def test_newton_keeps_a_good_factorisation_and_drops_a_bad_one():
     steep = Curve(50.0)
     far = steep.solve([3.0, -2.0, 4.0], kept=first.kept)  # a factorisation that fits nothing here
     assert far.work.factorizations > 0 and far.residual <= 1e-10
+
+
+def test_newton_without_reuse_factorises_in_every_iteration():
+    curve = Curve(0.05)
+    kept = curve.solve([0.9, 0.5, -0.4])
+    fresh = curve.solve([0.9, 0.5, -0.4], reuse=0.0)
+    assert fresh.work.factorizations == fresh.work.newton_iterations
+    assert fresh.work.newton_iterations < kept.work.newton_iterations  # quadratic convergence
+    assert fresh.x == pytest.approx(kept.x, abs=1e-9)
+    again = curve.solve(fresh.x + 1e-3, kept=fresh.kept, reuse=0.0)
+    assert again.work.factorizations == again.work.newton_iterations  # none comes from before
+    with pytest.raises(InputError, match="reuse = 1"):
+        Newton(reuse=1.0)
 
 
 def test_newton_factorises_a_constant_tangent_once_whatever_the_noise():

@@ -11,7 +11,6 @@ is then tried too.  Only what is chosen is timed with repeats.
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -32,7 +31,7 @@ from .bench import Bench, Row
 from .harness import REFUSED, Method, Outcome, Record, measure, warm_up
 from .references import fingerprint
 from .tight import Reference
-from .trial import SLOW, granted, seconds_left, time_limit
+from .trial import SLOW, granted, processor_seconds, seconds_left, time_limit
 
 Error = Callable[[Outcome, Reference], float]
 OUTSIDE = ("SciPy", "CVODE")  # how the names of solvers of others begin
@@ -184,10 +183,10 @@ class Search:
         if not self.runs:
             with time_limit(self.limit_s):
                 warm_up(problem, method, setting)
-        began = time.process_time()
+        began = processor_seconds()
         with time_limit(self.limit_s * repeats):
             record, outcome = measure(problem, method, setting, (reference.x, reference.v), repeats)
-        spent = (time.process_time() - began) / repeats
+        spent = (processor_seconds() - began) / repeats
         if outcome is not None:
             record = self._judged(record, outcome)
         return {**asdict(record), "spent": spent}

@@ -6,7 +6,6 @@ step by themselves, as far as a number can hold it, and keep the series that the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,7 +20,7 @@ from stiffly.scenes import Scene
 from .bench import Row
 from .energy_history import COUNTS
 from .harness import Record
-from .trial import OutOfTime, in_time
+from .trial import OutOfTime, in_time, processor_seconds
 
 EXPLODED = 1.0  # of the energy at the start: invented by the method, in one sum
 HOPELESS = 1e9  # times that energy
@@ -102,11 +101,11 @@ class StepByStep:
         return self.stepper.notes.get("alpha")
 
     def take(self) -> float:
-        """One step; the seconds it took.  SimulationFailure where it cannot be taken."""
-        began = time.perf_counter()
+        """One step; its processor seconds.  SimulationFailure where it cannot be taken."""
+        began = processor_seconds()
         with quiet():
             self.stepper.take(self.h, self.start_time + (self.stepper.steps + 1) * self.h)
-        seconds = time.perf_counter() - began
+        seconds = processor_seconds() - began
         self.stepper.book()
         return seconds
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,7 +17,7 @@ from stiffly.matfun import estimate
 from stiffly.scenes import Scene
 
 from .methods import Forces
-from .trial import OutOfTime, granted, in_time, time_limit, trial
+from .trial import OutOfTime, granted, in_time, processor_seconds, time_limit, trial
 
 SAMPLES = 65  # times at which the motion is looked at for its scales
 FEW = 100  # coordinates, up to which the tightest tolerances are affordable
@@ -152,10 +151,10 @@ class _Hopeless:
 
     def __init__(self, f: Forces, duration: float, limit_s: float) -> None:
         self._f, self._duration, self._limit = f, duration, granted(limit_s)
-        self._began = time.process_time()
+        self._began = processor_seconds()
 
     def __call__(self, t: float, u: Array) -> Array:
-        spent = time.process_time() - self._began
+        spent = processor_seconds() - self._began
         if spent > 0.05 * self._limit and spent * self._duration > 3.0 * self._limit * t:
             raise OutOfTime("stopped: it would take several times the time limit")
         return self._f(t, u)

@@ -1,15 +1,13 @@
 """Runs of the lab: bad steps are tried on purpose, and the result says how bad they were.
 
-Seconds are those of the processor: what else a machine does shall not decide what is measured, nor
-where a run is stopped.  A limit on those that one may take is asked for now and then by who
-computes:
+A limit on the seconds that one may take is asked for now and then by who computes:
 
     with time_limit(60.0):
         trial(problem, ..., progress=in_time)        # OutOfTime when they are over
 
-What a limit stops depends on the machine and on what else it does.  STIFFLY_LAB_UNLIMITED=1 stops
-nothing: the same runs everywhere, for those who can wait, and whole bodies where an experiment
-takes smaller ones to be done in minutes.
+Seconds are the processor's, of limits and of stopwatches: what else a machine does decides nothing,
+but how fast it is does.  STIFFLY_LAB_UNLIMITED=1 stops nothing: the same runs everywhere, for those
+who can wait.
 """
 
 from __future__ import annotations
@@ -74,6 +72,11 @@ class OutOfTime(SimulationFailure):
     """The run took longer than the experiment grants."""
 
 
+def processor_seconds() -> float:
+    """Of this process, from any moment on."""
+    return time.process_time()
+
+
 def unlimited() -> bool:
     return bool(os.environ.get(UNLIMITED))
 
@@ -86,7 +89,7 @@ def granted(seconds: float) -> float:
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Within, `in_time` fails after so many seconds; a limit outside of it stays in force."""
-    token = _DEADLINE.set(min(_DEADLINE.get(), time.process_time() + granted(seconds)))
+    token = _DEADLINE.set(min(_DEADLINE.get(), processor_seconds() + granted(seconds)))
     try:
         yield
     finally:
@@ -95,25 +98,24 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 def in_time(*_: object) -> None:
     """Takes whatever a progress callback is given, and ignores it."""
-    if time.process_time() > _DEADLINE.get():
+    if processor_seconds() > _DEADLINE.get():
         raise OutOfTime("stopped: it took longer than the time limit")
 
 
 def seconds_left() -> float:
     """Of the limit in force."""
-    return _DEADLINE.get() - time.process_time()
+    return _DEADLINE.get() - processor_seconds()
 
 
 def timed(
     job: Callable[[], Found],
     repeats: int,
     slow: float = SLOW,
-    clock: Callable[[], float] | None = None,
+    clock: Callable[[], float] = processor_seconds,
 ) -> tuple[Found, float]:
     """What the last job() gave, and the median seconds of `repeats` of them: the one stopwatch of
-    the lab and, with the clock on the wall, of the benchmarks."""
+    the lab and, with a clock on the wall, of the benchmarks."""
     times: list[float] = []
-    clock = clock or time.process_time
     while True:
         began = clock()
         found = job()

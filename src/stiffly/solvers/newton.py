@@ -30,6 +30,7 @@ from typing import ClassVar
 
 from ..backends.sums import dot
 from ..contracts import Array
+from ..errors import InputError
 from .equation import Equation, Solution
 from .failures import FactorisationError, NotPositiveDefinite
 from .iteration import NOTHING_KEPT, SLACK, Iteration, Kept, Point, solved_apart
@@ -48,10 +49,15 @@ SHIFT_LIMIT = 1e18
 
 @dataclass(frozen=True)
 class Newton:
-    """Iterate until |r| <= tolerance * scale, or fail with NotConverged."""
+    """Iterate until |r| <= tolerance * scale, or fail with NotConverged.
+
+    reuse: a factorisation is kept while an iteration cuts the residual to this share of it; 0:
+    every iteration has its own, as in textbooks.  (ShiftedNewton decides for itself.)
+    """
 
     tolerance: float = TOLERANCE
     max_iterations: int = MAX_ITERATIONS
+    reuse: float = REUSE
 
     prefix: ClassVar[str] = ""  # to the name of the method it solves
     remedy: ClassVar[str] = "try a smaller step"
@@ -61,6 +67,8 @@ class Newton:
         where = type(self).__name__
         check_tolerance(where, self.tolerance)
         check_count(where, "max_iterations", self.max_iterations)
+        if not 0.0 <= self.reuse < 1.0:
+            raise InputError(f"{where}: reuse = {self.reuse!r}: give a number from 0 to below 1")
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve.
@@ -70,12 +78,15 @@ class Newton:
         apart = solved_apart(equation, guess, self.tolerance, self.max_iterations)
         if apart is not None:
             return replace(apart, kept=kept or NOTHING_KEPT)
-        result = _Run(equation, kept, self.tolerance).solve(guess, self.max_iterations)
+        run = _Run(equation, kept, self.tolerance)
+        run.reuse = self.reuse
+        result = run.solve(guess, self.max_iterations)
         return replace(result, kept=replace(result.kept, weights=equation.weights))
 
 
 class _Run(Iteration):
     _is_convex = False  # the tangent has lost its negative stiffness
+    reuse = REUSE
 
     def forget(self) -> None:
         if not self.kept.constant:
@@ -89,7 +100,7 @@ class _Run(Iteration):
         dx, fresh = direction
         self.lost = self.is_lost(point, dx)
         trial = self.advance(point, dx, fresh, goal)
-        if trial is not None and (self.exhausted or trial.norm <= REUSE * point.norm):
+        if trial is not None and (self.exhausted or trial.norm <= self.reuse * point.norm):
             return trial
         if trial is None and fresh:
             self.exhausted = self.explains(point, SLACK, goal)
