@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 from thinned import thinned
 
-from stiffly import cli, scenes, simulate
+from stiffly import Recording, cli, scenes, simulate
 from stiffly.cli import view as command
 from stiffly.recording.folder import RECORDING
 from stiffly.recording.layout import counter, find, open_file

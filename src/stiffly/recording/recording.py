@@ -14,7 +14,7 @@ from ..contracts import Array, Work
 from ..errors import InputError, StiffWarning
 from .folder import RECORDING, SUMMARY
 from .frames import Frames, Source
-from .layout import find, named, open_file, read_colliders, read_mesh
+from .layout import SPARE, find, named, open_file, read_colliders, read_mesh
 from .run import EnergyHistory, Run
 from .sums import read_regular, text_sum
 
@@ -33,6 +33,13 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
     if expected is not None and expected != text_sum(told):  # older ones have none
         raise InputError(f"{folder / SUMMARY} is damaged, and not read")
     return told
+
+
+def _last_said(rows: Array) -> Array:
+    """(frames,): the last column in which a frame, or one before it, has a number."""
+    said = ~np.isnan(rows)
+    last = said.shape[1] - 1 - np.argmax(said[:, ::-1], axis=1)
+    return np.maximum.accumulate(last)
 
 
 class Recording(Run):
@@ -74,9 +81,9 @@ class Recording(Run):
         rows = self._read_rows()
         frames = len(rows)
         self.times: Array = self.planned[:frames]
-        names = [name.decode() for name in self._columns]
-        table = {name: np.array(rows[:, k]) for k, name in enumerate(names) if name}
-        self._read_table(table)
+        self._said = _last_said(rows)
+        names = [name.decode() for name in self.columns(frames)]
+        self._read_table({name: np.array(rows[:, k]) for k, name in enumerate(names)})
         self.mesh = read_mesh(own["mesh"]) if "mesh" in own else None
         self.mass: Array | None = own["mass"][()] if "mass" in own else None
         flat, kind = bool(own.attrs["coordinates"]), vtk["Points"].dtype
@@ -107,6 +114,12 @@ class Recording(Run):
         if not rows:
             raise self._source.damaged(0)
         return np.array(rows)
+
+    def columns(self, frames: int) -> list[bytes]:
+        """Names of the table's columns, as far as the first so many frames say something there:
+        what stands behind them was never vouched for."""
+        known = len(self._columns) - SPARE
+        return self._columns[: max(known, int(self._said[frames - 1]) + 1)]
 
     def damaged(self, frames: int | None = None) -> list[int]:
         """Numbers of the frames that are not as they were written; of the first so many."""

@@ -159,6 +159,7 @@ class Writer:
         (where / folder.SUMMARY).unlink(missing_ok=True)
         writer._open(where / folder.RECORDING)
         writer._count(frames)
+        writer._forget_columns(found.columns(frames))
         writer._publish(frames)
         writer._due = time.perf_counter() + writer._every
         return writer
@@ -265,7 +266,7 @@ class Writer:
             self._flat = bool(file["stiffly"].attrs["coordinates"])
             self._columns = [bytes(name) for name in file["stiffly/columns"][()] if name]
             self._width = file["stiffly/columns"].shape[0]
-            self._side = int(file["VTKHDF"].get("Steps", getlink=True).path[-1])
+            self._side = int(file["VTKHDF"].get("Steps", getlink=True).path[-1] == "1")
         self._file = os.open(path, os.O_RDWR)
 
     def _write_frame(self, frame: Frame) -> None:
@@ -315,6 +316,12 @@ class Writer:
         row = np.full(self._width, np.nan)
         row[: len(self._columns)] = [named.get(name, np.nan) for name in self._columns]
         return row
+
+    def _forget_columns(self, known: list[bytes]) -> None:
+        """All but these: a power cut may have kept a later name and not the one before."""
+        self._columns = known
+        rest = (self._width - len(known)) * NAME
+        self._write(bytes(rest), self._places.columns + len(known) * NAME)
 
     def _count(self, frames: int) -> None:
         """From here on, that many frames are there."""
