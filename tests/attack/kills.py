@@ -39,6 +39,7 @@ CASES = (
 )  # fmt: skip
 SCENES = ("hair", "flag", "bacterium")
 OWN = {"auto": lambda: runs_to_record.block(integrator="auto", step=None, rtol=1e-2, duration=0.1)}
+SECTOR = 512  # bytes that a disk writes in one go
 ONLY_ONE = 1e9  # seconds between checkpoints: the one at the start is the last
 
 
@@ -148,6 +149,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def sectors(place: int, size: int) -> list[int]:
+    """Where a write may be torn: what lies within one sector is written, or is not."""
+    return [place, *range(-(-(place + 1) // SECTOR) * SECTOR, place + size, SECTOR)]
+
+
 def kill_in_a_write(n: int, rng: random.Random) -> dict[str, Any]:
     """Before the n-th operation, or in the middle of it."""
 
@@ -155,7 +161,8 @@ def kill_in_a_write(n: int, rng: random.Random) -> dict[str, Any]:
         if k >= n:
             if name == "pwrite":
                 file, data, place = arguments
-                real["pwrite"](file, bytes(data)[: rng.randrange(len(data) + 1)], place)
+                ends = [*sectors(place, len(data)), place + len(data)]
+                real["pwrite"](file, bytes(data)[: rng.choice(ends) - place], place)
             die()
 
     return {"at_operation": at}
@@ -218,10 +225,12 @@ def power_cut(folder: Path, copy: Path, n: int, rng: random.Random) -> dict[str,
             shutil.copytree(folder, copy)
             for path in copy.glob("recording.vtkhdf*"):
                 with open(path, "r+b") as file:
-                    for place, old in reversed(unsynced):
-                        if rng.random() < 0.5:
-                            file.seek(place)
-                            file.write(old)
+                    for start, old in reversed(unsynced):
+                        begins = sectors(start, len(old))
+                        for place, end in zip(begins, [*begins[1:], start + len(old)], strict=True):
+                            if rng.random() < 0.5:
+                                file.seek(place)
+                                file.write(old[place - start : end - start])
             if before and rng.random() < 0.5:
                 (copy / "checkpoint.npz").write_bytes(before["checkpoint.npz"])
             die()

@@ -17,7 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..contracts import Array
 from ..errors import InputError
-from .layout import COUNTER, NAME, Places, counter
+from .layout import COUNTER, Places, counter
 from .sums import open_regular, piece_sum
 
 LOOKS = 100  # at a counter that another process may be writing
@@ -58,10 +58,6 @@ class Source:
             f"the recording in {self.folder} is damaged (the number of its frames): take a copy, "
             "or run it again"
         )
-
-    def columns(self, count: int) -> list[bytes]:
-        data = self.read(self.places.columns, count * NAME)
-        return [data[k * NAME : (k + 1) * NAME].rstrip(b"\0") for k in range(count)]
 
     def piece(self, name: str, index: int, columns: Sequence[bytes] = ()) -> bytes | None:
         """The bytes of a piece of a frame; None where they are not those that were written."""

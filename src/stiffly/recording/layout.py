@@ -48,7 +48,8 @@ OVERHEAD = 1 << 17  # bytes, about, of HDF5's own structures and the names of co
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError)
 DAMAGE = (*DAMAGE, OSError, RuntimeError, TypeError, ValueError, struct.error)
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-COUNTER = struct.Struct("<qq")  # frames that are there, and the sum of that number
+# frames that are there, and the sum of that number: aligned, so in one sector, and written as one
+COUNTER = struct.Struct("<qq")
 STEPS = b"/stiffly/steps-"  # and 0 or 1
 MARKS = (0x6D61726B00C0FFEE, 0x6D61726B01C0FFEE)  # put into NSteps, to find where it lies
 RANK_ONE = struct.pack("<BBBB4x", 1, 1, 1, 0)  # a dataspace in HDF5's earliest format
