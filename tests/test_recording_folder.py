@@ -182,6 +182,25 @@ def file_size_limit():
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def test_a_quota_for_files_is_told_before_the_first_step(tmp_path, file_size_limit):
+    file_size_limit(200 * 1024)
+    case = block(8, integrator="verlet", step=1e-6, duration=3e-4, every=1e-6)
+    with pytest.raises(InputError, match=r"only 0\.2 MB may be in one file \(ulimit -f\)"):
+        simulate(case, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_quota_that_ends_a_checkpoint_keeps_the_frames_before(tmp_path, file_size_limit):
+    def end(report):
+        if report.frames == 3:
+            file_size_limit(1000)
+
+    with pytest.raises(NotRecorded, match="the disk is full; frames before are safe in"):
+        simulate(pendulums(), out=tmp_path / "run", checkpoint=0, dtype="float64", progress=end)
+    file_size_limit(resource.RLIM_INFINITY)
+    assert_same(stiffly.resume(tmp_path / "run", pendulums()[0]), simulate(pendulums()))
+
+
 def test_a_disk_that_fills_up_keeps_the_frames_before(tmp_path, file_size_limit):
     """The sixth frame's velocities end beyond the limit: a part of them is written."""
     reference = simulate(block())

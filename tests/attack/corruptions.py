@@ -16,6 +16,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,9 +69,7 @@ def made(space: Path) -> list[Base]:
     return bases
 
 
-def _stopped(
-    space: Path, name: str, case: Any, interrupted: bool = False, **options: Any
-) -> Base:
+def _stopped(space: Path, name: str, case: Any, interrupted: bool = False, **options: Any) -> Base:
     """After two thirds of its frames; the last of them after its checkpoint."""
     folder, kept = space / name, space / f"{name} kept"
 
@@ -106,7 +105,9 @@ def _base(folder: Path, system: Any, name: str, whole: dict[str, Any] | None = N
     frames.append((places.sums, 4 * len(places.pieces), count))
     content = contents_of(found)
     shape = shape_of(found)
-    return Base(name, files, system, content, shape, found.failure, whole or content, regions, frames)
+    return Base(
+        name, files, system, content, shape, found.failure, whole or content, regions, frames
+    )
 
 
 def contents_of(run: Any) -> dict[str, Any]:
@@ -290,8 +291,8 @@ def main() -> int:
         pending = [range(k, min(k + BATCH, last)) for k in range(first, last, BATCH)]
         while pending:
             numbers = pending.pop(0)
-            found = forked(lambda: batch(bases, given.seed, numbers, space))
-            if found and isinstance(found[0], str):  # the child died, or raised: which trial did it?
+            found = forked(partial(batch, bases, given.seed, numbers, space))
+            if found and isinstance(found[0], str):  # died, or raised: in which trial?
                 if len(numbers) > 1:
                     pending[:0] = [range(k, k + 1) for k in numbers]
                 else:

@@ -16,7 +16,7 @@ from .inputs import Folder, check_choice, check_positive, open_run, picture_size
 def check(folder: Folder) -> None:
     """Say what of a run's folder is whole.
 
-    Every frame by its checksum, the checkpoint, the summary. Exit code 1 where something is damaged.
+    Every frame by its checksum, the checkpoint, the summary. Exit code 1: something is damaged.
     """
     from .. import terminal
     from ..recording.check import check as look

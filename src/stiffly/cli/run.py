@@ -14,7 +14,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from ..errors import SimulationFailure
+from ..errors import SimulationFailure, Terminated
 from ..recording.words import DTYPES
 from . import inputs
 from .inputs import request
@@ -32,9 +32,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors 
 class Interrupted(Exception):
     """Ctrl-C, SIGTERM or SIGHUP; the message says how to go on.  signal: its number."""
 
-    def __init__(self, text: str, signal: int) -> None:
+    def __init__(self, text: str, cause: KeyboardInterrupt) -> None:
         super().__init__(text)
-        self.signal = signal
+        self.signal = cause.signal if isinstance(cause, Terminated) else signal.SIGINT
 
 
 def run(
@@ -182,7 +182,7 @@ def followed(
             text = "interrupted before the first checkpoint; start again"
             if (folder / CHECKPOINT).exists():
                 text = f"interrupted; go on with: stiffly resume {folder}"
-            raise Interrupted(text, getattr(stopped, "signal", signal.SIGINT)) from None
+            raise Interrupted(text, stopped) from None
     if as_json:
         content = {**watch.recording.summary(), "folder": str(folder), "warnings": warned}
         print(json.dumps(content, indent=1))

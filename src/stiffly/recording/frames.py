@@ -98,7 +98,7 @@ def row_sum(found: int, row: bytes | Array, columns: Sequence[bytes]) -> int:
     """With the names of the columns that say something in this row: some come while a run goes
     on."""
     said = ~np.isnan(np.frombuffer(row))[: len(columns)]
-    return crc32(b"\0".join(columns[k] for k in np.flatnonzero(said)), found)
+    return crc32(b"\0".join(columns[k] for k in np.flatnonzero(said).tolist()), found)
 
 
 class Frames(NDArrayOperatorsMixin):

@@ -3,8 +3,8 @@
 All frame times are known before a run, so every dataset gets its full length at once, contiguous
 and in HDF5's earliest format, which has no checksums and no marks of being open.  The library lays
 it out in memory and is not needed to write: frames are bytes at known places, and at the end of
-each the counter /stiffly/frames says that they are there.  A run that is killed leaves a valid file, and
-others can read it meanwhile.
+each the counter /stiffly/frames says that they are there.  A run that is killed leaves a valid
+file, and others can read it meanwhile.
 
     /VTKHDF           what ParaView reads: Points (frames * N, 3), PointData/velocity, cells once,
                       Steps (NSteps, Values = times [s], where each frame begins)
@@ -393,7 +393,7 @@ def open_file(path: Path) -> Iterator[Any]:
         with h5py.File(path, "r", locking=False) as file:
             if "stiffly" not in file or "VTKHDF" not in file:
                 raise NoRecording(f"{path} was not written by stiffly: name the folder of a run")
-            written = int(file["stiffly"].attrs["format"])
+            written: Any = file["stiffly"].attrs["format"]
             if written > FORMAT:
                 raise InputError(f"{path} was written by a newer stiffly: update, then try again")
             if whole is None and written == FORMAT:

@@ -47,8 +47,8 @@ class Recording(Run):
 
     times (frames,) [s]; positions, velocities (frames, N, 3), or (frames, n) for SecondOrder:
     read-only arrays whose frames are loaded, and checked, when they are looked at; velocities None
-    where they were not kept.  diagnostics: (frames,) arrays by name, NaN where there was nothing to say: t,
-    steps, force_evaluations and other counts so far, and over the steps since the frame before
+    where they were not kept.  diagnostics: (frames,) arrays by name, NaN where there was nothing to
+    say: t, steps, force_evaluations and other counts so far; over the steps since the frame before
     largest_step, smallest_step [s], the mean alpha, and of other numbers the largest in size.
     name of the scene; mesh: its shape at rest; mass (N,) [kg], zero for what is fixed, None where
     it is not known by particle; provenance: how it was made; planned (of_frames,) [s]: times of all

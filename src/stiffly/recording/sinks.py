@@ -1,4 +1,4 @@
-"""What the time loop has around it: where its frames go, who is told how far it is, who stops it."""
+"""What the time loop has around it: where frames go, who is told how far it is, who stops it."""
 
 from __future__ import annotations
 
