@@ -4,6 +4,8 @@
 #                  live page run for so long, STIFFLY_BODIES=10000 throws as many random bodies
 # make test-gpu    what an NVIDIA card has to do, on one (CUDA 12; for 13: CUPY=cupy-cuda13x)
 # make check   lint and types
+# make docs    the site, into build/site; its index.html opens without a server
+# make wheels  what would be published, into dist
 # make gate    does any fixed run do more work than in the last release? counts, not seconds
 # make bench   every benchmark (minutes; close other programs first)
 
@@ -15,7 +17,7 @@ LAB := src/stiffly_lab
 # load faster from bytecode
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-slow test-gpu check gate bench clean
+.PHONY: demo test test-slow test-gpu check docs wheels gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -34,9 +36,17 @@ test-gpu: $(VENV)/.installed-test
 	$(QUIET) $(BIN)/python -m pytest tests/gpu
 
 check: $(VENV)/.installed-check
-	$(BIN)/ruff check src tests benchmarks examples docs/images
-	$(BIN)/ruff format --check src tests benchmarks examples docs/images
+	$(BIN)/ruff check src tests benchmarks examples docs/images docs/conf.py
+	$(BIN)/ruff format --check src tests benchmarks examples docs/images docs/conf.py
 	$(BIN)/pyright
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@echo "open build/site/index.html"
+
+wheels: $(VENV)/bin/python
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./$(LAB)
+	@ls dist
 
 gate: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/work.py
