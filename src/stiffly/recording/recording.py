@@ -117,7 +117,7 @@ class Recording(Run):
 
     def columns(self, frames: int) -> list[bytes]:
         """Names of the table's columns, as far as the first so many frames say something there:
-        what stands behind them was never vouched for."""
+        no sum knows what stands behind them."""
         known = len(self._columns) - SPARE
         return self._columns[: max(known, int(self._said[frames - 1]) + 1)]
 
