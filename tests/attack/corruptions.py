@@ -209,7 +209,7 @@ def looked_at(folder: Path, base: Base) -> Iterator[str]:
 def _frames(found: Any, expected: dict[str, Any]) -> Iterator[str]:
     series = {"x": found.positions, "v": found.velocities, **found.fields}
     for name, frames in series.items():
-        for k in range(len(found)) if frames is not None else ():
+        for k in () if frames is None else range(len(frames)):
             try:
                 if not np.array_equal(frames[k], expected[name][k]):
                     yield f"WRONG: {name} of frame {k}"
