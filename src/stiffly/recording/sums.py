@@ -45,18 +45,17 @@ def text_sum(content: Mapping[str, Any]) -> int:
 
 
 def open_regular(path: Path) -> int:
-    """A file to read from; a pipe or a device in its place is refused, not waited for."""
+    """A file to read from; FileNotFoundError where there is none; a pipe or a device in its place
+    is refused, not waited for."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputError(f"{path} is no file that can be read: put the run's own back there")
-        return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        raise
+        if stat.S_ISREG(os.stat(path).st_mode):
+            return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise FileNotFoundError(*problem.args) from None
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
-        if isinstance(problem, InputError):
-            raise
         said = getattr(problem, "strerror", None) or problem
         raise InputError(f"{path} cannot be read: {said}") from None
+    raise InputError(f"{path} is no file that can be read: put the run's own back there")
 
 
 def read_regular(path: Path) -> bytes:

@@ -32,7 +32,7 @@ from .layout import (
     find,
     open_file,
 )
-from .provenance import as_json, provenance, write_json
+from .provenance import as_json, provenance, write_atomic, write_json
 from .recording import Recording
 from .sinks import Frame, Interrupt, Progressing
 from .sums import piece_sum, text_sum, write_at
@@ -122,12 +122,12 @@ class Writer:
             "note": getattr(scene, "note", ""),
             "source": getattr(scene, "source", None),
             "seed": parameters.get("seed"),
-            "run": uuid4().hex,
             **run,
             "dtype": options.dtype,
             "keep_velocities": options.velocities,
         }
-        text = json.dumps(provenance(options.provenance, **known))
+        origin = {**provenance(options.provenance, **known), "run": uuid4().hex}
+        text = json.dumps(origin)
         shapes = describe_colliders(getattr(scene, "colliders", ()), times)
         contents = {"provenance": np.bytes_(text), **shapes}
         if mass is not None:
@@ -246,8 +246,9 @@ class Writer:
             self._write_frame(frame)
             self._publish(1)
             if scene is not None:
-                (where / folder.SCENE).write_text(scene)
-            os.fsync(self._file or 0)
+                write_atomic(where / folder.SCENE, scene.encode())
+            assert self._file is not None
+            os.fsync(self._file)
             os.replace(unfinished, where / folder.RECORDING)
         except OSError as problem:
             if self._file is not None:
