@@ -37,7 +37,7 @@ import numpy as np
 from ..collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from ..contracts import Array, Work
 from ..errors import InputError, StiffError
-from ..meshes import Mesh, Skin
+from ..meshes import Look, Mesh, Skin
 from .sums import Image, NoRecording, Ranges, copy_bytes, open_regular, piece_sum, unchanged
 
 FORMAT = 2  # 1 had no checksums: it is read, and not resumed
@@ -312,6 +312,13 @@ def _add_mesh(group: Any, mesh: Mesh) -> None:
             rows[str(i)].attrs["name"] = key
     for name in SKIN if mesh.skin is not None else ():
         group[f"skin/{name}"] = getattr(mesh.skin, name)
+    for place, uv in (("uv", mesh.uv), ("skin/uv", getattr(mesh.skin, "uv", None))):
+        if uv is not None:
+            group[place] = uv
+    for i, (name, look) in enumerate(mesh.bodies.items()):
+        body = group.create_group(f"bodies/{i}")
+        body["particles"], body.attrs["name"] = look.particles, name
+        body.attrs["color"], body.attrs["texture"] = look.color, look.texture
 
 
 def named(group: Any) -> dict[str, Any]:
@@ -325,8 +332,19 @@ def read_mesh(group: Any) -> Mesh:
     for name in GROUPS:
         arrays[name] = {key: rows[()] for key, rows in named(group[name]).items()}
     if "skin" in group:
-        arrays["skin"] = Skin(**{name: group["skin"][name][()] for name in SKIN})
+        skin = {name: group["skin"][name][()] for name in (*SKIN, "uv") if name in group["skin"]}
+        arrays["skin"] = Skin(**skin)
+    if "uv" in group:
+        arrays["uv"] = group["uv"][()]
+    if "bodies" in group:
+        bodies = named(group["bodies"])
+        arrays["bodies"] = {name: _read_look(body) for name, body in bodies.items()}
     return Mesh(**arrays)
+
+
+def _read_look(body: Any) -> Look:
+    red, green, blue = map(float, body.attrs["color"])
+    return Look(body["particles"][()], (red, green, blue), str(body.attrs["texture"]))
 
 
 # ------------------------------------------------------------------ places

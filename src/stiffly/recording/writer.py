@@ -20,6 +20,7 @@ from ..contracts import Array
 from ..errors import InputError, NotRecorded, StiffWarning
 from . import checkpoint, folder
 from .checkpoint import NotPlain
+from .drawn import Drawn
 from .frames import row_sum
 from .layout import (
     NAME,
@@ -97,6 +98,7 @@ class Writer:
         shape: tuple[int, ...],
         times: Array,
         scene: Any,
+        shown: Drawn,
         run: Mapping[str, Any],
         mass: Array | None,
         interrupt: Interrupt,
@@ -104,10 +106,10 @@ class Writer:
         """For a run that begins, with frames of that shape at times (F,) [s]; nothing is written
         before its first frame.
 
-        scene: a Scene or None; run: what was asked; mass (N,) [kg], where there is one for every
-        particle.
+        scene: a Scene or None; shown: what is seen of it; run: what was asked; mass (N,) [kg],
+        where there is one for every particle.
         """
-        mesh = getattr(scene, "mesh", None)
+        mesh = shown.mesh
         if mesh is not None and mesh.positions.shape != shape:
             raise InputError(
                 f"the mesh of {scene.name} has {len(mesh.positions)} vertices for {shape[0]} "
@@ -128,7 +130,7 @@ class Writer:
         }
         origin = {**provenance(options.provenance, **known), "run": uuid4().hex}
         text = json.dumps(origin)
-        shapes = describe_colliders(getattr(scene, "colliders", ()), times)
+        shapes = describe_colliders(shown.colliders, times)
         contents = {"provenance": np.bytes_(text), **shapes}
         if mass is not None:
             contents["mass"] = mass

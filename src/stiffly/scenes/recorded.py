@@ -14,6 +14,7 @@ from ..run.resume import HAND_IN, finished, go_on
 from . import NAMES, load
 from .adjust import adjusted
 from .builder import Scene
+from .door import as_scene
 
 
 def resume(
@@ -39,7 +40,7 @@ def resume(
     if finished(found, duration):
         return found
     require_files(found.folder)
-    given = scene_of(found) if system is None else system
+    given = scene_of(found) if system is None else as_scene(system)
     options = {"integrator": integrator, "duration": duration, "progress": progress}
     return go_on(found, given, device=device, max_hours=max_hours, **options)
 

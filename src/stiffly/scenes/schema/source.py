@@ -19,7 +19,7 @@ from .write import toml_value
 
 Path = tuple[str | int, ...]  # ("body", 0, "pins", 2): keys, and numbers of elements
 LARGEST = 4_000_000  # bytes; large meshes belong into mesh files
-REPEATED = ("body", "load", "collider", "support", "attachment")  # [[tables]]
+REPEATED = ("body", "load", "collider", "support", "attachment", "spring", "joint")  # [[tables]]
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)|\s*\(at end of document\)")
 _TOKEN = re.compile(
     r'''(?P<string>"""(?:\\.|[^\\])*?"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:'{0,2})'''
