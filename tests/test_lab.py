@@ -12,9 +12,11 @@ from matplotlib.figure import Figure
 import stiffly_lab as lab
 from stiffly import Diverged, InputError, SecondOrder
 from stiffly.contracts import Work
-from stiffly.recording.provenance import as_json
+from stiffly.recording.provenance import as_json, write_json
 from stiffly.scenes import Scene
-from stiffly_lab.bench import JOURNAL, Bench
+from stiffly_lab import parallel
+from stiffly_lab.bench import JOURNAL, RESULT, Bench
+from stiffly_lab.equal_error import counted
 from stiffly_lab.harness import Outcome, cost_at
 from stiffly_lab.report import FILES, Claim, Report, verdict
 
@@ -199,6 +201,26 @@ def test_journals_of_another_kind_are_not_used(tmp_path, spoil):
     assert bench.resumed == 0
     assert count_to(bench, 2)[1] == [0, 1]
     assert Bench(quick=spoil == "quick", folder=tmp_path).resumed == 2  # it is overwritten
+
+
+def test_rows_are_measured_again_by_name(tmp_path):
+    """The others are those of the results; each says on which day it was measured."""
+    earlier = {n: {"found": 0, "measured": "2000-01-01"} for n in ("a, 1", "a, 2", "b, 1")}
+    write_json(tmp_path / RESULT, {"quick": True, "data": {"rows": earlier}})
+    jobs = {name: (lambda: {"found": 1}, ()) for name in earlier}
+    rows = parallel.rows(Bench(True, folder=tmp_path, again=["a, 2", "b"]), jobs, "rows")
+    assert [row["found"] for row in rows.values()] == [0, 1, 1]
+    day = rows["b, 1"]["measured"]
+    assert parallel.when(rows) == f"Measured on {day}; on 2000-01-01 again: a, 1."
+    for quick, word, said in ((True, "c", "one is a, 1"), (False, "a", "no results of such")):
+        with pytest.raises(InputError, match=said):
+            parallel.rows(Bench(quick, folder=tmp_path, again=[word]), jobs, "rows")
+
+
+def test_ours_are_counted_where_somebody_arrives():
+    cells = [{"rkn6": 1.0, "CVODE Adams": 2.0}, {"SciPy's best": 1.0}, {}, {"verlet": 3.0}]
+    assert counted(cells) == (2, 3)
+    assert counted([{"rkn6": 1.0, "SciPy DOP853": 1.0}]) == (1, 1)  # as fast
 
 
 def test_finished_experiments_leave_no_journal(tmp_path):

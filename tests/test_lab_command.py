@@ -22,3 +22,12 @@ def test_a_wrong_number_of_processes_leaves_no_folder(tmp_path, monkeypatch, cap
     assert cli.main(["lab", "map", "--quick"]) == 2
     assert "give a whole number of processes" in capfd.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_only_rows_of_results_that_are_there_are_measured_again(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["lab", "fput-order", "--again", "exprb42"]) == 2
+    assert "`stiffly lab map`" in capfd.readouterr().err
+    assert cli.main(["lab", "map", "--quick", "--again", "ratio 1e0"]) == 2
+    assert "leave out --again" in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -122,6 +122,14 @@ def test_a_run_with_other_settings_is_not_taken_for_this_one(folder, monkeypatch
     assert simulated == ([], [])
 
 
+@pytest.mark.parametrize("name", ["coil-spring", "flag", "tower", "brush"])
+def test_a_run_at_full_size_is_known_again(name):
+    """By what the scene says of itself before it is built."""
+    scene = stiffly.scenes.load(name)
+    now = {"integrator": scene.integrator, "step": scene.step, "duration": scene.duration}
+    assert full_size._as_run(name, quick=False) == now
+
+
 @pytest.mark.parametrize(
     "line, words",
     [

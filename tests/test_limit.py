@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from stiffly.collisions import Contact, Plane
 from stiffly.errors import Advice, InputError, SimulationFailure
 from stiffly.integrators import integrator
 from stiffly.integrators.explicit import amplification, scheme_of
+from stiffly.matfun.bounds import largest_ritz_value, ritz_values
 from stiffly.meshes import lattice
 
 LIMITS = {"verlet": 2.0, "symplectic-euler": 2.0, "rk4": 8.0**0.5}  # of h omega
@@ -37,6 +39,15 @@ def advice(system, x0, **options):
         with suppress(SimulationFailure):
             simulate(system, x0, **options)
     return [str(w.message) for w in said if w.category is Advice]
+
+
+def test_the_largest_ritz_value_is_the_last_of_all():
+    bound, state = net()[0].bind(net()[1])
+    A = bound.tangent(state).stiffness
+    for steps in (1, 3, 8):
+        assert largest_ritz_value(A, steps) == pytest.approx(ritz_values(A, steps)[0][-1], 1e-12)
+    lost = SimpleNamespace(size=A.size, dot=A.dot, apply=lambda b: np.nan * b)
+    assert np.isnan(largest_ritz_value(lost, 3))
 
 
 @pytest.mark.parametrize("name", LIMITS)

@@ -521,6 +521,17 @@ def test_a_run_that_is_resumed_has_the_same_bits(kind, tmp_path):
     assert whole.energy.dissipated[-1] == longer.energy.dissipated[-1]
 
 
+def test_most_registers_are_full():
+    """Of a cloth, whose rows have six springs each at first; every spring has one place."""
+    scene = stiffly.scenes.load("flag", resolution=16)
+    system, _ = scene.system.bind(scene.x0)
+    springs = system.stretcher._body.cubic
+    edges = np.concatenate([p.edges for p in scene.system.given.parts if hasattr(p, "edges")])
+    moves = (~np.isin(edges, scene.system.fixed)).any(axis=1).sum()
+    assert np.count_nonzero(springs.stiffness) == moves
+    assert moves <= springs.other.size < 1.15 * moves
+
+
 def test_a_stretch_that_diverges_is_noticed():
     rest, edges, x0 = body(np.random.default_rng(0))
     system = System(1.0, [Springs(edges, 1e9)], rest=rest)
@@ -548,3 +559,55 @@ def test_a_state_of_ones_own_without_memory_is_taken():
     )
     one = Verlet().step(system, state, H, None)
     agree(done.state.x, one.state.x)
+
+
+# ------------------------------------------------------------------ laid out once
+
+
+def block(**more):
+    """A function that makes it anew, with a layer of it held unless there is more to it, and x."""
+    rest, edges, x = body(np.random.default_rng(5))
+    lengths = np.linalg.norm(np.subtract(*rest[edges.T]), axis=1)
+    given = more or {"fixed": np.arange(9)}
+    return lambda: System(0.3, [Springs(edges, 400.0, lengths), Gravity()], rest=rest, **given), x
+
+
+def test_a_system_is_laid_out_once(monkeypatch):
+    make, x = block()
+    made, system, plain = [], make(), grouping._Layout.__init__
+    monkeypatch.setattr(
+        grouping._Layout, "__init__", lambda self, *given: made.append(plain(self, *given))
+    )
+    for name in ("verlet", "rkn6", "verlet"):
+        stiffly.simulate(system, x, integrator=name, step=H, duration=COUNT * H)
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"damping": Rayleigh(0.4)},
+        {"supports": Keyframes([0, 1], (0.0, 0.02), [(0.0,) * 3, (0.1, 0.0, 0.2)])},
+    ],
+    ids=["held", "damped", "led"],
+)
+@pytest.mark.parametrize("name", ["verlet", "dop853"])
+def test_a_run_finds_nothing_of_the_one_before(name, more):
+    make, x = block(**more)
+    system, how = make(), {"integrator": name, "step": H, "duration": COUNT * H}
+    stiffly.simulate(system, x, **how)
+    again, fresh = (stiffly.simulate(s, 1.1 * x, **how) for s in (system, make()))
+    np.testing.assert_array_equal(again.positions, fresh.positions)
+    np.testing.assert_array_equal(again.energy.numerical, fresh.energy.numerical)
+
+
+def test_less_damping_is_another_layout():
+    (damped, x), (free, _) = block(damping=Rayleigh(0.4)), block(damping=None)
+    bound, state = damped().bind(x, x)
+    assert bound.stretcher.acceleration(state).any()
+    other, _ = free().bind(x, x)
+    expected = other.stretcher.acceleration(state)
+    calm = bound.less_damped(0.4).stretcher.acceleration(state)
+    np.testing.assert_array_equal(calm, expected)
+    assert np.abs(bound.stretcher.acceleration(state) - expected).max() > 0.1

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stiffly.errors import InputError
 from stiffly.recording.provenance import as_json, versions
 
 Row = dict[str, Any]  # what one job finds, as JSON can hold it
 Progress = Callable[[float, float, str], None]  # rows done, rows in all, what is running
-JOURNAL = "rows.jsonl"
+JOURNAL, RESULT = "rows.jsonl", "result.json"
 
 
 def silent(done: float, total: float, text: str) -> None:
@@ -31,12 +32,17 @@ def silent(done: float, total: float, text: str) -> None:
 
 class Bench:
     """quick: the reduced variant; folder: of the results, where the journal lies; None: nothing is
-    kept."""
+    kept.  again: words of the names of rows; where there are some, only such rows are measured, and
+    the others are those of the results in the folder."""
 
     def __init__(
-        self, quick: bool = False, progress: Progress = silent, folder: Path | None = None
+        self,
+        quick: bool = False,
+        progress: Progress = silent,
+        folder: Path | None = None,
+        again: Sequence[str] = (),
     ) -> None:
-        self.quick, self.folder = quick, folder
+        self.quick, self.folder, self._again = quick, folder, again
         self._progress, self._done, self._total = progress, 0, 0
         self._journal = None if folder is None else Journal(folder / JOURNAL, quick)
 
@@ -73,6 +79,24 @@ class Bench:
         plan = list(plan)
         self.plan(len(plan))
         return [self.row(name.format(*given), partial(job, *given)) for given in plan]
+
+    def kept(self, key: str) -> dict[str, Row]:
+        """Rows that are not to be measured again, by name; key: of the data that holds them."""
+        if not self._again or self.folder is None:
+            return {}
+        try:
+            found = json.loads((self.folder / RESULT).read_text())
+        except (OSError, ValueError):
+            found: Row = {"quick": None}
+        if found["quick"] is not self.quick:
+            raise InputError(f"{self.folder} has no results of such a run: leave out --again")
+        rows = found["data"][key]
+        unknown = [word for word in self._again if not any(word in name for name in rows)]
+        if unknown:
+            raise InputError(
+                f"--again {unknown[0]}: no row is called so; one is {next(iter(rows))}"
+            )
+        return {n: row for n, row in rows.items() if not any(word in n for word in self._again)}
 
     def finished(self) -> None:
         """The results are written: what the journal holds is in them."""

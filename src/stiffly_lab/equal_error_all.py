@@ -22,7 +22,7 @@ from stiffly.scenes import Scene
 
 from . import parallel, references, report, rivals
 from .bench import Bench, Row
-from .equal_error import TOLERANCES, cheapest, granted_time, ladder, table, winners
+from .equal_error import TOLERANCES, cheapest, granted_time, ladder, share, table, winners
 from .harness import Method, Record
 from .methods import IntegratorMethod
 from .report import Claim, Report
@@ -44,7 +44,10 @@ more than {limit:g} s, nor more than ten times what the best so far took at the 
 all runs of a method together no more than three times that limit. The seconds of systems of a few
 hundred coordinates are mostly Python's: there the counts say more. SciPy's best is the fastest of
 RK45, DOP853, LSODA, Radau and BDF, the last two with the exact sparse Jacobian of bodies; every
-outside solver calls our compiled forces through Python, as our own methods do.
+outside solver calls our compiled forces through Python, as our own methods do where they go step by
+step. {when}
+
+{shares}
 
 {scenes}"""
 
@@ -58,7 +61,12 @@ def records(scene: Mapping[str, Any]) -> Rows:
 
 def notes(found: Scenes, levels: Sequence[float], limit: float) -> str:
     parts = [_section(name, scene, levels) for name, scene in found.items()]
-    return NOTES.format(limit=limit, scenes="\n\n".join(parts))
+    shares = [
+        f"- Error {100 * e:g} %: {share(dict(winners(records(s), e)) for s in found.values())}"
+        for e in levels
+    ]
+    text = {"scenes": "\n\n".join(parts), "shares": "\n".join(shares)}
+    return NOTES.format(limit=limit, when=parallel.when(found), **text)
 
 
 def _section(name: str, scene: Mapping[str, Any], levels: Sequence[float]) -> str:
@@ -198,7 +206,8 @@ SHORTER: dict[str, float] = {
 
 def run(bench: Bench) -> Report:
     names = list(QUICK_SCENES) if bench.quick else list(scenes.NAMES)
-    found = parallel.rows(bench, {name: (rows_of, (name, bench.quick)) for name in names})
+    jobs = {name: (rows_of, (name, bench.quick)) for name in names}
+    found = parallel.rows(bench, jobs, "scenes")
     return report_of(found, bench.quick)
 
 

@@ -144,7 +144,7 @@ def _distance(a: Motion, b: Motion) -> float:
 
 
 def _dop853(member: Member, scene: Scene) -> Motion:
-    f, u0 = first_order(scene)
+    f, u0 = first_order(*scene.system.bind(scene.x0, scene.v0))
     found = solve_ivp(f, (0.0, scene.duration), u0, "DOP853", rtol=1e-10, atol=1e-10)
     x, v = found.y[:, -1].reshape(2, -1, 3)
     return Motion(x, v, 1.0, 1.0)

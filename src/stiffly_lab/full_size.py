@@ -119,15 +119,21 @@ def _begun(folder: Path, name: str, quick: bool) -> Recording | None:
     found = _there(folder)
     if found is None:
         return None
-    entry = scenes.entry(name)
-    now = {"integrator": "exprb42", **entry.run, **(entry.small if quick else {})}
-    then = {key: found.provenance.get(key) for key in ("integrator", "step", "duration")}
-    if then != {key: now[key] for key in then}:
+    now = _as_run(name, quick)
+    then = {key: found.provenance.get(key) for key in now}
+    if then != now:
         raise InputError(
             f"{folder} holds {name} with {then['integrator']} and steps of {then['step']:g} s for "
             f"{then['duration']:g} s, not as it is run now: keep it elsewhere, or give --force"
         )
     return found if _ended(found) or (folder / "checkpoint.npz").exists() else None
+
+
+def _as_run(name: str, quick: bool) -> dict[str, Any]:
+    """Method, step and duration of the scene, known before it is built."""
+    entry = scenes.entry(name)
+    now = {"integrator": "exprb42", **entry.run, **(entry.small if quick else entry.full)}
+    return {key: now[key] for key in ("integrator", "step", "duration")}
 
 
 def _there(folder: Path) -> Recording | None:

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import inf, isfinite
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from stiffly.contracts import Array, Work
+from stiffly.contracts import Array, State, Work
 from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
@@ -85,9 +85,8 @@ class Record:
     variant: str = ""
 
 
-def first_order(problem: Scene) -> tuple[Callable[[float, Array], Array], Array]:
-    """u' = f(t, u) with u = (x, v), for solvers of other packages: f and u(0)."""
-    system, start = problem.system.bind(problem.x0, problem.v0)
+def first_order(system: Any, start: State) -> tuple[Callable[[float, Array], Array], Array]:
+    """u' = f(t, u) with u = (x, v), for solvers of other packages: f and u(0); system: bound."""
     n = start.x.size
 
     def f(t: float, u: Array) -> Array:
@@ -103,14 +102,6 @@ def reference(problem: Scene) -> tuple[Array, Array]:
 
     found = solution(problem, Bench())
     return found.x, found.v
-
-
-def users_view(problem: Scene, u: Array) -> tuple[Array, Array]:
-    """Positions and velocities as a Run holds them, from u = (x, v)."""
-    system, start = problem.system.bind(problem.x0, problem.v0)
-    n = start.x.size
-    end = start.moved(problem.duration, u[:n], u[n:])
-    return np.array(system.positions(end)), np.array(system.velocities(end))
 
 
 def work_precision(

@@ -18,6 +18,7 @@ from matplotlib.patches import Patch
 
 from . import map_cells, parallel
 from .bench import Bench, Row
+from .equal_error import share
 from .family import Member
 from .figures import panels
 from .map_cells import BASE, Slice
@@ -183,7 +184,10 @@ per step as much as arithmetic, except in the size and force-cost slices, and th
 Methods that take {map_cells.LOST:g} times as long as the best so far (Verlet:
 {map_cells.VERLET_LOST:g} times), or more than {map_cells.RUN_S:g} s a run, are not followed further
 ('V -': Verlet is one of those). A winner at an accuracy is also the second opinion that the
-reference is right to it.
+reference is right to it. Outside solvers and our runs are both given a system whose forces are
+prepared; how it is laid out for explicit steps is kept with it from a run before. {{when}}
+
+{{shares}}
 
 {{rules}}
 
@@ -194,7 +198,7 @@ reference is right to it.
 def run(bench: Bench) -> Report:
     """The map, its figure, and the rules that its numbers give."""
     cells = map_cells.cells(bench.quick)
-    rows = parallel.rows(bench, {c.name: (map_cells.measure, (c,)) for c in cells})
+    rows = parallel.rows(bench, {c.name: (map_cells.measure, (c,)) for c in cells}, "cells")
     levels = map_cells.levels(bench.quick)
     found = [read(rows[cell.name], level) for level in levels for cell in cells]
     winners = {(f.member, f.level): f for f in found}
@@ -208,6 +212,8 @@ def run(bench: Bench) -> Report:
             base=map_cells.slices(bench.quick)[0].base.name,
             rules="\n\n".join(_rules(level, own) for level, own in by_level.items()),
             tables="\n\n".join(_table(level, own) for level, own in by_level.items()),
+            shares=_shares(by_level),
+            when=parallel.when(rows),
             missing="" if CvodeMethod.available() else MISSING,
         ),
         reduced=_reduced(bench.quick),
@@ -228,6 +234,12 @@ def _reduced(quick: bool) -> str:
 
 
 # ------------------------------------------------------------------ words
+
+
+def _shares(by_level: Mapping[float, Sequence[Found]]) -> str:
+    """Of all levels, as a list."""
+    told = {level: share([f.seconds for f in own]) for level, own in by_level.items()}
+    return "\n".join(f"- Error {100 * level:g} %: {text}" for level, text in told.items())
 
 
 def _rules(level: float, found: Sequence[Found]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import sqrt
 from statistics import median
@@ -50,6 +50,7 @@ class Found:
     level: float
     win: Win | None
     why: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of all that met the level
 
     @property
     def swings(self) -> float:
@@ -78,7 +79,8 @@ def read(row: Mapping[str, Any], level: float) -> Found:
     fewest = min(met, key=lambda r: r.force_evaluations)
     ahead = [None if r is None else r.seconds / best.seconds for r in (second, verlet)]  # type: ignore[operator]  # both have seconds
     name = None if second is None else second.method
-    return Found(member, level, Win(best, name, ahead[0], ahead[1], fewest))
+    seconds = {r.method: r.seconds or 0.0 for r in met}
+    return Found(member, level, Win(best, name, ahead[0], ahead[1], fewest), seconds=seconds)
 
 
 def _why_nobody(row: Mapping[str, Any], level: float) -> str:

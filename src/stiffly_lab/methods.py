@@ -19,7 +19,7 @@ from stiffly.errors import InputError, NotConverged
 from stiffly.integrators import integrator as find_integrator
 from stiffly.scenes import Scene
 
-from .harness import Outcome, first_order, users_view
+from .harness import Outcome, first_order
 from .trial import in_time, trial
 
 FRAMES = 10  # recorded by a lab run: enough to notice divergence, too few to cost anything
@@ -74,18 +74,19 @@ class AdaptiveMethod:
 
 
 class Forces:
-    """u' = f(t, u) of a problem, counted and with the lab's time limit, for outside solvers."""
+    """u' = f(t, u) of a problem, counted and with the lab's time limit, for outside solvers; bound
+    once, as a run of ours is."""
 
     def __init__(self, problem: Scene) -> None:
         self._problem, self.calls = problem, 0
-        self._f, self.start = first_order(problem)
         system, state = problem.system.bind(problem.x0, problem.v0)
+        self._f, self.start = first_order(system, state)
         if system.settles:
             raise InputError(
                 f"{problem.name}: contact, yielding or a motion acts between the steps, which an "
                 "outside solver does not know; use an integrator of this package"
             )
-        self._system, self._n = system, state.x.size
+        self._system, self._state, self._n = system, state, state.x.size
 
     def __call__(self, t: float, u: Array) -> Array:
         self.calls += 1
@@ -110,6 +111,16 @@ class Forces:
     @property
     def lumped(self) -> bool:
         return bool(getattr(self._system, "lumped", False))
+
+    def outcome(self, u: Array, work: Work, steps: int) -> Outcome:
+        """Of a run that ended in u = (x, v)."""
+        system, drift = self._system, float("nan")
+        end = self._state.moved(self._problem.duration, u[: self._n], u[self._n :])
+        if system.conservative:
+            first, last = (sum(system.energy(s).values()) for s in (self._state, end))
+            drift = abs(last - first)
+        x, v = np.array(system.positions(end)), np.array(system.velocities(end))
+        return Outcome(x, v, steps, work, drift)
 
     def tolerances(self, setting: float, sizes: Sequence[float] | Array) -> Array:
         return setting * np.repeat(sizes, self._n)
@@ -153,7 +164,7 @@ class ScipyMethod:
         if not found.success:
             raise NotConverged(f"{self.name} stopped: {found.message}")
         work = Work(force_evaluations=f.calls, tangents=found.njev, factorizations=found.nlu)
-        return _outcome(problem, f.start, found.y[:, -1], work, 0 if f.large else found.t.size - 1)
+        return f.outcome(found.y[:, -1], work, 0 if f.large else found.t.size - 1)
 
 
 @dataclass(frozen=True)
@@ -200,7 +211,7 @@ class CvodeMethod:
         if not found.success:
             raise NotConverged(f"{self.name} stopped: {found.message}")
         steps = 0 if f.large else len(found.t) - 1
-        return _outcome(problem, f.start, np.asarray(found.y)[-1], Work(f.calls), steps)
+        return f.outcome(np.asarray(found.y)[-1], Work(f.calls), steps)
 
 
 def _of_run(run: Run) -> Outcome:
@@ -209,18 +220,3 @@ def _of_run(run: Run) -> Outcome:
     exchanged = max(run.energy.exchanged, float(run.energy.kinetic.max()))
     x, v = run.positions[-1], run.velocities[-1]
     return Outcome(x, v, run.stats["steps"], work, drift, exchanged)
-
-
-def _outcome(problem: Scene, u0: Array, u: Array, work: Work, steps: int) -> Outcome:
-    x, v = users_view(problem, u)
-    drift = float("nan")
-    system, _ = problem.system.bind(problem.x0, problem.v0)
-    if system.conservative:
-        first, last = (_energy(system, t, w) for t, w in ((0.0, u0), (problem.duration, u)))
-        drift = abs(last - first)
-    return Outcome(x, v, steps, work, drift)
-
-
-def _energy(system: Any, t: float, u: Array) -> float:
-    n = u.size // 2
-    return sum(system.energy(State(t, u[:n], u[n:])).values())

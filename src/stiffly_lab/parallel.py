@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from multiprocessing import get_context
 from typing import Any
 
@@ -16,6 +17,7 @@ from stiffly.errors import InputError
 
 from .bench import Bench, Row
 
+MEASURED = "measured"  # of a row: the day
 PROCESSES = "STIFFLY_LAB_PROCESSES"
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -26,18 +28,45 @@ class _Missing(Exception):
     """A row that no earlier run has measured."""
 
 
-def rows(bench: Bench, jobs: Mapping[str, Job]) -> dict[str, Row]:
-    """What every job finds, by name; those named first begin first."""
-    workers = processes()
+def rows(bench: Bench, jobs: Mapping[str, Job], key: str = "") -> dict[str, Row]:
+    """What every job finds, by name; those named first begin first.
+
+    key: of the results' data, where rows are kept that are not measured again; each is then told
+    the day on which it was measured."""
+    workers, kept = processes(), bench.kept(key) if key else {}
+    left = {name: job for name, job in jobs.items() if name not in kept}
+    found = kept | _measured(bench, left, workers, _today if key else dict)
+    return {name: found[name] for name in jobs}
+
+
+def when(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """A sentence: the day of most rows, and the names of those of other days."""
+    days: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        days.setdefault(row[MEASURED], []).append(name)
+    most, *others = sorted(days, key=lambda day: -len(days[day]))
+    told = [f"; on {day} again: {' / '.join(days[day])}" for day in others]
+    return f"Measured on {most}{''.join(told)}."
+
+
+def _today(found: Mapping[str, Any]) -> Row:
+    return {**found, MEASURED: f"{datetime.now(UTC):%Y-%m-%d}"}
+
+
+def _measured(
+    bench: Bench, jobs: Mapping[str, Job], workers: int, told: Callable[[Any], Row]
+) -> dict[str, Row]:
     bench.plan(len(jobs))
     if workers == 1:
-        return {name: bench.row(name, lambda f=f, a=a: f(*a)) for name, (f, a) in jobs.items()}
+        return {
+            name: bench.row(name, lambda f=f, a=a: told(f(*a))) for name, (f, a) in jobs.items()
+        }
     found, left = _known(bench, jobs)
     with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         running = {pool.submit(f, *args): name for name, (f, args) in left.items()}
         for job in as_completed(running):  # journalled as they come
-            found[running[job]] = bench.row(running[job], job.result)
-    return {name: found[name] for name in jobs}
+            found[running[job]] = bench.row(running[job], lambda job=job: told(job.result()))
+    return found
 
 
 def processes() -> int:

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 from stiffly.recording.plots import save_figure
 from stiffly.recording.provenance import versions, write_atomic, write_json
 
-from .bench import Row
+from .bench import RESULT, Row
 from .harness import Record
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
 UNTESTED = "not tested"  # the reduced variant is too small to tell
-FILES = ("result.json", "figure.png", "result.md")
+FILES = (RESULT, "figure.png", "result.md")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..recording.folder import check_writable
 
 FULL_SIZE = "full-size"  # what follows it are scenes
+AGAIN = ("map", "equal-error")  # whose results hold the rows that they were made of
 ALONE = ("list", "all", "report")  # no experiments, but what to do with all of them
 
 
@@ -29,6 +30,10 @@ def lab(
     force: Annotated[
         bool, typer.Option("--force", help="full-size: run scenes again that have run.")
     ] = False,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORD", help="map, equal-error: only rows so called; others stay."),
+    ] = None,
 ) -> None:
     """Run experiments of the papers, or build the page over their results.
 
@@ -52,13 +57,15 @@ def lab(
         names, options = [FULL_SIZE], {"chosen": names[1:], "force": force}
     elif force:
         raise InputError(f"--force belongs to `stiffly lab {FULL_SIZE}`: others are run again")
+    if again and not set(names) <= set(AGAIN):
+        raise InputError(f"--again belongs to `stiffly lab {AGAIN[0]}` and `{AGAIN[1]}`")
     every = [n for n in laboratory.EXPERIMENTS if quick or n not in laboratory.LONG]
     wanted = every if names == ["all"] else names
     chosen = [(name, laboratory.experiment(name)) for name in wanted]
     check_writable(out, "--out")  # made with the first row: an experiment may refuse its settings
     with terminal.notices():
         for name, experiment in chosen:
-            _run(name, experiment, laboratory.Bench, out, quick, options)
+            _run(name, experiment, laboratory.Bench, (out, quick, again or []), options)
 
 
 def _installed() -> Any:
@@ -88,17 +95,23 @@ def papers(experiment: Any) -> str:
 
 
 def _run(
-    name: str, experiment: Any, Bench: Any, out: Path, quick: bool, options: dict[str, Any]
+    name: str,
+    experiment: Any,
+    Bench: Any,
+    how: tuple[Path, bool, list[str]],
+    options: dict[str, Any],
 ) -> None:
     from .. import terminal
 
+    out, quick, again = how
     began = time.perf_counter()
     with terminal.counting_bar(name) as progress:
-        bench = Bench(quick, progress, out / name)
+        bench = Bench(quick, progress, out / name, again)
         if bench.resumed:
             terminal.show_note(f"{name}: {bench.resumed} rows were measured before it was stopped")
         report = experiment.run(bench, **options)
-    paths = report.save(out, quick=quick, seconds=time.perf_counter() - began)
+    took = None if again else time.perf_counter() - began  # of a part of it they say nothing
+    paths = report.save(out, quick=quick, seconds=took)
     bench.finished()
     terminal.out.print(f"[bold]{report.title}[/] ({report.source})")
     terminal.show_claims(report.claims)

@@ -359,10 +359,10 @@ class FormulaTouch(Touch):
 
     def distances(self, x: Array) -> Array:
         """d (m,) [m] of all that may touch."""
-        return self._surface.distances(x[self._own])
+        return self._surface.distances(x.take(self._own, axis=0))
 
     def touching(self, x: Array) -> Touching:
-        own = x[self._own]
+        own = x.take(self._own, axis=0)
         s = self._surface.distances(own) - self._margin
         rows = np.flatnonzero(s < 0.0)
         motion = self._surface.velocities(own, rows)

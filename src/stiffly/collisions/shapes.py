@@ -32,6 +32,7 @@ from ..system.supports import Keyframes, Moving, Rotation
 KERNELS = ("surface_distances", "surface_normals")
 ON_CPU = take(CPU, "Surface", *KERNELS)
 
+ROUNDED = 1e-15  # as far as rounding does
 RIGID = 1e-6  # how far a path may stretch or bend a shape: differences of user functions are worse
 
 
@@ -84,6 +85,8 @@ class Frame:
 
     def velocities(self, y: Array) -> Array:
         """(m, 3) [m/s] of the thing's material at y (m, 3)."""
+        if not self.spin.any():
+            return np.tile(self.velocity, (len(y), 1))
         return self.velocity + np.cross(self.spin, y - self.origin)
 
 
@@ -97,12 +100,14 @@ def frame_at(motion: Any, t: float) -> Frame:
     corners = np.vstack([np.zeros(3), np.eye(3)])
     positions, velocities = (as_numbers("motion", a, (4, 3)) for a in motion.place(t, corners))
     R = (positions[1:] - positions[0]).T
-    if np.abs(R.T @ R - np.eye(3)).max() > RIGID or np.linalg.det(R) < 0.0:
+    bent = np.abs(R.T @ R - np.eye(3)).max()
+    if bent > RIGID or np.linalg.det(R) < 0.0:
         raise InputError(
             f"the motion of a shape is not rigid at t = {t:g} s: it may only shift and turn points"
         )
-    U, _, Vt = np.linalg.svd(R)  # the nearest rotation: normals must have length one
-    R = U @ Vt
+    if bent > ROUNDED:  # the nearest rotation: normals must have length one
+        U, _, Vt = np.linalg.svd(R)
+        R = U @ Vt
     # Rdot R^T is skew for a rigid motion: (omega x), of which the mean of both triangles is taken
     W = (velocities[1:] - velocities[0]).T @ R.T
     spin = 0.5 * np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])

@@ -74,32 +74,39 @@ def scheme_of(method: Any) -> Splitting | Tableau | None:
     return found if isinstance(found, Splitting | Tableau) else None
 
 
-def _multipliers(scheme: Splitting | Tableau, z: Array) -> Array:
+def _multipliers(scheme: Splitting | Tableau, z: Any) -> Array:
     """(2, ...): what a step multiplies undamped oscillations by, z (...) = h omega."""
-    x, w = (np.stack([one, other]) for one, other in ((z**0, 0 * z), (0 * z, z**0)))
-    if isinstance(scheme, Splitting):
-        w = w - scheme.kicks[0] * z * x  # the velocity over omega; x is the position
-        for kick, drift in zip(scheme.kicks[1:], scheme.drifts, strict=True):
-            x = x + drift * z * w
-            w = w - kick * z * x
-    else:
-        stages: list[Array] = []
-        for c, row in zip(scheme.c[: scheme.end + 1], scheme.Abar, strict=False):
-            stages.append(x + c * z * w - z * z * _weighed(row, stages))
-        x, w = stages[-1], w - z * _weighed(scheme.A[scheme.end], stages[:-1])
-    half, size = 0.5 * (x[0] + w[1]), x[0] * w[1] - x[1] * w[0]
+    (xx, wx), (xw, ww) = (_stepped(scheme, z, *begun) for begun in ((1.0, 0.0), (0.0, 1.0)))
+    half, size = 0.5 * (xx + ww), xx * ww - xw * wx
     root = np.emath.sqrt(half * half - size)
     return np.stack([half + root, half - root])
 
 
-def _weighed(weights: Array, stages: list[Array]) -> Any:
+def _stepped(scheme: Splitting | Tableau, z: Any, x: Any, w: Any) -> tuple[Any, Any]:
+    """The position and the velocity over omega after a step, from those before; z = h omega: a
+    number or an array."""
+    if isinstance(scheme, Splitting):
+        kicks, drifts = (own.tolist() for own in scheme)
+        w = w - kicks[0] * z * x
+        for kick, drift in zip(kicks[1:], drifts, strict=True):
+            x = x + drift * z * w
+            w = w - kick * z * x
+        return x, w
+    stages: list[Any] = []
+    for c, row in zip(scheme.c[: scheme.end + 1].tolist(), scheme.Abar.tolist(), strict=False):
+        stages.append(x + c * z * w - z * z * _weighed(row, stages))
+    return stages[-1], w - z * _weighed(scheme.A[scheme.end].tolist(), stages[:-1])
+
+
+def _weighed(weights: list[float], stages: list[Any]) -> Any:
     return sum(b * stage for b, stage in zip(weights, stages, strict=False))
 
 
 def amplification(scheme: Splitting | Tableau, z: Any) -> Any:
     """The factor by which a step makes an undamped oscillation grow, z = h omega: a number, or as
     many as there are z."""
-    return np.abs(_multipliers(scheme, np.asarray(z, dtype=np.float64))).max(axis=0)
+    z = np.asarray(z, dtype=np.float64) if np.ndim(z) else float(z)
+    return np.abs(_multipliers(scheme, z)).max(axis=0)
 
 
 def phase_error(scheme: Splitting | Tableau, z: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,6 +41,22 @@ def estimate(A: BaseOperator, steps: int = 12) -> tuple[Bounds, int]:
 def ritz_values(A: SelfAdjoint, steps: int) -> tuple[Array, float]:
     """Of at most `steps` Lanczos steps, ascending, and the residual of the largest: an eigenvalue
     lies no further from it.  None is above the largest eigenvalue, nor below the smallest."""
+    alphas, betas = _lanczos(A, steps)
+    theta, S = linalg.eigh_tridiagonal(np.array(alphas), np.array(betas[:-1]))
+    return theta, float(betas[-1] * abs(S[-1, -1]))
+
+
+def largest_ritz_value(A: SelfAdjoint, steps: int) -> float:
+    """The last of them alone, which takes less; NaN where products are not finite."""
+    alphas, betas = _lanczos(A, steps)
+    if not isfinite(sum(alphas) + sum(betas)):
+        return nan
+    return float(np.linalg.eigvalsh(np.diag(alphas) + np.diag(betas[:-1], -1))[-1])
+
+
+def _lanczos(A: SelfAdjoint, steps: int) -> tuple[list[float], list[float]]:
+    """The tridiagonal matrix of at most `steps` Lanczos steps on a random vector: what is on its
+    diagonal and beside it, and one more, by which it would go on."""
     rng = np.random.default_rng(_SEED)
     v = rng.standard_normal(A.size)
     v /= np.sqrt(A.dot(v, v))
@@ -55,8 +72,7 @@ def ritz_values(A: SelfAdjoint, steps: int) -> tuple[Array, float]:
         if beta <= 1e-14 * (abs(alphas[0]) + 1e-300):
             break
         previous, v = v, w / beta
-    theta, S = linalg.eigh_tridiagonal(np.array(alphas), np.array(betas[1 : len(alphas)]))
-    return theta, float(betas[len(alphas)] * abs(S[-1, -1]))
+    return alphas, betas[1:]
 
 
 def spectrum(A: BaseOperator) -> tuple[Bounds, int]:

@@ -335,7 +335,10 @@ class BlockOperator(BaseOperator):
         return sp.csr_matrix(self.tosparse())
 
     def _entries(self) -> Array:
-        return self.tosparse().toarray()
+        count = self.size // 3
+        full, rows = np.zeros((count, 3, count, 3)), np.repeat(range(count), np.diff(self.indptr))
+        full[rows, :, self.indices, :] += self.blocks
+        return full.reshape(self.size, self.size)
 
     @cached_property
     def _bounds(self) -> Bounds | None:

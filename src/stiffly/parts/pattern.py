@@ -33,7 +33,7 @@ class Numbering:
 
     def given(self, values: Array) -> Array:
         """What is kept by row (N, ...) as the user numbers particles; itself where both agree."""
-        return values if self._same else values[self.rows]
+        return values if self._same else values.take(self.rows, axis=0)
 
 
 def free_first(count: int, held: Any = ()) -> Numbering:

@@ -43,12 +43,15 @@ class StepLog:
 
     def unsolved(self) -> tuple[int, float]:
         """Steps whose equations were not solved well enough, and the largest residual of all."""
-        count = int(np.nansum(self.series.get("under_solved", [0.0])))
+        count = self._counted("under_solved")
         return count, float(np.nanmax(self.series.get("residual", [nan]))) if count else nan
 
     def limited(self) -> int:
         """Steps that a stabiliser had to cut to the energy allowed."""
-        return int(np.nansum(self.series.get("limited", [0.0])))
+        return self._counted("limited")
+
+    def _counted(self, name: str) -> int:
+        return int(np.nansum(self.series[name])) if name in self.series else 0
 
     def arrays(self) -> dict[str, Array]:
         """t [s] at the end of each step, and every series in full length."""

@@ -41,7 +41,7 @@ class Tolerance:
 
 
 def _rms(a: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(a * a))) if a.size else 0.0
+    return sqrt(np.add.reduce(a * a, axis=None) / a.size) if a.size else 0.0
 
 
 @dataclass(frozen=True)

@@ -76,10 +76,11 @@ class Balance:
         """The extremes, with the lines as they are now."""
         lines = {**self.now, "added": self.added_now, "dissipated": self.dissipated_now}
         lines[NUMERICAL] = self.numerical
-        begun = {**dict.fromkeys(lines, 0.0), **self.start}  # what came later began with nothing
-        low, high = {**begun, **self.low}, {**begun, **self.high}  # new ones: books are copied
-        self.low = {**low, **{name: min(low[name], value) for name, value in lines.items()}}
-        self.high = {**high, **{name: max(high[name], value) for name, value in lines.items()}}
+        self.low, self.high = low, high = dict(self.low), dict(self.high)  # books are copied
+        for name, value in lines.items():
+            begun = self.start.get(name, 0.0)  # what came later began with nothing
+            low[name] = min(low.get(name, begun), value)
+            high[name] = max(high.get(name, begun), value)
 
     def frame(self, state: State) -> float:
         """A frame is here: a look, which kinds of books that keep their frames also write down."""

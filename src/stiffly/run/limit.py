@@ -23,9 +23,10 @@ import numpy as np
 from ..contracts import Array, Splitting, State, Tableau
 from ..errors import Advice, InputError, levels_up
 from ..integrators.explicit import acceleration, amplification, scheme_of
-from ..matfun.bounds import ritz_values
+from ..matfun.bounds import largest_ritz_value
 
 PRODUCTS = 8  # Lanczos steps, which find a frequency to a few percent; no more than steps
+SMALL = 3000  # coordinates, whose springs take no room worth a word to lay out for single forces
 # growth by the end of a run, as logarithms
 DOUBLED, CERTAIN = log(2.0), 2.0 * log(1.0 / float_info.epsilon)
 
@@ -41,7 +42,7 @@ def require_stable(
     getattr(system, "stretcher", None)  # the loops of the run: their forces are asked, then
     products = min(PRODUCTS, max(1, round(duration / step)))
     with np.errstate(all="ignore"):
-        found = ritz_values(_Stiffness.at(system, state), products)[0][-1]
+        found = largest_ritz_value(_Stiffness.at(system, state), products)
     if not (np.isfinite(found) and found > 0.0):
         return
     growth = _Growth(scheme, sqrt(found), duration)
@@ -102,7 +103,7 @@ class _Stiffness:
     @classmethod
     def at(cls, system: Any, state: State) -> _Stiffness:
         extent = float(np.ptp(state.x)) or float(np.abs(state.x).max(initial=0.0)) or 1.0
-        return cls(system, state, acceleration(system, state), extent)
+        return cls(system, state, _acceleration(system, state), extent)
 
     @property
     def size(self) -> int:
@@ -117,4 +118,9 @@ class _Stiffness:
             return np.zeros_like(b)
         e = sqrt(float_info.epsilon) * self.length / largest
         moved = s.moved(s.t, s.x + e * b, s.v)
-        return (self.here - acceleration(self.system, moved)) / e
+        return (self.here - _acceleration(self.system, moved)) / e
+
+
+def _acceleration(system: Any, s: State) -> Array:
+    """Of a small body by the system itself: for one force no loop over steps is worth beginning."""
+    return system.acceleration(s) if system.size < SMALL else acceleration(system, s)

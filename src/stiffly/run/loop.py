@@ -32,7 +32,7 @@ from .stepper import Stepper, quiet
 
 WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
 LOOKS = 200  # at the energy of a run, at least, however few its frames
-AT_ONCE = 3e8  # forces of springs in one call: a second or less
+AT_ONCE = 5e8  # forces of springs in one call: a second or two
 FEWEST = 10  # steps of a call: to begin one takes as long as a step
 OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
@@ -321,10 +321,10 @@ class Loop(Stepper):
     def _passed(self, sink: Sink, taken: Step, end: float) -> Step:
         """The step, with the frames recorded that lie within it; its exchange of energy is then
         that of the rest."""
+        if self.frames[self.recorded] >= end:
+            return taken
         ahead = self.frames[self.recorded :]
         inside = ahead[ahead < end].tolist()
-        if not inside:
-            return taken
         if taken.between is None:
             raise InputError(
                 f"{self.name} is dense, but its steps do not tell what is between: return "

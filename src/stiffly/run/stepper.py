@@ -46,7 +46,7 @@ def quiet() -> Generator[None]:
         np.errstate(over="ignore", invalid="ignore"),
         _pools().limit(limits=1, user_api="blas"),
     ):
-        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
         yield
 
 

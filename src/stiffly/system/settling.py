@@ -24,13 +24,14 @@ class Moved(NamedTuple):
 
 def settle(system: System, s: State, h: float) -> Settled:
     """Every part once, in the order they were given; what changes energy is counted."""
-    x, v = system.row_positions(s).copy(), system.row_velocities(s)  # parts may change both
+    x, v = system.own_positions(s), system.row_velocities(s)  # parts may change both
     parts, total, changed = system.at(s).copied(), Moved(), False
     for part in parts.settling:
         own = _booked(_drives(system, part), _settle(system, parts, part, s.t, h, x, v))
         total = Moved(*map(sum, zip(total, own, strict=True)))
         changed = changed or getattr(part, "changed", False)
-    new_x, new_v = _changed(x, s.x), _changed(v, s.v)
+    moving = any(getattr(part, "moves", False) for part in parts.settling)
+    new_x, new_v = _changed(x, s.x) if moving else s.x, _changed(v, s.v)
     changed = changed or any(total) or new_x is not s.x or new_v is not s.v
     after = State(s.t, new_x, new_v, _renewed(s.parts, parts.memory()))
     if after.parts is not s.parts:

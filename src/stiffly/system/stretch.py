@@ -46,9 +46,13 @@ PIECES = 32  # of a connected body at most: two for each of sixteen threads
 PIECE_ROWS = 1500  # at least: smaller ones would share too many of their springs with others
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
+PASSES = 12  # over all springs, until most fours are full
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
-
+NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
+NO_TABLES = contract.TimeTables(
+    np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))
+)
 
 Instances = tuple[np.ndarray, np.ndarray]  # elements (q,), the groups (q,) that have them
 
@@ -97,6 +101,17 @@ class Stretcher:
         lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
         if lack:
             raise NoStretch(lack)
+        self._still = _still(self._body)
+        varying = WindTerm | DragTerm | ForceTerm | TouchTerm
+        self._in_time = bool(system._led) or any(isinstance(t, varying) for t in terms)
+        self.elements = self._count_elements()
+
+    def of(self, system: System | None) -> Stretcher:
+        """The same for another system with the same parts and no supports: only where particles
+        are held is its own.  None: for nobody yet."""
+        new = object.__new__(Stretcher)
+        vars(new).update(vars(self), _system=None if system is None else proxy(system))
+        return new
 
     @property
     def words(self) -> str:
@@ -105,8 +120,7 @@ class Stretcher:
         kind = "pieces of a body" if layout.connected else "bodies one after the other"
         return "one call" if layout.count == 1 else f"{layout.count} {kind}"
 
-    @property
-    def elements(self) -> int:
+    def _count_elements(self) -> int:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
@@ -150,15 +164,15 @@ class Stretcher:
         system, free = self._system, self._system.numbering.free
         parts = system.at(s).copied()
         self._remember(parts)
-        x, v = _own_positions(system, s), system.row_velocities(s)
+        x, v = system.own_positions(s), system.row_velocities(s)
         acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
         moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
         if isinstance(scheme, Splitting):
-            tables = self._tables(parts, s.t, h, ends, [0.5, *np.cumsum(scheme.drifts)[:-1], 1.0])
+            tables = self._tables(parts, s.t, h, ends, scheme)
             books = self._kernels.explicit_steps(self._body, tables, *scheme, float(h), *moved)
         else:
             end, table = scheme.end, (scheme.c, scheme.Abar, scheme.A)
-            tables = self._tables(parts, s.t, h, ends, [*scheme.c[1 : end + 1], 0.5, 0.0])
+            tables = self._tables(parts, s.t, h, ends, scheme)
             books = self._kernels.nystrom_steps(self._body, tables, *table, float(h), end, *moved)
         self._settle(parts, float(ends[-1]) + 0.5 * h)
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
@@ -188,19 +202,11 @@ class Stretcher:
         """(n,), by a step that goes nowhere, and after which nothing happens."""
         parts, free = self._system.at(s), self._system.numbering.free
         self._remember(parts)
-        x, v = _own_positions(self._system, s), self._system.row_velocities(s)
+        x, v = self._system.own_positions(s), self._system.row_velocities(s)
         a, ahead = np.zeros((2, free, 3))
-        touches, never = self._body.touches, np.empty(0)
-        still = self._body._replace(
-            linear=self._body.linear._replace(limit=never),
-            cubic=self._body.cubic._replace(limit=never),
-            touches=touches._replace(
-                friction=np.zeros_like(touches.friction), moving=np.zeros_like(touches.moving)
-            ),
-        )
         where = (1, x, v, a, ahead, self._layout.connected)
-        tables = self._timed(parts, [s.t] * 3, [s.t])
-        self._kernels.explicit_steps(still, tables, np.zeros(2), np.zeros(1), 1.0, *where)
+        tables = self._timed(parts, np.full(3, s.t), [s.t])
+        self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
         return a.ravel()
 
     def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
@@ -208,8 +214,7 @@ class Stretcher:
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
         x, v = system.row_positions(s), system.row_velocities(s)
-        times = (s.t + h * table.c).tolist()
-        tables = self._timed(parts, times, [])
+        tables = self._timed(parts, s.t + h * table.c, [])
         self._kernels.explicit_stages(
             *(self._body, tables, table.c, table.Abar, table.A, float(h), first, last, x, v),
             *(a.reshape(len(a), -1, 3), self._layout.connected),
@@ -246,20 +251,24 @@ class Stretcher:
                 part.move(t)
 
     def _tables(
-        self, parts: Assembly, t: float, h: float, ends: Array, within: list[float]
+        self, parts: Assembly, t: float, h: float, ends: Array, scheme: Splitting | Tableau
     ) -> contract.TimeTables:
-        """within: the times that the tables have of each step, in parts of h, after its start."""
+        """Of every step to one of the times `ends`."""
+        if not self._in_time:  # nothing moves or acts as time goes by
+            return NO_TABLES
+        within = _times_within(scheme)
         starts = np.concatenate([[t], ends[:-1]])
         times = starts[:, None] + h * np.array(within)
         times = np.where(np.array(within) == 1.0, ends[:, None], times)  # to the last digit
         times = np.where(np.array(within) == 0.0, ends[:, None], times)  # the next one's start
-        after = [float(e) + 0.5 * h for e in ends]
-        return self._timed(parts, [t, *times.ravel().tolist()], after)
+        after = (ends + 0.5 * h).tolist()
+        return self._timed(parts, np.concatenate([[t], times.ravel()]), after)
 
-    def _timed(
-        self, parts: Assembly, times: list[float], after: list[float]
-    ) -> contract.TimeTables:
-        """after: when shapes stand where they do after each step."""
+    def _timed(self, parts: Assembly, moments: Array, after: list[float]) -> contract.TimeTables:
+        """Of these times; after: when shapes stand where they do after each step."""
+        if not self._in_time:
+            return NO_TABLES
+        times = moments.tolist()
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
             _motions([support for support, _ in self._system._led], times),
@@ -269,10 +278,23 @@ class Stretcher:
         )
 
 
-def _own_positions(system: System, s: State) -> Array:
-    """(N, 3), to write to: a copy, unless it has been put together for us."""
-    rows = system.row_positions(s)
-    return rows.copy() if np.may_share_memory(rows, s.x) else rows
+def _still(body: contract.GroupedBody) -> contract.GroupedBody:
+    """The body, of which nothing yields, rubs or is moved by shapes."""
+    touches, never = body.touches, np.empty(0)
+    return body._replace(
+        linear=body.linear._replace(limit=never),
+        cubic=body.cubic._replace(limit=never),
+        touches=touches._replace(
+            friction=np.zeros_like(touches.friction), moving=np.zeros_like(touches.moving)
+        ),
+    )
+
+
+def _times_within(scheme: Splitting | Tableau) -> list[float]:
+    """The times that tables have of each step, in parts of it, after its start."""
+    if isinstance(scheme, Splitting):
+        return [0.5, *np.cumsum(scheme.drifts)[:-1], 1.0]
+    return [*scheme.c[1 : scheme.end + 1], 0.5, 0.0]
 
 
 def _springs(parts: Assembly) -> list[Any]:
@@ -503,7 +525,6 @@ class _Layout:
     # ------------------------------------------------------------------ what kernels take
 
     def groups(self, system: System) -> contract.Groups:
-        frame = system.row_positions(State(0.0, np.zeros(system.size), np.zeros(system.size)))
         mass = np.zeros(self._total)
         mass[: self._free] = system.mass.apply(np.ones(system.size))[::3]
         mass = np.where(self.moved, mass[self.place], 0.0)
@@ -511,7 +532,9 @@ class _Layout:
         home = np.zeros((1, 3))
         support = self._led[self.place]
         if system.supports:
-            home = system._frame[self.place] if system._frame is not None else frame[self.place]
+            if system._frame is None:
+                raise InputError("supports have no positions yet: use system.bind(x0, v0)")
+            home = system._frame[self.place]
         return contract.Groups(
             *(self.first, self.own, self.led, self.place, self._borrowed_from),
             *(support, home, inverse, mass),
@@ -586,14 +609,20 @@ class _Layout:
         return made, _Slots(element, slots) if yielding else _Slots(NONE, NONE)
 
     def _fill_fours(self, near: np.ndarray, far: np.ndarray) -> None:
-        """Turns springs round, in place: rows with one too many for a multiple of four give it to
-        one that has room."""
-        for _ in range(2):
-            over = np.bincount(near, minlength=self.place.size) % FOUR
-            turns = np.flatnonzero((over[near] == 1) & (over[far] != 0) & ~self._is_led(near))
+        """Turns springs round, in place: rows with one or two too many for a multiple of four give
+        one to a row that has room.  Who gives is drawn anew each time, so that nobody both gives
+        and takes; to give one of two gains nothing yet, the other one later does."""
+        draw, count = np.random.default_rng(0), self.place.size
+        held = self._led[self.place] >= 0
+        for _ in range(PASSES):
+            over = np.bincount(near, minlength=count) % FOUR
+            giving = draw.integers(0, 2, count, dtype=np.int8) == 0
+            gives, takes = giving & ~held & (over > 0) & (over < 3), ~giving & ~held & (over > 0)
+            turns = np.flatnonzero(gives[near] & takes[far])
             for end in (near, far):  # one of each row
-                turns = turns[np.unique(end[turns], return_index=True)[1]]
-            turns = turns[~self._is_led(far[turns])]
+                chosen = np.full(count, -1)
+                chosen[end[turns]] = turns
+                turns = chosen[chosen >= 0]
             near[turns], far[turns] = far[turns], near[turns]
 
     def _is_led(self, position: np.ndarray) -> np.ndarray:

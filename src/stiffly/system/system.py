@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from . import system_input as given
 from .assembly import Assembly, as_rods
 from .bodywise import bodywise
 from .linearise import LinearTangent, Viscosity
-from .stretch import NoStretch, Stretcher
+from .stretch import PIECE_ROWS, NoStretch, Stretcher
 from .supports import Support
 
 
@@ -80,7 +79,7 @@ class System:
         self._led = [(support, self.numbering.rows[led]) for support, led in self.supports]
         self._linear: LinearPart | None = None
         self.viscosity = None if self.damping is None else Viscosity(self, self.damping)
-        self.layouts: dict[Any, Any] = {}  # of bodies, for their springs: see bodywise.py
+        self.layouts: dict[Any, Any] = {}  # made once: see bodywise.py, and `stretcher`
         self._stars: Stars | None = None
         self._stretcher: Stretcher | NoStretch | None = None
         self._calmer: tuple[float, System] | None = None
@@ -158,7 +157,8 @@ class System:
 
     def having(self, assembly: Assembly) -> System:
         """This system with other prepared parts on the same particles."""
-        new = copy.copy(self)
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
         new.assembly, new._now = assembly, (None, assembly)
         new._stretcher = new._calmer = None
         return new
@@ -219,12 +219,27 @@ class System:
     def stretcher(self) -> Stretcher | NoStretch:
         """What takes many explicit steps in one call, or why nothing does."""
         if self._stretcher is None:
-            try:
-                self._stretcher = Stretcher(self)
-            except NoStretch as reason:
-                # without the frames that it comes from: they hold this very system
-                self._stretcher = NoStretch(str(reason))
+            known: Stretcher | None = self.layouts.get(self._steps_by)
+            self._stretcher = self._lay_out() if known is None else known.of(self)
         return self._stretcher
+
+    @property
+    def _steps_by(self) -> Any:
+        """What decides how a body is laid out for explicit steps; None where every `bind` does: by
+        where supports or the particles of a large body are then, or by what parts remember."""
+        placed = self.supports or (self.rest is None and self.numbering.free > PIECE_ROWS)
+        other = self.assembly is not self._prepared or self.assembly.remembers
+        return None if placed or other else (self.damping, self.backend)
+
+    def _lay_out(self) -> Stretcher | NoStretch:
+        try:
+            made = Stretcher(self)
+        except NoStretch as reason:
+            # without the frames that it comes from: they hold this very system
+            return NoStretch(str(reason))
+        if self._steps_by is not None:
+            self.layouts[self._steps_by] = made.of(None)  # of all systems bound to these parts
+        return made
 
     @property
     def laid_out(self) -> Stretcher | NoStretch | None:
@@ -283,6 +298,11 @@ class System:
         for (_, led), (places, _) in zip(self._led, self._led_at(s.t), strict=True):
             full[led] = places
         return full
+
+    def own_positions(self, s: State) -> Array:
+        """The same, to write to: a copy, unless it has been put together for us."""
+        rows = self.row_positions(s)
+        return rows.copy() if np.may_share_memory(rows, s.x) else rows
 
     def row_velocities(self, s: State) -> Array:
         """All particles (N, 3), as parts see them: an array of its own."""

@@ -34,12 +34,12 @@ ZEROTH, _ONE, _TWO, _THREE = (np.uint64(k) for k in range(4))
 NORM, MOVED = np.uint64(0), np.uint64(1)  # rows of sums
 
 FUSED = {"contract"}
+# called by kernels only: what Python or C would call them by takes a third of their compiling
 _strict: Any = strict
-inlined = partial(_strict, forceinline=True, fastmath=FUSED)
+_within = partial(_strict, fastmath=FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inlined = partial(_within, forceinline=True)
 # Compiled once for lanes and once for numbers, and called by all that need them.
-outlined_with_space = partial(
-    _strict, forceinline=False, fastmath=FUSED, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+outlined_with_space = partial(_within, forceinline=False)
 # What makes no arrays does not count who holds them, either: it took a fifteenth of a step.
 outlined = partial(outlined_with_space, _nrt=False)
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import prange
 
 from ..names import (
     BODY_CHANGE,
@@ -56,8 +55,9 @@ from .body_equation import (
     place,
     tensions,
 )
-from .jit import both, strict
+from .jit import strict
 from .lanes import load, out_of_line, spread, store, where
+from .threads import arrive, team_size, together
 
 # as in solvers/iteration.py, newton.py and shifted_newton.py
 _SLACK, _FAINT = 64.0, 1e-3
@@ -67,7 +67,7 @@ _AGAIN = 0.1  # a factorisation costs as much as three evaluations and solves, w
 _QUADRATIC = 1e-3  # cut to this, the residual is small enough for one more solve with the same J
 _MOST = 12  # iterations of lanes: two thirds of them need six
 _FEW = 2  # bodies left: then each by itself is faster
-_THREADED = 64  # groups of bodies, about a millisecond
+_THREADED = 64  # groups of bodies, or bodies alone: about a millisecond
 _SLOPE, _EXPLAINED = np.uint64(2), np.uint64(3)  # rows of sums, after NORM and MOVED
 
 
@@ -167,14 +167,16 @@ def _side_by_side(body, weights, pattern, d, tolerance, covered, running, good, 
     )
     step, tau, stale = np.zeros((1, LANES)), np.zeros((1, LANES)), False
     evaluate(d, body, weights, r, sums)
-    began = sums[NORM].copy()
+    began = np.empty(LANES)
     for lane in range(LANES):
+        began[lane] = sums[NORM, lane]
         counts[lane, BODY_EVALUATIONS] += 1
     for iteration in range(_MOST + 1):
         left, quadratic = _judge(iteration, running, step, sums, before, covered, tolerance, good)
         if left == 0 or iteration == _MOST or 0 < left <= _FEW < iteration:
             break
-        moved[:] = sums[MOVED]
+        for lane in range(LANES):
+            moved[lane] = sums[MOVED, lane]
         stale = quadratic and not stale
         if not stale:
             linearise(body, weights, tau, T, pattern, A, noise, iteration == 0)
@@ -351,104 +353,155 @@ def _in_pieces(b, body, pattern, d, covered, numbers, report, counts):
 
 
 @outlined_with_space
-def _fetched(source, rows):
-    """(3 k, LANES): the rows (k, LANES) of source (N, 3)."""
+def _fetched(source, rows, fixed):
+    """(3 k, LANES): the rows (k, LANES) of source (N, 3), those of what is free, then of what is
+    fixed."""
     out_of_line()
-    out = np.empty((3 * len(rows), LANES))
-    for i in range(len(rows)):
+    out, free = np.empty((3 * (len(rows) + len(fixed)), LANES)), len(rows)
+    for i in range(free + len(fixed)):
         for lane in range(LANES):
+            row = rows[i, lane] if i < free else fixed[i - free, lane]
             for a in range(3):
-                out[3 * i + a, lane] = source[rows[i, lane], a]
+                out[3 * i + a, lane] = source[row, a]
     return out
 
 
-@strict(fastmath=FUSED)
-def _group(group, layout, springs, touches, motion, numbers, d, X, V, report, counts):
-    structure, bodies, member_at, members, held_at, held = layout[:6]
+@inlined
+def _structure(group, layout):
+    """Rows (k, LANES) of a group's particles and of those that hold them, its pattern, the ends of
+    its springs."""
+    structure, _, member_at, members, held_at, held = layout[:6]
     row_at, first, last, base, spring_at, ends = layout[6:]
-    pull_at, stiffness, rest, cubic = springs
-    kinds, surfaces, margins, hard = touches
-    before, after, origin, velocity, stride, mass, weight = motion
-    alpha, beta, theta, h, damping, tolerance, _, _ = numbers
     shape = structure[group]
     rows = members[member_at[group] : member_at[group + 1]]
     fixed = held[held_at[group] : held_at[group + 1]]
     low, high = row_at[shape], row_at[shape + 1]
     pattern = first[low:high], last[low:high], base[3 * low : 3 * high]
-    pairs = ends[spring_at[shape] : spring_at[shape + 1]]
-    low, high = pull_at[group], pull_at[group + 1]
-    k, lengths = stiffness[low:high], rest[low:high]
-    n, size = len(rows), 3 * len(rows)
-    x0, x1 = np.empty((size + 3 * len(fixed), LANES)), np.empty((size + 3 * len(fixed), LANES))
-    x0[:size], x0[size:] = _fetched(before, rows), _fetched(before, fixed)
-    x1[size:] = _fetched(after, fixed)
-    p, q, w = _fetched(origin, rows), _fetched(velocity, rows), _fetched(weight, rows)
-    go, way = _fetched(d, rows), _fetched(stride, rows)
-    m, stiff = np.empty((size, LANES)), np.empty((kinds.size, n, LANES))
-    covered, running = np.zeros(LANES), np.zeros((1, LANES))
-    for lane in range(LANES):
-        running[0, lane] = 1.0 if bodies[group, lane] >= 0 else 0.0
-        for i in range(n):
-            for a in range(3):
-                m[3 * i + a, lane] = mass[rows[i, lane]]
-                covered[lane] += (m[3 * i + a, lane] * way[3 * i + a, lane]) ** 2
-            for c in range(kinds.size):
-                stiff[c, i, lane] = hard[c, rows[i, lane]]
-        covered[lane] = math.sqrt(covered[lane])
-    good, effort = np.zeros(LANES, dtype=np.bool_), np.zeros((LANES, counts.shape[1]), np.int64)
-    if bodies[group, 1] >= 0:
+    return rows, fixed, pattern, ends[spring_at[shape] : spring_at[shape + 1]]
+
+
+@strict(fastmath=FUSED)
+def _in_lanes(
+    _thread, _threads, counter, order, layout, springs, touches, motion, numbers, d, X, V,
+    report, counts, left,
+):  # fmt: skip
+    """Groups, whoever is free taking the next; left (groups, LANES): the bodies that are not
+    solved, whose d is where they were left."""
+    bodies = layout[1]
+    pull_at, stiffness, rest, cubic = springs
+    kinds, surfaces, margins, hard = touches
+    before, after, origin, velocity, stride, mass, weight = motion
+    alpha, beta, theta, h, damping, tolerance, _, _ = numbers
+    while True:
+        task = arrive(counter)
+        if task >= order.size:
+            break
+        group = order[task]
+        rows, fixed, pattern, pairs = _structure(group, layout)
+        low, high = pull_at[group], pull_at[group + 1]
+        pull, lengths = stiffness[low:high], rest[low:high]
+        n, size = len(rows), 3 * len(rows)
+        none = fixed[:0]
+        x0, x1 = _fetched(before, rows, fixed), _fetched(after, rows, fixed)
+        p, q = _fetched(origin, rows, none), _fetched(velocity, rows, none)
+        w, go = _fetched(weight, rows, none), _fetched(d, rows, none)
+        way = _fetched(stride, rows, none)
+        m, stiff = np.empty((size, LANES)), np.empty((kinds.size, n, LANES))
+        covered, running = np.zeros(LANES), np.zeros((1, LANES))
+        for lane in range(LANES):
+            running[0, lane] = 1.0 if bodies[group, lane] >= 0 else 0.0
+            for i in range(n):
+                for a in range(3):
+                    m[3 * i + a, lane] = mass[rows[i, lane]]
+                    covered[lane] += (m[3 * i + a, lane] * way[3 * i + a, lane]) ** 2
+                for c in range(kinds.size):
+                    stiff[c, i, lane] = hard[c, rows[i, lane]]
+            covered[lane] = math.sqrt(covered[lane])
+        good, effort = np.zeros(LANES, dtype=np.bool_), np.zeros((LANES, counts.shape[1]), np.int64)
         s0, s1 = np.empty(stiff.shape), np.empty(stiff.shape)
         around = (kinds, surfaces, margins, stiff)
         gaps(x0, around, s0)
-        together = (pairs, k, lengths, cubic)
-        g = np.empty(x0.shape)
-        body = (x0, p, q, m, w, together, around, damping, x1, g, s0, s1, LANES)
+        pulls = (pairs, pull, lengths, cubic)
+        body = (x0, p, q, m, w, pulls, around, damping, x1, np.empty(x0.shape), s0, s1, LANES)
         weights = (alpha, beta, theta)
         sums = _side_by_side(body, weights, pattern, go, tolerance, covered, running, good, effort)
-    for lane in range(LANES):
-        b = bodies[group, lane]
-        if b < 0:
-            continue
-        counts[b] += effort[lane]
-        if good[lane]:
-            report[b, BODY_RESIDUAL], report[b, BODY_CHANGE] = sums[NORM, lane], sums[MOVED, lane]
-            report[b, BODY_COVERED] = covered[lane]
-            for i in range(size):
-                v = q[i, lane] + beta / alpha * go[i, lane]
-                middle = (1.0 - theta) * q[i, lane] + theta * v
-                report[b, BODY_DISSIPATED] += h * damping * m[i, lane] * middle * middle
-                x0[i, lane], q[i, lane] = p[i, lane] + go[i, lane], v
-        else:
-            if running[0, lane] == 0.0:  # it went astray: from the guess once more
+        for lane in range(LANES):
+            b = bodies[group, lane]
+            if b < 0:
+                continue
+            for k in range(counts.shape[1]):
+                counts[b, k] += effort[lane, k]
+            left[group, lane] = not good[lane]
+            if good[lane]:
+                report[b, BODY_RESIDUAL] = sums[NORM, lane]
+                report[b, BODY_CHANGE], report[b, BODY_COVERED] = sums[MOVED, lane], covered[lane]
                 for i in range(size):
-                    go[i, lane] = d[rows[i // 3, lane], i % 3]
-            alone = (pairs, k[:, lane].copy(), lengths[:, lane].copy(), cubic)
-            around_one = (kinds, surfaces, margins, stiff[:, :, lane : lane + 1].copy())
-            room = np.empty((2, kinds.size, n, 1))
-            one, to, speed = x0[:, lane].copy(), x1[:, lane].copy(), q[:, lane].copy()
-            single = (
-                *(one, p[:, lane].copy(), speed, m[:, lane].copy(), w[:, lane].copy()),
-                *(alone, around_one, damping, to, np.empty(len(one)), room[0], room[1], 1),
-            )
-            step = go[:, lane].copy()
-            _in_pieces(b, single, pattern, step, covered[lane], numbers, report, counts)
-            x0[:, lane], q[:, lane], go[:, lane] = one, speed, step
+                    v = q[i, lane] + beta / alpha * go[i, lane]
+                    middle = (1.0 - theta) * q[i, lane] + theta * v
+                    report[b, BODY_DISSIPATED] += h * damping * m[i, lane] * middle * middle
+                    X[rows[i // 3, lane], i % 3] = p[i, lane] + go[i, lane]
+                    V[rows[i // 3, lane], i % 3] = v
+            if good[lane] or running[0, lane] != 0.0:  # others went astray: from the guess again
+                for i in range(size):
+                    d[rows[i // 3, lane], i % 3] = go[i, lane]
+
+
+@inlined
+def _fetched_alone(source, rows, fixed, lane):
+    """The same of one lane, (3 k,)."""
+    out, free = np.empty(3 * (len(rows) + len(fixed))), len(rows)
+    for i in range(free + len(fixed)):
+        row = rows[i, lane] if i < free else fixed[i - free, lane]
+        for a in range(3):
+            out[3 * i + a] = source[row, a]
+    return out
+
+
+@strict(fastmath=FUSED)
+def _one_by_one(
+    _thread, _threads, counter, layout, springs, touches, motion, numbers, d, X, V, report, counts,
+    left,
+):  # fmt: skip
+    """Bodies that lanes leave over; left (k, 2): groups and lanes."""
+    bodies = layout[1]
+    pull_at, stiffness, rest, cubic = springs
+    kinds, surfaces, margins, hard = touches
+    before, after, origin, velocity, stride, mass, weight = motion
+    while True:
+        task = arrive(counter)
+        if task >= len(left):
+            break
+        group, lane = left[task]
+        rows, fixed, pattern, pairs = _structure(group, layout)
+        none, n = fixed[:0], len(rows)
+        low, high = pull_at[group], pull_at[group + 1]
+        x0, x1 = _fetched_alone(before, rows, fixed, lane), _fetched_alone(after, rows, fixed, lane)
+        p, q = _fetched_alone(origin, rows, none, lane), _fetched_alone(velocity, rows, none, lane)
+        w, go = _fetched_alone(weight, rows, none, lane), _fetched_alone(d, rows, none, lane)
+        m, stiff, square = np.empty(3 * n), np.empty((kinds.size, n, 1)), 0.0
         for i in range(n):
             for a in range(3):
-                row, j = rows[i, lane], 3 * i + a
-                d[row, a], X[row, a], V[row, a] = go[j, lane], x0[j, lane], q[j, lane]
-
-
-@both()
-def _groups(order, layout, springs, touches, motion, numbers, d, X, V, report, counts):
-    for k in prange(order.size):
-        _group(order[k], layout, springs, touches, motion, numbers, d, X, V, report, counts)
+                m[3 * i + a] = mass[rows[i, lane]]
+                square += (m[3 * i + a] * stride[rows[i, lane], a]) ** 2
+            for c in range(kinds.size):
+                stiff[c, i, 0] = hard[c, rows[i, lane]]
+        pulls = (pairs, stiffness[low:high, lane].copy(), rest[low:high, lane].copy(), cubic)
+        around, room = (kinds, surfaces, margins, stiff), np.empty((2, kinds.size, n, 1))
+        body = (
+            *(x0, p, q, m, w, pulls, around, numbers[4], x1, np.empty(len(x0)), room[0], room[1]),
+            1,
+        )
+        b, covered = bodies[group, lane], math.sqrt(square)
+        _in_pieces(b, body, pattern, go, covered, numbers, report, counts)
+        for i in range(3 * n):
+            row, a = rows[i // 3, lane], i % 3
+            d[row, a], X[row, a], V[row, a] = go[i], x0[i], q[i]
 
 
 def body_newton(order, layout, springs, touches, motion, numbers, d, X, V, report, counts):
     """Solves r(d) = 0 for every body, from d to d (n, 3); writes X and V (n, 3) at the end.
 
-    order (groups,): in which groups of bodies are taken, dealt to threads in equal shares.
+    order (groups,): in which groups of bodies are taken, by whichever thread is free.
     layout: structure (groups,), the structure of each group; bodies (groups, LANES), -1 where a
         lane is empty; member_at, members (.., LANES): rows of the particles of each group, lane by
         lane, in the order of their structure; held_at, held: rows of those that hold them;
@@ -467,5 +520,13 @@ def body_newton(order, layout, springs, touches, motion, numbers, d, X, V, repor
     counts (bodies, BODY_COUNTS), to be added to; BODY_FAILED is 1 where a body was not solved, and
         its d, X and V mean nothing then.
     """
-    loop = _groups[order.size >= _THREADED]
-    loop(order, layout, springs, touches, motion, numbers, d, X, V, report, counts)
+    shared, bodies = (layout, springs, touches, motion, numbers, d, X, V, report, counts), layout[1]
+    left = bodies >= 0
+    several = order[bodies[order, 1] >= 0]  # one body alone has no company
+    if several.size:
+        size = team_size(several.size) if several.size >= _THREADED else 1
+        together(_in_lanes, size, several, *shared, left)
+    alone = np.argwhere(left)
+    if alone.size:
+        size = team_size(len(alone)) if len(alone) >= _THREADED else 1
+        together(_one_by_one, size, *shared, alone)

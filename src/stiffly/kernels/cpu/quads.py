@@ -238,11 +238,9 @@ def cross(typing, a, b):
         def turned(one, order):
             return _shuffled(builder, one, one, order)
 
-        left, right = [1, 2, 0, 3], [2, 0, 1, 3]
-        a, b = arguments
-        forth = builder.fmul(turned(a, left), turned(b, right))
-        back = builder.fmul(turned(a, right), turned(b, left))
-        return builder.fsub(forth, back)
+        (a, b), left = arguments, [1, 2, 0, 3]
+        forth, back = builder.fmul(a, turned(b, left)), builder.fmul(turned(a, left), b)
+        return turned(builder.fsub(forth, back), left)  # so far (z, x, y)
 
     return quad(quad, quad), generate
 

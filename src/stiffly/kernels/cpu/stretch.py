@@ -60,7 +60,7 @@ ZERO, ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(5))
 strict: Any = partial(counted, _nrt=False)  # pyright: ignore[reportCallIssue]
 # Code that goes into its callers as it was written: compiled by itself first, it would be optimised
 # once more for each caller.
-inlined: Any = partial(strict, inline="always")
+inlined: Any = partial(strict, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 # quads of every row: positions, velocities, accelerations, forces, velocities as predicted, where
 # the step began, and forces of tets.  A group's are those from `at` on; row i there is row
@@ -191,13 +191,15 @@ def _point(x, i):
 
 
 @inlined
-def _far(kind, q, p, margin):
-    """Surely no contact: without a root."""
+def _far(kind, q, x, i, end, margin):
+    """Surely no contact, of four rows at once from i on, before the end: without a root."""
     if kind == PLANE or (kind == SPHERE and q[4] < 0.0):
         return False
-    y0, y1, y2 = p[0] - q[0], p[1] - q[1], p[2] - q[2]
-    reach = q[3] + margin
-    return y0 * y0 + y1 * y1 + y2 * y2 > _BEYOND * reach * reach
+    last, centre, reach = end - ONE, row(q[0], q[1], q[2]), q[3] + margin
+    da, db = load(x, i) - centre, load(x, min(i + ONE, last)) - centre
+    dc, dd = load(x, min(i + TWO, last)) - centre, load(x, min(i + THREE, last)) - centre
+    square = sums(da * da, db * db, dc * dc, dd * dd)
+    return not any_above(fill(_BEYOND * reach * reach), square)
 
 
 @inlined
@@ -205,14 +207,17 @@ def _contact_forces(own, touches, surfaces, place, x, f):
     """Adds the penalty forces of all shapes, which stand at their places numbered `place`."""
     for c in range(len(touches.kind)):
         kind, margin, q = touches.kind[c], touches.margin[c], surfaces[c, place]
-        for i in range(own.at, own.own):
-            k, p = touches.stiffness[c, i + own.shift], _point(x, i)
-            if k == 0.0 or _far(kind, q, p, margin):
+        for four in range(own.at, own.own, FOUR):
+            if _far(kind, q, x, four, own.own, margin):
                 continue
-            s = distance(kind, q, p) - margin
-            if s < 0.0:
-                n = normal(kind, q, p)
-                store(f, i, load(f, i) - fill(k * s) * row(n[0], n[1], n[2]))
+            for i in range(four, min(four + FOUR, own.own)):
+                k, p = touches.stiffness[c, i + own.shift], _point(x, i)
+                if k == 0.0:
+                    continue
+                s = distance(kind, q, p) - margin
+                if s < 0.0:
+                    n = normal(kind, q, p)
+                    store(f, i, load(f, i) - fill(k * s) * row(n[0], n[1], n[2]))
 
 
 # ------------------------------------------------------------------ loads
@@ -374,24 +379,27 @@ def _lead(own, groups, supports, entry, x, v):
     for i in range(own.own, own.led):
         m, h = groups.support[i + own.shift], groups.home[i + own.shift]
         for k in range(3):
-            j = 3 * k
-            x[i, k] = supports[m, entry, 9 + k]
-            v[i, k] = supports[m, entry, 21 + k]
+            j, way, speed = 3 * k, supports[m, entry, 9 + k], supports[m, entry, 21 + k]
             for q in range(3):
-                x[i, k] += supports[m, entry, j + q] * h[q]
-                v[i, k] += supports[m, entry, 12 + j + q] * h[q]
+                way += supports[m, entry, j + q] * h[q]
+                speed += supports[m, entry, 12 + j + q] * h[q]
+            x[i, k], v[i, k] = way, speed
 
 
 @inlined
-def _power(own, body, tables, entry, x, v, f):
-    """What loads, damping and supports add and take [W] in the state x, v."""
-    _clear(own, f)
+def _power(own, body, tables, entry, x, v, f, known):
+    """What loads, damping and supports add and take [W] in the state x, v; known: what led
+    particles feel there is in f."""
+    if not known:
+        for i in range(own.own, own.led):
+            store(f, i, fill(0.0))
     added, taken = _loads(own, body, tables, entry, x, v, f, own.led > own.own)
     if own.led > own.own:
-        _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f)
-        if len(body.faces.stiffness) > 0:
-            _face_forces(own.g, own.at, body.faces, x, f)
-        _tet_forces(own, body.tets, body.tets.led, x, f)
+        if not known:
+            _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f)
+            if len(body.faces.stiffness) > 0:
+                _face_forces(own.g, own.at, body.faces, x, f)
+            _tet_forces(own, body.tets, body.tets.led, x, f)
         work = fill(0.0)
         for i in range(own.own, own.led):
             work = work - load(f, i) * load(v, i)
@@ -416,27 +424,33 @@ def _middle(own, h, rows):
 
 @inlined
 def _book(own, entries, body, tables, h, rows, power, books):
-    """The work of a step by Simpson's rule (accounting.py); entries of the tables: its start, its
-    end, its middle.
+    """The work of a step by Simpson's rule (accounting.py); entries of the tables: its end, its
+    start, its middle.  At its end the forces are still those by which it was accelerated.
 
     power[g]: added and dissipated [W] as the last step ended, and whether that still holds."""
-    g, added, taken = own.g, 0.0, 0.0
+    g, added, taken, end = own.g, 0.0, 0.0, (0.0, 0.0)
+    springs_only = (
+        len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) == 0
+        and len(body.weights) + len(body.tets.materials) == 0
+    )
     for which in range(3):
         when, x, v, weight = entries[which], rows.x0, rows.v0, 1.0
-        if which == 1:
+        if which == 0:
             x, v = rows.x, rows.v
         if which == 2:  # the middle takes the place of the start
             weight = 4.0
             _middle(own, h, rows)
             _lead(own, body.groups, tables.supports, when, x, v)
-        if which == 0 and power[g, 2] != 0.0:
+        if which == 1 and power[g, 2] != 0.0:
             now = (power[g, 0], power[g, 1])
         else:
-            now = _power(own, body, tables, when, x, v, rows.f)
+            known = which == 0 and springs_only
+            now = _power(own, body, tables, when, x, v, rows.f, known)
         added += h / 6.0 * weight * now[0]
         taken += h / 6.0 * weight * now[1]
-        if which == 1:
-            power[g, 0], power[g, 1] = now
+        if which == 0:
+            end = now
+    power[g, 0], power[g, 1] = end
     power[g, 2] = 1.0
     books[g, ADDED] += added
     books[g, DISSIPATED] += taken
@@ -472,36 +486,49 @@ def _slow(kind, q, n, p, most, alpha, mass, i, rows, book):
 
 
 @inlined
+def _touch_one(c, i, q, to, own, body, h, rows, books):
+    """Friction of one particle against the shape c, which then goes on from q; whether anything was
+    felt."""
+    groups, touches, felt, g = body.groups, body.touches, False, own.g
+    kind, margin, friction = touches.kind[c], touches.margin[c], touches.friction[c]
+    k, p, moving = touches.stiffness[c, i + own.shift], _point(rows.x, i), touches.moving[c]
+    if k == 0.0:
+        return False
+    d, inverse = distance(kind, q, p), groups.inverse[i + own.shift]
+    s0 = min(0.0, d - margin)
+    s1 = min(0.0, distance(kind, to, p) - margin) if moving else s0
+    books[g, DEEPEST] = max(books[g, DEEPEST], -d)
+    if s0 == 0.0 and s1 == 0.0:
+        return False
+    m = normal(kind, q, p)
+    if s0 < 0.0:
+        books[g, TOUCHING] += 1.0
+        if friction > 0.0:
+            most, mass = -friction * h * k * s0 * inverse, groups.mass[i + own.shift]
+            felt = _slow(kind, q, m, p, most, body.alpha, mass, i, rows, books[g])
+    if moving:
+        felt = True
+        books[g, ADDED] += 0.5 * k * (s1 * s1 - s0 * s0)
+        w = normal(kind, to, p)
+        push = row(s0 * m[0] - s1 * w[0], s0 * m[1] - s1 * w[1], s0 * m[2] - s1 * w[2])
+        store(rows.a, i, load(rows.a, i) + fill(k * inverse) * push)
+    return felt
+
+
+@inlined
 def _touch(own, n, body, surfaces, h, rows, books):
     """Friction against shapes as they stood during step n, then they go on to their next places;
     whether anything was felt."""
-    groups, touches, felt, g = body.groups, body.touches, False, own.g
+    touches, felt = body.touches, False
     for c in range(len(touches.kind)):
-        kind, margin, friction = touches.kind[c], touches.margin[c], touches.friction[c]
-        q, to, moving = surfaces[c, n], surfaces[c, n + 1], touches.moving[c]
-        for i in range(own.at, own.own):
-            k, p = touches.stiffness[c, i + own.shift], _point(rows.x, i)
-            if k == 0.0 or (_far(kind, q, p, margin) and (not moving or _far(kind, to, p, margin))):
+        kind, margin, q, to = touches.kind[c], touches.margin[c], surfaces[c, n], surfaces[c, n + 1]
+        for four in range(own.at, own.own, FOUR):
+            away = _far(kind, q, rows.x, four, own.own, margin)
+            if away and _far(kind, to, rows.x, four, own.own, margin):
                 continue
-            d, inverse = distance(kind, q, p), groups.inverse[i + own.shift]
-            s0 = min(0.0, d - margin)
-            s1 = min(0.0, distance(kind, to, p) - margin) if moving else s0
-            books[g, DEEPEST] = max(books[g, DEEPEST], -d)
-            if s0 == 0.0 and s1 == 0.0:
-                continue
-            m = normal(kind, q, p)
-            if s0 < 0.0:
-                books[g, TOUCHING] += 1.0
-                if friction > 0.0:
-                    most, mass = -friction * h * k * s0 * inverse, groups.mass[i + own.shift]
-                    if _slow(kind, q, m, p, most, body.alpha, mass, i, rows, books[g]):
-                        felt = True
-            if moving:
-                felt = True
-                books[g, ADDED] += 0.5 * k * (s1 * s1 - s0 * s0)
-                w = normal(kind, to, p)
-                push = row(s0 * m[0] - s1 * w[0], s0 * m[1] - s1 * w[1], s0 * m[2] - s1 * w[2])
-                store(rows.a, i, load(rows.a, i) + fill(k * inverse) * push)
+            for i in range(four, min(four + FOUR, own.own)):
+                if _touch_one(c, i, q, to, own, body, h, rows, books):
+                    felt = True
     return felt
 
 
@@ -702,7 +729,7 @@ def _steps(
                         _accelerate(own, body, tables, entry, n + turn, kick, rows)
                         if turn == 0 and s + 1 == stages:
                             if body.powers:
-                                entries = (entry - stages - 1, entry, entry - stages)
+                                entries = (entry, entry - stages - 1, entry - stages)
                                 _book(own, entries, body, tables, h, rows, power, books)
                             if _settle(own, n, body, tables, h, rows, books):
                                 power[g, 2] = 0.0
@@ -803,7 +830,7 @@ def _all_stages(
                                 store(rows.v0, r, load(rows.v, r))
                                 store(rows.v, r, load(rows.ahead, r))
                             if body.powers:
-                                entries = (start, entry, entry + 1)
+                                entries = (entry, start, entry + 1)
                                 _book(own, entries, body, tables, h, rows, power, books)
                             if _settle(own, n, body, tables, h, rows, books):
                                 power[g, 2] = 0.0
@@ -851,7 +878,8 @@ def _room(groups, connected):
     rows, size = int(groups.first[-1]), team_size(len(groups.own))
     if connected:
         return size, np.empty((1, len(Rows._fields), rows, 4)), np.empty((2, rows, 4))
-    rows = np.diff(groups.first).max()
+    if len(groups.own) > 1:
+        rows = np.diff(groups.first).max()
     return size, np.empty((size, len(Rows._fields), rows, 4)), np.empty((2, 0, 4))
 
 

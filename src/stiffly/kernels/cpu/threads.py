@@ -32,14 +32,14 @@ def _pointer(context, builder, kind, array):
 
 @intrinsic
 def arrive(typing, counter):
-    """Adds one to counter[0]; what was written before is there for all who see it."""
+    """Adds one to counter[0] and returns what it was; what was written before is there for all who
+    see it."""
 
     def generate(context, builder, signature, arguments):
         data = _pointer(context, builder, signature.args[0], arguments[0])
-        builder.atomic_rmw("add", data, ir.Constant(ir.IntType(64), 1), "acq_rel")
-        return context.get_dummy_value()
+        return builder.atomic_rmw("add", data, ir.Constant(ir.IntType(64), 1), "acq_rel")
 
-    return types.void(counter), generate
+    return types.int64(counter), generate
 
 
 @intrinsic
@@ -89,7 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 def team_size(tasks):
     """How many threads may share that many tasks."""
-    return max(1, min(numba.get_num_threads(), tasks))
+    return 1 if tasks <= 1 else min(numba.get_num_threads(), tasks)
 
 
 def together(function, size, *arguments):
