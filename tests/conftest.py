@@ -74,6 +74,7 @@ LONG = (  # ten seconds of a processor and more, and those that wait for a brows
 )
 FIRST = {name: place for place, name in enumerate((*COMPILING, *LONG))}
 APART = {  # minutes in the slow run, of tests that share nothing
+    "test_attack_recordings",
     "test_contact_passive",
     "test_energy_momentum",
     "test_never_explodes",

@@ -82,6 +82,19 @@ def test_ctrl_c_then_resume_gives_the_frames_of_an_uninterrupted_run(tmp_path):
     assert np.array_equal(again.times, whole.times)
 
 
+@pytest.mark.slow  # in the test's own process: test_interrupt.py
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_queue_that_ends_a_run_finds_it_ready_to_go_on(tmp_path, number):
+    arguments = ["run", "spinning-cube", "--small", "--duration", "6", "--quiet", "--out", "spin"]
+    process = started(tmp_path, arguments)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number and out == ""
+    assert err == "error: interrupted; go on with: stiffly resume spin\n"
+    stopped = Recording(tmp_path / "spin")
+    assert not stopped.complete and stopped.failure == "interrupted"
+
+
 @pytest.mark.parametrize(
     "command", thinned(["run --help", "scenes", "scenes --json", "scene schema"], keep=2)
 )

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -13,10 +12,10 @@ import urllib.request
 import pytest
 from thinned import thinned
 
-from stiffly import cli, scenes, simulate
+from stiffly import Recording, cli, scenes, simulate
 from stiffly.cli import view as command
 from stiffly.recording.folder import RECORDING
-from stiffly.recording.layout import find, open_file
+from stiffly.recording.layout import counter, find, open_file
 
 HERE = "127.0.0.1"
 
@@ -107,7 +106,8 @@ def test_what_is_there_of_a_recording_is_played(here, capfd, recorded, served):
     folder = shutil.copytree(recorded, here / "begun")
     with open(folder / RECORDING, "r+b") as file, open_file(folder / RECORDING) as found:
         file.seek(find(found).frames)
-        file.write(struct.pack("<q", 4))  # the counter that a kill leaves behind
+        run = Recording(folder).provenance["run"]
+        file.write(counter(4, run))  # that a kill leaves behind
     (folder / "summary.json").unlink()
     assert cli.main(["view", "begun", "--no-open"]) == 0
     assert "4 of 11 frames" in capfd.readouterr().err and len(served[0][0]) == 4

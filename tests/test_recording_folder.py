@@ -93,9 +93,9 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
 
 def test_too_little_space(tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**5, 10**5))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**4, 10**4))
     said = refusal(tmp_path / "run")
-    assert "frames needs 0.5 MB, but only 0.1 MB are free: name another disk" in said
+    assert "frames needs 0.1 MB, but only 0.0 MB are free: name another disk" in said
     assert not (tmp_path / "run").exists()
 
 
@@ -182,6 +182,25 @@ def file_size_limit():
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def test_a_quota_for_files_is_told_before_the_first_step(tmp_path, file_size_limit):
+    file_size_limit(200 * 1024)
+    case = block(8, integrator="verlet", step=1e-6, duration=3e-4, every=1e-6)
+    with pytest.raises(InputError, match=r"only 0\.2 MB may be in one file \(ulimit -f\)"):
+        simulate(case, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_quota_that_ends_a_checkpoint_keeps_the_frames_before(tmp_path, file_size_limit):
+    def end(report):
+        if report.frames == 3:
+            file_size_limit(1000)
+
+    with pytest.raises(NotRecorded, match="the disk is full; frames before are safe in"):
+        simulate(pendulums(), out=tmp_path / "run", checkpoint=0, dtype="float64", progress=end)
+    file_size_limit(resource.RLIM_INFINITY)
+    assert_same(stiffly.resume(tmp_path / "run", pendulums()[0]), simulate(pendulums()))
+
+
 def test_a_disk_that_fills_up_keeps_the_frames_before(tmp_path, file_size_limit):
     """The sixth frame's velocities end beyond the limit: a part of them is written."""
     reference = simulate(block())
@@ -191,7 +210,7 @@ def test_a_disk_that_fills_up_keeps_the_frames_before(tmp_path, file_size_limit)
         if report.frames == 3:
             with open_file(folder / "recording.vtkhdf") as file:
                 frame = reference.velocities[0].nbytes
-                file_size_limit(find(file).velocity + 5 * frame + frame // 2)
+                file_size_limit(find(file).pieces["velocity"][0] + 5 * frame + frame // 2)
 
     with pytest.raises(NotRecorded, match="the disk is full; frames before are safe in") as caught:
         simulate(block(), out=folder, dtype="float64", progress=fill)

@@ -1,10 +1,10 @@
 """A run that was stopped at any step goes on to the very frames of one that was not."""
 
 import dataclasses
+import io
 import json
 import signal
 
-import h5py
 import numpy as np
 import pytest
 from runs_to_record import CASES, assert_same, block, pendulums, simulate
@@ -12,6 +12,8 @@ from runs_to_record import CASES, assert_same, block, pendulums, simulate
 import stiffly
 from stiffly import System
 from stiffly.errors import InputError, StiffWarning
+from stiffly.recording.checkpoint import sealed
+from stiffly.recording.layout import find, open_file
 from stiffly.run.loop import Loop
 
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough steps
@@ -145,8 +147,7 @@ def test_frames_after_the_checkpoint_are_forgotten_and_computed_again(tmp_path):
     times, positions = reference.times.copy(), np.array(reference.positions)
     assert reference.complete
     checkpoint.write_bytes(saved[0])
-    summary = json.loads((folder / "summary.json").read_text())
-    (folder / "summary.json").write_text(json.dumps({**summary, "failure": "killed"}))
+    (folder / "summary.json").unlink()
     seen = []
     system, report = block()[0], lambda report: seen.append(report.frames)
     run = stiffly.resume(folder, system, progress=report)
@@ -174,7 +175,8 @@ def test_a_run_killed_before_its_summary_gets_it(tmp_path):
     (folder / "checkpoint.npz").write_bytes(saved[-1])
     stiffly.resume(folder, pendulums()[0])
     again = json.loads((folder / "summary.json").read_text())
-    assert summary.pop("wall_seconds") > 0.0 and again.pop("wall_seconds") > 0.0
+    for told in (summary, again):
+        assert told.pop("wall_seconds") > 0.0 and told.pop("checksum") > 0
     assert again == summary
 
 
@@ -247,7 +249,9 @@ def change(folder, **header):
         arrays = dict(found)
     head = {**json.loads(arrays["tree"].tobytes()), **header}
     arrays["tree"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-    np.savez(folder / "checkpoint.npz", **arrays)
+    archive = io.BytesIO()
+    np.savez(archive, **arrays)
+    (folder / "checkpoint.npz").write_bytes(b"".join(sealed(archive.getvalue())))
 
 
 def test_a_run_of_python_objects_asks_for_its_system(stopped):
@@ -286,9 +290,12 @@ def test_a_recording_with_fewer_frames_than_its_checkpoint_is_refused(stopped):
 
 
 def test_frames_that_are_counted_but_not_there_are_noticed(stopped):
-    with h5py.File(stopped / "recording.vtkhdf", "r+") as file:
-        file["stiffly/table"][2] = 0.0
-    assert "lacks frames that its checkpoint knows" in refusal(stopped)
+    with open_file(stopped / "recording.vtkhdf") as file:
+        place, size = find(file).pieces["row"]
+    with open(stopped / "recording.vtkhdf", "r+b") as file:
+        file.seek(place + 2 * size)
+        file.write(bytes(size))
+    assert "frame 2 is damaged, and before the checkpoint" in refusal(stopped)
 
 
 class Own:

@@ -41,6 +41,18 @@ class NotRecorded(SimulationFailure):
     """The disk is full, or gone: frames recorded before are safe."""
 
 
+class OutOfTime(SimulationFailure):
+    """`max_hours` are over; the checkpoint is written, and `resume` goes on."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP has ended a recorded run as Ctrl-C does; `signal`: its number."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
 class StiffWarning(UserWarning):
     """Something worth knowing that does not stop the run."""
 

@@ -1,7 +1,8 @@
 """The command line: arguments to function calls, a file for each family of commands.
 
 Exit codes: 0 good, 1 a simulation failed (what it recorded is still there), 2 the input is wrong
-(one line says why, nothing is written), 130 interrupted.
+(one line says why, nothing is written), 75 --max-hours are over (`stiffly resume` goes on), 130
+interrupted, 143 and 129 after SIGTERM and SIGHUP.
 
 Commands import what they need when they run: `stiffly --help` loads none of it.
 """
@@ -15,18 +16,19 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, SimulationFailure
+from ..errors import InputError, OutOfTime, SimulationFailure
 from . import demo, doctor, lab, methods, results, run, scenes, view
 from .run import Interrupted
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C, and what some versions of typer return
+OUT_OF_TIME = 75  # "try again later" in sysexits.h
 READER_LEFT = 141  # what shells show for a program whose reader closed the pipe, as in `| head`
 _UsageError: Any = typer.BadParameter.__base__  # click's, wherever this typer keeps click
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 for command in (demo.demo, scenes.scenes, run.run, run.resume, results.plot, results.render):
     app.command()(command)
-for command in (methods.methods, results.export, view.view, lab.lab, doctor.doctor):
+for command in (results.check, methods.methods, results.export, view.view, lab.lab, doctor.doctor):
     app.command()(command)
 app.add_typer(scenes.app, name="scene")
 
@@ -72,10 +74,12 @@ def _told(failure: BaseException) -> int:
             return _stop(_with_remedy(failure), 2)
         case InputError():
             return _stop(str(failure), 2)
+        case OutOfTime():
+            return _stop(str(failure), OUT_OF_TIME)
         case SimulationFailure():
             return _stop(str(failure), 1)
         case Interrupted():
-            return _stop(str(failure), INTERRUPTED)
+            return _stop(str(failure), 128 + failure.signal)
         case KeyboardInterrupt() | typer.Abort():
             return _stop("interrupted", INTERRUPTED)
         case MemoryError():

@@ -75,8 +75,8 @@ def _simulate_each(
                 if stopped.run is None:
                     raise
                 run, failure = stopped.run, failure or stopped
-            except KeyboardInterrupt:
-                raise Interrupted("interrupted; start again with: stiffly demo") from None
+            except KeyboardInterrupt as stopped:
+                raise Interrupted("interrupted; start again with: stiffly demo", stopped) from None
         runs.append(run)
     return runs, failure
 

@@ -132,16 +132,12 @@ def require_folder(out: Path, option: str = "--out") -> None:
 
 
 def open_run(folder: Path) -> Recording:
-    """The recording in that folder; InputError where there is none, or a damaged one."""
+    """The recording in that folder; what is wrong with its summary is told as a line."""
+    from .. import terminal
     from ..recording.recording import Recording
 
-    try:
+    with terminal.notices():
         return Recording(folder)
-    except InputError:
-        raise
-    except Exception as problem:  # HDF5 has every kind of error for a damaged file
-        said = " ".join(str(problem).split())
-        raise InputError(f"the recording in {folder} is damaged ({said}); run it again") from None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`stiffly plot`, `render` and `export`: what becomes of a run that is recorded."""
+"""`stiffly check`, `plot`, `render` and `export`: what becomes of a run that is recorded."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from ..errors import InputError
 from ..recording.folder import check_writable, file_name
 from ..recording.words import COLORS, FORMATS
 from .inputs import Folder, check_choice, check_positive, open_run, picture_size, require_folder
+
+
+def check(folder: Folder) -> None:
+    """Say what of a run's folder is whole.
+
+    Every frame by its checksum, the checkpoint, the summary. Exit code 1: something is damaged.
+    """
+    from .. import terminal
+    from ..recording.check import check as look
+
+    found = look(folder)
+    terminal.show_lines([(one.what, "" if one.whole else "DAMAGED", one.text) for one in found])
+    if not all(one.whole for one in found):
+        raise typer.Exit(1)
 
 
 def plot(

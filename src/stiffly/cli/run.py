@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from ..errors import SimulationFailure
+from ..errors import SimulationFailure, Terminated
 from ..recording.words import DTYPES
 from . import inputs
 from .inputs import request
@@ -21,11 +22,19 @@ from .inputs import request
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the summary as JSON on stdout, nothing else.")
 ]
+MaxHours = Annotated[
+    float | None,
+    typer.Option(metavar="H", help="Stop after so many hours, with a checkpoint to go on from."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
 
 
 class Interrupted(Exception):
-    """Ctrl-C; the message says how to go on."""
+    """Ctrl-C, SIGTERM or SIGHUP; the message says how to go on.  signal: its number."""
+
+    def __init__(self, text: str, cause: KeyboardInterrupt) -> None:
+        super().__init__(text)
+        self.signal = cause.signal if isinstance(cause, Terminated) else signal.SIGINT
 
 
 def run(
@@ -70,6 +79,7 @@ def run(
         float | None,
         typer.Option(metavar="S", help="Seconds of computing between checkpoints. [default: 10]"),
     ] = None,
+    max_hours: MaxHours = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,6 +90,7 @@ def run(
     For example: stiffly run coil-spring --small --integrator exprb42 --set stiffness=1e5
     """
     inputs.check_device(device)
+    inputs.check_positive("--max-hours", max_hours, "12")
     inputs.check_choice("--dtype", dtype, DTYPES)
     for option, value in (("--step", step), ("--duration", duration), ("--rtol", rtol)):
         inputs.check_positive(option, value, "0.01")
@@ -108,7 +119,8 @@ def run(
 
         with followed(asked.scene, place.folder, said, as_json=as_json, quiet=quiet) as watch:
             options = {**asked.options, "provenance": origin, "progress": watch.progress}
-            watch.recording = simulate(asked.scene, out=place, device=device, **options)
+            where: Any = {"out": place, "device": device, "max_hours": max_hours}
+            watch.recording = simulate(asked.scene, **where, **options)
 
 
 def resume(
@@ -117,6 +129,7 @@ def resume(
         float | None, typer.Option(metavar="T", help="Seconds in all, to make the run longer.")
     ] = None,
     device: inputs.Device = "cpu",
+    max_hours: MaxHours = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -125,6 +138,7 @@ def resume(
     From its last checkpoint, to the same result as if it had never stopped.
     """
     inputs.check_positive("--duration", duration, "20")
+    inputs.check_positive("--max-hours", max_hours, "12")
     inputs.check_device(device)
     from .. import terminal
 
@@ -138,9 +152,8 @@ def resume(
                 f"{folder} is complete: nothing is left to do (--duration T makes it longer)"
             )
         with followed(found, folder, said, as_json=as_json, quiet=quiet) as watch:
-            watch.recording = go_on(
-                folder, duration=duration, progress=watch.progress, device=device
-            )
+            how: Any = {"duration": duration, "device": device, "max_hours": max_hours}
+            watch.recording = go_on(folder, progress=watch.progress, **how)
 
 
 @contextmanager
@@ -151,7 +164,7 @@ def followed(
 
     Yields `progress`, for `simulate`; what that returns is put into `recording` beside it.
     scene: with a name, perhaps a note.  warned: warnings, which go on being added.
-    A run that fails shows what it has, then raises.  Ctrl-C becomes Interrupted.
+    A run that fails shows what it has, then raises.  Ctrl-C and its like become Interrupted.
     """
     from .. import terminal
     from ..recording.folder import CHECKPOINT
@@ -165,11 +178,11 @@ def followed(
             if stopped.run is None:
                 raise
             watch.recording, failure = cast("Any", stopped.run), stopped
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stopped:
             text = "interrupted before the first checkpoint; start again"
             if (folder / CHECKPOINT).exists():
                 text = f"interrupted; go on with: stiffly resume {folder}"
-            raise Interrupted(text) from None
+            raise Interrupted(text, stopped) from None
     if as_json:
         content = {**watch.recording.summary(), "folder": str(folder), "warnings": warned}
         print(json.dumps(content, indent=1))

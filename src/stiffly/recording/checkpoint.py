@@ -1,8 +1,8 @@
 """Checkpoints: everything that a run needs to go on, in one file that is whole or not there.
 
 An .npz archive: `tree` is JSON (run, versions, counters, and a tree of plain data), the arrays that
-it refers to lie beside it, each with a checksum.  Reading one runs no code: nothing in a file is
-ever called.
+it refers to lie beside it; behind its end stands the checksum of all.  Reading one runs no code:
+nothing in a file is ever called.
 
 Plain are None, truth values, numbers, texts, arrays, sparse matrices, and tuples, lists and
 mappings of plain things.  So are stiffly's own records: NamedTuples, dataclasses, and classes that
@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
-import zlib
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,8 +33,10 @@ from ..contracts import Array
 from ..errors import InputError
 from .folder import CHECKPOINT, old_checkpoints
 from .provenance import versions, write_atomic
+from .sums import MARK, read_regular
 
-FORMAT = 2
+FORMAT = 3
+SEAL = struct.Struct("<I8s")
 AGAIN = "run the scene again"
 FRAMES = "plot, export and view still read its frames"
 PACKAGE = __name__.split(".")[0] + "."
@@ -51,7 +53,18 @@ def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
     arrays: dict[str, Any] = {f"array-{k}": array for k, array in enumerate(packed.arrays)}
     file = io.BytesIO()
     np.savez(file, tree=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-    write_atomic(folder / CHECKPOINT, file.getvalue())
+    write_atomic(folder / CHECKPOINT, *sealed(file.getvalue()))
+
+
+def sealed(data: bytes) -> tuple[bytes, bytes]:
+    """An archive, and what stands behind it."""
+    return data, SEAL.pack(crc32(data), MARK)
+
+
+def _unsealed(data: bytes) -> bytes | None:
+    """The archive; None where it is not the one that was sealed."""
+    archive, seal = data[: -SEAL.size], data[-SEAL.size :]
+    return archive if sealed(archive)[1] == seal else None
 
 
 @dataclass(frozen=True)
@@ -66,19 +79,16 @@ class Checkpoint:
     def read(folder: Path) -> Checkpoint:
         path = folder / CHECKPOINT
         try:
-            with np.load(path) as found:
-                header = json.loads(found["tree"].tobytes())
-                arrays = [found[f"array-{k}"] for k in range(len(found.files) - 1)]
+            archive = _unsealed(read_regular(path))
         except FileNotFoundError:
             raise InputError(_missing(folder)) from None
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
-            header, arrays = {}, []
-        except OSError as problem:
-            raise InputError(f"{path} cannot be read: {problem.strerror or problem}") from None
-        if header.get("format", FORMAT) != FORMAT:
-            raise InputError(f"{path} was written by a newer stiffly: update it, or {AGAIN}")
-        if "tree" not in header:
+        if archive is None:
             raise InputError(f"{path} is damaged: {AGAIN} ({FRAMES})")
+        with np.load(io.BytesIO(archive)) as found:
+            header = json.loads(found["tree"].tobytes())
+            arrays = [found[f"array-{k}"] for k in range(len(found.files) - 1)]
+        if header["format"] != FORMAT:
+            raise InputError(f"{path} was written by a newer stiffly: update it, or {AGAIN}")
         return Checkpoint(path, header, arrays)
 
     def tree(self, name: str, like: Any = None) -> Any:

@@ -9,19 +9,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
+from .sums import NoRecording
 
 if TYPE_CHECKING:
     from .layout import Plan
 
 try:
     import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None
+    import resource
+except ImportError:  # no such locks, no such limits on this system
+    fcntl = resource = None
 
 RECORDING, SUMMARY = "recording.vtkhdf", "summary.json"
 CHECKPOINT, SCENE = "checkpoint.npz", "scene.toml"
@@ -85,6 +87,9 @@ def check_space(folder: Path, plan: Plan, *, replaces: bool = True) -> None:
     if replaces:
         free += sum(p.stat().st_blocks * 512 for p in map(folder.joinpath, FILES) if p.is_file())
     needed, frames = plan.bytes + plan.bytes_of_checkpoints, len(plan.times)
+    where, limit = "are free", _largest_file()
+    if plan.bytes > limit:
+        needed, free, where = plan.bytes, limit, "may be in one file (ulimit -f)"
     if needed <= free:
         return
     fitting = frames - ceil((needed - free) / plan.bytes_per_frame)
@@ -94,8 +99,16 @@ def check_space(folder: Path, plan: Plan, *, replaces: bool = True) -> None:
         remedy = f"every={every} (--every {every}) would fit, or leave velocities out, or {remedy}"
     raise InputError(
         f"out {folder}: the recording of {frames:,} frames needs {_size(needed)}, but only "
-        f"{_size(free)} are free: {remedy}"
+        f"{_size(free)} {where}: {remedy}"
     )
+
+
+def _largest_file() -> float:
+    """Bytes that the system allows this process."""
+    if resource is None:
+        return inf
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _rounded_up(seconds: float) -> str:
@@ -104,7 +117,7 @@ def _rounded_up(seconds: float) -> str:
     return f"{ceil(seconds / unit) * unit:.6g}"
 
 
-def _size(count: int) -> str:
+def _size(count: float) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
@@ -115,11 +128,20 @@ def holds_run(folder: Path) -> bool:
         from .layout import open_file
 
         try:
-            open_file(folder / RECORDING).close()
-        except InputError:
+            with open_file(folder / RECORDING):
+                return True
+        except NoRecording:
             return False
-        return True
+        except InputError:  # damaged, but ours
+            return True
     return bool(names) and names <= {*FILES, *UNFINISHED}
+
+
+def require_files(folder: Path) -> None:
+    """Nothing lies where a run has its files but files."""
+    for path in map(folder.joinpath, (*FILES, *UNFINISHED)):
+        if os.path.lexists(path) and not path.is_file():
+            raise InputError(f"{path} is no file: move it away, then go on")
 
 
 def clear(folder: Path) -> None:

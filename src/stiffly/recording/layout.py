@@ -1,15 +1,16 @@
 """The HDF5 file of a recording: laid out once at its full size, then only known bytes change.
 
 All frame times are known before a run, so every dataset gets its full length at once, contiguous
-and in HDF5's earliest format, which has no checksums and no marks of being open.  Afterwards the
-HDF5 library is not needed to write: frames are bytes at known places, and at the end of each the
-counter /stiffly/frames says that they are there.  A run that is killed leaves a valid file, and
-others can read it meanwhile.
+and in HDF5's earliest format, which has no checksums and no marks of being open.  The library lays
+it out in memory and is not needed to write: frames are bytes at known places, and at the end of
+each the counter /stiffly/frames says that they are there.  A run that is killed leaves a valid
+file, and others can read it meanwhile.
 
     /VTKHDF           what ParaView reads: Points (frames * N, 3), PointData/velocity, cells once,
                       Steps (NSteps, Values = times [s], where each frame begins)
-    /stiffly          frames (the counter), times of all frames to come [s], table (frames, columns)
-                      of numbers, columns (their names), mesh, colliders, provenance (JSON);
+    /stiffly          frames (the counter, and its checksum), times of all frames to come [s], table
+                      (frames, columns) of numbers, columns (their names), sums (frames, pieces)
+                      see sums.py, mesh, colliders, provenance (JSON);
                       mesh/skin, where a surface is embedded in tets: vertex i of it is the sum of
                       weights[i, k] times the position of particle corners[i, k]
 
@@ -25,7 +26,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,13 +36,20 @@ import numpy as np
 
 from ..collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from ..contracts import Array, Work
-from ..errors import InputError
+from ..errors import InputError, StiffError
 from ..meshes import Look, Mesh, Skin
+from .sums import Image, NoRecording, Ranges, copy_bytes, open_regular, piece_sum, unchanged
 
-FORMAT = 1
+FORMAT = 2  # 1 had no checksums: it is read, and not resumed
 SPARE = 40  # columns for what steps say about themselves: their names are not known before
-NAME = 64  # bytes of a column's name
-METADATA = 1 << 18  # bytes at the beginning of the file that hold all of HDF5's own structures
+NAME = 256  # bytes of a column's name
+OVERHEAD = 1 << 17  # bytes, about, of HDF5's own structures and the names of columns
+# what HDF5 and NumPy say of a file that is not what it seems
+DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError)
+DAMAGE = (*DAMAGE, OSError, RuntimeError, TypeError, ValueError, struct.error)
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+# frames that are there, and the sum of that number: aligned, so in one sector, and written as one
+COUNTER = struct.Struct("<qq")
 STEPS = b"/stiffly/steps-"  # and 0 or 1
 MARKS = (0x6D61726B00C0FFEE, 0x6D61726B01C0FFEE)  # put into NSteps, to find where it lies
 RANK_ONE = struct.pack("<BBBB4x", 1, 1, 1, 0)  # a dataspace in HDF5's earliest format
@@ -90,7 +99,26 @@ class Plan:
     def bytes_per_frame(self) -> int:
         points = 3 * self.shape[0] * np.dtype(self.dtype).itemsize * (2 if self.velocities else 1)
         own = np.dtype(self.dtype).itemsize * sum(self.fields.values())
-        return points + own + 8 * (len(self.columns) + SPARE + 8)
+        return points + own + 8 * (len(self.columns) + SPARE + 8) + 4 * len(self.pieces)
+
+    @property
+    def pieces(self) -> list[str]:
+        """What a frame is made of, each with a sum of its own."""
+        velocity = ["velocity"] if self.velocities else []
+        return ["points", *velocity, "row", *(f"field {name}" for name in self.fields)]
+
+    def check_names(self) -> None:
+        """InputError for names that a file cannot hold as they are."""
+        for name in (*self.energies, *self.fields):
+            try:
+                size = len(f"energy {name}".encode())
+            except UnicodeEncodeError:
+                raise InputError(f"{name!r} is no text: give the part another name") from None
+            if size > NAME or "\0" in name:
+                raise InputError(
+                    f"the name {name[:40]!r}... has {size} bytes, or a NUL among them: recordings "
+                    f"keep {NAME - 7}; give the part a shorter one"
+                )
 
     @property
     def bytes_of_checkpoints(self) -> int:
@@ -104,29 +132,30 @@ class Plan:
         for whole, names in ((self.mesh, MESH), (skin, SKIN)):
             if whole is not None:
                 held += sum(getattr(whole, name).nbytes for name in names)
-        return 2 * METADATA + 2 * held
+        held += sum(np.asarray(value).nbytes for value in self.contents.values())
+        return OVERHEAD + 2 * held
 
 
 class Places(NamedTuple):
-    """Where the bytes are.  counts, lengths: of NSteps and of Values' length, in both copies."""
+    """Where the bytes are.  counts, lengths: of NSteps and of Values' length, in both copies;
+    pieces: of what a frame is made of, place and bytes of one frame, by name."""
 
-    points: int
-    velocity: int | None
-    table: int
+    pieces: Mapping[str, tuple[int, int]]
+    sums: int
     columns: int
     frames: int
     counts: tuple[int, int]
     lengths: tuple[int, int]
     link: int
-    fields: Mapping[str, int]
 
 
 def create(path: Path, plan: Plan) -> None:
-    """The file with all frames still to come."""
+    """The file with all frames still to come; OSError where the disk does not take it."""
     import h5py
 
-    options = {"libver": "earliest", "locking": False, "meta_block_size": METADATA}
-    with h5py.File(path, "w", alignment_threshold=1, alignment_interval=8, **options) as file:
+    options: Any = {"libver": "earliest", "alignment_threshold": 1, "alignment_interval": 16}
+    image = Image()
+    with h5py.File(image, "w", **options) as file:
         own, vtk = file.create_group("stiffly"), file.create_group("VTKHDF")
         own.attrs["format"] = FORMAT
         own.attrs["coordinates"] = len(plan.shape) == 1
@@ -134,37 +163,54 @@ def create(path: Path, plan: Plan) -> None:
         add_type(vtk)
         _add_steps(own, vtk, plan)
         add_cells(vtk, plan.shape[0], [_cells(plan)])
-        _add_frames(own, vtk, plan)
         for name, value in plan.contents.items():
             own[name] = value
         if plan.mesh is not None:
             _add_mesh(own.create_group("mesh"), plan.mesh)
+        _add_frames(own, vtk, plan)
         file.flush()
-        own.attrs.modify("places", _find(path, own, len(plan.times)))
+        own.attrs.modify("places", _find(image, own, len(plan.times)))
+        places = find(file)
+    image.write_to(path, _changing(places, plan))
 
 
-def extend(path: Path, plan: Plan, frames: int) -> None:
+def _changing(places: Places, plan: Plan) -> Ranges:
+    """Where bytes are written after the file was laid out: begin, end."""
+    frames, known = len(plan.times), len(plan.columns)
+    spans = [(begin, frames * size) for begin, size in places.pieces.values()]
+    spans += [(places.sums, 4 * frames * len(places.pieces)), (places.frames, COUNTER.size)]
+    spans += [(places.columns + known * NAME, SPARE * NAME), (places.link, 1)]
+    spans += [(at, 8) for at in places.counts] + [(at, 16) for at in places.lengths]
+    return [(begin, begin + size) for begin, size in spans]
+
+
+def extend(path: Path, plan: Plan, frames: int, run: str) -> None:
     """The file with the first so many frames that it has and room for all of a longer plan: whole,
     or left as it was."""
-    import h5py
-
     beside = path.with_name(f"{path.name}.part")
     create(beside, plan)
-    new: Any
-    with h5py.File(beside, "r+", locking=False) as new, open_file(path) as old:
-        new["stiffly/columns"][...] = old["stiffly/columns"][()]
-        new["stiffly/table"][:frames] = old["stiffly/table"][:frames]
-        for name in plan.fields:
-            new["stiffly/fields"][name][:frames] = old["stiffly/fields"][name][:frames]
-        series = ["VTKHDF/Points", *["VTKHDF/PointData/velocity"] * plan.velocities]
-        for name in series:
-            for k in range(frames):
-                rows = slice(k * plan.shape[0], (k + 1) * plan.shape[0])
-                new[name][rows] = old[name][rows]
-        new["stiffly/frames"][()] = frames
-    with open(beside, "rb") as file:
-        os.fsync(file.fileno())
+    with open_file(path) as file:
+        old = find(file)
+    with open_file(beside) as file:
+        places = find(file)
+    with open(path, "rb") as source, open(beside, "rb+") as target:
+        into = source.fileno(), target.fileno()
+        copies = [(old.columns, places.columns, (len(plan.columns) + SPARE) * NAME)]
+        copies += [(old.sums, places.sums, 4 * frames * len(plan.pieces))]
+        for (begin, size), (place, _) in zip(
+            old.pieces.values(), places.pieces.values(), strict=True
+        ):
+            copies.append((begin, place, frames * size))
+        for begin, place, size in copies:
+            copy_bytes(into[0], begin, size, into[1], place)
+        os.pwrite(into[1], counter(frames, run), places.frames)
+        os.fsync(into[1])
     os.replace(beside, path)
+
+
+def counter(frames: int, run: str) -> bytes:
+    """So many frames are there."""
+    return COUNTER.pack(frames, piece_sum(run, "frames", frames, b""))
 
 
 def _add_steps(own: Any, vtk: Any, plan: Plan) -> None:
@@ -230,16 +276,18 @@ def _add_frames(own: Any, vtk: Any, plan: Plan) -> None:
     known = [name.encode() for name in plan.columns]
     columns = np.zeros(len(known) + SPARE, dtype=f"S{NAME}")
     columns[: len(known)] = known
-    own["frames"] = np.int64(0)
+    own["frames"] = np.zeros(2, dtype=np.int64)
     own["times"] = np.asarray(plan.times, dtype=np.float64)
     own["columns"] = columns
     _reserve(own, "table", (count, len(columns)), "float64")
+    _reserve(own, "sums", (count, len(plan.pieces)), "uint32")
     fields = vtk.create_group("PointData")
     _reserve(vtk, "Points", (count * points, 3), plan.dtype)
     if plan.velocities:
         _reserve(fields, "velocity", (count * points, 3), plan.dtype)
-    for name, size in plan.fields.items():
-        _reserve(own.require_group("fields"), name, (count, size), plan.dtype)
+    for i, (name, size) in enumerate(plan.fields.items()):
+        _reserve(own.require_group("fields"), str(i), (count, size), plan.dtype)
+        own["fields"][str(i)].attrs["name"] = name
 
 
 def _reserve(group: Any, name: str, shape: tuple[int, ...], dtype: str) -> None:
@@ -259,33 +307,38 @@ def _add_mesh(group: Any, mesh: Mesh) -> None:
         group[name] = getattr(mesh, name)
     for name in GROUPS:
         rows = group.create_group(name)
-        for key, value in getattr(mesh, name).items():
-            rows[key] = value
+        for i, (key, value) in enumerate(getattr(mesh, name).items()):
+            rows[str(i)] = value  # HDF5 would take left/right for a folder
+            rows[str(i)].attrs["name"] = key
     for name in SKIN if mesh.skin is not None else ():
         group[f"skin/{name}"] = getattr(mesh.skin, name)
     for place, uv in (("uv", mesh.uv), ("skin/uv", getattr(mesh.skin, "uv", None))):
         if uv is not None:
             group[place] = uv
-    for name, look in mesh.bodies.items():
-        body = group.create_group(f"bodies/{name.replace('/', ' ')}")
-        body["particles"] = look.particles
+    for i, (name, look) in enumerate(mesh.bodies.items()):
+        body = group.create_group(f"bodies/{i}")
+        body["particles"], body.attrs["name"] = look.particles, name
         body.attrs["color"], body.attrs["texture"] = look.color, look.texture
-    if mesh.bodies:
-        group["bodies"].attrs["order"] = [name.replace("/", " ") for name in mesh.bodies]
+
+
+def named(group: Any) -> dict[str, Any]:
+    """Datasets by the names that they carry, in the order in which they were written."""
+    found = sorted(group.items(), key=lambda pair: (len(pair[0]), pair[0]))
+    return {data.attrs.get("name", key): data for key, data in found}
 
 
 def read_mesh(group: Any) -> Mesh:
     arrays: dict[str, Any] = {name: group[name][()] for name in MESH}
     for name in GROUPS:
-        arrays[name] = {key: rows[()] for key, rows in group[name].items()}
+        arrays[name] = {key: rows[()] for key, rows in named(group[name]).items()}
     if "skin" in group:
         skin = {name: group["skin"][name][()] for name in (*SKIN, "uv") if name in group["skin"]}
         arrays["skin"] = Skin(**skin)
     if "uv" in group:
         arrays["uv"] = group["uv"][()]
     if "bodies" in group:
-        bodies = group["bodies"]
-        arrays["bodies"] = {name: _read_look(bodies[name]) for name in bodies.attrs["order"]}
+        bodies = named(group["bodies"])
+        arrays["bodies"] = {name: _read_look(body) for name, body in bodies.items()}
     return Mesh(**arrays)
 
 
@@ -297,12 +350,11 @@ def _read_look(body: Any) -> Look:
 # ------------------------------------------------------------------ places
 
 
-def _find(path: Path, own: Any, count: int) -> np.ndarray:
+def _find(image: Image, own: Any, count: int) -> np.ndarray:
     """Offsets of both NSteps, of both lengths of Values, and of the link's last letter."""
     from h5py import h5o  # type: ignore[attr-defined]  # no stubs
 
-    with open(path, "rb") as file:
-        head = file.read(2 * METADATA)
+    head = image.at(0, own["table"].id.get_offset())  # the first of what is only reserved
     places = [_only(head, struct.pack("<q", mark)) for mark in MARKS]
     for copy in "01":
         begin = h5o.get_info(own[f"steps-{copy}"]["Values"].id).addr
@@ -321,33 +373,58 @@ def _only(head: bytes, wanted: bytes) -> int:
 def find(file: Any) -> Places:
     """Places in an open h5py file of ours."""
     own, vtk = file["stiffly"], file["VTKHDF"]
-    series = vtk["Points"], vtk["PointData"].get("velocity")
-    data = *series, own["table"], own["columns"], own["frames"]
-    begins: list[Any] = [None if one is None else one.id.get_offset() for one in data]
+    points, velocity = vtk["Points"], vtk["PointData"].get("velocity")
+    size = int(vtk["NumberOfPoints"][0]) * 3 * points.dtype.itemsize
+    pieces = {"points": (points.id.get_offset(), size)}
+    if velocity is not None:
+        pieces["velocity"] = velocity.id.get_offset(), size
+    fields = {f"field {name}": data for name, data in named(own.get("fields", {})).items()}
+    for name, data in {"row": own["table"], **fields}.items():
+        pieces[name] = data.id.get_offset(), data.shape[1] * data.dtype.itemsize
     a, b, c, d, link = map(int, own.attrs["places"])
-    fields = {name: data.id.get_offset() for name, data in own.get("fields", {}).items()}
-    return Places._make([*begins, (a, b), (c, d), link, fields])
+    sums = own["sums"].id.get_offset() if "sums" in own else 0
+    others = own["columns"].id.get_offset(), own["frames"].id.get_offset()
+    return Places(pieces, sums, *others, (a, b), (c, d), link)
 
 
-def open_file(path: Path) -> Any:
-    """An h5py file to read, also while another process writes it; InputError if not ours."""
+@contextmanager
+def open_file(path: Path) -> Iterator[Any]:
+    """An h5py file to read, also while another process writes it; InputError if not ours, or
+    damaged: HDF5 has every kind of error for that, none of which leaves this."""
     import h5py
 
     try:
-        file = h5py.File(path, "r", locking=False)
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(
+        handle = open_regular(path)
+    except FileNotFoundError:
+        raise NoRecording(
             f"{path.parent} holds no recording: name the folder that a run was written to"
         ) from None
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem}") from None
-    if "stiffly" not in file or "VTKHDF" not in file:
-        file.close()
-        raise InputError(f"{path} was not written by stiffly: name the folder of a run")
-    if file["stiffly"].attrs["format"] != FORMAT:
-        file.close()
-        raise InputError(f"{path} was written by a newer stiffly: update, then read it again")
-    return file
+    try:
+        whole, begin = unchanged(handle), os.pread(handle, len(SIGNATURE), 0)
+    finally:
+        os.close(handle)
+    if whole is None and begin != SIGNATURE:
+        raise NoRecording(f"{path} cannot be read: it is no recording; name the folder of a run")
+    if whole is False:
+        raise InputError(_damaged(path, "its header has changed"))
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            if "stiffly" not in file or "VTKHDF" not in file:
+                raise NoRecording(f"{path} was not written by stiffly: name the folder of a run")
+            written: Any = file["stiffly"].attrs["format"]
+            if written > FORMAT:
+                raise InputError(f"{path} was written by a newer stiffly: update, then try again")
+            if whole is None and written == FORMAT:
+                raise InputError(_damaged(path, "its end is missing"))
+            yield file
+    except StiffError:
+        raise
+    except DAMAGE as problem:
+        raise InputError(_damaged(path, " ".join(str(problem).split()))) from None
+
+
+def _damaged(path: Path, cause: str) -> str:
+    return f"the recording in {path.parent} is damaged ({cause}): take a copy, or run it again"
 
 
 # ------------------------------------------------------------------ colliders

@@ -63,7 +63,8 @@ def write_json(path: Path, content: Any) -> None:
 def write_atomic(path: Path, *content: bytes) -> None:
     """Beside it first, onto the disk, then renamed in one go."""
     beside = path.with_name(path.name + ".part")
-    with open(beside, "wb") as file:
+    beside.unlink(missing_ok=True)  # of a kill; or a pipe, which would be waited for
+    with open(beside, "xb") as file:
         for piece in content:
             file.write(piece)
         file.flush()

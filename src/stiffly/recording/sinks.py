@@ -1,4 +1,4 @@
-"""What the time loop has around it: where its frames go, who is told how far it is, Ctrl-C."""
+"""What the time loop has around it: where frames go, who is told how far it is, who stops it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from math import inf
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..contracts import NOTHING, Array, State, Work
+from ..errors import InputError, OutOfTime, Terminated
 from .drawn import NOTHING_DRAWN, Drawn
 from .notes import FrameLog, StepLog
 from .run import EnergyHistory, Run
@@ -161,32 +163,61 @@ class Reporter:
         return numerical, max(high - low for low, high in self._ranges.values())
 
 
-# ------------------------------------------------------------------ Ctrl-C
+# ------------------------------------------------------------------ to be stopped
+
+
+ASKED = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Interrupt:
-    """While entered, the first Ctrl-C only sets `seen`; a second one stops at once.
+    """While entered, the first Ctrl-C, SIGTERM or SIGHUP only makes it `due` to stop; a second one
+    stops at once.  max_hours after it was made it is due, too.
 
-    Only the main thread can do this: elsewhere nothing changes.
+    Only the main thread can take signals: elsewhere nothing changes.  Nor does it where a signal is
+    ignored (a job in the background, nohup), or where SIGTERM and SIGHUP have a handler already.
     """
 
-    def __init__(self) -> None:
-        self.seen = False
-        self._before: Any = None
+    def __init__(self, max_hours: Any = None) -> None:
+        if max_hours is not None and not (_is_number(max_hours) and 0.0 < max_hours < inf):
+            raise InputError(f"max_hours must be positive, got {max_hours!r}: try max_hours=12")
+        self._signal: int | None = None
+        self._hours, self._began = max_hours, time.perf_counter()
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
-            # None: set outside Python, it could not be put back; ignored: a job in the background
-            if before not in (None, signal.SIG_IGN):
-                self._before = before
-                signal.signal(signal.SIGINT, self._notice)
+            for number in ASKED:
+                before = signal.getsignal(number)
+                # None: set outside Python, it could not be put back
+                free = before not in (None, signal.SIG_IGN)
+                if free if number == signal.SIGINT else before is signal.SIG_DFL:
+                    self._before[number] = before
+                    signal.signal(number, self._notice)
         return self
 
-    def _notice(self, *_: object) -> None:
-        self.seen = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    def _notice(self, number: int, *_: object) -> None:
+        self._signal = number
+        for one in self._before:
+            usual = signal.default_int_handler if one == signal.SIGINT else signal.SIG_DFL
+            signal.signal(one, usual)
 
     def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    @property
+    def due(self) -> bool:
+        """Time to stop."""
+        over = self._hours is not None and time.perf_counter() - self._began >= 3600 * self._hours
+        return over or self._signal is not None
+
+    def stop(self, folder: Path, t: float, saved: bool) -> BaseException:
+        """What ends the run at time t [s]; saved: there is a checkpoint."""
+        if self._signal is None:
+            how = f"go on with: stiffly resume {folder}" if saved else "it has no checkpoint"
+            return OutOfTime(f"max_hours = {self._hours:g} are over at t = {t:.4g} s; {how}")
+        return KeyboardInterrupt() if self._signal == signal.SIGINT else Terminated(self._signal)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

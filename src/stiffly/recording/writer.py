@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -20,10 +21,22 @@ from ..errors import InputError, NotRecorded, StiffWarning
 from . import checkpoint, folder
 from .checkpoint import NotPlain
 from .drawn import Drawn
-from .layout import NAME, Places, Plan, create, describe_colliders, extend, find, open_file
-from .provenance import provenance, write_json
+from .frames import row_sum
+from .layout import (
+    NAME,
+    Places,
+    Plan,
+    counter,
+    create,
+    describe_colliders,
+    extend,
+    find,
+    open_file,
+)
+from .provenance import as_json, provenance, write_atomic, write_json
 from .recording import Recording
 from .sinks import Frame, Interrupt, Progressing
+from .sums import piece_sum, text_sum, write_at
 from .words import DTYPES
 
 SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
@@ -115,7 +128,8 @@ class Writer:
             "dtype": options.dtype,
             "keep_velocities": options.velocities,
         }
-        text = json.dumps(provenance(options.provenance, **known))
+        origin = {**provenance(options.provenance, **known), "run": uuid4().hex}
+        text = json.dumps(origin)
         shapes = describe_colliders(shown.colliders, times)
         contents = {"provenance": np.bytes_(text), **shapes}
         if mass is not None:
@@ -143,10 +157,11 @@ class Writer:
         writer._lock = folder.Lock(where)
         if plan is not None:
             folder.check_space(where, plan, replaces=False)  # both are there for a while
-            extend(where / folder.RECORDING, plan, frames)
+            extend(where / folder.RECORDING, plan, frames, str(found.provenance.get("run")))
         (where / folder.SUMMARY).unlink(missing_ok=True)
         writer._open(where / folder.RECORDING)
         writer._count(frames)
+        writer._forget_columns(found.columns(frames))
         writer._publish(frames)
         writer._due = time.perf_counter() + writer._every
         return writer
@@ -165,7 +180,7 @@ class Writer:
 
     def between(self, loop: Progressing) -> None:
         assert self._file is not None
-        now, stop = time.perf_counter(), self._interrupt.seen
+        now, stop = time.perf_counter(), self._interrupt.due
         due = self._framed if self._every == 0.0 else now >= self._due
         try:
             if self._visible != loop.recorded and now - self._published > PUBLISH:
@@ -178,7 +193,7 @@ class Writer:
             raise self._failure(problem, loop.state.t) from problem
         self._framed = False
         if stop:
-            raise KeyboardInterrupt
+            raise self._interrupt.stop(self.folder, loop.state.t, self._saving)
 
     def result(self, loop: Progressing, failure: BaseException | None = None) -> Recording | None:
         """Closes the file and writes the summary; None where no frame was ever recorded."""
@@ -205,7 +220,8 @@ class Writer:
         try:
             if recording.complete and self._saving and hasattr(loop, "saved"):
                 self._save(loop)  # so that it can be made longer
-            write_json(self.folder / folder.SUMMARY, recording.summary())
+            told = as_json(recording.summary())
+            write_json(self.folder / folder.SUMMARY, {**told, "checksum": text_sum(told)})
         except OSError as found:
             problem = found
         if problem is not None and failure is None:
@@ -220,6 +236,7 @@ class Writer:
         """The folder and everything in it, before the first frame is written."""
         fields = {name: len(values) for name, values in frame.fields.items()}
         where, plan = place.folder, replace(plan, energies=tuple(frame.energies), fields=fields)
+        plan.check_names()
         unfinished = where / f"{folder.RECORDING}.part"
         try:
             where.mkdir(parents=True, exist_ok=True)
@@ -231,7 +248,9 @@ class Writer:
             self._write_frame(frame)
             self._publish(1)
             if scene is not None:
-                (where / folder.SCENE).write_text(scene)
+                write_atomic(where / folder.SCENE, scene.encode())
+            assert self._file is not None
+            os.fsync(self._file)
             os.replace(unfinished, where / folder.RECORDING)
         except OSError as problem:
             if self._file is not None:
@@ -244,27 +263,31 @@ class Writer:
     def _open(self, path: Path) -> None:
         with open_file(path) as file:
             self._places: Places = find(file)
-            self._run = json.loads(file["stiffly/provenance"][()]).get("run")
+            self._run: str = json.loads(file["stiffly/provenance"][()])["run"]
             points = file["VTKHDF/Points"]
             self._dtype = points.dtype
             self._flat = bool(file["stiffly"].attrs["coordinates"])
-            self._columns = [name.decode() for name in file["stiffly/columns"][()] if name]
+            self._columns = [bytes(name) for name in file["stiffly/columns"][()] if name]
             self._width = file["stiffly/columns"].shape[0]
-            self._side = int(file["VTKHDF"].get("Steps", getlink=True).path[-1])
+            self._side = int(file["VTKHDF"].get("Steps", getlink=True).path[-1] == "1")
         self._file = os.open(path, os.O_RDWR)
 
     def _write_frame(self, frame: Frame) -> None:
-        places = self._places
-        data = self._points(frame.positions, np.arange(len(frame.positions)))
-        self._write(data, places.points + frame.index * len(data))
-        if places.velocity is not None:
-            data = self._points(frame.velocities, 0.0)
-            self._write(data, places.velocity + frame.index * len(data))
-        for name, place in places.fields.items():
-            data = np.ascontiguousarray(frame.fields[name], dtype=self._dtype).data.cast("B")
-            self._write(data, place + frame.index * len(data))
-        row = self._row(frame)
-        self._write(row.tobytes(), places.table + frame.index * row.nbytes)
+        pieces: dict[str, Any] = {
+            "points": self._points(frame.positions, np.arange(len(frame.positions)))
+        }
+        if "velocity" in self._places.pieces:
+            pieces["velocity"] = self._points(frame.velocities, 0.0)
+        pieces["row"] = self._row(frame).tobytes()
+        for name, values in frame.fields.items():
+            data = np.ascontiguousarray(values, dtype=self._dtype)
+            pieces[f"field {name}"] = data.data.cast("B")
+        sums = {n: piece_sum(self._run, n, frame.index, data) for n, data in pieces.items()}
+        sums["row"] = row_sum(sums["row"], pieces["row"], self._columns)
+        for name, (place, size) in self._places.pieces.items():
+            self._write(pieces[name], place + frame.index * size)
+        told = b"".join(sums[name].to_bytes(4, "little") for name in self._places.pieces)
+        self._write(told, self._places.sums + frame.index * len(told))
         self._count(frame.index + 1)
 
     def _points(self, values: Array, across: Array | float) -> memoryview:
@@ -286,18 +309,26 @@ class Writer:
             **{f"energy {name}": value for name, value in frame.energies.items()},
             **frame.notes,
         }
-        for name in known:
-            if name not in self._columns and len(self._columns) < self._width:
+        named = {name.encode(): value for name, value in known.items()}
+        for name in named:
+            fits = len(self._columns) < self._width and len(name) <= NAME
+            if name not in self._columns and fits:
                 place = self._places.columns + len(self._columns) * NAME
-                self._write(name.encode()[:NAME].ljust(NAME, b"\0"), place)
+                self._write(name.ljust(NAME, b"\0"), place)
                 self._columns.append(name)
         row = np.full(self._width, np.nan)
-        row[: len(self._columns)] = [known.get(name, np.nan) for name in self._columns]
+        row[: len(self._columns)] = [named.get(name, np.nan) for name in self._columns]
         return row
+
+    def _forget_columns(self, known: list[bytes]) -> None:
+        """All but these: a power cut may have kept a later name and not the one before."""
+        self._columns = known
+        rest = (self._width - len(known)) * NAME
+        self._write(bytes(rest), self._places.columns + len(known) * NAME)
 
     def _count(self, frames: int) -> None:
         """From here on, that many frames are there."""
-        self._write(struct.pack("<q", frames), self._places.frames)
+        self._write(counter(frames, self._run), self._places.frames)
 
     def _publish(self, frames: int) -> None:
         """Show them to ParaView: the idle copy of Steps is prepared, then the link turns to it."""
@@ -311,9 +342,7 @@ class Writer:
 
     def _write(self, data: bytes | memoryview, place: int) -> None:
         assert self._file is not None
-        while len(data):  # a disk that is nearly full takes a part first
-            written = os.pwrite(self._file, data, place)
-            data, place = data[written:], place + written
+        write_at(self._file, data, place)
 
     # ------------------------------------------------------------------ checkpoints
 

@@ -12,7 +12,8 @@ import numpy as np
 from ..backends.cpu import announce
 from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
-from ..recording.checkpoint import Checkpoint
+from ..recording.check import require_same_run
+from ..recording.checkpoint import AGAIN, FRAMES, Checkpoint
 from ..recording.folder import SUMMARY
 from ..recording.layout import Plan, describe_colliders
 from ..recording.provenance import fingerprint, versions
@@ -50,14 +51,21 @@ def go_on(
     duration: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    max_hours: float | None = None,
 ) -> Recording:
     """given: the system that the run was begun with, or a scene that has it; device: of the rest,
     whichever the run began on.
 
     All is checked before anything is written.
     """
+    interrupt = Interrupt(max_hours)
+    if not found.checked:
+        raise InputError(
+            f"{found.folder} was begun with an older stiffly: finish it with that version, or "
+            f"{AGAIN} ({FRAMES})"
+        )
     system, saved = getattr(given, "system", given), Checkpoint.read(found.folder)
-    _require_same_run(found, saved)
+    require_same_run(found, saved)
     if found.provenance.get("system") != fingerprint(system):
         raise InputError(
             f"{found.folder} was begun with another system than this one: {HAND_IN}, or use the "
@@ -73,7 +81,7 @@ def go_on(
     if duration is not None and duration > found.planned[-1]:
         loop.frames = longer(found.planned, duration)
         plan = _plan(found, loop.frames, given)
-    with Interrupt() as interrupt:
+    with interrupt:
         writer = Writer.again(found, saved.header["seconds"], loop.recorded, interrupt, plan)
         return loop.run(writer, progress)
 
@@ -111,20 +119,6 @@ def _method(found: Recording, saved: Checkpoint, given: Integrator | None) -> In
             "stiffly.resume(folder, system, integrator=...)"
         )
     return given
-
-
-def _require_same_run(found: Recording, saved: Checkpoint) -> None:
-    run, frames = saved.header.get("run"), saved.header["frames"]
-    if run != found.provenance.get("run"):
-        raise InputError(
-            f"{found.folder} holds the recording of one run and the checkpoint of another: put "
-            "back the checkpoint that belongs to it"
-        )
-    if len(found) < frames:
-        raise InputError(
-            f"{found.folder} holds {len(found)} frames, but its checkpoint goes on after {frames}: "
-            "it was copied while the run went on; copy it again when that has stopped"
-        )
 
 
 def _require_same_frames(found: Recording, loop: Loop) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 
@@ -80,6 +79,7 @@ def simulate(
     provenance: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    max_hours: float | None = None,
 ) -> Run:
     """Move a system from x0, v0 through `duration` seconds; returns a Run.
 
@@ -103,6 +103,7 @@ def simulate(
     force: replace a run that is there.  dtype: of recorded positions, "float32" or "float64".
     checkpoint: seconds of computing between two (0: after every frame).
     provenance: more about the run's origin; a text under "toml" is written to scene.toml.
+    max_hours: stop after so many, with a checkpoint, and raise OutOfTime: for queues.
 
     Raises InputError before any work, Diverged / NotConverged / StepTooSmall / NotRecorded with
     `.run` holding the frames up to there.
@@ -121,6 +122,9 @@ def simulate(
     options = None
     if out is not None:
         options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
+    interruption = Interrupt(max_hours)
+    if max_hours is not None and options is None:
+        raise InputError("max_hours needs a folder to go on from: give out= as well")
     announce()
     bound, state = bound_on(device, system, given.x0, given.v0, plan.method, plan.name)
     if plan.tolerance is None and plan.step is not None:
@@ -137,7 +141,7 @@ def simulate(
             return begin(frames, StepLog()), Memory(shown)
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
         asked |= {"device": bound.backend.name}
-        asked |= {"run": uuid4().hex, "system": fingerprint(system)}
+        asked |= {"system": fingerprint(system)}
         shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
         place = options.place._replace(force=options.place.force or again)
         how = replace(options, place=place)
@@ -146,7 +150,7 @@ def simulate(
         loop.origin = np.array(given.x0, dtype=np.float64)
         return loop, writer
 
-    with nullcontext() if options is None else Interrupt() as interrupt:
+    with nullcontext() if options is None else interruption as interrupt:
         if isinstance(plan.method, Auto):
 
             def run(step: float, begin: Any, again: bool = False, **told: Any) -> Run:
