@@ -34,7 +34,7 @@ from .loop import Loop, Progress, frames_from, steps_within
 
 FRAMES = 200  # recorded by default
 MOST_STEPS, MOST_FRAMES = 1e9, 1e7
-SHORTEST = 1e-60  # seconds: what is divided by its fourth power is still a number
+SHORTEST = 1e-150  # seconds: its square is still a number
 
 __all__ = ["Recording", "Run", "simulate"]
 
