@@ -121,7 +121,7 @@ class _Stepping:
             growth = _SLOWER if table.fixed else GROWTH
             path = Flow(middle, (dx, dv), correction, self.a, self.rate, growth)
             exchanged, products = flow_work(
-                self.system, state, self.h, self.tangent, path, self.config.tol
+                self.system, state, self.h, self.tangent, path, self.flow.error
             )
             work += Work(operator_products=products)
         if correction is not None:

@@ -231,7 +231,7 @@ class ExponentialRosenbrock:
         moved, work = None, Work(1 + len(remainders), 1, flow.products)
         if booked:
             path = Flow(stages[-1], (dx, dv), correction, a, rate)
-            moved, products = flow_work(system, state, h, tangent, path, self.tol)
+            moved, products = flow_work(system, state, h, tangent, path, flow.error)
             work += Work(operator_products=products)
         if correction is not None:
             dx, dv = dx + correction[0], dv + correction[1]
@@ -259,6 +259,7 @@ class _HalfSize:
         self.config, self.A, self.damping = config, A, damping
         self.large = A.size > SMALL  # below, saving work costs more than it saves
         self.products, self.used = 0, ""
+        self.error = 0.0  # the largest so far, relative
 
     def rows(
         self, requests: tuple[PhiRequest, ...], vectors: list[Pair], scale: Array | None = None
@@ -274,6 +275,7 @@ class _HalfSize:
             raise lost_to_rounding(action.error)
         self.products += action.products
         self.used = action.method
+        self.error = max(self.error, action.error)
         return action.value
 
     def linear(self, nodes, h, v, a, rate, with_velocity):

@@ -50,6 +50,7 @@ class FirstOrderFlow:
         self.tangent, self.tol, self.max_products = tangent, tol, max_products
         self.n: int = tangent.stiffness.size
         self.products, self.used, self.large = 0, "", True
+        self.error = 0.0  # the largest so far, relative
         size = 2 * self.n
         self.balance: Array | None = None
         self._bodies: tuple[float, BodyExponentials | None] | None = None  # of a step h
@@ -84,6 +85,7 @@ class FirstOrderFlow:
             self.used = (
                 f"exponentials of {bodies.count} bodies of at most {bodies.largest} coordinates"
             )
+            self.error = max(self.error, bodies.error)
             return bodies.actions(taus, vectors)
         limits: Any = {"max_products": self.max_products, "rounding": LOST}
         actions = general_phi_actions(
@@ -91,6 +93,7 @@ class FirstOrderFlow:
         )
         self.products += max(a.products for a in actions)
         self.used = actions[-1].method
+        self.error = max(self.error, *(a.error for a in actions))
         return [a.value for a in actions]
 
     def _body_by_body(self, h: float) -> BodyExponentials | None:

@@ -118,6 +118,7 @@ class Loop(Stepper):
         """On a system that is bound; tree(name, like): one of the saved trees."""
         loop = object.__new__(cls)
         loop.system, loop.method = system, method
+        loop._lay_out()
         loop.state, loop.origin = tree("state"), tree("origin")
         loop.memory = tree("memory", method.start(system, loop.state))
         vars(loop).update(tree("loop"))

@@ -66,13 +66,17 @@ class Stepper:
     ) -> None:
         self.system, self.method, self.name, self.state = system, method, name, state
         self.ledger, self.log = ledger, log
-        if scheme_of(method) is not None:
-            getattr(system, "stretcher", None)  # lays the body out for the loops of such methods
+        self._lay_out()
         self.memory = method.start(system, state)
         self.work: Work = Work()
         self.steps = 0
         self.shortest, self.longest = inf, 0.0
         self.notes: Mapping[str, Any] = {}
+
+    def _lay_out(self) -> None:
+        """The body for the compiled loops, where the method has such: their last digits differ."""
+        if scheme_of(self.method) is not None:
+            getattr(self.system, "stretcher", None)
 
     @property
     def fixed(self) -> bool:
