@@ -70,7 +70,9 @@ def _require_words(arguments: Sequence[str]) -> None:
     """An empty text would be the folder one is in: a variable of a shell that was not set."""
     for before, word in zip(("stiffly", *arguments), arguments, strict=False):
         if not word.strip() or (word.startswith("--") and word.endswith("=")):
-            raise InputError(f"{before} {word!r}: a scene, folder or value is missing; name it")
+            raise InputError(
+                f"{before} {word!r}: a word is missing there; name a scene, a folder or a value"
+            )
 
 
 def _told(failure: BaseException) -> int:

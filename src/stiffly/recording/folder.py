@@ -48,7 +48,9 @@ def named(path: Any, option: str) -> Path:
     try:
         text = os.fspath(path)
     except TypeError:
-        raise InputError(f"{option} must be a path, got {type(path).__name__}: give a text") from None
+        raise InputError(
+            f"{option} must be a path, got {type(path).__name__}: give a text"
+        ) from None
     if isinstance(text, bytes) or not text.strip() or "\0" in text:
         raise InputError(f"{option} {text!r} is no name of a folder: give one, such as my-run")
     return Path(text)

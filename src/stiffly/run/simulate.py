@@ -44,7 +44,9 @@ def _positive(name: str, value: Any, remedy: str) -> float:
     if not isfinite(number) or number <= 0.0:
         raise InputError(f"{name} must be positive and finite, got {value}: {remedy}")
     if number < SHORTEST:
-        raise InputError(f"{name} {number:g} s is no time: {SHORTEST:g} s is the shortest, {remedy}")
+        raise InputError(
+            f"{name} {number:g} s is no time: {SHORTEST:g} s is the shortest, {remedy}"
+        )
     return number
 
 

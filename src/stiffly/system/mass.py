@@ -195,8 +195,6 @@ def _summing(backend: Backend) -> Backend:
     return backend
 
 
-
-
 def _require_size(shape: tuple[int, ...], n: int) -> None:
     if shape not in ((n,), (n, n)):
         raise InputError(f"mass has shape {shape}: give a number, ({n},) or ({n}, {n})")
