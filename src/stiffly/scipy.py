@@ -98,8 +98,8 @@ class ExponentialRosenbrock(OdeSolver):
     these; or None for finite differences (dense, n calls of fun per step).  A Jacobian with more
     than 60 rows is multiplied with vectors; up to 1,000 rows it is made dense where as many
     products as it has rows do not suffice for a step.  rtol, atol (scalar or (n,)), max_step,
-    first_step, vectorized: as in SciPy's solvers.  max_steps: the run ends, with the reason in its
-    message, where more would be tried at the pace of the last few hundred: fun is noisy, or far faster
+    first_step, vectorized: as in SciPy's solvers.  max_steps: the run ends, and its message says
+    why, where it would try more at the pace of the last few hundred: fun is noisy, or far faster
     than the span.  `products` counts products with the Jacobian.
     """
 
@@ -131,7 +131,7 @@ class ExponentialRosenbrock(OdeSolver):
         self.max_steps = real_number("max_steps", max_steps, "leave it out")
         if not self.max_step >= SHORTEST or not self.max_steps >= 1.0:
             raise InputError(
-                f"max_step = {max_step} and max_steps = {max_steps} must be positive: leave them out"
+                f"max_step = {max_step}, max_steps = {max_steps} must be positive: leave them out"
             )
         self.products, self._tried, self._pace_from = 0, 0, self.t
         self._jac = jac if callable(jac) and not isinstance(jac, LinearOperator) else None
@@ -195,8 +195,8 @@ class ExponentialRosenbrock(OdeSolver):
         while h >= smallest:
             if self._too_many():
                 return False, (
-                    f"more than max_steps = {self.max_steps:g} steps would be needed from here: fun "
-                    "is noisy, or far faster than the span; smooth it, loosen rtol, or give more"
+                    f"more than max_steps = {self.max_steps:g} steps would be needed from here: "
+                    "fun is noisy, or far faster than the span; smooth it, loosen rtol, or give more"
                 )
             remaining = abs(self.t_bound - self.t)
             h = remaining if h > 0.999999 * remaining else h
@@ -304,7 +304,7 @@ def _checked_span(t0: Any, t_bound: Any) -> tuple[float, float]:
     start, end = (real_number("t_span", t, "give two numbers") for t in (t0, t_bound))
     if not (start == end or SHORTEST <= abs(end - start) <= LONGEST) or not np.isfinite(start):
         raise InputError(
-            f"t_span from {start:g} to {end:g}: give finite times {SHORTEST:g} to {LONGEST:g} apart, "
+            f"t_span from {start:g} to {end:g}: give times {SHORTEST:g} to {LONGEST:g} apart, "
             "or take another unit of time"
         )
     return start, end

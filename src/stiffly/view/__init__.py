@@ -75,7 +75,7 @@ def serve(
     the first browser has come.
 
     settings: how the scene is run, see view.settings.  host: who may come, default this machine
-    alone; whoever reaches the page can drive it.  port: default the first free one from 8080 on.
+    alone; whoever has the link can drive it.  port: default the first free one from 8080 on.
     out: folder for what is saved from the page.  small: the scene is its small variant.
     """
     if not isinstance(what, Scene | Recording):

@@ -26,8 +26,8 @@ PICTURE, PULL = "GetRenderResponseMessage", "SceneNodeDragMessage"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 FORBIDDEN = "This page needs its whole link, with the token that `stiffly view` has printed.\n"
 HEADERS = {
-    # viser's page is one file with scripts, styles and pictures in it; it makes workers of them, and
-    # evaluates strings when something is pulled
+    # viser's page is one file with scripts, styles and pictures in it; it makes workers of them,
+    # and evaluates strings when something is pulled
     "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline' "
     "'unsafe-eval' blob:; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; "
