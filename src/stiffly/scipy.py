@@ -196,7 +196,7 @@ class ExponentialRosenbrock(OdeSolver):
             if self._too_many():
                 return False, (
                     f"more than max_steps = {self.max_steps:g} steps would be needed from here: "
-                    "fun is noisy, or far faster than the span; smooth it, loosen rtol, or give more"
+                    "fun is noisy, or far faster than the span; smooth it, or loosen rtol"
                 )
             remaining = abs(self.t_bound - self.t)
             h = remaining if h > 0.999999 * remaining else h
