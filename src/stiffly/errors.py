@@ -11,8 +11,17 @@ if TYPE_CHECKING:
     from .run.simulate import Run
 
 
+LONGEST = 500  # letters of a message: what a user has handed in may be an array
+
+
 class StiffError(Exception):
-    """Root of every error that stiffly raises on purpose."""
+    """Root of every error that stiffly raises on purpose: one line."""
+
+    def __init__(self, text: object = "") -> None:
+        line = " ".join(str(text).split())
+        if len(line) > LONGEST:  # what is at the end is the remedy
+            line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
+        super().__init__(line)
 
 
 class InputError(StiffError, ValueError):

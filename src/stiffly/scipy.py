@@ -311,8 +311,6 @@ def _checked_span(t0: Any, t_bound: Any) -> tuple[float, float]:
 
 
 def _checked_start(y0: Any) -> Array:
-    if np.iscomplexobj(y0):
-        raise InputError("y0 is complex: integrate its real and imaginary parts side by side")
     start = real_array("y0", y0)
     if start.ndim != 1 or not np.isfinite(start).all():
         raise InputError(f"y0 of shape {start.shape} must be one row of finite numbers")
@@ -330,9 +328,7 @@ def _checked_tolerances(rtol: float, atol: Any, n: int) -> tuple[float, Array]:
 
 def _checked_jacobian(J: Any, n: int) -> Any:
     if not isinstance(J, LinearOperator):
-        if not sp.issparse(J) and not np.iscomplexobj(J):
-            J = real_array("jac", J)
-        J = sp.csr_matrix(J) if sp.issparse(J) else np.atleast_2d(J)
+        J = sp.csr_matrix(J) if sp.issparse(J) else np.atleast_2d(real_array("jac", J))
     if J.shape != (n, n) or np.dtype(J.dtype).kind == "c":
         raise InputError(f"jac must be real and of shape ({n}, {n}), got {J.dtype} {J.shape}")
     if isinstance(J, LinearOperator) or np.isfinite(J.data if sp.issparse(J) else J).all():

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import factorial, frexp
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from ..arrays import real_array
+from ..arrays import real_array, real_number
 from ..backends.cpu import CPU
 from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
@@ -170,7 +170,7 @@ def _split(vector: Array | None, n: int) -> Pair:
 
 
 def check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
-    if isinstance(vectors, (str, bytes)) or not hasattr(vectors, "__len__"):
+    if isinstance(vectors, (str, bytes)) or not isinstance(vectors, Sequence | np.ndarray):
         raise InputError(
             f"vectors must be a list [v_0, v_1, ...], got {type(vectors).__name__}: "
             "for one vector v, give [v]"
@@ -243,9 +243,10 @@ def phi_action(
     basis: with method='skew', use that many basis vectors (a fixed budget).
     max_products: of A or J with one vector; as many as take about ten seconds unless given.
     """
-    if not isinstance(tol, Real) or not isinstance(h, Real) or not np.isfinite(h):
-        raise InputError(f"h and tol must be finite numbers, got h = {h!r}, tol = {tol!r}")
-    check_tol(float(tol))
+    h, tol = real_number("h", h), real_number("tol", tol, "try 1e-6")
+    if not np.isfinite(h):
+        raise InputError(f"h must be a finite number, got {h}: give the length of the step")
+    check_tol(tol)
     operator: Any = J
     if isinstance(J, (list, tuple)):
         operator = real_array("J", J)

@@ -113,6 +113,10 @@ def simulate(
         )
     if given.x0 is None:
         raise InputError("x0 is missing: give the initial positions")
+    if progress is not None and not callable(progress):
+        raise InputError(
+            f"progress must be a function, not {type(progress).__name__}: leave it out"
+        )
     options = None
     if out is not None:
         options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
