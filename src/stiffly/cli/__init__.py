@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, SimulationFailure
+from ..errors import InputError, SimulationFailure, one_line
 from . import demo, doctor, lab, methods, results, run, scenes, view
 from .run import Interrupted
 
@@ -105,7 +105,7 @@ def _with_remedy(failure: Any) -> str:
 
 
 def _stop(text: str, code: int) -> int:
-    print(f"error: {' '.join(text.split())}", file=sys.stderr)
+    print(f"error: {one_line(text)}", file=sys.stderr)
     return code
 
 

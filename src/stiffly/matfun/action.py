@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import factorial, frexp
+from math import factorial, frexp, ldexp
 from numbers import Integral
 from typing import Any
 
@@ -255,6 +255,8 @@ def phi_action(
             f"J must be a square array, sparse matrix or operator, got {type(operator).__name__}: "
             "wrap the symmetric A of a second-order system in SecondOrderOperator(A)"
         )
+    if not isinstance(method, str):
+        raise InputError(f"method must be a name, not {type(method).__name__}: leave it out")
     if basis is not None and (method != SKEW or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     check_max_products(max_products)
@@ -324,7 +326,7 @@ def _general(
     size = abs(h)
     signed = J if h > 0.0 else -J
     if not RANGE[0] < size < RANGE[1]:  # its powers are no numbers: a power of two goes into J
-        power = 2.0 ** frexp(size)[1] if size < RANGE[0] else 2.0 ** (frexp(size)[1] - 1)
+        power = ldexp(1.0, frexp(size)[1] - 1)  # not above it, so that it is a number
         with np.errstate(over="ignore", under="ignore"):
             signed, size = signed * power, size / power
         if not isinstance(J, LinearOperator) and not np.isfinite(_stored(signed)).all():

@@ -13,6 +13,7 @@ from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..arrays import real_path
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -42,20 +43,6 @@ def new_path(folder: Path, title: str, ending: str = "") -> Path:
     return next(path for path in (folder / name for name in names) if not path.exists())
 
 
-def named(path: Any, option: str) -> Path:
-    """The path that was given; InputError for an empty one, which would be the folder one is in,
-    and for what no file can be called."""
-    try:
-        text = os.fspath(path)
-    except TypeError:
-        raise InputError(
-            f"{option} must be a path, got {type(path).__name__}: give a text"
-        ) from None
-    if isinstance(text, bytes) or not text.strip() or "\0" in text:
-        raise InputError(f"{option} {text!r} is no name of a folder: give one, such as my-run")
-    return Path(text)
-
-
 def check_writable(folder: Path, option: str) -> Path:
     """A folder could be made or written to there; the nearest one that exists."""
     nearest = next(p for p in (folder, *folder.absolute().parents) if os.path.lexists(p))
@@ -80,7 +67,7 @@ def check(out: Any, force: bool) -> Place:
     """
     if isinstance(out, Place):
         return out
-    folder = named(out, "out")
+    folder = real_path("out", out)
     if check_writable(folder, "out") == folder and any(folder.iterdir()):
         if not force:
             raise InputError(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_path
 from ..contracts import Array, Work
 from .folder import RECORDING, SUMMARY
 from .layout import find, open_file, read_colliders, read_mesh
@@ -30,7 +31,7 @@ class Recording(Run):
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = real_path("folder", folder)
         with open_file(self.folder / RECORDING) as file:
             self._read(file)
         self.failure: str | None = None

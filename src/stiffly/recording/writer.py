@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array
 from ..errors import InputError, NotRecorded, StiffWarning
 from . import checkpoint, folder
@@ -50,10 +51,7 @@ class Options:
     ) -> Options:
         if dtype not in DTYPES:
             raise InputError(f"dtype {dtype!r}: positions are recorded as float32 or float64")
-        try:
-            seconds = float(checkpoint)
-        except (TypeError, ValueError, OverflowError):
-            seconds = np.nan
+        seconds = real_number("checkpoint", checkpoint, "give seconds, or 0 for every frame")
         if not (given is None or isinstance(given, Mapping)):
             raise InputError(
                 f"provenance must be a mapping, got {type(given).__name__}: give a dict of texts"
