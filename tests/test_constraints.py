@@ -39,7 +39,7 @@ def test_every_line_is_one_version_and_no_name_comes_twice():
 
 
 def test_libraries_used_from_within_have_upper_bounds():
-    """viser, and the sockets below it, are guarded from within: another version is another inside."""
+    """viser and its sockets are guarded from within: another version is another inside."""
     for text in EXTRAS["view"]:
         assert any(part.operator == "<" for part in Requirement(text).specifier), text
     assert Requirement(EXTRAS["view"][0]).specifier.contains(version("viser"))

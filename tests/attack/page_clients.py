@@ -51,8 +51,8 @@ class Outcome:
 
     def __str__(self) -> str:
         return (
-            f"{self.messages} hostile messages, {self.frames} frames to {GOOD} good clients; memory "
-            f"{self.start:.0f} MB at the start, {self.most:.0f} at most, {self.end:.0f} at the end"
+            f"{self.messages} hostile messages, {self.frames} frames to {GOOD} good clients; "
+            f"memory {self.start:.0f} MB at the start, {self.most:.0f} at most, {self.end:.0f} then"
         )
 
 

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
@@ -17,19 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.cpu.jit import processor
+
 PACKAGES = ("stiffly", "numpy", "scipy", "numba")
 NAMED = (FunctionType, BuiltinFunctionType, type)
-
-
-@cache
-def processor() -> str:
-    """What kernels are compiled for: its vectors decide in which order sums are made."""
-    from llvmlite.binding import get_host_cpu_name
-    from numba import config
-
-    kind = config.CPU_NAME or get_host_cpu_name()  # type: ignore[attr-defined]
-    features = config.CPU_FEATURES  # type: ignore[attr-defined]
-    return f"{kind} {features}" if features else kind
 
 
 def versions(*more: str) -> dict[str, str]:
