@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.cpu.jit import processor
+from ..backends.cpu import processor
 
 PACKAGES = ("stiffly", "numpy", "scipy", "numba")
 NAMED = (FunctionType, BuiltinFunctionType, type)
