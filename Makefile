@@ -5,6 +5,8 @@
 # make test-gpu    what an NVIDIA card has to do, on one (CUDA 12; for 13: CUPY=cupy-cuda13x)
 # make check   lint and types
 # make audit   known vulnerabilities of what is in constraints.txt, where the advisories can be reached
+# make docs    the site, into build/site; its index.html opens without a server
+# make wheels  what would be published, into dist
 # make gate    does any fixed run do more work than in the last release? counts, not seconds
 # make bench   every benchmark (minutes; close other programs first)
 
@@ -20,7 +22,7 @@ QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 CONSTRAINTS ?= constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS))
 
-.PHONY: demo test test-slow test-gpu check audit gate bench clean
+.PHONY: demo test test-slow test-gpu check audit docs wheels gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -39,8 +41,8 @@ test-gpu: $(VENV)/.installed-test
 	$(QUIET) $(BIN)/python -m pytest tests/gpu
 
 check: $(VENV)/.installed-check
-	$(BIN)/ruff check src tests benchmarks examples docs/images
-	$(BIN)/ruff format --check src tests benchmarks examples docs/images
+	$(BIN)/ruff check src tests benchmarks examples docs/images docs/conf.py
+	$(BIN)/ruff format --check src tests benchmarks examples docs/images docs/conf.py
 	$(BIN)/pyright
 
 # pip-audit exits with 1 for what it found and for advisories that it could not ask: its words tell
@@ -49,6 +51,14 @@ audit: $(VENV)/.installed-audit
 	  code=$$?; cat $(VENV)/audit.txt; \
 	  if grep -qiE "ConnectionError|Max retries|ServiceError|timed out|HTTPError" $(VENV)/audit.txt; then \
 	    echo "not audited: the service that knows of vulnerabilities cannot be reached from here"; exit 0; fi; exit $$code
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@echo "open build/site/index.html"
+
+wheels: $(VENV)/bin/python
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./$(LAB)
+	@ls dist
 
 gate: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/work.py

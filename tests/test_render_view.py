@@ -10,10 +10,10 @@ from stiffly.collisions import Plane, keyframes
 from stiffly.errors import InputError
 from stiffly.meshes import cloth, cube
 from stiffly.recording.exports.frames import motion, solids
-from stiffly.recording.render import schedule
+from stiffly.recording.render import _about_itself, schedule
 from stiffly.recording.render_labels import coloring
 from stiffly.recording.render_scenery import find_floor, round_number
-from stiffly.recording.render_view import OPENING, look_at, points_of, sampled
+from stiffly.recording.render_view import OPENING, Camera, look_at, points_of, sampled
 from stiffly.recording.render_walls import slab, wall_normals
 
 # ------------------------------------------------------------------ camera, light, floor
@@ -200,3 +200,43 @@ def test_speeds_that_make_no_film_are_refused(duration, speed, cause, better):
     assert float(str(caught.value).split()[-1]) == better  # and that one makes a film
     plan = schedule(times, 30, better)
     assert 1.0 < len(plan.times) / plan.rate < 20.0
+
+
+# ------------------------------------------------------------------ a camera that is asked for
+
+
+def test_the_camera_stands_where_it_is_asked_to():
+    points = np.random.default_rng(1).normal(size=(100, 3))
+    view = look_at(points, 1.5, camera=Camera(azimuth=90.0, elevation=0.0))
+    np.testing.assert_allclose(view.forward, [0.0, -1.0, 0.0], atol=1e-12)
+    steep = look_at(points, 1.5, camera=Camera(azimuth=0.0, elevation=80.0))
+    assert np.degrees(np.arcsin(-steep.forward[2])) == pytest.approx(80.0)
+
+
+@pytest.mark.parametrize("degrees", [17.0, 90.0, 200.0, 345.0])
+def test_a_turntable_keeps_everything_in_the_picture(degrees):
+    points = np.random.default_rng(2).normal(size=(200, 3)) * [5.0, 1.0, 2.0] + [3.0, 0.0, 1.0]
+    view = look_at(points, 1.5, camera=Camera(turn=360.0)).turned(degrees)
+    a, b = project(view, points, 1.5)
+    assert max(np.abs(a).max(), np.abs(b).max()) < 0.95
+    assert abs(view.right[2]) < 1e-12 and view.up[2] > 0.8
+
+
+def test_who_follows_is_nearer_than_who_sees_the_whole_way():
+    recorded = wobbling(cube(1))
+    recorded.positions = recorded.positions + 4.0 * np.arange(6)[:, None, None]
+    shown = motion(recorded)
+    near, far = _about_itself(shown), points_of(shown, sampled(shown))
+    assert np.ptp(near, axis=0).max() < 0.5 * np.ptp(far, axis=0).max()
+
+
+@pytest.mark.parametrize("place", [(1.0,), "ab", (0.0, 90.0), (np.nan, 0.0), (0.0, "up")])
+def test_cameras_that_are_none_are_named(place):
+    with pytest.raises(InputError, match="degrees"):
+        Camera.asked(place, 0.0, False)
+
+
+def test_films_say_what_is_not_as_in_life():
+    assert schedule(np.linspace(0.0, 10.0, 11), 30).note == "1 pictures a second"
+    assert schedule(np.linspace(0.0, 10.0, 301), 30).note == ""
+    assert schedule(np.linspace(0.0, 10.0, 3001), 30, 0.5).note == "2x slowed down"

@@ -49,6 +49,16 @@ def render(
             help="Of the film: 0.1 is slow motion, 10 fast forward. [default: 1, slower if short]",
         ),
     ] = None,
+    camera: Annotated[
+        str | None,
+        typer.Option(metavar="AZ,EL", help="Seen from there, in degrees. [default: a free corner]"),
+    ] = None,
+    turntable: Annotated[
+        float, typer.Option(metavar="DEG", help="The camera goes round by that.")
+    ] = 0.0,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="The camera stays with the body.")
+    ] = False,
 ) -> None:
     """Draw a run as a film or a still.
 
@@ -73,7 +83,9 @@ def render(
 
     with terminal.notices(), terminal.counting_bar("render") as progress:
         look = {"color": color, "frame": frame, "size": pixels, "fps": fps, "speed": speed}
-        written = draw(recording, path, **look, progress=progress)
+        place = None if camera is None else tuple(camera.split(","))
+        where = {"camera": place, "turntable": turntable, "follow": follow}
+        written = draw(recording, path, **look, **where, progress=progress)
     terminal.show_files([written])
 
 

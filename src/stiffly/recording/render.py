@@ -17,7 +17,7 @@ from .plots.style import describe
 from .render_body import OTHER_RADIUS
 from .render_labels import BAR, Words, coat, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
-from .render_view import look_at, points_of, sampled
+from .render_view import Camera, View, look_at, points_of, sampled
 from .render_walls import wall_normals
 
 NARROWEST = 30  # pixels of a panel
@@ -25,6 +25,7 @@ MOST_PIXELS = 7680 * 4320
 LARGER = 3.0  # colliders up to this many times the body's size are brought into the picture
 SHORTEST = 2.0  # seconds: a film of less is slowed down
 SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
+SMOOTH = 15.0  # pictures a second: of fewer the film says so
 LONGEST = 4 * 3600.0  # seconds of film: beyond this the speed is a mistake
 
 
@@ -37,6 +38,9 @@ def render(
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
     speed: float | None = None,
+    camera: tuple[float, float] | None = None,
+    turntable: float = 0.0,
+    follow: bool = False,
     progress: Progress = unheard,
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
@@ -46,11 +50,13 @@ def render(
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
-    whole motion takes less than two seconds.  What exists is replaced.
+    whole motion takes less than two seconds.  camera: azimuth and elevation from which the body is
+    seen [degrees]; default: a corner that no wall hides.  turntable: degrees by which the camera
+    goes round in a film; follow: it stays with the body.  What exists is replaced.
     """
     return side_by_side(
         [recording], out, color=color, frame=frame, size=size, fps=fps, speed=speed,
-        progress=progress,
+        camera=camera, turntable=turntable, follow=follow, progress=progress,
     )  # fmt: skip
 
 
@@ -64,6 +70,9 @@ def side_by_side(
     size: tuple[int, int] = (1280, 720),
     fps: float = 30,
     speed: float | None = None,
+    camera: tuple[float, float] | None = None,
+    turntable: float = 0.0,
+    follow: bool = False,
     progress: Progress = unheard,
 ) -> Path:
     """Runs next to each other in one film or still: same time, same camera, same colour scale.
@@ -72,7 +81,8 @@ def side_by_side(
     last frame, and its time says so.  frame: of the run with most frames.  The rest as in `render`.
     """
     path, still = _checked(out, frame, size, fps, speed)
-    with closing(Studio(recordings, color, size, labels)) as studio:
+    asked = Camera.asked(camera, turntable, follow)
+    with closing(Studio(recordings, color, size, labels, asked)) as studio:
         longest = max(studio.motions, key=len)
         with replacing(path, force=True) as partial:
             if still:
@@ -100,7 +110,12 @@ class Studio:
     """The panels of a picture, one for each run."""
 
     def __init__(
-        self, recordings: Sequence[Any], color: str, size: tuple[int, int], labels: Any
+        self,
+        recordings: Sequence[Any],
+        color: str,
+        size: tuple[int, int],
+        labels: Any,
+        camera: Camera,
     ) -> None:
         library()
         if not recordings:
@@ -124,10 +139,16 @@ class Studio:
                 f"size {size[0]} x {size[1]} is too narrow for {count} runs: give {200 * count} "
                 "pixels or more"
             )
-        points = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
+        every = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
+        points = every
+        if camera.follow:
+            points = np.concatenate([_about_itself(m) for m in self.motions])
         free = (bar - self._strip) / narrow
         walls = wall_normals(self.motions[0].colliders)
-        view = look_at(points, narrow / size[1], words=True, bar=free, walls=walls)
+        asked = {"words": True, "bar": free, "walls": walls, "camera": camera}
+        self._camera, self._view = camera, look_at(points, narrow / size[1], **asked)
+        # the floor reaches under all of the way
+        view = self._view._replace(low=every.min(axis=0), high=every.max(axis=0))
         self._sceneries = [
             Scenery(m, c, view, (int(width), size[1]))
             for m, c, width in zip(self.motions, self.colorings, np.diff(edges), strict=True)
@@ -142,9 +163,23 @@ class Studio:
             corner = clock(float(shown.times[number]), float(shown.times[-1]))
             stopped = t > shown.times[-1] + 1.5 * typical_interval(shown.times)
             words = Words(*title, corner, "stopped here" if stopped else self.note)
-            panels.append(write_words(scenery.picture(number), words, letters(self._size)))
+            pixels = scenery.picture(number, self._now(shown, number))
+            panels.append(write_words(pixels, words, letters(self._size)))
         joined, scale = join(panels, self._strip), self._scale
         return joined if scale is None else draw_bar(joined, scale)
+
+    def _now(self, shown: Motion, number: int) -> View | None:
+        """Where a camera that moves is, None for one that stands."""
+        camera, view = self._camera, self._view
+        if not (camera.turn or camera.follow):
+            return None
+        if camera.turn:
+            way = shown.times - shown.times[0]
+            view = view.turned(camera.turn * float(way[number] / max(way[-1], 1e-300)))
+        if camera.follow:
+            moved = _middle(shown, number) - _middle(shown, 0)
+            view = view._replace(**{k: getattr(view, k) + moved for k in ("eye", "low", "high")})
+        return view
 
     def close(self) -> None:
         for scenery in self._sceneries:
@@ -159,9 +194,7 @@ def _film(studio: Studio, path: Path, plan: Schedule, fps: float, progress: Prog
         import imageio_ffmpeg
     except ImportError:
         raise InputError('films need imageio-ffmpeg: pip install "stiffly[render]"') from None
-    if plan.speed != 1.0:
-        slower = plan.speed < 1.0
-        studio.note = f"{1.0 / plan.speed:g}x slowed down" if slower else f"{plan.speed:g}x speed"
+    studio.note = plan.note
     shape = _even(studio.picture(float(plan.times[0]))).shape
     options: dict[str, Any] = {
         "fps": plan.rate,
@@ -248,6 +281,19 @@ def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
     return np.concatenate(found)
 
 
+def _middle(shown: Motion, number: int) -> Array:
+    """Of the body at a frame, where it is finite; else of the first one."""
+    at = np.asarray(shown.frame(number), dtype=np.float64).mean(axis=0)
+    return at if np.isfinite(at).all() else shown.frame(0).mean(axis=0)
+
+
+def _about_itself(shown: Motion) -> Array:
+    """Points of the body as one sees them who moves along with it."""
+    start = _middle(shown, 0)
+    frames = (int(i) for i in sampled(shown))
+    return np.concatenate([points_of(shown, [i]) - _middle(shown, i) + start for i in frames])
+
+
 def _telling(shown: Motion) -> int:
     """The frame farthest from the start, each compared about its own centre."""
     frames = sampled(shown)
@@ -265,6 +311,19 @@ class Schedule(NamedTuple):
     times: Array
     rate: float
     speed: float
+
+    @property
+    def note(self) -> str:
+        """What viewers should know: another speed than life's, fewer pictures than look smooth."""
+        said = []
+        if self.speed != 1.0:
+            slower = self.speed < 1.0
+            said.append(
+                f"{1.0 / self.speed:g}x slowed down" if slower else f"{self.speed:g}x speed"
+            )
+        if self.rate < SMOOTH and len(self.times) > 1:
+            said.append(f"{self.rate:.2g} pictures a second")
+        return ", ".join(said)
 
 
 def schedule(times: Array, fps: float, speed: float | None = None) -> Schedule:

@@ -68,13 +68,13 @@ class Scenery:
             self._shadow = Body(self._pv, self._plotter, motion, FINE * size[1], flat=True)
         self._floor = floor
         self._set_lights()
-        self._set_camera()
+        self._set_camera(view)
         with _no_chatter():
             self._plotter.disable_anti_aliasing()
             self._plotter.show(auto_close=False)  # opens the window that nobody sees
 
-    def picture(self, i: int) -> np.ndarray:
-        """(height, width, 3) uint8."""
+    def picture(self, i: int, view: View | None = None) -> np.ndarray:
+        """(height, width, 3) uint8; view: where the camera is now, if it moves."""
         from PIL import Image
 
         middle, reach = 0.5 * (self._view.low + self._view.high), FAR * self._view.size
@@ -84,6 +84,8 @@ class Scenery:
         self._body.place(x, None if self._coloring is None else self._coloring.colors(i))
         if self._shadow is not None and self._floor is not None:
             self._shadow.place(self._floor.shadow(x), None)
+        if view is not None:
+            self._set_camera(view)
         for move in self._moving:
             move(float(self._motion.times[i]))
         with _no_chatter():
@@ -182,8 +184,8 @@ class Scenery:
             light.positional = False
             self._plotter.add_light(light)
 
-    def _set_camera(self) -> None:
-        view, camera = self._view, self._plotter.camera
+    def _set_camera(self, view: View) -> None:
+        camera = self._plotter.camera
         distance = float((0.5 * (view.low + view.high) - view.eye) @ view.forward)
         camera.position, camera.focal_point = view.eye, view.eye + distance * view.forward
         camera.up, camera.view_angle = view.up, OPENING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,37 @@ POINTS = 2000  # of a frame looked at
 NO_WALLS = np.empty((0, 3))
 
 
+class Camera(NamedTuple):
+    """What is asked of the camera.
+
+    azimuth, elevation: where it stands as seen from the body [degrees], from the x axis towards y,
+    above the horizon; None: a corner that no wall hides.  turn: by which it goes round the body in
+    a film [degrees].  follow: it moves with the body's middle instead of showing the whole way.
+    """
+
+    azimuth: float | None = None
+    elevation: float = ELEVATION
+    turn: float = 0.0
+    follow: bool = False
+
+    @classmethod
+    def asked(cls, place: Any, turntable: float, follow: bool) -> Camera:
+        """place: (azimuth, elevation) or None; InputError where numbers are none."""
+        try:
+            azimuth, elevation = (None, ELEVATION) if place is None else map(float, place)
+            turn = float(turntable)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"camera {place!r}: give azimuth and elevation in degrees, such as (-60, 20)"
+            ) from None
+        if not (np.isfinite([azimuth or 0.0, elevation, turn]).all() and abs(elevation) < 89.0):
+            raise InputError(
+                f"camera {place!r}, turntable {turntable!r}: give degrees, the elevation between "
+                "-89 and 89"
+            )
+        return cls(azimuth, elevation, turn, bool(follow))
+
+
 class View(NamedTuple):
     """A camera: eye (3,), forward, right, up (3,) unit vectors; low, high (3,): what it frames."""
 
@@ -34,6 +65,25 @@ class View(NamedTuple):
     @property
     def size(self) -> float:
         return max(float(np.linalg.norm(self.high - self.low)), 1e-12)
+
+    def turned(self, degrees: float) -> View:
+        """Gone round the vertical through the middle of what it frames."""
+        turn, middle = about_vertical(degrees), 0.5 * (self.low + self.high)
+        eye, *axes = (turn @ a for a in (self.eye - middle, self.forward, self.right, self.up))
+        return View(middle + eye, *axes, self.low, self.high)
+
+
+def about_vertical(degrees: float) -> Array:
+    """(3, 3) rotation."""
+    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def all_round(points: Array) -> Array:
+    """The points (k, 3) in twelve directions: who sees all of these may go round them."""
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    turns = [about_vertical(30.0 * k) for k in range(12)]
+    return np.concatenate([middle + (points - middle) @ turn.T for turn in turns])
 
 
 def sampled(motion: Motion, most: int = MOST) -> np.ndarray:
@@ -67,14 +117,17 @@ def look_at(
     words: bool = False,
     bar: float = 0.0,
     walls: Array = NO_WALLS,
+    camera: Camera = Camera(),  # noqa: B008
 ) -> View:
     """The view on points (k, 3) in a picture `aspect` times as wide as high.
 
     words: leave room for them above and below; bar: share of the width left free at the right.
-    walls (w, 3): normals of planes that would hide the body from behind.
+    walls (w, 3): normals of planes that would hide the body from behind.  camera: where it stands.
     """
     low, high = points.min(axis=0), points.max(axis=0)
-    forward, right, up = _axes(high - low, walls)
+    if camera.turn:
+        points = all_round(points)
+    forward, right, up = _axes(high - low, walls, camera)
     a, b, c = points @ right, points @ up, points @ forward
     half = np.tan(0.5 * np.radians(OPENING))
     above, below = WORDS if words else (MARGIN, MARGIN)
@@ -89,11 +142,11 @@ def look_at(
     return View(a0 * right + b0 * up + c0 * forward, forward, right, up, low, high)
 
 
-def _axes(size: Array, walls: Array) -> tuple[Array, Array, Array]:
+def _axes(size: Array, walls: Array, camera: Camera) -> tuple[Array, Array, Array]:
     """forward, right, up; the longer side of what is seen lies across the picture, and as many
     walls as can be behind it."""
     first = -60.0 if size[0] >= size[1] else -30.0
-    lift = np.radians(ELEVATION)
+    lift = np.radians(camera.elevation)
 
     def towards(degrees: float) -> Array:
         around = np.radians(degrees)
@@ -102,7 +155,9 @@ def _axes(size: Array, walls: Array) -> tuple[Array, Array, Array]:
         )
 
     # the same from the four corners of the compass, the usual one first
-    sides = [towards(degrees) for degrees in (first, -180.0 - first, -first, 180.0 + first)]
+    corners = (first, -180.0 - first, -first, 180.0 + first)
+    asked = corners if camera.azimuth is None else (camera.azimuth,)
+    sides = [towards(degrees) for degrees in asked]
     forward = -max(sides, key=lambda eye: int(np.sum(walls @ eye > 0.0)))
     right = np.cross(forward, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)
