@@ -169,7 +169,7 @@ def _split(vector: Array | None, n: int) -> Pair:
     return (p if p.any() else None), (q if q.any() else None)
 
 
-def check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
+def check_vectors(vectors: Any, size: int) -> list[Array | None]:
     if isinstance(vectors, (str, bytes)) or not isinstance(vectors, Sequence | np.ndarray):
         raise InputError(
             f"vectors must be a list [v_0, v_1, ...], got {type(vectors).__name__}: "
@@ -255,8 +255,9 @@ def phi_action(
             f"J must be a square array, sparse matrix or operator, got {type(operator).__name__}: "
             "wrap the symmetric A of a second-order system in SecondOrderOperator(A)"
         )
-    if not isinstance(method, str):
-        raise InputError(f"method must be a name, not {type(method).__name__}: leave it out")
+    named: Any = method
+    if not isinstance(named, str):
+        raise InputError(f"method must be a name, not {type(named).__name__}: leave it out")
     if basis is not None and (method != SKEW or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     check_max_products(max_products)

@@ -227,6 +227,7 @@ def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     elif not atol >= 0.0:
         raise InputError(f"atol must not be negative, got {atol:g}: leave it out")
     if auto:
+        assert tolerance is not None  # it has an rtol of its own
         method, tolerance = Auto(tolerance.rtol), None
     else:
         method = _configured(method, name, step, tolerance)

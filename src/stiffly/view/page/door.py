@@ -56,7 +56,7 @@ class Door:
         serve = sockets.serve
 
         def guarded(*arguments: Any, process_request: Any, **options: Any) -> Any:
-            own = {"max_size": SMALL, "max_queue": WAITING}
+            own: dict[str, Any] = {"max_size": SMALL, "max_queue": WAITING}
             own["process_request"] = self._answering(process_request)
             return serve(*arguments, **(options | own))
 
