@@ -425,7 +425,7 @@ def _in_child(case: Case, root: Path, said: Path) -> int:
     with open(said, "wb") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
-    sys.stdout, sys.stderr = (open(k, "w", closefd=False) for k in (1, 2))  # not a test's own
+    sys.stdout, sys.stderr = (os.fdopen(k, "w", closefd=False) for k in (1, 2))  # not a test's own
     resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 5))
     resource.setrlimit(resource.RLIMIT_AS, (_taken() + MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

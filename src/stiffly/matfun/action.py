@@ -170,7 +170,8 @@ def _split(vector: Array | None, n: int) -> Pair:
 
 
 def check_vectors(vectors: Any, size: int) -> list[Array | None]:
-    if isinstance(vectors, (str, bytes)) or not isinstance(vectors, Sequence | np.ndarray):
+    kind: Any = type(vectors)
+    if issubclass(kind, (str, bytes)) or not issubclass(kind, (Sequence, np.ndarray)):
         raise InputError(
             f"vectors must be a list [v_0, v_1, ...], got {type(vectors).__name__}: "
             "for one vector v, give [v]"
