@@ -170,8 +170,8 @@ def _split(vector: Array | None, n: int) -> Pair:
 
 
 def check_vectors(vectors: Any, size: int) -> list[Array | None]:
-    kind: Any = type(vectors)
-    if issubclass(kind, (str, bytes)) or not issubclass(kind, (Sequence, np.ndarray)):
+    listed = any(issubclass(vectors.__class__, kind) for kind in (Sequence, np.ndarray))
+    if isinstance(vectors, (str, bytes)) or not listed:
         raise InputError(
             f"vectors must be a list [v_0, v_1, ...], got {type(vectors).__name__}: "
             "for one vector v, give [v]"
