@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 PAGE, SCHEMA = FOLDER / "scene-files.md", FOLDER / "scene.schema.json"
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
 TABLES = ("output", "adjust", "method", "body", "load", "collider", "contact", "support",
-          "attachment", "damping")  # fmt: skip
+          "attachment", "spring", "joint", "damping")  # fmt: skip
 
 
 def row(model: Any, key: str) -> str:
@@ -114,6 +114,10 @@ def reference() -> str:
         table(colliders.Support, colliders.Support.model_fields),
         "### `[[attachment]]`",
         table(colliders.Attachment, colliders.Attachment.model_fields),
+        "### `[[spring]]`",
+        table(colliders.Spring, colliders.Spring.model_fields),
+        "### `[[joint]]`",
+        table(colliders.Joint, colliders.Joint.model_fields),
         "### `[damping]`",
         table(scene_file.Damping, scene_file.Damping.model_fields),
         "### `motion`",

@@ -27,6 +27,7 @@ GUIDES = (
     "scene-files",
     "stability",
 )
+LONG_GUIDES = ("building",)  # in the slow run: tests/test_python_scenes.py is the quick one
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in GUIDES)]
 
 # argv: a file with {name: [program, ...]} and one for {name: what went wrong, or null}
@@ -90,6 +91,13 @@ def test_long_example(name, tmp_path):
 def test_python_blocks_of_the_documents(page, failures):
     assert blocks(page)
     assert failures[page.name] is None, failures[page.name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG_GUIDES)
+def test_python_blocks_of_long_documents(name, tmp_path):
+    found = run({name: blocks(ROOT / "docs" / f"{name}.md")}, tmp_path)
+    assert found[name] is None, found[name]
 
 
 def test_what_is_wrong_with_a_program_is_seen(tmp_path):

@@ -47,7 +47,7 @@ def test_recording_is_never_overwritten(cube_recording):
 
 
 def test_formats_are_named_and_guessed(tmp_path):
-    assert FORMATS == ("usd", "vtkhdf", "ply", "obj", "gltf", "npz")
+    assert FORMATS == ("usd", "vtkhdf", "ply", "obj", "gltf", "npz", "html")
     with pytest.raises(InputError, match="unknown export format vtkhd: did you mean vtkhdf"):
         export(solid(), "vtkhd", tmp_path)
     with pytest.raises(InputError, match=r"ends in \.usdc or \.usd or \.usda"):
@@ -92,7 +92,7 @@ def test_interrupted_export_leaves_nothing(to, stop, tmp_path):
 
 
 def ending(to):
-    return {"usd": ".usdc", "vtkhdf": ".vtkhdf", "gltf": ".glb", "npz": ".npz"}[to]
+    return {"usd": ".usdc", "vtkhdf": ".vtkhdf", "gltf": ".glb", "npz": ".npz", "html": ".html"}[to]
 
 
 def test_interrupted_export_leaves_the_old_file(tmp_path):

@@ -22,6 +22,8 @@ FORCING = {
     "turbulent drag": lambda: Drag(np.linspace(0.1, 0.4, 16), power=2, wind=(1.0, 0.5, 0.0)),
     "field": lambda: Field(lambda t: (np.cos(3.0 * t), 0.0, t)),
     "force": lambda: Force([3, 7], lambda t: (0.0, 0.0, np.sin(2.0 * t))),
+    "forces": lambda: Force([3, 7], lambda t: np.outer([1.0, 2.0], (0.0, t, 1.0))),
+    "own force": lambda: Force([3, 7, 9], lambda t, x, v: np.cross((0.0, t, 1.0), x) - v * v * v),
 }
 
 
@@ -271,7 +273,9 @@ def test_loads_join_with_rayleigh_damping():
         (lambda: Wind([[0, 1, 2], [3]], (1, 0, 0)), "rows of different lengths"),
         (lambda: Wind(SHEET.triangles, lambda t, x: (1, 0, 0)), "function of t alone"),
         (lambda: Drag(1.0, power=np.ones(2)), "drag power"),
-        (lambda: Force([1, 2], np.ones((2, 3))), r"force has shape \(2, 3\), but \(3,\)"),
+        (lambda: Force([1, 2], np.ones((3, 3))), r"force at t = 0 has shape \(3, 3\), .* \(2, 3\)"),
+        (lambda: Force([1], lambda: (0, 0, 1)), r"function of t, of \(t, x\) or of \(t, x, v\)"),
+        (lambda: Force([1, 2], lambda t, x: x[0, 0]), r"force at t = 0 has shape \(\)"),
         (lambda: Dashpots([[0, 16]], 1.0), r"dashpot 0 \(0, 16\): there are only 16"),
         (lambda: Dashpots([[0, 1]], -1.0), r"dashpot 0 \(0, 1\): coefficient is negative"),
         (lambda: Drag(-1.0), r"drag coefficient\[0\] = -1"),

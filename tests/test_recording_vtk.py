@@ -59,8 +59,8 @@ def test_every_frame_is_read_back(dtype, tmp_path):
         np.testing.assert_array_equal(points, recording.positions[k])
         np.testing.assert_array_equal(velocity, recording.velocities[k])
         assert points.dtype == dtype
-        assert kinds == {VERTEX}  # a system alone has no mesh
-        np.testing.assert_array_equal(cells, np.arange(len(points)))
+        assert kinds == {TET}  # what the parts of a system are made of
+        np.testing.assert_array_equal(np.reshape(cells, (-1, 4)), recording.mesh.tets)
 
 
 CUBE, CLOTH = meshes.cube(2), meshes.cloth(4, 4, spacing=0.1)

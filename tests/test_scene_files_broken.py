@@ -199,8 +199,8 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         BODY + "[[collider]]\nkind = 'plane'\nresponse = 'projection'\nfriction = 2.0\n",
         ("line 12", "share", "0 to 1"),
     ),
-    "penalty without stiffness": (
-        BODY + "[[collider]]\nkind = 'plane'\n",
+    "held without stiffness": (
+        BODY + "[[collider]]\nkind = 'plane'\nresponse = 'held'\n",
         ("line 9", "stiffness is missing"),
     ),
     # ---------------------------------------------------------- what does not fit together

@@ -101,9 +101,10 @@ def test_a_recording_keeps_the_map_and_does_without_one(falling, tmp_path):
 SEQUENCES = ("ply", "obj")
 
 
-@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("to", [to for to in FORMATS if to != "html"])
 def test_every_format_has_the_surface(falling, tmp_path, to):
-    """Reads each format with what is not ours, where there is something."""
+    """Reads each format with what is not ours, where there is something (html has 16 bits:
+    tests/test_run_shows.py)."""
     written = export(
         falling.recording, to, tmp_path / (to if to in SEQUENCES else f"egg.{END[to]}")
     )
@@ -138,8 +139,10 @@ def frames_of(to, written):
     if to == "usd":
         Usd, UsdGeom = pytest.importorskip("pxr.Usd"), pytest.importorskip("pxr.UsdGeom")
         stage = Usd.Stage.Open(str(written[0]))
-        points = UsdGeom.Mesh.Get(stage, "/World/Body").GetPointsAttr()
-        return [np.array(points.Get(code)) for code in points.GetTimeSamples()]
+        egg = UsdGeom.Mesh.Get(stage, "/World/egg").GetPointsAttr()
+        string = UsdGeom.BasisCurves.Get(stage, "/World/string_lines").GetPointsAttr()
+        codes = egg.GetTimeSamples()
+        return [np.concatenate([string.Get(code), egg.Get(code)]) for code in codes]
     with open(written[0], "rb") as file:  # glb: two chunks, the first is JSON
         head = file.read(20)
         content = json.loads(file.read(int.from_bytes(head[12:16], "little")))

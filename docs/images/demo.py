@@ -12,4 +12,5 @@ from stiffly.recording.render import side_by_side
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "stiffly-demo")
     runs = [Recording(folder / name) for name in ("exprb42", "bdf1")]
-    side_by_side(runs, Path(__file__).with_name("demo.png"), frame=len(runs[0].times) // 2, size=(1100, 520))
+    middle = len(runs[0].times) // 2
+    side_by_side(runs, Path(__file__).with_name("demo.png"), frame=middle, size=(1100, 520))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import bodies, collisions, integrators, matfun, meshes, scenes, scipy
-    from .bodies import Gravity, SecondOrder, Springs, System, Tetrahedra
+    from .bodies import Force, Gravity, Potential, SecondOrder, Springs, System, Tetrahedra
     from .contracts import Rayleigh, State
     from .errors import (
         Diverged,
@@ -24,20 +24,25 @@ if TYPE_CHECKING:
     from .integrators import integrator
     from .recording.recording import Recording
     from .recording.run import Run
-    from .run.simulate import simulate
+    from .scenes import shapes
+    from .scenes.door import simulate
+    from .scenes.python import Scene, dropped
     from .scenes.recorded import resume
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Diverged",
+    "Force",
     "Gravity",
     "InputError",
     "NotConverged",
     "NotRecorded",
+    "Potential",
     "Rayleigh",
     "Recording",
     "Run",
+    "Scene",
     "SecondOrder",
     "SimulationFailure",
     "Springs",
@@ -49,6 +54,7 @@ __all__ = [
     "Tetrahedra",
     "bodies",
     "collisions",
+    "dropped",
     "integrator",
     "integrators",
     "matfun",
@@ -56,18 +62,22 @@ __all__ = [
     "resume",
     "scenes",
     "scipy",
+    "shapes",
     "simulate",
 ]
 
 _HOMES = {  # the module that each name comes from; "": it is a module itself
     "Diverged": "errors",
+    "Force": "bodies",
     "Gravity": "bodies",
     "InputError": "errors",
     "NotConverged": "errors",
     "NotRecorded": "errors",
+    "Potential": "bodies",
     "Rayleigh": "contracts",
     "Recording": "recording.recording",
     "Run": "recording.run",
+    "Scene": "scenes.python",
     "SecondOrder": "bodies",
     "SimulationFailure": "errors",
     "Springs": "bodies",
@@ -79,6 +89,7 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "Tetrahedra": "bodies",
     "bodies": "",
     "collisions": "",
+    "dropped": "scenes.python",
     "integrator": "integrators",
     "integrators": "",
     "matfun": "",
@@ -86,7 +97,8 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "resume": "scenes.recorded",
     "scenes": "",
     "scipy": "",
-    "simulate": "run.simulate",
+    "shapes": "scenes.python",
+    "simulate": "scenes.door",
 }
 
 

@@ -62,6 +62,15 @@ class Advice(UserWarning):
     """Something that will probably disappoint, seen before the first step."""
 
 
+def levels_up() -> int:
+    """The `stacklevel` of warnings that belong to the line of a user's that called this package."""
+    package, level, frame = __name__.partition(".")[0], 1, inspect.currentframe()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """'unknown integrator exprb43: did you mean pexprb43?' and the list of what exists."""
     known = sorted(known)

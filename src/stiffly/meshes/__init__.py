@@ -7,6 +7,7 @@ from .files import read_mesh, write_mesh
 from .grids import bar, beam, cloth, cube, flag, foil, lattice, textile
 from .implicit import creature, creature_surface
 from .lines import Roots, brush_roots, flagellum, hair_cap, rope
+from .look import Look
 from .mesh import Mesh
 from .quality import Quality, quality
 from .skin import Skin
@@ -16,6 +17,7 @@ from .trusses import pylon, tower
 from .validate import repaired, validate
 
 __all__ = [
+    "Look",
     "Mesh",
     "Quality",
     "Roots",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -25,6 +26,7 @@ SURFACES_ONLY = {".obj", ".off", ".ply", ".stl"}  # formats that hold triangles 
 WRITERS = {".msh": "gmsh22"}  # meshio would write ANSYS; newer gmsh formats want one cell type
 IGNORED = {"vertex"}
 FACES = {3: "triangle", 4: "quad"}
+NOWHERE = [float("nan"), float("nan")]  # of texture coordinates that are missing
 LEAST = {"f": 3, "l": 2}
 EXAMPLE = {
     "v": "a vertex has three coordinates, as in v 0.5 0 1.2",
@@ -48,12 +50,19 @@ def read_mesh(path: str | PathLike[str], *, repair: bool = False) -> Mesh:
     cells = _cells(found.cells, name)
     positions = _positions(found.points, name)
     lines, triangles, tets = (cells[kind] for kind in ("line", "triangle", "tetra"))
-    raw = Mesh(positions, lines, tets, triangles)
+    raw = mesh = Mesh(positions, lines, tets, triangles)
     if repair:
-        raw = repaired(raw, name=name)
+        mesh = repaired(raw, name=name)
     else:
         validate(raw, name=name)
-    return _completed(raw)
+    uv = getattr(found, "uv", None)
+    return _completed(mesh if uv is None or not _same_faces(raw, mesh) else replace(mesh, uv=uv))
+
+
+def _same_faces(raw: Mesh, mesh: Mesh) -> bool:
+    """Texture coordinates still belong to the triangles."""
+    before, after = raw.positions[raw.triangles], mesh.positions[mesh.triangles]
+    return len(raw.tets) == 0 and np.array_equal(before, after)
 
 
 def write_mesh(path: str | PathLike[str], mesh: Mesh) -> None:
@@ -202,7 +211,8 @@ def _completed(raw: Mesh) -> Mesh:
     if len(raw.tets):
         triangles = np.concatenate([tet_surface(raw.tets), triangles[loose(raw)]])
     edges = np.concatenate([raw.edges, triangle_edges(triangles), tet_edges(raw.tets)])
-    return Mesh(raw.positions, unique_rows(np.sort(edges, axis=1)), raw.tets, triangles)
+    edges = unique_rows(np.sort(edges, axis=1))
+    return Mesh(raw.positions, edges, raw.tets, triangles, uv=raw.uv)
 
 
 def _one_line(error: object) -> str:
@@ -221,23 +231,29 @@ class Block(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """points (N, 3) and elements in the order of the file."""
+    """points (N, 3) and elements in the order of the file; uv (s, 3, 2) of the corners of its
+    faces, cut into triangles: NaN where a face has none, None where no face has."""
 
     points: np.ndarray
     cells: list[Block]
+    uv: np.ndarray | None = None
 
 
 def read_obj(path: Path, name: str) -> Geometry:
-    """What v, f and l say; all else is passed over. InputError names the line that is wrong.
+    """What v, vt, f and l say; all else is passed over. InputError names the line that is wrong.
 
     Numbers count from 1; negative ones count back from the vertex before the line (-1 is the last).
     """
     points: list[list[float]] = []
+    flat: list[list[float]] = []  # texture coordinates
+    faces: list[list[list[float]]] = []  # those of the corners of every triangle
     cells: list[Block] = []
     largest, culprit = -1, ""
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             words = line.split()
+            if words and words[0] == "vt":
+                flat.append(_texture(words))
             if not words or words[0] not in EXAMPLE:
                 continue
             where = f"{name}, line {number} ({' '.join(words)[:60]})"
@@ -248,12 +264,40 @@ def read_obj(path: Path, name: str) -> Geometry:
             if max(corners) > largest:
                 largest, culprit = max(corners), where
             _append(cells, words[0], corners)
+            if words[0] == "f":
+                faces += _cut(_textures(words, flat))
     if largest >= len(points) > 0:
         raise InputError(
             f"{culprit}: there is no vertex {largest + 1}, the file has {len(points)}: "
             "correct the number, or add the vertex"
         )
-    return Geometry(np.array(points, dtype=np.float64).reshape(-1, 3), cells)
+    uv = np.array(faces, dtype=np.float64).reshape(-1, 3, 2) if flat else None
+    return Geometry(np.array(points, dtype=np.float64).reshape(-1, 3), cells, uv)
+
+
+def _texture(words: list[str]) -> list[float]:
+    """u and v; what is no number is as good as missing."""
+    try:
+        return [float(word) for word in [*words[1:3], "0"][:2]]
+    except ValueError:
+        return NOWHERE
+
+
+def _textures(words: list[str], flat: list[list[float]]) -> list[list[float]]:
+    """Texture coordinates of the corners of a face, NaN where one is not given."""
+    found = []
+    for word in words[1:]:
+        number = [*word.split("/"), ""][1]
+        k = int(number) if number.lstrip("-").isdecimal() else 0
+        inside = 0 < k <= len(flat) or 0 < -k <= len(flat)
+        found.append(flat[k - 1 if k > 0 else k] if inside else NOWHERE)
+    return found
+
+
+def _cut(corners: list[list[float]]) -> list[list[list[float]]]:
+    """As quads are cut in two."""
+    a, b, c, *more = corners
+    return [[a, b, c], *[[a, c, d] for d in more]]
 
 
 def _coordinates(words: list[str], where: str) -> list[float]:

@@ -14,6 +14,7 @@ from ..contracts import Array
 from ..errors import InputError
 
 if TYPE_CHECKING:
+    from .look import Look
     from .skin import Skin
 
 
@@ -34,6 +35,8 @@ class Mesh:
     vertex_sets: rows of `positions` by place, such as 'bottom', 'border', 'top'; or by chemical
     element, 'element C': then they are drawn as atoms.
     skin: a finer surface that moves with the tets; it is what is drawn and exported of them.
+    uv: (s, 3, 2), texture coordinates of the corners of the triangles; NaN where there are none.
+    bodies: what it is made of, by name, where it is several bodies in one.
     """
 
     positions: Array
@@ -43,6 +46,8 @@ class Mesh:
     edge_groups: Mapping[str, np.ndarray] = field(default_factory=dict)
     vertex_sets: Mapping[str, np.ndarray] = field(default_factory=dict)
     skin: Skin | None = None
+    uv: Array | None = None
+    bodies: Mapping[str, Look] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         elements = [f"{len(getattr(self, kind))} {kind}" for kind in ("edges", "tets", "triangles")]

@@ -23,12 +23,14 @@ class Skin:
     Vertex i is sum_k weights[i, k] x[corners[i, k]], corners (n, 4) those of its tet.  Weights of a
     vertex sum to one, so that W takes affine motions to affine motions; those of a vertex outside
     all tets are partly negative.  particles (m,): what the surface stands for in pictures.
+    uv (s, 3, 2): texture coordinates of its corners, NaN where there are none.
     """
 
     corners: np.ndarray
     weights: Array
     triangles: np.ndarray
     particles: np.ndarray
+    uv: Array | None = None
 
     def __repr__(self) -> str:
         return f"Skin({len(self.corners)} vertices, {len(self.triangles)} triangles)"
@@ -52,7 +54,15 @@ def joined(skins: list[Skin]) -> Skin | None:
         np.concatenate([skin.weights for skin in skins]),
         np.concatenate([s.triangles + n for s, n in zip(skins, first, strict=False)]),
         np.concatenate([skin.particles for skin in skins]),
+        joined_uv([(skin.uv, len(skin.triangles)) for skin in skins]),
     )
+
+
+def joined_uv(each: list[tuple[Array | None, int]]) -> Array | None:
+    """Texture coordinates one after the other, NaN for so many triangles where there are none."""
+    if all(uv is None for uv, _ in each):
+        return None
+    return np.concatenate([np.full((n, 3, 2), np.nan) if uv is None else uv for uv, n in each])
 
 
 def embedded(points: Array, triangles: np.ndarray, positions: Array, tets: np.ndarray) -> Skin:

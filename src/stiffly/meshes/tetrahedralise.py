@@ -66,7 +66,8 @@ def tetrahedralise(
     if found is None:
         found = _computed(x, triangles, whole, wanted, count, name)
         cache.save(entry, found)
-    skin = Skin(found["corners"], found["weights"], triangles, np.arange(len(found["positions"])))
+    every = np.arange(len(found["positions"]))
+    skin = Skin(found["corners"], found["weights"], triangles, every, surface.uv)
     return mesh_of_tets(found["positions"], found["tets"], skin=skin)
 
 

@@ -26,7 +26,7 @@ from .checks import (
 )
 from .part import Arranged, Particles, Uncoupled
 from .terms import DashpotTerm, DragTerm, FieldTerm, ForceTerm, Term, WindTerm
-from .user_functions import accepts
+from .user_functions import STEP, accepts, step_for
 
 AIR = 1.2  # kg/m^3 at sea level
 
@@ -89,18 +89,80 @@ class Field(Uncoupled):
 
 
 class Force(Uncoupled):
-    """A force f(t) (3,) [N] on each of the given particles, constant or a function of time."""
+    """Forces [N] on k particles: (3,) on each of them, or (k, 3), one for each, in the order of
+    their numbers.
+
+    force: constant, or a function of t, of (t, x) or of (t, x, v) that returns them, where x and v
+    (k, 3) are the places and velocities of those particles; each force may depend on its own
+    particle's alone (derivatives are differences).  Its work is *added*; a force that has an energy
+    is a Potential, whose work is stored.
+    """
 
     name = "force"
 
-    def __init__(self, particles: Any, force: Callable[[float], Any] | Any) -> None:
-        self._particles, self._at = particles, vector_of_time("force", force)
+    def __init__(self, particles: Any, force: Callable[..., Any] | Any) -> None:
+        self._particles, self._force = particles, force
+        self._arguments = 0
+        if callable(force):
+            self._arguments = next((n for n in (1, 2, 3) if accepts(force, n)), 4)
+            if self._arguments == 4:
+                raise InputError("force must be a function of t, of (t, x) or of (t, x, v)")
+        elif np.ndim(force) == 1:
+            as_numbers("force", force, (3,))
 
-    def prepare(self, particles: Arranged) -> PreparedForcing:
-        chosen = np.zeros((particles.count, 1))
+    def prepare(self, particles: Arranged) -> PreparedForcing | PreparedForces:
         named = as_indices("force", self._particles, particles.count)
-        chosen[particles.rows[named]] = 1.0
-        return PreparedForcing(chosen, self._at)
+        first: Any = self._force(0.0) if self._arguments == 1 else self._force
+        if self._arguments < 2 and np.ndim(first) < 2:
+            chosen = np.zeros((particles.count, 1))
+            chosen[particles.rows[named]] = 1.0
+            return PreparedForcing(chosen, vector_of_time("force", self._force))
+        made = PreparedForces(self._force, self._arguments, particles.rows[named], particles)
+        if self._arguments < 2 or particles.rest is not None:
+            x = np.zeros((particles.count, 3)) if particles.rest is None else particles.rest
+            made.at(0.0, x[particles.order], np.zeros_like(x))
+        return made
+
+
+class PreparedForces:
+    """Forces on the particles in `rows`, each as it pleases."""
+
+    def __init__(self, force: Any, arguments: int, rows: np.ndarray, particles: Arranged) -> None:
+        self._force, self._arguments, self._rows = force, arguments, rows
+        self.time_dependent, self.velocity_dependent = arguments > 0, arguments == 3
+        self.symmetric = arguments < 2
+        self._free, self._pattern = np.flatnonzero(rows < particles.free), particles.pattern
+
+    def at(self, t: float, x: Array, v: Array) -> Array:
+        """(k, 3) [N]; users get copies."""
+        given = (t, x[self._rows], v[self._rows])[: self._arguments]
+        found = self._force(*given) if self._arguments else self._force
+        shape = (self._rows.size, 3)
+        one = np.shape(found) == (3,)
+        forces = as_numbers(f"force at t = {t:g}", found, (3,) if one else shape)
+        return np.broadcast_to(forces, shape)
+
+    def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
+        out[self._rows] += self.at(t, x, v)
+
+    def add_tangents(self, t: float, x: Array, v: Array, stiffness: Array, damping: Array) -> None:
+        """Central differences: particles move together, since none feels another."""
+        if self._arguments >= 2:
+            e = step_for(x[self._rows])
+            self._add(lambda b: self.at(t, x + b, v), e, x.shape, stiffness)
+        if self._arguments == 3:
+            e = STEP * max(1.0, float(np.abs(v[self._rows]).max(initial=0.0)))
+            self._add(lambda b: self.at(t, x, v + b), e, x.shape, damping)
+
+    def _add(self, at: Callable[[Array], Array], e: float, shape: Any, blocks: Array) -> None:
+        slots = self._pattern.diagonal[self._rows[self._free]]
+        for axis in range(3):
+            b = np.zeros(shape)
+            b[self._rows, axis] = e
+            blocks[slots, :, axis] -= ((at(b) - at(-b)) / (2.0 * e))[self._free]
+
+    def power(self, t: float, x: Array, v: Array) -> Power:
+        return Power(added=float(np.vdot(self.at(t, x, v), v[self._rows])))
 
 
 class PreparedForcing:

@@ -35,7 +35,7 @@ import numpy as np
 from ..collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from ..contracts import Array, Work
 from ..errors import InputError
-from ..meshes import Mesh, Skin
+from ..meshes import Look, Mesh, Skin
 
 FORMAT = 1
 SPARE = 40  # columns for what steps say about themselves: their names are not known before
@@ -264,6 +264,15 @@ def _add_mesh(group: Any, mesh: Mesh) -> None:
             rows[key] = value
     for name in SKIN if mesh.skin is not None else ():
         group[f"skin/{name}"] = getattr(mesh.skin, name)
+    for place, uv in (("uv", mesh.uv), ("skin/uv", getattr(mesh.skin, "uv", None))):
+        if uv is not None:
+            group[place] = uv
+    for name, look in mesh.bodies.items():
+        body = group.create_group(f"bodies/{name.replace('/', ' ')}")
+        body["particles"] = look.particles
+        body.attrs["color"], body.attrs["texture"] = look.color, look.texture
+    if mesh.bodies:
+        group["bodies"].attrs["order"] = [name.replace("/", " ") for name in mesh.bodies]
 
 
 def read_mesh(group: Any) -> Mesh:
@@ -276,8 +285,19 @@ def read_mesh(group: Any) -> Mesh:
     for name in GROUPS:
         arrays[name] = {key: rows[()] for key, rows in group[name].items()}
     if "skin" in group:
-        arrays["skin"] = Skin(**{name: group["skin"][name][()] for name in SKIN})
+        skin = {name: group["skin"][name][()] for name in (*SKIN, "uv") if name in group["skin"]}
+        arrays["skin"] = Skin(**skin)
+    if "uv" in group:
+        arrays["uv"] = group["uv"][()]
+    if "bodies" in group:
+        bodies = group["bodies"]
+        arrays["bodies"] = {name: _read_look(bodies[name]) for name in bodies.attrs["order"]}
     return Mesh(**arrays)
+
+
+def _read_look(body: Any) -> Look:
+    red, green, blue = map(float, body.attrs["color"])
+    return Look(body["particles"][()], (red, green, blue), str(body.attrs["texture"]))
 
 
 # ------------------------------------------------------------------ places

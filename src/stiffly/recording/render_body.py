@@ -69,10 +69,12 @@ class Body:
 class _Part:
     """A piece of geometry whose points are the particles `which`."""
 
-    def __init__(self, mesh: Any, which: np.ndarray, flat: bool) -> None:
-        self.mesh, self.which, self.flat = mesh, which, flat
-        if not flat:
-            mesh.point_data["rgb"] = np.tile(CLAY, (len(which), 1))
+    def __init__(self, mesh: Any, which: np.ndarray, body: Body) -> None:
+        self.mesh, self.which, self.flat = mesh, which, body.flat
+        paint = body.motion.paint
+        self.base = np.tile(CLAY, (len(which), 1)) if paint is None else paint[which]
+        if not self.flat:
+            mesh.point_data["rgb"] = self.base.copy()
 
     def place(self, x: Array, colors: Array | None) -> None:
         self.mesh.points = np.asarray(x[self.which], dtype=np.float32)
@@ -95,7 +97,7 @@ class _Surface(_Part):
         which = np.array(rest.point_data["particle"])
         self.faces = rest.regular_faces.copy()
         mesh = pv.PolyData.from_regular_faces(motion.rest[which], self.faces)
-        super().__init__(mesh, which, flat)
+        super().__init__(mesh, which, body)
         self._around = _around(self.faces, len(which))
         if not flat:
             mesh.point_data["Normals"] = np.zeros((len(which), 3), dtype=np.float32)
@@ -118,7 +120,7 @@ class _Lines(_Part):
         self.cells = np.searchsorted(which, motion.lines)
         mesh = body.pv.PolyData(motion.rest[which])
         mesh.lines = np.column_stack([np.full(len(self.cells), 2), self.cells]).ravel()
-        super().__init__(mesh, which, flat)
+        super().__init__(mesh, which, body)
         width = line_width(len(self.cells), body.height)
         few = len(self.cells) <= ROUND
         tinted = not few and not flat
@@ -138,7 +140,7 @@ class _Lines(_Part):
         light = np.bincount(self.cells.ravel(), np.repeat(1.0 - steep**2, 2), len(self.which))
         light /= np.maximum(np.bincount(self.cells.ravel(), minlength=len(self.which)), 1)
         shade = self._tints * (0.8 + 0.2 * np.sqrt(light))
-        base = np.tile(CLAY, (len(self.which), 1)) if colors is None else colors[self.which]
+        base = self.base if colors is None else colors[self.which]
         self.mesh.point_data["rgb"][:] = np.clip(base * shade[:, None], 0, 255).astype(np.uint8)
         self.mesh.GetPointData().GetScalars().Modified()
 
@@ -152,7 +154,7 @@ def _tints(count: int, cells: np.ndarray) -> Array:
 class _Particles(_Part):
     def __init__(self, body: Body) -> None:
         rest = body.motion.rest
-        super().__init__(body.pv.PolyData(rest), np.arange(len(rest)), body.flat)
+        super().__init__(body.pv.PolyData(rest), np.arange(len(rest)), body)
         body.draw(
             self.mesh, **BALLS, point_size=body.height * (0.035 if len(rest) <= FEW else 0.012)
         )

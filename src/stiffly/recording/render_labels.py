@@ -141,6 +141,8 @@ def coloring(recordings: list[Any], motions: list[Motion], color: str) -> list[C
         return [None] * len(motions)
     if color == "speed":
         values = [_speed(motion) for motion in motions]
+    elif color == "contact-force":
+        values = [_pushed(r, m) for r, m in zip(recordings, motions, strict=True)]
     else:
         values = [_strain(r, m) for r, m in zip(recordings, motions, strict=True)]
     sizes = [
@@ -154,8 +156,9 @@ def coloring(recordings: list[Any], motions: list[Motion], color: str) -> list[C
     if color == "strain":
         label, factor, low, table = "mean strain [%]", 100.0, -100.0 * high, DIVERGING
     else:
-        scaled = unit("m/s", high)
-        label, factor, low, table = f"speed [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
+        name, base = ("speed", "m/s") if color == "speed" else ("contact", "N")
+        scaled = unit(base, high)
+        label, factor, low, table = f"{name} [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
     rows = _table(table)
     return [
         Coloring(label, lambda i, v=value: factor * v(i), low, factor * high, rows)
@@ -196,6 +199,14 @@ def _speed(motion: Motion) -> Callable[[int], Array]:
         return np.linalg.norm(v.astype(np.float64), axis=1)
 
     return speed
+
+
+def _pushed(recording: Any, motion: Motion) -> Callable[[int], Array]:
+    """|f| (N,) [N] of contact, as it was recorded."""
+    forces = getattr(recording, "fields", {}).get("contact-force")
+    if forces is None:
+        raise InputError('color="contact-force": nothing was touched in this run: take "speed"')
+    return lambda i: motion.shown(np.asarray(forces[i], dtype=np.float64)[:, None])[:, 0]
 
 
 def _strain(recording: Any, motion: Motion) -> Callable[[int], Array]:

@@ -69,8 +69,8 @@ class View(NamedTuple):
     def turned(self, degrees: float) -> View:
         """Gone round the vertical through the middle of what it frames."""
         turn, middle = about_vertical(degrees), 0.5 * (self.low + self.high)
-        eye, *axes = (turn @ a for a in (self.eye - middle, self.forward, self.right, self.up))
-        return View(middle + eye, *axes, self.low, self.high)
+        forward, right, up = (turn @ axis for axis in (self.forward, self.right, self.up))
+        return View(middle + turn @ (self.eye - middle), forward, right, up, self.low, self.high)
 
 
 def about_vertical(degrees: float) -> Array:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..contracts import Array
+from ..errors import InputError
+from .folder import file_name
 
 TOLD = ("plaque_removed",)  # of the diagnostics: where they end is a result of the run
 
@@ -22,8 +25,9 @@ class Run:
     the method or the system has them, `residual` (of the solve, relative), `alpha` (of a
     stabiliser), `energy_error` [J], `halvings`, `under_solved`, `penetration` [m], `contacts`,
     `plaque_removed` (a share).
-    fields: (frames, m) arrays by name that parts have recorded: `plaque` [m], the thickness of a
-    coat at the vertices of the mesh collider that carries it.
+    fields: (frames, m) arrays by name that parts have recorded: `contact-force` [N] on every
+    particle, where there is contact; `plaque` [m], the thickness of a coat at the vertices of the
+    mesh collider that carries it.
     """
 
     integrator: str
@@ -36,6 +40,9 @@ class Run:
     diagnostics: dict[str, Array] = field(default_factory=dict)
     wall_seconds: float = 0.0
     fields: dict[str, Array] = field(default_factory=dict)
+    name: str = ""
+    mesh: Any = None  # the shape at rest, where one is known
+    colliders: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._facts()})"
@@ -48,8 +55,61 @@ class Run:
             f"numerical {numerical:.3g} of {self.energy.exchanged:.3g} J exchanged"
         )
 
+    def render(self, path: str | Path | None = None, **options: Any) -> Path:
+        """A still, NAME.png; options: frame, color, size (docs/pictures.md)."""
+        from .render import render
+
+        return render(self, self._file(path, ".png"), **self._colored(options))
+
+    def film(self, path: str | Path | None = None, **options: Any) -> Path:
+        """A film, NAME.mp4; options: color, size, fps, speed (docs/pictures.md)."""
+        from .render import render
+
+        return render(self, self._file(path, ".mp4"), **self._colored(options))
+
+    def _colored(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Several bodies in their own colours, where no other is asked for."""
+        several = self.mesh is not None and len(self.mesh.bodies) > 1
+        return {"color": "none" if several else "speed", **options}
+
+    def export(self, to: str, path: str | Path | None = None, **options: Any) -> list[Path]:
+        """Files for other programs: usd, gltf, vtkhdf, ply, obj, npz, html (docs/pictures.md)."""
+        from .exports import export
+
+        return export(self, to, path or self._file(None, ""), **options)
+
+    def view(self, path: str | Path | None = None, *, show: bool = True) -> Path:
+        """The motion as a page to turn and play, NAME.html, which needs nothing but a browser;
+        show: open it there."""
+        import webbrowser
+
+        [page] = self.export("html", self._file(path, ".html"), force=True)
+        if show:
+            webbrowser.open(page.resolve().as_uri())
+        return page
+
+    def _file(self, path: str | Path | None, ending: str) -> Path:
+        """What was named, or one of the run's own name where it lies."""
+        if path is not None:
+            return Path(path)
+        folder = Path(getattr(self, "folder", ""))
+        return folder / f"{file_name(self.name or 'run')}{ending}" if ending else folder
+
     def _repr_html_(self) -> str:
-        """The ledger as a small table, for notebooks."""
+        """The motion in 3D and the ledger as a small table, for notebooks."""
+        return self._inline() + self._ledger()
+
+    def _inline(self) -> str:
+        from .exports.html import INLINE, page
+
+        try:
+            text = page(self, INLINE)
+        except InputError:  # nothing in space, or too much for a notebook
+            return ""
+        frame = 'style="width:100%;height:420px;border:0"'
+        return f'<iframe {frame} srcdoc="{escape(text, quote=True)}"></iframe>'
+
+    def _ledger(self) -> str:
         cells = "".join(
             f"<tr><td>{escape(name)}</td><td>{start:.4g}</td><td>{end:.4g}</td></tr>"
             for name, start, end in self.energy.rows()

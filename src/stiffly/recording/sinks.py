@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..contracts import NOTHING, Array, State, Work
+from .drawn import NOTHING_DRAWN, Drawn
 from .notes import FrameLog, StepLog
 from .run import EnergyHistory, Run
 
@@ -72,9 +73,10 @@ class Sink(Protocol):
 
 
 class Memory:
-    """A sink that keeps every frame as arrays."""
+    """A sink that keeps every frame as arrays; drawn: what is seen of the system."""
 
-    def __init__(self) -> None:
+    def __init__(self, drawn: Drawn = NOTHING_DRAWN) -> None:
+        self._drawn = drawn
         self._positions: list[Array] = []
         self._velocities: list[Array] = []
         self._fields: dict[str, list[Array]] = {}
@@ -102,6 +104,7 @@ class Memory:
             diagnostics=loop.log.arrays(),
             wall_seconds=loop.seconds,
             fields={name: np.array(frames) for name, frames in self._fields.items()},
+            **self._drawn._asdict(),
         )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isfinite
 
 DTYPES = ("float32", "float64")  # of recorded positions
-FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz")  # of exports
-COLORS = ("speed", "strain", "none")  # of pictures
+FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
+COLORS = ("speed", "strain", "contact-force", "none")  # of pictures
 
 
 def percent(part: float, whole: float) -> str:

@@ -20,6 +20,7 @@ from ..contracts import Array
 from ..errors import InputError, NotRecorded, StiffWarning
 from . import checkpoint, folder
 from .checkpoint import NotPlain
+from .drawn import Drawn
 from .layout import NAME, Places, Plan, create, describe_colliders, extend, find, open_file
 from .provenance import provenance, write_json
 from .recording import Recording
@@ -86,6 +87,7 @@ class Writer:
         shape: tuple[int, ...],
         times: Array,
         scene: Any,
+        shown: Drawn,
         run: Mapping[str, Any],
         mass: Array | None,
         interrupt: Interrupt,
@@ -93,10 +95,10 @@ class Writer:
         """For a run that begins, with frames of that shape at times (F,) [s]; nothing is written
         before its first frame.
 
-        scene: a Scene or None; run: what was asked; mass (N,) [kg], where there is one for every
-        particle.
+        scene: a Scene or None; shown: what is seen of it; run: what was asked; mass (N,) [kg],
+        where there is one for every particle.
         """
-        mesh = getattr(scene, "mesh", None)
+        mesh = shown.mesh
         if mesh is not None and mesh.positions.shape != shape:
             raise InputError(
                 f"the mesh of {scene.name} has {len(mesh.positions)} vertices for {shape[0]} "
@@ -116,7 +118,7 @@ class Writer:
             "keep_velocities": options.velocities,
         }
         text = json.dumps(provenance(options.provenance, **known))
-        shapes = describe_colliders(getattr(scene, "colliders", ()), times)
+        shapes = describe_colliders(shown.colliders, times)
         contents = {"provenance": np.bytes_(text), **shapes}
         if mass is not None:
             contents["mass"] = mass

@@ -23,7 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..contracts import Array, Splitting, Work
-from ..errors import Diverged, NotConverged, SimulationFailure, StepTooSmall, StiffWarning
+from ..errors import (
+    Diverged,
+    NotConverged,
+    SimulationFailure,
+    StepTooSmall,
+    StiffWarning,
+    levels_up,
+)
 from ..integrators import integrator
 from ..integrators.auto import Auto, for_step, seconds, stiffest
 from ..integrators.explicit import amplification, scheme_of
@@ -132,14 +139,14 @@ class Ladder:
         assert self.rung is not None
         log.warning(self.rung.report.lines[0])
         for word in self.said:
-            warnings.warn(word.message, word.category, stacklevel=3)
+            warnings.warn(word.message, word.category, stacklevel=levels_up())
         if not met:
             why = f"after {len(self.runs)} runs"
             if len(self.runs) < RUNGS:
                 why = "and differences no longer fall: this motion is sensitive"
             text = f"auto: rtol = {self.rtol:g} was not met, the last two runs differ by "
             text += f"{self.rung.error:.2g}, {why}; try a larger rtol or a shorter run"
-            warnings.warn(text, StiffWarning, stacklevel=3)
+            warnings.warn(text, StiffWarning, stacklevel=levels_up())
         return self.result
 
     # ------------------------------------------------------------------ methods

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, Splitting, State, Tableau
-from ..errors import Advice, InputError
+from ..errors import Advice, InputError, levels_up
 from ..integrators.explicit import acceleration, amplification, scheme_of
 from ..matfun.bounds import ritz_values
 
@@ -56,7 +56,7 @@ def require_stable(
     )
     if told > CERTAIN and _linear(system, state):
         raise InputError(text)
-    warnings.warn(text, Advice, stacklevel=3)
+    warnings.warn(text, Advice, stacklevel=levels_up())
 
 
 def _linear(system: Any, state: State) -> bool:

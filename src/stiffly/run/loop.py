@@ -21,6 +21,7 @@ from ..errors import (
     SimulationFailure,
     StepTooSmall,
     StiffWarning,
+    levels_up,
 )
 from ..recording.checkpoint import plain
 from ..recording.notes import FrameLog, StepLog
@@ -204,7 +205,7 @@ class Loop(Stepper):
             )
 
     def _warn(self, text: str) -> None:
-        warnings.warn(f"{self.name}: {text}", StiffWarning, stacklevel=5)
+        warnings.warn(f"{self.name}: {text}", StiffWarning, stacklevel=levels_up())
 
     # ------------------------------------------------------------------ steps
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import nnls  # pyright: ignore
 
 from ..contracts import Array, Splitting, State, System, Tableau
-from ..errors import StiffWarning
+from ..errors import StiffWarning, levels_up
 from ..integrators.explicit import Verlet, phase_error, scheme_of
 from ..recording.sinks import Sink
 from .control import Tolerance
@@ -198,7 +198,7 @@ class Rung(Loop):
                 f"auto: rtol = {self.plan.rtol:g} is not known to be met, no other run agrees with "
                 "this one at its end; run it again from the start",
                 StiffWarning,
-                stacklevel=4,
+                stacklevel=levels_up(),
             )
         super()._warn_of_energy()
 

@@ -16,10 +16,12 @@ import numpy as np
 from ..arrays import real_number
 from ..backends.cpu import announce
 from ..contracts import Array, Integrator
-from ..errors import Advice, InputError
+from ..errors import Advice, InputError, levels_up
 from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
+from ..recording.drawn import drawn
 from ..recording.folder import Place
+from ..recording.notebook import notebook_bar
 from ..recording.notes import FrameLog, StepLog
 from ..recording.provenance import fingerprint
 from ..recording.recording import Recording
@@ -80,7 +82,9 @@ def simulate(
 ) -> Run:
     """Move a system from x0, v0 through `duration` seconds; returns a Run.
 
-    system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator).
+    system: a System, a SecondOrder, or a scene (which brings x0, v0, step, duration, integrator);
+    `stiffly.simulate` also takes a scene's name, a scene file, and a mesh file, which it drops on a
+    floor (`stiffly.dropped`).
     integrator: a name from `integrators.NAMES` or an integrator object; default exprb42; or
     "auto", which finds method and step for the accuracy rtol (at the end of the run, relative;
     default 1e-2; docs/auto.md), or the method for a `step` that is given.
@@ -131,15 +135,16 @@ def simulate(
     def begun(step: float | None, begin: Callable[..., Loop], again: bool, **told: Any) -> Any:
         """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""
         frames = _frame_times(plan.duration, step, plan.every)
+        shown = drawn(system, scene, given.x0)
         if options is None or interrupt is None:
-            return begin(frames, StepLog()), Memory()
+            return begin(frames, StepLog()), Memory(shown)
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
         asked |= {"device": bound.backend.name}
         asked |= {"run": uuid4().hex, "system": fingerprint(system)}
         shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
         place = options.place._replace(force=options.place.force or again)
         how = replace(options, place=place)
-        writer = Writer.new(how, shape, frames, scene, asked, mass, interrupt)
+        writer = Writer.new(how, shape, frames, scene, shown, asked, mass, interrupt)
         loop = begin(frames, FrameLog())
         loop.origin = np.array(given.x0, dtype=np.float64)
         return loop, writer
@@ -149,7 +154,7 @@ def simulate(
 
             def run(step: float, begin: Any, again: bool = False, **told: Any) -> Run:
                 loop, sink = begun(step, begin, again, **told)
-                return loop.run(sink, progress)
+                return loop.run(sink, progress or notebook_bar())
 
             wanted = plan.method, plan.duration, plan.step, plan.every
             return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run)
@@ -159,13 +164,13 @@ def simulate(
             return Loop(bound, method, plan.name, state, frames, plan.step, plan.tolerance, log)
 
         loop, sink = begun(plan.step, plain, False)
-        return loop.run(sink, progress)
+        return loop.run(sink, progress or notebook_bar())
 
 
 def advise(system: Any, step: float) -> None:
     """Warns of what steps of this size will not follow."""
     for line in system.advice(step) if hasattr(system, "advice") else ():
-        warnings.warn(line, Advice, stacklevel=3)
+        warnings.warn(line, Advice, stacklevel=levels_up())
 
 
 class _Given(NamedTuple):

@@ -11,7 +11,7 @@ What is wrong with a file is said in one line: file, line, key, cause, remedy.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -27,7 +27,7 @@ from ..run.simulate import advise
 from . import NAMES, RUN_OPTIONS, entry, load, unknown_parameter
 from .adjust import adjusted
 from .builder import Scene
-from .composition import compose
+from .composition import Shelf, compose
 from .schema import SceneFile
 from .schema.errors import translated
 from .schema.show import catalogue_text, parameters_table
@@ -42,18 +42,19 @@ class FileScene(Scene):
     """A Scene that came from a file.
 
     file: all that it says; output has no place in a Scene.  text: the file's own
-    text, or the same with what was overridden, to be kept beside a run.
+    text, or the same with what was overridden, to be kept beside a run; None where parts of it are
+    Python's, which no file can hold.
     said: how it is run and adjusted according to that text.
     """
 
     file: SceneFile = field(repr=False)
-    text: str = field(repr=False)
+    text: str | None = field(repr=False)
     said: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def parse(path: AnyPath, /, **overrides: Any) -> SceneFile:
     """What the file says, checked key by key; no body is built and no mesh is read."""
-    return _validated(_source(path, overrides))
+    return validated(_source(path, overrides))
 
 
 def read(path: AnyPath, /, **overrides: Any) -> FileScene:
@@ -64,10 +65,20 @@ def read(path: AnyPath, /, **overrides: Any) -> FileScene:
     bare words as texts.
     """
     source = _source(path, overrides)
-    file = _validated(source)
-    text = _kept_text(source, file)
-    with limited(Path(path).name):
-        scene = (_composed if file.scene is None else _built_in)(source, file, text)
+    file = validated(source)
+    shelf = Shelf(_folder(source, file))
+    return scene_of(source, file, _kept_text(source, file), shelf)
+
+
+def scene_of(
+    source: Source, file: SceneFile, text: str | None, shelf: Shelf, own: Sequence[Any] = ()
+) -> FileScene:
+    """text: that gives it again, None where none could; own: see `compose`."""
+    with limited(source.path.name):
+        if file.scene is None:
+            scene = _composed(source, file, text, shelf, own)
+        else:
+            scene = _built_in(source, file, text)
     with source.at("adjust"):
         scene = adjusted(scene, **file.adjust.model_dump(exclude_none=True))
     scene = replace(scene, method=file.method.model_dump(exclude_none=True))
@@ -78,7 +89,7 @@ def tables(name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     """[adjust] and [method] for a built-in scene, from keys such as 'adjust.stiffness'; checked
     as those of a file are."""
     nothing = Source(Path(name), "", {"scene": name})
-    file = _validated(applied(nothing, SceneFile.model_fields, given))
+    file = validated(applied(nothing, SceneFile.model_fields, given))
     return file.adjust.model_dump(exclude_none=True), file.method.model_dump(exclude_none=True)
 
 
@@ -112,7 +123,7 @@ def to_toml(scene: Scene) -> str | None:
     if not isinstance(scene, FileScene):
         return catalogue_text(scene) if scene.name in NAMES else None
     changed = {k: v for k, v in _settings(scene).items() if v != scene.said.get(k)}
-    if not changed:
+    if not changed or scene.text is None:
         return scene.text
     data = {**tomllib.loads(scene.text), **changed}
     if "every" in changed:
@@ -138,7 +149,7 @@ def _source(path: AnyPath, overrides: Mapping[str, Any]) -> Source:
     return applied(source, SceneFile.model_fields, overrides) if overrides else source
 
 
-def _validated(source: Source) -> SceneFile:
+def validated(source: Source) -> SceneFile:
     try:
         file = SceneFile.model_validate(source.data)
     except ValidationError as problem:
@@ -164,7 +175,7 @@ def _require_parameters(source: Source, name: str) -> None:
 # ------------------------------------------------------------------ from model to scene
 
 
-def _built_in(source: Source, file: SceneFile, text: str) -> FileScene:
+def _built_in(source: Source, file: SceneFile, text: str | None) -> FileScene:
     assert file.scene is not None
     given = {"every": file.seconds_per_frame, **{k: getattr(file, k) for k in RUN_OPTIONS[:3]}}
     options = {key: value for key, value in given.items() if value is not None}
@@ -177,8 +188,10 @@ def _built_in(source: Source, file: SceneFile, text: str) -> FileScene:
     return FileScene(**{**vars(scene), **own}, file=file, text=text)
 
 
-def _composed(source: Source, file: SceneFile, text: str) -> FileScene:
-    made = compose(file, source, _folder(source, file))
+def _composed(
+    source: Source, file: SceneFile, text: str | None, shelf: Shelf, own: Sequence[Any]
+) -> FileScene:
+    made = compose(file, source, shelf, own)
     assert file.duration is not None  # the schema asks for it
     overridden = {".".join(map(str, path)): source.value(path) for path in source.overridden}
     return FileScene(
@@ -220,7 +233,9 @@ __all__ = [
     "json_schema",
     "parse",
     "read",
+    "scene_of",
     "show",
     "tables",
     "to_toml",
+    "validated",
 ]

@@ -14,6 +14,7 @@ from ..run.resume import HAND_IN, finished, go_on
 from . import NAMES, load
 from .adjust import adjusted
 from .builder import Scene
+from .door import as_scene
 
 
 def resume(
@@ -37,7 +38,7 @@ def resume(
     found = Recording(folder)
     if finished(found, duration):
         return found
-    given = scene_of(found) if system is None else system
+    given = scene_of(found) if system is None else as_scene(system)
     options = {"integrator": integrator, "duration": duration, "progress": progress}
     return go_on(found, given, device=device, **options)
 

@@ -419,8 +419,18 @@ class System:
 
     def fields(self, s: State) -> dict[str, Array]:
         """What parts record of themselves in every frame, by name."""
-        own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
-        return {name: values for each in own for name, values in each.items()}
+        parts = [part for _, part in self.at(s).parts]
+        own = [part.fields() for part in parts if hasattr(part, "fields")]
+        found = {name: values for each in own for name, values in each.items()}
+        touching = [p for p in parts if getattr(p, "passing", False) and hasattr(p, "add_gradient")]
+        return found | ({"contact-force": self._pushed(s, touching)} if touching else {})
+
+    def _pushed(self, s: State, touching: Sequence[Any]) -> Array:
+        """(N,) [N]: how hard these parts push every particle."""
+        x, g = self.row_positions(s), np.zeros((self.particles, 3))
+        for part in touching:
+            part.add_gradient(x, g)
+        return np.linalg.norm(g, axis=1)[self.numbering.rows]
 
     def advice(self, h: float) -> list[str]:
         """What parts have to say about steps of h seconds, one line each."""

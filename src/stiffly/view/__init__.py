@@ -18,6 +18,7 @@ from typing import Any
 from ..errors import InputError
 from ..recording.recording import Recording
 from ..scenes import Scene
+from ..scenes.door import as_scene
 from .page.live import FLAT, LivePage
 from .page.play import PlayPage
 from .page.server import Server, library
@@ -63,7 +64,7 @@ class View:
 
 
 def serve(
-    what: Scene | Recording,
+    what: Any,
     *,
     settings: Settings | None = None,
     host: str = HOST,
@@ -74,10 +75,13 @@ def serve(
     """Serve a page with a running scene, or with a recording that is played, from the moment when
     the first browser has come.
 
+    what: a Recording, a scene, or what `stiffly.simulate` would make one of.
+
     settings: how the scene is run, see view.settings.  host: who may come, default this machine
     alone; whoever has the link can drive it.  port: default the first free one from 8080 on.
     out: folder for what is saved from the page.  small: the scene is its small variant.
     """
+    what = as_scene(what)
     if not isinstance(what, Scene | Recording):
         raise InputError(
             f"serve takes a Scene or a Recording, not {type(what).__name__}: put a system of your "

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..contracts import State, Work
 from ..errors import InputError
+from ..recording.drawn import drawn
 from ..recording.recording import Recording
 from ..recording.sinks import Frame, Interrupt
 from ..recording.writer import Options, Writer
@@ -72,7 +73,8 @@ class Recent:
         asked |= {"duration": float(times[-1]), "every": float(times[1] - times[0])}
         shape, mass = frames[0].positions.shape, self.scene.system.particle_mass
         of_lane = self.scenes[lane]
-        writer = Writer.new(options, shape, times, of_lane, asked, mass, Interrupt())
+        shown = drawn(of_lane.system, of_lane, of_lane.x0)
+        writer = Writer.new(options, shape, times, of_lane, shown, asked, mass, Interrupt())
         return _written(writer, frames)
 
     def toml(self, lane: int = 0) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,8 +13,9 @@ from ...collisions import Hemisphere, Plane, Sphere
 from ...collisions.shapes import Frame
 from ...contracts import Array
 from ...errors import InputError
-from ...meshes import Skin
+from ...meshes import Look, Skin
 from ...meshes.mesh import ELEMENT, tet_surface
+from ...meshes.skin import joined_uv
 from ...meshes.topology import components
 
 ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
@@ -38,7 +39,8 @@ class Motion:
     its vertices; see `shown`.  rest (N, 3).  triangles (s, 3): the surface; lines (m, 2): edges
     that lie outside of it, such as those of ropes and hair.  plaque (frames, m) [m]: of the mesh
     collider with m vertices, where there is one.  elements (N,): chemical symbols, of particles
-    that are atoms.
+    that are atoms.  looks: bodies by name, owner (N,): which of them each point belongs to, or -1.
+    uv (s, 3, 2): texture coordinates of the corners of triangles, NaN where there are none.
     """
 
     name: str
@@ -53,6 +55,17 @@ class Motion:
     skin: Skin | None = None
     plaque: Any = None
     elements: np.ndarray | None = None
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    owner: np.ndarray | None = None
+    uv: np.ndarray | None = None
+
+    @property
+    def paint(self) -> np.ndarray | None:
+        """(N, 3) uint8: every point in the colour of its body."""
+        if self.owner is None:
+            return None
+        table = np.array([*(look.color for look in self.looks.values()), (0.6, 0.6, 0.6)])
+        return (255.0 * table[self.owner]).round().astype(np.uint8)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -133,6 +146,7 @@ def motion(recording: Any) -> Motion:
     kept = velocities is not None and velocities.shape == positions.shape
     rest = np.asarray(positions[0] if mesh is None else mesh.positions, dtype=np.float64)
     triangles, lines = _elements(mesh)
+    looks = {} if mesh is None else mesh.bodies
     known = Motion(
         name=str(getattr(recording, "name", "") or "recording"),
         times=np.asarray(recording.times)[:count],
@@ -144,22 +158,36 @@ def motion(recording: Any) -> Motion:
         colliders=tuple(getattr(recording, "colliders", ())),
         plaque=getattr(recording, "fields", {}).get("plaque"),
         elements=_atoms(mesh),
+        looks=looks,
+        owner=_owner(looks, positions.shape[1]) if looks else None,
+        uv=None if mesh is None or not len(mesh.triangles) else mesh.uv,
     )
     skin = getattr(mesh, "skin", None)
     return known if skin is None else _covered(known, skin)
+
+
+def _owner(looks: Mapping[str, Look], count: int) -> np.ndarray:
+    owner = np.full(count, -1)
+    for number, look in enumerate(looks.values()):
+        owner[look.particles] = number
+    return owner
 
 
 def _covered(motion: Motion, skin: Skin) -> Motion:
     """With the embedded surface instead of the particles that it stands for."""
     bare = np.ones(motion.particles, dtype=bool)
     bare[skin.particles] = False
-    left = motion.triangles[bare[motion.triangles].all(axis=1)]
+    seen = bare[motion.triangles].all(axis=1)
+    left, owner = motion.triangles[seen], motion.owner
     bare[motion.lines] = True
     number = np.cumsum(bare) - 1
     triangles = np.concatenate([number[left], skin.triangles + int(bare.sum())])
+    if owner is not None:
+        owner = np.concatenate([owner[bare], owner[skin.corners[:, 0]]])
+    own = None if motion.uv is None else motion.uv[seen]
     new = replace(
         motion, triangles=triangles, lines=number[motion.lines], bare=np.flatnonzero(bare),
-        skin=skin,
+        skin=skin, owner=owner, uv=joined_uv([(own, len(left)), (skin.uv, len(skin.triangles))]),
     )  # fmt: skip
     return replace(new, rest=new.shown(motion.rest))
 
@@ -231,6 +259,12 @@ def chains(lines: np.ndarray) -> list[np.ndarray]:
                     break
             found.append(np.array(path))
     return found
+
+
+def frame_rate(times: Sequence[float] | Array) -> float:
+    """Frames per second: 30 where rounding has made 30.000000000000004 of it."""
+    rate = 1.0 / typical_interval(times)
+    return float(round(rate)) if abs(rate - round(rate)) < 1e-6 * rate else rate
 
 
 def typical_interval(times: Sequence[float] | Array) -> float:

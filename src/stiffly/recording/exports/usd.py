@@ -1,22 +1,27 @@
 """Universal Scene Description: Blender, Houdini, Maya, Omniverse, usdview.
 
 /World/Body holds the surface (Mesh), /World/Lines ropes and hair (linear BasisCurves),
-/World/Points particles that have neither; /World/Colliders what they touch.  Points and, where
-recorded, velocities are time samples, one time code per frame.  Metres, z up.
+/World/Points particles that have neither; /World/Colliders what they touch.  Bodies that have names
+are prims of their own, /World/NAME and /World/NAME_lines, with their colours, textures and texture
+coordinates (primvars:st).  Points and, where recorded, velocities are time samples, one time code
+per frame.  Metres, z up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from .frames import Motion, Progress, Solid, chains, motion, solids, typical_interval
+from ...meshes import Look
+from .frames import Motion, Progress, Solid, chains, frame_rate, motion, solids, typical_interval
 
 ENDINGS = (".usdc", ".usd", ".usda")
 BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)
@@ -32,10 +37,11 @@ def write(recording: Any, path: Path, progress: Progress) -> None:
     stage = pxr.Usd.Stage.CreateNew(str(path))
     pxr.UsdGeom.SetStageUpAxis(stage, pxr.UsdGeom.Tokens.z)
     pxr.UsdGeom.SetStageMetersPerUnit(stage, 1.0)
-    stage.SetTimeCodesPerSecond(1.0 / interval)
-    stage.SetFramesPerSecond(1.0 / interval)
+    rate = frame_rate(shown.times)
+    stage.SetTimeCodesPerSecond(rate)
+    stage.SetFramesPerSecond(rate)
     stage.SetStartTimeCode(float(codes[0]))
-    stage.SetEndTimeCode(float(codes[-1]))
+    stage.SetEndTimeCode(float(np.ceil(codes[-1])))  # players show whole frames
     stage.SetDefaultPrim(pxr.UsdGeom.Xform.Define(stage, "/World").GetPrim())
     keys = ("name", "integrator", "step")
     stage.GetRootLayer().customLayerData = {
@@ -50,7 +56,7 @@ def write(recording: Any, path: Path, progress: Progress) -> None:
 def _library() -> Any:
     """The parts of USD's own library that are used here; it has no types."""
     try:
-        parts = ("Gf", "Sdf", "Usd", "UsdGeom", "Vt")
+        parts = ("Gf", "Sdf", "Tf", "Usd", "UsdGeom", "UsdShade", "Vt")
         return SimpleNamespace(**{part: import_module(f"pxr.{part}") for part in parts})
     except ImportError:
         raise InputError(
@@ -61,12 +67,19 @@ def _library() -> Any:
 def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Progress) -> None:
     prims = []  # (geometry, which particles its points are)
     everything = np.arange(len(shown.rest))
-    if len(shown.triangles):
-        mesh = pxr.UsdGeom.Mesh.Define(stage, "/World/Body")
-        _set_faces(pxr, mesh, shown.triangles)
-        prims.append((mesh, everything))
-    if len(shown.lines):
-        prims.append(_curves(pxr, stage, shown))
+    for piece in _pieces(pxr, shown):
+        made = []
+        if len(piece.triangles):
+            mesh = pxr.UsdGeom.Mesh.Define(stage, piece.path)
+            _set_faces(pxr, mesh, np.searchsorted(piece.points, piece.triangles))
+            _set_uv(pxr, mesh, piece.uv)
+            made.append((mesh, piece.points))
+        if len(piece.lines):
+            path = "/World/Lines" if piece.look is None else f"{piece.path}_lines"
+            made.append(_curves(pxr, stage, path, shown, piece.lines))
+        for geometry, _ in made if piece.look is not None else ():
+            _paint(pxr, stage, geometry, piece)
+        prims += made
     if shown.only_points:
         points = pxr.UsdGeom.Points.Define(stage, "/World/Points")
         points.CreateWidthsAttr([0.01 * _size(shown)])
@@ -74,7 +87,8 @@ def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Pro
         points.CreateIdsAttr(pxr.Vt.Int64Array.FromNumpy(everything))
         prims.append((points, everything))
     for geometry, _ in prims:
-        geometry.CreateDisplayColorAttr([BODY])
+        if not geometry.GetDisplayColorAttr().HasAuthoredValue():
+            geometry.CreateDisplayColorAttr([BODY])
     for i, x, v in shown.frames(progress):
         for geometry, which in prims:
             at = x[which]
@@ -85,6 +99,69 @@ def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Pro
                 geometry.GetVelocitiesAttr().Set(pxr.Vt.Vec3fArray.FromNumpy(v[which]), codes[i])
 
 
+class _Piece(NamedTuple):
+    """A body, or all that belongs to none; points (k,): which ones, sorted."""
+
+    path: str
+    look: Look | None
+    points: np.ndarray
+    triangles: np.ndarray
+    lines: np.ndarray
+    uv: np.ndarray | None
+
+
+def _pieces(pxr: Any, shown: Motion) -> Iterator[_Piece]:
+    everything, taken = np.arange(len(shown.rest)), {"Colliders", "Lines", "Points", "Materials"}
+    if shown.owner is None:
+        yield _Piece("/World/Body", None, everything, shown.triangles, shown.lines, shown.uv)
+        return
+    faces, lines = shown.owner[shown.triangles[:, 0]], shown.owner[shown.lines[:, 0]]
+    for number, (name, look) in enumerate(shown.looks.items()):
+        stem = pxr.Tf.MakeValidIdentifier(name)
+        stem = next(s for k in count() if (s := stem + "_" * k) not in taken)
+        taken.add(stem)
+        own = np.flatnonzero(shown.owner == number)
+        uv = None if shown.uv is None else shown.uv[faces == number]
+        inside = shown.triangles[faces == number], shown.lines[lines == number]
+        yield _Piece(f"/World/{stem}", look, own, *inside, uv)
+
+
+def _set_uv(pxr: Any, mesh: Any, uv: np.ndarray | None) -> None:
+    """One for every corner of every triangle."""
+    if uv is None or not np.isfinite(uv).any():
+        return
+    values = np.nan_to_num(uv).reshape(-1, 2).astype(np.float32)
+    primvar = pxr.UsdGeom.PrimvarsAPI(mesh).CreatePrimvar(
+        "st", pxr.Sdf.ValueTypeNames.TexCoord2fArray, pxr.UsdGeom.Tokens.faceVarying
+    )
+    primvar.Set(pxr.Vt.Vec2fArray.FromNumpy(values))
+
+
+def _paint(pxr: Any, stage: Any, geometry: Any, piece: _Piece) -> None:
+    """Its colour, and a material with that or with its texture."""
+    look, kinds, shade = piece.look, pxr.Sdf.ValueTypeNames, pxr.UsdShade
+    assert look is not None
+    geometry.CreateDisplayColorAttr([look.color])
+    path = f"/World/Materials/{piece.path.rsplit('/', 1)[1]}"
+    material = shade.Material.Define(stage, path)
+    surface = shade.Shader.Define(stage, f"{path}/Surface")
+    surface.CreateIdAttr("UsdPreviewSurface")
+    color = surface.CreateInput("diffuseColor", kinds.Color3f)
+    color.Set(look.color)
+    if look.texture and piece.uv is not None:
+        reader = shade.Shader.Define(stage, f"{path}/Coordinates")
+        reader.CreateIdAttr("UsdPrimvarReader_float2")
+        reader.CreateInput("varname", kinds.String).Set("st")
+        picture = shade.Shader.Define(stage, f"{path}/Texture")
+        picture.CreateIdAttr("UsdUVTexture")
+        picture.CreateInput("file", kinds.Asset).Set(look.texture)
+        place = reader.CreateOutput("result", kinds.Float2)
+        picture.CreateInput("st", kinds.Float2).ConnectToSource(place)
+        color.ConnectToSource(picture.CreateOutput("rgb", kinds.Float3))
+    material.CreateSurfaceOutput().ConnectToSource(surface.ConnectableAPI(), "surface")
+    shade.MaterialBindingAPI.Apply(geometry.GetPrim()).Bind(material)
+
+
 def _set_faces(pxr: Any, mesh: Any, triangles: np.ndarray) -> None:
     corners = np.ascontiguousarray(triangles.ravel(), dtype=np.int32)
     mesh.CreateFaceVertexIndicesAttr(pxr.Vt.IntArray.FromNumpy(corners))
@@ -93,14 +170,16 @@ def _set_faces(pxr: Any, mesh: Any, triangles: np.ndarray) -> None:
     mesh.CreateDoubleSidedAttr(True)
 
 
-def _curves(pxr: Any, stage: Any, shown: Motion) -> tuple[Any, np.ndarray]:
+def _curves(
+    pxr: Any, stage: Any, path: str, shown: Motion, lines: np.ndarray
+) -> tuple[Any, np.ndarray]:
     """Curves cannot share vertices, so forks repeat them; primvars:particle says which it is."""
-    paths = chains(shown.lines)
+    paths = chains(lines)
     which = np.concatenate(paths)
-    curves = pxr.UsdGeom.BasisCurves.Define(stage, "/World/Lines")
+    curves = pxr.UsdGeom.BasisCurves.Define(stage, path)
     curves.CreateTypeAttr(pxr.UsdGeom.Tokens.linear)
     curves.CreateCurveVertexCountsAttr([len(path) for path in paths])
-    a, b = shown.rest[shown.lines].swapaxes(0, 1)
+    a, b = shown.rest[lines].swapaxes(0, 1)
     width = min(0.3 * float(np.median(np.linalg.norm(a - b, axis=1))), 0.01 * _size(shown))
     curves.CreateWidthsAttr([width])
     curves.SetWidthsInterpolation(pxr.UsdGeom.Tokens.constant)

@@ -1,5 +1,6 @@
 """From the tables of a scene file to a System: bodies joined, and what acts on them."""
 
-from .composed import compose
+from .bodies import Shelf
+from .composed import Joined, compose
 
-__all__ = ["compose"]
+__all__ = ["Joined", "Shelf", "compose"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation as Turned
@@ -23,11 +23,16 @@ from ...bodies import (
 )
 from ...contracts import Array
 from ...errors import InputError, unknown_name
-from ...meshes import Mesh
+from ...meshes import Look, Mesh
+from ...meshes.look import as_color
 from ...meshes.mesh import normals
+from ...meshes.mesh import pairs as grid_pairs
 from ..schema import bodies as table_of
 from ..schema.shapes import ROOTS, Particles, function_of
 from ..schema.types import Region
+
+FLAT = 1e-2  # thickness over length of a rigid body: thinner ones would bend between their braces
+GRAVITY = 9.81  # m/s^2: for numbers that nobody has given
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +67,43 @@ class Built:
         return np.array(self.table.velocity) + np.cross(np.array(self.table.spin), arm)
 
 
-def built(table: Any, folder: Path) -> Built:
+class Shelf(NamedTuple):
+    """Where mesh files and textures are looked for, and meshes by name that are in no file."""
+
+    folder: Path
+    meshes: Mapping[str, Mesh] = {}
+
+    def mesh(self, name: str, repair: bool) -> Mesh:
+        if name in self.meshes:
+            return self.meshes[name]
+        return meshes.read_mesh(self.folder / name, repair=repair)
+
+
+def built(table: Any, shelf: Shelf) -> Built:
     if isinstance(table, table_of.Fibers):
         return _built_fibers(table)
-    mesh = placed_mesh(table, folder)
+    mesh = placed_mesh(table, shelf)
+    if table.texture is not None:
+        _require_texture(table, mesh, shelf.folder / table.texture)
     return Built(table, mesh, _masses(table, mesh), mesh.edges)
+
+
+def _require_texture(table: table_of.BodyTable, mesh: Mesh, picture: Path) -> None:
+    if not picture.is_file():
+        raise InputError(f"texture {picture} does not exist: check the path")
+    uv = mesh.uv if mesh.skin is None else mesh.skin.uv
+    if uv is None or not np.isfinite(uv).any():
+        raise InputError(
+            f"{_name(table)} has no texture coordinates: export it as obj with them (vt lines), "
+            "without decimate, or leave texture out"
+        )
+
+
+def look_of(body: Built, first: int, turn: int, folder: Path) -> Look:
+    """The body as pictures have it; its particles are numbered from `first` on."""
+    table = body.table
+    texture = "" if table.texture is None else str((folder / table.texture).resolve())
+    return Look(first + np.arange(body.count), as_color(table.color, turn), texture)
 
 
 def _built_fibers(table: table_of.Fibers) -> Built:
@@ -75,7 +112,7 @@ def _built_fibers(table: table_of.Fibers) -> Built:
     if shape.kind in ROOTS:
         lines = function_of(shape.kind)(**shape.arguments()).centrelines(shape.segments)
     else:
-        lines = _own_mesh(table, Path()).positions[None]
+        lines = _own_mesh(table, Shelf(Path())).positions[None]
     own = table.own(table_of.BodyTable)
     stretch = own.pop("fiber_stretch")
     body = fibers(put(table, lines.reshape(-1, 3)).reshape(lines.shape), stretch=stretch, **own)
@@ -110,11 +147,14 @@ def _masses(table: table_of.Weighed, mesh: Mesh) -> Array:
 # ------------------------------------------------------------------ elasticity
 
 
-def elastic_parts(body: Built, view: Mesh) -> list[Any]:
-    """view: the body's mesh with the numbers that its particles have among all bodies."""
+def elastic_parts(body: Built, view: Mesh, first: int) -> list[Any]:
+    """view: the body's mesh with the numbers that its particles have among all bodies, from `first`
+    on."""
     table: Any = body.table
     if table.elasticity == "fibers":
         parts: list[Any] = [Springs(view.edges, body.stiffness)]
+    elif table.elasticity == "rigid":
+        parts = [_braces(body, first, table.stiffness)]
     else:
         parts = list(ELASTIC[table.elasticity](view, **table.own(table_of.Weighed)))
     if table.dashpots is not None:
@@ -153,6 +193,45 @@ ELASTIC = {
     "tetrahedra": _tetrahedra,
     "none": lambda view: [],
 }
+
+
+# ------------------------------------------------------------------ rigid bodies
+
+
+def anchors(body: Built) -> np.ndarray:
+    """Four particles (4,) that lie far apart, and not in a plane: where they are, the rest is."""
+    x = body.mesh.positions
+    away = np.linalg.norm(x - x.mean(axis=0), axis=1)
+    a = int(np.argmax(away))
+    b = int(np.argmax(np.linalg.norm(x - x[a], axis=1)))
+    c = int(np.argmax(np.linalg.norm(np.cross(x - x[a], x[b] - x[a]), axis=1)))
+    normal = np.cross(x[b] - x[a], x[c] - x[a])
+    heights = np.abs((x - x[a]) @ normal) / max(float(np.linalg.norm(normal)), 1e-300)
+    d = int(np.argmax(heights))
+    if not heights[d] > FLAT * np.linalg.norm(x[b] - x[a]):
+        raise InputError(
+            f"{_name(body.table)} is flat, and braces cannot hold it: give it a thickness, or "
+            "another elasticity"
+        )
+    return np.array([a, b, c, d])
+
+
+def brace_stiffness(body: Built) -> float:
+    """[N/m], with which ten times its weight on one particle moves that by 1e-4 of its size."""
+    size = float(np.linalg.norm(np.ptp(body.mesh.positions, axis=0)))
+    return 10.0 * GRAVITY * float(body.mass.sum()) / (1e-4 * size)
+
+
+def _braces(body: Built, first: int, stiffness: float | None) -> Springs:
+    """From every particle to the four anchors, and among those."""
+    four = anchors(body)
+    others = np.setdiff1d(np.arange(body.count), four)
+    pairs = np.concatenate(
+        [four[np.stack(np.triu_indices(4, 1), axis=1)], grid_pairs(others[:, None], four)]
+    )
+    k = brace_stiffness(body) if stiffness is None else stiffness
+    lengths = np.linalg.norm(np.subtract(*body.mesh.positions[pairs.T]), axis=1)
+    return Springs(first + pairs, k, lengths, name="rigid")
 
 
 def _require(elements: np.ndarray, name: str, remedy: str) -> None:
@@ -205,9 +284,9 @@ def _inside(x: Array, region: Region) -> np.ndarray:
 # ------------------------------------------------------------------ shapes in their places
 
 
-def placed_mesh(table: table_of.Placed, folder: Path) -> Mesh:
+def placed_mesh(table: table_of.Placed, shelf: Shelf) -> Mesh:
     """The mesh of a body or a collider, where the table puts it."""
-    mesh = _own_mesh(table, folder)
+    mesh = _own_mesh(table, shelf)
     if table.decimate is not None:
         mesh = meshes.decimate(mesh, table.decimate, name=_name(table))
     target = getattr(table, "tetrahedralise", None)
@@ -216,10 +295,10 @@ def placed_mesh(table: table_of.Placed, folder: Path) -> Mesh:
     return replace(mesh, positions=put(table, mesh.positions))
 
 
-def _own_mesh(table: table_of.Placed, folder: Path) -> Mesh:
+def _own_mesh(table: table_of.Placed, shelf: Shelf) -> Mesh:
     shape: Any = table.shape
     if table.mesh is not None:
-        return meshes.read_mesh(folder / table.mesh, repair=table.repair)
+        return shelf.mesh(table.mesh, table.repair)
     if isinstance(shape, Particles):
         edges = np.array(shape.edges, dtype=np.int64).reshape(-1, 2)
         return Mesh(np.array(shape.positions), edges)

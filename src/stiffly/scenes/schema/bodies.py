@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from ...kernels.materials import NAMES as MATERIALS
+from ...meshes.look import COLORS
 from ...meshes.tetrahedralise import FEWEST, MOST
 from .shapes import LINES, ROOTS, AnyShape
 from .types import (
     SELECTORS,
+    Color,
     Name,
     NotNegative,
     Positive,
@@ -81,6 +83,22 @@ class BodyTable(Placed):
     dashpots: Positive | None = Field(
         None, description="damping along every edge; both momenta stay [N s/m]"
     )
+
+    color: Color | None = Field(
+        None, description=f"{', '.join(COLORS)}, or [red, green, blue] from 0 to 1"
+    )
+    texture: Name | None = Field(
+        None, description="a picture for the mesh file's own texture coordinates; in usd exports"
+    )
+
+    @model_validator(mode="after")
+    def _check_texture(self) -> Any:
+        if self.texture is not None and self.mesh is None:
+            raise refuse(
+                "texture", "texture needs the texture coordinates of a mesh file, and shapes have "
+                "none: give mesh = 'file.obj', or color instead"
+            )  # fmt: skip
+        return self
 
     @property
     def label(self) -> str:
@@ -180,6 +198,16 @@ class Tetrahedra(Weighed):
     project: bool = Field(False, description="tangents without negative stiffness")
 
 
+class Rigid(Weighed):
+    """Keeps its shape: every particle is braced to four of them that lie far apart."""
+
+    elasticity: Literal["rigid"]
+    stiffness: Positive | None = Field(
+        None, description="of every brace; default: gives way by about 1e-4 of its size under ten "
+        "times its weight [N/m]"
+    )  # fmt: skip
+
+
 class Loose(Weighed):
     """Particles without springs; pinned or led, an obstacle for [contact]."""
 
@@ -221,6 +249,6 @@ class Fibers(BodyTable):
 
 
 Body = Annotated[
-    Springs | Cloth | Shell | TetSprings | Tetrahedra | Fibers | Loose,
+    Springs | Cloth | Shell | TetSprings | Tetrahedra | Fibers | Rigid | Loose,
     Field(discriminator="elasticity"),
 ]

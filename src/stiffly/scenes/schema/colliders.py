@@ -1,10 +1,11 @@
-"""[[collider]], [contact], [[support]], [[attachment]]: what bodies touch and what holds them."""
+"""[[collider]], [contact], [[support]], [[attachment]], [[spring]], [[joint]]: what bodies touch,
+and what holds them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, Strict, model_validator
 
 from .bodies import Placed
 from .loads import BODIES
@@ -25,7 +26,9 @@ class Touched(Table):
         "held: tied where they touch until they leave"
     )  # fmt: skip
     stiffness: Positive | None = Field(
-        None, description="of penalty and held, for every particle [N/m]"
+        None,
+        description="of penalty and held, for every particle; default of penalty: a body that "
+        "has fallen by its own size dips in by about 3 % of it [N/m]",
     )
     margin: NotNegative | None = Field(
         None, description="of penalty and held: distance at which it begins; default 0 [m]"
@@ -44,7 +47,7 @@ class Touched(Table):
     def _check_response(self) -> Any:
         response = self.response
         needs = response != "projection"
-        if needs and self.stiffness is None:
+        if response == "held" and self.stiffness is None:
             raise refuse("", f"stiffness is missing: {response} contact needs it, in N/m")
         fits = {"stiffness": needs, "margin": needs, "friction": response != "held"}
         fits["frozen"] = response == "penalty"
@@ -109,8 +112,13 @@ Collider = Annotated[Plane | Sphere | Hemisphere | TriangleMesh, Field(discrimin
 class Contact(Table):
     """Bodies touch each other and themselves (pip install 'stiffly[contact]')."""
 
-    thickness: Positive = Field(description="gap at which they begin to push [m]")
-    stiffness: Positive = Field(description="[N/m]")
+    thickness: Positive | None = Field(
+        None,
+        description="gap at which they begin to push; default: 0.4 of the shortest edges [m]",
+    )
+    stiffness: Positive | None = Field(
+        None, description="default: twenty contacts carry the heaviest body half-way in [N/m]"
+    )
     friction: NotNegative = Field(0.0, description="Coulomb's coefficient")
     bodies: list[Name] | None = Field(None, min_length=1, description=BODIES)
     push_apart: bool = Field(False, description="move bodies that overlap at the start apart first")
@@ -123,7 +131,65 @@ class Support(Place):
 
 
 class Attachment(Place):
-    """Particles tied by springs of length zero to where they start, or to points that move."""
+    """Particles tied by springs to where they start, to points that move, or to another body."""
 
     stiffness: Positive = Field(description="[N/m]")
     motion: Motion | None = Field(None, description=MOTION)
+    to: Place | None = Field(
+        None, description="{ body, particles }: what they are tied to instead: each to its three "
+        "nearest there, as far as they are, or to the one at its place; a rigid body as a whole"
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _check(self) -> Attachment:
+        if self.to is not None and self.motion is not None:
+            raise refuse("motion", "to and motion are both given: keep one of them")
+        if self.to is not None and self.to.body == self.body:
+            raise refuse("to", "a body is attached to itself: name another body in to")
+        return self
+
+
+class Spring(Table):
+    """Springs between two places: from each particle of the first to the nearest of the second."""
+
+    ends: Annotated[tuple[Place, Place], Strict(False)] = Field(
+        description="[{ body, particles }, { body, particles }]"
+    )
+    stiffness: Positive = Field(description="of each [N/m]")
+    length: NotNegative | None = Field(None, description="at rest; default: as at the start [m]")
+
+    @model_validator(mode="after")
+    def _check(self) -> Spring:
+        first, second = self.ends
+        if first == second:
+            raise refuse("ends", "both ends are the same particles: name two places")
+        return self
+
+
+class Joint(Table):
+    """A small pin, tied to two bodies: best to rigid ones."""
+
+    kind: Literal["ball", "hinge"] = Field(
+        description="ball: turns about a point; hinge: about an axis"
+    )
+    bodies: Annotated[tuple[Name, Name], Strict(False)] = Field(description="names of the two")
+    at: Vector = Field(description="where it is [m]")
+    axis: Vector | None = Field(None, description="of a hinge: its direction")
+    stiffness: Positive | None = Field(
+        None, description="of the ties; default: as the braces of a rigid body [N/m]"
+    )
+    torque: float | None = Field(
+        None, description="of a hinge: a motor that turns the second body against the first, about "
+        "the axis; its work is added [N m]"
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _check(self) -> Joint:
+        if self.bodies[0] == self.bodies[1]:
+            raise refuse("bodies", f"{self.bodies[0]} is joined to itself: name two bodies")
+        if self.kind == "hinge" and not any(self.axis or ()):
+            raise refuse("axis", "a hinge turns about an axis: give axis = [0, 0, 1], or another")
+        for key in ("axis", "torque"):
+            if self.kind == "ball" and getattr(self, key) is not None:
+                raise refuse(key, f"{key} is for hinges: leave it out, or give kind = 'hinge'")
+        return self

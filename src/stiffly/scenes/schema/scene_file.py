@@ -14,11 +14,13 @@ from ...integrators import integrator as find_integrator
 from ...run.simulate import MOST_FRAMES, MOST_STEPS
 from .. import VARIANTS, check_variant
 from .bodies import Body
-from .colliders import Attachment, Collider, Contact, Support
+from .colliders import Attachment, Collider, Contact, Joint, Spring, Support
 from .loads import Load
+from .source import REPEATED
 from .types import Name, NotNegative, Positive, Share, Table, refuse, require_one_of
 
 LONGEST = 1e9  # [s], thirty years
+COMPOSED = (*REPEATED, "contact", "damping")  # tables beside which no built-in scene is named
 DEFAULT, ADAPTIVE_DEFAULT = "energy-momentum", "pexprb43"
 
 
@@ -135,6 +137,8 @@ class SceneFile(Table):
     contact: Contact | None = Field(None, description="bodies touch each other and themselves")
     support: list[Support] = Field([], description="particles that are led")
     attachment: list[Attachment] = Field([], description="particles tied by springs to places")
+    spring: list[Spring] = Field([], description="springs between bodies")
+    joint: list[Joint] = Field([], description="hinges and ball joints between bodies")
     damping: Damping | None = Field(None, description="of all bodies together")
 
     @field_validator("integrator")
@@ -164,7 +168,7 @@ class SceneFile(Table):
 
     def _refuse_beside_scene(self) -> None:
         """A built-in scene brings its own bodies."""
-        for key in ("body", "load", "collider", "contact", "support", "attachment", "damping"):
+        for key in COMPOSED:
             if key in self.model_fields_set:
                 raise refuse(
                     key, f"scene and {key} are both given: a built-in scene has its own; keep one"

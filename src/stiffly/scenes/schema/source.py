@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]  # ("body", 0, "pins", 2): keys, and numbers of ele
 LARGEST = 4_000_000  # bytes; large meshes belong into mesh files
 MOST_VALUES = 50_000  # in a file: some seconds
 _DOTTED = re.compile(r"(?<![\w-])(?:[\w-]++\s*+\.\s*+){50}")
-REPEATED = ("body", "load", "collider", "support", "attachment")  # [[tables]]
+REPEATED = ("body", "load", "collider", "support", "attachment", "spring", "joint")  # [[tables]]
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)|\s*\(at end of document\)")
 _TOKEN = re.compile(
     r'''(?P<string>"""(?:\\.|[^\\])*?"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:'{0,2})'''

@@ -18,6 +18,20 @@ Scale = Annotated[tuple[Positive, Positive, Positive], Strict(False)]
 Name = Annotated[str, Field(min_length=1)]
 
 
+def _color_kind(value: Any) -> str:
+    return "name" if isinstance(value, str) else "numbers"
+
+
+ColorName = Literal[
+    "blue", "orange", "green", "sky", "red", "purple", "yellow", "white", "grey", "black"
+]
+Color = Annotated[
+    Annotated[ColorName, Tag("name")]
+    | Annotated[Annotated[tuple[Share, Share, Share], Strict(False)], Tag("numbers")],
+    Discriminator(_color_kind),
+]
+
+
 class Table(BaseModel):
     """Nothing is guessed: unknown keys, wrong types, NaN and infinity are errors."""
 

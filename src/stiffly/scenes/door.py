@@ -1,0 +1,30 @@
+"""`stiffly.simulate`: what users have, turned into what the time loop takes."""
+
+from __future__ import annotations
+
+from functools import wraps
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from ..recording.run import Run
+from ..run.simulate import simulate as run_through
+from . import NAMES, load
+
+
+@wraps(run_through)
+def simulate(system: Any, x0: Any = None, v0: Any = None, **options: Any) -> Run:
+    return run_through(as_scene(system), x0, v0, **options)
+
+
+def as_scene(given: Any) -> Any:
+    """What can be simulated: of a Scene in the making, the name of a built-in scene, a scene file
+    or a mesh file; anything else as it is."""
+    if not isinstance(given, (str, PathLike)):
+        return given.build() if hasattr(given, "build") else given
+    path = Path(fspath(given))
+    if path.suffix in ("", ".toml") or str(given) in NAMES:
+        return load(fspath(given))
+    from .python import dropped  # pydantic takes its time
+
+    return dropped(path).build()
