@@ -4,6 +4,7 @@
 #                  live page run for so long, STIFFLY_BODIES=10000 throws as many random bodies
 # make test-gpu    what an NVIDIA card has to do, on one (CUDA 12; for 13: CUPY=cupy-cuda13x)
 # make check   lint and types
+# make audit   known vulnerabilities of what is in constraints.txt, where the advisories can be reached
 # make docs    the site, into build/site; its index.html opens without a server
 # make wheels  what would be published, into dist
 # make gate    does any fixed run do more work than in the last release? counts, not seconds
@@ -17,7 +18,11 @@ LAB := src/stiffly_lab
 # load faster from bytecode
 QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test test-slow test-gpu check docs wheels gate bench clean
+# what is installed has the versions that the tests pass with; CONSTRAINTS= for the newest
+CONSTRAINTS ?= constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS))
+
+.PHONY: demo test test-slow test-gpu check audit docs wheels gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -32,13 +37,20 @@ test-slow: $(VENV)/.installed-test
 
 CUPY ?= cupy-cuda12x
 test-gpu: $(VENV)/.installed-test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CUPY)
+	$(PIP) $(CUPY)
 	$(QUIET) $(BIN)/python -m pytest tests/gpu
 
 check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images docs/conf.py
 	$(BIN)/ruff format --check src tests benchmarks examples docs/images docs/conf.py
 	$(BIN)/pyright
+
+# pip-audit exits with 1 for what it found and for advisories that it could not ask: its words tell
+audit: $(VENV)/.installed-audit
+	@$(BIN)/pip-audit --progress-spinner off --disable-pip --no-deps -r constraints.txt > $(VENV)/audit.txt 2>&1; \
+	  code=$$?; cat $(VENV)/audit.txt; \
+	  if grep -qiE "ConnectionError|Max retries|ServiceError|timed out|HTTPError" $(VENV)/audit.txt; then \
+	    echo "not audited: the service that knows of vulnerabilities cannot be reached from here"; exit 0; fi; exit $$code
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
@@ -59,14 +71,14 @@ $(VENV)/bin/python:
 	  || { echo "stiffly needs Python 3.11 or newer: set PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml $(LAB)/pyproject.toml
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml $(LAB)/pyproject.toml $(CONSTRAINTS)
 	@echo "installing stiffly and what it needs into $(VENV) (first time only: about a minute)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -e ./$(LAB)
+	$(PIP) -e . -e ./$(LAB)
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
 	@echo "installing the tools for 'make $*'"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	$(PIP) -e ".[$*]"
 	@touch $@
 
 clean:

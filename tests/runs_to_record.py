@@ -184,7 +184,7 @@ def through_json(tree: Any, like: Any = None) -> Any:
     return unpacked(json.loads(json.dumps(packed.code)), packed.arrays, like)
 
 
-def wait_for(path: Path, child: subprocess.Popen, seconds: float = 60.0) -> None:
+def wait_for(path: Path, child: subprocess.Popen, seconds: float = 600.0) -> None:
     deadline = time.monotonic() + seconds
     while not path.exists():
         assert child.poll() is None or path.exists(), "the child ended before it wrote anything"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from urllib.parse import urlsplit
 
 import pytest
 from thinned import thinned
@@ -209,6 +210,6 @@ def test_ctrl_c_ends_it_and_the_port_is_free(here, recorded, number):
     out, err = process.communicate()
     watchdog.cancel()
     assert process.returncode == 0 and out == "" and "Traceback" not in err, err
-    with socket.create_server((HERE, int(url.rsplit(":", 1)[1]))):
+    with socket.create_server((HERE, urlsplit(url).port)):
         pass
     assert list(here.iterdir()) == []

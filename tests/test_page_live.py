@@ -49,7 +49,7 @@ def test_a_page_shows_the_body_where_the_simulation_has_it(capfd):
         wait_for(client, lambda: np.allclose(client.vertices[BODY], expected, atol=1e-6), "rest")
         port = view._page.server.port
     assert free_port("127.0.0.1", port) == port
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + 300.0
     while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left and capfd.readouterr() == ("", "")
@@ -93,7 +93,7 @@ def test_what_cannot_be_is_refused_with_a_note_and_the_control_goes_back():
                     back.append(message)
             return notes and back
 
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + 300.0
         while not told():
             assert time.monotonic() < deadline
         assert "steps in a frame" in notes[0]["body"] and stage.settings.step == 0.033
@@ -153,7 +153,7 @@ def test_a_scene_that_cannot_be_built_leaves_the_old_one_running(monkeypatch):
     with serve(little_cloth()) as view, opened(view) as client:
         client.turn("Scene", "rope")
         notes = []
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + 300.0
         while not notes:
             assert time.monotonic() < deadline
             notes += [m for m in client.read() if m["type"] == "NotificationShowMessage"]

@@ -18,7 +18,7 @@ HERE = "127.0.0.1"
 def test_a_server_is_silent_and_leaves_nothing_behind(capfd):
     before = threading.active_count()
     server = Server(HERE, None)
-    assert server.url == f"http://{HERE}:{server.port}"
+    assert server.url == f"http://{HERE}:{server.port}/?token={server.door.token}"
     with socket.create_connection((HERE, server.port)):
         pass
     server.close()

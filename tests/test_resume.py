@@ -180,6 +180,16 @@ def test_a_run_killed_before_its_summary_gets_it(tmp_path):
     assert again == summary
 
 
+def test_another_processor_is_told(tmp_path, interrupt_at, monkeypatch):
+    """Kernels compiled for other vectors sum in another order: the last digits may differ."""
+    interrupt_at(20)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(block(), out=tmp_path / "run")
+    monkeypatch.setattr("stiffly.recording.provenance.processor", lambda: "z80")
+    with pytest.warns(stiffly.StiffWarning, match=r"processor .*last digits"):
+        stiffly.resume(tmp_path / "run", block()[0])
+
+
 def test_seconds_of_both_parts_are_added(tmp_path, interrupt_at):
     interrupt_at(20)
     with pytest.raises(KeyboardInterrupt):

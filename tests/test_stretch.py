@@ -334,7 +334,7 @@ def test_two_runs_at_once_do_not_wait_for_each_others_threads(monkeypatch):
     with ThreadPoolExecutor(4) as callers:
         ends = [callers.submit(at_once, *bound("shaken")) for _ in range(12)]
         for end in ends:
-            assert np.array_equal(end.result(timeout=120).state.x, alone)
+            assert np.array_equal(end.result(timeout=600).state.x, alone)
 
 
 # ------------------------------------------------------------------ runs

@@ -12,7 +12,7 @@ from live_scenes import little_cloth, pendulum, staged
 from stiffly import InputError
 from stiffly.view.worker import MOST_ORDERS, MOST_SINGLES, Worker
 
-PATIENT = 20.0  # seconds, for what takes milliseconds on a machine that has nothing else to do
+PATIENT = 300.0  # seconds, for what takes milliseconds on a machine that has nothing else to do
 
 
 @pytest.fixture

@@ -11,8 +11,21 @@ if TYPE_CHECKING:
     from .run.simulate import Run
 
 
+LONGEST = 500  # letters of a message: what a user has handed in may be an array
+
+
+def one_line(text: object) -> str:
+    """The middle is left out where it is too long: at the end stands the remedy."""
+    line = " ".join(str(text).split())
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}"
+
+
 class StiffError(Exception):
-    """Root of every error that stiffly raises on purpose."""
+    """Root of every error that stiffly raises on purpose: one line."""
+
+    def __init__(self, text: object = "") -> None:
+        super().__init__(one_line(text))
 
 
 class InputError(StiffError, ValueError):

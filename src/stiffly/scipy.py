@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from scipy.integrate import DenseOutput, OdeSolver
 from scipy.sparse.linalg import LinearOperator
 
+from .arrays import real_array, real_number
 from .contracts import Array
 from .errors import InputError, NotConverged, StiffWarning
 from .matfun.augmented import balance_of
@@ -34,6 +35,8 @@ from .matfun.tolerance import EPS
 
 _KRYLOV_SHARE = 0.02  # of the step's error weights, for each evaluation of phi functions
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
+PACE = 300  # steps that are tried between two looks at how far they lead
+SHORTEST, LONGEST = 1e-60, 1e60  # times whose fourth powers are still numbers
 _BALANCE_LIFE = 20  # Jacobians known by products only share one balance for this long
 
 
@@ -95,7 +98,9 @@ class ExponentialRosenbrock(OdeSolver):
     these; or None for finite differences (dense, n calls of fun per step).  A Jacobian with more
     than 60 rows is multiplied with vectors; up to 1,000 rows it is made dense where as many
     products as it has rows do not suffice for a step.  rtol, atol (scalar or (n,)), max_step,
-    first_step, vectorized: as in SciPy's solvers.  `products` counts products with the Jacobian.
+    first_step, vectorized: as in SciPy's solvers.  max_steps: the run ends, and its message says
+    why, where it would try more at the pace of the last few hundred: fun is noisy, or far faster
+    than the span.  `products` counts products with the Jacobian.
     """
 
     nodes: tuple[float, ...] = (0.5, 1.0)  # the last one is 1: its stage is the result's first part
@@ -113,18 +118,22 @@ class ExponentialRosenbrock(OdeSolver):
         jac: Any = None,
         vectorized: bool = False,
         first_step: float | None = None,
+        max_steps: float = 1e5,
         **extraneous: Any,
     ) -> None:
         if extraneous:
             names = ", ".join(sorted(extraneous))
             warnings.warn(f"{type(self).__name__} ignores {names}", StiffWarning, stacklevel=3)
-        if np.iscomplexobj(y0):
-            raise InputError("y0 is complex: integrate its real and imaginary parts side by side")
-        super().__init__(fun, t0, y0, t_bound, vectorized)
+        t0, t_bound = _checked_span(t0, t_bound)
+        super().__init__(fun, t0, _checked_start(y0), t_bound, vectorized)
         self.rtol, self.atol = _checked_tolerances(rtol, atol, self.n)
-        if not max_step > 0.0:
-            raise InputError(f"max_step must be positive, got {max_step}")
-        self.max_step, self.products = max_step, 0
+        self.max_step = real_number("max_step", max_step, "leave it out")
+        self.max_steps = real_number("max_steps", max_steps, "leave it out")
+        if not self.max_step >= SHORTEST or not self.max_steps >= 1.0:
+            raise InputError(
+                f"max_step = {max_step}, max_steps = {max_steps} must be positive: leave them out"
+            )
+        self.products, self._tried, self._pace_from = 0, 0, self.t
         self._jac = jac if callable(jac) and not isinstance(jac, LinearOperator) else None
         self._constant = None if jac is None or self._jac else _checked_jacobian(jac, self.n)
         self._balance: tuple[Array, int] | None = None  # and how many Jacobians it has served
@@ -180,10 +189,15 @@ class ExponentialRosenbrock(OdeSolver):
         return (4.0 * near - 3.0 * G - g(2.0 * delta, self.y)) / (2.0 * delta)
 
     def _step_impl(self) -> tuple[bool, str | None]:
-        smallest = 10.0 * abs(np.nextafter(self.t, self.direction * np.inf) - self.t)
+        smallest = max(10.0 * abs(np.nextafter(self.t, self.direction * np.inf) - self.t), SHORTEST)
         h, rejected, cause = min(max(self._h, smallest), self.max_step), False, self.TOO_SMALL_STEP
         linear = self._linearise()
         while h >= smallest:
+            if self._too_many():
+                return False, (
+                    f"more than max_steps = {self.max_steps:g} steps would be needed from here: "
+                    "fun is noisy, or far faster than the span; smooth it, or loosen rtol"
+                )
             remaining = abs(self.t_bound - self.t)
             h = remaining if h > 0.999999 * remaining else h
             spent = linear.products
@@ -204,6 +218,14 @@ class ExponentialRosenbrock(OdeSolver):
                 return True, None
             h, rejected = h * min(factor, _SAFETY), True
         return False, cause
+
+    def _too_many(self) -> bool:
+        """Counts a step that is tried; looks after every PACE of them at how far they led."""
+        self._tried += 1
+        if self._tried % PACE:
+            return self._tried > self.max_steps
+        led, self._pace_from = abs(self.t - self._pace_from), self.t
+        return abs(self.t_bound - self.t) * PACE > self.max_steps * led
 
     def _factor(self, error: float) -> float:
         """Proportional-integral control on the embedded error (1 = exactly as asked)."""
@@ -258,7 +280,8 @@ class ExponentialRosenbrock(OdeSolver):
     def _first_step(self, asked: float | None) -> float:
         span = abs(self.t_bound - self.t)
         if asked is not None:
-            if not 0.0 < asked <= max(span, EPS):
+            asked = real_number("first_step", asked, "leave it out")
+            if not SHORTEST <= asked <= max(span, EPS):
                 raise InputError(f"first_step must be in (0, {span}], got {asked}")
             return asked
         scale = self._scale(np.abs(self.y))
@@ -277,9 +300,26 @@ class ExponentialRosenbrock32(ExponentialRosenbrock):
         return 2.0 * D[0] / h**2, None
 
 
+def _checked_span(t0: Any, t_bound: Any) -> tuple[float, float]:
+    start, end = (real_number("t_span", t, "give two numbers") for t in (t0, t_bound))
+    if not (start == end or SHORTEST <= abs(end - start) <= LONGEST) or not np.isfinite(start):
+        raise InputError(
+            f"t_span from {start:g} to {end:g}: give times {SHORTEST:g} to {LONGEST:g} apart, "
+            "or take another unit of time"
+        )
+    return start, end
+
+
+def _checked_start(y0: Any) -> Array:
+    start = real_array("y0", y0)
+    if start.ndim != 1 or not np.isfinite(start).all():
+        raise InputError(f"y0 of shape {start.shape} must be one row of finite numbers")
+    return start
+
+
 def _checked_tolerances(rtol: float, atol: Any, n: int) -> tuple[float, Array]:
-    atol = np.asarray(atol, dtype=float)
-    if np.ndim(rtol) != 0 or not 0.0 <= rtol < np.inf:
+    rtol, atol = real_number("rtol", rtol, "try 1e-3"), real_array("atol", atol)
+    if not 0.0 <= rtol < np.inf:
         raise InputError(f"rtol must be one number >= 0, got {rtol}")
     if atol.shape not in ((), (n,)) or not np.all((atol >= 0.0) & np.isfinite(atol)):
         raise InputError(f"atol must be >= 0, one number or of shape ({n},)")
@@ -288,7 +328,7 @@ def _checked_tolerances(rtol: float, atol: Any, n: int) -> tuple[float, Array]:
 
 def _checked_jacobian(J: Any, n: int) -> Any:
     if not isinstance(J, LinearOperator):
-        J = sp.csr_matrix(J) if sp.issparse(J) else np.atleast_2d(np.asarray(J))
+        J = sp.csr_matrix(J) if sp.issparse(J) else np.atleast_2d(real_array("jac", J))
     if J.shape != (n, n) or np.dtype(J.dtype).kind == "c":
         raise InputError(f"jac must be real and of shape ({n}, {n}), got {J.dtype} {J.shape}")
     if isinstance(J, LinearOperator) or np.isfinite(J.data if sp.issparse(J) else J).all():

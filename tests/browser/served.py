@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 ARTEFACTS = Path(__file__).parent / "artefacts"  # what a test saw last; nobody else gets it
 PATIENCE = 120.0  # seconds: two busy cores that draw in software are slow, not wrong
@@ -59,8 +60,8 @@ class Served:
 
     @property
     def address(self) -> tuple[str, int]:
-        host, port = self.url.removeprefix("http://").rsplit(":", 1)
-        return host, int(port)
+        where = urlsplit(self.url)
+        return str(where.hostname), int(where.port or 0)
 
     def status(self, key: str) -> int:
         """A number of the process that Linux knows: VmRSS [kB], Threads."""

@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..kernels import cpu as _compiled
 from ..kernels.cpu import compiled as compiled
 from ..kernels.cpu.compiled import announce as announce  # a first run says that it compiles
+from ..kernels.cpu.jit import processor as processor  # which checkpoints name
 
 
 class Kernels:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, OutOfTime, SimulationFailure
+from ..errors import InputError, OutOfTime, SimulationFailure, one_line
 from . import demo, doctor, lab, methods, results, run, scenes, view
 from .run import Interrupted
 
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     try:
         try:
+            _require_words(sys.argv[1:] if arguments is None else arguments)
             code = int(app(args=arguments, standalone_mode=False, prog_name="stiffly") or 0)
             code = _stop("interrupted", code) if code == INTERRUPTED else code
         except (Exception, KeyboardInterrupt) as failure:
@@ -65,6 +66,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as failure:  # the disk that stdout goes to is full
         _drop_output()
         return _stop(f"cannot print the results: {failure.strerror}; make room", 2)
+
+
+def _require_words(arguments: Sequence[str]) -> None:
+    """An empty text would be the folder one is in: a variable of a shell that was not set."""
+    for before, word in zip(("stiffly", *arguments), arguments, strict=False):
+        if not word.strip() or (word.startswith("--") and word.endswith("=")):
+            raise InputError(
+                f"{before} {word!r}: a word is missing there; name a scene, a folder or a value"
+            )
 
 
 def _told(failure: BaseException) -> int:
@@ -99,7 +109,7 @@ def _with_remedy(failure: Any) -> str:
 
 
 def _stop(text: str, code: int) -> int:
-    print(f"error: {' '.join(text.split())}", file=sys.stderr)
+    print(f"error: {one_line(text)}", file=sys.stderr)
     return code
 
 

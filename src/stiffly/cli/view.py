@@ -158,7 +158,8 @@ def _watch(served: Any, host: str, open_browser: bool) -> None:
         sys.stdout.flush()
         if not _is_local(host):
             terminal.passing.print(
-                "[yellow]warning:[/] everybody who reaches this machine can drive this page",
+                "[yellow]warning:[/] everybody who has this link and reaches this machine can "
+                "drive the page, and nothing is encrypted on the way",
                 soft_wrap=True,
             )
         if open_browser and _has_display():

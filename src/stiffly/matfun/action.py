@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import factorial
-from numbers import Integral, Real
+from math import factorial, frexp, ldexp
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ..arrays import real_array, real_number
 from ..backends.cpu import CPU
 from ..contracts import Action, Array, Rayleigh
 from ..errors import InputError
@@ -32,7 +33,9 @@ from .tolerance import (
     require_finite,
     rounding_errors,
 )
+from .untyped import LinearOperator, sp
 
+RANGE = 1e-30, 1e30  # of |h|: times whose powers up to K_MAX are numbers
 SKEW, ROOT = "skew", "root"  # ways beside the evaluators of chooser.py
 
 Pair = tuple[Array | None, Array | None]  # (position part, velocity part), None for zero
@@ -166,7 +169,13 @@ def _split(vector: Array | None, n: int) -> Pair:
     return (p if p.any() else None), (q if q.any() else None)
 
 
-def check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
+def check_vectors(vectors: Any, size: int) -> list[Array | None]:
+    listed = any(issubclass(vectors.__class__, kind) for kind in (Sequence, np.ndarray))
+    if isinstance(vectors, (str, bytes)) or not listed:
+        raise InputError(
+            f"vectors must be a list [v_0, v_1, ...], got {type(vectors).__name__}: "
+            "for one vector v, give [v]"
+        )
     if not 1 <= len(vectors) <= K_MAX:
         raise InputError(f"between 1 and {K_MAX} vectors v_0..v_p are needed, got {len(vectors)}")
     checked: list[Array | None] = []
@@ -174,9 +183,7 @@ def check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
         if v is None:
             checked.append(None)
             continue
-        if np.iscomplexobj(v):
-            raise InputError(f"vector v_{k} is complex: give real and imaginary parts separately")
-        v = np.ascontiguousarray(v, dtype=np.float64)
+        v = real_array(f"vector v_{k}", v)
         if v.shape != (size,):
             raise InputError(f"vector v_{k} has shape {v.shape}, J acts on ({size},)")
         if not np.all(np.isfinite(v)):
@@ -187,10 +194,7 @@ def check_vectors(vectors: Sequence[Any], size: int) -> list[Array | None]:
 
 def check_taus(taus: Any) -> tuple[Array, Array]:
     """The times in order, each once, and where each that was asked for stands among them."""
-    try:
-        times = np.asarray(taus, dtype=np.float64)
-    except (TypeError, ValueError):
-        times = np.empty((0, 0))
+    times = real_array("taus", taus)
     if times.ndim != 1 or not times.size or not np.all((times > 0.0) & np.isfinite(times)):
         raise InputError(
             f"taus must be a list of positive times, in parts of h, got {taus!r}: "
@@ -240,17 +244,21 @@ def phi_action(
     basis: with method='skew', use that many basis vectors (a fixed budget).
     max_products: of A or J with one vector; as many as take about ten seconds unless given.
     """
-    if not isinstance(tol, Real) or not isinstance(h, Real) or not np.isfinite(h):
-        raise InputError(f"h and tol must be finite numbers, got h = {h!r}, tol = {tol!r}")
-    check_tol(float(tol))
+    h, tol = real_number("h", h), real_number("tol", tol, "try 1e-6")
+    if not np.isfinite(h):
+        raise InputError(f"h must be a finite number, got {h}: give the length of the step")
+    check_tol(tol)
     operator: Any = J
     if isinstance(J, (list, tuple)):
-        operator = np.array(J, dtype=np.float64)
+        operator = real_array("J", J)
     if len(getattr(operator, "shape", ())) != 2:
         raise InputError(
             f"J must be a square array, sparse matrix or operator, got {type(operator).__name__}: "
             "wrap the symmetric A of a second-order system in SecondOrderOperator(A)"
         )
+    named: Any = method
+    if not isinstance(named, str):
+        raise InputError(f"method must be a name, not {type(named).__name__}: leave it out")
     if basis is not None and (method != SKEW or basis < 1):
         raise InputError("basis= is a positive number of vectors and goes with method='skew'")
     check_max_products(max_products)
@@ -298,6 +306,10 @@ def _half_size(
     return replace(action, value=np.reshape(action.value, (times.size, J.shape[0])))
 
 
+def _stored(J: Any) -> Array:
+    return J.data if sp.issparse(J) else J
+
+
 def _general(
     J: Any,
     h: float,
@@ -314,8 +326,14 @@ def _general(
         total = sum(p * v for p, v in zip(powers, vectors, strict=True) if v is not None)
         return Action(np.zeros((times.size, J.shape[0])) + total, 0.0, 0, "h = 0")
     size = abs(h)
-    scaled = [None if v is None else v / size**k for k, v in enumerate(vectors)]
     signed = J if h > 0.0 else -J
+    if not RANGE[0] < size < RANGE[1]:  # its powers are no numbers: a power of two goes into J
+        power = ldexp(1.0, frexp(size)[1] - 1)  # not above it, so that it is a number
+        with np.errstate(over="ignore", under="ignore"):
+            signed, size = signed * power, size / power
+        if not isinstance(J, LinearOperator) and not np.isfinite(_stored(signed)).all():
+            raise InputError(f"h J overflows at h = {h:g}: take a smaller h")
+    scaled = [None if v is None else v / size**k for k, v in enumerate(vectors)]
     options: Any = {"max_products": max_products, "twice": True, "window": window}
     actions = general_phi_actions(signed, list(size * times), scaled, tol, **options)
     error = max(action.error for action in actions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -84,5 +85,5 @@ def most_products(A: BaseOperator, asked: int | None) -> int:
 
 
 def check_max_products(asked: int | None) -> None:
-    if asked is not None and not asked >= 1:
+    if asked is not None and not (isinstance(asked, Real) and asked >= 1):
         raise InputError(f"max_products must be a positive number, got {asked}: leave it out")

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import real_array
 from ..backends.cpu import CPU
 from ..backends.sums import norms
 from ..contracts import Action, Array
@@ -74,7 +75,7 @@ def square_root(matrix: Any, method: str = "newton") -> SquareRoot:
 
     matrix (n, n): symmetric, positive definite.
     """
-    A = np.asarray(matrix, dtype=np.float64)
+    A = real_array("the matrix", matrix)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.all(np.isfinite(A)):
         raise InputError(f"a square root needs a square array without NaN, got shape {A.shape}")
     if np.abs(A - A.T).max(initial=0.0) > 1e-12 * np.abs(A).max(initial=0.0):

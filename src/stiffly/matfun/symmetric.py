@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_array
 from ..contracts import Array, Mass
 from ..errors import InputError
 from .components import Components
@@ -41,7 +42,7 @@ def as_symmetric(A: Any, mass: Mass | None = None, *, constant: bool = False) ->
         operator = MatvecOperator(A.matvec, shape[0], mass, constant=constant)
         operator.require_symmetric()
         return operator
-    dense = np.asarray(A, dtype=np.float64)
+    dense = real_array("the matrix", A)
     with np.errstate(invalid="ignore"):  # infinite entries are named
         gap = np.abs(dense - dense.T).max(initial=0.0)
     _require_symmetric(dense, float(gap))
@@ -50,6 +51,8 @@ def as_symmetric(A: Any, mass: Mass | None = None, *, constant: bool = False) ->
 
 def _canonical(A: Any) -> Any:
     """CSR with sorted rows and no entry twice; a copy where A, which is the user's, is not so."""
+    if np.dtype(A.dtype).kind == "c":
+        raise InputError("the matrix is complex: give real and imaginary parts separately")
     given = sp.csr_matrix(A, dtype=np.float64)
     if given.has_canonical_format:
         return given

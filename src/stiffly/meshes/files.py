@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import real_path
 from ..errors import InputError
 from .mesh import Mesh, tet_edges, tet_surface, unique_rows
 from .topology import triangle_edges
@@ -43,7 +44,7 @@ def read_mesh(path: str | PathLike[str], *, repair: bool = False) -> Mesh:
     The mesh is validated (see `validate`); `repair` mends what it can without guessing (see
     `repaired`) and says so in a StiffWarning.
     """
-    path = Path(path)
+    path = real_path("mesh file", path)
     name = f"mesh file {path.name}"
     found = _load(path, name)
     cells = _cells(found.cells, name)
@@ -71,7 +72,7 @@ def write_mesh(path: str | PathLike[str], mesh: Mesh) -> None:
     """
     import meshio
 
-    path = Path(path)
+    path = real_path("mesh file", path)
     _require_known(path, f"mesh file {path.name}")
     cells: list[Any] = [
         ("line", mesh.edges),

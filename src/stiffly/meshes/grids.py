@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
-from numbers import Integral
 
 import numpy as np
 
 from ..errors import InputError
 from .mesh import (
+    MOST_PARTICLES,
     Mesh,
     grouped_edges,
     mesh_of_tets,
@@ -188,10 +188,11 @@ def lattice(
     keeps cloth and blocks from shearing freely.
     """
     shape = (nx, ny, nz)
-    if not all(isinstance(count, Integral) for count in shape):
-        raise InputError(f"lattice {nx} x {ny} x {nz}: give whole numbers of particles")
-    if min(shape) < 1 or max(shape) < 2:
+    require_counts("lattice", 1, nx=nx, ny=ny, nz=nz)
+    if max(shape) < 2:
         raise InputError(f"lattice {nx} x {ny} x {nz}: give at least two particles")
+    if nx * ny * nz > MOST_PARTICLES:
+        raise InputError(f"lattice {nx} x {ny} x {nz}: give {MOST_PARTICLES:,} particles at most")
     require_positive("lattice", spacing=spacing)
     positions = spacing * np.indices(shape).reshape(3, -1).T.astype(np.float64)
     number = np.arange(nx * ny * nz).reshape(shape)

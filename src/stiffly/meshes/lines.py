@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import real_array
 from ..contracts import Array
 from ..errors import InputError
 from .mesh import Mesh, chain, require_counts, require_positive
@@ -22,14 +23,14 @@ def rope(
     direction: Sequence[float] = (1.0, 0.0, 0.0),
 ) -> Mesh:
     """`particles` in a line of `length` [m] from `start`, each joined to the next."""
-    if particles < 2:
-        raise InputError(f"a rope of {particles} particles: give at least two")
-    axis = np.asarray(direction, dtype=np.float64)
+    require_counts("rope", 2, particles=particles)
+    require_positive("rope", length=length)
+    axis, origin = real_array("direction", direction), real_array("start", start)
     norm = np.linalg.norm(axis)
-    if not (np.isfinite(norm) and norm > 0.0 and np.isfinite(length) and length > 0.0):
-        raise InputError(f"rope length {length} along {tuple(direction)}: both must be non-zero")
+    if not (axis.shape == origin.shape == (3,) and np.isfinite(norm + origin.sum()) and norm > 0.0):
+        raise InputError(f"rope from {start} along {direction}: give three finite numbers each")
     along = np.linspace(0.0, length, particles)
-    positions = np.asarray(start, dtype=np.float64) + along[:, None] * (axis / norm)
+    positions = origin + along[:, None] * (axis / norm)
     return Mesh(positions, chain(particles))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array
 from ..errors import InputError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .skin import Skin
 
 
+MOST_PARTICLES = 20_000_000  # of one body: some 10 GB with its springs
 ELEMENT = "element "  # vertex sets of this name and a symbol, such as 'element C', are atoms
 
 
@@ -60,15 +62,19 @@ class Mesh:
 def require_positive(shape: str, **values: float) -> None:
     """InputError names the first value that is not a positive finite number."""
     for name, value in values.items():
-        if not (np.isfinite(value) and value > 0.0):
+        number = real_number(f"{shape} {name}", value)
+        if not (np.isfinite(number) and number > 0.0):
             raise InputError(f"{shape} {name} = {value}: it must be positive")
 
 
 def require_counts(shape: str, least: int, **counts: int) -> None:
     """InputError names the first count that is not a whole number >= least."""
     for name, count in counts.items():
-        if not isinstance(count, Integral) or count < least:
-            raise InputError(f"{shape} {name} = {count}: give a whole number from {least} on")
+        whole = isinstance(count, Integral) and not isinstance(count, (bool, np.bool_))
+        if not whole or not least <= count <= MOST_PARTICLES:
+            shown = count if not whole or count < least else f"{float(min(count, 10**300)):.3g}"
+            raise InputError(f"{shape} {name} = {shown}: give a whole number from {least} on, and "
+                             f"{MOST_PARTICLES:,} at most")  # fmt: skip
 
 
 def grouped_edges(groups: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_array, real_number
 from ..contracts import Array
 from ..errors import InputError
 
 
 def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> Array:
     """A finite float64 copy of value; InputError names the first entry that is not finite."""
-    try:
-        array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        kind = "rows of different lengths" if _ragged(value) else type(value).__name__
-        raise InputError(f"{name} must hold numbers, got {kind}") from None
+    array = real_array(name, value)
     if shape is not None and array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}, but {shape} is needed")
     bad = np.argwhere(~np.isfinite(array))
@@ -32,21 +29,11 @@ def require_points(name: str, value: Array, has: str = "has", rows: str = "N") -
         raise InputError(f"{name} {has} shape {value.shape}, but ({rows}, 3) is needed")
 
 
-def _ragged(value: Any) -> bool:
-    if not isinstance(value, (list, tuple)):
-        return False
-    lengths = {len(row) for row in value if isinstance(row, (list, tuple, np.ndarray))}
-    return len(lengths) > 1
-
-
 def as_number(
     name: str, value: Any, *, least: float | None = None, above: float | None = None
 ) -> float:
     """A finite float, >= least or > above where these are given."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be one number, got {type(value).__name__}") from None
+    number = real_number(name, value, "give one")
     if not np.isfinite(number):
         raise InputError(f"{name} is {number}: it must be finite")
     if above is not None and not number > above:

@@ -13,6 +13,7 @@ from math import ceil, floor, inf, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..arrays import real_path
 from ..errors import InputError
 from .sums import NoRecording
 
@@ -68,7 +69,7 @@ def check(out: Any, force: bool) -> Place:
     """
     if isinstance(out, Place):
         return out
-    folder = Path(out)
+    folder = real_path("out", out)
     if check_writable(folder, "out") == folder and any(folder.iterdir()):
         if not force:
             raise InputError(

@@ -55,6 +55,7 @@ MARKS = (0x6D61726B00C0FFEE, 0x6D61726B01C0FFEE)  # put into NSteps, to find whe
 RANK_ONE = struct.pack("<BBBB4x", 1, 1, 1, 0)  # a dataspace in HDF5's earliest format
 VERTEX, LINE, TRIANGLE, TET = 1, 3, 5, 10  # VTK's numbers
 MESH, GROUPS = ("positions", "edges", "tets", "triangles"), ("edge_groups", "vertex_sets")
+ELEMENTS = MESH[1:]
 SKIN = ("corners", "weights", "triangles", "particles")  # of a surface embedded in tets
 # A motion is a function of time, often the user's own: it is kept as where it was at each frame.
 # Shapes that are no class of ours are left out: seen in a run, but not drawn from its file.
@@ -329,6 +330,11 @@ def named(group: Any) -> dict[str, Any]:
 
 def read_mesh(group: Any) -> Mesh:
     arrays: dict[str, Any] = {name: group[name][()] for name in MESH}
+    for name in ELEMENTS:  # drawing programs follow such numbers without looking
+        rows, count = arrays[name], len(arrays["positions"])
+        if rows.size and not (rows.min() >= 0 and rows.max() < count):
+            raise InputError(f"{name} of the recorded mesh name vertices that are not there: the "
+                             "recording is damaged, run it again")  # fmt: skip
     for name in GROUPS:
         arrays[name] = {key: rows[()] for key, rows in named(group[name]).items()}
     if "skin" in group:

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import processor
+
 PACKAGES = ("stiffly", "numpy", "scipy", "numba")
 NAMED = (FunctionType, BuiltinFunctionType, type)
 
@@ -24,6 +26,7 @@ NAMED = (FunctionType, BuiltinFunctionType, type)
 def versions(*more: str) -> dict[str, str]:
     """Of what decides about the last digits of a run, and of more packages."""
     found = {"python": platform.python_version(), "machine": platform.machine()}
+    found["processor"] = processor()
     for package in (*PACKAGES, *more):
         try:
             found[package] = version(package)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_path
 from ..contracts import Array, Work
 from ..errors import InputError, StiffWarning
 from .folder import RECORDING, SUMMARY
@@ -59,7 +60,7 @@ class Recording(Run):
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = real_path("folder", folder)
         self.failure: str | None = None
         with open_file(self.folder / RECORDING) as file:
             self._read(file)

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array
 from ..errors import InputError, NotRecorded, StiffWarning
 from . import checkpoint, folder
@@ -64,10 +65,11 @@ class Options:
     ) -> Options:
         if dtype not in DTYPES:
             raise InputError(f"dtype {dtype!r}: positions are recorded as float32 or float64")
-        try:
-            seconds = float(checkpoint)
-        except (TypeError, ValueError):
-            seconds = np.nan
+        seconds = real_number("checkpoint", checkpoint, "give seconds, or 0 for every frame")
+        if not (given is None or isinstance(given, Mapping)):
+            raise InputError(
+                f"provenance must be a mapping, got {type(given).__name__}: give a dict of texts"
+            )
         if not seconds >= 0.0:
             raise InputError(
                 f"checkpoint = {checkpoint!r}: give the seconds between two, or 0 for every frame"
@@ -368,9 +370,10 @@ class Writer:
     def _failure(self, problem: OSError, t: float) -> NotRecorded:
         full = problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         cause = "the disk is full" if full else problem.strerror or str(problem)
+        remedy = "make room" if full else "make the folder writable again"
         return NotRecorded(
             f"recording stopped at t = {t:.4g} s: {cause}; frames before are safe in "
-            f"{self.folder}: make room, then resume it"
+            f"{self.folder}: {remedy}, then resume it"
         )
 
 

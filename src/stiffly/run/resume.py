@@ -23,6 +23,7 @@ from ..recording.writer import Writer
 from .devices import bound_on
 from .loop import Loop, Progress, frames_from
 from .rung import Rung
+from .simulate import MOST_FRAMES
 
 LOOPS = {loop.__name__: loop for loop in (Loop, Rung)}
 HAND_IN = "hand in the one it was begun with, stiffly.resume(folder, system)"
@@ -37,6 +38,11 @@ def finished(found: Recording, duration: Any = None) -> bool:
             raise InputError(
                 f"duration = {duration!r}: the run in {found.folder} is one of {end:g} s already: "
                 "give more seconds, in all"
+            )
+        frames = duration / (end / max(1, len(found.planned) - 1))
+        if frames > MOST_FRAMES:
+            raise InputError(
+                f"duration = {duration:g} means {frames:.1e} frames: give a shorter one"
             )
         if duration > end * (1.0 + 1e-9):
             return False

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import real_number
 from ..backends.cpu import announce
 from ..contracts import Array, Integrator
 from ..errors import Advice, InputError, levels_up
@@ -34,21 +35,19 @@ from .loop import Loop, Progress, frames_from, steps_within
 
 FRAMES = 200  # recorded by default
 MOST_STEPS, MOST_FRAMES = 1e9, 1e7
+SHORTEST = 1e-150  # seconds: its square is still a number
 
 __all__ = ["Recording", "Run", "simulate"]
 
 
-def _number(name: str, value: Any, remedy: str = "give a number") -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}: {remedy}") from None
-
-
 def _positive(name: str, value: Any, remedy: str) -> float:
-    number = _number(name, value, remedy)
+    number = real_number(name, value, remedy)
     if not isfinite(number) or number <= 0.0:
         raise InputError(f"{name} must be positive and finite, got {value}: {remedy}")
+    if number < SHORTEST:
+        raise InputError(
+            f"{name} {number:g} s is no time: {SHORTEST:g} s is the shortest, {remedy}"
+        )
     return number
 
 
@@ -119,6 +118,10 @@ def simulate(
         )
     if given.x0 is None:
         raise InputError("x0 is missing: give the initial positions")
+    if progress is not None and not callable(progress):
+        raise InputError(
+            f"progress must be a function, not {type(progress).__name__}: leave it out"
+        )
     options = None
     if out is not None:
         options = Options.checked(out, force, dtype, keep_velocities, checkpoint, provenance)
@@ -225,12 +228,17 @@ def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     method: Any = find_integrator("exprb42" if integrator is None else integrator, **options)
     name = integrator if isinstance(integrator, str) else _label(method, integrator)
     duration, step, every = _checked_times(given.duration, given.step, given.every)
-    tolerance = None
-    if isinstance(method, Auto):
-        method = Auto(_number("rtol", method.rtol if rtol is None else rtol, "try 1e-2"))
+    auto, tolerance = isinstance(method, Auto), None
+    asked_for = method.rtol if auto and rtol is None else rtol
+    atol = real_number("atol", given.atol, "try 0")
+    if asked_for is not None:
+        tolerance = Tolerance(real_number("rtol", asked_for, "try 1e-3"), atol)
+    elif not atol >= 0.0:
+        raise InputError(f"atol must not be negative, got {atol:g}: leave it out")
+    if auto:
+        assert tolerance is not None  # it has an rtol of its own
+        method, tolerance = Auto(tolerance.rtol), None
     else:
-        if rtol is not None:
-            tolerance = Tolerance(_number("rtol", rtol, "try 1e-3"), _number("atol", given.atol))
         method = _configured(method, name, step, tolerance)
     told = {"integrator": name, "method": repr(method), "step": step}
     asked = told | {"rtol": rtol, "atol": given.atol}

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg, splu
 
+from ..arrays import real_array
 from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array, Backend, Mass, Pairs
@@ -35,7 +36,7 @@ class LumpedMass(masses.BaseMass):
 
     def __init__(self, diagonal: Any, backend: Backend = CPU) -> None:
         self.backend = _summing(backend)
-        self.diagonal = np.array(diagonal, dtype=np.float64)
+        self.diagonal = real_array("a lumped mass", diagonal)
         if self.diagonal.ndim != 1:
             raise InputError(f"a lumped mass is a vector (n,), got shape {self.diagonal.shape}")
         _require_positive(self.diagonal)
@@ -176,7 +177,7 @@ def as_mass(mass: Any, n: int, backend: Backend = CPU) -> Mass:
         _require_size(mass.shape, n)
         return MatvecMass(mass, backend)
     if not sp.issparse(mass):
-        mass = _numbers(mass)
+        mass = real_array("mass", mass)
         if mass.ndim == 0:
             mass = np.full(n, float(mass))
     _require_size(mass.shape, n)
@@ -192,16 +193,6 @@ def _summing(backend: Backend) -> Backend:
     """The backend, where it has what inner products take."""
     take(backend, "the mass", "column_dot")
     return backend
-
-
-def _numbers(mass: Any) -> Array:
-    try:
-        return np.asarray(mass, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"mass must be a number, an array, a sparse matrix or a LinearOperator, "
-            f"not {type(mass).__name__}"
-        ) from None
 
 
 def _require_size(shape: tuple[int, ...], n: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays import real_array
 from ..contracts import Array, Mass, Rayleigh
 from ..errors import InputError
 from ..matfun.operators import (
@@ -43,7 +44,7 @@ def _shape(given: Any) -> tuple[int, ...]:
     size = getattr(given, "size", None)
     if not hasattr(given, "shape") and isinstance(size, int):  # a Mass
         return (size,)
-    return given.shape if hasattr(given, "shape") else np.shape(given)
+    return given.shape if hasattr(given, "shape") else real_array("a matrix", given).shape
 
 
 def product(operator: BaseOperator) -> Callable[[Array], Array]:
@@ -114,8 +115,8 @@ def as_damping(
             f"damping has shape {damping.shape}: give ({n}, {n}), ({n},) or Rayleigh(alpha, beta)"
         )
     if sp.issparse(damping):
+        as_numbers("damping", damping.tocsr().data)
         D: BaseOperator = SparseOperator(damping.astype(np.float64), mass, constant=True)
-        as_numbers("damping", D.K.data)  # type: ignore[attr-defined]  # sparse here
     elif hasattr(damping, "matvec"):
         D = MatvecOperator(damping.matvec, n, mass, constant=True)
     else:

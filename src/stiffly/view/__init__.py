@@ -78,7 +78,7 @@ def serve(
     what: a Recording, a scene, or what `stiffly.simulate` would make one of.
 
     settings: how the scene is run, see view.settings.  host: who may come, default this machine
-    alone; whoever reaches the page can drive it.  port: default the first free one from 8080 on.
+    alone; whoever has the link can drive it.  port: default the first free one from 8080 on.
     out: folder for what is saved from the page.  small: the scene is its small variant.
     """
     what = as_scene(what)

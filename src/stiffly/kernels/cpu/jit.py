@@ -15,14 +15,15 @@ serial loop takes about a millisecond.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from math import inf
 from time import perf_counter
 from types import FunctionType
 from typing import Any
 
 import numba
-from numba import prange
+from llvmlite.binding import get_host_cpu_name
+from numba import config, prange
 
 PARALLEL_ROWS = 16384  # particles or elements from which a loop is worth a team of threads
 WATCHED_ROWS = 2048  # ... where somebody watches what they lose: 50 us of serial work
@@ -115,3 +116,11 @@ def copied(function: FunctionType, label: str, names: dict[str, Any] | None = No
     copy = FunctionType(function.__code__, seen, function.__name__, function.__defaults__)
     copy.__qualname__ = f"{function.__qualname__}.{label}"
     return copy
+
+
+@cache
+def processor() -> str:
+    """What kernels are compiled for: its vectors decide in which order sums are made."""
+    kind = config.CPU_NAME or get_host_cpu_name()  # type: ignore[attr-defined]
+    features = config.CPU_FEATURES  # type: ignore[attr-defined]
+    return f"{kind} {features}" if features else kind

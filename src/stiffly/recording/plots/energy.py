@@ -266,14 +266,16 @@ def plot_momentum(recording: Any, path: str | Path | None = None, *, title: str 
     figure: Figure = new_figure(8.6, 6.0)
     upper, lower = figure.subplots(2, 1, sharex=True)
     figure.suptitle(titled(recording, title, "Momentum of the motion"), fontsize=12)
-    sane = before_explosion(recording.energy)
+    sane = before_explosion(recording.energy)  # and frames that are numbers
+    sane = sane & np.isfinite(found.linear_size + found.angular_size)
     for axis, series, size, kind, label in (
         (upper, found.linear, found.linear_size, "kg m/s", "linear"),
         (lower, found.angular, found.angular_size, "kg m²/s", "angular"),
     ):
         axis.set_ylabel(f"{label}\nmomentum [{kind}]")
         _draw(axis, recording.times, series)
-        _limit(axis, series[sane], float(size[sane].max()), kind)
+        if sane.any():
+            _limit(axis, series[sane], float(size[sane].max()), kind)
     upper.set_xlabel("")
     figure.align_ylabels()
     return save_figure(figure, path)

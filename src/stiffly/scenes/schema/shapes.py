@@ -16,9 +16,9 @@ import numpy as np
 from pydantic import Field, Strict, create_model, model_validator
 
 from ... import meshes
+from ...meshes.mesh import MOST_PARTICLES
 from .types import Index, Table, Vector, refuse
 
-MOST_PARTICLES = 20_000_000  # of one body: some 10 GB with its springs
 SEGMENTS = "segments"  # of every fiber that grows from roots: no argument of the roots themselves
 
 _CLOTH = {"nx": "particles along x", "ny": "particles along y", "spacing": "between them [m]"}

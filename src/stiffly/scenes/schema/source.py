@@ -19,6 +19,8 @@ from .write import toml_value
 
 Path = tuple[str | int, ...]  # ("body", 0, "pins", 2): keys, and numbers of elements
 LARGEST = 4_000_000  # bytes; large meshes belong into mesh files
+MOST_VALUES = 50_000  # in a file: some seconds
+_DOTTED = re.compile(r"(?<![\w-])(?:[\w-]++\s*+\.\s*+){50}")
 REPEATED = ("body", "load", "collider", "support", "attachment", "spring", "joint")  # [[tables]]
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)|\s*\(at end of document\)")
 _TOKEN = re.compile(
@@ -169,7 +171,22 @@ def _read_text(path: FilePath) -> str:
         raise InputError(f"{name}: it holds null characters, no text: give a TOML file")
     if not text.strip():
         raise InputError(f"{name} is empty: begin with scene = 'NAME', or with a [[body]]")
+    _require_few(text, name)
     return text.replace("\r\n", "\n")
+
+
+def _require_few(text: str, name: str) -> None:
+    """What takes long is not the size but how much is in it; dotted keys take their square."""
+    values = sum(map(text.count, ",=["))
+    if values > MOST_VALUES:
+        raise InputError(
+            f"{name} holds about {values:,} values, {MOST_VALUES:,} are the most: put meshes into "
+            'files of their own and name them with mesh = "file"'
+        )
+    deep = _DOTTED.search(text)
+    if deep is not None:
+        line = text.count("\n", 0, deep.start()) + 1
+        raise InputError(f"{name} line {line}: a key with so many dots is none: shorten it")
 
 
 def _syntax_error(name: str, text: str, message: str) -> InputError:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from .server import LOCAL, Server, log
 
-MOST = 16  # browsers at once
+MOST = 64  # browsers at once
 WANTED = (  # what a browser may say; everything else falls on deaf ears
     "ViewerCameraMessage",
     "GuiUpdateMessage",
@@ -35,6 +35,7 @@ class Guard:
 
     def __init__(self, server: Server, host: str, flow: Flow, clients: Any) -> None:
         self._viser, self._host, self._flow, self._clients = server.viser, host, flow, clients
+        self._door = server.door
         self._sockets = server.viser._websock_server
         self._fence(self._sockets, shared=True)
         self._open: dict[int, Any] = {}
@@ -51,6 +52,7 @@ class Guard:
             return
         self._fence(connection, shared=False)
         self._flow.pace(socket_of)
+        self._door.watch(socket_of)
         self._open[connection.client_id] = socket_of
 
     async def _disconnected(self, connection: Any) -> None:

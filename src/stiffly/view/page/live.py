@@ -52,7 +52,7 @@ class LivePage(Page):
         methods = (*NAMES, *variants())
         orders = self._time, worker.change, self._another
         self.controls = Controls(self._gui, scenes, methods, *orders)
-        self.saver = Saver(self._viser, self.clients, worker, out)
+        self.saver = Saver(self._viser, self.server.door, self.clients, worker, out)
         self._plots = Plots(self._gui, self._numbers)
         self._key("Play or pause", "space", lambda _: self._time(PAUSE if worker.playing else PLAY))
         self._key("Single step", "S", lambda _: self._time(STEP))

@@ -18,19 +18,19 @@ from ...recording.folder import new_path
 from ..recent import NOTHING_YET, Recent
 from ..worker import Worker
 from .base import Clients
-from .server import log
+from .door import LARGEST, Door, log
 
 SECONDS, PICTURE, SCENE = "Last seconds", "Picture", "Scene file"
 MOST = 3  # presses that may wait
 PATIENCE = 20.0  # seconds for a worker's answer or a browser's picture
-LARGEST = 1920, 1080  # pixels: what a browser says of its size is not believed beyond
 
 
 class Saver:
     """Buttons of the page; what they do is done aside: nothing waits for a disk or a browser."""
 
-    def __init__(self, viser: Any, clients: Clients, worker: Worker, out: Any) -> None:
+    def __init__(self, viser: Any, door: Door, clients: Clients, worker: Worker, out: Any) -> None:
         self._clients, self._worker, self._out = clients, worker, Path(out)
+        self._door, self._sockets = door, viser._websock_server._live_connections
         self._waiting, self._busy = threading.Semaphore(MOST), threading.Lock()
         works = {SECONDS: self._recording, PICTURE: self._picture, SCENE: self._scene}
 
@@ -66,9 +66,10 @@ class Saver:
         self._clients.tell(title, text, to=client.client_id)
 
     def _picture(self, client: Any) -> None:
-        width = min(int(client.camera.image_width), LARGEST[0])
-        height = min(int(client.camera.image_height), LARGEST[1])
-        seen = client.get_render(height, width, transport_format="png", timeout=PATIENCE)
+        width = max(1, min(int(client.camera.image_width), LARGEST[0]))
+        height = max(1, min(int(client.camera.image_height), LARGEST[1]))
+        with self._door.asking(self._sockets[client.client_id], width, height):
+            seen = client.get_render(height, width, transport_format="png", timeout=PATIENCE)
         name = self._worker.stage.scene.name
         self._write(client, new_path(self._out, name, ".png"), as_png(seen))
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
+from .door import Door, log
 
 if TYPE_CHECKING:
     from viser import ViserServer
@@ -18,7 +19,6 @@ FIRST = 8080  # the ports that are tried when none is asked for, and then any
 TRIED = 20
 LOCAL = ("127.0.0.1", "localhost", "::1")
 VISER = re.compile(r"\[[a-z ]+\]\(viser\)")  # how its lines begin
-log = logging.getLogger("stiffly.view")
 
 
 def library() -> Any:
@@ -31,7 +31,7 @@ def library() -> Any:
 
 
 class Server:
-    """viser listening at host and port; url: its address.
+    """viser listening at host and port behind a door; url: its address, with the door's token.
 
     viser would take the next port when one is busy, wait for ever for a host that does not exist,
     and print a table: ports are tried here first, and it is kept quiet.
@@ -41,14 +41,16 @@ class Server:
         viser = library()
         chosen = free_port(host, port)
         _hush()
-        with _quietly():
+        self.door = Door()
+        with _quietly(), self.door.hung():
             self.viser: ViserServer = viser.ViserServer(host, chosen, "stiffly", verbose=False)
         self.port = self.viser.get_port()
         if port is not None and self.port != port:  # somebody was faster
             self.close()
             raise _busy(port)
         name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-        self.url = f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
+        where = f"{f'[{name}]' if ':' in name else name}:{self.port}"
+        self.url = f"http://{where}/?token={self.door.token}"
         logging.getLogger("websockets").setLevel(logging.CRITICAL)  # of strangers' messages
         loop = self.viser.get_event_loop()
         loop.call_soon_threadsafe(loop.set_exception_handler, _log_only)
@@ -133,4 +135,5 @@ def _quietly() -> Iterator[None]:
 
 def _log_only(_: Any, context: dict[str, Any]) -> None:
     """What a browser sent could not be handled: nobody at the terminal can help it."""
-    log.debug("%s", context.get("message"), exc_info=context.get("exception"))
+    problem = context.get("exception")
+    log.debug("%s (%s: %s)", context.get("message"), type(problem).__name__, problem)

@@ -1,0 +1,490 @@
+"""More than 1,200 bad inputs from tables, each tried in a child of its own, with counts.
+
+    python tests/attack/bad_inputs.py            # all of them: some minutes
+    python tests/attack/bad_inputs.py 100        # every so many, 100 in all
+    python tests/attack/bad_inputs.py all run    # those with `run` in their names, one line each
+
+What is wrong is told in one line (an error of stiffly's own; exit code 2), or the run of what is
+good but cannot succeed ends with one (exit code 1).  Good outcomes are `clear`, `failed` and
+`accepted`; bad ones `foreign` (another exception, a traceback, several lines), `swallowed` (taken,
+though nobody could mean it), `hang` (more than CPU seconds of processor time, or asleep) and
+`abort` (killed by a signal).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+import stiffly
+from stiffly import bodies, cli, matfun, meshes
+from stiffly.errors import InputError, StiffError
+
+CPU = 10  # seconds of processor time: more is a hang
+ASLEEP = 300  # seconds after which a child that waits for something is ended
+MEMORY = 6 << 30  # bytes that a child may take
+GOOD = ("clear", "failed", "accepted")
+
+
+class Case(NamedTuple):
+    """name; call: in the child; never: nobody could mean it, so it must be refused."""
+
+    name: str
+    call: Callable[[], Any]
+    never: bool = False
+
+
+# ------------------------------------------------------------------ command lines
+
+WORDS = ["0", "-1", "nan", "inf", "-inf", "1e-320", "1e308", "1e400", "much", "", "0x10", "1,5"]
+WORDS += ["true", "None", "a\0b", "\u0661", "x" * 5000, "1e-30", "-0.0", "1 2"]
+NEVER_WORDS = {"nan", "much", "", "0x10", "1,5", "None", "a\0b", "x" * 5000, "1 2"}
+NUMBERS = {
+    "run bar --small --quiet --duration 0.02": (
+        *("--step", "--rtol", "--every", "--fps", "--checkpoint"),
+        *("--set cells=", "--set young=", "--set gravity="),
+    ),
+    "run bar --small --quiet": ("--duration",),
+    "resume ../good": ("--duration",),
+    "render ../good --size 64x48": ("--frame", "--fps", "--speed"),
+    "view nowhere": ("--port", "--budget", "--step"),
+}
+NAMES = {
+    "run bar --small --quiet --duration 0.02": ("--integrator", "--device", "--dtype", "--variant"),
+    "run": ("", "--set"),
+    "render ../good --frame 0": ("--size", "--color"),
+    "export ../good": ("--to",),
+    "view nowhere": ("--host", "--integrator", "--variant", "--set"),
+    "scene show": ("",),
+    "lab": ("",),
+}
+PLACES = ["nowhere", ".", "..", "note.txt", "note.txt/deep", "fifo", "/dev/null", "/proc/self/mem"]
+PLACES += ["a\0b", "n" * 300, "", "~nobody", "-", "full", "spoilt", "short", "\udcff", "good/.."]
+COMMANDS = ["resume", "plot", "render --frame 0 --size 64x48", "export --to npz", "scene check"]
+COMMANDS += ["run", "view", "render ../good --frame 0 --size 64x48 --out", "plot ../good --out"]
+COMMANDS += ["export ../good --to ply --out", "run bar --small --quiet --duration 0.02 --out"]
+
+
+def command_lines() -> Iterator[Case]:
+    for table, known in ((NUMBERS, True), (NAMES, False)):
+        for command, options in table.items():
+            for option in options:
+                for word in WORDS:
+                    if option.endswith("="):
+                        words = [*command.split(), "--set", option.split()[1] + word]
+                    else:
+                        words = [*command.split(), *option.split(), word]
+                    never = known and word in NEVER_WORDS and not (hexadecimal(option, word))
+                    yield _line(words, never)
+    for command in COMMANDS:
+        for place in PLACES:
+            words = command.split()
+            at = 1 if words[0] in ("render", "export") and "../good" not in words else len(words)
+            yield _line([*words[:at], _beside(place), *words[at:]], False)
+
+
+def hexadecimal(option: str, word: str) -> bool:
+    """TOML, which values of --set are read as, has such numbers."""
+    return option.startswith("--set") and word == "0x10"
+
+
+def _beside(place: str) -> str:
+    own = ("note.txt", "note.txt/deep", "fifo", "full", "spoilt", "short", "good/..")
+    return f"../{place}" if place in own else place
+
+
+def _line(words: list[str], never: bool) -> Case:
+    shown = " ".join(word[:40] for word in words).encode("unicode_escape").decode()
+    return Case(f"stiffly {shown}", lambda: cli.main(words), never)
+
+
+# ------------------------------------------------------------------ scene files
+
+SCENE = """
+duration = 0.1
+step = 0.01
+integrator = "bdf1"
+[[body]]
+name = "block"
+shape = { kind = "cube", cells = 2, side = 1.0 }
+elasticity = "springs"
+stiffness = 1e4
+mass = 1.0
+position = [0.0, 0.0, 1.0]
+rotation = { axis = [0.0, 0.0, 1.0], degrees = 10.0 }
+scale = 1.0
+velocity = [0.0, 0.0, 0.0]
+pins = [0]
+[[load]]
+kind = "gravity"
+g = [0.0, 0.0, -9.81]
+[[collider]]
+kind = "plane"
+normal = [0.0, 0.0, 1.0]
+point = [0.0, 0.0, -1.0]
+stiffness = 1e3
+friction = 0.3
+[damping]
+alpha = 0.1
+beta = 0.0
+[output]
+dtype = "float32"
+velocities = true
+checkpoint = 10.0
+"""
+VALUES = ["nan", "inf", "-1", "0", "1e308", "1e-320", "-1e308", "'much'", "''", "true", "[]", "{}"]
+VALUES += ["[1, 2]", "[[1]]", "[nan, 0, 0]", f"{10**30}", "1979-05-27", "'\\u0000'"]
+VALUES += [f"'{'x' * 999}'"]
+NEVER_VALUES = {"nan", "[[1]]", "1979-05-27", "[nan, 0, 0]"}
+
+
+def scene_files() -> Iterator[Case]:
+    lines = SCENE.strip().splitlines()
+    for at, line in enumerate(lines):
+        if "=" not in line:
+            continue
+        key = line.partition("=")[0].strip()
+        for value in VALUES:
+            text = "\n".join([*lines[:at], f"{key} = {value}", *lines[at + 1 :]])
+            yield _scene(f"{key} = {value[:30]} (line {at + 1})", text, value in NEVER_VALUES)
+        yield _scene(f"without {key} (line {at + 1})", "\n".join(lines[:at] + lines[at + 1 :]))
+        yield _scene(f"{key} twice (line {at + 1})", "\n".join([*lines[: at + 1], *lines[at:]]))
+    shape = next(line for line in lines if line.startswith("shape"))
+    for key, good in (("kind", '"cube"'), ("cells", "2"), ("side", "1.0")):
+        for value in VALUES:
+            other = shape.replace(f"{key} = {good}", f"{key} = {value}")
+            text = "\n".join(other if line == shape else line for line in lines)
+            yield _scene(f"shape.{key} = {value[:30]}", text, value in NEVER_VALUES)
+
+
+def _scene(name: str, text: str, never: bool = False) -> Case:
+    def call() -> int:
+        Path("mine.toml").write_text(text)
+        return cli.main(["run", "mine.toml", "--quiet"])
+
+    return Case(f"scene file: {name}", call, never)
+
+
+# ------------------------------------------------------------------ mesh files
+
+ENDINGS = ["obj", "ply", "stl", "off", "vtk", "vtu", "msh", "mesh", "inp", "xdmf"]
+
+
+def mesh_files() -> Iterator[Case]:
+    for ending in ENDINGS:
+        for damage in range(16):
+            yield Case(f"mesh file: {ending}, damage {damage}", _damaged(ending, damage))
+
+
+def _damaged(ending: str, damage: int) -> Callable[[], Any]:
+    def call() -> Any:
+        path, rng = Path(f"mesh.{ending}"), np.random.default_rng(damage)
+        meshes.write_mesh(path, meshes.cube(2))
+        data = np.frombuffer(path.read_bytes(), dtype=np.uint8).copy()
+        if damage < 4:  # cut short
+            data = data[: len(data) * damage // 4]
+        elif damage < 10:  # bytes changed: a few, then many
+            places = rng.integers(0, len(data), 2 ** (damage - 3))
+            data[places] = rng.integers(0, 256, len(places))
+        elif damage < 12:  # digits made nines: counts that are not there
+            digits = np.flatnonzero((data >= 48) & (data <= 57))
+            data[rng.choice(digits, min(len(digits), 6)) if len(digits) else 0] = 57
+        elif damage < 14:  # a part twice
+            data = np.concatenate([data[: len(data) // 2], data[len(data) // 4 :]])
+        else:  # something else
+            data = rng.integers(0, 256, 4000).astype(np.uint8) if damage == 14 else data[::-1]
+        path.write_bytes(data.tobytes())
+        return meshes.read_mesh(path, repair=bool(damage % 2))
+
+    return call
+
+
+# ------------------------------------------------------------------ Python
+
+MESH = meshes.lattice(2, 2, 2, spacing=0.1)
+X = MESH.positions
+SOLID = meshes.cube(1)
+VALUES_OF_PYTHON: dict[str, tuple[Any, bool]] = {  # and whether nobody could mean it as a number
+    "None": (None, False),
+    "text": ("much", True),
+    "digits as text": ("1", False),
+    "nan": (np.nan, True),
+    "inf": (np.inf, False),
+    "-1": (-1.0, False),
+    "0": (0, False),
+    "complex": (1j, True),
+    "huge": (1e308, False),
+    "huge integer": (10**400, True),
+    "tiny": (1e-320, False),
+    "dict": ({"a": 1}, True),
+    "[]": ([], False),
+    "ragged": ([[1.0, 2.0], [3.0]], True),
+    "complex array": (X + 1j, True),
+    "masked array": (np.ma.masked_array(X, X > 0.05), True),
+    "wrong shape": (np.zeros((5, 2)), False),
+    "NaN array": (np.full((8, 3), np.nan), True),
+    "array of texts": (np.array(["a", "b"]), True),
+    "array of objects": (np.array([object()]), True),
+    "bool": (True, False),
+    "a class": (int, True),
+    "bytes": (b"1", True),
+}
+
+
+def _springs(**given: Any) -> Any:
+    return _system(parts=[stiffly.Springs(**{"edges": MESH.edges, "stiffness": 1e3, **given})])
+
+
+def _system(**given: Any) -> Any:
+    usual = {"mass": 0.01, "parts": [stiffly.Springs(MESH.edges, 1e3)], "rest": X, "fixed": [0]}
+    system = stiffly.System(**{**usual, **given})
+    system.bind(X, np.zeros_like(X))
+    return system
+
+
+def _simulate(**given: Any) -> Any:
+    usual = {"x0": X, "integrator": "bdf1", "step": 0.01, "duration": 0.05}
+    return stiffly.simulate(_system(fixed=[]), **{**usual, **given})
+
+
+def _tets(**given: Any) -> Any:
+    part = stiffly.Tetrahedra(**{"tets": SOLID.tets, "young": 1e5, "poisson": 0.3, **given})
+    system = stiffly.System(1.0, [part], rest=SOLID.positions)
+    return system.bind(SOLID.positions, np.zeros_like(SOLID.positions))
+
+
+def _gravity(**given: Any) -> Any:
+    return _system(parts=[stiffly.Gravity(**given)])
+
+
+def _phi(**given: Any) -> Any:
+    usual = {"J": -np.eye(8), "h": 0.5, "vectors": [np.ones(8), None, np.ones(8)]}
+    return matfun.phi_action(**{**usual, **given})
+
+
+def _half(**given: Any) -> Any:
+    operator = matfun.SecondOrderOperator(**{"A": np.eye(4), **given})
+    return matfun.phi_action(operator, 0.5, [np.ones(8)])
+
+
+def _door(**given: Any) -> Any:
+    from scipy.integrate import solve_ivp
+
+    usual = {"begin": 0.0, "end": 1.0, "y0": [1.0, 2.0], "fun": lambda t, y: -y, **given}
+    span = usual.pop("begin"), usual.pop("end")  # which SciPy itself makes numbers
+    if any(type(t) not in (int, float) or abs(t) == 10**400 for t in span):
+        raise InputError("for SciPy to tell")
+    return solve_ivp(t_span=span, **usual, method=stiffly.scipy.ExponentialRosenbrock)
+
+
+def _recorded(**given: Any) -> Any:
+    return _simulate(out="run", **given)
+
+
+def _damped(**given: Any) -> Any:
+    return _system(damping=stiffly.Rayleigh(**given))
+
+
+def _second(**given: Any) -> Any:
+    usual = {"stiffness": np.eye(4), "mass": None}
+    system = stiffly.SecondOrder(**{**usual, **given})
+    return stiffly.simulate(system, np.ones(4), step=0.1, duration=0.2)
+
+
+def _lattice(**given: Any) -> Any:
+    return meshes.lattice(**{"nx": 2, **given})
+
+
+def _read(**given: Any) -> Any:
+    return meshes.read_mesh(**given)
+
+
+NUMERIC: dict[Callable[..., Any], str] = {
+    _system: "mass rest",
+    _springs: "edges stiffness rest rest_positions yield_strain",
+    _tets: "tets young poisson",
+    _gravity: "g",
+    _simulate: "x0 v0 step duration every rtol atol",
+    _recorded: "checkpoint",
+    _phi: "J h vectors tol taus",
+    _half: "A",
+    _door: "begin end y0 rtol atol max_step first_step jac max_steps",
+    _second: "stiffness mass damping",
+    _damped: "alpha beta",
+    bodies.LumpedMass: "diagonal",
+    _lattice: "nx ny nz spacing",
+    meshes.cube: "cells side",
+    meshes.rope: "particles length start direction",
+    meshes.sphere: "rings segments radius",
+}
+OTHERS: dict[Callable[..., Any], str] = {
+    _system: "parts fixed damping",
+    _simulate: "integrator out dtype provenance device keep_velocities force progress",
+    _phi: "method window basis max_products",
+    _half: "damping mass",
+    _second: "force jacobian potential",
+    meshes.tetrahedralise: "surface",
+    stiffly.Recording: "folder",
+    stiffly.resume: "folder",
+    stiffly.integrator: "name",
+    stiffly.scenes.load: "name",
+    _read: "path",
+}
+
+
+def python_calls() -> Iterator[Case]:
+    import inspect
+
+    for table, numeric in ((NUMERIC, True), (OTHERS, False)):
+        for function, names in table.items():
+            known = inspect.signature(function).parameters
+            every = any(p.kind is p.VAR_KEYWORD for p in known.values())
+            for name in names.split():
+                assert every or name in known, (function, name)
+                for label, (value, never) in VALUES_OF_PYTHON.items():
+                    if label == "a class" and name in ("jac", "force", "jacobian", "progress"):
+                        continue  # it can be called, and its error is the user's own
+                    yield _call(function, name, label, value, numeric and never)
+                if numeric:
+                    sparse = sp.csr_matrix(np.eye(4) * 1j)
+                    yield _call(function, name, "complex sparse", sparse, True)
+
+
+def _call(function: Any, name: str, label: str, value: Any, never: bool) -> Case:
+    where = f"{function.__module__}.{function.__name__}".removeprefix("__main__.")
+    return Case(f"python: {where}({name}={label})", lambda: function(**{name: value}), never)
+
+
+# ------------------------------------------------------------------ trying them
+
+
+def cases() -> list[Case]:
+    return [*command_lines(), *scene_files(), *mesh_files(), *python_calls()]
+
+
+def sample(count: int) -> list[Case]:
+    """As many, evenly from all."""
+    every = cases()
+    return [every[len(every) * k // count] for k in range(min(count, len(every)))]
+
+
+def prepare(root: Path) -> None:
+    """What the command lines name, and kernels and libraries that children need not load."""
+    with contextlib.chdir(root):
+        small = ["run", "bar", "--small", "--duration", "0.05", "--quiet"]
+        assert cli.main([*small, "--out", "good"]) == 0
+        (root / "good.toml").write_text(SCENE)
+        assert cli.main(["run", "good.toml", "--quiet", "--out", "of-file"]) == 0
+        (root / "note.txt").write_text("just words")
+        os.mkfifo(root / "fifo")
+        (root / "full").mkdir()
+        (root / "full" / "thesis.tex").write_text("precious")
+        whole = (root / "good" / "recording.vtkhdf").read_bytes()
+        for name, data in (("spoilt", b"noise" * 500), ("short", whole[: len(whole) // 2])):
+            shutil.copytree(root / "good", root / name)
+            (root / name / "recording.vtkhdf").write_bytes(data)
+    for warm in (_simulate, _tets, _phi, _half, _door, _second):
+        warm()
+
+
+def tried(case: Case, root: Path) -> tuple[str, str]:
+    """The outcome, and what was said."""
+    said = root / "said"
+    said.write_bytes(b"")
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(_in_child(case, root, said))
+        finally:
+            os._exit(99)
+    _, status = os.waitpid(child, 0)
+    text = said.read_text(errors="replace")
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        late = number in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
+        return ("hang" if late else "abort"), f"signal {number}: {text[-200:]}"
+    return {0: "accepted", 1: "failed", 2: "clear", 3: "foreign", 4: "swallowed"}.get(
+        os.WEXITSTATUS(status), "abort"
+    ), text
+
+
+def _in_child(case: Case, root: Path, said: Path) -> int:
+    with open(said, "wb") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    sys.stdout, sys.stderr = (os.fdopen(k, "w", closefd=False) for k in (1, 2))  # not a test's own
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (_taken() + MEMORY,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.alarm(ASLEEP)
+    warnings.simplefilter("ignore")
+    folder = Path(tempfile.mkdtemp(dir=root))
+    os.chdir(folder)
+    try:
+        code = _judged(case)
+    except BaseException as problem:
+        print(f"{type(problem).__name__}: {problem}")
+        code = 3
+        if isinstance(problem, StiffError):
+            code = 2 if "\n" not in str(problem) and 0 < len(str(problem)) < 600 else 3
+    sys.stdout.flush()
+    sys.stderr.flush()
+    shutil.rmtree(folder, ignore_errors=True)
+    return code
+
+
+def _judged(case: Case) -> int:
+    """Of a call that came back: a command's own code, 0 for a value."""
+    found = case.call()
+    if not isinstance(found, int) or isinstance(found, bool):
+        found = 0
+    sys.stderr.flush()
+    if found:
+        text = Path(f"/proc/self/fd/{2}").resolve().read_text(errors="replace")
+        errors = [line for line in text.splitlines() if line.startswith("error: ")]
+        clear = len(errors) == 1 and len(errors[0]) < 600 and "Traceback" not in text
+        found = found if clear and found in (1, 2) else 3
+    return 4 if found == 0 and case.never else found
+
+
+def _taken() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def attack(chosen: list[Case], tell: Callable[[str], Any] = print) -> Counter[str]:
+    """Counts of outcomes; tells of those that are not good."""
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        prepare(root)
+        for case in chosen:
+            outcome, said = tried(case, root)
+            counts[outcome] += 1
+            if outcome not in GOOD or tell is not print:
+                tell(f"{outcome}: {case.name}: {' '.join(said[-300:].split())}")
+    return counts
+
+
+if __name__ == "__main__":
+    asked = sys.argv[1] if len(sys.argv) > 1 else "all"
+    chosen = cases() if asked == "all" else sample(int(asked))
+    if len(sys.argv) > 2:
+        chosen = [case for case in chosen if sys.argv[2] in case.name]
+        found = attack(chosen, lambda line: print(line, flush=True))
+    else:
+        found = attack(chosen)
+    print(f"{sum(found.values())} inputs: {dict(found)}")
+    sys.exit(bool(set(found) - set(GOOD)))
