@@ -100,7 +100,7 @@ def _chain(omega: float, kind: str, duration: float) -> Scene:
 def following(scene: Scene, omega: float) -> Scene:
     """The chain with stiff springs that start where the soft ones lead them, up to terms of
     omega^-6: nothing of it swings with omega."""
-    f, u = first_order(scene)
+    f, u = first_order(*scene.system.bind(scene.x0, scene.v0))
     m = len(scene.x0) // 2
 
     def forces(soft: Array, stiff: Array) -> tuple[Array, Array]:
