@@ -449,7 +449,7 @@ def test_in_a_loop_of_ones_own():
 
 @pytest.mark.parametrize("rtol", [0.0, 1.0, -1e-3, float("nan")])
 def test_an_accuracy_that_makes_no_sense_is_refused(rtol):
-    with pytest.raises(InputError, match="auto: rtol must lie between 0 and 1"):
+    with pytest.raises(InputError, match=r"rtol must (lie between 0 and 1|be a positive number)"):
         stiffly.simulate(oscillator(1.0), ONE, integrator="auto", rtol=rtol, duration=1.0)
 
 

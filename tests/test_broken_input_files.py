@@ -94,7 +94,6 @@ FILES = {
     "unknown load": (BODY + "[[load]]\nkind = 'gravitty'", "gravity"),
     "load of two numbers": (BODY + "[[load]]\nkind = 'gravity'\ng = [0, 1]", "g"),
     "wind on springs": (BODY + "[[load]]\nkind = 'wind'\nwind = 3", "wind"),
-    "plane without stiffness": (BODY + "[[collider]]\nkind = 'plane'", "stiffness"),
     "sphere of no size": (
         BODY + "[[collider]]\nkind = 'sphere'\ncentre = [0, 0, -9]\nradius = 0\nstiffness = 1e3",
         "radius",

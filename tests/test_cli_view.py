@@ -174,7 +174,7 @@ def test_the_papers_variant_is_shown(here, capfd, served):
 def test_everybody_is_warned_of(here, capfd, served):
     arguments = ["view", "cloth", "--small", "--no-open", "--host", "0.0.0.0"]
     assert cli.main(arguments) == 0
-    assert "everybody who reaches this machine" in capfd.readouterr().err
+    assert "everybody who has this link and reaches this machine" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("display", "opened"), [("", []), (":0", ["http://127.0.0.1:8080"])])

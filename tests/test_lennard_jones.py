@@ -256,7 +256,7 @@ def test_system_tangent_with_springs_is_the_force_jacobian():
         (lambda: LennardJones(1.0, 1.0, cutoff=-2.0), "cutoff = -2: .*greater than 0"),
         (lambda: LennardJones(1.0, 1.0, cutoff=1e-200), "cutoff = 1e-200: give a few sigma"),
         (lambda: LennardJones(1.0, 1.0, cutoff=np.inf), "cutoff is inf"),
-        (lambda: LennardJones(1.0, 1.0, cutoff="a"), "cutoff must be one number, got str"),
+        (lambda: LennardJones(1.0, 1.0, cutoff="a"), "cutoff must be one number, got 'a'"),
         (lambda: LennardJones(1.0, 1.0, cutoff=np.ones(2)), "cutoff must be one number"),
         (lambda: LennardJones(1.0, 1.0, exclude=[[0, 1], [2]]), "exclude has rows of different"),
         (lambda: LennardJones(1.0, 1.0, exclude=[0, 1]), "exclude has shape"),

@@ -266,7 +266,7 @@ def test_loads_join_with_rayleigh_damping():
         (lambda: Wind([[0, 1, 1]], (1, 0, 0)), r"triangle 0 \(0, 1, 1\): it names a particle"),
         (lambda: Wind([[0, 1]], (1, 0, 0)), r"\(m, 3\) is needed"),
         (lambda: Wind(SHEET.triangles, (1, 0)), r"wind has shape \(2,\), but \(3,\)"),
-        (lambda: Wind(SHEET.triangles, "north"), "wind must hold numbers, got str"),
+        (lambda: Wind(SHEET.triangles, "north"), "wind must hold numbers, got text"),
         (lambda: Wind(SHEET.triangles, (1, 0, 0), density=-1.0), "density = -1: .* greater than 0"),
         (lambda: Wind(SHEET.triangles, (1, 0, 0), density="a"), "density must be one number"),
         (lambda: Wind(SHEET.triangles, (1, 0, 0), coefficient=-1.0), r"coefficient\[0\] = -1"),

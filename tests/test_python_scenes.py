@@ -364,7 +364,7 @@ def wrong(act):
         (lambda s, c, b: s.add(shapes.cloth(3, 3), elasticity="rigid") and s.build(), "is flat"),
         (lambda s, c, b: s.attach(c, b, at=[99]) or s.build(), "there is no particle 99"),
         (lambda s, c, b: stiffly.dropped("a.obj", up="w"), "give 'x', 'y' or 'z'"),
-        (lambda s, c, b: stiffly.Scene(gravity="moon"), "gravity must hold numbers, got str"),
+        (lambda s, c, b: stiffly.Scene(gravity="moon"), "gravity must hold numbers, got text"),
         (lambda s, c, b: stiffly.Scene(duration=-1.0), "duration must be greater than 0, got -1"),
         (lambda s, c, b: stiffly.Scene(stp=0.1), "stp is not known: did you mean step?"),
     ],

@@ -147,7 +147,7 @@ def test_the_space_that_is_asked_for_is_what_the_file_takes(
         ({"dtype": float}, "recorded as float32 or float64"),
         ({"checkpoint": -1.0}, "seconds between two"),
         ({"checkpoint": float("nan")}, "seconds between two"),
-        ({"checkpoint": "often"}, "seconds between two"),
+        ({"checkpoint": "often"}, "checkpoint must be one number"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path, wrong, words):

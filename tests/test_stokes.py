@@ -363,7 +363,7 @@ LINE = np.arange(12.0)[:, None] * [1.0, 0, 0]
     [
         (lambda: StokesFluid(0.0, 0.1), "viscosity = 0: .*greater than 0"),
         (lambda: StokesFluid(1.0, np.nan), "blob is nan"),
-        (lambda: StokesFluid("a", 1), "viscosity must be one number, got str"),
+        (lambda: StokesFluid("a", 1), "viscosity must be one number, got 'a'"),
         (lambda: StokesFluid(None, 1), "viscosity must be one number"),
         (lambda: StokesFluid(np.ones(2), 1), "viscosity must be one number"),
         (lambda: in_system(StokesFluid(1.0, 0.3, []), cloud()[0]), "touches no particle"),

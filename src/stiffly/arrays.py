@@ -5,8 +5,6 @@ NumPy itself drops imaginary parts with a warning and masks without one, and rea
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,19 +41,7 @@ def real_number(name: str, value: Any, remedy: str = "give a number") -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         shown = value if isinstance(value, (str, int, complex)) else type(value).__name__
-        raise InputError(f"{name} must be a number, got {_short(shown)}: {remedy}") from None
-
-
-def real_path(name: str, value: Any) -> Path:
-    """A path; InputError for an empty one, which would be the folder one is in, and for what no
-    file can be called."""
-    try:
-        text = os.fspath(value)
-    except TypeError:
-        raise InputError(f"{name} must be a path, not {type(value).__name__}: give one") from None
-    if isinstance(text, bytes) or not text.strip() or "\0" in text:
-        raise InputError(f"{name} {text!r} is no name of a file or folder: give one, as my-run")
-    return Path(text)
+        raise InputError(f"{name} must be one number, got {_short(shown)}: {remedy}") from None
 
 
 def _short(value: Any) -> str:

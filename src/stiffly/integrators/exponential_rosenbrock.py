@@ -196,7 +196,7 @@ class ExponentialRosenbrock:
         spaces = Spaces(ration, smooth)
         exact = replace(self, budget=None, method="dense")
         tangent = system.tangent(state)
-        flow = ReducedFlow(tangent, spaces, partial(flow_of, exact))
+        flow = ReducedFlow(tangent, spaces, partial(flow_of, exact), self.tol)
         taken = self._step(system, state, h, tangent, flow)
         work = taken.work + Work(factorizations=factorised)
         return replace(taken, memory=ration.gaps(), notes=spaces.notes(), work=work)

@@ -128,10 +128,10 @@ class ReducedFlow:
     large, used = True, ""  # what was used, the spaces tell
 
     def __init__(
-        self, tangent: Tangent, spaces: Spaces, flow: Callable[[SmallTangent], Any]
+        self, tangent: Tangent, spaces: Spaces, flow: Callable[[SmallTangent], Any], error: float
     ) -> None:
-        """flow: the exact one of a small tangent."""
-        self._tangent, self._spaces, self._flow = tangent, spaces, flow
+        """flow: the exact one of a small tangent; error: that the books allow."""
+        self._tangent, self._spaces, self._flow, self.error = tangent, spaces, flow, error
         self.products = 0
         self._sizes = np.ones(2)  # of the step's change of position, and of the velocity
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import real_path
 from ..errors import InputError
+from ..paths import real_path
 from .mesh import Mesh, tet_edges, tet_surface, unique_rows
 from .topology import triangle_edges
 from .validate import loose, repaired, surface_only, validate

@@ -13,8 +13,8 @@ from math import ceil, floor, inf, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..arrays import real_path
 from ..errors import InputError
+from ..paths import real_path
 from .sums import NoRecording
 
 if TYPE_CHECKING:

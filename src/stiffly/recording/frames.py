@@ -144,7 +144,8 @@ class Frames(NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         found = self._frames(range(len(self)))
-        return found if dtype is None else found.astype(dtype, copy=False)
+        found = found if dtype is None else found.astype(dtype, copy=False)
+        return found.copy() if copy and not found.flags.writeable else found
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [np.asarray(one) if isinstance(one, Frames) else one for one in inputs]

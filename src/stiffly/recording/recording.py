@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import real_path
 from ..contracts import Array, Work
 from ..errors import InputError, StiffWarning
+from ..paths import real_path
 from .folder import RECORDING, SUMMARY
 from .frames import Frames, Source
 from .layout import SPARE, find, named, open_file, read_colliders, read_mesh
