@@ -1,5 +1,7 @@
 """Scenes built in Python: the same as their files, and what bodies do to each other."""
 
+import warnings
+
 import numpy as np
 import pytest
 from thinned import thinned
@@ -414,3 +416,20 @@ def test_warnings_name_the_line_that_called():
     with pytest.warns(Warning, match="too long") as said, pytest.raises(stiffly.Diverged):
         stiffly.simulate(spring, x0=[1e-9], integrator="verlet", step=0.1, duration=0.2)
     assert {warning.filename for warning in said} == {__file__}
+
+
+@pytest.mark.parametrize("height, thrown", [(0.0, True), (0.11, False)])
+def test_bodies_that_begin_inside_a_collider_are_warned_of(height, thrown):
+    scene = stiffly.Scene("cube", duration=0.02, step=0.01)
+    scene.floor()
+    scene.add(stiffly.shapes.cube(2, side=0.2), position=(0.0, 0.0, height))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scene.simulate()
+    said = [str(w.message) for w in caught if "inside a collider" in str(w.message)]
+    assert bool(said) == thrown
+
+
+def test_a_scene_has_no_attributes_that_would_change_nothing():
+    with pytest.raises(AttributeError):
+        stiffly.Scene().duration = 1.0

@@ -41,8 +41,9 @@ class Camera(NamedTuple):
             azimuth, elevation = (None, ELEVATION) if place is None else map(float, place)
             turn = float(turntable)
         except (TypeError, ValueError):
+            shown = ",".join(map(str, place)) if isinstance(place, (tuple, list)) else repr(place)
             raise InputError(
-                f"camera {place!r}: give azimuth and elevation in degrees, such as (-60, 20)"
+                f"camera {shown}: give azimuth and elevation in degrees, such as -60,20"
             ) from None
         if not (np.isfinite([azimuth or 0.0, elevation, turn]).all() and abs(elevation) < 89.0):
             raise InputError(

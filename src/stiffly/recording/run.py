@@ -171,6 +171,8 @@ class EnergyHistory:
         return float(max([*moved, np.ptp(self.added), np.ptp(self.dissipated)]))
 
     def summary(self) -> dict[str, float]:
+        """Energies [J]; contact: what of `numerical` the responses to contact invented (what is
+        stored in it is in `parts`)."""
         return {
             "initial": float(self.total[0]),
             "final": float(self.total[-1]),

@@ -11,6 +11,7 @@ Every call adds a table with the keys of docs/scene-files.md; `save` writes the 
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..bodies import Force
-from ..errors import InputError
+from ..errors import Advice, InputError, levels_up
 from ..meshes import Mesh, read_mesh, write_mesh
 from ..parts.checks import as_numbers
 from ..parts.user_functions import accepts
@@ -72,6 +73,8 @@ class Scene:
     fps: recorded frames per second.  integrator: default energy-momentum.  The rest are the keys
     of a scene file, such as rtol=1e-3, damping={"alpha": 0.5}, output={"dtype": "float64"}.
     """
+
+    __slots__ = ("_data", "_meshes", "_own", "name")  # scene.duration = 1 would change nothing
 
     def __init__(
         self,
@@ -263,7 +266,23 @@ class Scene:
 
     def simulate(self, **options: Any) -> Run:
         """Runs it; options: those of `stiffly.simulate`."""
-        return run_through(self.build(), **options)
+        scene = self.build()
+        _advise(scene)
+        return run_through(scene, **options)
+
+
+def _advise(scene: FileScene) -> None:
+    """Warns of bodies that begin so deep in a collider that it will throw them."""
+    system, state = scene.system.bind(scene.x0, scene.v0)
+    held, mass = system.energy(state).get("contact", 0.0), system.particle_mass
+    weight = 0.0 if mass is None else GRAVITY * float(mass.sum())
+    if weight > 0.0 and held > weight * float(np.ptp(scene.x0, axis=0).max()):
+        warnings.warn(
+            f"contact holds {held:.3g} J at the start, enough to throw everything by "
+            f"{held / weight:.2g} m: a body begins inside a collider; raise it with position=",
+            Advice,
+            stacklevel=levels_up(),
+        )
 
 
 # ------------------------------------------------------------------ scans
