@@ -75,6 +75,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path, monkeypatch):
         signal.raise_signal(signal.SIGTERM)
         assert interrupt.due and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+        assert isinstance(interrupt.stop(tmp_path, 0.0, saved=False), stiffly.Terminated)  # heard
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

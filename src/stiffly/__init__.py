@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from .bodies import Force, Gravity, Potential, SecondOrder, Springs, System, Tetrahedra
     from .contracts import Rayleigh, State
     from .errors import (
+        Advice,
         Diverged,
         InputError,
         NotConverged,
         NotRecorded,
+        OutOfTime,
         SimulationFailure,
         StepTooSmall,
         StiffError,
         StiffWarning,
+        Terminated,
     )
     from .integrators import integrator
     from .recording.recording import Recording
@@ -32,12 +35,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "Diverged",
     "Force",
     "Gravity",
     "InputError",
     "NotConverged",
     "NotRecorded",
+    "OutOfTime",
     "Potential",
     "Rayleigh",
     "Recording",
@@ -51,6 +56,7 @@ __all__ = [
     "StiffError",
     "StiffWarning",
     "System",
+    "Terminated",
     "Tetrahedra",
     "bodies",
     "collisions",
@@ -67,6 +73,7 @@ __all__ = [
 ]
 
 _HOMES = {  # the module that each name comes from; "": it is a module itself
+    "Advice": "errors",
     "Diverged": "errors",
     "Force": "bodies",
     "Gravity": "bodies",
@@ -74,6 +81,7 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "NotConverged": "errors",
     "NotRecorded": "errors",
     "Potential": "bodies",
+    "OutOfTime": "errors",
     "Rayleigh": "contracts",
     "Recording": "recording.recording",
     "Run": "recording.run",
@@ -86,6 +94,7 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "StiffError": "errors",
     "StiffWarning": "errors",
     "System": "bodies",
+    "Terminated": "errors",
     "Tetrahedra": "bodies",
     "bodies": "",
     "collisions": "",

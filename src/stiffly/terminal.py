@@ -6,7 +6,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import monotonic as clock
@@ -149,7 +149,8 @@ def counting_bar(label: str, *, hidden: bool = False) -> Iterator[Callable[..., 
         yield update
     finally:
         if bar.live.is_started:
-            bar.stop()
+            with suppress(OSError):  # the terminal may be gone
+                bar.stop()
 
 
 class Pace:

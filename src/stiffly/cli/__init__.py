@@ -9,9 +9,11 @@ Commands import what they need when they run: `stiffly --help` loads none of it.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -51,6 +53,7 @@ def stiffly(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
+    code = 2
     try:
         try:
             _require_words(sys.argv[1:] if arguments is None else arguments)
@@ -65,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_LEFT
     except OSError as failure:  # the disk that stdout goes to is full
         _drop_output()
+        if failure.errno == errno.EIO:  # the terminal is gone: what was done is done
+            return code
         return _stop(f"cannot print the results: {failure.strerror}; make room", 2)
 
 
@@ -109,7 +114,8 @@ def _with_remedy(failure: Any) -> str:
 
 
 def _stop(text: str, code: int) -> int:
-    print(f"error: {one_line(text)}", file=sys.stderr)
+    with suppress(OSError):  # the terminal may be gone: the code remains
+        print(f"error: {one_line(text)}", file=sys.stderr, flush=True)
     return code
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -20,6 +21,7 @@ from ..errors import InputError
 from .layout import COUNTER, Places, counter
 from .sums import open_regular, piece_sum
 
+READ_ONLY = "frames of a recording are read-only: change np.array(run.positions)"
 LOOKS = 100  # at a counter that another process may be writing
 
 
@@ -28,17 +30,23 @@ class Source:
 
     def __init__(self, path: Path, places: Places, run: str, sums: bool) -> None:
         self.folder, self.places, self._run, self.sums = path.parent, places, run, sums
-        self._file = open_regular(path)
+        self._path, self._file = path, os.fdopen(open_regular(path), "rb", buffering=0)
         self._pieces = list(places.pieces)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
-            os.close(self._file)
+            self._file.close()
+
+    def __deepcopy__(self, memo: Any) -> Source:
+        return self  # nothing of it changes, and two would close one file
+
+    def __reduce__(self) -> Any:
+        return Source, (self._path, self.places, self._run, self.sums)
 
     def read(self, place: int, size: int) -> bytes:
         """Less where the file ends, or the disk does not give it."""
         try:
-            return os.pread(self._file, size, place)
+            return os.pread(self._file.fileno(), size, place)
         except OSError:
             return b""
 
@@ -123,12 +131,27 @@ class Frames(NDArrayOperatorsMixin):
         values = np.frombuffer(data, self.dtype).reshape(self._rows)
         return values[:, 1] if self._flat else values
 
-    def _frames(self, which: Any) -> Array:
+    def _frames(self, which: Any, writeable: bool = False) -> Array:
         found = np.empty((len(which), *self.shape[1:]), self.dtype)
         for k, index in enumerate(which):
             found[k] = self._frame(int(index))
-        found.flags.writeable = False
+        found.flags.writeable = writeable
         return found
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise ValueError(READ_ONLY)
 
     def __getitem__(self, key: Any) -> Any:
         first, *rest = key if isinstance(key, tuple) and key else (key,)
@@ -136,24 +159,26 @@ class Frames(NDArrayOperatorsMixin):
             index = int(first) + (len(self) if first < 0 else 0)
             if not 0 <= index < len(self):
                 raise IndexError(f"frame {first} of {len(self)}")
-            return self._frame(index)[tuple(rest)] if rest else self._frame(index)
+            # an integer counts among lists, as NumPy has it
+            return self._frame(index)[None][(0, *rest)] if rest else self._frame(index)
         if isinstance(first, slice):
             found = self._frames(range(len(self))[first])
             return found[(slice(None), *rest)] if rest else found
         return np.asarray(self)[key]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        found = self._frames(range(len(self)))
-        found = found if dtype is None else found.astype(dtype, copy=False)
-        return found.copy() if copy and not found.flags.writeable else found
+        found = self._frames(range(len(self)), writeable=bool(copy))
+        return found if dtype is None else found.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(isinstance(one, Frames) for one in options.get("out", ())):
+            raise ValueError(READ_ONLY)
         plain = [np.asarray(one) if isinstance(one, Frames) else one for one in inputs]
         return getattr(ufunc, method)(*plain, **options)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"frames have no {name}")
         return getattr(np.asarray(self), name)
 
     def __repr__(self) -> str:

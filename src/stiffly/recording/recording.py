@@ -25,9 +25,11 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
     try:
         told: Any = json.loads(read_regular(folder / SUMMARY))
         expected = told.pop("checksum", None)
+        if not isinstance(told["complete"], bool) or not isinstance(told["stats"], dict):
+            raise TypeError
     except FileNotFoundError:
         return None
-    except (AttributeError, TypeError, RecursionError, ValueError) as problem:
+    except (AttributeError, KeyError, TypeError, RecursionError, ValueError) as problem:
         if isinstance(problem, InputError):
             raise
         told, expected = {}, 0

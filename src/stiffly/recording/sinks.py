@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import NOTHING, Array, State, Work
 from ..errors import InputError, OutOfTime, Terminated
 from .drawn import NOTHING_DRAWN, Drawn
@@ -178,11 +179,14 @@ class Interrupt:
     """
 
     def __init__(self, max_hours: Any = None) -> None:
-        if max_hours is not None and not (_is_number(max_hours) and 0.0 < max_hours < inf):
-            raise InputError(f"max_hours must be positive, got {max_hours!r}: try max_hours=12")
+        if max_hours is not None:
+            max_hours = real_number("max_hours", max_hours, "try max_hours=12")
+            if not 0.0 < max_hours < inf:
+                raise InputError(f"max_hours must be positive, got {max_hours:g}: try max_hours=12")
         self._signal: int | None = None
         self._hours, self._began = max_hours, time.perf_counter()
         self._before: dict[int, Any] = {}
+        self._told = False  # what ended the run, by `stop`
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
@@ -201,9 +205,11 @@ class Interrupt:
             usual = signal.default_int_handler if one == signal.SIGINT else signal.SIG_DFL
             signal.signal(one, usual)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: object, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
+        if self._signal is not None and failure is None and not self._told:
+            signal.raise_signal(self._signal)  # it came when the last step had been taken
 
     @property
     def due(self) -> bool:
@@ -213,11 +219,8 @@ class Interrupt:
 
     def stop(self, folder: Path, t: float, saved: bool) -> BaseException:
         """What ends the run at time t [s]; saved: there is a checkpoint."""
+        self._told = True
         if self._signal is None:
             how = f"go on with: stiffly resume {folder}" if saved else "it has no checkpoint"
             return OutOfTime(f"max_hours = {self._hours:g} are over at t = {t:.4g} s; {how}")
         return KeyboardInterrupt() if self._signal == signal.SIGINT else Terminated(self._signal)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_number
 from ..backends.cpu import announce
 from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
@@ -25,6 +26,8 @@ from .loop import Loop, Progress, frames_from
 from .rung import Rung
 from .simulate import MOST_FRAMES
 
+SAME = 1e-9  # durations that differ by less are one: 0.1 * 3 is 0.3
+
 LOOPS = {loop.__name__: loop for loop in (Loop, Rung)}
 HAND_IN = "hand in the one it was begun with, stiffly.resume(folder, system)"
 
@@ -33,10 +36,10 @@ def finished(found: Recording, duration: Any = None) -> bool:
     """Nothing is left to do; InputError where the run should end before it does already."""
     end = float(found.planned[-1])
     if duration is not None:
-        longer = isinstance(duration, (int, float)) and isfinite(duration) and duration >= end
-        if not longer:
+        duration = real_number("duration", duration, "give seconds, in all")
+        if not (isfinite(duration) and duration >= end * (1.0 - SAME)):
             raise InputError(
-                f"duration = {duration!r}: the run in {found.folder} is one of {end:g} s already: "
+                f"duration = {duration:g}: the run in {found.folder} is one of {end:g} s already: "
                 "give more seconds, in all"
             )
         frames = duration / (end / max(1, len(found.planned) - 1))
@@ -44,7 +47,7 @@ def finished(found: Recording, duration: Any = None) -> bool:
             raise InputError(
                 f"duration = {duration:g} means {frames:.1e} frames: give a shorter one"
             )
-        if duration > end * (1.0 + 1e-9):
+        if duration > end * (1.0 + SAME):
             return False
     return found.complete and (found.folder / SUMMARY).exists()  # else killed at the very end
 
@@ -84,7 +87,7 @@ def go_on(
     loop = LOOPS[saved.header["loop"]].resumed(bound, method, saved.tree)
     _require_same_frames(found, loop)
     plan, loop.frames = None, found.planned
-    if duration is not None and duration > found.planned[-1]:
+    if duration is not None and duration > found.planned[-1] * (1.0 + SAME):
         loop.frames = longer(found.planned, duration)
         plan = _plan(found, loop.frames, given)
     with interrupt:

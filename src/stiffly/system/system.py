@@ -13,7 +13,7 @@ from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayle
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.attachments import PointTies
-from ..parts.checks import as_indices, as_numbers
+from ..parts.checks import as_elements, as_indices, as_numbers, require_below
 from ..parts.part import NO_PAIRS, Arranged, Part, Particles
 from ..parts.pattern import BlockPattern, free_first, unique_pairs
 from ..parts.rotations import Stars
@@ -447,11 +447,13 @@ class System:
         known = [part.stresses(x) for part in parts]
         if not known:
             raise InputError("no part of this has a stress: springs and tets do")
-        unit = "Pa" if any(found[2] == "Pa" for found in known) else "N"
+        tets = edges is None and any(found[2] == "Pa" for found in known)
+        unit = "Pa" if tets else "N"
         known = [found[:2] for found in known if found[2] == unit]
         if edges is not None:
-            wanted = self.numbering.rows[np.asarray(edges, dtype=np.int64)]
-            return self._borne(known, wanted), unit
+            pairs = as_elements("edge", edges, 2)
+            require_below("edges", pairs, self.particles)
+            return self._borne(known, self.numbering.rows[pairs]), unit
         most = np.zeros((2, self.particles))  # pressed, pulled
         for elements, values in known:
             every = np.nan_to_num(np.repeat(values, elements.shape[1]))
