@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from math import inf
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..arrays import real_number
 from ..contracts import NOTHING, Array, State, Work
 from ..errors import InputError, OutOfTime, Terminated
 from .drawn import NOTHING_DRAWN, Drawn
@@ -179,10 +179,9 @@ class Interrupt:
     """
 
     def __init__(self, max_hours: Any = None) -> None:
-        if max_hours is not None:
-            max_hours = real_number("max_hours", max_hours, "try max_hours=12")
-            if not 0.0 < max_hours < inf:
-                raise InputError(f"max_hours must be positive, got {max_hours:g}: try max_hours=12")
+        number = isinstance(max_hours, Real) and not isinstance(max_hours, bool)
+        if max_hours is not None and not (number and 0.0 < max_hours < inf):
+            raise InputError(f"max_hours must be positive, got {max_hours!r}: try max_hours=12")
         self._signal: int | None = None
         self._hours, self._began = max_hours, time.perf_counter()
         self._before: dict[int, Any] = {}
