@@ -179,7 +179,8 @@ class Interrupt:
     """
 
     def __init__(self, max_hours: Any = None) -> None:
-        number = isinstance(max_hours, Real) and not isinstance(max_hours, bool)
+        kind: Any = Real  # NumPy's are, too
+        number = isinstance(max_hours, kind) and not isinstance(max_hours, bool)
         if max_hours is not None and not (number and 0.0 < max_hours < inf):
             raise InputError(f"max_hours must be positive, got {max_hours!r}: try max_hours=12")
         self._signal: int | None = None
