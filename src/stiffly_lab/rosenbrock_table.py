@@ -133,9 +133,9 @@ CASES = (
     _rosenbrock("2 brushing, 15 s", BOTH, 90_000, (52, 51, 11 * MINUTE, 53 * MINUTE, 72 * MINUTE),
                 "brush", 0.01, small={"bristles": 2}, settled_s=25.0),
     _rosenbrock("3 crash, moderate", BOTH, 360_000, (44, 44, 9 * MINUTE, 47 * MINUTE, 58 * MINUTE),
-                "crash", 0.05, small={"vertices": 200, "speed": 2.0}),
+                "crash", 0.05, small={"vertices": 200, "inside": False, "speed": 2.0}),
     _rosenbrock("4 crash, fast", BOTH, 360_000, (47, 46, 9 * MINUTE, 47 * MINUTE, 59 * MINUTE),
-                "crash", 0.05, small={"vertices": 200, "speed": 4.0}),
+                "crash", 0.05, small={"vertices": 200, "inside": False, "speed": 4.0}),
 )  # fmt: skip
 
 
