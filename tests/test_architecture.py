@@ -16,7 +16,7 @@ import stiffly
 ROOT = Path(stiffly.__file__).parent
 # A room may import from its own rank and from lower ones; no two rooms import each other.
 RANKS = [
-    {"arrays", "contracts", "errors"},
+    {"arrays", "contracts", "errors", "paths"},
     {"kernels", "backends", "accounting", "memory"},
     {"matfun", "solvers"},
     {"integrators"},

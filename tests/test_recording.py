@@ -68,9 +68,7 @@ def test_velocities_can_be_left_out(tmp_path):
 
 def test_frames_are_read_only(tmp_path):
     recording = simulate(pendulums(), out=tmp_path / "run")
-    with pytest.raises(TypeError, match="does not support item assignment"):
-        recording.positions[0] = 1.0
-    for frames in (recording.positions[0], recording.positions[:]):
+    for frames in (recording.positions, recording.positions[0], recording.positions[:]):
         with pytest.raises(ValueError, match="read-only"):
             frames[0] = 1.0
 
