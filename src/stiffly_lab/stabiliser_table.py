@@ -131,7 +131,7 @@ def _substeps(model: Model, size: dict[str, Any], frames: int, finer: bool) -> R
     """Stable or not, and milliseconds a frame, of the midpoint rule in so many substeps.
 
     finer: also in more than ten, where fewer are not enough."""
-    scene = scenes.load(model.scene, **(size | model.touch))
+    scene = scenes.load(model.scene, **{**size, **model.touch})
     ours = watched(scene, FAST, frames, step=model.step, scale=np.inf)
     scale = max(ours["kinetic"])
     found = {"ours": _judged(ours, scale), "vertices": len(scene.x0), "frames": frames}
