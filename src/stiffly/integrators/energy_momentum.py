@@ -64,7 +64,9 @@ class EnergyMomentum(Implicit):
 
     def step(self, system: System, state: State, h: float, memory: StageMemory) -> Step:
         decay = min(getattr(system, "decay", 0.0), 1.0 / abs(h))
-        calm: Any = system.less_damped(decay) if decay else system  # type: ignore[attr-defined]
+        calm: Any = system
+        if decay:
+            calm = system.less_damped(decay)  # type: ignore[attr-defined]  # it has a decay
         share = exp(-0.5 * decay * h)
         start, before = _braked(system, state, share)
         try:
