@@ -123,7 +123,7 @@ def replacing_frames(folder: Path, ending: str, force: bool) -> Iterator[Path]:
             f"{folder} holds frames already: name another folder, or overwrite them with --force "
             "(force=True)"
         )
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    partial = folder.parent / f".{folder.name}.{os.getpid()}.partial"  # also of "." and "/"
     with _said_plainly(folder):
         partial.mkdir(parents=True)
         try:
