@@ -153,10 +153,10 @@ class Writer:
         plan: Plan | None = None,
     ) -> Writer:
         """For a run that goes on after so many frames; later ones are forgotten.  plan: of the
-        recording that it is to become, where there are to be more than it has room for."""
+        recording that it is to become, where there are to be more than it has room for.  Who calls
+        has locked the folder, before it was read."""
         where = found.folder
         writer = cls(where, seconds, interrupt)
-        writer._lock = folder.Lock(where)
         if plan is not None:
             folder.check_space(where, plan, replaces=False)  # both are there for a while
             extend(where / folder.RECORDING, plan, frames, str(found.provenance.get("run")))
