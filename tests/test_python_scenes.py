@@ -409,6 +409,14 @@ def test_a_copy_of_a_scene_knows_its_bodies():
     assert len(other.build().x0) == len(scene.build().x0) and repr(other) != repr(scene)
 
 
+def test_errors_of_a_force_are_the_users_own():
+    scene = stiffly.Scene()
+    body = scene.add(shapes.rope(4), pins=[0])
+    scene.force(body, lambda t, x: x + 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        scene.simulate()
+
+
 def test_what_is_refused_is_not_added():
     scene = stiffly.Scene()
     with pytest.raises(InputError, match="there is no particle 99"):
