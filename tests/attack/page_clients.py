@@ -77,7 +77,7 @@ class Crowd:
             self.inside.release()
             while not self._stop.is_set():
                 client.vertices.clear()
-                client.read(600.0)  # a busy machine is slow, not wrong
+                client.read()
                 self.frames[number] += bool(client.vertices)
 
     def hostile(self, number: int) -> None:
