@@ -364,6 +364,10 @@ def wrong(act):
         (lambda s, c, b: s.add(shapes.cube(), texture="a.png"), "shapes have none: give mesh ="),
         (lambda s, c, b: s.add(shapes.cube(), pins=[999]), "body.pins: there is no particle 999"),
         (lambda s, c, b: s.add(shapes.rope(), pins=["to"]), "body.pins: unknown set of particles"),
+        (lambda s, c, b: s.add(shapes.cube(), 3), "the name of a body must be a text, got int"),
+        (lambda s, c, b: s.add(shapes.cube(), elasticity=["a"]), "body.elasticity"),
+        (lambda s, c, b: s.force(c, [[1.0], [1.0, 2.0]]), "force must hold numbers, got rows of"),
+        (lambda s, c, b: stiffly.Scene(None), "the name of a scene must be a text, got NoneType"),
         (lambda s, c, b: s.add("missing.obj"), "missing.obj does not exist: check the path"),
         (lambda s, c, b: s.wind((1, 0)), "load.wind has too few numbers"),
         (lambda s, c, b: s.add(shapes.cloth(3, 3), elasticity="rigid") and s.build(), "is flat"),
@@ -415,6 +419,13 @@ def test_errors_of_a_force_are_the_users_own():
     scene.force(body, lambda t, x: x + 1 // 0)
     with pytest.raises(ZeroDivisionError):
         scene.simulate()
+
+
+def test_none_is_as_good_as_left_out():
+    with_none, without = (stiffly.Scene() for _ in range(2))
+    with_none.add(shapes.rope(4), color=None, pins=None)
+    without.add(shapes.rope(4))
+    assert with_none.build().text == without.build().text
 
 
 def test_what_is_refused_is_not_added():

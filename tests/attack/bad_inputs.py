@@ -55,17 +55,18 @@ NEVER_WORDS = {"nan", "much", "", "0x10", "1,5", "None", "a\0b", "x" * 5000, "1 
 NUMBERS = {
     "run bar --small --quiet --duration 0.02": (
         *("--step", "--rtol", "--every", "--fps", "--checkpoint"),
-        *("--set cells=", "--set young=", "--set gravity="),
+        *("--set cells=", "--set young=", "--set gravity=", "--max-hours"),
     ),
     "run bar --small --quiet": ("--duration",),
     "resume ../good": ("--duration",),
     "render ../good --size 64x48": ("--frame", "--fps", "--speed"),
+    "render ../good --size 64x48 --frame 0": ("--turntable",),
     "view nowhere": ("--port", "--budget", "--step"),
 }
 NAMES = {
     "run bar --small --quiet --duration 0.02": ("--integrator", "--device", "--dtype", "--variant"),
     "run": ("", "--set"),
-    "render ../good --frame 0": ("--size", "--color"),
+    "render ../good --frame 0": ("--size", "--color", "--camera"),
     "export ../good": ("--to",),
     "view nowhere": ("--host", "--integrator", "--variant", "--set"),
     "scene show": ("",),
@@ -73,7 +74,14 @@ NAMES = {
 }
 PLACES = ["nowhere", ".", "..", "note.txt", "note.txt/deep", "fifo", "/dev/null", "/proc/self/mem"]
 PLACES += ["a\0b", "n" * 300, "", "~nobody", "-", "full", "spoilt", "short", "\udcff", "good/.."]
-COMMANDS = ["resume", "plot", "render --frame 0 --size 64x48", "export --to npz", "scene check"]
+COMMANDS = [
+    "resume",
+    "check",
+    "plot",
+    "render --frame 0 --size 64x48",
+    "export --to npz",
+    "scene check",
+]
 COMMANDS += ["run", "view", "render ../good --frame 0 --size 64x48 --out", "plot ../good --out"]
 COMMANDS += ["export ../good --to ply --out", "run bar --small --quiet --duration 0.02 --out"]
 
@@ -304,6 +312,39 @@ def _second(**given: Any) -> Any:
     return stiffly.simulate(system, np.ones(4), step=0.1, duration=0.2)
 
 
+def _scene_of(**given: Any) -> Any:
+    return _built(stiffly.Scene(**given))
+
+
+def _body(**given: Any) -> Any:
+    return _built(stiffly.Scene(), **given)
+
+
+def _built(scene: Any, shape: Any = None, **keys: Any) -> Any:
+    scene.add(stiffly.shapes.cube(1) if shape is None else shape, **keys)
+    return scene.build()
+
+
+def _acted(**given: Any) -> Any:
+    """A call of a Scene by its name, with arguments."""
+    ((name, value),) = given.items()
+    scene = stiffly.Scene()
+    a, b = scene.add(stiffly.shapes.cube(1)), scene.add(stiffly.shapes.cube(1), position=(2, 0, 0))
+    {
+        "force": lambda: scene.force(a, value),
+        "at": lambda: scene.force(a, (0, 0, 1), at=value),
+        "wind": lambda: scene.wind(value),
+        "height": lambda: scene.floor(value),
+        "friction": lambda: scene.floor(-2.0, friction=value),
+        "axis": lambda: scene.hinge(a, b, at=(1, 0, 0), axis=value),
+        "spring": lambda: scene.spring(a, b, stiffness=value),
+        "offsets": lambda: scene.lead(a, times=[0, 1], offsets=value),
+        "body": lambda: scene.attach(value),
+        "thickness": lambda: scene.contact(thickness=value),
+    }[name]()
+    return scene.build()
+
+
 def _lattice(**given: Any) -> Any:
     return meshes.lattice(**{"nx": 2, **given})
 
@@ -325,6 +366,9 @@ NUMERIC: dict[Callable[..., Any], str] = {
     _second: "stiffness mass damping",
     _damped: "alpha beta",
     bodies.LumpedMass: "diagonal",
+    _scene_of: "gravity duration step fps rtol",
+    _body: "young poisson density position velocity scale",
+    _acted: "wind height friction axis spring offsets thickness",
     _lattice: "nx ny nz spacing",
     meshes.cube: "cells side",
     meshes.rope: "particles length start direction",
@@ -336,6 +380,9 @@ OTHERS: dict[Callable[..., Any], str] = {
     _phi: "method window basis max_products",
     _half: "damping mass",
     _second: "force jacobian potential",
+    _scene_of: "name integrator damping output",
+    _body: "shape name pins color elasticity texture rotation",
+    _acted: "force at body",
     meshes.tetrahedralise: "surface",
     stiffly.Recording: "folder",
     stiffly.resume: "folder",

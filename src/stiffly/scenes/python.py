@@ -90,7 +90,7 @@ class Scene:
         fps: float = 30,
         **keys: Any,
     ) -> None:
-        self.name, self._number = name, next(_numbers_of_scenes)
+        self.name, self._number = _text("a scene", name), next(_numbers_of_scenes)
         self._meshes: dict[str, Mesh] = {}
         self._own: list[Callable[[Joined], Any]] = []
         chosen = {} if "rtol" in keys and step == 0.005 else {"step": step}
@@ -116,7 +116,7 @@ class Scene:
         What is left out is chosen by the shape: cloths are cloth, solids tetrahedra, closed
         surfaces of mesh files are filled with them, the rest springs.
         """
-        label, source = self._source(shape, name)
+        label, source = self._source(shape, name if name is None else _text("a body", name))
         table = {"name": label, **source, **plain(keys)}
         self._put("body", _completed(table, self._looked_at(shape, table)))
         return Body(label, self._number)
@@ -168,7 +168,7 @@ class Scene:
     def contact(self, **keys: Any) -> None:
         """Bodies touch each other and themselves; keys: those of [contact], thickness, stiffness,
         friction, bodies."""
-        checked = self._named_bodies(keys)
+        checked = self._named_bodies({k: value for k, value in keys.items() if value is not None})
         self._check({"contact": checked})
         self._data["contact"] = checked
 
@@ -184,7 +184,7 @@ class Scene:
     def force(self, body: Body, force: Any, at: Any = "all") -> None:
         """A force on each of some particles: (3,) [N], one for each (k, 3), or a function of t, of
         (t, x) or of (t, x, v), x and v (k, 3) those of the particles; see `stiffly.Force`."""
-        if not callable(force) and np.ndim(force) == 1:
+        if not callable(force) and as_numbers("force", force).ndim == 1:
             self._put("load", {"kind": "force", **self._place(body, at), "force": force})
         else:
             self._place(body, at)  # of this scene
@@ -230,7 +230,8 @@ class Scene:
 
     def _put(self, key: str, table: Mapping[str, Any]) -> None:
         """Checked now, so that what is wrong is said at its line of the program."""
-        checked = self._named_bodies(table)
+        given = {key: value for key, value in table.items() if value is not None}
+        checked = self._named_bodies(given)
         self._check({key: [checked]})
         self._data.setdefault(key, []).append(checked)
 
@@ -327,6 +328,12 @@ def _advise(scene: FileScene) -> None:
         )
 
 
+def _text(what: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise InputError(f"the name of {what} must be a text, got {type(name).__name__}")
+    return name
+
+
 # ------------------------------------------------------------------ scans
 
 
@@ -376,6 +383,8 @@ def _completed(table: dict[str, Any], mesh: Mesh | None) -> dict[str, Any]:
     if hollow and new["elasticity"] == "tetrahedra":
         new.setdefault("tetrahedralise", FILLED)
     made = new["elasticity"]
+    if not isinstance(made, str):
+        return new  # which is refused
     for key, value in MADE_OF.get(made, {}).items():
         new.setdefault(key, value)
     if made != "fibers" and not any(key in new for key in MASSES):
