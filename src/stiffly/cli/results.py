@@ -75,6 +75,9 @@ def render(
     follow: Annotated[
         bool, typer.Option("--follow", help="The camera stays with the body.")
     ] = False,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Ambient occlusion in films, too: slower.")
+    ] = False,
 ) -> None:
     """Draw a run as a film or a still.
 
@@ -112,7 +115,7 @@ def render(
             "speed": speed,
         }
         place = None if camera is None else tuple(camera.split(","))
-        where = {"camera": place, "turntable": turntable, "follow": follow}
+        where = {"camera": place, "turntable": turntable, "follow": follow, "soft": soft or None}
         written = draw(recording, path, **look, **where, progress=progress)
     terminal.show_files([written])
 

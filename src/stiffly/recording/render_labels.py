@@ -20,7 +20,8 @@ from .words import COLORS
 INK, GREY, PALE = (34, 34, 34), (110, 110, 110), (150, 150, 150)
 BAR = 7.5  # width that the colour bar takes, in letters
 CLAY = np.array([92, 138, 190], dtype=np.uint8)  # where nothing is to be told
-SHARE = 99.5  # percent of the values lie within the scale: a single whip end would darken the rest
+SHARE = 98.0  # percent of the values lie within the scale: a single whip end would darken the rest
+FEW = 12  # values: of so few each counts
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # both read without red-green vision
 STAIN = "jet"
 BRIGHT = {
@@ -170,7 +171,7 @@ def coloring(
     else:
         values = [_strain(r, m) for r, m in zip(recordings, motions, strict=True)]
     sizes = [
-        np.percentile(np.abs(value(int(i))), SHARE)
+        _most(np.abs(value(int(i))))
         for value, motion in zip(values, motions, strict=True)
         for i in sampled(motion, 30)
     ]
@@ -210,6 +211,12 @@ def coat(motion: Motion) -> Coloring | None:
     return Coloring(
         "plaque removed [%]", lambda i: 100.0 * (1.0 - left[i] / first), 0.0, 100.0, _table(STAIN)
     )
+
+
+def _most(values: Array) -> float:
+    """The end of a scale for them: one that is far from all others does not decide."""
+    share = 100.0 if len(values) <= FEW else SHARE
+    return float(np.percentile(values, share, method="lower"))
 
 
 def _table(name: str) -> Array:
