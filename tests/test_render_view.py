@@ -261,7 +261,7 @@ def test_stress_needs_what_moved():
     with pytest.raises(InputError, match="needs what moved: give its System or scene"):
         coloring([recorded], shown, "stress")
     with pytest.raises(InputError, match="needs a System of springs or tets"):
-        coloring([recorded], shown, "stress", [None])
+        coloring([recorded], shown, "stress", [object()])
     system = System(1.0, [Gravity()], rest=mesh.positions)
     with pytest.raises(InputError, match="no part of this has a stress"):
         coloring([recorded], shown, "stress", [system])
