@@ -47,7 +47,7 @@ def cluster(on: str | None, processes: int | None) -> Iterator[Any]:
     """A Dask client.  on: a scheduler's address; else so many processes of this machine, of one
     thread each, behind keys of their own: other users of the machine reach its ports, too."""
     require_dask()
-    import dask
+    import dask.config
     import distributed
 
     log = logging.getLogger("distributed")
@@ -62,14 +62,22 @@ def cluster(on: str | None, processes: int | None) -> Iterator[Any]:
             else:
                 open_now.enter_context(dask.config.set(SETTINGS))
                 options: Any = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
-                local = distributed.LocalCluster(
-                    n_workers=processes, threads_per_worker=1, security=True, **options
-                )
-                open_now.enter_context(local)
+                options |= {"n_workers": processes, "threads_per_worker": 1, "security": True}
+                local = open_now.enter_context(_started(distributed.LocalCluster, options))
                 client = open_now.enter_context(distributed.Client(local))
             yield client
     finally:
         log.setLevel(before)
+
+
+def _started(LocalCluster: Any, options: Mapping[str, Any]) -> Any:
+    try:
+        return LocalCluster(**options)
+    except RuntimeError as failure:
+        raise InputError(
+            f"no processes could be started ({failure}): a program that starts them has to do so "
+            'under `if __name__ == "__main__":`'
+        ) from None
 
 
 def cores() -> int:
@@ -149,10 +157,11 @@ def caught(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[An
 
 def _outcome(future: Any, tries: int) -> Outcome:
     from distributed import KilledWorker
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     try:
-        return Outcome(*future.result(), tries)
+        value, failure, text = future.result()
+        return Outcome(value, failure, text, tries)
     except KilledWorker:
         text = "every process that ran it died: out of memory, or killed from outside"
         return Outcome(None, DIED, text, tries)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...contracts import Array
-from .style import BLUE, CYCLE, INK, RED, new_figure, outside_legend, plain, save_figure
+from .style import BLUE, CYCLE, RED, new_figure, outside_legend, plain, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +20,6 @@ QUANTITIES = {
     "wall_seconds": "computing time [s]",
 }
 SPREAD = 10.0  # largest over smallest: from there on an axis is logarithmic
-FEW = 12  # cells across a heat map that still have room for a number
 LEAST = 1e-16  # of an error: what is below is rounding, and no logarithm has a place for zero
 
 
@@ -56,6 +55,11 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
 
+def _label(key: str) -> str:
+    """Parameters of a scene have units of their own, which its description tells."""
+    return f"{key} [s]" if key in ("step", "duration") else key.replace("_", " ")
+
+
 def _value(row: Mapping[str, Any], column: str) -> float:
     found = row.get(column) if row["status"] == "ok" else None
     return np.nan if found is None else max(abs(float(found)), LEAST)
@@ -89,7 +93,7 @@ def _draw_lines(
         axis.plot(x, y, "-o", color=color, markersize=4, label=str(name))
         seen += y
     _mark_failures(axis, rows, along)
-    axis.set_xlabel(along.replace("_", " "))
+    axis.set_xlabel(_label(along))
     axis.set_ylabel(label)
     if _is_wide(over[along]):
         axis.set_xscale("log")
@@ -126,16 +130,13 @@ def _draw_map(
         grid[i, j] = _value(row, column)
         if row["status"] != "ok":
             axis.plot(j, i, "x", color=RED)
-        elif len(columns) <= FEW and np.isfinite(grid[i, j]):
-            text = {"ha": "center", "va": "center", "fontsize": 7}
-            axis.text(j, i, f"{grid[i, j]:.1e}", color=INK, **text)
     norm = LogNorm() if _is_wide(grid) else None
-    image = axis.imshow(grid, origin="lower", aspect="auto", cmap="YlGnBu", norm=norm, alpha=0.75)
+    image = axis.imshow(grid, origin="lower", aspect="auto", cmap="YlGnBu", norm=norm)
     if np.isfinite(grid).any():
         figure.colorbar(image, ax=axis, label=label)
     for set_ticks, values in ((axis.set_xticks, columns), (axis.set_yticks, lines)):
         places = np.unique(np.linspace(0, len(values) - 1, min(len(values), 6)).round().astype(int))
-        set_ticks(places, [f"{values[k]:.3g}" for k in places], fontsize=8)
-    axis.set_xlabel(across.replace("_", " "))
-    axis.set_ylabel(down.replace("_", " "))
+        set_ticks(places, [f"{values[k]:.4g}" for k in places], fontsize=8)
+    axis.set_xlabel(_label(across))
+    axis.set_ylabel(_label(down))
     axis.grid(False)
