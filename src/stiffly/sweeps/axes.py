@@ -12,8 +12,8 @@ import numpy as np
 from ..errors import InputError
 from ..scenes.schema.source import as_value
 
-NUMBERS = ("step", "duration", "rtol")  # of `simulate`, and above zero
-OPTIONS = (*NUMBERS, "integrator")  # what else a sweep goes over are parameters of its scene
+NUMBERS = ("step", "duration", "rtol", "every")  # of `simulate`, and above zero
+OPTIONS = (*NUMBERS[:3], "integrator")  # what else a sweep goes over are parameters of its scene
 FORMS = "give a:b:log:n, a:b:lin:n or a list a,b,c"
 DIGITS = 12  # of the values of a range: 0.3, not 0.30000000000000004
 WHOLE = 1e15  # below, a value without a fraction is written as a whole number
@@ -21,11 +21,15 @@ WHOLE = 1e15  # below, a value without a fraction is written as a whole number
 
 def axes(over: Mapping[str, Any], most: int) -> dict[str, list[Any]]:
     """The values of each parameter; InputError where they cannot be read, or make too many runs."""
-    if not over:
-        raise InputError("over is empty: name what to change, as stiffness=1e3:1e7:log:20")
-    found = {key.replace("-", "_"): _values(key, given, most) for key, given in over.items()}
+    if not (isinstance(over, Mapping) and over):
+        raise InputError("over: say what to change, as {'stiffness': '1e3:1e7:log:20'}")
+    found = {
+        str(key).replace("-", "_"): _values(str(key), given, most) for key, given in over.items()
+    }
     if len(found) < len(over):
-        raise InputError(f"over names a parameter twice ({', '.join(over)}): keep one of them")
+        raise InputError(
+            f"over names a parameter twice ({', '.join(map(str, over))}): keep one of them"
+        )
     runs = prod(map(len, found.values()))
     if runs > most:
         raise _too_many(runs, most)
@@ -47,7 +51,7 @@ def _values(key: str, given: Any, most: int) -> list[Any]:
     if not found:
         raise InputError(f"{where}: no value is given; {FORMS}")
     for value in found:
-        _require(key, where, value)
+        require(key, where, value)
     if len({repr(value) for value in found}) < len(found):
         raise InputError(f"{where}: a value is given twice; keep one of them")
     return found
@@ -77,10 +81,13 @@ def _range(where: str, text: str, most: int) -> list[float]:
         raise InputError(f"{where}: n counts the values, 2 or more; {FORMS}")
     if count > most:
         raise _too_many(int(count), most)
-    if pieces[2] == "log" and not a * b > 0.0:
+    if pieces[2] == "log" and not (min(a, b) > 0.0 or max(a, b) < 0.0):
         raise InputError(f"{where}: a logarithmic range cannot touch zero; use lin, or other ends")
-    spaced = np.geomspace if pieces[2] == "log" else np.linspace
-    return [_tidy(value) for value in spaced(a, b, int(count))]
+    with np.errstate(all="ignore"):
+        found = (np.geomspace if pieces[2] == "log" else np.linspace)(a, b, int(count))
+    if not np.isfinite(found).all():
+        raise InputError(f"{where}: too wide for numbers of 64 bits; give nearer ends")
+    return [_tidy(value) for value in found]
 
 
 def _tidy(value: float) -> float:
@@ -95,7 +102,7 @@ def _listed(key: str, text: str) -> list[Any]:
     return [as_value(word.strip()) for word in re.split(r",(?![^\[]*\])", text) if word.strip()]
 
 
-def _require(key: str, where: str, value: Any) -> None:
+def require(key: str, where: str, value: Any) -> None:
     """What `simulate` takes; the scene's own parameters are looked at by the scene."""
     if key in NUMBERS:
         number = isinstance(value, int | float) and not isinstance(value, bool)

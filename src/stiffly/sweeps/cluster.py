@@ -23,6 +23,14 @@ DIED = "WorkerDied"  # of a failure: no exception tells what ends a whole proces
 SETTINGS = {
     "distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": 1,  # a process per core is enough
     "distributed.worker.profile.enabled": False,  # looks at what runs a hundred times a second
+    "distributed.scheduler.http.routes": [],  # no pages about what runs
+}
+QUIET: dict[str, Any] = {
+    "silence_logs": logging.CRITICAL,
+    "scheduler_kwargs": {
+        "dashboard": False,
+        "dashboard_address": "127.0.0.1:0",
+    },  # 8787 may be taken
 }
 
 Job = tuple[Callable[..., Any], tuple[Any, ...]]  # a function of a module, and its arguments
@@ -61,9 +69,9 @@ def cluster(on: str | None, processes: int | None) -> Iterator[Any]:
                 _require_workers(client, on)
             else:
                 open_now.enter_context(dask.config.set(SETTINGS))
-                options: Any = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
-                options |= {"n_workers": processes, "threads_per_worker": 1, "security": True}
-                local = open_now.enter_context(_started(distributed.LocalCluster, options))
+                options = {"n_workers": processes, "threads_per_worker": 1, "security": True}
+                local = _started(distributed.LocalCluster, {**options, **QUIET})
+                open_now.enter_context(local)
                 client = open_now.enter_context(distributed.Client(local))
             yield client
     finally:

@@ -25,7 +25,7 @@ from ..recording.provenance import as_json, write_json
 from ..scenes.request import check
 from ..scenes.schema.write import toml_value
 from . import table
-from .axes import OPTIONS, axes
+from .axes import OPTIONS, axes, require
 from .cluster import Outcome, cluster, cores, outcomes, require_dask
 from .one_run import digests, identity, one_run, packages, require_same
 
@@ -99,6 +99,8 @@ def sweep(
         "every": every,
     }
     options = {key: value for key, value in fixed.items() if value is not None}
+    for key, value in options.items():
+        require(key, f"{key}={value}", value)
     plan = _planned(scene, over, parameters or {}, options, (small, variant), max_runs)
     require_dask()
     _require_jobs(jobs, on)
