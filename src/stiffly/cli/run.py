@@ -17,7 +17,6 @@ import typer
 from ..errors import SimulationFailure, Terminated
 from ..recording.words import DTYPES
 from . import inputs
-from .inputs import request
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the summary as JSON on stdout, nothing else.")
@@ -111,6 +110,8 @@ def run(
 
     # before the scene is built, which may take a while
     place = None if out is None else check(out, force)
+    from ..scenes.request import request
+
     with terminal.notices(quiet=quiet) as said:
         asked = request(scene, small=small, given=sets, options=options, variant=variant)
         own = Path(scene).suffix == ".toml" and Path(scene).name != SCENE  # mine.toml: mine-run
