@@ -14,9 +14,9 @@ import pytest
 from thinned import thinned
 
 from stiffly import Recording, cli, scenes, simulate
-from stiffly.cli import view as command
 from stiffly.recording.folder import RECORDING
 from stiffly.recording.layout import counter, find, open_file
+from stiffly.scenes import request as asking
 
 HERE = "127.0.0.1"
 
@@ -64,7 +64,7 @@ def test_what_is_wrong_is_said_in_one_line(here, capfd, arguments, said):
 
 
 def test_a_busy_port_is_refused_before_anything_is_built(here, capfd, monkeypatch):
-    monkeypatch.setattr(command, "request", lambda *_, **__: pytest.fail("built in vain"))
+    monkeypatch.setattr(asking, "request", lambda *_, **__: pytest.fail("built in vain"))
     with socket.create_server((HERE, 0)) as taken:
         port = taken.getsockname()[1]
         assert "is taken by another program" in refused(capfd, "cloth", "--port", port)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from math import ceil
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -355,7 +356,8 @@ def dropped(
     height = float(size[2]) or float(size.max())
     pace = float(np.sqrt(height / GRAVITY))
     path = Path(fspath(mesh))
-    run = {"duration": 15.0 * pace, "step": pace / 40.0, "fps": 20.0 / pace}
+    fps = 30 * max(1, round(20.0 / pace / 30.0))  # that films and Blender can show
+    run = {"duration": ceil(15.0 * pace * fps) / fps, "step": pace / 40.0, "fps": fps}
     scene = Scene(path.stem, **run, integrator="realtime-midpoint")
     density = float(keys.get("density", 1000.0))
     made = {"density": density, "young": 20.0 * density * GRAVITY * height, "poisson": 0.4}
