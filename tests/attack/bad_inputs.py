@@ -116,7 +116,12 @@ def _beside(place: str) -> str:
 
 def _line(words: list[str], never: bool) -> Case:
     shown = " ".join(word[:40] for word in words).encode("unicode_escape").decode()
-    return Case(f"stiffly {shown}", lambda: cli.main(words), never)
+
+    def call() -> int:
+        code = cli.main(words)
+        return 0 if words[0] == "check" and code == 1 else code  # something is damaged: an answer
+
+    return Case(f"stiffly {shown}", call, never)
 
 
 # ------------------------------------------------------------------ scene files
@@ -507,7 +512,7 @@ def _judged(case: Case) -> int:
         text = Path(f"/proc/self/fd/{2}").resolve().read_text(errors="replace")
         errors = [line for line in text.splitlines() if line.startswith("error: ")]
         clear = len(errors) == 1 and len(errors[0]) < 600 and "Traceback" not in text
-        found = found if clear and found in (1, 2) else 3
+        found = (1 if found == 75 else found) if clear and found in (1, 2, 75) else 3
     return 4 if found == 0 and case.never else found
 
 
