@@ -426,6 +426,21 @@ def test_ctrl_c_ends_all_processes_with_one_line(tmp_path):
     assert len(rows) == 5400 and {row["status"] for row in rows} == {"ok", "not run"}
 
 
+@pytest.mark.slow
+def test_the_guide_runs_as_printed(tmp_path, monkeypatch):
+    from test_tutorials import DOCS, run_page
+
+    monkeypatch.chdir(tmp_path)
+    assert run_page((DOCS / "sweeps.md").read_text()) == 2
+    rows = table("pylon-sweep")
+    assert len(rows) == 36 and [r["integrator"] for r in rows if r["status"] != "ok"] == [
+        "verlet",
+        "verlet",
+    ]
+    subprocess.run([sys.executable, "masses.py"], check=True)
+    assert [row["status"] for row in table("masses")] == ["ok"] * 9
+
+
 # ------------------------------------------------------------------ pictures
 
 
