@@ -198,13 +198,13 @@ def test_ctrl_c_ends_it_and_the_port_is_free(here, recorded, number):
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as shells do with &
     )  # fmt: skip
-    watchdog = threading.Timer(120.0, process.kill)
+    watchdog = threading.Timer(600.0, process.kill)
     watchdog.start()
     assert process.stdout is not None
     line = process.stdout.readline()
     assert line.startswith("live page: http://127.0.0.1:")
     url = line.split()[-1]
-    with urllib.request.urlopen(url, timeout=60.0) as page:
+    with urllib.request.urlopen(url, timeout=600.0) as page:
         assert b"<html" in page.read(2000)
     process.send_signal(number)
     out, err = process.communicate()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +12,11 @@ from recorded import Recorded, dust, sheet, solid, string, wobbling
 
 from stiffly import InputError, scenes, simulate
 from stiffly.collisions import Plane, Sphere, keyframes
-from stiffly.meshes import Mesh, cube
+from stiffly.meshes import Mesh, cloth, cube
 from stiffly.recording.exports.frames import motion
-from stiffly.recording.render import render, side_by_side, thumbnail
+from stiffly.recording.render import _framed, render, side_by_side, thumbnail
 from stiffly.recording.render_labels import coloring
+from stiffly.recording.render_scenery import Scenery
 from stiffly.recording.render_view import sampled
 
 pytest.importorskip("pyvista")
@@ -130,6 +133,28 @@ def test_moving_colliders_move(tmp_path):
         for i in (0, 5)
     )
     assert np.abs(first - last).max() > 50
+
+
+def test_a_shadow_is_sharp_where_a_body_stands_and_soft_where_it_hangs(tmp_path):
+    """Widths of the edge between light and dark, of a plate near the floor and of one high up."""
+    edges = {}
+    for height in (0.02, 1.0):
+        flat = cloth(5, 5, spacing=0.25)
+        plate = flat.positions + np.array([0.0, 0.0, height])
+        mesh = replace(flat, positions=plate)
+        made = Recorded(np.stack([plate] * 2), None, np.arange(2.0), mesh=mesh)
+        made.colliders = (Plane((0, 0, 0), (0, 0, 1)),)
+        shown = motion(made)
+        view = _framed([shown], plate, 1.0)
+        low, high = plate.min(axis=0), plate.max(axis=0)
+        low[2] = 0.0
+        with closing(Scenery(shown, None, view._replace(low=low, high=high), (64, 64))) as scenery:
+            scenery.picture(0)
+            ink = scenery._shadow._image.point_data["ink"][:, 3].astype(float)
+        side = int(np.sqrt(len(ink)))
+        row = ink.reshape(side, side)[side // 2] / ink.max()
+        edges[height] = ((row > 0.1) & (row < 0.9)).sum() / (row >= 0.9).sum()
+    assert edges[1.0] > 2.0 * edges[0.02]
 
 
 def test_thumbnail_is_small_and_without_words(tmp_path):

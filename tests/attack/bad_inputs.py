@@ -425,7 +425,11 @@ def _in_child(case: Case, root: Path, said: Path) -> int:
     with open(said, "wb") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
-    sys.stdout, sys.stderr = (os.fdopen(k, "w", closefd=False) for k in (1, 2))  # not a test's own
+    # not a test's own; as Python opens them in most languages
+    sys.stdout = os.fdopen(1, "w", closefd=False, encoding="utf-8", errors="strict")
+    sys.stderr = os.fdopen(
+        2, "w", closefd=False, encoding="utf-8", errors="backslashreplace", buffering=1
+    )
     resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 5))
     resource.setrlimit(resource.RLIMIT_AS, (_taken() + MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -61,6 +62,8 @@ def stiffly(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
+    if isinstance(sys.stdout, TextIOWrapper):  # names of files need not be texts
+        sys.stdout.reconfigure(errors="backslashreplace")
     code = 2
     try:
         try:

@@ -17,7 +17,6 @@ FEW = 12  # particles: then they are drawn as balls, like the weights of a pendu
 ROUND = 4000  # lines: more are too thin to look round, and round ones cost seven times as much
 SHADE = (0.80, 0.81, 0.83)  # of the shadow: opaque, since what overlaps must not darken twice
 ROUNDNESS = 14  # sides of an atom
-FLATTENED = np.array([1.0, 1.0, 0.0])  # their shadows lie on a floor that is level
 # van der Waals radii [A] (Bondi 1964) and the colours that chemists use (Corey, Pauling, Koltun)
 RADII = {"H": 1.10, "C": 1.70, "N": 1.55, "O": 1.52, "P": 1.80, "S": 1.80}
 CPK = {
@@ -194,8 +193,7 @@ class _Atoms:
         body.draw(self.mesh).prop.interpolation = "Phong"
 
     def place(self, x: Array, colors: Array | None) -> None:
-        # the shadow of a ball, pressed flat, is a disc as good as any
-        at = x[:, None] + self.radius[:, None, None] * self.shape * (FLATTENED if self.flat else 1)
+        at = x[:, None] + self.radius[:, None, None] * self.shape
         self.mesh.points = at.reshape(-1, 3).astype(np.float32)
         if not self.flat:
             chosen = self.own if colors is None else colors

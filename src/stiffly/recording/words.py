@@ -7,6 +7,7 @@ from math import isfinite
 DTYPES = ("float32", "float64")  # of recorded positions
 FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
 COLORS = ("speed", "strain", "stress", "contact-force", "none")  # of pictures
+FIELDS = ("strain", "stress", "contact-force")  # that exports can hold
 
 
 def percent(part: float, whole: float) -> str:
