@@ -188,7 +188,7 @@ def coloring(
         name, base = ("speed", "m/s") if color == "speed" else ("contact", "N")
         scaled = unit(base, high)
         label, factor, low, table = f"{name} [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
-    rows = _table(table)
+    rows = color_table(table)
 
     def scaled_by(value: Any) -> Any:
         return None if value is None else lambda i: factor * value(i)
@@ -208,11 +208,16 @@ def coat(motion: Motion) -> Coloring | None:
     first = np.asarray(left[0], dtype=np.float64)
     first = np.where(first > 0.0, first, np.nan)  # no plaque was there
     return Coloring(
-        "plaque removed [%]", lambda i: 100.0 * (1.0 - left[i] / first), 0.0, 100.0, _table(STAIN)
+        "plaque removed [%]",
+        lambda i: 100.0 * (1.0 - left[i] / first),
+        0.0,
+        100.0,
+        color_table(STAIN),
     )
 
 
-def _table(name: str) -> Array:
+def color_table(name: str) -> Array:
+    """(256, 3) uint8."""
     from matplotlib import colormaps
 
     low, high = BRIGHT[name]
@@ -247,18 +252,27 @@ def _strain(recording: Any, motion: Motion) -> Callable[[int], Array]:
     mesh = getattr(recording, "mesh", None)
     if mesh is None or not len(mesh.edges):
         raise InputError('color="strain" needs the edges of a mesh: take color="speed"')
-    rest = np.linalg.norm(_along(mesh.positions, mesh.edges), axis=1)
-    edges, rest = mesh.edges[rest > 0.0], rest[rest > 0.0]
-    count = motion.particles
-    touching = np.maximum(np.bincount(edges.ravel(), minlength=count), 1)
+    of = elongation(mesh)
 
     def strain(i: int) -> Array:
-        x = np.asarray(motion.positions[i], dtype=np.float64)
-        twice = np.repeat(np.linalg.norm(_along(x, edges), axis=1) / rest - 1.0, 2)
-        mean = np.bincount(edges.ravel(), weights=twice, minlength=count) / touching
+        mean = of(np.asarray(motion.positions[i], dtype=np.float64))
         return motion.shown(mean[:, None])[:, 0]
 
     return strain
+
+
+def elongation(mesh: Any) -> Callable[[Array], Array]:
+    """Mean relative elongation (particles,) of the edges at each vertex, from positions."""
+    rest = np.linalg.norm(_along(mesh.positions, mesh.edges), axis=1)
+    edges, rest = mesh.edges[rest > 0.0], rest[rest > 0.0]
+    count = len(mesh.positions)
+    touching = np.maximum(np.bincount(edges.ravel(), minlength=count), 1)
+
+    def mean(x: Array) -> Array:
+        twice = np.repeat(np.linalg.norm(_along(x, edges), axis=1) / rest - 1.0, 2)
+        return np.bincount(edges.ravel(), weights=twice, minlength=count) / touching
+
+    return mean
 
 
 def _stress(motion: Motion, given: Any) -> tuple[Any, Any, str]:
