@@ -71,5 +71,5 @@ def test_every_page_names_settings_that_exist(name, number):
 
 
 def test_a_name_that_is_none_gets_the_nearest():
-    with pytest.raises(InputError, match="unknown lesson verlett: did you mean verlet?"):
+    with pytest.raises(InputError, match="unknown lesson verlett: did you mean verlet"):
         lesson("verlett")

@@ -17,7 +17,7 @@ number = st.floats(1e-3, 1e3)
 SETTINGS = st.builds(
     Settings,
     integrators=st.lists(st.sampled_from(METHODS), min_size=1, max_size=3).map(tuple),
-    step=number,
+    step=st.floats(1e-3, 1.0),
     speed=st.floats(0.01, 10.0),
     stiffness=number,
     damping=number,

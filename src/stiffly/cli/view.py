@@ -97,10 +97,8 @@ def _list_lessons() -> None:
     from .. import terminal
     from ..view.lessons import NAMES, lesson
 
-    found = [lesson(name) for name in NAMES]
-    terminal.show_listing(
-        ("lesson", "title", "what"), [(f.name, f.title, f.summary) for f in found]
-    )
+    rows = [(name, lesson(name).title, lesson(name).summary) for name in NAMES]
+    terminal.show_listing(("lesson", "title", "what"), rows)
     terminal.out.print(f"Next: stiffly view --lesson {NAMES[0]}")
 
 
@@ -114,8 +112,8 @@ def _taught(name: str, given: dict[str, Any], no_open: bool) -> str:
             raise InputError(f"--lesson {name} brings its own {option}: leave {option} out")
     if not (no_open or _has_display()):
         raise InputError(
-            f"--lesson {name} needs a browser, and there is no screen here: add --no-open, and open "
-            "the link that is printed elsewhere"
+            f"--lesson {name} needs a browser, and there is no screen here: add --no-open, and "
+            "open the link that it prints elsewhere"
         )
     return scene
 
