@@ -112,7 +112,7 @@ class Page:
             self._clock.content = clock(readings)
             self._ledger.content = ledger(lanes)
             clients = self._viser.get_clients().values()
-            self._looks.go_after(self._figures, lanes, [] if self._pulling else clients)
+            self._looks.go_after(self._figures, lanes, [] if self._pulling else list(clients))
         set_content(self._legend, self._figures.legend)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...parts.attachments import PointTies
-from ...recording.exports.frames import Motion, Solid, motion, solids
+from ...recording.exports.frames import Motion, motion
 from ...recording.render_view import OPENING
 from .meshes import Beads, level_of, parts_of, pieces
 from .paint import LEVELS, Paint
@@ -19,23 +19,24 @@ from .place import (
     SIZE,
     Camera,
     Place,
+    Seen,
     camera,
     floor_below,
     followed,
     place_lanes,
+    seen,
     to_be_seen,
     worth_following,
 )
+from .scenery import Colliders, Floor
 
 # of Okabe and Ito, which colour-blind readers can tell apart
 COLORS = ((86, 140, 200), (230, 159, 0), (0, 158, 115))
-PIN, HAND, STONE = (60, 60, 66), (213, 94, 0), (176, 178, 184)
+PIN, HAND = (60, 60, 66), (213, 94, 0)
 FAILED = (150, 150, 150)
-FAINT, SHADE = (205, 208, 214), 0.25  # lines of the floor, and how dark its shadows are
 PIN_SIZE, HAND_SIZE = 0.035, 0.06  # units of the page
-ABOVE = 0.06 * SIZE  # a name above its body
+ABOVE = 0.12 * SIZE  # a name above its body
 JUMP = 0.02 * SIZE  # a name goes after its body when it is so far away
-DEEPER = 0.25 * SIZE  # the floor gives way to what falls through, by steps of
 LENS = float(np.radians(OPENING))  # of the camera's height
 
 
@@ -152,67 +153,6 @@ class Body:
         )  # fmt: skip
 
 
-class Colliders:
-    """What bodies touch, once in every lane."""
-
-    def __init__(self, scene: Any, shown: Motion, place: Place, lanes: int) -> None:
-        low, high = shown.rest.min(axis=0), shown.rest.max(axis=0)
-        self.solids = list(solids(shown.colliders, low, high))
-        self._place, self._nodes = place, []
-        drawn = [shrunk(solid, _coarseness(shown)) for solid in self.solids]
-        for lane in range(lanes):
-            for i, solid in enumerate(drawn):
-                node = scene.add_mesh_simple(
-                    f"/lane-{lane}/collider-{i}", place.on_page(solid.at(0.0)), solid.triangles,
-                    color=STONE, opacity=0.35 if solid.hollow else None,
-                    side="front" if solid.flat else "double",  # walls are seen through from behind
-                )  # fmt: skip
-                self._nodes.append((solid, node))
-
-    def show(self, t: float) -> None:
-        for solid, node in self._nodes:
-            if solid.moving:
-                node.vertices = self._place.on_page(solid.at(t))
-
-
-def shrunk(solid: Solid, edge: float) -> Solid:
-    """A ball a little smaller: only the corners of triangles touch it, and between corners that are
-    `edge` [m] apart it would look through.  The sagitta of that chord, as deep as half the ball."""
-    radius = getattr(solid.shape, "radius", None)
-    if radius is None or solid.hollow:
-        return solid
-    share = max(1.0 - (edge / radius) ** 2 / 3.0, 0.25) ** 0.5
-    centre = solid.shape.centre
-    return solid._replace(positions=centre + share * (solid.positions - centre))
-
-
-def _coarseness(shown: Motion) -> float:
-    """The length [m] that few edges of the surface exceed; 0 where there is none."""
-    corners = shown.rest[shown.triangles]
-    if not len(corners):
-        return 0.0
-    lengths = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
-    return float(np.percentile(lengths, 95.0))
-
-
-class Floor:
-    """Below everything, for the shadows to fall on; nothing touches it."""
-
-    def __init__(self, scene: Any, height: float) -> None:
-        self._height = height
-        self._node = scene.add_grid(
-            "/floor", infinite_grid=True, cell_size=0.25 * SIZE, section_size=SIZE,
-            cell_color=FAINT, section_color=FAINT, cell_thickness=0.6, section_thickness=1.0,
-            fade_distance=12.0 * SIZE, shadow_opacity=SHADE, position=(0.0, 0.0, height),
-        )  # fmt: skip
-
-    def below(self, height: float) -> None:
-        """Where something has come down to that height."""
-        if height < self._height:
-            self._height = float(height) - DEEPER
-            self._node.position = (0.0, 0.0, self._height)
-
-
 class Figures:
     """All of it, for a scene and so many lanes; paint: what the bodies are coloured by."""
 
@@ -265,15 +205,22 @@ class Figures:
         """Points one browser's camera at the body where it is now."""
         _aim(client, camera(self.place, positions[np.isfinite(positions).all(axis=1)]))
 
-    def follow(self, lanes: Sequence[Any], client: Any) -> None:
-        """Goes after the bodies with one browser's camera, where they have left its picture."""
+    def follow(self, lanes: Sequence[Any], client: Any, before: Seen | None) -> Seen | None:
+        """Goes after the bodies with one browser's camera, where they have left its picture.
+
+        before: what it has seen the last time; what it sees now.
+        """
         eye, bodies = client.camera, worth_following(self.place, lanes)
         if not bodies or eye.aspect <= 0.0:
-            return
-        now = Camera(np.asarray(eye.position), np.asarray(eye.look_at))
-        view = followed(now, bodies, float(eye.aspect), float(eye.fov))
-        if view is not None:
-            _aim(client, view)
+            return before
+        view = Camera(np.asarray(eye.position), np.asarray(eye.look_at))
+        how = bodies, float(eye.aspect), float(eye.fov)
+        if before is None or not before.view.is_like(view):
+            return seen(view, *how)
+        after = followed(before, *how)
+        if after is not None:
+            _aim(client, after.view)
+        return after or before
 
 
 def _above(x: Array) -> Array:

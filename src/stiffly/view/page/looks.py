@@ -17,6 +17,7 @@ class Looks:
 
     def __init__(self, gui: Any, mesh: Any, on_paint: Callable[[], None]) -> None:
         self._mesh = mesh
+        self._seen: dict[int, Any] = {}  # by browser
         with gui.add_folder("View"):
             hint = "What the colour of a body says. Its scale is at the left."
             self.colour = gui.add_dropdown("Colour by", kinds(mesh), hint=hint)
@@ -33,6 +34,9 @@ class Looks:
 
     def go_after(self, figures: Any, lanes: Any, clients: Any) -> None:
         """Where it is wanted, with cameras that nobody is turning."""
+        now = self._seen if self.follow.value else {}
+        self._seen = {client.client_id: now.get(client.client_id) for client in clients}
         for client in clients if self.follow.value else ():
             if time.time() - client.camera.update_timestamp > STILL:
-                figures.follow(lanes, client)
+                number = client.client_id
+                self._seen[number] = figures.follow(lanes, client, self._seen[number])

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...contracts import Array
-from ...recording.render_view import Camera as Asked
 from ...recording.render_view import look_at
 
 SIZE = 4.0  # units of the page that a body's diagonal takes: its lights and lenses are made for it
@@ -18,9 +17,9 @@ ASPECT = 0.85  # of what the panels leave of a window, width to height
 GAP = 1.25  # distance of two lanes in widths of the body
 TURNED = 0.85  # and in its diagonals: it may turn
 POINTS = 300  # of a lane that are looked at
-SEEN = 0.7  # share of them in the picture: where it is less, the camera goes after them
+LEFT = 0.7  # of what was in the picture: where less is, the camera goes after it
+SAME = 1e-3  # units of the page: a camera that nobody has moved
 BURST = 10.0  # sizes of the body: what is larger has exploded, and is not followed
-STEEP = 85.0  # degrees above or below the horizon, where "up" is still a direction
 
 
 class Place(NamedTuple):
@@ -62,51 +61,57 @@ class Camera(NamedTuple):
     position: Array
     target: Array
 
+    def is_like(self, other: Camera) -> bool:
+        far = np.abs([*(self.position - other.position), *(self.target - other.target)])
+        return bool(far.max() <= SAME)
+
 
 def camera(place: Place, points: Array, aspect: float = ASPECT) -> Camera:
     """A view that has all lanes in the picture; points (k, 3) [m] that one of them must show."""
     shown = place.on_page(points)
-    return framing(np.concatenate([shown + offset for offset in place.offsets]), aspect)
-
-
-def framing(points: Array, aspect: float, asked: Asked = Asked()) -> Camera:  # noqa: B008
-    """A view that has points (k, 3) of the page in the picture, from where the camera is asked."""
-    view = look_at(points, aspect, camera=asked)
+    view = look_at(np.concatenate([shown + offset for offset in place.offsets]), aspect)
     middle = 0.5 * (view.low + view.high)
     away = float((middle - view.eye) @ view.forward)
     return Camera(view.eye, view.eye + away * view.forward)
 
 
-def followed(now: Camera, bodies: Sequence[Array], aspect: float, lens: float) -> Camera | None:
-    """The view that has all bodies, points (k, 3) of the page, in the picture, from the same side
-    as now; None where the view now shows enough of each.  lens: radians of the picture's height."""
-    if all(share_seen(now, body, aspect, lens) >= SEEN for body in bodies):
+class Seen(NamedTuple):
+    """A view as somebody has left it: where the bodies' middle was, and the least share of a body
+    that was in the picture."""
+
+    view: Camera
+    middle: Array
+    share: float
+
+
+def seen(view: Camera, bodies: Sequence[Array], aspect: float, lens: float) -> Seen:
+    """bodies: points (k, 3) of the page of each; lens: radians of the picture's height."""
+    middle = np.mean([0.5 * (x.min(axis=0) + x.max(axis=0)) for x in bodies], axis=0)
+    return Seen(view, middle, min(share_seen(view, x, aspect, lens) for x in bodies))
+
+
+def followed(before: Seen, bodies: Sequence[Array], aspect: float, lens: float) -> Seen | None:
+    """The view moved along with the bodies, where they have left the picture by themselves: who
+    has come closer to see a part of them is left alone."""
+    now = seen(before.view, bodies, aspect, lens)
+    if now.share >= LEFT * before.share:
         return None
-    points = np.concatenate(bodies)
-    forward, _ = _axes(now)
-    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    azimuth = float(np.degrees(np.arctan2(-forward[1], -forward[0])))
-    elevation = float(np.degrees(np.arcsin(np.clip(-forward[2], -1.0, 1.0))))
-    asked = Asked(azimuth, float(np.clip(elevation, -STEEP, STEEP)))
-    return framing(middle + ROOM * (points - middle), aspect, asked)
+    way = now.middle - before.middle
+    view = Camera(before.view.position + way, before.view.target + way)
+    return Seen(view, now.middle, before.share)
 
 
 def share_seen(now: Camera, points: Array, aspect: float, lens: float) -> float:
     """Of points (k, 3) of the page, how many are in the picture."""
-    forward, right = _axes(now)
+    forward = now.target - now.position
+    forward = forward / max(float(np.linalg.norm(forward)), 1e-12)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= max(float(np.linalg.norm(right)), 1e-12)
     far = points - now.position
     depth = far @ forward
     half = np.tan(0.5 * lens) * np.maximum(depth, 1e-12)
     across, along = np.abs(far @ right), np.abs(far @ np.cross(right, forward))
     return float(np.mean((depth > 0.0) & (across <= aspect * half) & (along <= half)))
-
-
-def _axes(view: Camera) -> tuple[Array, Array]:
-    """Unit vectors forward and to the right."""
-    forward = view.target - view.position
-    forward = forward / max(float(np.linalg.norm(forward)), 1e-12)
-    right = np.cross(forward, [0.0, 0.0, 1.0])
-    return forward, right / max(float(np.linalg.norm(right)), 1e-12)
 
 
 def worth_following(place: Place, lanes: Sequence[Any]) -> list[Array]:
