@@ -14,9 +14,11 @@ import pytest
 from thinned import thinned
 
 from stiffly import Recording, cli, scenes, simulate
+from stiffly.cli import view as command
 from stiffly.recording.folder import RECORDING
 from stiffly.recording.layout import counter, find, open_file
 from stiffly.scenes import request as asking
+from stiffly.view import lessons
 
 HERE = "127.0.0.1"
 
@@ -55,12 +57,31 @@ def refused(capfd, *arguments):
         (["cloth", "--port", "99999"], "from 1 to 65535"),
         (["cloth", "--host", "no.such.host.invalid"], "no address of this machine"),
         (["cloth", "--wrong"], "see stiffly view --help"),
-        ([], "see stiffly view --help"),
+        ([], "name a scene"),
+        (["--lesson", "verlett"], "did you mean verlet?"),
+        (["cloth", "--lesson", "verlet"], "brings its own SCENE|DIR: leave SCENE|DIR out"),
+        (["--lesson", "verlet", "--step", "0.01"], "brings its own --step"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(here, capfd, arguments, said):
     assert said in refused(capfd, *arguments)
     assert list(here.iterdir()) == []
+
+
+def test_lessons_are_listed(here, capfd):
+    assert cli.main(["view", "--lesson", "list"]) == 0
+    out = capfd.readouterr().out
+    assert all(name in out for name in lessons.NAMES) and "Why backward Euler is dead" in out
+
+
+def test_a_lesson_without_a_browser_is_one_line(here, capfd, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(command.sys, "platform", "linux")
+    assert cli.main(["view", "--lesson", "verlet"]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert "needs a browser" in err and "--no-open" in err
 
 
 def test_a_busy_port_is_refused_before_anything_is_built(here, capfd, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from recorded import Recorded, dust, sheet, solid, string, wobbling
 
-from stiffly import InputError, scenes, simulate
+from stiffly import InputError, Scene, scenes, shapes, simulate
 from stiffly.collisions import Plane, Sphere, keyframes
 from stiffly.meshes import Mesh, cloth, cube
 from stiffly.recording.exports.frames import motion
@@ -297,3 +297,24 @@ def test_recording_on_disk(tmp_path):
 def test_nothing_is_printed(tmp_path, capfd):
     render(solid(), tmp_path / "run.mp4", size=SMALL)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_polished_body_has_a_highlight(tmp_path):
+    """Of two balls in one picture, the shiny one is brighter at its brightest."""
+    scene = Scene("balls", duration=0.01, step=0.005, gravity=0.0)
+    for x, shine in ((0.0, 0.0), (3.0, 1.0)):
+        ball = {"young": 1e6, "color": "blue", "position": (x, 0, 0), "shine": shine}
+        scene.add(shapes.sphere(400, radius=1.0), **ball)
+    run = scene.simulate()
+    picture = pixels(render(run, tmp_path / "a.png", color="none", size=(400, 200)))
+    across = np.flatnonzero(coloured(picture).any(axis=0))
+    brightest = []
+    for columns in np.split(across, np.flatnonzero(np.diff(across) > 5) + 1):
+        rows = np.flatnonzero(coloured(picture[:, columns]).any(axis=1))
+        quarter = len(columns) // 4, len(rows) // 4  # the middle of the ball's box is all ball
+        inside = picture[np.ix_(rows[quarter[1] : -quarter[1]], columns[quarter[0] : -quarter[0]])]
+        brightest.append(inside.min(axis=2).max())
+    matt, polished = brightest
+    assert polished > matt + 40
+    again = run.mesh.bodies
+    assert [look.shine for look in again.values()] == [0.0, 1.0]

@@ -78,7 +78,8 @@ class Trial:
             "--over", f"stiffness=1:100:log:{self.runs}", *where,
         )  # fmt: skip
 
-    def kill_somebody(self) -> None:
+    def kill_somebody(self) -> bool:
+        """Whether anybody died: workers may be on their way back."""
         kinds = ["worker"] * 6 + ["client"] + ["scheduler"] * self.remote
         kind = self.rng.choice(kinds)
         if kind == "worker":
@@ -88,11 +89,13 @@ class Trial:
                 if found:
                     os.kill(self.rng.choice(found).pid, signal.SIGKILL)
                     self.killed[kind] += 1
-            return
+                return bool(found)
+            return False
         victim = self.client if kind == "client" else self.scheduler
         victim.kill()
         victim.wait()
         self.killed[kind] += 1
+        return True
 
     def run(self, kills: int) -> None:
         """To the end; the command is given again as often as it needs."""
@@ -105,9 +108,8 @@ class Trial:
                 if count > seen:
                     seen, since = count, time.monotonic()
                 assert time.monotonic() < since + LATE, (self.logs / "log.txt").read_text()[-2000:]
-                if marks and count >= marks[0]:
+                if marks and count >= marks[0] and self.kill_somebody():
                     marks.pop(0)
-                    self.kill_somebody()
                 if self.client.poll() is not None:
                     if self.client.returncode == 0:
                         return

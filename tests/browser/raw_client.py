@@ -65,6 +65,7 @@ class RawClient:
         self.socket: ClientConnection = connect(url.replace("http", "ws", 1), **(usual | options))
         self.controls: dict[str, str] = {}
         self.values: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
         self.texts: dict[str, str] = {}
         self.vertices: dict[str, np.ndarray] = {}
         self.notes: list[str] = []
@@ -92,6 +93,8 @@ class RawClient:
                 self.values[message["uuid"]] = source["value"]
         if "label" in props and "uuid" in message:
             self.controls[props["label"]] = message["uuid"]
+        if "options" in props:
+            self.options[message["uuid"]] = props["options"]
         if "content" in props:
             self.texts[message["uuid"]] = props["content"]
         if "vertices" in props:
@@ -135,6 +138,11 @@ class RawClient:
         self.socket.send(
             encoded("GuiUpdateMessage", uuid=self.controls[label], updates={"value": value})
         )
+
+    def choose(self, label: str, name: str) -> None:
+        """The entry of a menu that begins with that name."""
+        entries = self.options[self.controls[label]]
+        self.turn(label, next(e for e in entries if e == name or e.startswith(f"{name}: ")))
 
     def pull(self, phase: str, node: str, start: Any, end: Any) -> None:
         message = encoded(

@@ -38,6 +38,7 @@ from ..collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from ..contracts import Array, Work
 from ..errors import InputError, StiffError
 from ..meshes import Look, Mesh, Skin
+from ..meshes.look import SHINE
 from .sums import (
     Image,
     NoRecording,
@@ -331,6 +332,7 @@ def _add_mesh(group: Any, mesh: Mesh) -> None:
         body = group.create_group(f"bodies/{i}")
         body["particles"], body.attrs["name"] = look.particles, name
         body.attrs["color"], body.attrs["texture"] = look.color, look.texture
+        body.attrs["shine"] = look.shine
 
 
 def named(group: Any) -> dict[str, Any]:
@@ -361,7 +363,8 @@ def read_mesh(group: Any) -> Mesh:
 
 def _read_look(body: Any) -> Look:
     red, green, blue = map(float, body.attrs["color"])
-    return Look(body["particles"][()], (red, green, blue), str(body.attrs["texture"]))
+    shine = float(body.attrs.get("shine", SHINE))  # older recordings do not say
+    return Look(body["particles"][()], (red, green, blue), str(body.attrs["texture"]), shine)
 
 
 # ------------------------------------------------------------------ places

@@ -26,17 +26,22 @@ def strain(recording: Any) -> Values:
     mesh, positions = getattr(recording, "mesh", None), recording.positions
     if mesh is None or not len(mesh.edges):
         raise InputError('strain needs the edges of a mesh: take color="speed"')
+    of = elongation(mesh)
+    return lambda i: of(np.asarray(positions[i], dtype=np.float64))
+
+
+def elongation(mesh: Any) -> Callable[[Array], Array]:
+    """Mean relative elongation (N,) of the edges at each vertex, from positions (N, 3)."""
     rest = np.linalg.norm(_along(mesh.positions, mesh.edges), axis=1)
     edges, rest = mesh.edges[rest > 0.0], rest[rest > 0.0]
-    count = positions.shape[1]
-    touching = np.maximum(np.bincount(edges.ravel(), minlength=count), 1)
+    ends = edges.ravel()
 
-    def values(i: int) -> Array:
-        x = np.asarray(positions[i], dtype=np.float64)
+    def mean(x: Array) -> Array:  # there may be particles behind those of the mesh
         twice = np.repeat(np.linalg.norm(_along(x, edges), axis=1) / rest - 1.0, 2)
-        return np.bincount(edges.ravel(), weights=twice, minlength=count) / touching
+        touching = np.maximum(np.bincount(ends, minlength=len(x)), 1)
+        return np.bincount(ends, weights=twice, minlength=len(x)) / touching
 
-    return values
+    return mean
 
 
 def stress(recording: Any, given: Any) -> tuple[Callable[..., Array], str]:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..contracts import Array
+from ..meshes.look import SHINE
 from ..meshes.topology import components
 from .exports.frames import Motion
 from .render_labels import CLAY
@@ -25,7 +26,12 @@ CPK = {
 }  # fmt: skip
 OTHER_RADIUS, OTHER_COLOR = 1.8, (200, 120, 180)
 BALLS: dict[str, Any] = {"style": "points", "render_points_as_spheres": True}
-MATERIAL = {"ambient": 0.32, "diffuse": 0.8, "specular": 0.18, "specular_power": 25.0}
+
+
+def material(shine: float = SHINE) -> dict[str, float]:
+    """What light does to it: the brighter the highlight the smaller."""
+    highlight = {"specular": 0.9 * shine, "specular_power": 17.0 * 7.5**shine}
+    return {"ambient": 0.32, "diffuse": 0.8, **highlight}
 
 
 class Body:
@@ -55,7 +61,7 @@ class Body:
             self._parts.append(_Atoms(self, motion.elements))
             return
         if len(motion.triangles):
-            self._parts.append(_Surface(self))
+            self._parts += [_Surface(self, *each) for each in _by_shine(motion, flat)]
         if len(motion.lines):
             self._parts.append(_Lines(self))
         if motion.only_points or (not len(motion.triangles) and len(motion.rest) <= FEW):
@@ -64,7 +70,7 @@ class Body:
     def draw(self, mesh: Any, **look: Any) -> Any:
         own = {"color": SHADE, "lighting": False}
         if not self.flat:
-            own = {**MATERIAL, "scalars": "rgb", "rgb": True}
+            own = {**material(), "scalars": "rgb", "rgb": True}
         return self.plotter.add_mesh(mesh, **own | look)
 
     def place(self, x: Array, colors: Array | None, rods: Array | None = None) -> None:
@@ -96,9 +102,9 @@ class _Part:
 
 
 class _Surface(_Part):
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, triangles: np.ndarray, shine: float) -> None:
         pv, motion, flat = body.pv, body.motion, body.flat
-        rest = pv.PolyData.from_regular_faces(motion.rest, motion.triangles)
+        rest = pv.PolyData.from_regular_faces(motion.rest, triangles)
         rest.point_data["particle"] = np.arange(len(motion.rest))
         if not flat:  # vertices at sharp edges are repeated, one for each side
             rest = rest.compute_normals(
@@ -113,7 +119,8 @@ class _Surface(_Part):
         if not flat:
             mesh.point_data["Normals"] = np.zeros((len(which), 3), dtype=np.float32)
             mesh.point_data.active_normals_name = "Normals"
-        body.draw(mesh).prop.interpolation = "Phong"
+        look = {} if flat else material(shine)
+        body.draw(mesh, **look).prop.interpolation = "Phong"
 
     def place(self, x: Array, colors: Array | None) -> None:
         super().place(x, colors)
@@ -122,6 +129,15 @@ class _Surface(_Part):
         normals = vertex_normals(x[self.which], self.faces, self._around)
         self.mesh.point_data["Normals"][:] = normals
         self.mesh.GetPointData().GetNormals().Modified()
+
+
+def _by_shine(motion: Motion, flat: bool) -> list[tuple[np.ndarray, float]]:
+    """The surface, or pieces of it that shine alike: (triangles, shine)."""
+    if motion.owner is None or flat:
+        return [(motion.triangles, SHINE)]
+    shines = np.array([*(look.shine for look in motion.looks.values()), SHINE])
+    own = shines[motion.owner[motion.triangles[:, 0]]]
+    return [(motion.triangles[own == shine], float(shine)) for shine in np.unique(own)]
 
 
 class _Lines(_Part):

@@ -186,7 +186,7 @@ def coloring(
         name, base = ("speed", "m/s") if color == "speed" else ("contact", "N")
         scaled = unit(base, high)
         label, factor, low, table = f"{name} [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
-    rows = _table(table)
+    rows = color_table(table)
 
     def scaled_by(value: Any) -> Any:
         return None if value is None else lambda i: factor * value(i)
@@ -206,7 +206,11 @@ def coat(motion: Motion) -> Coloring | None:
     first = np.asarray(left[0], dtype=np.float64)
     first = np.where(first > 0.0, first, np.nan)  # no plaque was there
     return Coloring(
-        "plaque removed [%]", lambda i: 100.0 * (1.0 - left[i] / first), 0.0, 100.0, _table(STAIN)
+        "plaque removed [%]",
+        lambda i: 100.0 * (1.0 - left[i] / first),
+        0.0,
+        100.0,
+        color_table(STAIN),
     )
 
 
@@ -216,7 +220,8 @@ def _most(values: Array) -> float:
     return float(np.percentile(values, share, method="lower"))
 
 
-def _table(name: str) -> Array:
+def color_table(name: str) -> Array:
+    """(256, 3) uint8."""
     from matplotlib import colormaps
 
     low, high = BRIGHT[name]

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,7 +145,7 @@ def simulate(
     def begun(step: float | None, begin: Callable[..., Loop], again: bool, **told: Any) -> Any:
         """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""
         frames = _frame_times(plan.duration, step, plan.every, fixed=plan.tolerance is None)
-        shown = drawn(system, scene, given.x0)
+        shown = partial(drawn, system, scene, given.x0)
         if options is None or interrupt is None:
             return begin(frames, StepLog()), Memory(shown)
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
@@ -153,7 +154,7 @@ def simulate(
         shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
         place = options.place._replace(force=options.place.force or again)
         how = replace(options, place=place)
-        writer = Writer.new(how, shape, frames, scene, shown, asked, mass, interrupt)
+        writer = Writer.new(how, shape, frames, scene, shown(), asked, mass, interrupt)
         loop = begin(frames, FrameLog())
         loop.origin = np.array(given.x0, dtype=np.float64)
         return loop, writer

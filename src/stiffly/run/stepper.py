@@ -20,6 +20,7 @@ from ..integrators.explicit import scheme_of, stretch
 from ..integrators.halving import clear_step
 from ..integrators.restart import resumed
 from ..recording.notes import FrameLog, StepLog
+from ..recording.words import times
 from .ledger import Balance
 
 DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
@@ -191,7 +192,7 @@ class Stepper:
             h = self.longest
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
-                f"{growth:.3g} times all honest energy before; {self._remedy(h)}"
+                f"{times(growth)} all the energy there was before; {self._remedy(h)}"
             )
 
     def _remedy(self, h: float) -> str:

@@ -23,13 +23,10 @@ def axes(over: Mapping[str, Any], most: int) -> dict[str, list[Any]]:
     """The values of each parameter; InputError where they cannot be read, or make too many runs."""
     if not (isinstance(over, Mapping) and over):
         raise InputError("over: say what to change, as {'stiffness': '1e3:1e7:log:20'}")
-    found = {
-        str(key).replace("-", "_"): _values(str(key), given, most) for key, given in over.items()
-    }
-    if len(found) < len(over):
-        raise InputError(
-            f"over names a parameter twice ({', '.join(map(str, over))}): keep one of them"
-        )
+    named = [(str(key).replace("-", "_"), given) for key, given in over.items()]
+    found = {key: _values(key, given, most) for key, given in named}
+    if len(found) < len(named):
+        raise InputError(f"over names a parameter twice ({', '.join(found)}): keep one of them")
     runs = prod(map(len, found.values()))
     if runs > most:
         raise _too_many(runs, most)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -27,10 +28,9 @@ SETTINGS = {
 }
 QUIET: dict[str, Any] = {
     "silence_logs": logging.CRITICAL,
-    "scheduler_kwargs": {
-        "dashboard": False,
-        "dashboard_address": "127.0.0.1:0",
-    },  # 8787 may be taken
+    # any port: the default one may be taken
+    "scheduler_kwargs": {"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+    "preload": [__name__],
 }
 
 Job = tuple[Callable[..., Any], tuple[Any, ...]]  # a function of a module, and its arguments
@@ -76,6 +76,11 @@ def cluster(on: str | None, processes: int | None) -> Iterator[Any]:
             yield client
     finally:
         log.setLevel(before)
+
+
+def dask_setup(worker: Any) -> None:
+    """Called in processes of this machine's own: Ctrl-C reaches all, and the client ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _started(LocalCluster: Any, options: Mapping[str, Any]) -> Any:

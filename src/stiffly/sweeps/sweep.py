@@ -88,8 +88,8 @@ def sweep(
     progress: called with runs done, runs in all, and words.
 
     A program that calls this does so under `if __name__ == "__main__":`, since processes that are
-    started load it too.  Raises InputError before any work, SimulationFailure where the scheduler
-    goes away.
+    started load it too.  Raises InputError before work begins, SimulationFailure where the
+    scheduler goes away.
     """
     fixed = {
         "integrator": integrator,

@@ -157,6 +157,7 @@ def _paint(pxr: Any, stage: Any, geometry: Any, piece: _Piece) -> None:
     surface.CreateIdAttr("UsdPreviewSurface")
     color = surface.CreateInput("diffuseColor", kinds.Color3f)
     color.Set(look.color)
+    surface.CreateInput("roughness", kinds.Float).Set(1.0 - 0.9 * look.shine)
     if look.texture and piece.uv is not None:
         reader = shade.Shader.Define(stage, f"{path}/Coordinates")
         reader.CreateIdAttr("UsdPrimvarReader_float2")

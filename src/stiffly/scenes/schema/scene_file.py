@@ -65,7 +65,7 @@ class Damping(Table):
 
 
 class Adjust(Table):
-    """The whole scene stiffer or softer, with other damping, under other gravity."""
+    """The whole scene stiffer or softer, with other damping, under other gravity, in other wind."""
 
     stiffness: Positive | None = Field(default=None, description="times the scene's own [1]")
     damping: NotNegative | None = Field(
@@ -74,6 +74,11 @@ class Adjust(Table):
     gravity: NotNegative | None = Field(
         default=None,
         description="instead of the scene's own, same direction; down where it has none [m/s^2]",
+    )
+    wind: NotNegative | None = Field(
+        default=None,
+        description="instead of the scene's own, same direction; across the body where it has "
+        "none [m/s]",
     )
 
 
