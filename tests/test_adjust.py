@@ -371,7 +371,7 @@ def test_what_a_scene_cannot_change_is_found_at_its_line(tmp_path):
 
 
 def test_the_command_line_adjusts_built_in_scenes(tmp_path):
-    from stiffly.cli.inputs import request
+    from stiffly.scenes.request import request
 
     given = {"resolution": "7", "adjust.stiffness": "2", "method.iterations": "5"}
     asked = request("cloth", small=False, given=given, options={"duration": 0.2})

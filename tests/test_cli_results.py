@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
@@ -38,6 +39,19 @@ def test_plot(capfd, recorded, tmp_path):
     out = good(capfd, "plot", recorded, "--out", tmp_path / "new" / "plots")
     energy = tmp_path / "new" / "plots" / "energy.png"
     assert energy.stat().st_size > 5000 and f"wrote {energy} (" in out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are texts")
+def test_names_that_are_no_text_are_written_as_they_can_be(recorded, tmp_path, monkeypatch):
+    said = open(tmp_path / "said", "w", encoding="utf-8", errors="strict")  # noqa: SIM115
+    monkeypatch.setattr(sys, "stdout", said)
+    name = os.fsdecode(b"\xff")
+    assert (
+        cli.main(["export", str(recorded), "--to", "npz", "--out", f"{tmp_path}/{name}.npz"]) == 0
+    )
+    said.close()
+    assert (tmp_path / f"{name}.npz").exists()
+    assert r"\udcff.npz (" in (tmp_path / "said").read_text()
 
 
 def test_render_a_still_and_a_film(capfd, recorded, tmp_path):

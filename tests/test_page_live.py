@@ -33,7 +33,7 @@ def opened(view):
 
 def wait_for(client, look, what="it"):
     """Read on, as a browser does, until it is so."""
-    return client.until(look, what, 60.0)
+    return client.until(look, what)
 
 
 def worker(view):

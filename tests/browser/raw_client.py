@@ -13,6 +13,7 @@ import viser
 import zstandard
 from websockets.sync.client import ClientConnection, connect
 
+PATIENCE = 600.0  # seconds: more is a hang, less may be a busy machine
 PROTOCOL = f"viser-v{viser.__version__}"
 Message = dict[str, Any]
 
@@ -73,7 +74,7 @@ class RawClient:
         if greet:
             self.socket.send(camera())
 
-    def read(self, timeout: float = 60.0) -> list[Message]:
+    def read(self, timeout: float = PATIENCE) -> list[Message]:
         data = self.socket.recv(timeout)
         assert isinstance(data, bytes)
         self.bytes += len(data)
@@ -99,7 +100,7 @@ class RawClient:
         if "vertices" in props:
             self.vertices[message["name"]] = props["vertices"].reshape(-1, 3)
 
-    def until(self, look: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:
+    def until(self, look: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
         """Read on until `look` finds something true."""
         deadline = time.monotonic() + seconds
         while not (found := look()):

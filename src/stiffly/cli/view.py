@@ -13,7 +13,6 @@ import typer
 from ..errors import InputError
 from ..recording.folder import check_writable
 from . import inputs
-from .inputs import request
 
 
 def view(
@@ -160,6 +159,7 @@ def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
     from dataclasses import replace
 
     from .. import terminal
+    from ..scenes.request import request
     from ..view.settings import Settings
 
     sets, names, budget = inputs.pairs(given["--set"]), given["--integrator"], given["--budget"]

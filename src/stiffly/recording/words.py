@@ -8,6 +8,7 @@ DTYPES = ("float32", "float64")  # of recorded positions
 FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
 MANY = 1e6
 COLORS = ("speed", "strain", "stress", "contact-force", "none")  # of pictures
+FIELDS = ("strain", "stress", "contact-force")  # that exports can hold
 
 
 def percent(part: float, whole: float) -> str:

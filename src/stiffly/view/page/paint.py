@@ -12,7 +12,8 @@ import numpy as np
 
 from ...contracts import Array
 from ...recording.plots.style import unit
-from ...recording.render_labels import DIVERGING, SEQUENTIAL, color_table, elongation
+from ...recording.quantities import elongation
+from ...recording.render_labels import DIVERGING, SEQUENTIAL, color_table
 
 LEVELS = 10
 PLAIN, SPEED, STRAIN = "plain", "speed", "strain"
