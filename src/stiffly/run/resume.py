@@ -15,7 +15,7 @@ from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
 from ..recording.check import require_same_run
 from ..recording.checkpoint import AGAIN, FRAMES, Checkpoint
-from ..recording.folder import SUMMARY
+from ..recording.folder import SUMMARY, Lock
 from ..recording.layout import Plan, describe_colliders
 from ..recording.provenance import fingerprint, versions
 from ..recording.recording import Recording
@@ -68,6 +68,21 @@ def go_on(
     All is checked before anything is written.
     """
     interrupt = Interrupt(max_hours)
+    with Lock(found.folder):
+        found = Recording(found.folder)  # another process may have gone on with it meanwhile
+        if finished(found, duration):
+            return found
+        loop, seconds, plan = _ready(found, given, integrator, duration, device)
+        with interrupt:
+            writer = Writer.again(found, seconds, loop.recorded, interrupt, plan)
+            return loop.run(writer, progress)
+
+
+def _ready(
+    found: Recording, given: Any, integrator: Integrator | None, duration: float | None, device: str
+) -> tuple[Loop, float, Plan | None]:
+    """The loop where it stood, seconds between checkpoints, and where there are to be more frames
+    the plan of the recording that it becomes."""
     if not found.checked:
         raise InputError(
             f"{found.folder} was begun with an older stiffly: finish it with that version, or "
@@ -90,9 +105,7 @@ def go_on(
     if duration is not None and duration > found.planned[-1] * (1.0 + SAME):
         loop.frames = longer(found.planned, duration)
         plan = _plan(found, loop.frames, given)
-    with interrupt:
-        writer = Writer.again(found, saved.header["seconds"], loop.recorded, interrupt, plan)
-        return loop.run(writer, progress)
+    return loop, saved.header["seconds"], plan
 
 
 def longer(times: Array, duration: float) -> Array:
