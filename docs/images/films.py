@@ -57,6 +57,12 @@ def film(name, runs):
         frame = int(abs(recording.times - moment).argmin())
         still = render(recording, Path(scratch) / "still.png", frame=frame, size=SIZE, **look)
         as_jpeg(still, HERE / f"{name}.jpg")
+    return told(name, recording)
+
+
+def told(name, recording):
+    """What the page says of it."""
+    options, look, _ = FILMS[name]
     shown = " ".join(f"--{key} {value}" for key, value in look.items())
     return {
         "run": f"stiffly run {name} {options}".strip(),
@@ -90,13 +96,13 @@ def main():
     given = parser.parse_args()
     HERE.mkdir(exist_ok=True)
     notes = HERE / "films.json"
-    told = json.loads(notes.read_text()) if notes.exists() else {}
     with TemporaryDirectory() as scratch:
         for name in given.names or FILMS:
             print(name, flush=True)
-            told[name] = film(name, given.runs or Path(scratch))
-            kept = {n: told[n] for n in FILMS if n in told}
-            notes.write_text(json.dumps(kept, indent=1) + "\n")
+            new = film(name, given.runs or Path(scratch))
+            known = json.loads(notes.read_text()) if notes.exists() else {}
+            known = {n: {**known, name: new}[n] for n in FILMS if n in {*known, name}}
+            notes.write_text(json.dumps(known, indent=1) + "\n")
 
 
 if __name__ == "__main__":
