@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..contracts import Array, Bounds
+from ..contracts import Array, Backend, Bounds
 from .operators import BaseOperator
 from .untyped import linalg
 
@@ -16,6 +16,8 @@ _SEED = 20140101  # fixed: the same run gives the same numbers
 
 class SelfAdjoint(Protocol):
     """What Lanczos steps ask of an operator: products, and the `dot` in which it is symmetric."""
+
+    backend: Backend
 
     @property
     def size(self) -> int: ...
@@ -57,13 +59,12 @@ def largest_ritz_value(A: SelfAdjoint, steps: int) -> float:
 def _lanczos(A: SelfAdjoint, steps: int) -> tuple[list[float], list[float]]:
     """The tridiagonal matrix of at most `steps` Lanczos steps on a random vector: what is on its
     diagonal and beside it, and one more, by which it would go on."""
-    rng = np.random.default_rng(_SEED)
-    v = rng.standard_normal(A.size)
+    v = A.backend.random(_SEED, A.size)
     v /= np.sqrt(A.dot(v, v))
     previous = np.zeros_like(v)
     alphas: list[float] = []
     betas: list[float] = [0.0]
-    for _ in range(min(steps, A.size)):
+    for _ in range(min(steps, A.backend.count(A.size))):
         w = A.apply(v) - betas[-1] * previous
         alphas.append(float(A.dot(w, v)))
         w -= alphas[-1] * v
