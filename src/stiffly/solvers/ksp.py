@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from ..contracts import Array
 from .failures import FactorisationError, NotPositiveDefinite
 
-
 if TYPE_CHECKING:
     from ..backends.petsc import PetscBackend
 
@@ -72,9 +71,11 @@ class KspFactor:
         if pc.getType() not in ("cholesky", "lu"):
             return
         factor = pc.getFactorMatrix()
-        if pc.getFactorSolverType() == "mumps" and factor.getMumpsInfog(1) < 0:
+        if pc.getFactorSolverType() != "mumps":
+            return
+        if factor.getMumpsInfog(1) < 0:
             raise FactorisationError(f"MUMPS gave up with {factor.getMumpsInfog(1)}")
-        if symmetric and pc.getType() == "cholesky" and factor.getInertia()[0]:
+        if symmetric and factor.getMumpsInfog(12):
             raise NotPositiveDefinite("a pivot is not positive")
 
     def solve(self, b: Array) -> Array:
