@@ -2,7 +2,7 @@
 
 A rank keeps the rows of its own particles and, behind them, copies of others' that its elements
 touch: ghosts.  All vectors have both, so that what is done row by row is done to the copies alike;
-only products and forces, whose ghost rows lack elements, end with `halo`, and sums leave ghosts out.
+only products and forces, whose ghost rows lack elements, end with `halo`; sums leave ghosts out.
 Whatever decides which way a program goes is the same on all ranks: a sum, `every`, `agree`.
 """
 
@@ -25,7 +25,20 @@ INSTALL = "install petsc4py and mpi4py for one MPI (docs/cluster.md)"
 PATIENCE = 120.0  # seconds that ranks wait for each other where one may have died
 CHUNK = 1 << 20  # random numbers at a time
 
+VOICE = [2]  # where a rank that is silent can still say why it ends the run
+
 Result = TypeVar("Result")
+
+
+def silence_others() -> None:
+    """Only rank 0 speaks; who that is the launcher has said, even where PETSc does not load."""
+    names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+    if next((os.environ[name] for name in names if name in os.environ), "0") == "0":
+        return
+    VOICE.append(os.dup(2))
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
 
 
 class World:
@@ -76,8 +89,14 @@ class World:
         self.meet("one of them was not ready to start")
         told = [text for text in self.comm.allgather(problem) if text is not None]
         if told:
+            self.give_way()
             raise InputError(told[0])
         return result  # type: ignore[return-value]  # none was wrong
+
+    def give_way(self) -> None:
+        """mpiexec ends all when the first one leaves: rank 0 has its say before."""
+        if self.rank:
+            time.sleep(1.0)
 
     def meet(self, lack: str) -> None:
         """All ranks come here; where one does not, the run ends instead of waiting for ever."""
@@ -94,7 +113,7 @@ class World:
 
     def end(self, line: str, code: int = 1) -> None:
         """One line, and no rank goes on."""
-        os.write(2, f"stiffly: {line}\n".encode())
+        os.write(VOICE[-1], f"error: {line}\n".encode())
         self.comm.Abort(code)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -45,14 +43,6 @@ def check_engine(engine: Any, device: str = "cpu") -> None:
         raise InputError(f"engine petsc computes on processors: leave --device {device} out")
 
 
-def silence_others() -> None:
-    """Only rank 0 speaks; who that is the launcher has said, even where PETSc does not load."""
-    names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
-    found = next((os.environ[name] for name in names if name in os.environ), "0")
-    if found != "0":
-        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # until the end
-
-
 def over_ranks(
     system: Any, x0: Any, v0: Any, method: Any, name: str, tolerance: Any = None
 ) -> tuple[RankSystem, State]:
@@ -69,6 +59,7 @@ def over_ranks(
     told = ranks.comm.allgather(fingerprint(system))
     if len(set(told)) > 1:
         other = next(rank for rank, text in enumerate(told) if text != told[0])
+        ranks.give_way()
         raise InputError(
             f"rank {other} has another system than rank 0: let all ranks see the same scene file "
             "and the same stiffly"
@@ -122,6 +113,16 @@ def _require_flow(bound: RankSystem, state: State, method: Any, name: str) -> No
 # ------------------------------------------------------------------ recording
 
 
+class Silent:
+    """The sink of a rank that writes nothing and returns nothing."""
+
+    def frame(self, frame: Frame) -> None:
+        pass
+
+    def result(self, loop: Any, failure: BaseException | None = None) -> None:
+        pass
+
+
 class RankSink:
     """Frames and checkpoints of all ranks through the sink of rank 0; others keep the books."""
 
@@ -152,6 +153,8 @@ class RankSink:
             self._ranks.end(f"rank {self._ranks.rank} failed alone: {failure}{remedy}")
         result = self._sink.result(_seen(loop) if self._writes else loop, failure)
         self._ranks.meet("rank 0 was still writing")
+        if failure is not None:
+            self._ranks.give_way()
         return result
 
     def _by_first(self, job: Callable[[], None]) -> None:

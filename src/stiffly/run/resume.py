@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import real_number
 from ..backends.cpu import announce
+from ..backends.petsc import world
 from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
 from ..recording.check import require_same_run
@@ -22,6 +23,7 @@ from ..recording.recording import Recording
 from ..recording.sinks import Interrupt
 from ..recording.writer import Writer
 from .devices import bound_on
+from .engines import RankSink, Silent, check_engine, over_ranks, restored
 from .loop import Loop, Progress, frames_from
 from .rung import Rung
 from .simulate import MOST_FRAMES
@@ -60,6 +62,7 @@ def go_on(
     duration: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    engine: str = "cpu",
     max_hours: float | None = None,
 ) -> Recording:
     """given: the system that the run was begun with, or a scene that has it; device: of the rest,
@@ -83,16 +86,28 @@ def go_on(
     _warn_of_versions(found, saved)
     method = _method(found, saved, integrator)
     announce()
-    bound, _ = bound_on(device, system, saved.tree("origin"), None, method, found.integrator)
-    loop = LOOPS[saved.header["loop"]].resumed(bound, method, saved.tree)
+    check_engine(engine, device)
+    asked, tree = (system, saved.tree("origin"), None, method, found.integrator), saved.tree
+    ranks = world() if engine == "petsc" else None
+    if ranks is None:
+        bound, _ = bound_on(device, *asked)
+    else:
+        bound, _ = over_ranks(*asked)
+        tree = restored(bound, tree)
+    loop = LOOPS[saved.header["loop"]].resumed(bound, method, tree)
     _require_same_frames(found, loop)
     plan, loop.frames = None, found.planned
     if duration is not None and duration > found.planned[-1] * (1.0 + SAME):
         loop.frames = longer(found.planned, duration)
         plan = _plan(found, loop.frames, given)
     with interrupt:
-        writer = Writer.again(found, saved.header["seconds"], loop.recorded, interrupt, plan)
-        return loop.run(writer, progress)
+        again = found, saved.header["seconds"], loop.recorded, interrupt, plan
+        if ranks is None:
+            return loop.run(Writer.again(*again), progress)
+        ranks.meet("one of them was still reading")  # from here on rank 0 writes
+        first = ranks.rank == 0
+        sink = ranks.together(lambda: Writer.again(*again) if first else Silent())
+        return loop.run(RankSink(ranks, sink), progress if first else None)
 
 
 def longer(times: Array, duration: float) -> Array:

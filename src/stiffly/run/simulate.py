@@ -99,8 +99,8 @@ def simulate(
     every: seconds between recorded frames; default: the scene's, or about 200 frames.
     device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
     can (docs/gpu.md).
-    engine: "petsc" shares one body between the ranks that mpiexec has started (docs/cluster.md); the
-    Run of rank 0 has the frames, those of the others the energies alone.
+    engine: "petsc" shares one body between the ranks that mpiexec has started (docs/cluster.md):
+    the Run of rank 0 has the frames, those of the others the energies alone.
     progress: called with a ProgressReport after every frame, and twice a second in long ones.
 
     out: a folder to stream frames to, where `resume` can go on; a Recording is returned then.
