@@ -187,12 +187,14 @@ class RankSystem(System):
             old, twin = v.copy(), v.copy()
             own = counted.settle(s.t, h, x.copy(), twin)
             part.settle(s.t, h, x, v)
-            lost = self._local_kinetic(old) - self._local_kinetic(v)
+            gained = self._local_kinetic(v) - self._local_kinetic(old)
+            risen = max(gained, 0.0)  # left out of both sides by Rubbed.booked, rank by rank
             moved = getattr(part, "changed", False) or not np.array_equal(old, v)
-            rows.append((own.added, own.dissipated, lost, float(moved)))
+            rows.append((own.added + risen, own.dissipated + risen, gained, float(moved)))
         sums = self.backend.ranks.sums(np.ravel(rows)).reshape(-1, 4)
-        for part, (added, taken, lost, moved) in zip(parts.settling, sums.tolist(), strict=True):
-            own = Power(added, taken) + signed(lost)
+        for part, (added, taken, gained, moved) in zip(parts.settling, sums.tolist(), strict=True):
+            risen = max(gained, 0.0)
+            own = Power(added - risen, taken - risen) + signed(-gained)
             total = Moved(*map(sum, zip(total, _booked(_drives(self, part), own), strict=True)))
             changed = changed or moved > 0.0
         changed = changed or any(total)
