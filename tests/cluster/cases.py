@@ -31,7 +31,7 @@ OTHERS = [
     *(("coil-spring", method, 1e-3, 20) for method in ("rk4", "eti", "midpoint")),
     ("falling-cube", "stabilised", 0.005, 100),
     *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
-    ("everything", "energy-momentum", 0.01, 20),
+    ("everything", "energy-momentum", 0.01, 40),
 ]
 CASES = MAIN + OTHERS
 
