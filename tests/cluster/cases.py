@@ -51,7 +51,9 @@ def everything():
         Field(lambda t: (0.0, np.sin(5.0 * t), 0.0)),
         Contact(
             [
-                Sphere((0.3, 0.25, -0.11), 0.1, motion=keyframes([0.0, 1.0], [[0] * 3, [0, 0, 0.1]])),
+                Sphere(
+                    (0.3, 0.25, -0.11), 0.1, motion=keyframes([0.0, 1.0], [[0] * 3, [0, 0, 0.1]])
+                ),
                 Plane((0.0, 0.0, -0.3), (0.0, 0.0, 1.0)),
             ],
             400.0,

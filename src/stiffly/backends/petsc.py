@@ -184,7 +184,8 @@ class PetscBackend(CpuBackend):
         if self.ranks.size == 1:
             return found
         sums = self.ranks.sums(np.concatenate([np.atleast_1d(value) for value in found]))
-        out, at = [], 0
+        out: list[Any] = []
+        at = 0
         for value in found:
             many = np.size(value)
             out.append(sums[at : at + many] if np.ndim(value) else float(sums[at]))

@@ -17,8 +17,8 @@ _SEED = 20140101  # fixed: the same run gives the same numbers
 class SelfAdjoint(Protocol):
     """What Lanczos steps ask of an operator: products, and the `dot` in which it is symmetric."""
 
-    backend: Backend
-
+    @property
+    def backend(self) -> Backend: ...
     @property
     def size(self) -> int: ...
     def apply(self, b: Array) -> Array: ...

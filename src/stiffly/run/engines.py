@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -45,17 +45,17 @@ def check_engine(engine: Any, device: str = "cpu") -> None:
 
 def over_ranks(
     system: Any, x0: Any, v0: Any, method: Any, name: str, tolerance: Any = None
-) -> tuple[RankSystem, State]:
-    """The share of this rank, bound; on every rank InputError where one cannot go along."""
+) -> tuple[Any, State]:
+    """The share of this rank, bound; InputError on all where one cannot go along."""
     ranks = world()
 
-    def made() -> tuple[RankSystem, State]:
+    def checked() -> None:
         lack = refusal(system) or unfit(method, name, tolerance)
         if lack is not None:
             raise InputError(f"{lack}, or {ALONE}")
-        return system.bind(x0, v0)
+        system.bind(x0, v0)
 
-    ranks.together(made)
+    ranks.together(checked)
     told = ranks.comm.allgather(fingerprint(system))
     if len(set(told)) > 1:
         other = next(rank for rank, text in enumerate(told) if text != told[0])
@@ -217,9 +217,10 @@ def mapped(tree: Any, change: Callable[[Array], Array], like: Any = None) -> Any
 
 def _without(code: Any) -> Any:
     if isinstance(code, list):
-        return [_without(item) for item in code]
+        return [_without(item) for item in cast("list[Any]", code)]
     if not isinstance(code, dict):
         return code
-    if code.get("record") == FACTOR:
+    known = cast("dict[str, Any]", code)
+    if known.get("record") == FACTOR:
         return None
-    return {key: _without(item) for key, item in code.items()}
+    return {key: _without(item) for key, item in known.items()}

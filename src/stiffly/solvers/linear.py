@@ -166,7 +166,7 @@ def factorise(matrix: Any, *, symmetric: bool = True, backend: Backend = CPU) ->
     if backend.shared:
         from .ksp import KspFactor  # PETSc is optional
 
-        return KspFactor(backend, matrix, symmetric)
+        return KspFactor(backend, matrix, symmetric)  # type: ignore[arg-type]  # PETSc's
     if isinstance(matrix, LinearOperator):
         if not symmetric:
             raise InputError("an unsymmetric tangent must be assembled: return an array or a "

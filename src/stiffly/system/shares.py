@@ -175,8 +175,9 @@ def share_of(system: System, owner: np.ndarray, rank: int) -> Share:
     for _, led in system.supports:  # a support moves all that it leads at once
         here[led] = True
     for part in system.given.parts:  # of elements that nothing free is part of
-        if part.arrays.elements:
-            elements = getattr(part, part.arrays.elements[0])
+        names = getattr(part, "arrays").elements  # noqa: B009  # not all parts have them: `refusal`
+        if names:
+            elements = getattr(part, names[0])
             still = ~free[elements].any(axis=1) & mine[elements[:, 0]]
             here[elements[still].ravel()] = True
     groups = [np.flatnonzero(here & chosen) for chosen in (mine & free, ~mine & free, ~free)]
