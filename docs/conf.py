@@ -5,6 +5,7 @@ have no page here: their text stays.  Docstrings are plain text, and are shown a
 """
 
 import re
+import shutil
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -44,6 +45,13 @@ def as_plain_text(app, what, name, thing, options, lines):
     lines[:] = ["::", "", *(f"   {line}" for line in lines), ""] if any(lines) else []
 
 
+def copy_media(app, failure):
+    """What pages show as HTML of their own: videos, and pictures in tables."""
+    for folder in () if failure else ("images/films", "images/scenes", "lab/full-size"):
+        shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)
+
+
 def setup(app):
+    app.connect("build-finished", copy_media)
     app.connect("source-read", without_links_out)
     app.connect("autodoc-process-docstring", as_plain_text)

@@ -19,6 +19,7 @@ from stiffly.bodies import (
     Springs,
     System,
     Tetrahedra,
+    Wind,
     fiber,
 )
 from stiffly.collisions import Contact, Plane
@@ -26,7 +27,7 @@ from stiffly.integrators import Bdf1, LocalGlobal, Stabilised, integrator, optio
 from stiffly.meshes import cube
 from stiffly.parts.rigid_body import Pose
 from stiffly.scenes import Scene, files
-from stiffly.scenes.adjust import adjustable, adjusted, own_damping, own_gravity
+from stiffly.scenes.adjust import adjustable, adjusted, own_damping, own_gravity, own_wind
 
 MESH = cube(2, side=0.4)
 BENT = fiber([[0, 0, 0], [0.1, 0, 0], [0.2, 0.05, 0]], thickness=0.01, young=1e6, torsional=4e5,
@@ -148,6 +149,35 @@ def test_masses_pins_and_supports_stay():
     assert np.array_equal(again.system.fixed, led.system.fixed)
 
 
+def test_wind_keeps_its_direction_or_blows_across():
+    flag = scenes.load("flag", small=True)
+    assert own_wind(flag) == 20.0 and own_wind(scenes.load("cloth", small=True)) == 0.0
+    weak = adjusted(flag, wind=5.0)
+    (part,) = [p for p in weak.system.given.parts if isinstance(p, Wind)]
+    np.testing.assert_allclose(part.velocity(0.0), [5.0, 0.0, 0.0])
+    cloth = scenes.load("cloth", small=True)
+    blown = adjusted(cloth, wind=8.0)
+    (part,) = [p for p in blown.system.given.parts if isinstance(p, Wind)]
+    thin = int(np.argmin(np.ptp(cloth.x0, axis=0)[:2]))
+    assert part.velocity(0.0)[thin] == 8.0 and own_wind(blown) == 8.0
+    assert blown.adjust == {"wind": 8.0}
+
+
+def test_a_cloth_in_the_wind_is_pushed_with_the_pressure_of_the_air():
+    """At rest and flat across the wind, a sheet of area A feels density/2 C A speed^2."""
+    cloth = scenes.load("cloth", small=True)
+    still, blown = (adjusted(cloth, wind=w).system.bind(cloth.x0, 0.0 * cloth.x0) for w in (0, 8.0))
+    thin = int(np.argmin(np.ptp(cloth.x0, axis=0)[:2]))
+    push = [system.force(state).reshape(-1, 3)[:, thin].sum() for system, state in (still, blown)]
+    corners = cloth.x0[cloth.mesh.triangles]
+    normals = 0.5 * np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(normals, axis=1)
+    across = np.abs(normals[:, thin]) / area
+    expected = 0.5 * 1.2 * 1.2 * 8.0**2 * float(np.sum(area * across**3))
+    held = cloth.system.fixed
+    assert push[1] - push[0] == pytest.approx(expected, rel=0.02 + len(held) / len(cloth.x0))
+
+
 # ------------------------------------------------------------------ what can be changed
 
 
@@ -155,8 +185,9 @@ def test_what_can_be_changed():
     def can(name):
         return adjustable(scenes.load(name, small=True))
 
-    every = {"stiffness", "damping", "gravity"}
-    assert can("cloth") == can("rope") == can("bar") == every
+    every = {"stiffness", "damping", "gravity", "wind"}
+    assert can("cloth") == can("flag") == can("bar") == every
+    assert can("rope") == every - {"wind"}  # no surface
     assert can("fput") == can("oscillator-pair") == frozenset()
     assert can("molecule") == {"stiffness", "damping"}
     still = Pose(np.zeros(3), np.eye(3), *np.zeros((4, 3)))
@@ -171,6 +202,8 @@ def test_what_can_be_changed():
         ("fput", {"stiffness": 2.0}, "stiffness of fput"),
         ("fput", {"damping": 0.1}, "damping of fput"),
         ("molecule", {"gravity": 9.81}, "gravity of molecule"),
+        ("rope", {"wind": 5.0}, "wind of rope"),
+        ("cloth", {"wind": -1.0}, "wind"),
         ("rope", {"stiffness": 0.0}, "stiffness factor"),
         ("rope", {"stiffness": 1e308}, "stiffness"),
         ("rope", {"stiffness": float("nan")}, "stiffness factor"),
@@ -338,7 +371,7 @@ def test_what_a_scene_cannot_change_is_found_at_its_line(tmp_path):
 
 
 def test_the_command_line_adjusts_built_in_scenes(tmp_path):
-    from stiffly.cli.inputs import request
+    from stiffly.scenes.request import request
 
     given = {"resolution": "7", "adjust.stiffness": "2", "method.iterations": "5"}
     asked = request("cloth", small=False, given=given, options={"duration": 0.2})

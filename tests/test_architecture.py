@@ -26,6 +26,7 @@ RANKS = [
     {"recording"},
     {"run", "scipy"},
     {"scenes"},
+    {"sweeps"},
     {"cli", "terminal", "view"},
     {"__main__"},
 ]
@@ -156,6 +157,7 @@ def test_algebra_sums_through_the_backend():
         ("pydantic", {"scenes"}),
         ("pyvista", {"recording", "meshes", "cli"}),
         ("viser", {"view"}),
+        ("distributed", {"sweeps"}),
     ],
 )
 def test_libraries_stay_in_their_rooms(library, rooms):

@@ -209,6 +209,12 @@ def test_a_name_of_any_letters_becomes_a_folder(capfd, here):
     assert {path.name for path in here.iterdir()} == {"a b; Ü?.toml", "a-b-Ü-run"}
 
 
+def test_the_folder_has_the_name_of_the_file(here, capfd):
+    (here / "mine.toml").write_text("scene = 'bar'\nduration = 0.1\nparameters.cells = 1\n")
+    good(capfd, "run", "mine.toml", "--quiet")
+    assert Recording(here / "mine-run").name == "bar"
+
+
 def test_small_is_the_small_variant(capfd, here):
     good(capfd, "run", "bar", "--small", "--duration", "0.1", "--quiet")
     assert Recording(here / "bar-run").provenance["parameters"]["cells"] == 2

@@ -17,6 +17,20 @@ from thinned import thinned
 from stiffly import Recording, scenes, simulate
 
 STIFFLY = [sys.executable, "-m", "stiffly"]
+# the same, but a run waits after its fourth frame until somebody stops it
+WAITS = """
+import sys, time
+from stiffly import cli
+from stiffly.recording.writer import Writer
+
+def frame(writer, frame, real=Writer.frame):
+    real(writer, frame)
+    while frame.index == 3 and not writer._interrupt.due:
+        time.sleep(0.01)
+
+Writer.frame = frame
+sys.exit(cli.main())
+"""
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and pipes of POSIX")
 
 
@@ -43,9 +57,9 @@ def test_json_on_stdout_and_the_rest_on_stderr(tmp_path):
 
 
 def started(folder: Path, arguments: list[str]) -> subprocess.Popen:
-    """A process whose recording holds a few frames already."""
+    """A process whose recording holds a few frames already, and waits."""
     process = subprocess.Popen(
-        [*STIFFLY, *arguments],
+        [sys.executable, "-c", WAITS, *arguments],
         cwd=folder,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -65,7 +79,7 @@ def started(folder: Path, arguments: list[str]) -> subprocess.Popen:
 
 
 def test_ctrl_c_then_resume_gives_the_frames_of_an_uninterrupted_run(tmp_path):
-    arguments = ["run", "spinning-cube", "--small", "--duration", "6", "--dtype", "float64"]
+    arguments = ["run", "spinning-cube", "--small", "--duration", "2", "--dtype", "float64"]
     process = started(tmp_path, [*arguments, "--out", "spin"])
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=600)
@@ -77,7 +91,7 @@ def test_ctrl_c_then_resume_gives_the_frames_of_an_uninterrupted_run(tmp_path):
     resumed = run("resume", "spin", "--json", folder=tmp_path)
     assert resumed.returncode == 0 and json.loads(resumed.stdout)["complete"]
     again = Recording(tmp_path / "spin")
-    whole = simulate(scenes.load("spinning-cube", small=True, duration=6.0))
+    whole = simulate(scenes.load("spinning-cube", small=True, duration=2.0))
     assert np.array_equal(again.positions, whole.positions)
     assert np.array_equal(again.times, whole.times)
 
@@ -85,10 +99,10 @@ def test_ctrl_c_then_resume_gives_the_frames_of_an_uninterrupted_run(tmp_path):
 @pytest.mark.slow  # in the test's own process: test_interrupt.py
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_queue_that_ends_a_run_finds_it_ready_to_go_on(tmp_path, number):
-    arguments = ["run", "spinning-cube", "--small", "--duration", "6", "--quiet", "--out", "spin"]
+    arguments = ["run", "spinning-cube", "--small", "--duration", "2", "--quiet", "--out", "spin"]
     process = started(tmp_path, arguments)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 128 + number and out == ""
     assert err == "error: interrupted; go on with: stiffly resume spin\n"
     stopped = Recording(tmp_path / "spin")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from thinned import thinned
 
 from stiffly import Recording, cli, scenes, simulate, terminal
+from stiffly.recording.words import gain_or_loss, times
 
 
 def stiffly(capfd, *arguments):
@@ -35,6 +39,19 @@ def test_plot(capfd, recorded, tmp_path):
     out = good(capfd, "plot", recorded, "--out", tmp_path / "new" / "plots")
     energy = tmp_path / "new" / "plots" / "energy.png"
     assert energy.stat().st_size > 5000 and f"wrote {energy} (" in out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are texts")
+def test_names_that_are_no_text_are_written_as_they_can_be(recorded, tmp_path, monkeypatch):
+    said = open(tmp_path / "said", "w", encoding="utf-8", errors="strict")  # noqa: SIM115
+    monkeypatch.setattr(sys, "stdout", said)
+    name = os.fsdecode(b"\xff")
+    assert (
+        cli.main(["export", str(recorded), "--to", "npz", "--out", f"{tmp_path}/{name}.npz"]) == 0
+    )
+    said.close()
+    assert (tmp_path / f"{name}.npz").exists()
+    assert r"\udcff.npz (" in (tmp_path / "said").read_text()
 
 
 def test_render_a_still_and_a_film(capfd, recorded, tmp_path):
@@ -136,4 +153,15 @@ def test_missing_parts_are_named(module, arguments, extra, recorded, capfd, monk
 def test_terminal_formats():
     assert terminal.percent(1.0, 300.0) == "0.33 %" and terminal.percent(-1.0, 2.0) == "-50 %"
     assert terminal.percent(1.0, 0.0) == "-" and terminal.percent(float("nan"), 1.0) == "-"
-    assert terminal.percent(1e271, 1.0) == "1e+271 times"  # a run that explodes has one line
+    # a run that explodes has one line, and no digits that nobody reads
+    assert terminal.percent(1e271, 1.0) == "over a million times"
+    assert terminal.percent(2500.0, 1.0) == "2,500 times"
+    assert times(71.9) == "72 times" and times(-1e57) == "minus over a million times"
+
+
+@given(part=st.floats(-1e300, 1e300), whole=st.floats(1e-3, 1e3))
+def test_an_error_of_energy_has_a_word_and_no_sign(part, whole):
+    said = gain_or_loss(part, whole)
+    assert "-" not in said.replace("e-", "") or said == "-"
+    assert said.endswith("gained") == (part > 0.0) and said.endswith("lost") == (part < 0.0)
+    assert "e+" not in said

@@ -17,6 +17,8 @@ from stiffly import Recording, cli, scenes, simulate
 from stiffly.cli import view as command
 from stiffly.recording.folder import RECORDING
 from stiffly.recording.layout import counter, find, open_file
+from stiffly.scenes import request as asking
+from stiffly.view import lessons
 
 HERE = "127.0.0.1"
 
@@ -55,7 +57,10 @@ def refused(capfd, *arguments):
         (["cloth", "--port", "99999"], "from 1 to 65535"),
         (["cloth", "--host", "no.such.host.invalid"], "no address of this machine"),
         (["cloth", "--wrong"], "see stiffly view --help"),
-        ([], "see stiffly view --help"),
+        ([], "name a scene"),
+        (["--lesson", "verlett"], "did you mean verlet?"),
+        (["cloth", "--lesson", "verlet"], "brings its own SCENE|DIR: leave SCENE|DIR out"),
+        (["--lesson", "verlet", "--step", "0.01"], "brings its own --step"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(here, capfd, arguments, said):
@@ -63,8 +68,24 @@ def test_what_is_wrong_is_said_in_one_line(here, capfd, arguments, said):
     assert list(here.iterdir()) == []
 
 
+def test_lessons_are_listed(here, capfd):
+    assert cli.main(["view", "--lesson", "list"]) == 0
+    out = capfd.readouterr().out
+    assert all(name in out for name in lessons.NAMES) and "Why backward Euler is dead" in out
+
+
+def test_a_lesson_without_a_browser_is_one_line(here, capfd, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(command.sys, "platform", "linux")
+    assert cli.main(["view", "--lesson", "verlet"]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert "needs a browser" in err and "--no-open" in err
+
+
 def test_a_busy_port_is_refused_before_anything_is_built(here, capfd, monkeypatch):
-    monkeypatch.setattr(command, "request", lambda *_, **__: pytest.fail("built in vain"))
+    monkeypatch.setattr(asking, "request", lambda *_, **__: pytest.fail("built in vain"))
     with socket.create_server((HERE, 0)) as taken:
         port = taken.getsockname()[1]
         assert "is taken by another program" in refused(capfd, "cloth", "--port", port)
@@ -198,13 +219,13 @@ def test_ctrl_c_ends_it_and_the_port_is_free(here, recorded, number):
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # as shells do with &
     )  # fmt: skip
-    watchdog = threading.Timer(120.0, process.kill)
+    watchdog = threading.Timer(600.0, process.kill)
     watchdog.start()
     assert process.stdout is not None
     line = process.stdout.readline()
     assert line.startswith("live page: http://127.0.0.1:")
     url = line.split()[-1]
-    with urllib.request.urlopen(url, timeout=60.0) as page:
+    with urllib.request.urlopen(url, timeout=600.0) as page:
         assert b"<html" in page.read(2000)
     process.send_signal(number)
     out, err = process.communicate()

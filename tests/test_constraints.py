@@ -20,7 +20,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 NEEDED = [Requirement(text) for text in PROJECT["dependencies"]]
 NEEDED += [
     Requirement(text)
-    for extra in ("contact", "molecules", "tets", "render", "usd", "view", "test", "check")
+    for extra in ("contact", "molecules", "tets", "render", "usd", "view", "sweep", "test", "check")
     for text in EXTRAS[extra]
     if not text.startswith("stiffly[")
 ]

@@ -14,7 +14,7 @@ from stiffly.cli import doctor
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 # collections of the others, and tools
-FOR_DEVELOPERS = {"demo", "test", "check", "bench", "docs", "audit"}
+FOR_DEVELOPERS = {"cluster", "demo", "test", "check", "bench", "docs", "audit"}
 
 
 def lines(capsys) -> dict[str, str]:

@@ -138,6 +138,12 @@ def test_places_that_cannot_be_written(tmp_path):
     assert path.parent == tmp_path / "folder.npz"
 
 
+def test_frames_go_to_the_folder_one_is_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = export(solid(), "ply", ".")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [path.name for path in paths]
+
+
 def test_mesh_of_other_particles_is_refused(tmp_path):
     recorded = solid()
     recorded.mesh = cube(3)

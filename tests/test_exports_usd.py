@@ -116,7 +116,13 @@ def cube_recording(tmp_path_factory):
 
 
 def test_recording_as_usd_has_the_recorded_numbers(cube_recording, tmp_path):
-    body, _ = body_of(stage_of(export(cube_recording, "usd", tmp_path / "run.usdc")[0]))
+    """At the recorded times, 0.033 s apart, with whole frames per second all the same."""
+    stage = stage_of(export(cube_recording, "usd", tmp_path / "run.usdc")[0])
+    body, _ = body_of(stage)
+    codes = body.GetPointsAttr().GetTimeSamples()
+    assert stage.GetTimeCodesPerSecond() == stage.GetFramesPerSecond() == 30.0
+    np.testing.assert_allclose(np.array(codes) / 30.0, cube_recording.times, rtol=1e-12)
+    assert stage.GetEndTimeCode() == 10.0 >= codes[-1]
     for i in (0, 4, 10):
-        points = np.array(body.GetPointsAttr().Get(i))
+        points = np.array(body.GetPointsAttr().Get(codes[i]))
         np.testing.assert_array_equal(points, cube_recording.positions[i])

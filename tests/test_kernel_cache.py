@@ -1,10 +1,12 @@
 """The cache of compiled kernels is emptied when any of their files changes."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from stiffly.kernels.cpu import compiled
@@ -99,3 +101,61 @@ def test_bodies_have_the_same_bits_compiled_and_loaded(tmp_path):
     given = {"capture_output": True, "text": True, "env": environment, "check": True}
     first, second = (subprocess.run(ask, **given).stdout for _ in range(2))
     assert first == second
+
+
+GOES_ON = """
+import hashlib, signal, sys, warnings
+import numpy as np
+import stiffly
+
+what, folder = sys.argv[1:]
+mesh = stiffly.meshes.lattice(3, 3, 3, spacing=0.1)
+
+def stop(report):
+    if report.frames == 5:
+        signal.raise_signal(signal.SIGTERM)
+
+for name, step in (("verlet", 1e-4), ("exprb42", 1e-3), ("energy-momentum", 1e-3)):
+    parts = [stiffly.Springs(mesh.edges, 1e3), stiffly.Gravity()]
+    system = stiffly.System(0.01, parts, rest=mesh.positions, fixed=[0, 1, 2])
+    out, options = f"{folder}/{name}", {"integrator": name, "step": step, "duration": 0.02}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            if what == "resume":
+                run = stiffly.resume(out, system)
+            else:
+                how = {"every": 2e-3, "out": out, "dtype": "float64", "checkpoint": 0}
+                run = stiffly.simulate(system, mesh.positions, **options, **how,
+                                       progress=stop if what == "begin" else None)
+            x = np.array(run.positions)
+            digits = hashlib.sha256(x.tobytes()).hexdigest()
+            told = any("last digits" in str(w.message) for w in said)
+            print(name, digits, told, *x[-1].ravel())
+        except stiffly.errors.Terminated:
+            print(name, "stopped")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_run_goes_on_where_kernels_are_loaded_and_on_another_processor(tmp_path):
+    """Begun by a process that compiles, ended by one that loads: the same bits as of a process that
+    loads all along.  Ended on a processor of narrower vectors: a line, and the same motion."""
+
+    def said(what, folder, **more):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), **more}
+        command = [sys.executable, "-c", GOES_ON, what, str(folder)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return [line.split() for line in done.stdout.splitlines()]
+
+    begun, other = tmp_path / "begun", tmp_path / "other"
+    assert {line[1] for line in said("begin", begun)} == {"stopped"}
+    shutil.copytree(begun, other)
+    whole = said("whole", tmp_path / "whole")
+    assert len(whole) == 3 and said("resume", begun) == whole
+    narrow = said("resume", other, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
+    for (_, _, told, *x), (_, _, _, *expected) in zip(narrow, whole, strict=True):
+        assert told == "True"
+        np.testing.assert_allclose(np.float64(x), np.float64(expected), rtol=0, atol=1e-9)

@@ -76,6 +76,18 @@ def test_a_linear_system_is_refused_above_the_limit_and_runs_below(name):
     assert advice(oscillators(), np.ones(9), step=0.98 * limit, **options) == []
 
 
+def test_what_is_fast_but_stays_at_zero_is_only_advised():
+    """Uncoupled: the first swings with omega = 1, the second, far above the limit, has no cause."""
+    system = SecondOrder(stiffness=np.diag([1.0, 1e12]))
+    options = {"integrator": "verlet", "step": 1e-2, "duration": 10.0}
+    with pytest.warns(Advice, match="steps of 0.01 s are too long"):
+        run = simulate(system, [1.0, 0.0], **options)
+    assert run.positions[-1] == pytest.approx([np.cos(10.0), 0.0], abs=1e-4)
+    for x0, v0 in (([1.0, 1e-9], None), ([1.0, 0.0], [0.0, 1e-6])):
+        with pytest.raises(InputError, match="too long"):
+            simulate(system, x0, v0, **options)
+
+
 def test_a_run_too_short_to_show_it_is_only_advised():
     h = 1.1 * 2.0 / OMEGA
     (said,) = advice(oscillators(), np.ones(9), integrator="verlet", step=h, duration=10 * h)

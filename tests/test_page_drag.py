@@ -6,8 +6,8 @@ import numpy as np
 import own_loop
 import pytest
 
-from stiffly.view.page.figures import place_lanes
-from stiffly.view.page.live import Drag
+from stiffly.view.page.drag import Drag
+from stiffly.view.page.place import place_lanes
 
 X = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.5]])
 PLACE = place_lanes(X, 2)

@@ -9,8 +9,9 @@ from stiffly import scenes
 from stiffly.collisions import Plane, Sphere
 from stiffly.meshes import cloth, cube
 from stiffly.recording.exports.frames import solids
-from stiffly.view.page.figures import LENS, SIZE, camera, pins, place_lanes, still, to_be_seen
+from stiffly.view.page.figures import LENS, pins, still
 from stiffly.view.page.meshes import FEW, SIDES, Beads, Surface, Tubes, parts_of
+from stiffly.view.page.place import SIZE, camera, place_lanes, to_be_seen
 
 
 def volume(x, faces):

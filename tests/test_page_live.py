@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 import time
+import urllib.request
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,11 +15,12 @@ from live_scenes import little_cloth
 
 from stiffly import Recording, scenes, simulate
 from stiffly.errors import InputError
-from stiffly.integrators import NAMES, options
+from stiffly.integrators import options
 from stiffly.scenes.adjust import adjustable
-from stiffly.view import FLAT, serve
+from stiffly.view import FLAT, lessons, serve
 from stiffly.view.page import live
-from stiffly.view.page.controls import Controls
+from stiffly.view.page.controls import Controls, entry, named
+from stiffly.view.page.live import menu
 from stiffly.view.page.server import free_port
 from stiffly.view.settings import Settings
 
@@ -31,7 +33,7 @@ def opened(view):
 
 def wait_for(client, look, what="it"):
     """Read on, as a browser does, until it is so."""
-    return client.until(look, what, 60.0)
+    return client.until(look, what)
 
 
 def worker(view):
@@ -65,10 +67,10 @@ def test_controls_change_the_running_simulation():
         wait_for(client, lambda: stage.settings.stiffness == pytest.approx(10.0))
         client.turn("Step [ms]", 5.0)
         wait_for(client, lambda: stage.settings.step == pytest.approx(0.005))
-        client.turn("Beside it (2)", "bdf1")
+        client.choose("Beside it (2)", "bdf1")
         wait_for(client, lambda: stage.settings.integrators == ("realtime", "bdf1"))
         wait_for(client, lambda: "/lane-1/body-0" in client.vertices, "the second body")
-        client.turn("Integrator", "verlet")
+        client.choose("Integrator", "verlet")
         wait_for(client, lambda: stage.settings.integrators == ("verlet", "bdf1"))
         assert stage.settings.gravity == 3.0 and worker(view).stage is stage
         client.turn("Time", "Pause")
@@ -137,7 +139,7 @@ def test_who_loses_the_wheel_lets_go():
 
 def test_another_scene_is_built_aside_and_takes_over():
     with serve(little_cloth(), small=True) as view, opened(view) as client:
-        client.turn("Beside it (2)", "bdf1")
+        client.choose("Beside it (2)", "bdf1")
         wait_for(client, lambda: len(worker(view).stage.lanes) == 2)
         client.turn("Scene", "rope")
         wait_for(client, lambda: worker(view).stage.scene.name == "rope", "the rope")
@@ -247,6 +249,9 @@ class ButtonGroup(SimpleNamespace):
 
 
 class Gui:
+    def __init__(self):
+        self.styles = []
+
     def add_folder(self, _):
         return self
 
@@ -256,17 +261,21 @@ class Gui:
     def __exit__(self, *_):
         pass
 
-    def add_button_group(self, label, options):
+    def add_button_group(self, label, options, **_):
         return ButtonGroup(label=label, options=options, value=options[0])
 
-    def add_dropdown(self, label, options, initial_value=None):
+    def add_html(self, text):
+        self.styles.append(text)
+
+    def add_dropdown(self, label, options, initial_value=None, **_):
         return Handle(label=label, options=options, value=initial_value or options[0])
 
     def add_checkbox(self, label, value, **_):
         return Handle(label=label, value=value, disabled=False)
 
     def add_slider(self, label, low, high, step, value, **given):
-        return Handle(label=label, min=low, max=high, value=value, disabled=False)
+        impl = SimpleNamespace(uuid=label)
+        return Handle(label=label, min=low, max=high, value=value, disabled=False, _impl=impl)
 
     def add_number(self, label, value, **given):
         return Handle(label=label, value=value, disabled=False, min=given.get("min"),
@@ -274,7 +283,7 @@ class Gui:
 
 
 def test_only_controls_that_mean_something_can_be_turned():
-    controls = Controls(Gui(), ["cloth"], NAMES, print, print, print)
+    controls = Controls(Gui(), ["cloth"], menu(), print, print, print)
     scene = little_cloth()
     for names in (("realtime",), ("bdf1",), ("projective", "stabilised")):
         known = set(adjustable(scene)).union(*map(options, names))
@@ -285,14 +294,17 @@ def test_only_controls_that_mean_something_can_be_turned():
         assert controls.budget.disabled  # no limit is set
     assert controls.step.label == "Step [µs]" and controls.step.value == pytest.approx(20.0)
     assert controls.gravity.value == controls.gravity.max  # the slider ends there
-    assert [handle.value for handle in controls.methods] == ["projective", "stabilised", "none"]
+    shown = [handle.value for handle in controls.methods]
+    assert [named(value) for value in shown] == ["projective", "stabilised", "none"]
+    assert shown[0] == "projective: backward Euler, by ten local/global iterations"
     controls.adopt(Settings(("stabilised:bdf1",), 0.1), set(), 1.0)
     assert controls.methods[0].value == "stabilised:bdf1"  # a name that is not in the list
 
 
 def test_sliders_over_powers_of_ten_say_the_number_itself():
     turned = []
-    controls = Controls(Gui(), ["cloth"], NAMES, print, lambda **s: turned.append(s), print)
+    gui = Gui()
+    controls = Controls(gui, ["cloth"], menu(), print, lambda **s: turned.append(s), print)
     controls.adopt(Settings(("realtime",), 0.01, speed=0.02, stiffness=100.0), set(), 0.2)
     assert controls.speed.handle.label == "Speed ×0.02"
     assert controls.speed.handle.value == pytest.approx(-1.0)  # a tenth of the scene's own
@@ -301,6 +313,15 @@ def test_sliders_over_powers_of_ten_say_the_number_itself():
     handle.value = 1.0
     own_loop.run(handle.callback(SimpleNamespace(client=1, target=handle)))
     assert turned == [{"speed": pytest.approx(2.0)}] and handle.label == "Speed ×2"
+    hidden = [style for style in gui.styles if "display: none" in style]
+    assert len(hidden) == 3  # boxes that would show powers of ten
+    assert '[id="Speed ×1"] + *' in hidden[0]
+
+
+@pytest.mark.parametrize("name", menu())
+def test_every_method_of_the_menu_has_a_few_words_and_is_found_again(name):
+    what = menu()[name]
+    assert 5 < len(what) < 70 and named(entry(name, what)) == name
 
 
 # ------------------------------------------------------------------ the beginning
@@ -331,3 +352,83 @@ def test_who_pulls_in_a_pause_is_told_that_time_stands_still():
         wait_for(client, said, "the note")
         client.turn("Time", "Play")
         wait_for(client, lambda: not said(), "the note to go")
+
+
+# ------------------------------------------------------------------ links and lessons
+
+
+def text(client):
+    return "".join(client.texts.values())
+
+
+def test_a_link_carries_the_settings():
+    with serve(little_cloth()) as view, opened(view) as client:
+        wait_for(client, lambda: "While this server runs:" in text(client), "the link")
+        link = f"{view.url}&scene=bar&small=1&integrators=bdf1,verlet&step=0.005&gravity=3.5"
+        client.close()
+        urllib.request.urlopen(link).read()
+        with opened(view) as visitor:
+            wait_for(visitor, lambda: worker(view).stage.scene.name == "bar", "the bar")
+            now = worker(view).stage.settings
+            assert now.integrators == ("bdf1", "verlet")
+            assert (now.step, now.gravity, now.stiffness) == (0.005, 3.5, 1.0)
+            wait_for(visitor, lambda: visitor.value("Scene") == "bar", "its name")
+            said = "stiffly view bar --small --integrator bdf1 --integrator verlet --step 0.005"
+            wait_for(visitor, lambda: said in text(visitor), "the command")
+
+
+@pytest.mark.parametrize(
+    "asked", ["scene=/etc/passwd", "scene=cloth&step=x", "scene=bar&gravity=nan"]
+)
+def test_a_link_that_asks_for_what_cannot_be_changes_nothing(asked):
+    with serve(little_cloth()) as view:
+        urllib.request.urlopen(f"{view.url}&{asked}").read()
+        with opened(view) as client:
+            stage = worker(view).stage
+            wait_for(client, lambda: client.notes, "a note")
+            assert worker(view).stage is stage
+
+
+def test_a_link_of_who_only_watches_changes_nothing():
+    with serve(little_cloth()) as view, opened(view) as client:
+        urllib.request.urlopen(f"{view.url}&scene=bar&small=1").read()
+        with opened(view):
+            wait_for(client, lambda: "The settings of this link" in client.notes, "the note")
+            assert worker(view).stage.scene.name != "bar"
+
+
+def test_a_lesson_sets_up_the_page_and_has_next_and_back():
+    with serve(scenes.load("pylon", small=True), small=True, lesson="verlet") as view:
+        assert not worker(view).playing  # nobody is there yet
+        with opened(view) as client:
+            pages = lessons.lesson("verlet").pages
+            wait_for(client, lambda: pages[0].text[:40] in text(client), "the first page")
+            wait_for(client, lambda: worker(view).stage.settings.step == pages[0].settings["step"])
+            client.turn("Page", "Next")
+            wait_for(client, lambda: "page 2 of 3" in text(client), "the second page")
+            wait_for(client, lambda: worker(view).stage.settings.step == 0.05)
+            assert worker(view).stage.settings.integrators == ("energy-momentum", "verlet")
+            wait_for(client, lambda: "verlet stopped" in text(client), "Verlet to fail")
+            client.turn("Page", "Back")
+            wait_for(client, lambda: "page 1 of 3" in text(client), "the first page again")
+            client.turn("Lesson", "none")
+            wait_for(client, lambda: view._page.teacher.menu.value == "none")
+
+
+def test_colours_follow_speed_and_strain():
+    with serve(little_cloth()) as view, opened(view) as client:
+        client.turn("Colour by", "strain")
+        wait_for(client, lambda: "mean strain" in text(client), "the scale")
+        wait_for(client, lambda: f"{BODY}-4" in client.vertices, "levels of colour")
+        client.turn("Colour by", "speed")
+        wait_for(client, lambda: "m/s" in text(client), "the other scale")
+        client.turn("Colour by", "plain")
+        wait_for(client, lambda: "m/s" not in text(client), "no scale")
+
+
+def test_every_scene_has_a_picture_and_a_button():
+    with serve(little_cloth()) as view, opened(view) as client:
+        shown = [name for name in scenes.NAMES if name not in FLAT]
+        assert text(client).count("data:image/jpeg;base64,") == len(shown)
+        client.turn("Show bar", True)
+        wait_for(client, lambda: worker(view).stage.scene.name == "bar", "the bar")

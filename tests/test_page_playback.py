@@ -146,3 +146,17 @@ def test_a_growing_recording_that_goes_away_is_told_of(tmp_path, monkeypatch, cl
     clock.now += module.AGAIN + 1.0
     assert not playback.look_again() and "cannot be read any more" in playback.trouble
     assert playback.snapshot(5) is not None  # what is open stays readable
+
+
+def test_a_loop_begins_again_from_the_end(clock, folder):
+    found = Playback(Recording(folder))
+    found.set_loop(True)
+    lasts = float(found.times[-1] - found.times[0]) / found.speed
+    begin = clock.now
+    clock.now = begin + 1.0001 * lasts
+    assert found.index() == len(found) - 1 and found.playing
+    clock.now = begin + 2.0 * lasts
+    assert found.index() == 0 and found.playing
+    found.set_loop(False)
+    clock.now = begin + 4.0 * lasts
+    assert found.index() == len(found) - 1 and not found.playing

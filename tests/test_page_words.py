@@ -6,11 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from stiffly.view.page import plots as plots_module
 from stiffly.view.page.plots import (
+    LATE,
     MOST,
     History,
     Notice,
     Plots,
+    Shelf,
     banner,
     clock,
     energy_curves,
@@ -105,7 +108,7 @@ class Gui:
     """Counts the plots that are there."""
 
     def __init__(self):
-        self.plots = []
+        self.made = []
 
     def __enter__(self):
         return self
@@ -114,10 +117,14 @@ class Gui:
         pass
 
     def add_uplot(self, data, series, **options):
-        plot = SimpleNamespace(data=data, series=series, **options)
-        plot.remove = lambda: self.plots.remove(plot)
-        self.plots.append(plot)
+        plot = SimpleNamespace(data=data, series=series, visible=True, **options)
+        plot.remove = lambda: self.made.remove(plot)
+        self.made.append(plot)
         return plot
+
+    @property
+    def plots(self):
+        return [plot for plot in self.made if plot.visible]
 
     def titled(self, start):
         return next(plot for plot in self.plots if plot.title.startswith(start))
@@ -161,6 +168,20 @@ def test_plots_follow_the_unit_and_what_comes_and_goes():
     labels = [s["label"] for s in gui.titled("energy").series]
     assert "hand" in labels and len(gui.plots) == count + 1  # alpha, and it stays
     assert gui.titled("alpha").data[1][3] == 0.5
+
+
+def test_a_plot_that_is_taken_down_is_hidden_and_removed_when_nothing_can_be_on_its_way(
+    monkeypatch,
+):
+    gui, now = Gui(), [0.0]
+    monkeypatch.setattr(plots_module.time, "monotonic", lambda: now[0])
+    shelf = Shelf(gui, gui)
+    first, second = shelf.put((), ()), shelf.put((), ())
+    shelf.take_down(first)
+    assert not first.visible and first in gui.made
+    now[0] = LATE + 1.0
+    shelf.take_down(second)
+    assert gui.made == [second] and gui.plots == []
 
 
 def test_a_lane_that_joins_late_begins_there_and_the_axis_has_room_for_it():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from stiffly.recording.plots import (
     plot_steps,
 )
 from stiffly.recording.plots.energy import before_explosion, momenta
-from stiffly.recording.plots.style import unit
+from stiffly.recording.plots.style import describe, unit
 
 
 @pytest.fixture(scope="module")
@@ -308,6 +309,15 @@ def test_words_for_numbers():
     assert percent(1.0, 8.0) == "12 %" and percent(1.0, 1000.0) == "0.1 %"
     assert joules(0.25) == "0.25 J" and joules(-2.5e7) == "-25 MJ" and joules(1e40) == "1e+40 J"
     assert percent(np.nan, 1.0) == "-" and percent(1.0, 0.0) == "-"
-    assert percent(3e20, 1.0) == "3e+20 times"
+    assert percent(3e20, 1.0) == "over a million times"
     assert unit("J", np.array([0.002, -0.5])).name == "mJ" and unit("J", 0.0).name == "J"
     assert unit("s", 1e-3) == (1e3, "ms") and unit("s", 999.0).name == "s"
+
+
+def test_fixed_steps_that_were_halved_are_not_called_adaptive():
+    run = SimpleNamespace(integrator="exprb42", step=0.05, stats={"rejected_steps": 3})
+    assert describe(run) == "exprb42, steps up to 0.05 s"
+    run.stats = {"largest_step": 0.04}
+    assert describe(run) == "exprb42, step 0.04 s"
+    run.step = None
+    assert describe(run) == "exprb42, adaptive steps"

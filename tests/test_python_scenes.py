@@ -1,5 +1,6 @@
 """Scenes built in Python: the same as their files, and what bodies do to each other."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -361,6 +362,12 @@ def wrong(act):
         ),
         (lambda s, c, b: s.add(shapes.cube(), color="pink"), "body.color"),
         (lambda s, c, b: s.add(shapes.cube(), texture="a.png"), "shapes have none: give mesh ="),
+        (lambda s, c, b: s.add(shapes.cube(), pins=[999]), "body.pins: there is no particle 999"),
+        (lambda s, c, b: s.add(shapes.rope(), pins=["to"]), "body.pins: unknown set of particles"),
+        (lambda s, c, b: s.add(shapes.cube(), 3), "the name of a body must be a text, got int"),
+        (lambda s, c, b: s.add(shapes.cube(), elasticity=["a"]), "body.elasticity"),
+        (lambda s, c, b: s.force(c, [[1.0], [1.0, 2.0]]), "force must hold numbers, got rows of"),
+        (lambda s, c, b: stiffly.Scene(None), "the name of a scene must be a text, got NoneType"),
         (lambda s, c, b: s.add("missing.obj"), "missing.obj does not exist: check the path"),
         (lambda s, c, b: s.wind((1, 0)), "load.wind has too few numbers"),
         (lambda s, c, b: s.add(shapes.cloth(3, 3), elasticity="rigid") and s.build(), "is flat"),
@@ -373,6 +380,60 @@ def wrong(act):
 )
 def test_one_line_with_cause_and_remedy(act, words):
     assert words in wrong(act)
+
+
+OF_ANOTHER = [
+    lambda s, own, b: s.attach(b),
+    lambda s, own, b: s.attach(own, b),
+    lambda s, own, b: s.spring(own, b),
+    lambda s, own, b: s.hinge(own, b, at=(0, 0, 0), axis=(0, 0, 1)),
+    lambda s, own, b: s.lead(b, times=[0, 1], offsets=[(0, 0, 0), (0, 0, 1)]),
+    lambda s, own, b: s.contact(bodies=[b]),
+    lambda s, own, b: s.force(b, (0, 0, 1)),
+    lambda s, own, b: s.force(b, lambda t: (0, 0, 1)),
+]
+
+
+@pytest.mark.parametrize("act", OF_ANOTHER)
+def test_bodies_of_another_scene_are_refused_though_they_have_the_same_name(act):
+    mine, other = stiffly.Scene("mine"), stiffly.Scene("other")
+    own, theirs, first = (scene.add(shapes.cube()) for scene in (mine, other, mine))
+    assert own.name == theirs.name
+    before = repr(mine)
+    with pytest.raises(InputError, match="cube is a body of another scene: add it to mine, too"):
+        act(mine, first, theirs)
+    assert repr(mine) == before
+
+
+def test_a_copy_of_a_scene_knows_its_bodies():
+    scene = stiffly.Scene()
+    body = scene.add(shapes.rope(4))
+    other = copy.deepcopy(scene)
+    other.attach(body, at=[0])
+    assert len(other.build().x0) == len(scene.build().x0) and repr(other) != repr(scene)
+
+
+def test_errors_of_a_force_are_the_users_own():
+    scene = stiffly.Scene()
+    body = scene.add(shapes.rope(4), pins=[0])
+    scene.force(body, lambda t, x: x + 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        scene.simulate()
+
+
+def test_none_is_as_good_as_left_out():
+    with_none, without = (stiffly.Scene() for _ in range(2))
+    with_none.add(shapes.rope(4), color=None, pins=None)
+    without.add(shapes.rope(4))
+    assert with_none.build().text == without.build().text
+
+
+def test_what_is_refused_is_not_added():
+    scene = stiffly.Scene()
+    with pytest.raises(InputError, match="there is no particle 99"):
+        scene.add(shapes.rope(4), pins=[99])
+    scene.add(shapes.rope(4), pins=[3])
+    assert len(scene.build().x0) == 4
 
 
 def test_a_scene_without_bodies():

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from recorded import Recorded, dust, sheet, solid, string, wobbling
 
-from stiffly import InputError, scenes, simulate
+from stiffly import InputError, Scene, scenes, shapes, simulate
 from stiffly.collisions import Plane, Sphere, keyframes
-from stiffly.meshes import Mesh, cube
+from stiffly.meshes import Mesh, cloth, cube
 from stiffly.recording.exports.frames import motion
-from stiffly.recording.render import render, side_by_side, thumbnail
+from stiffly.recording.render import _framed, render, side_by_side, thumbnail
 from stiffly.recording.render_labels import coloring
+from stiffly.recording.render_scenery import Scenery
 from stiffly.recording.render_view import sampled
 
 pytest.importorskip("pyvista")
@@ -130,6 +133,28 @@ def test_moving_colliders_move(tmp_path):
         for i in (0, 5)
     )
     assert np.abs(first - last).max() > 50
+
+
+def test_a_shadow_is_sharp_where_a_body_stands_and_soft_where_it_hangs(tmp_path):
+    """Widths of the edge between light and dark, of a plate near the floor and of one high up."""
+    edges = {}
+    for height in (0.02, 1.0):
+        flat = cloth(5, 5, spacing=0.25)
+        plate = flat.positions + np.array([0.0, 0.0, height])
+        mesh = replace(flat, positions=plate)
+        made = Recorded(np.stack([plate] * 2), None, np.arange(2.0), mesh=mesh)
+        made.colliders = (Plane((0, 0, 0), (0, 0, 1)),)
+        shown = motion(made)
+        view = _framed([shown], plate, 1.0)
+        low, high = plate.min(axis=0), plate.max(axis=0)
+        low[2] = 0.0
+        with closing(Scenery(shown, None, view._replace(low=low, high=high), (64, 64))) as scenery:
+            scenery.picture(0)
+            ink = scenery._shadow._image.point_data["ink"][:, 3].astype(float)
+        side = int(np.sqrt(len(ink)))
+        row = ink.reshape(side, side)[side // 2] / ink.max()
+        edges[height] = ((row > 0.1) & (row < 0.9)).sum() / (row >= 0.9).sum()
+    assert edges[1.0] > 2.0 * edges[0.02]
 
 
 def test_thumbnail_is_small_and_without_words(tmp_path):
@@ -272,3 +297,24 @@ def test_recording_on_disk(tmp_path):
 def test_nothing_is_printed(tmp_path, capfd):
     render(solid(), tmp_path / "run.mp4", size=SMALL)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_polished_body_has_a_highlight(tmp_path):
+    """Of two balls in one picture, the shiny one is brighter at its brightest."""
+    scene = Scene("balls", duration=0.01, step=0.005, gravity=0.0)
+    for x, shine in ((0.0, 0.0), (3.0, 1.0)):
+        ball = {"young": 1e6, "color": "blue", "position": (x, 0, 0), "shine": shine}
+        scene.add(shapes.sphere(400, radius=1.0), **ball)
+    run = scene.simulate()
+    picture = pixels(render(run, tmp_path / "a.png", color="none", size=(400, 200)))
+    across = np.flatnonzero(coloured(picture).any(axis=0))
+    brightest = []
+    for columns in np.split(across, np.flatnonzero(np.diff(across) > 5) + 1):
+        rows = np.flatnonzero(coloured(picture[:, columns]).any(axis=1))
+        quarter = len(columns) // 4, len(rows) // 4  # the middle of the ball's box is all ball
+        inside = picture[np.ix_(rows[quarter[1] : -quarter[1]], columns[quarter[0] : -quarter[0]])]
+        brightest.append(inside.min(axis=2).max())
+    matt, polished = brightest
+    assert polished > matt + 40
+    again = run.mesh.bodies
+    assert [look.shine for look in again.values()] == [0.0, 1.0]

@@ -10,12 +10,13 @@ from scipy.spatial.transform import Rotation
 from stiffly.bodies import Gravity, LinearSprings, Springs, System, Tetrahedra
 from stiffly.collisions import Plane, keyframes
 from stiffly.errors import InputError
-from stiffly.meshes import cloth, cube
+from stiffly.meshes import Mesh, cloth, cube
 from stiffly.recording.exports.frames import motion, solids
-from stiffly.recording.render import _about_itself, schedule
+from stiffly.recording.render import _about_itself, _framed
+from stiffly.recording.render_floor import find_floor, round_number
 from stiffly.recording.render_labels import coloring
-from stiffly.recording.render_scenery import find_floor, round_number
-from stiffly.recording.render_view import OPENING, Camera, look_at, points_of, sampled
+from stiffly.recording.render_time import schedule
+from stiffly.recording.render_view import OPENING, Camera, look_at, points_of, sampled, sunlight
 from stiffly.recording.render_walls import slab, wall_normals
 
 # ------------------------------------------------------------------ camera, light, floor
@@ -260,7 +261,7 @@ def test_stress_needs_what_moved():
     with pytest.raises(InputError, match="needs what moved: give its System or scene"):
         coloring([recorded], shown, "stress")
     with pytest.raises(InputError, match="needs a System of springs or tets"):
-        coloring([recorded], shown, "stress", [None])
+        coloring([recorded], shown, "stress", [object()])
     system = System(1.0, [Gravity()], rest=mesh.positions)
     with pytest.raises(InputError, match="no part of this has a stress"):
         coloring([recorded], shown, "stress", [system])
@@ -307,3 +308,60 @@ def test_films_say_what_is_not_as_in_life():
     assert schedule(np.linspace(0.0, 10.0, 11), 30).note == "1 pictures a second"
     assert schedule(np.linspace(0.0, 10.0, 301), 30).note == ""
     assert schedule(np.linspace(0.0, 10.0, 3001), 30, 0.5).note == "2x slowed down"
+
+
+# ------------------------------------------------------------------ films that say what they lack
+
+
+@pytest.mark.parametrize(
+    "frames, duration", [(16, 0.5), (5, 0.5), (61, 2.0), (200, 1.0), (40, 1.9)]
+)
+def test_no_film_is_slower_than_its_frames_bear(frames, duration):
+    """Sixteen frames of half a second are no slide show of ten seconds."""
+    times = np.linspace(0.0, duration, frames)
+    plan = schedule(times, 30)
+    assert plan.rate >= 15.0 or plan.speed == 1.0
+    assert plan.coarse == (plan.rate < 15.0)
+
+
+def test_a_film_has_no_picture_twice_where_there_are_enough():
+    plan = schedule(np.arange(0.0, 10.0, 1 / 25), 30)
+    assert plan.shown_at == pytest.approx(25.0) and not plan.advice
+    assert schedule(np.arange(0.0, 10.0, 1 / 100), 30).shown_at == 30.0
+    coarse = schedule(np.arange(0.0, 10.0, 0.5), 30)
+    assert coarse.shown_at == 30.0
+    assert "record with --every 0.033" in coarse.advice and "--speed 10" in coarse.advice
+    assert not schedule(np.arange(0.0, 10.0, 0.5), 30, speed=10.0).coarse  # what was advised
+
+
+def test_one_fast_vertex_does_not_decide_the_scale():
+    """150 vertices at 1 m/s and one at 57."""
+    mesh = cloth(10, 15, spacing=0.1)
+    speeds = np.ones((3, len(mesh.positions), 3)) / np.sqrt(3.0)
+    speeds[:, 7] *= 57.0
+    made = Recorded(np.stack([mesh.positions] * 3), speeds, np.arange(3.0), mesh=mesh)
+    [scale] = coloring([made], [motion(made)], "speed")
+    assert scale.high == pytest.approx(1.0)
+
+
+def test_shadows_are_in_the_picture():
+    """Of a tall pole: no part of its shadow, as the light falls, lies outside."""
+    pole = np.column_stack([np.zeros(30), np.zeros(30), np.linspace(0.0, 2.0, 30)])
+    chain = np.column_stack([np.arange(29), np.arange(1, 30)])
+    made = Recorded(np.stack([pole] * 2), None, np.arange(2.0), mesh=Mesh(pole, chain))
+    shown, aspect = motion(made), 16 / 9
+    view = _framed([shown], pole, aspect)
+    seen = view._replace(low=pole.min(axis=0), high=pole.max(axis=0))
+    floor = find_floor([], seen, sunlight(view))
+    for points in (pole, floor.shadow(pole)):
+        a, b = project(view, points, aspect)
+        assert np.abs(a).max() <= 1.0 and np.abs(b).max() <= 1.0
+
+
+def test_the_light_presses_points_onto_the_floor():
+    """As a matrix and by the formula for one direction."""
+    view = look_at(np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]), 1.5)
+    floor = find_floor([], view, sunlight(view))
+    x = np.random.default_rng(3).normal(size=(20, 3))
+    pressed = x @ floor.flattening(floor.light)[:3, :3].T + floor.flattening(floor.light)[:3, 3]
+    np.testing.assert_allclose(pressed + floor.above * floor.normal, floor.shadow(x), atol=1e-12)

@@ -12,9 +12,11 @@ from runs_to_record import CASES, assert_same, block, pendulums, simulate
 import stiffly
 from stiffly import System
 from stiffly.errors import InputError, StiffWarning
-from stiffly.recording.checkpoint import sealed
+from stiffly.recording.checkpoint import Checkpoint, sealed
+from stiffly.recording.folder import Lock
 from stiffly.recording.layout import find, open_file
 from stiffly.run.loop import Loop
+from stiffly.run.resume import go_on
 
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough steps
 
@@ -164,6 +166,45 @@ def test_a_complete_run_comes_back_as_it_is(tmp_path):
     again = stiffly.resume(tmp_path / "run")
     assert again.complete and len(again) == len(run)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_the_folder_is_locked_before_it_is_read(tmp_path, interrupt_at, monkeypatch):
+    folder, tried, read = tmp_path / "run", [], Checkpoint.read
+    interrupt_at(6)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(block(), out=folder, dtype="float64")
+
+    def intrude(where):
+        with pytest.raises(InputError, match="being written by another process"):
+            Lock(where)
+        tried.append(where)
+        return read(where)
+
+    monkeypatch.setattr(Checkpoint, "read", intrude)
+    assert_same(stiffly.resume(folder, block()[0]), simulate(block()))
+    assert tried == [folder]
+    Lock(folder).release()  # it lets go
+
+
+def test_what_another_process_has_finished_meanwhile_stays(tmp_path, interrupt_at):
+    folder = tmp_path / "run"
+    interrupt_at(6)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(block(), out=folder)
+    found = stiffly.Recording(folder)
+    assert stiffly.resume(folder, block()[0]).complete
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert not found.complete and go_on(found, block()[0]).complete
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["verlet", "dop853 adaptive", "exprb42", "pexprb43 adaptive"])
+def test_a_run_with_nothing_left_to_compute_says_how_steps_were_taken(name, tmp_path):
+    folder, case = tmp_path / "run", CASES[name]
+    said = simulate(case(), out=folder).stats["loop"]
+    assert said.startswith(("step by step", "compiled"))
+    (folder / "summary.json").unlink()
+    assert stiffly.resume(folder, case()[0]).stats["loop"] == said
 
 
 def test_a_run_killed_before_its_summary_gets_it(tmp_path):

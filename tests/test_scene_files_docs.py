@@ -111,7 +111,7 @@ def test_every_key_has_a_meaning_and_every_table_is_in_the_manual():
 def test_keys_with_units_say_them():
     """Lengths, masses, moduli, ...: every meaning of a physical quantity ends in its unit."""
     plain = "scale stretch poisson friction coefficient rtol axis normal yield_strain per_step "
-    plain += "fiber_stretch direction amplitude turns tolerance"
+    plain += "fiber_stretch direction amplitude turns tolerance shine"
     for model in every_table():
         for key, field in model.model_fields.items():
             number = re.search(r"\bfloat\b", str(field.annotation))  # and not the text float32

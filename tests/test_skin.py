@@ -15,7 +15,8 @@ from stiffly.recording.plots.body import picture
 from stiffly.recording.recording import Recording
 from stiffly.recording.render_labels import coloring
 from stiffly.scenes import files
-from stiffly.view.page.figures import Body, place_lanes, still
+from stiffly.view.page.figures import Body, still
+from stiffly.view.page.place import place_lanes
 from stiffly.view.playback import Playback
 
 SCENE = """

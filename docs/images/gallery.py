@@ -3,6 +3,7 @@
 python docs/images/gallery.py [NAME...]     (without names: those that have no picture yet)
 """
 
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -19,7 +20,29 @@ from stiffly.recording.render import thumbnail
 
 PICTURES = Path(__file__).parent / "scenes"
 PAGE = Path(__file__).parent.parent / "gallery.md"
-HEAD = """# Gallery: the built-in scenes
+FILMS = Path(__file__).parent / "films"
+HEAD = """# Gallery
+
+## Films
+
+At life speed, unless the film says otherwise. Below each: the commands, and what the run took on
+two cores of an AMD EPYC server that had other work to do. `python docs/images/films.py` makes them
+anew.
+
+"""
+FULL_SIZE = """## Full size
+
+Runs of minutes; the times are those of a quiet machine ([all eight](lab/full-size/result.md)).
+
+| | |
+| --- | --- |
+"""
+STILLS = {
+    "crash": "356,820 degrees of freedom; the dents stay: `stiffly run crash`, 149 s",
+    "hair": "60,000 hairs, calm again after the shake of the head: `stiffly run hair`, 307 s",
+    "dragon": "442,650 degrees of freedom, nodding: `stiffly run dragon`, 82 s",
+}
+TABLE = """## The built-in scenes
 
 Each with the numbers of its paper as defaults; `stiffly run NAME` runs it, `--small` in seconds,
 `stiffly scene show NAME` prints it as a file to change. The pictures show the small variants
@@ -54,6 +77,24 @@ def graph(run, path):
     plt.close(figure)
 
 
+def film(name, told):
+    """A video that plays by itself and again; its still where nothing plays."""
+    place = f"images/films/{name}"
+    scene = stiffly.scenes.entry(name)
+    return (
+        f'<video src="{place}.mp4" poster="{place}.jpg" width="640" autoplay loop muted '
+        f'playsinline controls title="{name}"></video>\n\n'
+        f"**{name}**: {scene.summary}. {told['particles']:,} particles, {told['integrator']}; "
+        f"{told['simulated']:.3g} s in {told['seconds']:.2g} s ([video]({place}.mp4)).\n\n"
+        f"    {told['run']}\n    {told['render']}\n\n"
+    )
+
+
+def still(name, words):
+    picture = f'<img src="lab/full-size/{name}/last.png" width="480" alt="{name}">'
+    return f"| {picture} | **{name}**, {words} |\n"
+
+
 def row(name):
     scene = stiffly.scenes.entry(name)
     picture = f'<img src="images/scenes/{name}.png" width="240" alt="{name}">'
@@ -67,7 +108,11 @@ def main():
         if name in sys.argv or not path.exists():
             print(name, flush=True)
             draw(name, path)
-    PAGE.write_text(HEAD + "".join(row(name) for name in stiffly.scenes.NAMES))
+    films = json.loads((FILMS / "films.json").read_text())
+    shown = "".join(film(name, told) for name, told in films.items())
+    table = TABLE + "".join(row(name) for name in stiffly.scenes.NAMES)
+    large = FULL_SIZE + "".join(still(*each) for each in STILLS.items()) + "\n"
+    PAGE.write_text(HEAD + shown + large + table)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .scenes.door import simulate
     from .scenes.python import Scene, dropped
     from .scenes.recorded import resume
+    from .sweeps.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -70,6 +71,7 @@ __all__ = [
     "scipy",
     "shapes",
     "simulate",
+    "sweep",
 ]
 
 _HOMES = {  # the module that each name comes from; "": it is a module itself
@@ -108,6 +110,7 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "scipy": "",
     "shapes": "scenes.python",
     "simulate": "scenes.door",
+    "sweep": "sweeps.sweep",
 }
 
 

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from .recording.words import percent
+from .recording.words import gain_or_loss, percent
 
 if TYPE_CHECKING:
     from .recording.recording import Recording
@@ -256,11 +256,11 @@ def show_ledger(runs: Sequence[Run], extra: Sequence[tuple[str, ...]] = ()) -> N
         table.add_row(name, _joules(start, zero), *ends, style=style)
     table.add_section()
     for label, whole in (
-        ("energy lost / exchanged", max(run.energy.exchanged for run in runs)),
-        ("energy lost / peak kinetic", max(float(run.energy.kinetic.max()) for run in runs)),
+        ("of energy exchanged", max(run.energy.exchanged for run in runs)),
+        ("of peak kinetic", max(float(run.energy.kinetic.max()) for run in runs)),
     ):
-        lost = (percent(-float(run.energy.numerical[-1]), whole) for run in runs)
-        table.add_row(label, "", *lost, style="bold")
+        errors = (gain_or_loss(float(run.energy.numerical[-1]), whole) for run in runs)
+        table.add_row(f"error, share {label}", "", *errors, style="bold")
     for row in extra:
         table.add_row(row[0], "", *row[1:])
     table.add_section()

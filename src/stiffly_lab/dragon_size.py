@@ -9,11 +9,11 @@ import numpy as np
 from stiffly import scenes
 from stiffly.contracts import Array
 
-from . import figures, report
+from . import figures
 from .bench import Bench, Row
 from .energy_history import COUNTS
 from .harness import Record
-from .report import Claim, Report
+from .report import Claim, Report, judged
 from .trial import attempt, seconds_of
 
 METHODS = ("neti", "exprb42", "verlet", "bdf1")
@@ -153,22 +153,25 @@ def _claims(rows: list[Row]) -> list[Claim]:
     ratio = euler["step_seconds"] / same["step_seconds"]
     last = _last(rows, "neti")
     return [
-        Claim(
+        judged(
             "The runtime of the exponential integrator is about linear in the number of particles.",
             f"seconds grow as N^{seconds:.2f}, springs times products as N^{work:.2f} (neti, "
             f"{rows[0]['particles']:,} to {last['particles']:,} particles)",
-            report.verdict(abs(seconds - 1.0) <= LINEAR, abs(work - 1.0) <= LINEAR),
+            (abs(seconds - 1.0) <= LINEAR, abs(work - 1.0) <= LINEAR),
             "The stiffest mode, which decides the number of products, does not depend on the "
             "resolution at a given k and m.",
+            "What is computed grows so; a product of a larger body takes more seconds for each of "
+            "its springs.",
         ),
-        Claim(
+        judged(
             f"A step takes {PAPER['neti']:.2f} s with 100,000 particles, BDF-1's over "
             f"{PAPER['bdf1']:.0f} s: 150 times as long.",
             f"neti {last['step_seconds']:.2g} s with {last['particles']:,}; with "
             f"{euler['particles']:,} particles BDF-1 takes {ratio:.2g} times as long "
             f"({euler['counts']['factorizations']} factorisations); it grows as "
             f"N^{exponent(rows, 'bdf1', 'step_seconds') or 0:.2f}",
-            report.verdict(ratio >= 100.0, ratio > 1.0),
+            (ratio >= 100.0, ratio > 1.0),
+            "A factorisation fills up as the body grows, a polynomial does not.",
             "Newton's equations are solved by a sparse Cholesky factorisation here; the paper does "
             "not say by what.",
         ),

@@ -1,27 +1,23 @@
 """Rows of an experiment that know nothing of each other, measured by several processes.
 
-STIFFLY_LAB_PROCESSES=2 measures so many at once, each on one thread; the default is one.
+STIFFLY_LAB_PROCESSES=2 measures so many at once, each on one thread; the default is one.  They are
+started as `stiffly sweep` starts them, which needs stiffly[sweep].
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from multiprocessing import get_context
 from typing import Any
 
-from stiffly.errors import InputError
+from stiffly.errors import InputError, SimulationFailure
+from stiffly.sweeps.cluster import Job, Outcome, cluster, outcomes
 
 from .bench import Bench, Row
 
 MEASURED = "measured"  # of a row: the day
 PROCESSES = "STIFFLY_LAB_PROCESSES"
-ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-Job = tuple[Callable[..., Mapping[str, Any]], tuple]  # a function of a module, and its arguments
 
 
 class _Missing(Exception):
@@ -62,11 +58,17 @@ def _measured(
             name: bench.row(name, lambda f=f, a=a: told(f(*a))) for name, (f, a) in jobs.items()
         }
     found, left = _known(bench, jobs)
-    with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        running = {pool.submit(f, *args): name for name, (f, args) in left.items()}
-        for job in as_completed(running):  # journalled as they come
-            found[running[job]] = bench.row(running[job], lambda job=job: told(job.result()))
+    if left:
+        with cluster(None, min(workers, len(left))) as client:
+            for name, outcome in outcomes(client, left):  # journalled as they come
+                found[name] = bench.row(name, lambda name=name, o=outcome: told(_value(name, o)))
     return found
+
+
+def _value(name: str, outcome: Outcome) -> Any:
+    if outcome.failure:
+        raise SimulationFailure(f"{name}: {outcome.failure}: {outcome.text}")
+    return outcome.value
 
 
 def processes() -> int:
@@ -89,18 +91,3 @@ def _known(bench: Bench, jobs: Mapping[str, Job]) -> tuple[dict[str, Row], dict[
         except _Missing:
             left[name] = job
     return found, left
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Processes started within compute on one thread each: rows must not disturb each other."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -290,7 +290,11 @@ def _claims(case: RosenbrockCase, measured: Found | None) -> list[Claim]:
         text, verdict = measured[1], report.UNTESTED
     else:
         text, verdict, why = _judged(case, measured[0], promised)
-    return [Claim(paper, text, verdict, why, item) for item in case.items]
+    size = measured[1].partition(";")[0] if measured else ""
+    claims = (Claim(paper, text, verdict, why, item) for item in case.items)
+    return [
+        report.capped(claim, f"{size} instead of the paper's body and minutes") for claim in claims
+    ]
 
 
 def _judged(

@@ -1,6 +1,7 @@
-"""A page with 50 clients of which ten are hostile, for a counted number of hostile messages.
+"""A page with 50 clients of which ten are hostile: so many hostile messages, or so many minutes.
 
-    python tests/attack/page_clients.py 2000     # so many hostile messages; memory and frames
+    python tests/attack/page_clients.py 2000            # hostile messages; memory and frames
+    python tests/attack/page_clients.py --minutes 60    # and a line for every minute
 
 Memory is that of the page's own process, at the start (all good clients are in), at most and at
 the end; frames are those that good clients have got, and who came afterwards sees time go on.
@@ -8,11 +9,15 @@ the end; frames are those that good clients have got, and who came afterwards se
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import itertools
 import os
 import sys
 import tempfile
 import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,10 +64,11 @@ class Outcome:
 class Crowd:
     """Good clients, which read until they are told to stop, and hostile ones, which take turns."""
 
-    def __init__(self, url: str, messages: int) -> None:
-        self._url, self._left, self._lock = url, messages, threading.Lock()
+    def __init__(self, url: str, turns: Iterator[int]) -> None:
+        self._url, self._turns, self._lock = url, turns, threading.Lock()
         self._stop = threading.Event()
         self.frames = [0] * GOOD
+        self.messages = 0
         self.inside = threading.Semaphore(0)
 
     def good(self, number: int) -> None:
@@ -82,8 +88,9 @@ class Crowd:
 
     def _turn(self) -> int | None:
         with self._lock:
-            self._left -= 1
-            return self._left if self._left >= 0 else None
+            turn = next(self._turns, None)
+            self.messages += turn is not None
+            return turn
 
     def _say(self, message: Any, turn: int) -> None:
         url = self._url.partition("?")[0] if turn % 7 == 0 else self._url  # some without the token
@@ -94,8 +101,10 @@ class Crowd:
             if turn % 3 == 0:
                 client.read(5.0)
 
-    def run(self, memory: Any) -> tuple[float, float, float]:
-        """Memory at the start, at most, at the end."""
+    def run(
+        self, memory: Callable[[], float], look: Callable[[Crowd, float], None]
+    ) -> tuple[float, float, float]:
+        """Memory at the start, at most, at the end; `look` is shown it about twice a second."""
         readers = [threading.Thread(target=self.good, args=(k,)) for k in range(GOOD)]
         attackers = [threading.Thread(target=self.hostile, args=(k,)) for k in range(HOSTILE)]
         for thread in readers:
@@ -109,7 +118,8 @@ class Crowd:
         for thread in attackers:
             while thread.is_alive():
                 thread.join(0.5)
-                most = max(most, memory())
+                most = max(most, now := memory())
+                look(self, now)
         before = list(self.frames)
         while any(now <= then for now, then in zip(self.frames, before, strict=True)):
             assert all(thread.is_alive() for thread in readers), "a good client was lost"
@@ -120,18 +130,49 @@ class Crowd:
         return start, most, memory()
 
 
-def attack(messages: int) -> Outcome:
+def attack(turns: Iterator[int], look: Callable[[Crowd, float], None] = lambda *_: None) -> Outcome:
     with (
         tempfile.TemporaryDirectory() as folder,
         Served("cloth", "--small", folder=Path(folder)) as served,
     ):
-        crowd = Crowd(served.url, messages)
-        start, most, end = crowd.run(lambda: served.status("VmRSS") / 1e3)
+        crowd = Crowd(served.url, turns)
+        start, most, end = crowd.run(lambda: served.status("VmRSS") / 1e3, look)
         assert goes_on(served.url) > 0.0
         peak = served.status("VmHWM") / 1e3
-    return Outcome(messages, sum(crowd.frames), start, max(most, peak), end)
+    return Outcome(crowd.messages, sum(crowd.frames), start, max(most, peak), end)
+
+
+class Hour:
+    """Turns for so many minutes, and a line about each of them."""
+
+    def __init__(self, minutes: float) -> None:
+        self._begin, self._minutes, self._told = time.monotonic(), minutes, 0
+
+    def _passed(self) -> float:
+        return (time.monotonic() - self._begin) / 60.0
+
+    def turns(self) -> Iterator[int]:
+        return itertools.takewhile(lambda _: self._passed() < self._minutes, itertools.count())
+
+    def look(self, crowd: Crowd, memory: float) -> None:
+        if self._passed() >= self._told + 1:
+            self._told = int(self._passed())
+            sums = f"{crowd.messages} messages, {sum(crowd.frames)} frames"
+            print(f"{self._told} min: {sums}, fewest {min(crowd.frames)}, {memory:.0f} MB")
+
+
+def main() -> None:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("messages", type=int, nargs="?", default=2000)
+    parser.add_argument("--minutes", type=float)
+    asked = parser.parse_args()
+    if asked.minutes is None:
+        print(attack(iter(range(asked.messages))))
+    else:
+        hour = Hour(asked.minutes)
+        print(attack(hour.turns(), hour.look))
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    print(attack(int(sys.argv[1]) if len(sys.argv) > 1 else 2000))
+    main()

@@ -13,6 +13,7 @@ import viser
 import zstandard
 from websockets.sync.client import ClientConnection, connect
 
+PATIENCE = 600.0  # seconds: more is a hang, less may be a busy machine
 PROTOCOL = f"viser-v{viser.__version__}"
 Message = dict[str, Any]
 
@@ -64,6 +65,7 @@ class RawClient:
         self.socket: ClientConnection = connect(url.replace("http", "ws", 1), **(usual | options))
         self.controls: dict[str, str] = {}
         self.values: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
         self.texts: dict[str, str] = {}
         self.vertices: dict[str, np.ndarray] = {}
         self.notes: list[str] = []
@@ -72,7 +74,7 @@ class RawClient:
         if greet:
             self.socket.send(camera())
 
-    def read(self, timeout: float = 60.0) -> list[Message]:
+    def read(self, timeout: float = PATIENCE) -> list[Message]:
         data = self.socket.recv(timeout)
         assert isinstance(data, bytes)
         self.bytes += len(data)
@@ -91,12 +93,14 @@ class RawClient:
                 self.values[message["uuid"]] = source["value"]
         if "label" in props and "uuid" in message:
             self.controls[props["label"]] = message["uuid"]
+        if "options" in props:
+            self.options[message["uuid"]] = props["options"]
         if "content" in props:
             self.texts[message["uuid"]] = props["content"]
         if "vertices" in props:
             self.vertices[message["name"]] = props["vertices"].reshape(-1, 3)
 
-    def until(self, look: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:
+    def until(self, look: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
         """Read on until `look` finds something true."""
         deadline = time.monotonic() + seconds
         while not (found := look()):
@@ -134,6 +138,11 @@ class RawClient:
         self.socket.send(
             encoded("GuiUpdateMessage", uuid=self.controls[label], updates={"value": value})
         )
+
+    def choose(self, label: str, name: str) -> None:
+        """The entry of a menu that begins with that name."""
+        entries = self.options[self.controls[label]]
+        self.turn(label, next(e for e in entries if e == name or e.startswith(f"{name}: ")))
 
     def pull(self, phase: str, node: str, start: Any, end: Any) -> None:
         message = encoded(

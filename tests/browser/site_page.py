@@ -141,7 +141,9 @@ class SitePage:
     def choose(self, label: str, option: str) -> None:
         self.page.get_by_label(label, exact=True).click(force=True)
         # the list may hang out of a small window, where no mouse gets at it
-        self.page.get_by_role("option", name=option, exact=True).dispatch_event("click")
+        # methods have a few words behind their names
+        name = re.compile(rf"^{re.escape(option)}(: .*)?$")
+        self.page.get_by_role("option", name=name).dispatch_event("click")
 
     def enter(self, label: str, value: str) -> None:
         field = self.page.get_by_label(label, exact=True)

@@ -14,12 +14,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import InputError, OutOfTime, SimulationFailure, one_line
-from . import demo, doctor, lab, methods, results, run, scenes, view
+from . import demo, doctor, lab, methods, results, run, scenes, sweep, view
 from .run import Interrupted
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C, and what some versions of typer return
@@ -30,7 +31,15 @@ _UsageError: Any = typer.BadParameter.__base__  # click's, wherever this typer k
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 for command in (demo.demo, scenes.scenes, run.run, run.resume, results.plot, results.render):
     app.command()(command)
-for command in (results.check, methods.methods, results.export, view.view, lab.lab, doctor.doctor):
+for command in (
+    sweep.sweep,
+    results.check,
+    methods.methods,
+    results.export,
+    view.view,
+    lab.lab,
+    doctor.doctor,
+):
     app.command()(command)
 app.add_typer(scenes.app, name="scene")
 
@@ -53,6 +62,8 @@ def stiffly(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
+    if isinstance(sys.stdout, TextIOWrapper):  # names of files need not be texts
+        sys.stdout.reconfigure(errors="backslashreplace")
     code = 2
     try:
         try:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, SimulationFailure
-from .inputs import as_file, require_folder
+from .inputs import require_folder
 from .run import Interrupted
 
 SCENE = "squats"
@@ -63,6 +63,7 @@ def _simulate_each(
     """Two recordings with the same steps; one that fails still gives what it recorded."""
     from .. import terminal
     from ..run.simulate import simulate
+    from ..scenes.request import as_file
 
     runs, failure = [], None
     for name, place in places.items():

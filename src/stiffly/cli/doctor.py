@@ -19,6 +19,7 @@ EXTRAS = {
     "usd": ("export --to usd", ("pxr.Usd",)),
     "tets": ("surfaces with fewer vertices", ("fast_simplification",)),
     "molecules": ("PDB and mmCIF files", ("gemmi",)),
+    "sweep": ("many runs: stiffly sweep", ("distributed", "cryptography")),
     "gpu": ("explicit steps on an NVIDIA card (CUDA 12; for 13: cupy-cuda13x)", ("cupy",)),
 }
 SECONDS = 10  # for nvidia-smi to answer

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +15,6 @@ from ..recording.folder import check_writable
 
 if TYPE_CHECKING:
     from ..recording.recording import Recording
-    from ..scenes import Scene
 
 # options that several commands have
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")]
@@ -36,13 +33,6 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A parameter, e.g. vertices=800; repeatable."),
 ]
-# options of the command line -> keys of a scene file
-KEYS = {
-    "dtype": "output.dtype",
-    "keep_velocities": "output.velocities",
-    "checkpoint": "output.checkpoint",
-}
-OF_SCENE = ("integrator", "step", "duration", "every")
 
 
 def check_choice(option: str, value: str | None, known: tuple[str, ...]) -> None:
@@ -100,50 +90,17 @@ def picture_size(text: str) -> tuple[int, int]:
     return width, height
 
 
-def pairs(assignments: list[str] | None) -> dict[str, str]:
+def pairs(assignments: list[str] | None, option: str = "--set") -> dict[str, str]:
     """['vertices=800', ...] -> {'vertices': '800', ...}."""
     found: dict[str, str] = {}
     for text in assignments or []:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not (key and equals and value):
-            raise InputError(f"--set {text}: give key=value, e.g. --set vertices=800")
+            raise InputError(f"{option} {text}: give key=value, e.g. {option} vertices=800")
         if key in found:
-            raise InputError(f"--set {text}: {key} is given twice; keep one")
+            raise InputError(f"{option} {text}: {key} is given twice; keep one")
         found[key] = value
     return found
-
-
-def fitting(defaults: Mapping[str, Any], name: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The values of --set as the kinds that the scene's parameters have."""
-    from ..scenes import RUN_OPTIONS, unknown_parameter
-    from ..scenes.files import as_value
-
-    values: dict[str, Any] = {}
-    for written, text in given.items():
-        key = written.replace("-", "_")
-        if key in RUN_OPTIONS:
-            raise InputError(f"--set {key}={text}: this has its own option; give --{key} {text}")
-        if key not in defaults:
-            raise unknown_parameter(name, written, defaults)
-        values[key] = _as_kind_of(defaults[key], f"--set {key}={text}", as_value(text))
-    return values
-
-
-def _as_kind_of(default: Any, where: str, value: Any) -> Any:
-    """A whole number where one belongs, even if it was written 1e4; InputError for other kinds."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise InputError(f"{where}: give true or false")
-    elif isinstance(default, int):
-        if not (is_number and isfinite(value) and value == int(value)):
-            raise InputError(f"{where}: give a whole number, as the default {default}")
-        return int(value)
-    elif isinstance(default, float):
-        if not (is_number and isfinite(value)):
-            raise InputError(f"{where}: give a number, as the default {default:g}")
-        return float(value)
-    return value
 
 
 def require_folder(out: Path, option: str = "--out") -> None:
@@ -162,120 +119,3 @@ def open_run(folder: Path) -> Recording:
 
     with terminal.notices():
         return Recording(folder)
-
-
-@dataclass(frozen=True)
-class Request:
-    """scene: what to simulate; options: of `simulate`, where they differ from what the scene says;
-    toml: both as a scene file, so that `stiffly run DIR/scene.toml` does it again."""
-
-    scene: Scene
-    options: Mapping[str, Any]
-    toml: str | None
-
-
-def request(
-    text: str,
-    *,
-    small: bool,
-    given: Mapping[str, str],
-    options: Mapping[str, Any],
-    variant: str | None = None,
-) -> Request:
-    """text: SCENE of `stiffly run`; given: of --set; options: other options that were given."""
-    from .. import scenes
-
-    if variant is not None:
-        scenes.check_variant(variant)
-
-    path = Path(text)
-    if path.suffix == ".toml":
-        if small:
-            raise InputError(
-                f"{path.name} has no small variant, only built-in scenes have: leave --small out, "
-                "and ask for less with --duration or --set"
-            )
-        return _from_file(path, given, {**options, **({"variant": variant} if variant else {})})
-    if text not in scenes.NAMES and path.exists():
-        kind = "a folder" if path.is_dir() else "no scene file"
-        raise InputError(f"{text} is {kind}; name a built-in scene or a file that ends in .toml")
-    return _built_in(text, small, given, options, variant)
-
-
-def _from_file(path: Path, given: Mapping[str, str], options: Mapping[str, Any]) -> Request:
-    """Options are overrides of the file's own values, checked as those are."""
-    from ..scenes import files
-
-    own = {KEYS.get(key, key): value for key, value in options.items()}
-    if "every" in own and files.parse(path).frames_per_second is not None:
-        own["frames_per_second"] = 1.0 / own.pop("every")
-    scene = files.read(path, **{**given, **own})
-    file = scene.file
-    taken = {
-        "rtol": file.rtol,
-        "atol": file.atol,
-        "step": file.step,
-        "dtype": file.output.dtype,
-        "keep_velocities": file.output.velocities,
-        "checkpoint": file.output.checkpoint,
-    }
-    return Request(scene, {k: v for k, v in taken.items() if v is not None}, scene.text)
-
-
-def _built_in(
-    name: str,
-    small: bool,
-    given: Mapping[str, str],
-    options: Mapping[str, Any],
-    variant: str | None,
-) -> Request:
-    from .. import scenes
-    from ..integrators import AUTO, integrator
-    from ..integrators.auto import RTOL
-    from ..scenes import files
-    from ..scenes.adjust import adjusted
-
-    entry = scenes.entry(name)
-    if "integrator" in options:
-        integrator(options["integrator"])  # before the scene is built, which may take a while
-    known = inspect.signature(entry.build).parameters
-    whole = {key: given[key] for key in given if key.startswith(("adjust.", "method."))}
-    adjust, method = files.tables(name, whole) if whole else ({}, {})
-    own = {key: given[key] for key in given if key not in whole}
-    values = fitting({key: p.default for key, p in known.items()}, name, own)
-    try:
-        scene = scenes.load(name, small=small, variant=variant, **values)
-        scene = replace(adjusted(scene, **adjust), method=method)
-    except InputError:
-        raise
-    except (ArithmeticError, IndexError, MemoryError, OSError, ValueError) as failure:
-        said = " ".join(str(failure).split()) or type(failure).__name__
-        words = ", ".join(f"{key}={value}" for key, value in given.items()) or "its defaults"
-        raise InputError(f"{name} cannot be built with {words}: {said}; try others") from None
-    if (
-        options.get("integrator", scene.integrator) == AUTO
-        and not {"step", "rtol"} & options.keys()
-    ):
-        options = {**options, "rtol": RTOL}  # in the file, too: the scene's own step is not meant
-    return Request(scene, options, as_file(scene, options))
-
-
-def as_file(scene: Scene, options: Mapping[str, Any]) -> str | None:
-    """The text of a scene file; None where a parameter is nothing that TOML can hold."""
-    from ..scenes.schema.write import toml_text
-
-    own = {KEYS.get(key, key): value for key, value in options.items()}
-    top = {key: value for key, value in own.items() if "." not in key}
-    output = {key.split(".")[1]: value for key, value in own.items() if "." in key}
-    top = {**{key: getattr(scene, key) for key in OF_SCENE}, **top}
-    if "rtol" in options and "step" not in options:
-        del top["step"]
-    others = {"output": output, "adjust": scene.adjust, "method": scene.method}
-    tables = {"parameters": scene.parameters, **{n: t for n, t in others.items() if t}}
-    tables = {n: {k: v for k, v in t.items() if v is not None} for n, t in tables.items()}
-    plain = {key: value for key, value in top.items() if value is not None}
-    try:
-        which = {"scene": scene.name, **({"variant": scene.variant} if scene.variant else {})}
-        return toml_text({**which, **plain, **tables})
-    except TypeError:
-        return None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import InputError
 from ..recording.folder import check_writable, file_name
-from ..recording.words import COLORS, FORMATS
+from ..recording.words import COLORS, FIELDS, FORMATS
 from .inputs import Folder, check_choice, check_positive, open_run, picture_size, require_folder
 
 
@@ -75,6 +75,9 @@ def render(
     follow: Annotated[
         bool, typer.Option("--follow", help="The camera stays with the body.")
     ] = False,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Ambient occlusion in films, too: slower.")
+    ] = False,
 ) -> None:
     """Draw a run as a film or a still.
 
@@ -97,11 +100,7 @@ def render(
     check_writable(path.parent, "--out")
     from ..recording.render import render as draw
 
-    system = None
-    if color == "stress":
-        from ..scenes.recorded import scene_of
-
-        system = scene_of(recording, "take --color strain, or render(..., system=) in Python")
+    system = _moved(recording, color == "stress")
     with terminal.notices(), terminal.counting_bar("render") as progress:
         look = {
             "color": color,
@@ -112,9 +111,18 @@ def render(
             "speed": speed,
         }
         place = None if camera is None else tuple(camera.split(","))
-        where = {"camera": place, "turntable": turntable, "follow": follow}
+        where = {"camera": place, "turntable": turntable, "follow": follow, "soft": soft or None}
         written = draw(recording, path, **look, **where, progress=progress)
     terminal.show_files([written])
+
+
+def _moved(recording: Any, wanted: bool) -> Any:
+    """The scene of a recording, built anew: positions do not tell what is borne."""
+    if not wanted:
+        return None
+    from ..scenes.recorded import scene_of
+
+    return scene_of(recording, "take strain, or system= in Python")
 
 
 def export(
@@ -122,6 +130,9 @@ def export(
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{', '.join(FORMATS)}.")],
     out: Annotated[
         Path | None, typer.Option(metavar="PATH", help="File or folder to write.")
+    ] = None,
+    fields: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help=f"Beside: {', '.join(FIELDS)}.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
 ) -> None:
@@ -133,7 +144,11 @@ def export(
     from ..recording import exports
 
     check_choice("--to", to, FORMATS)
+    named = fields.split(",") if fields else []
+    for name in named:
+        check_choice("--fields", name, FIELDS)
     recording = open_run(folder)
+    options: Any = {"fields": named, "system": _moved(recording, "stress" in named), "force": force}
     with terminal.notices(), terminal.counting_bar(f"export to {to}") as progress:
-        paths = exports.export(recording, to, out, force=force, progress=progress)
+        paths = exports.export(recording, to, out, **options, progress=progress)
     terminal.show_files(paths)

@@ -17,7 +17,6 @@ import typer
 from ..errors import SimulationFailure, Terminated
 from ..recording.words import DTYPES
 from . import inputs
-from .inputs import request
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the summary as JSON on stdout, nothing else.")
@@ -110,14 +109,18 @@ def run(
     options = {key: value for key, value in given.items() if value is not None}
     sets = inputs.pairs(assignments)
     from .. import terminal
-    from ..recording.folder import check, file_name, new_path
+    from ..recording.folder import SCENE, check, file_name, new_path
 
     # before the scene is built, which may take a while
     place = None if out is None else check(out, force)
+    from ..scenes.request import request
+
     with terminal.notices(quiet=quiet) as said:
         how: Any = {"small": small, "given": sets, "options": options, "variant": variant}
         asked = inputs.on_ranks(engine, lambda: request(scene, **how))
-        place = place or check(new_path(Path(), f"{file_name(asked.scene.name)}-run"), force)
+        own = Path(scene).suffix == ".toml" and Path(scene).name != SCENE  # mine.toml: mine-run
+        name = file_name(Path(scene).stem if own else asked.scene.name)
+        place = place or check(new_path(Path(), f"{name}-run"), force)
         origin = {"command": sys.argv[1:], "toml": asked.toml}
         from ..run.simulate import simulate
 

@@ -13,14 +13,13 @@ import typer
 from ..errors import InputError
 from ..recording.folder import check_writable
 from . import inputs
-from .inputs import request
 
 
 def view(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="SCENE|DIR", help="A scene to simulate, or the folder of a run."),
-    ],
+    ] = None,
     integrators: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,6 +46,10 @@ def view(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for what is saved from the page.")
     ] = Path("."),
+    lesson: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A guided lesson of two minutes; list: which there are."),
+    ] = None,
 ) -> None:
     """Simulate in the browser, or play a recording.
 
@@ -54,9 +57,14 @@ def view(
 
     For example: stiffly view cloth --small --integrator realtime --integrator bdf1
     """
+    names = tuple(integrators or ())
+    if lesson == "list":
+        return _list_lessons()
+    if lesson is not None:
+        own = {"--integrator": names, "--step": step, "--variant": variant, "--set": assignments}
+        what, small = _taught(lesson, {"SCENE|DIR": what, **own}, no_open), True
     if not what:
         raise InputError("SCENE|DIR is empty: name a scene, such as cloth, or the folder of a run")
-    names = tuple(integrators or ())
     _check_methods(names)
     inputs.check_positive("--step", step, "0.01")
     _check_budget(budget)
@@ -78,8 +86,35 @@ def view(
 
     with terminal.notices():
         with terminal.passing.status(f"preparing {shown.name} ..."):
-            served = serve(shown, settings=settings, host=host, port=port, out=out, small=small)
+            served = serve(
+                shown, settings=settings, host=host, port=port, out=out, small=small, lesson=lesson
+            )
         _watch(served, host, not no_open)
+
+
+def _list_lessons() -> None:
+    from .. import terminal
+    from ..view.lessons import NAMES, lesson
+
+    rows = [(name, lesson(name).title, lesson(name).summary) for name in NAMES]
+    terminal.show_listing(("lesson", "title", "what"), rows)
+    terminal.out.print(f"Next: stiffly view --lesson {NAMES[0]}")
+
+
+def _taught(name: str, given: dict[str, Any], no_open: bool) -> str:
+    """The scene of that lesson; given: what it brings itself."""
+    from ..view.lessons import lesson
+
+    scene = lesson(name).scene
+    for option, value in given.items():
+        if value:
+            raise InputError(f"--lesson {name} brings its own {option}: leave {option} out")
+    if not (no_open or _has_display()):
+        raise InputError(
+            f"--lesson {name} needs a browser, and there is no screen here: add --no-open, and "
+            "open the link that it prints elsewhere"
+        )
+    return scene
 
 
 def _check_methods(given: tuple[str, ...]) -> None:
@@ -124,6 +159,7 @@ def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
     from dataclasses import replace
 
     from .. import terminal
+    from ..scenes.request import request
     from ..view.settings import Settings
 
     sets, names, budget = inputs.pairs(given["--set"]), given["--integrator"], given["--budget"]

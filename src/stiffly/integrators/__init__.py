@@ -10,6 +10,7 @@ from ..contracts import Integrator
 from ..errors import InputError, require
 from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
+from ..solvers.shifted_newton import ShiftedNewton
 from .auto import Auto
 from .correction import iterates
 from .dop853 import DormandPrince853
@@ -120,6 +121,7 @@ __all__ = [
     "Newton",
     "Nystrom86",
     "RungeKutta4",
+    "ShiftedNewton",
     "Stabilised",
     "Substeps",
     "SymplecticEuler",

@@ -216,6 +216,9 @@ class ExponentialRosenbrock:
             d = system.acceleration(state.moved(*at)) - a - flow.tangent_force(sx, sv)
             del at  # of millions of coordinates, every array counts
             remainders.append(d if rate is None else d - (c * h) * rate)
+            del d
+        path = Flow(stages[-1], (dx, dv), None, a, rate) if booked else None
+        del a, rate, stages
         # 3. their contribution, unless it drowns in the tolerance
         correction, missed, error, size, negligible = None, None, None, 0.0, False
         if remainders and (self.estimate or flow.large):
@@ -229,19 +232,27 @@ class ExponentialRosenbrock:
             ex, ev = missed or (np.zeros_like(x), np.zeros_like(v))
             error = ErrorEstimate(ex, ev, remainder=h * size)
         moved, work = None, Work(1 + len(remainders), 1, flow.products)
-        if booked:
-            path = Flow(stages[-1], (dx, dv), correction, a, rate)
+        if path is not None:
+            path = path._replace(correction=correction)
             moved, products = flow_work(system, state, h, tangent, path, flow.error)
             work += Work(operator_products=products)
-        if correction is not None:
-            dx, dv = dx + correction[0], dv + correction[1]
-        new = state.moved(t + h, x + dx, v + dv)
+        if correction is None:
+            new = state.moved(t + h, x + dx, v + dv)
+        else:
+            new = state.moved(t + h, _sum(dx, correction[0], x), _sum(dv, correction[1], v))
         return Step(new, None, work, error, {"method": flow.used}, moved)
 
     def _negligible(self, size: float, h: float, far: float, fast: float) -> bool:
         """|h b_i D_i| <= h |D| for every method here: far below what is asked of dx and dv."""
         share = 1e-3 * self.tol
         return h * size <= share * fast and h * h * size <= share * far
+
+
+def _sum(a: Array, b: Array, c: Array) -> Array:
+    """a + b + c, with one new array."""
+    total = a + b
+    total += c
+    return total
 
 
 def flow_of(config: Any, tangent: Any) -> Any:

@@ -48,19 +48,22 @@ def ritz_values(A: SelfAdjoint, steps: int) -> tuple[Array, float]:
     return theta, float(betas[-1] * abs(S[-1, -1]))
 
 
-def largest_ritz_value(A: SelfAdjoint, steps: int) -> float:
-    """The last of them alone, which takes less; NaN where products are not finite."""
-    alphas, betas = _lanczos(A, steps)
+def largest_ritz_value(A: SelfAdjoint, steps: int, start: Array | None = None) -> float:
+    """The last of them alone, which takes less; NaN where products are not finite.  start (n,): of
+    its Krylov space, in place of a random one."""
+    alphas, betas = _lanczos(A, steps, start)
     if not isfinite(sum(alphas) + sum(betas)):
         return nan
     return float(np.linalg.eigvalsh(np.diag(alphas) + np.diag(betas[:-1], -1))[-1])
 
 
-def _lanczos(A: SelfAdjoint, steps: int) -> tuple[list[float], list[float]]:
+def _lanczos(
+    A: SelfAdjoint, steps: int, start: Array | None = None
+) -> tuple[list[float], list[float]]:
     """The tridiagonal matrix of at most `steps` Lanczos steps on a random vector: what is on its
     diagonal and beside it, and one more, by which it would go on."""
-    v = A.backend.random(_SEED, A.size)
-    v /= np.sqrt(A.dot(v, v))
+    v = A.backend.random(_SEED, A.size) if start is None else start
+    v = v / np.sqrt(A.dot(v, v))
     previous = np.zeros_like(v)
     alphas: list[float] = []
     betas: list[float] = [0.0]

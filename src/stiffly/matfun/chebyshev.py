@@ -202,8 +202,7 @@ def chebyshev(
     """Every output to the tolerance, two columns per pass over the matrix."""
     interval, products = spectral_bounds.spectrum(A)
     limit = cost.most_products(A, max_products)
-    value, known = np.zeros((functions.n_out, A.size)), np.zeros((2, functions.n_out))
-    top = 0
+    value, known, top = None, np.zeros((2, functions.n_out)), 0
     for start in range(0, len(columns), 2):
         pair = np.stack(columns[start : start + 2], axis=1)
         part = _Columns(functions, start, pair.shape[1])
@@ -225,8 +224,12 @@ def chebyshev(
             pair = np.stack(columns[start : start + 2], axis=1)
         if not error <= tol:
             raise lost_to_rounding(error) if growth <= 1.0 else _missed(error, tol, interval)
-        value += out.T
+        del pair  # of millions of coordinates, every array counts
+        value = out.T.copy() if value is None else np.add(value, out.T, out=value)
+        del out
         known, top = known + own, max(top, degree)
+    if value is None:
+        value = np.zeros((functions.n_out, A.size))
     norms = np.sqrt(A.dot(value.T, value.T))
     require_finite(norms)
     errors, sums = known

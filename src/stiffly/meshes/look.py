@@ -20,6 +20,7 @@ COLORS: Mapping[str, tuple[int, int, int]] = {
     "grey": (150, 150, 150),
     "black": (40, 40, 40),
 }
+SHINE = 0.2  # where nothing is said
 IN_TURN = ("blue", "orange", "green", "purple", "sky", "red", "yellow")  # where none is given
 
 
@@ -27,12 +28,13 @@ class Look(NamedTuple):
     """One body among those of a mesh.
 
     particles (k,): its vertices; color (red, green, blue), 0 to 1; texture: the path of a picture,
-    which the mesh's `uv` spread over it.
+    which the mesh's `uv` spread over it; shine: from 0, chalk, to 1, polished metal.
     """
 
     particles: np.ndarray
     color: tuple[float, float, float]
     texture: str = ""
+    shine: float = SHINE
 
 
 def as_color(given: Any, turn: int) -> tuple[float, float, float]:

@@ -6,6 +6,7 @@ work of forcing goes to the ledger as *added*, what air and dashpots take as *di
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
@@ -333,6 +334,20 @@ class Wind:
             first = int(np.argmax(C < 0.0))
             raise InputError(f"wind coefficient[{first}] = {C[first]:g}: it must not be negative")
         self._pressure = 0.5 * as_number("wind density", density, above=0.0) * C
+
+    @property
+    def steady(self) -> bool:
+        return self._steady
+
+    def velocity(self, t: float) -> Array:
+        """Of the air (3,) [m/s]."""
+        return self._wind(t)
+
+    def blowing(self, wind: Any) -> Wind:
+        """The same surface in another wind."""
+        new = copy.copy(self)
+        new._wind, new._steady = vector_of_time("wind", wind), not callable(wind)
+        return new
 
     def couples(self, particles: Particles) -> np.ndarray:
         require_below("triangle", self.triangles, particles.count)

@@ -21,9 +21,6 @@ class Drawn(NamedTuple):
     colliders: tuple[Any, ...] = ()
 
 
-NOTHING_DRAWN = Drawn()
-
-
 def drawn(system: Any, scene: Any, x0: Array) -> Drawn:
     """scene: that the system came in, or None; x0 (N, 3): the shape where it has no other."""
     if scene is not None:
@@ -37,15 +34,15 @@ def drawn(system: Any, scene: Any, x0: Array) -> Drawn:
 def _mesh(parts: Any, rest: Array) -> Mesh | None:
     """Springs as edges, solids as tets, what the wind blows on as triangles."""
     found = {
-        kind: np.concatenate(
-            [np.empty((0, k), dtype=np.int64)]
-            + [getattr(p, kind) for p in parts if isinstance(getattr(p, kind, None), np.ndarray)]
-        )
+        kind: [np.empty((0, k), dtype=np.int64)]
+        + [getattr(p, kind) for p in parts if isinstance(getattr(p, kind, None), np.ndarray)]
         for kind, k in ELEMENTS.items()
     }
-    if not any(map(len, found.values())):
+    if not any(len(own) for kind in found.values() for own in kind):
         return None
-    edges = unique_rows(np.sort(np.concatenate([found["edges"], tet_edges(found["tets"])]), axis=1))
-    tets, triangles = unique_rows(found["tets"]), found["triangles"]
-    triangles = np.concatenate([triangles, tet_surface(tets)])
-    return Mesh(np.asarray(rest, dtype=np.float64), edges, tets, triangles)
+    tets = np.concatenate(found["tets"])
+    edges = np.concatenate([*found["edges"], tet_edges(tets)])
+    edges.sort(axis=1)  # in place: springs of a large cloth are a tenth of a gigabyte
+    tets = unique_rows(tets)
+    triangles = np.concatenate([*found["triangles"], tet_surface(tets)])
+    return Mesh(np.asarray(rest, dtype=np.float64), unique_rows(edges), tets, triangles)

@@ -205,3 +205,9 @@ class Lock:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

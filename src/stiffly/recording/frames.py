@@ -19,7 +19,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ..contracts import Array
 from ..errors import InputError
 from .layout import COUNTER, Places, counter
-from .sums import open_regular, piece_sum
+from .sums import open_regular, piece_sum, read_at
 
 READ_ONLY = "frames of a recording are read-only: change np.array(run.positions)"
 LOOKS = 100  # at a counter that another process may be writing
@@ -46,7 +46,7 @@ class Source:
     def read(self, place: int, size: int) -> bytes:
         """Less where the file ends, or the disk does not give it."""
         try:
-            return os.pread(self._file.fileno(), size, place)
+            return read_at(self._file.fileno(), size, place)
         except OSError:
             return b""
 

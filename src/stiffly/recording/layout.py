@@ -38,7 +38,18 @@ from ..collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from ..contracts import Array, Work
 from ..errors import InputError, StiffError
 from ..meshes import Look, Mesh, Skin
-from .sums import Image, NoRecording, Ranges, copy_bytes, open_regular, piece_sum, unchanged
+from ..meshes.look import SHINE
+from .sums import (
+    Image,
+    NoRecording,
+    Ranges,
+    copy_bytes,
+    open_regular,
+    piece_sum,
+    read_at,
+    unchanged,
+    write_at,
+)
 
 FORMAT = 2  # 1 had no checksums: it is read, and not resumed
 SPARE = 40  # columns for what steps say about themselves: their names are not known before
@@ -204,7 +215,7 @@ def extend(path: Path, plan: Plan, frames: int, run: str) -> None:
             copies.append((begin, place, frames * size))
         for begin, place, size in copies:
             copy_bytes(into[0], begin, size, into[1], place)
-        os.pwrite(into[1], counter(frames, run), places.frames)
+        write_at(into[1], counter(frames, run), places.frames)
         os.fsync(into[1])
     os.replace(beside, path)
 
@@ -224,7 +235,8 @@ def _add_steps(own: Any, vtk: Any, plan: Plan) -> None:
         steps["Values"] = np.asarray(plan.times, dtype=np.float64)
     other = steps
     steps = own["steps-0"]
-    add_offsets(steps, len(plan.times), plan.shape[0], plan.velocities)
+    data = ["velocity"] if plan.velocities else []
+    add_offsets(steps, len(plan.times), plan.shape[0], data)
     for name in steps:
         if name != "Values":
             other[name] = steps[name]
@@ -239,14 +251,14 @@ def add_type(vtk: Any) -> None:
     vtk.attrs.create("Type", kind, dtype=string_dtype("ascii", len(kind)))
 
 
-def add_offsets(steps: Any, count: int, points: int, velocities: bool) -> None:
-    """Where each of so many frames begins; all have the same cells."""
+def add_offsets(steps: Any, count: int, points: int, data: list[str]) -> None:
+    """Where each of so many frames begins; all have the same cells.  data: of the points, names."""
     first, none = np.arange(count, dtype=np.int64) * points, np.zeros(count, dtype=np.int64)
     steps["PartOffsets"], steps["NumberOfParts"] = none, none + 1
     steps["PointOffsets"] = first
     steps["CellOffsets"], steps["ConnectivityIdOffsets"] = none[:, None], none[:, None]
-    if velocities:
-        steps.create_group("PointDataOffsets")["velocity"] = first
+    for name in data:
+        steps.require_group("PointDataOffsets")[name] = first
 
 
 def add_cells(vtk: Any, points: int, kinds: list[tuple[int, np.ndarray]]) -> None:
@@ -320,6 +332,7 @@ def _add_mesh(group: Any, mesh: Mesh) -> None:
         body = group.create_group(f"bodies/{i}")
         body["particles"], body.attrs["name"] = look.particles, name
         body.attrs["color"], body.attrs["texture"] = look.color, look.texture
+        body.attrs["shine"] = look.shine
 
 
 def named(group: Any) -> dict[str, Any]:
@@ -350,7 +363,8 @@ def read_mesh(group: Any) -> Mesh:
 
 def _read_look(body: Any) -> Look:
     red, green, blue = map(float, body.attrs["color"])
-    return Look(body["particles"][()], (red, green, blue), str(body.attrs["texture"]))
+    shine = float(body.attrs.get("shine", SHINE))  # older recordings do not say
+    return Look(body["particles"][()], (red, green, blue), str(body.attrs["texture"]), shine)
 
 
 # ------------------------------------------------------------------ places
@@ -406,7 +420,7 @@ def open_file(path: Path) -> Iterator[Any]:
             f"{path.parent} holds no recording: name the folder that a run was written to"
         ) from None
     try:
-        whole, begin = unchanged(handle), os.pread(handle, len(SIGNATURE), 0)
+        whole, begin = unchanged(handle), read_at(handle, len(SIGNATURE), 0)
     finally:
         os.close(handle)
     if whole is None and begin != SIGNATURE:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..contracts import Array
-from ..errors import InputError
+from ..errors import Advice, InputError, levels_up
 from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .plots.style import describe
 from .render_body import OTHER_RADIUS
+from .render_floor import find_floor
 from .render_labels import BAR, Words, coat, coloring, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
-from .render_view import Camera, View, look_at, points_of, sampled
+from .render_time import Schedule, clock, schedule
+from .render_view import Camera, View, look_at, points_of, sampled, sunlight
 from .render_walls import wall_normals
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
 LARGER = 3.0  # colliders up to this many times the body's size are brought into the picture
-SHORTEST = 2.0  # seconds: a film of less is slowed down
-SLOWED_TO = 6.0  # seconds that a slowed film lasts, about
-SMOOTH = 15.0  # pictures a second: of fewer the film says so
-LONGEST = 4 * 3600.0  # seconds of film: beyond this the speed is a mistake
+BY_THE_FLOOR = 0.5  # of the size: a floor as near as this has the shadow in the picture
 
 
 def render(
@@ -42,6 +42,7 @@ def render(
     camera: tuple[float, float] | None = None,
     turntable: float = 0.0,
     follow: bool = False,
+    soft: bool | None = None,
     progress: Progress = unheard,
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
@@ -53,14 +54,16 @@ def render(
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
-    whole motion takes less than two seconds.  camera: azimuth and elevation from which the body is
-    seen [degrees]; default: a corner that no wall hides.  turntable: degrees by which the camera
-    goes round in a film; follow: it stays with the body.  What exists is replaced.
+    whole motion takes less than two seconds, as far as the frames are dense enough.  camera:
+    azimuth and elevation from which the body is seen [degrees]; default: a corner that no wall
+    hides.  turntable: degrees by which the camera goes round in a film; follow: it stays with the
+    body.  soft: corners and what touches are darker (ambient occlusion), which takes a few times as
+    long; default: in stills.  What exists is replaced.
     """
     return side_by_side(
         [recording], out, color=color, systems=None if system is None else [system], frame=frame,
         size=size, fps=fps, speed=speed, camera=camera, turntable=turntable, follow=follow,
-        progress=progress,
+        soft=soft, progress=progress,
     )  # fmt: skip
 
 
@@ -78,6 +81,7 @@ def side_by_side(
     camera: tuple[float, float] | None = None,
     turntable: float = 0.0,
     follow: bool = False,
+    soft: bool | None = None,
     progress: Progress = unheard,
 ) -> Path:
     """Runs next to each other in one film or still: same time, same camera, same colour scale.
@@ -87,14 +91,18 @@ def side_by_side(
     """
     path, still = _checked(out, frame, size, fps, speed)
     asked = Camera.asked(camera, turntable, follow)
-    with closing(Studio(recordings, color, size, labels, asked, systems)) as studio:
+    soft = still if soft is None else bool(soft)
+    with closing(Studio(recordings, color, size, labels, asked, systems, soft)) as studio:
         longest = max(studio.motions, key=len)
         with replacing(path, force=True) as partial:
             if still:
                 number = _frame_number(longest, frame)
                 _save(studio.picture(float(longest.times[number])), partial)
             else:
-                _film(studio, partial, schedule(longest.times, fps, speed), fps, progress)
+                plan = schedule(longest.times, fps, speed)
+                if plan.advice:
+                    warnings.warn(plan.advice, Advice, stacklevel=levels_up())
+                _film(studio, partial, plan, progress)
     return path
 
 
@@ -104,8 +112,10 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
     shown = motion(recording)
     number = _telling(shown)
     walls = wall_normals(shown.colliders)
-    view = look_at(_in_picture(shown, np.array([number])), size[0] / size[1], walls=walls)
-    scenery = Scenery(shown, None, view, size)
+    points = _in_picture(shown, np.array([number]))
+    view = _framed([shown], points, size[0] / size[1], walls=walls)
+    view = view._replace(low=points.min(axis=0), high=points.max(axis=0))
+    scenery = Scenery(shown, None, view, size, soft=True)
     with closing(scenery), replacing(target, force=True) as partial:
         _save(scenery.picture(number), partial)
     return target
@@ -122,6 +132,7 @@ class Studio:
         labels: Any,
         camera: Camera,
         systems: Sequence[Any] | None = None,
+        soft: bool = False,
     ) -> None:
         library()
         if not recordings:
@@ -152,11 +163,12 @@ class Studio:
         free = (bar - self._strip) / narrow
         walls = wall_normals(self.motions[0].colliders)
         asked = {"words": True, "bar": free, "walls": walls, "camera": camera}
-        self._camera, self._view = camera, look_at(points, narrow / size[1], **asked)
+        aspect = narrow / size[1]
+        self._camera, self._view = camera, _framed(self.motions, points, aspect, **asked)
         # the floor reaches under all of the way
         view = self._view._replace(low=every.min(axis=0), high=every.max(axis=0))
         self._sceneries = [
-            Scenery(m, c, view, (int(width), size[1]))
+            Scenery(m, c, view, (int(width), size[1]), soft)
             for m, c, width in zip(self.motions, self.colorings, np.diff(edges), strict=True)
         ]
         self.note = ""
@@ -195,7 +207,7 @@ class Studio:
 # ------------------------------------------------------------------ films
 
 
-def _film(studio: Studio, path: Path, plan: Schedule, fps: float, progress: Progress) -> None:
+def _film(studio: Studio, path: Path, plan: Schedule, progress: Progress) -> None:
     try:
         import imageio_ffmpeg
     except ImportError:
@@ -207,7 +219,7 @@ def _film(studio: Studio, path: Path, plan: Schedule, fps: float, progress: Prog
         "codec": "libx264",
         "quality": None,  # given below
         "macro_block_size": 2,
-        "output_params": ["-crf", "18", "-r", f"{fps:g}", "-movflags", "+faststart"],
+        "output_params": ["-crf", "18", "-r", f"{plan.shown_at:.10g}", "-movflags", "+faststart"],
     }
     writer = imageio_ffmpeg.write_frames(str(path), (shape[1], shape[0]), **options)
     writer.send(None)
@@ -287,6 +299,19 @@ def _in_picture(shown: Motion, frames: np.ndarray) -> Array:
     return np.concatenate(found)
 
 
+def _framed(motions: Sequence[Motion], points: Array, aspect: float, **asked: Any) -> View:
+    """The view on points (k, 3), and on their shadows where the floor is near."""
+    view, every = look_at(points, aspect, **asked), [points]
+    for shown in motions:
+        shapes = solids(shown.colliders, view.low, view.high)
+        floor = find_floor(shapes, view, sunlight(view))
+        if floor is not None and float(np.min((points - floor.point) @ floor.normal)) < (
+            BY_THE_FLOOR * view.size
+        ):
+            every.append(floor.shadow(points))
+    return look_at(np.concatenate(every), aspect, **asked)
+
+
 def _middle(shown: Motion, number: int) -> Array:
     """Of the body at a frame, where it is finite; else of the first one."""
     at = np.asarray(shown.frame(number), dtype=np.float64).mean(axis=0)
@@ -306,65 +331,3 @@ def _telling(shown: Motion) -> int:
     start = shown.frame(0) - shown.frame(0).mean(axis=0)
     moved = [np.abs(x - x.mean(axis=0) - start).max() for x in map(shown.frame, map(int, frames))]
     return int(frames[int(np.argmax(moved))])
-
-
-# ------------------------------------------------------------------ time
-
-
-class Schedule(NamedTuple):
-    """times (k,) [s] of the pictures to take, `rate` of them per second of film; speed."""
-
-    times: Array
-    rate: float
-    speed: float
-
-    @property
-    def note(self) -> str:
-        """What viewers should know: another speed than life's, fewer pictures than look smooth."""
-        said = []
-        if self.speed != 1.0:
-            slower = self.speed < 1.0
-            said.append(
-                f"{1.0 / self.speed:g}x slowed down" if slower else f"{self.speed:g}x speed"
-            )
-        if self.rate < SMOOTH and len(self.times) > 1:
-            said.append(f"{self.rate:.2g} pictures a second")
-        return ", ".join(said)
-
-
-def schedule(times: Array, fps: float, speed: float | None = None) -> Schedule:
-    """Every recorded frame once where they are sparse, else one for every picture of the film."""
-    duration = float(times[-1] - times[0])
-    if speed is None:
-        speed = 1.0 if duration >= SHORTEST or duration == 0.0 else _round(duration / SLOWED_TO)
-    _check_length(duration, fps, speed)
-    interval = typical_interval(times)
-    if interval >= speed / fps:
-        return Schedule(times, speed / interval, speed)
-    count = int(duration * fps / speed * (1.0 + 1e-9)) + 1
-    return Schedule(times[0] + np.arange(count) * speed / fps, float(fps), speed)
-
-
-def _check_length(duration: float, fps: float, speed: float) -> None:
-    """Not a film of days, nor one of a single picture."""
-    hours = duration / speed / 3600.0
-    if 3600.0 * hours > LONGEST:
-        problem = f"makes a film of {hours:.3g} hours"
-    elif 0.0 < duration * fps < speed:
-        problem = "leaves one picture"
-    else:
-        return
-    better = _round(duration / SLOWED_TO)
-    raise InputError(f"speed {speed:.3g} {problem} of {duration:.3g} s: try {better:g}")
-
-
-def _round(speed: float) -> float:
-    """The nearest of 1, 2 or 5 times a power of ten that is not faster."""
-    power = 10.0 ** np.floor(np.log10(speed))
-    return float(power * max(k for k in (1.0, 2.0, 5.0) if k * power <= speed * (1.0 + 1e-9)))
-
-
-def clock(t: float, end: float) -> str:
-    """'t = 1.25 s', with as many digits as the run needs."""
-    scale, name = (1.0, "s") if end >= 0.1 else (1e3, "ms") if end >= 1e-4 else (1e6, "µs")
-    return f"t = {t * scale:.{2 if end * scale >= 1.0 else 3}f} {name}"

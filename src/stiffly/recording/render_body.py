@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..contracts import Array
+from ..meshes.look import SHINE
 from ..meshes.topology import components
 from .exports.frames import Motion
 from .render_labels import CLAY
@@ -17,7 +18,6 @@ FEW = 12  # particles: then they are drawn as balls, like the weights of a pendu
 ROUND = 4000  # lines: more are too thin to look round, and round ones cost seven times as much
 SHADE = (0.80, 0.81, 0.83)  # of the shadow: opaque, since what overlaps must not darken twice
 ROUNDNESS = 14  # sides of an atom
-FLATTENED = np.array([1.0, 1.0, 0.0])  # their shadows lie on a floor that is level
 # van der Waals radii [A] (Bondi 1964) and the colours that chemists use (Corey, Pauling, Koltun)
 RADII = {"H": 1.10, "C": 1.70, "N": 1.55, "O": 1.52, "P": 1.80, "S": 1.80}
 CPK = {
@@ -26,7 +26,12 @@ CPK = {
 }  # fmt: skip
 OTHER_RADIUS, OTHER_COLOR = 1.8, (200, 120, 180)
 BALLS: dict[str, Any] = {"style": "points", "render_points_as_spheres": True}
-MATERIAL = {"ambient": 0.32, "diffuse": 0.8, "specular": 0.18, "specular_power": 25.0}
+
+
+def material(shine: float = SHINE) -> dict[str, float]:
+    """What light does to it: the brighter the highlight the smaller."""
+    highlight = {"specular": 0.9 * shine, "specular_power": 17.0 * 7.5**shine}
+    return {"ambient": 0.32, "diffuse": 0.8, **highlight}
 
 
 class Body:
@@ -56,7 +61,7 @@ class Body:
             self._parts.append(_Atoms(self, motion.elements))
             return
         if len(motion.triangles):
-            self._parts.append(_Surface(self))
+            self._parts += [_Surface(self, *each) for each in _by_shine(motion, flat)]
         if len(motion.lines):
             self._parts.append(_Lines(self))
         if motion.only_points or (not len(motion.triangles) and len(motion.rest) <= FEW):
@@ -65,7 +70,7 @@ class Body:
     def draw(self, mesh: Any, **look: Any) -> Any:
         own = {"color": SHADE, "lighting": False}
         if not self.flat:
-            own = {**MATERIAL, "scalars": "rgb", "rgb": True}
+            own = {**material(), "scalars": "rgb", "rgb": True}
         return self.plotter.add_mesh(mesh, **own | look)
 
     def place(self, x: Array, colors: Array | None, rods: Array | None = None) -> None:
@@ -97,9 +102,9 @@ class _Part:
 
 
 class _Surface(_Part):
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, triangles: np.ndarray, shine: float) -> None:
         pv, motion, flat = body.pv, body.motion, body.flat
-        rest = pv.PolyData.from_regular_faces(motion.rest, motion.triangles)
+        rest = pv.PolyData.from_regular_faces(motion.rest, triangles)
         rest.point_data["particle"] = np.arange(len(motion.rest))
         if not flat:  # vertices at sharp edges are repeated, one for each side
             rest = rest.compute_normals(
@@ -114,7 +119,8 @@ class _Surface(_Part):
         if not flat:
             mesh.point_data["Normals"] = np.zeros((len(which), 3), dtype=np.float32)
             mesh.point_data.active_normals_name = "Normals"
-        body.draw(mesh).prop.interpolation = "Phong"
+        look = {} if flat else material(shine)
+        body.draw(mesh, **look).prop.interpolation = "Phong"
 
     def place(self, x: Array, colors: Array | None) -> None:
         super().place(x, colors)
@@ -123,6 +129,15 @@ class _Surface(_Part):
         normals = vertex_normals(x[self.which], self.faces, self._around)
         self.mesh.point_data["Normals"][:] = normals
         self.mesh.GetPointData().GetNormals().Modified()
+
+
+def _by_shine(motion: Motion, flat: bool) -> list[tuple[np.ndarray, float]]:
+    """The surface, or pieces of it that shine alike: (triangles, shine)."""
+    if motion.owner is None or flat:
+        return [(motion.triangles, SHINE)]
+    shines = np.array([*(look.shine for look in motion.looks.values()), SHINE])
+    own = shines[motion.owner[motion.triangles[:, 0]]]
+    return [(motion.triangles[own == shine], float(shine)) for shine in np.unique(own)]
 
 
 class _Lines(_Part):
@@ -194,8 +209,7 @@ class _Atoms:
         body.draw(self.mesh).prop.interpolation = "Phong"
 
     def place(self, x: Array, colors: Array | None) -> None:
-        # the shadow of a ball, pressed flat, is a disc as good as any
-        at = x[:, None] + self.radius[:, None, None] * self.shape * (FLATTENED if self.flat else 1)
+        at = x[:, None] + self.radius[:, None, None] * self.shape
         self.mesh.points = at.reshape(-1, 3).astype(np.float32)
         if not self.flat:
             chosen = self.own if colors is None else colors

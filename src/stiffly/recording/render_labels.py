@@ -12,15 +12,18 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError, unknown_name
+from . import quantities
 from .exports.frames import Motion
 from .plots.style import unit
+from .quantities import Values
 from .render_view import sampled
 from .words import COLORS
 
 INK, GREY, PALE = (34, 34, 34), (110, 110, 110), (150, 150, 150)
 BAR = 7.5  # width that the colour bar takes, in letters
 CLAY = np.array([92, 138, 190], dtype=np.uint8)  # where nothing is to be told
-SHARE = 99.5  # percent of the values lie within the scale: a single whip end would darken the rest
+SHARE = 98.0  # percent of the values lie within the scale: a single whip end would darken the rest
+FEW = 12  # values: of so few each counts
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # both read without red-green vision
 STAIN = "jet"
 BRIGHT = {
@@ -155,22 +158,17 @@ def coloring(
     if color == "speed":
         values = [_speed(motion) for motion in motions]
     elif color == "stress":
-        if systems is None:
-            raise InputError(
-                'color="stress" needs what moved: give its System or scene, system=, or take '
-                'color="strain"'
-            )
-        found = [_stress(*each) for each in zip(motions, systems, strict=True)]
+        given = systems or [None] * len(motions)
+        found = [_stress(*each) for each in zip(recordings, motions, given, strict=True)]
         values, rods, units = (list(each) for each in zip(*found, strict=True))
         unit_of = units[0]
         if any(own != unit_of for own in units):
             raise InputError("stresses of springs [N] and of tets [Pa] have no common scale")
-    elif color == "contact-force":
-        values = [_pushed(r, m) for r, m in zip(recordings, motions, strict=True)]
     else:
-        values = [_strain(r, m) for r, m in zip(recordings, motions, strict=True)]
+        pairs = zip(recordings, motions, strict=True)
+        values = [_shown(motion, quantities.field(one, color)) for one, motion in pairs]
     sizes = [
-        np.percentile(np.abs(value(int(i))), SHARE)
+        _most(np.abs(value(int(i))))
         for value, motion in zip(values, motions, strict=True)
         for i in sampled(motion, 30)
     ]
@@ -188,7 +186,7 @@ def coloring(
         name, base = ("speed", "m/s") if color == "speed" else ("contact", "N")
         scaled = unit(base, high)
         label, factor, low, table = f"{name} [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL
-    rows = _table(table)
+    rows = color_table(table)
 
     def scaled_by(value: Any) -> Any:
         return None if value is None else lambda i: factor * value(i)
@@ -208,11 +206,22 @@ def coat(motion: Motion) -> Coloring | None:
     first = np.asarray(left[0], dtype=np.float64)
     first = np.where(first > 0.0, first, np.nan)  # no plaque was there
     return Coloring(
-        "plaque removed [%]", lambda i: 100.0 * (1.0 - left[i] / first), 0.0, 100.0, _table(STAIN)
+        "plaque removed [%]",
+        lambda i: 100.0 * (1.0 - left[i] / first),
+        0.0,
+        100.0,
+        color_table(STAIN),
     )
 
 
-def _table(name: str) -> Array:
+def _most(values: Array) -> float:
+    """The end of a scale for them: one that is far from all others does not decide."""
+    share = 100.0 if len(values) <= FEW else SHARE
+    return float(np.percentile(values, share, method="lower"))
+
+
+def color_table(name: str) -> Array:
+    """(256, 3) uint8."""
     from matplotlib import colormaps
 
     low, high = BRIGHT[name]
@@ -234,50 +243,13 @@ def _speed(motion: Motion) -> Callable[[int], Array]:
     return speed
 
 
-def _pushed(recording: Any, motion: Motion) -> Callable[[int], Array]:
-    """|f| (N,) [N] of contact, as it was recorded."""
-    forces = getattr(recording, "fields", {}).get("contact-force")
-    if forces is None:
-        raise InputError('color="contact-force": nothing was touched in this run: take "speed"')
-    return lambda i: motion.shown(np.asarray(forces[i], dtype=np.float64)[:, None])[:, 0]
+def _shown(motion: Motion, values: Values) -> Values:
+    """Of the points that are drawn, from those of particles."""
+    return lambda i: motion.shown(values(i)[:, None])[:, 0]
 
 
-def _strain(recording: Any, motion: Motion) -> Callable[[int], Array]:
-    """Mean relative elongation (N,) of the edges at each vertex, against the rest shape."""
-    mesh = getattr(recording, "mesh", None)
-    if mesh is None or not len(mesh.edges):
-        raise InputError('color="strain" needs the edges of a mesh: take color="speed"')
-    rest = np.linalg.norm(_along(mesh.positions, mesh.edges), axis=1)
-    edges, rest = mesh.edges[rest > 0.0], rest[rest > 0.0]
-    count = motion.particles
-    touching = np.maximum(np.bincount(edges.ravel(), minlength=count), 1)
-
-    def strain(i: int) -> Array:
-        x = np.asarray(motion.positions[i], dtype=np.float64)
-        twice = np.repeat(np.linalg.norm(_along(x, edges), axis=1) / rest - 1.0, 2)
-        mean = np.bincount(edges.ravel(), weights=twice, minlength=count) / touching
-        return motion.shown(mean[:, None])[:, 0]
-
-    return strain
-
-
-def _stress(motion: Motion, given: Any) -> tuple[Any, Any, str]:
-    """What the particles bear (N,), and each line, where it is a spring; the unit.  given: a
-    System, or a scene that has one."""
-    system = getattr(given, "system", given)
-    if not hasattr(system, "stress"):
-        raise InputError('color="stress" needs a System of springs or tets: take color="speed"')
-
-    def at(i: int) -> Array:
-        return np.asarray(motion.positions[i], dtype=np.float64)
-
-    def stress(i: int) -> Array:
-        return motion.shown(system.stress(at(i))[0][:, None])[:, 0]
-
-    unit_of = system.stress(at(0))[1]
+def _stress(recording: Any, motion: Motion, system: Any) -> tuple[Any, Any, str]:
+    """What the points bear, and each line, where it is a spring; the unit."""
+    values, unit_of = quantities.stress(recording, system)
     lines = unit_of == "N" and motion.skin is None and len(motion.lines)
-    return stress, (lambda i: system.stress(at(i), motion.lines)[0]) if lines else None, unit_of
-
-
-def _along(x: Array, edges: np.ndarray) -> Array:
-    return x[edges[:, 1]] - x[edges[:, 0]]
+    return _shown(motion, values), (lambda i: values(i, motion.lines)) if lines else None, unit_of

@@ -74,6 +74,13 @@ class View(NamedTuple):
         return View(middle + turn @ (self.eye - middle), forward, right, up, self.low, self.high)
 
 
+def sunlight(view: View) -> Array:
+    """The direction in which the light travels."""
+    ahead = np.cross([0.0, 0.0, 1.0], view.right)  # forward, along the ground
+    direction = np.array([0.0, 0.0, -1.0]) + 0.38 * view.right + 0.22 * ahead
+    return direction / np.linalg.norm(direction)
+
+
 def about_vertical(degrees: float) -> Array:
     """(3, 3) rotation."""
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))

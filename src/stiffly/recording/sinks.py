@@ -15,7 +15,7 @@ import numpy as np
 
 from ..contracts import NOTHING, Array, State, Work
 from ..errors import InputError, OutOfTime, Terminated
-from .drawn import NOTHING_DRAWN, Drawn
+from .drawn import Drawn
 from .notes import FrameLog, StepLog
 from .run import EnergyHistory, Run
 
@@ -76,9 +76,10 @@ class Sink(Protocol):
 
 
 class Memory:
-    """A sink that keeps every frame as arrays; drawn: what is seen of the system."""
+    """A sink that keeps every frame as arrays; drawn(): what is seen of the system, asked for at
+    the end, when a step's arrays are gone."""
 
-    def __init__(self, drawn: Drawn = NOTHING_DRAWN) -> None:
+    def __init__(self, drawn: Callable[[], Drawn] = Drawn) -> None:
         self._drawn = drawn
         self._positions: list[Array] = []
         self._velocities: list[Array] = []
@@ -107,7 +108,7 @@ class Memory:
             diagnostics=loop.log.arrays(),
             wall_seconds=loop.seconds,
             fields={name: np.array(frames) for name, frames in self._fields.items()},
-            **self._drawn._asdict(),
+            **self._drawn()._asdict(),
         )
 
 

@@ -16,6 +16,7 @@ import stat
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from zlib import crc32
 
@@ -49,7 +50,7 @@ def open_regular(path: Path) -> int:
     is refused, not waited for."""
     try:
         if stat.S_ISREG(os.stat(path).st_mode):
-            return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            return os.open(path, os.O_RDONLY | BINARY | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise FileNotFoundError(*problem.args) from None
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
@@ -68,15 +69,35 @@ def read_regular(path: Path) -> bytes:
         os.close(handle)
 
 
+# Windows has no pwrite and no pread: the place is sought first; and bytes are no text there
+BINARY = getattr(os, "O_BINARY", 0)
+SEEKING = Lock()  # threads share the place of a file
+
+
+def read_at(file: int, size: int, place: int) -> bytes:
+    """Up to `size` bytes from there on."""
+    if hasattr(os, "pread"):
+        return os.pread(file, size, place)
+    with SEEKING:
+        os.lseek(file, place, os.SEEK_SET)
+        return os.read(file, size)
+
+
 def write_at(file: int, data: Any, place: int) -> None:
+    at_once = getattr(os, "pwrite", None)
     while len(data):  # a disk that is nearly full takes a part first
-        written = os.pwrite(file, data, place)
+        if at_once is None:
+            with SEEKING:
+                os.lseek(file, place, os.SEEK_SET)
+                written = os.write(file, data)
+        else:
+            written = at_once(file, data, place)
         data, place = data[written:], place + written
 
 
 def copy_bytes(source: int, begin: int, size: int, target: int, place: int) -> None:
     for at in range(0, size, CHUNK):
-        write_at(target, os.pread(source, min(CHUNK, size - at), begin + at), place + at)
+        write_at(target, read_at(source, min(CHUNK, size - at), begin + at), place + at)
 
 
 # ------------------------------------------------------------------ what does not change
@@ -137,7 +158,7 @@ class Image(io.RawIOBase):
     def write_to(self, path: Path, changing: Ranges) -> None:
         """Onto the disk, with the sum of all that is not in `changing`; OSError where it has no
         room."""
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | BINARY, 0o666)
         try:
             os.ftruncate(file, self.size)
             for number, page in self._pages.items():
@@ -155,7 +176,7 @@ def _sum_around(file: int, changing: Ranges, size: int) -> int:
     found, at = 0, 0
     for begin, end in [*sorted(changing), (size, size)]:
         while at < begin:
-            data = os.pread(file, min(CHUNK, begin - at), at)
+            data = read_at(file, min(CHUNK, begin - at), at)
             if not data:
                 return -1
             found, at = crc32(data, found), at + len(data)
@@ -166,14 +187,14 @@ def _sum_around(file: int, changing: Ranges, size: int) -> int:
 def unchanged(file: int) -> bool | None:
     """Whether all that should not change is as it was written; None: the file does not say."""
     size = os.fstat(file).st_size
-    tail = os.pread(file, TAIL.size, max(0, size - TAIL.size))
+    tail = read_at(file, TAIL.size, max(0, size - TAIL.size))
     if len(tail) < TAIL.size:
         return None
     expected, length, mark = TAIL.unpack(tail)
     begin = size - TAIL.size - length
     if mark != MARK or begin < 0:
         return None
-    text = os.pread(file, length, begin)
+    text = read_at(file, length, begin)
     if crc32(text) != expected:
         return None
     told = json.loads(text)

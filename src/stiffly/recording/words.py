@@ -6,7 +6,9 @@ from math import isfinite
 
 DTYPES = ("float32", "float64")  # of recorded positions
 FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
+MANY = 1e6
 COLORS = ("speed", "strain", "stress", "contact-force", "none")  # of pictures
+FIELDS = ("strain", "stress", "contact-force")  # that exports can hold
 
 
 def percent(part: float, whole: float) -> str:
@@ -15,5 +17,20 @@ def percent(part: float, whole: float) -> str:
         return "-"
     value = 100.0 * part / whole
     if abs(value) >= 1e4:
-        return f"{part / whole:.2g} times"
+        return times(part / whole)
     return f"{value:.0f} %" if abs(value) >= 10.0 else f"{value:.2g} %"
+
+
+def times(ratio: float) -> str:
+    """'72 times', 'over a million times': of an explosion nobody needs the digits."""
+    size = abs(ratio)
+    number = "over a million" if size >= MANY else f"{size:,.0f}" if size >= 10.0 else f"{size:.2g}"
+    return f"{'minus ' if ratio < 0.0 else ''}{number} times"
+
+
+def gain_or_loss(part: float, whole: float) -> str:
+    """'0.26 % gained', '40 % lost': an error of energy in words, without a sign to think about."""
+    said = percent(abs(part), whole)
+    if said == "-" or part == 0.0:
+        return said
+    return f"{said} {'gained' if part > 0.0 else 'lost'}"

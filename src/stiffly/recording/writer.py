@@ -37,7 +37,7 @@ from .layout import (
 from .provenance import as_json, provenance, write_atomic, write_json
 from .recording import Recording
 from .sinks import Frame, Interrupt, Progressing
-from .sums import piece_sum, text_sum, write_at
+from .sums import BINARY, piece_sum, text_sum, write_at
 from .words import DTYPES
 
 SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
@@ -153,10 +153,10 @@ class Writer:
         plan: Plan | None = None,
     ) -> Writer:
         """For a run that goes on after so many frames; later ones are forgotten.  plan: of the
-        recording that it is to become, where there are to be more than it has room for."""
+        recording that it is to become, where there are to be more than it has room for.  Who calls
+        has locked the folder, before it was read."""
         where = found.folder
         writer = cls(where, seconds, interrupt)
-        writer._lock = folder.Lock(where)
         if plan is not None:
             folder.check_space(where, plan, replaces=False)  # both are there for a while
             extend(where / folder.RECORDING, plan, frames, str(found.provenance.get("run")))
@@ -262,7 +262,10 @@ class Writer:
                 write_atomic(where / folder.SCENE, scene.encode())
             assert self._file is not None
             os.fsync(self._file)
+            os.close(self._file)  # Windows renames no open file
+            self._file = None
             os.replace(unfinished, where / folder.RECORDING)
+            self._file = os.open(where / folder.RECORDING, os.O_RDWR | BINARY)
         except OSError as problem:
             if self._file is not None:
                 os.close(self._file)
@@ -281,7 +284,7 @@ class Writer:
             self._columns = [bytes(name) for name in file["stiffly/columns"][()] if name]
             self._width = file["stiffly/columns"].shape[0]
             self._side = int(file["VTKHDF"].get("Steps", getlink=True).path[-1] == "1")
-        self._file = os.open(path, os.O_RDWR)
+        self._file = os.open(path, os.O_RDWR | BINARY)
 
     def _write_frame(self, frame: Frame) -> None:
         pieces: dict[str, Any] = {

@@ -6,8 +6,9 @@ named is there, or a faster one.  Contact that has not begun, and springs that w
 seen: whoever is told nothing may still be too fast, and the run says so when its energy grows.
 
 A step is too long where rounding errors, or whatever else moves at that frequency, double until the
-end of the run.  Where the force is linear and nothing damps, rounding grows for certain: a step
-with which it would fill all digits twice over is refused; any other is told as Advice.
+end of the run.  Where the force is linear and nothing damps, rounding grows for certain in all that
+hangs together with what moves: a step with which it would fill all digits twice over is refused;
+any other is told as Advice, also where something fast stays at zero, since nothing pulls at it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def require_stable(
     method.start(system, state)  # what it refuses is refused before a step is complained of
     getattr(system, "stretcher", None)  # the loops of the run: their forces are asked, then
     products = min(PRODUCTS, max(1, round(duration / step)))
+    stiffness = _Stiffness.at(system, state)
     with np.errstate(all="ignore"):
-        found = largest_ritz_value(_Stiffness.at(system, state), products)
+        found = largest_ritz_value(stiffness, products)
     if not (np.isfinite(found) and found > 0.0):
         return
     growth = _Growth(scheme, sqrt(found), duration)
@@ -56,7 +58,10 @@ def require_stable(
         f"give step={0.9 * limit:.2g} (--step), or a method that solves equations"
     )
     if told > CERTAIN and _linear(system, state):
-        raise InputError(text)
+        with np.errstate(all="ignore"):
+            moved = largest_ritz_value(stiffness, products, stiffness.here + state.v)
+        if moved > 0.0 and _Growth(scheme, sqrt(moved), duration)(step) > CERTAIN:
+            raise InputError(text)
     warnings.warn(text, Advice, stacklevel=levels_up())
 
 

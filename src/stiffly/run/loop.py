@@ -37,7 +37,7 @@ FEWEST = 10  # steps of a call: to begin one takes as long as a step
 OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
 # saved apart, or not at all
-APART = ("system", "method", "state", "memory", "origin", "way", "_scheme")
+APART = ("system", "method", "state", "memory", "origin", "_chosen")
 
 
 __all__ = ["Loop", "Progress", "ProgressReport", "StepLog"]
@@ -214,7 +214,7 @@ class Loop(Stepper):
         if self.interval is None:
             self.interval, self.done = self._interval(target), 0
         now = self.interval
-        if self._scheme is not None:
+        if self._chosen[0] is not None:
             return self._take_many(now, target)
         taken, count = self._stretch(now) or (self._try(now.h), 1)
         ends = [now.start + k * now.h for k in range(self.done + 1, self.done + count + 1)]
@@ -383,7 +383,7 @@ class Loop(Stepper):
         found: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
             found |= {"smallest_step": float(self.shortest), "largest_step": float(self.longest)}
-        found["loop"] = self.way
+        found["loop"] = self._chosen[1]
         if "method" in self.notes:
             found["matrix_functions"] = self.notes["method"]
         if "solver" in self.notes:

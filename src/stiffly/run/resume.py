@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from typing import Any
 
@@ -11,12 +12,12 @@ import numpy as np
 
 from ..arrays import real_number
 from ..backends.cpu import announce
-from ..backends.petsc import world
+from ..backends.petsc import World, world
 from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
 from ..recording.check import require_same_run
 from ..recording.checkpoint import AGAIN, FRAMES, Checkpoint
-from ..recording.folder import SUMMARY
+from ..recording.folder import SUMMARY, Lock
 from ..recording.layout import Plan, describe_colliders
 from ..recording.provenance import fingerprint, versions
 from ..recording.recording import Recording
@@ -71,6 +72,41 @@ def go_on(
     All is checked before anything is written.
     """
     interrupt = Interrupt(max_hours)
+    check_engine(engine, device)
+    ranks = world() if engine == "petsc" else None
+    with _locked(found, ranks):
+        found = Recording(found.folder)  # another process may have gone on with it meanwhile
+        if finished(found, duration):
+            return found
+        loop, seconds, plan = _ready(found, given, integrator, duration, device, ranks)
+        with interrupt:
+            again = found, seconds, loop.recorded, interrupt, plan
+            if ranks is None:
+                return loop.run(Writer.again(*again), progress)
+            ranks.meet("one of them was still reading")  # from here on rank 0 writes
+            first = ranks.rank == 0
+            sink = ranks.together(lambda: Writer.again(*again) if first else Silent())
+            return loop.run(RankSink(ranks, sink), progress if first else None)
+
+
+def _locked(found: Recording, ranks: World | None) -> AbstractContextManager[Any]:
+    """By one process: of many ranks the first."""
+    if ranks is None:
+        return Lock(found.folder)
+    first = ranks.rank == 0
+    return ranks.together(lambda: Lock(found.folder) if first else nullcontext())
+
+
+def _ready(
+    found: Recording,
+    given: Any,
+    integrator: Integrator | None,
+    duration: float | None,
+    device: str,
+    ranks: World | None,
+) -> tuple[Loop, float, Plan | None]:
+    """The loop where it stood, seconds between checkpoints, and where there are to be more frames
+    the plan of the recording that it becomes."""
     if not found.checked:
         raise InputError(
             f"{found.folder} was begun with an older stiffly: finish it with that version, or "
@@ -86,9 +122,7 @@ def go_on(
     _warn_of_versions(found, saved)
     method = _method(found, saved, integrator)
     announce()
-    check_engine(engine, device)
     asked, tree = (system, saved.tree("origin"), None, method, found.integrator), saved.tree
-    ranks = world() if engine == "petsc" else None
     if ranks is None:
         bound, _ = bound_on(device, *asked)
     else:
@@ -100,14 +134,7 @@ def go_on(
     if duration is not None and duration > found.planned[-1] * (1.0 + SAME):
         loop.frames = longer(found.planned, duration)
         plan = _plan(found, loop.frames, given)
-    with interrupt:
-        again = found, saved.header["seconds"], loop.recorded, interrupt, plan
-        if ranks is None:
-            return loop.run(Writer.again(*again), progress)
-        ranks.meet("one of them was still reading")  # from here on rank 0 writes
-        first = ranks.rank == 0
-        sink = ranks.together(lambda: Writer.again(*again) if first else Silent())
-        return loop.run(RankSink(ranks, sink), progress if first else None)
+    return loop, saved.header["seconds"], plan
 
 
 def longer(times: Array, duration: float) -> Array:

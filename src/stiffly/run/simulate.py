@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,7 @@ from .engines import RankSink, check_engine, over_ranks
 from .limit import require_stable
 from .loop import Loop, Progress, frames_from, steps_within
 
-FRAMES = 200  # recorded by default
+FRAMES, FILM, MOST_SHOWN = 200, 30.0, 600  # recorded by default: least, per second, most
 MOST_STEPS, MOST_FRAMES = 1e9, 1e7
 SHORTEST = 1e-150  # seconds: its square is still a number
 
@@ -53,11 +54,15 @@ def _positive(name: str, value: Any, remedy: str) -> float:
     return number
 
 
-def _frame_times(duration: float, step: float | None, every: float | None) -> Array:
+def _frame_times(
+    duration: float, step: float | None, every: float | None, fixed: bool = True
+) -> Array:
+    """fixed: all steps are of that size; else frames, which shorten steps, are kept few."""
     if every is None:
         # whole steps between frames: the step that was asked for is the step that is taken
-        steps = FRAMES if step is None else max(1, ceil(duration / step * (1.0 - 1e-12)))
-        every = ceil(steps / FRAMES) * duration / steps
+        wanted = max(FRAMES, min(MOST_SHOWN, ceil(FILM * duration))) if fixed else FRAMES
+        steps = wanted if step is None else max(1, ceil(duration / step * (1.0 - 1e-12)))
+        every = ceil(steps / wanted) * duration / steps
     return np.concatenate([[0.0], frames_from(1, every, duration)])
 
 
@@ -96,7 +101,8 @@ def simulate(
     rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3,
     dop853, rkn86); `step` is then the first one tried, and no step is longer than the time between
     frames, but for dop853 and rkn86, which know the states within their steps.
-    every: seconds between recorded frames; default: the scene's, or about 200 frames.
+    every: seconds between recorded frames; default: the scene's, or 1/30 (a film at life speed),
+    but 200 to 600 frames; about 200 where steps are chosen by their error.
     device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
     can (docs/gpu.md).
     engine: "petsc" shares one body between the ranks that mpiexec has started (docs/cluster.md):
@@ -150,8 +156,8 @@ def simulate(
 
     def begun(step: float | None, begin: Callable[..., Loop], again: bool, **told: Any) -> Any:
         """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""
-        frames = _frame_times(plan.duration, step, plan.every)
-        shown = drawn(system, scene, given.x0)
+        frames = _frame_times(plan.duration, step, plan.every, fixed=plan.tolerance is None)
+        shown = partial(drawn, system, scene, given.x0)
         shape = np.shape(bound.positions(state))
         if options is None or interrupt is None or not first:
             return begin(frames, StepLog()), Memory(shown)
@@ -161,7 +167,7 @@ def simulate(
         mass = getattr(bound, "particle_mass", None)
         place = options.place._replace(force=options.place.force or again)
         how = replace(options, place=place)
-        writer = Writer.new(how, shape, frames, scene, shown, asked, mass, interrupt)
+        writer = Writer.new(how, shape, frames, scene, shown(), asked, mass, interrupt)
         loop = begin(frames, FrameLog())
         loop.origin = np.array(given.x0, dtype=np.float64)
         return loop, writer

@@ -20,6 +20,7 @@ from ..integrators.explicit import scheme_of, stretch
 from ..integrators.halving import clear_step
 from ..integrators.restart import resumed
 from ..recording.notes import FrameLog, StepLog
+from ..recording.words import times
 from .ledger import Balance
 
 DIVERGENCE = 20.0  # numerical error against every energy seen at earlier frames
@@ -52,8 +53,6 @@ def quiet() -> Generator[None]:
 
 class Stepper:
     """A method on a system, where it stands, and the books of its energy."""
-
-    way = ""  # how steps are taken, for people
 
     def __init__(
         self,
@@ -114,25 +113,22 @@ class Stepper:
             )
 
     @cached_property
-    def _scheme(self) -> Splitting | Tableau | None:
-        """What the method does, where it and the system both allow many steps at once."""
+    def _chosen(self) -> tuple[Splitting | Tableau | None, str]:
+        """What the method does, where it and the system both allow many steps at once; how steps
+        are taken, for people."""
         scheme = scheme_of(self.method)
         if scheme is None:
-            self.way = "step by step"
-            return None
+            return None, "step by step"
         able: Any = getattr(self.system, "stretcher", "the equations are the user's own")
         if not hasattr(able, "steps"):
-            self.way = f"step by step: {able}"
-        elif self.system.conservative or self.method.order <= SHORT_STEPS:
-            self.way = f"compiled stretches: {able.words}"
-            return scheme
-        else:
-            self.way = f"compiled steps: {able.words}"
-        return None
+            return None, f"step by step: {able}"
+        if self.fixed and (self.system.conservative or self.method.order <= SHORT_STEPS):
+            return scheme, f"compiled stretches: {able.words}"
+        return None, f"compiled steps: {able.words}"
 
     def take_all(self, h: float, ends: Array) -> None:
-        """A step of h to each of the times `ends`, in one call; `_scheme` is not None."""
-        scheme = cast("Splitting | Tableau", self._scheme)
+        """A step of h to each of the times `ends`, in one call; there is such a scheme."""
+        scheme = cast("Splitting | Tableau", self._chosen[0])
         taken = stretch(self.system, scheme, self.state, self.memory, h, ends)
         self._require_finite(taken, h)
         self.ledger.settle(cast("Power", taken.exchanged))
@@ -198,7 +194,7 @@ class Stepper:
             h = self.longest
             raise Diverged(
                 f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
-                f"{growth:.3g} times all honest energy before; {self._remedy(h)}"
+                f"{times(growth)} all the energy there was before; {self._remedy(h)}"
             )
 
     def _remedy(self, h: float) -> str:

@@ -1,7 +1,8 @@
-"""The same scene stiffer or softer, with other damping, under other gravity.
+"""The same scene stiffer or softer, with other damping, under other gravity, in another wind.
 
     softer = adjusted(scene, stiffness=0.5)             # of all that is elastic in the bodies
     moon = adjusted(scene, damping=1e-3, gravity=1.62)  # Rayleigh's beta [s]; [m/s^2]
+    storm = adjusted(scene, wind=20.0)                  # [m/s]
 
 What bodies touch, hang on or are driven by stays as it is: contact, attachments, supports, loads.
 """
@@ -14,9 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..bodies import Gravity, LennardJones, RigidFrame, System
+from ..bodies import Gravity, LennardJones, RigidFrame, System, Wind
 from ..contracts import Array, Rayleigh
 from ..errors import InputError
+from ..meshes.mesh import tet_surface
 from ..parts.checks import as_number
 from ..parts.part import Elastic, Part
 from .builder import Scene
@@ -28,20 +30,24 @@ REASONS = {
     "stiffness": "none of its parts can be scaled",
     "damping": "its equations are given as they are",
     "gravity": "its frame has gravity in its motion, its units are others, or it has no particles",
+    "wind": "it has no surface, or its wind changes with time",
 }
 
 AnyScene = TypeVar("AnyScene", bound=Scene)
 
 
 def adjustable(scene: Scene) -> frozenset[str]:
-    """What can be changed in this scene: 'stiffness', 'damping', 'gravity'; in a user's own
-    equations nothing."""
+    """What can be changed in this scene: 'stiffness', 'damping', 'gravity', 'wind'; in a user's
+    own equations nothing."""
     if not isinstance(scene.system, System):
         return frozenset()
     parts = scene.system.given.parts
     elastic = any(isinstance(part, Elastic) for part in parts)
     heavy = not any(isinstance(part, WEIGHTLESS) for part in parts)
-    return frozenset(["damping", *["stiffness"] * elastic, *["gravity"] * heavy])
+    blown = len(_surface(scene)) > 0 and all(part.steady for part in _winds(scene))
+    return frozenset(
+        ["damping", *["stiffness"] * elastic, *["gravity"] * heavy, *["wind"] * (heavy and blown)]
+    )
 
 
 def own_damping(scene: Scene) -> float:
@@ -55,20 +61,27 @@ def own_gravity(scene: Scene) -> float:
     return float(np.linalg.norm(_field(scene)))
 
 
+def own_wind(scene: Scene) -> float:
+    """[m/s]; 0 where the air is still, or no air is there."""
+    return float(np.linalg.norm(_breeze(scene)))
+
+
 def adjusted(
     scene: AnyScene,
     stiffness: float = 1.0,
     damping: float | None = None,
     gravity: float | None = None,
+    wind: float | None = None,
 ) -> AnyScene:
-    """The scene with `stiffness` times its own, and with Rayleigh's beta [s] and gravity [m/s^2]
-    instead of its own (None: unchanged).
+    """The scene with `stiffness` times its own, and with Rayleigh's beta [s], gravity [m/s^2] and
+    wind [m/s] instead of its own (None: unchanged).
 
-    Gravity keeps its direction; where there is none, or zero, it points down, along -z.
+    Gravity keeps its direction; where there is none, or zero, it points down, along -z.  So does
+    the wind; where the air was still it blows along the shorter horizontal side of the body.
     InputError where something is to change that cannot (see `adjustable`); nothing changes where
     the values are the scene's own.
     """
-    wanted = _changes(scene, stiffness, damping, gravity)
+    wanted = _changes(scene, stiffness, damping, gravity, wind)
     if not wanted:
         return scene
     for name in wanted:
@@ -80,6 +93,8 @@ def adjusted(
     parts = [part.scaled(factor) if isinstance(part, Elastic) else part for part in given.parts]
     if "gravity" in wanted:
         parts = _heavier(parts, _field(scene), wanted["gravity"])
+    if "wind" in wanted:
+        parts = _windier(scene, parts, wanted["wind"])
     rayleigh = given.damping
     if "damping" in wanted:
         rayleigh = Rayleigh(0.0 if rayleigh is None else rayleigh.alpha, wanted["damping"])
@@ -89,14 +104,14 @@ def adjusted(
     return replace(scene, system=system, adjust=noted)
 
 
-def _changes(scene: Scene, stiffness: Any, damping: Any, gravity: Any) -> dict[str, float]:
+def _changes(scene: Scene, stiffness: Any, *others: Any) -> dict[str, float]:
     """What is to be other than it is."""
     wanted = {"stiffness": as_number("stiffness factor", stiffness, above=0.0)}
-    if damping is not None:
-        wanted["damping"] = as_number("damping", damping, least=0.0)
-    if gravity is not None:
-        wanted["gravity"] = as_number("gravity", gravity, least=0.0)
+    for name, value in zip(("damping", "gravity", "wind"), others, strict=True):
+        if value is not None:
+            wanted[name] = as_number(name, value, least=0.0)
     own = {"stiffness": 1.0, "damping": own_damping(scene), "gravity": own_gravity(scene)}
+    own["wind"] = own_wind(scene)
     return {name: value for name, value in wanted.items() if value != own[name]}
 
 
@@ -113,3 +128,33 @@ def _heavier(parts: Sequence[Part], field: Array, size: float) -> list[Part]:
     new: Part = Gravity(size * (field / before if before > 0.0 else DOWN))
     first = next((i for i, part in enumerate(parts) if isinstance(part, Gravity)), len(parts))
     return [*parts[:first], new, *(p for p in parts[first:] if not isinstance(p, Gravity))]
+
+
+# ------------------------------------------------------------------ the air
+
+
+def _winds(scene: Scene) -> list[Wind]:
+    given = getattr(scene.system, "given", None)
+    return [] if given is None else [part for part in given.parts if isinstance(part, Wind)]
+
+
+def _breeze(scene: Scene) -> Array:
+    """The velocity (3,) [m/s] of the first steady wind."""
+    return next((part.velocity(0.0) for part in _winds(scene) if part.steady), np.zeros(3))
+
+
+def _surface(scene: Scene) -> np.ndarray:
+    """Triangles (s, 3) that the air pushes."""
+    if scene.mesh is None:
+        return np.empty((0, 3), dtype=np.int64)
+    return scene.mesh.triangles if len(scene.mesh.triangles) else tet_surface(scene.mesh.tets)
+
+
+def _windier(scene: Scene, parts: Sequence[Part], size: float) -> list[Part]:
+    """Wind of that size in place of what there was, on the same triangles."""
+    before = _breeze(scene)
+    speed = float(np.linalg.norm(before))
+    across = np.eye(3)[int(np.argmin(np.ptp(scene.x0, axis=0)[:2]))]
+    new = size * (before / speed if speed > 0.0 else across)
+    blown = [part.blowing(new) if isinstance(part, Wind) else part for part in parts]
+    return blown if _winds(scene) else [*blown, Wind(_surface(scene), new)]

@@ -13,8 +13,10 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
+from math import ceil
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ from ..parts.user_functions import accepts
 from ..recording.run import Run
 from ..run.simulate import simulate as run_through
 from . import shapes
-from .composition import Joined, Shelf
+from .composition import Joined, Shelf, built, selected
 from .files import FileScene, scene_of, validated
 from .schema.shapes import ROOTS, Shape
 from .schema.source import REPEATED, Source
@@ -57,13 +59,15 @@ SOLIDS = ("bar", "beam", "coil", "creature", "cube", "dome")
 SURFACES = ("sphere", "creature-surface")
 MASSES = ("mass", "density", "area_density")
 FILLED = 1000  # particles of a closed surface that is filled
+_numbers_of_scenes = count()  # a scene and its copies have one, so that bodies are theirs
 
 
 @dataclass(frozen=True)
 class Body:
-    """A body of a scene: what its methods take where a file has its name."""
+    """A body of a scene: what its methods take where a file has its name; scene: which one."""
 
     name: str
+    scene: int = field(repr=False)
 
 
 class Scene:
@@ -74,7 +78,8 @@ class Scene:
     of a scene file, such as rtol=1e-3, damping={"alpha": 0.5}, output={"dtype": "float64"}.
     """
 
-    __slots__ = ("_data", "_meshes", "_own", "name")  # scene.duration = 1 would change nothing
+    # scene.duration = 1 would change nothing
+    __slots__ = ("_data", "_meshes", "_number", "_own", "name")
 
     def __init__(
         self,
@@ -86,7 +91,7 @@ class Scene:
         fps: float = 30,
         **keys: Any,
     ) -> None:
-        self.name = name
+        self.name, self._number = _text("a scene", name), next(_numbers_of_scenes)
         self._meshes: dict[str, Mesh] = {}
         self._own: list[Callable[[Joined], Any]] = []
         chosen = {} if "rtol" in keys and step == 0.005 else {"step": step}
@@ -112,10 +117,10 @@ class Scene:
         What is left out is chosen by the shape: cloths are cloth, solids tetrahedra, closed
         surfaces of mesh files are filled with them, the rest springs.
         """
-        label, source = self._source(shape, name)
+        label, source = self._source(shape, name if name is None else _text("a body", name))
         table = {"name": label, **source, **plain(keys)}
         self._put("body", _completed(table, self._looked_at(shape, table)))
-        return Body(label)
+        return Body(label, self._number)
 
     def _source(self, shape: Any, name: str | None) -> tuple[str, dict[str, Any]]:
         if isinstance(shape, Shape):
@@ -164,8 +169,9 @@ class Scene:
     def contact(self, **keys: Any) -> None:
         """Bodies touch each other and themselves; keys: those of [contact], thickness, stiffness,
         friction, bodies."""
-        self._check({"contact": _named_bodies(keys)})
-        self._data["contact"] = _named_bodies(keys)
+        checked = self._named_bodies({k: value for k, value in keys.items() if value is not None})
+        self._check({"contact": checked})
+        self._data["contact"] = checked
 
     def wind(self, velocity: Any, gusts: Any = None, period: float = 1.0, **keys: Any) -> None:
         """Wind (3,) [m/s] on triangles; gusts (3,) [m/s]: a sine of that period [s] on top."""
@@ -179,16 +185,17 @@ class Scene:
     def force(self, body: Body, force: Any, at: Any = "all") -> None:
         """A force on each of some particles: (3,) [N], one for each (k, 3), or a function of t, of
         (t, x) or of (t, x, v), x and v (k, 3) those of the particles; see `stiffly.Force`."""
-        if not callable(force) and np.ndim(force) == 1:
-            self._put("load", {"kind": "force", **_place(body, at), "force": force})
+        if not callable(force) and as_numbers("force", force).ndim == 1:
+            self._put("load", {"kind": "force", **self._place(body, at), "force": force})
         else:
+            self._place(body, at)  # of this scene
             self.part(lambda numbers: Force(numbers(body, at), force))
 
     def part(self, part: Any) -> None:
         """A part of your own (docs/extending.md), or a function that makes one: part(numbers),
         where numbers(body, "top") are those of the particles among all."""
         made = part if accepts(part, 1) and not hasattr(part, "prepare") else lambda _: part
-        self._own.append(lambda joined: made(partial(_numbers, joined)))
+        self._own.append(lambda joined: made(partial(self._numbers, joined)))
 
     # ------------------------------------------------------------------ what holds them
 
@@ -199,12 +206,13 @@ class Scene:
         if isinstance(to, Body):
             if to == body:
                 raise InputError(f"{body.name} is attached to itself: name another body")
-            keys["to"] = _place(to, there)
-        self._put("attachment", {**_place(body, at), "stiffness": 1e4, **keys})
+            keys["to"] = self._place(to, there)
+        self._put("attachment", {**self._place(body, at), "stiffness": 1e4, **keys})
 
     def spring(self, a: Body, b: Body, at: Any = "all", there: Any = "all", **keys: Any) -> None:
         """Springs from particles of one body to the nearest ones of another: stiffness, length."""
-        self._put("spring", {"ends": [_place(a, at), _place(b, there)], "stiffness": 1e3, **keys})
+        ends = [self._place(a, at), self._place(b, there)]
+        self._put("spring", {"ends": ends, "stiffness": 1e3, **keys})
 
     def hinge(self, a: Body, b: Body, at: Any, axis: Any, **keys: Any) -> None:
         """Two bodies that turn about an axis through `at`; torque [N m]: a motor in it."""
@@ -217,13 +225,14 @@ class Scene:
     def lead(self, body: Body, at: Any = "all", **motion: Any) -> None:
         """Particles that move as they are told: times=, offsets=, or axis=, centre=, rate=."""
         kind = "keyframes" if "offsets" in motion else "rotation"
-        self._put("support", {**_place(body, at), "motion": {"kind": kind, **motion}})
+        self._put("support", {**self._place(body, at), "motion": {"kind": kind, **motion}})
 
     # ------------------------------------------------------------------ tables
 
     def _put(self, key: str, table: Mapping[str, Any]) -> None:
         """Checked now, so that what is wrong is said at its line of the program."""
-        checked = _named_bodies(table)
+        given = {key: value for key, value in table.items() if value is not None}
+        checked = self._named_bodies(given)
         self._check({key: [checked]})
         self._data.setdefault(key, []).append(checked)
 
@@ -231,7 +240,42 @@ class Scene:
         body = {"shape": {"kind": "cube"}, "elasticity": "none", "mass": 1.0}
         run = {k: v for k, v in self._data.items() if k not in (*REPEATED, "contact")}
         data = {**run, "body": [body], **table}
-        validated(Source(Path(self.name), "", data))
+        source = Source(Path(self.name), "", data)
+        for new in validated(source).body or ():
+            if new.pins is not None:
+                with source.at("body", 0):
+                    made = built(new, Shelf(Path(), self._meshes))
+                with source.at("body", 0, "pins"):
+                    selected(made, new.pins)
+
+    def _place(self, body: Any, particles: Any) -> dict[str, Any]:
+        """Selectors may be one, or several in a list."""
+        several = isinstance(particles, (list, tuple, np.ndarray))
+        chosen = plain(particles) if several else [particles]
+        return {"body": self._name_of(body), "particles": chosen}
+
+    def _name_of(self, body: Any) -> str:
+        if not isinstance(body, Body):
+            raise InputError(f"{body!r} is no body of a scene: give what scene.add has returned")
+        if body.scene != self._number:
+            raise InputError(
+                f"{body.name} is a body of another scene: add it to {self.name}, too, and give "
+                "what that returns"
+            )
+        return body.name
+
+    def _named_bodies(self, value: Any) -> Any:
+        """The same as plain data, with names for bodies."""
+        if isinstance(value, Body):
+            return self._name_of(value)
+        if isinstance(value, (list, tuple)):
+            return [self._named_bodies(each) for each in value]
+        if isinstance(value, Mapping):
+            return {key: self._named_bodies(each) for key, each in value.items()}
+        return plain(value)
+
+    def _numbers(self, joined: Joined, body: Body, particles: Any = "all") -> np.ndarray:
+        return joined.at(Place.model_validate(plain(self._place(body, particles))))
 
     # ------------------------------------------------------------------ what comes of it
 
@@ -285,6 +329,12 @@ def _advise(scene: FileScene) -> None:
         )
 
 
+def _text(what: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise InputError(f"the name of {what} must be a text, got {type(name).__name__}")
+    return name
+
+
 # ------------------------------------------------------------------ scans
 
 
@@ -306,7 +356,8 @@ def dropped(
     height = float(size[2]) or float(size.max())
     pace = float(np.sqrt(height / GRAVITY))
     path = Path(fspath(mesh))
-    run = {"duration": 15.0 * pace, "step": pace / 40.0, "fps": 20.0 / pace}
+    fps = 30 * max(1, round(20.0 / pace / 30.0))  # that films and Blender can show
+    run = {"duration": ceil(15.0 * pace * fps) / fps, "step": pace / 40.0, "fps": fps}
     scene = Scene(path.stem, **run, integrator="realtime-midpoint")
     density = float(keys.get("density", 1000.0))
     made = {"density": density, "young": 20.0 * density * GRAVITY * height, "poisson": 0.4}
@@ -334,6 +385,8 @@ def _completed(table: dict[str, Any], mesh: Mesh | None) -> dict[str, Any]:
     if hollow and new["elasticity"] == "tetrahedra":
         new.setdefault("tetrahedralise", FILLED)
     made = new["elasticity"]
+    if not isinstance(made, str):
+        return new  # which is refused
     for key, value in MADE_OF.get(made, {}).items():
         new.setdefault(key, value)
     if made != "fibers" and not any(key in new for key in MASSES):
@@ -351,26 +404,3 @@ def _elasticity(kind: str | None, mesh: Mesh | None) -> str:
     if kind in ROOTS:
         return "fibers"
     return "tetrahedra" if kind in (*SOLIDS, *SURFACES) else "springs"
-
-
-def _place(body: Any, particles: Any) -> dict[str, Any]:
-    """Selectors may be one, or several in a list."""
-    if not isinstance(body, Body):
-        raise InputError(f"{body!r} is no body of a scene: give what scene.add has returned")
-    several = isinstance(particles, (list, tuple, np.ndarray))
-    return {"body": body.name, "particles": plain(particles) if several else [particles]}
-
-
-def _named_bodies(value: Any) -> Any:
-    """The same as plain data, with names for bodies."""
-    if isinstance(value, Body):
-        return value.name
-    if isinstance(value, (list, tuple)):
-        return [_named_bodies(each) for each in value]
-    if isinstance(value, Mapping):
-        return {key: _named_bodies(each) for key, each in value.items()}
-    return plain(value)
-
-
-def _numbers(joined: Joined, body: Body, particles: Any = "all") -> np.ndarray:
-    return joined.at(Place.model_validate(plain(_place(body, particles))))

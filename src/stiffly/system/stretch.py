@@ -95,9 +95,10 @@ class Stretcher:
             raise NoStretch(str(lack)) from None
         _require_counted_once(system, terms)
         self._terms = terms
-        self._layout = _Layout(system, terms)
+        layout = _Layout(system, terms)  # not kept: of a head of hair it is a tenth of a gigabyte
+        self._connected = layout.connected
         self._alpha = 0.0 if damping is None else damping.alpha
-        self._body = self._grouped()
+        self._body = self._grouped(layout)
         lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
         if lack:
             raise NoStretch(lack)
@@ -116,16 +117,16 @@ class Stretcher:
     @property
     def words(self) -> str:
         """How it goes, for people."""
-        layout = self._layout
-        kind = "pieces of a body" if layout.connected else "bodies one after the other"
-        return "one call" if layout.count == 1 else f"{layout.count} {kind}"
+        kind = "pieces of a body" if self._connected else "bodies one after the other"
+        count = len(self._body.groups.own)
+        return "one call" if count == 1 else f"{count} {kind}"
 
     def _count_elements(self) -> int:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
-        every = springs + 3 * triangles + 6 * tets + self._layout.place.size
+        every = springs + 3 * triangles + 6 * tets + body.groups.place.size
         return every // getattr(self._system.backend, "abreast", 1)
 
     # ------------------------------------------------------------------ the body
@@ -133,9 +134,8 @@ class Stretcher:
     def _of(self, kind: type) -> list[Any]:
         return [term for term in self._terms if isinstance(term, kind)]
 
-    def _grouped(self) -> contract.GroupedBody:
-        layout, system = self._layout, self._system
-        springs = self._of(SpringTerm)
+    def _grouped(self, layout: _Layout) -> contract.GroupedBody:
+        system, springs = self._system, self._of(SpringTerm)
         linear, self._linear_at = layout.springs([s for s in springs if not s.cubic])
         cubic, self._cubic_at = layout.springs([s for s in springs if s.cubic])
         field = sum((term.acceleration for term in self._of(FieldTerm)), np.zeros(3))
@@ -166,7 +166,7 @@ class Stretcher:
         self._remember(parts)
         x, v = system.own_positions(s), system.row_velocities(s)
         acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
-        moved = (len(ends), x, v, acceleration, ahead, self._layout.connected)
+        moved = (len(ends), x, v, acceleration, ahead, self._connected)
         if isinstance(scheme, Splitting):
             tables = self._tables(parts, s.t, h, ends, scheme)
             books = self._kernels.explicit_steps(self._body, tables, *scheme, float(h), *moved)
@@ -204,7 +204,7 @@ class Stretcher:
         self._remember(parts)
         x, v = self._system.own_positions(s), self._system.row_velocities(s)
         a, ahead = np.zeros((2, free, 3))
-        where = (1, x, v, a, ahead, self._layout.connected)
+        where = (1, x, v, a, ahead, self._connected)
         tables = self._timed(parts, np.full(3, s.t), [s.t])
         self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
         return a.ravel()
@@ -217,7 +217,7 @@ class Stretcher:
         tables = self._timed(parts, s.t + h * table.c, [])
         self._kernels.explicit_stages(
             *(self._body, tables, table.c, table.Abar, table.A, float(h), first, last, x, v),
-            *(a.reshape(len(a), -1, 3), self._layout.connected),
+            *(a.reshape(len(a), -1, 3), self._connected),
         )
 
     def _remember(self, parts: Assembly) -> None:

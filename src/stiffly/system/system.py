@@ -142,8 +142,8 @@ class System:
 
     def _hold(self, x: Array | None) -> None:
         """Particles that are fixed stay where they are at x (N, 3) by row; supports begin there."""
-        self._frame = x
-        self._held = None if x is None else x[self.numbering.free :].ravel()
+        self._frame = x if self.supports or self._rest is None else None  # nobody else asks for it
+        self._held = None if x is None else x[self.numbering.free :].flatten()
         self._places: tuple[float, list[tuple[Array, Array]]] | None = None
 
     def taken_over(self, s: State) -> State:
@@ -292,7 +292,7 @@ class System:
         """All particles (N, 3), as parts see them."""
         if self.fixed.size == 0:
             return s.x.reshape(-1, 3)
-        if self._frame is None or self._held is None:
+        if self._held is None:
             raise InputError("fixed particles have no positions yet: use system.bind(x0, v0)")
         full = np.concatenate((s.x, self._held)).reshape(-1, 3)
         for (_, led), (places, _) in zip(self._led, self._led_at(s.t), strict=True):

@@ -71,6 +71,7 @@ def serve(
     port: int | None = None,
     out: str | Path = ".",
     small: bool = False,
+    lesson: str | None = None,
 ) -> View:
     """Serve a page with a running scene, or with a recording that is played, from the moment when
     the first browser has come.
@@ -80,6 +81,7 @@ def serve(
     settings: how the scene is run, see view.settings.  host: who may come, default this machine
     alone; whoever has the link can drive it.  port: default the first free one from 8080 on.
     out: folder for what is saved from the page.  small: the scene is its small variant.
+    lesson: name of a guided lesson (view.lessons.NAMES) that begins at once.
     """
     what = as_scene(what)
     if not isinstance(what, Scene | Recording):
@@ -90,6 +92,8 @@ def serve(
     content: Any
     page_of: Any
     if isinstance(what, Recording):
+        if lesson is not None:
+            raise InputError("lessons are for scenes: a recording is played as it is")
         content, page_of = Playback(what), PlayPage
         content.pause()
     else:
@@ -101,6 +105,8 @@ def serve(
         server = Server(host, port)
         cleanup.callback(server.close)
         page = page_of(server, host, content)
+        if lesson is not None and isinstance(page, LivePage):
+            page.teacher.begin(lesson)
         page.start()
         cleanup.pop_all()
     return View(page)

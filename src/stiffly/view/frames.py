@@ -17,15 +17,17 @@ NOBODY = np.empty(0, dtype=np.int64)  # and its vertices
 class LaneFrame:
     """A lane at one frame.
 
-    positions (N, 3) float32; energies, added, dissipated, numerical [J]; angular_momentum: its
-    norm about the centre of mass [kg m^2/s]; alpha (mean), residual (largest), under_solved: what
-    the steps of the frame said, None where they had nothing to say; failure: why the lane stands
+    positions, velocities (N, 3) float32 [m, m/s]; energies, added, dissipated, numerical [J];
+    angular_momentum: its norm about the centre of mass [kg m^2/s]; alpha (mean), residual
+    (largest), under_solved: what the steps of the frame said, None where they had nothing to say;
+    failure: why the lane stands
     still; seconds: of physics; spent: what they were spent on; hand (k, 3) [m]: where it pulls to.
     Defaults: of a recording, where nobody computes or pulls.
     """
 
     name: str
     positions: Array = field(repr=False)
+    velocities: Array = field(repr=False)
     energies: Mapping[str, float]
     added: float
     dissipated: float

@@ -125,6 +125,7 @@ class Lane:
         return {
             "name": self.name,
             "positions": _single(system.positions(state)),
+            "velocities": _single(system.velocities(state)),
             "energies": {**books.now, HAND: books.now.get(HAND, 0.0)},
             "added": books.added_now,
             "dissipated": books.dissipated_now,
@@ -140,7 +141,7 @@ class Lane:
             index=0,  # of the recording that it may become part of
             t=stepper.state.t,
             positions=shown.positions,
-            velocities=_single(stepper.system.velocities(stepper.state)),
+            velocities=shown.velocities,
             energies=stepper.ledger.now,
             added=shown.added,
             dissipated=shown.dissipated,

@@ -20,12 +20,14 @@ SHORTEST, SLOWED_TO = 1.0, 10.0  # seconds: what lasts less is slowed down to la
 class Playback:
     """Frames of the recording in a folder, and which of them is due.
 
-    trouble: what is wrong with the file by now, or None; speed: recorded seconds per second.
+    trouble: what is wrong with the file by now, or None; speed: recorded seconds per second; loop:
+    from the end it begins again, where no more frames may come.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.folder: Path = recording.folder
         self.trouble: str | None = None
+        self.loop = False
         self.playing, self._index, self._serial = True, 0, 0
         self._take(recording)
         lasts = float(self.times[-1] - self.times[0])
@@ -71,6 +73,9 @@ class Playback:
         self.speed = speed
         self._start()
 
+    def set_loop(self, loop: bool) -> None:
+        self.loop = loop
+
     def _start(self) -> None:
         self._since, self._from = time.monotonic(), float(self.times[self._index])
 
@@ -80,10 +85,18 @@ class Playback:
             t = self._from + self.speed * (time.monotonic() - self._since)
             due = int(np.searchsorted(self.times, t * (1.0 + 1e-12), side="right")) - 1
             self._index = max(self._index, min(due, len(self) - 1))
-            if self._index == len(self) - 1:
+            if self._index == len(self) - 1 and self.loop and not self.grows:
+                over = t - float(self.times[-1])
+                if over > self._last_lasts():
+                    self.seek(0)
+            elif self._index == len(self) - 1:
                 self._start()  # what is written from now on is played as it comes
                 self.playing = self.grows
         return self._index
+
+    def _last_lasts(self) -> float:
+        """Recorded seconds that the last frame is shown before it begins again."""
+        return float(self.times[-1] - self.times[-2]) if len(self) > 1 else np.inf
 
     # ------------------------------------------------------------------ frames
 
@@ -112,6 +125,16 @@ class Playback:
             self.trouble = str(problem)
             return None
 
+    def _velocities(self, index: int, positions: Array) -> Array:
+        """(particles, 3) [m/s] float32; where none were kept, from the frame before."""
+        kept = self.shown.velocities
+        if kept is not None:
+            return np.asarray(kept[index], dtype=np.float32)
+        before = self.positions(index - 1) if index else None
+        if before is None:
+            return np.zeros_like(positions)
+        return (positions - before) / np.float32(self.times[index] - self.times[index - 1])
+
     def snapshot(self, index: int) -> Snapshot | None:
         """That frame with its line of the ledger."""
         positions = self.positions(index)
@@ -122,6 +145,7 @@ class Playback:
         lane = LaneFrame(
             name=self.recording.integrator,
             positions=positions,
+            velocities=self._velocities(index, positions),
             energies={name: float(part[index]) for name, part in energy.parts.items()},
             added=float(energy.added[index]),
             dissipated=float(energy.dissipated[index]),

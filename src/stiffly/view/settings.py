@@ -10,7 +10,7 @@ from ..contracts import Integrator
 from ..errors import InputError
 from ..integrators import integrator
 from ..scenes import Scene
-from ..scenes.adjust import adjusted, own_damping, own_gravity
+from ..scenes.adjust import adjusted, own_damping, own_gravity, own_wind
 
 FRAMES = 30  # per second of real time
 MOST_LANES = 3
@@ -26,9 +26,9 @@ class Settings:
     """integrators: 1 to 3 names, one lane each; step [s].
 
     speed: simulated seconds per real second.  stiffness: times the scene's own.  damping:
-    Rayleigh's beta [s].  gravity [m/s^2], along the scene's own direction, 0 where it has none.
-    tolerance: of stabilised methods.  iterations: of local/global solves.  budget [s]: of physics
-    for one frame; None: as long as it takes.
+    Rayleigh's beta [s].  gravity [m/s^2] and wind [m/s], along the scene's own direction, 0 where
+    it has none.  tolerance: of stabilised methods.  iterations: of local/global solves.  budget
+    [s]: of physics for one frame; None: as long as it takes.
     """
 
     integrators: tuple[str, ...]
@@ -37,6 +37,7 @@ class Settings:
     stiffness: float = 1.0
     damping: float = 0.0
     gravity: float = 9.81
+    wind: float = 0.0
     tolerance: float = 0.01
     iterations: int = 10
     budget: float | None = None
@@ -48,7 +49,7 @@ class Settings:
         object.__setattr__(self, "integrators", tuple(map(str, names)))
         for name in ("step", "speed", "stiffness"):
             _require(name, getattr(self, name), strictly=True)
-        for name in ("damping", "gravity"):
+        for name in ("damping", "gravity", "wind"):
             _require(name, getattr(self, name))
         _require("tolerance", self.tolerance, strictly=True, most=1.0)
         _require("iterations", self.iterations, strictly=True, most=1e6)
@@ -83,6 +84,7 @@ class Settings:
             speed=_own_speed(scene),
             damping=own_damping(scene),
             gravity=own_gravity(scene),
+            wind=own_wind(scene),
             **method,
         )
         return own if budget is None else replace(own, budget=budget * own.steps)
@@ -104,8 +106,9 @@ class Settings:
         return {"iterations": self.iterations, "tolerance": self.tolerance, "budget": share}
 
     def adjusted(self, scene: Scene) -> Scene:
-        """The scene with this stiffness, damping and gravity; itself where they are its own."""
-        return adjusted(scene, self.stiffness, self.damping, self.gravity)
+        """The scene with this stiffness, damping, gravity and wind; itself where they are its
+        own."""
+        return adjusted(scene, self.stiffness, self.damping, self.gravity, self.wind)
 
     def method(self, name: str) -> Integrator:
         """The integrator of that name, as these settings want it."""

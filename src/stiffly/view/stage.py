@@ -20,7 +20,7 @@ from .recent import Recent, frames_kept
 from .settings import Settings
 
 KEYS = [field.name for field in fields(Settings)]
-OF_THE_BODY = ("stiffness", "damping", "gravity")
+OF_THE_BODY = ("stiffness", "damping", "gravity", "wind")
 
 
 class Stage:

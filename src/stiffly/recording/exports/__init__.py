@@ -2,8 +2,8 @@
 
 A format is a module with ENDINGS, the first being the one it gives its files, and either
 
-    write(recording, path, progress)             one file
-    write_frame(path, positions, velocities, motion)   one file of a sequence
+    write(recording, path, progress, fields)                   one file
+    write_frame(path, positions, velocities, motion, fields)   one file of a sequence
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, unknown_name
-from ..words import FORMATS
-from .frames import Progress, motion, unheard
+from ..quantities import field
+from ..words import FIELDS, FORMATS
+from .frames import Fields, Progress, motion, unheard
 
+WITH_FIELDS = ("usd", "vtkhdf", "ply", "npz")
 DIGITS = 4  # frame_0000.ply; more where there are more frames
 
 
@@ -30,28 +32,38 @@ def export(
     out: str | Path | None = None,
     *,
     force: bool = False,
+    fields: Iterable[str] = (),
+    system: Any = None,
     progress: Progress = unheard,
 ) -> list[Path]:
     """Write a recording in the format `to` (one of FORMATS); returns the files written.
 
     recording: a Recording, or anything with its attributes.  out: a file, or a folder; ply and
     obj, which have one file per frame, take a folder; default: in the recording's own folder.
-    What exists is overwritten with `force` only.  progress(done, total) counts frames.
+    What exists is overwritten with `force` only.  fields: "strain", "stress" (`system`, or a scene,
+    is what moved) or "contact-force" at every point, in usd, vtkhdf, ply and npz.
+    progress(done, total) counts frames.
     """
     if to not in FORMATS:
         raise unknown_name("export format", to, FORMATS)
-    module = import_module(f".{to}", __name__)
+    module, named = import_module(f".{to}", __name__), list(fields)
+    for name in named:
+        if name not in FIELDS:
+            raise unknown_name("field", name, FIELDS)
+    if named and to not in WITH_FIELDS:
+        raise InputError(f"{to} files hold no fields: export to {', '.join(WITH_FIELDS)}")
+    values: Fields = {name: field(recording, name, system) for name in named}
     if hasattr(module, "write_frame"):
         folder = Path(out) if out is not None else _home(recording) / to
-        return _write_sequence(recording, module, folder, force, progress)
+        return _write_sequence(recording, module, folder, force, progress, values)
     path = _file(recording, module.ENDINGS, out)
     with replacing(path, force) as partial:
-        module.write(recording, partial, progress)
+        module.write(recording, partial, progress, values)
     return [path]
 
 
 def _write_sequence(
-    recording: Any, module: Any, folder: Path, force: bool, progress: Progress
+    recording: Any, module: Any, folder: Path, force: bool, progress: Progress, fields: Fields
 ) -> list[Path]:
     ending = module.ENDINGS[0]
     shown = motion(recording)
@@ -59,7 +71,8 @@ def _write_sequence(
     names = [f"frame_{i:0{digits}d}{ending}" for i in range(len(shown))]
     with replacing_frames(folder, ending, force) as partial:
         for i, x, v in shown.frames(progress):
-            module.write_frame(partial / names[i], x, v, shown)
+            own = {name: shown.shown(value(i)[:, None])[:, 0] for name, value in fields.items()}
+            module.write_frame(partial / names[i], x, v, shown, own)
     return [folder / name for name in names]
 
 
@@ -123,7 +136,7 @@ def replacing_frames(folder: Path, ending: str, force: bool) -> Iterator[Path]:
             f"{folder} holds frames already: name another folder, or overwrite them with --force "
             "(force=True)"
         )
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    partial = folder.parent / f".{folder.name}.{os.getpid()}.partial"  # also of "." and "/"
     with _said_plainly(folder):
         partial.mkdir(parents=True)
         try:

@@ -19,6 +19,8 @@ from ...meshes.skin import joined_uv
 from ...meshes.topology import components
 
 ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
+Fields = Mapping[str, Callable[[int], Array]]  # values (particles,) at a frame, by name
+NO_FIELDS: Mapping[str, Any] = {}
 Progress = Callable[[int, int], Any]  # frames done, frames in all
 LARGEST = float(np.finfo(np.float32).max)  # what most formats can hold [m]
 AROUND = 64  # sides of a round shape
@@ -262,9 +264,8 @@ def chains(lines: np.ndarray) -> list[np.ndarray]:
 
 
 def frame_rate(times: Sequence[float] | Array) -> float:
-    """Frames per second: 30 where rounding has made 30.000000000000004 of it."""
-    rate = 1.0 / typical_interval(times)
-    return float(round(rate)) if abs(rate - round(rate)) < 1e-6 * rate else rate
+    """Frames per second, a whole number, as programs for films want it: the nearest one."""
+    return float(max(1, round(1.0 / typical_interval(times))))
 
 
 def typical_interval(times: Sequence[float] | Array) -> float:

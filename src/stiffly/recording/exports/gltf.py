@@ -18,7 +18,7 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from .frames import Motion, Progress, motion
+from .frames import Fields, Motion, Progress, motion
 
 ENDINGS = (".glb",)
 MOST_BYTES = 256 * 2**20  # viewers load all of it at once
@@ -62,7 +62,7 @@ class _Document:
         return len(self.accessors) - 1
 
 
-def write(recording: Any, path: Path, progress: Progress) -> None:
+def write(recording: Any, path: Path, progress: Progress, _: Fields) -> None:
     shown = motion(recording)
     frames, points = len(shown), len(shown.rest)
     size = 12 * frames * points + 4 * frames * frames

@@ -18,7 +18,7 @@ import numpy as np
 from ...contracts import Array
 from ...errors import InputError
 from ..plots.style import describe
-from .frames import Motion, Progress, Solid, motion, solids, unheard
+from .frames import Fields, Motion, Progress, Solid, motion, solids, unheard
 from .player import PLAYER
 
 ENDINGS = (".html",)
@@ -28,7 +28,7 @@ LEVELS = 65535
 CLAY = np.array([92, 138, 190], dtype=np.uint8)
 
 
-def write(recording: Any, path: Path, progress: Progress) -> None:
+def write(recording: Any, path: Path, progress: Progress, _: Fields) -> None:
     path.write_text(page(recording, MOST_BYTES, progress), encoding="utf-8")
 
 

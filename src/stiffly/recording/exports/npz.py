@@ -4,6 +4,7 @@ times (frames,) [s], positions (frames, N, 3) [m], velocities [m/s] where record
 rest (N, 3), edges, tets, triangles where there is a mesh; mass (N,) [kg] where known
 skin_corners (n, 4), skin_weights (n, 4), skin_triangles where a surface is embedded in tets: its
 vertices are np.einsum("ij,fijk->fik", skin_weights, positions[:, skin_corners])
+field_NAME (frames, N) where asked for
 energy_NAME [J] for every line of the ledger; diagnostics_NAME for what steps noted
 integrator, name, step [s]
 """
@@ -17,17 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from .frames import Progress
+from .frames import Fields, Progress
 
 ENDINGS = (".npz",)
 SKIN = ("corners", "weights", "triangles")
 SERIES = ("positions", "velocities")  # written frame by frame: they may not fit into memory
 
 
-def write(recording: Any, path: Path, progress: Progress) -> None:
+def write(recording: Any, path: Path, progress: Progress, fields: Fields) -> None:
     count = len(recording.times)
     kept = {name: getattr(recording, name, None) for name in SERIES}
     kept = {n: a for n, a in kept.items() if a is not None and len(a) >= count}
+    kept |= {f"field_{name}": _Rows(values) for name, values in fields.items()}
     total = count * len(kept)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in _arrays(recording):
@@ -40,6 +42,16 @@ def write(recording: Any, path: Path, progress: Progress) -> None:
                     file.write(row)
                     done += 1
                     progress(done, total)
+
+
+class _Rows:
+    """Values by frame, to be indexed as an array is."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    def __getitem__(self, i: int) -> Any:
+        return self._values(i)
 
 
 def _stream(file: Any, series: Any, count: int) -> Iterator[bytes]:

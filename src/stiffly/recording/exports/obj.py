@@ -12,7 +12,7 @@ from .frames import Motion
 ENDINGS = (".obj",)
 
 
-def write_frame(path: Path, x: Array, v: Array | None, motion: Motion) -> None:
+def write_frame(path: Path, x: Array, v: Array | None, motion: Motion, _: object = None) -> None:
     """Nine digits, which give back every float32; OBJ counts vertices from 1."""
     parts = [
         _rows("v %.9g %.9g %.9g\n", x),

@@ -1,25 +1,29 @@
 """PLY, one file per frame: Blender, MeshLab, Houdini, point-cloud tools.
 
 Binary, little-endian: x, y, z and, where recorded, the velocity vx, vy, vz of every vertex [m,
-m/s]; surface triangles as faces; edges of ropes and hair as edges.
+m/s], fields that were asked for; surface triangles as faces; edges of ropes and hair as edges.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...contracts import Array
-from .frames import Motion
+from .frames import NO_FIELDS, Motion
 
 ENDINGS = (".ply",)
 
 
-def write_frame(path: Path, x: Array, v: Array | None, motion: Motion) -> None:
+def write_frame(
+    path: Path, x: Array, v: Array | None, motion: Motion, fields: Mapping[str, Array] = NO_FIELDS
+) -> None:
     columns = ["x", "y", "z"] + ([] if v is None else ["vx", "vy", "vz"])
-    vertices = x if v is None else np.hstack([x, v])
+    columns += [name.replace("-", "_") for name in fields]
+    vertices = np.column_stack([x, *([] if v is None else [v]), *fields.values()])
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {len(x)}"]
     header += [f"property float {name}" for name in columns]
     blocks: list[Any] = [vertices.astype("<f4")]

@@ -3,8 +3,9 @@
 /World/Body holds the surface (Mesh), /World/Lines ropes and hair (linear BasisCurves),
 /World/Points particles that have neither; /World/Colliders what they touch.  Bodies that have names
 are prims of their own, /World/NAME and /World/NAME_lines, with their colours, textures and texture
-coordinates (primvars:st).  Points and, where recorded, velocities are time samples, one time code
-per frame.  Metres, z up.
+coordinates (primvars:st).  Fields that were asked for are primvars by name.  Points and, where
+recorded, velocities are time samples, at the times of the frames; time codes per second are a whole
+number, the nearest to one a frame.  Metres, z up.
 """
 
 from __future__ import annotations
@@ -21,23 +22,22 @@ import numpy as np
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Look
-from .frames import Motion, Progress, Solid, chains, frame_rate, motion, solids, typical_interval
+from .frames import Fields, Motion, Progress, Solid, chains, frame_rate, motion, solids
 
 ENDINGS = (".usdc", ".usd", ".usda")
 BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)
 
 
-def write(recording: Any, path: Path, progress: Progress) -> None:
+def write(recording: Any, path: Path, progress: Progress, fields: Fields) -> None:
     pxr = _library()
     shown = motion(recording)
-    interval = typical_interval(shown.times)
-    codes = (shown.times - shown.times[0]) / interval
+    rate = frame_rate(shown.times)
+    codes = (shown.times - shown.times[0]) * rate
     whole = np.round(codes)
     codes = np.where(np.abs(codes - whole) < 1e-6, whole, codes)  # a short last interval stays
     stage = pxr.Usd.Stage.CreateNew(str(path))
     pxr.UsdGeom.SetStageUpAxis(stage, pxr.UsdGeom.Tokens.z)
     pxr.UsdGeom.SetStageMetersPerUnit(stage, 1.0)
-    rate = frame_rate(shown.times)
     stage.SetTimeCodesPerSecond(rate)
     stage.SetFramesPerSecond(rate)
     stage.SetStartTimeCode(float(codes[0]))
@@ -47,7 +47,7 @@ def write(recording: Any, path: Path, progress: Progress) -> None:
     stage.GetRootLayer().customLayerData = {
         key: value for key in keys if (value := getattr(recording, key, None)) is not None
     }
-    _write_body(pxr, stage, shown, codes, progress)
+    _write_body(pxr, stage, shown, codes, progress, fields)
     for k, solid in enumerate(solids(shown.colliders, *shown.box)):
         _write_collider(pxr, stage, f"/World/Colliders/Shape{k}", solid, shown.times, codes)
     stage.GetRootLayer().Save()
@@ -64,7 +64,9 @@ def _library() -> Any:
         ) from None
 
 
-def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Progress) -> None:
+def _write_body(
+    pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Progress, fields: Fields
+) -> None:
     prims = []  # (geometry, which particles its points are)
     everything = np.arange(len(shown.rest))
     for piece in _pieces(pxr, shown):
@@ -89,7 +91,10 @@ def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Pro
     for geometry, _ in prims:
         if not geometry.GetDisplayColorAttr().HasAuthoredValue():
             geometry.CreateDisplayColorAttr([BODY])
+    single, vertex = pxr.Sdf.ValueTypeNames.FloatArray, pxr.UsdGeom.Tokens.vertex
+    names = {name: name.replace("-", "_") for name in fields}
     for i, x, v in shown.frames(progress):
+        values = {name: shown.shown(value(i)[:, None])[:, 0] for name, value in fields.items()}
         for geometry, which in prims:
             at = x[which]
             geometry.GetPointsAttr().Set(pxr.Vt.Vec3fArray.FromNumpy(at), codes[i])
@@ -97,6 +102,10 @@ def _write_body(pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Pro
             geometry.GetExtentAttr().Set(pxr.Vt.Vec3fArray.FromNumpy(extent), codes[i])
             if v is not None:
                 geometry.GetVelocitiesAttr().Set(pxr.Vt.Vec3fArray.FromNumpy(v[which]), codes[i])
+            own = pxr.UsdGeom.PrimvarsAPI(geometry)
+            for name, value in values.items():
+                numbers = pxr.Vt.FloatArray.FromNumpy(value[which].astype(np.float32))
+                own.CreatePrimvar(names[name], single, vertex).Set(numbers, codes[i])
 
 
 class _Piece(NamedTuple):
@@ -148,6 +157,7 @@ def _paint(pxr: Any, stage: Any, geometry: Any, piece: _Piece) -> None:
     surface.CreateIdAttr("UsdPreviewSurface")
     color = surface.CreateInput("diffuseColor", kinds.Color3f)
     color.Set(look.color)
+    surface.CreateInput("roughness", kinds.Float).Set(1.0 - 0.9 * look.shine)
     if look.texture and piece.uv is not None:
         reader = shade.Shader.Define(stage, f"{path}/Coordinates")
         reader.CreateIdAttr("UsdPrimvarReader_float2")

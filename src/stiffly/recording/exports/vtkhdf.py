@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..layout import LINE, TRIANGLE, VERTEX, add_cells, add_offsets, add_type
-from .frames import Motion, Progress, motion
+from .frames import Fields, Motion, Progress, motion
 
 ENDINGS = (".vtkhdf", ".hdf")
 COMPRESSED = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
-def write(recording: Any, path: Path, progress: Progress) -> None:
+def write(recording: Any, path: Path, progress: Progress, fields: Fields) -> None:
     import h5py
 
     shown = motion(recording)
@@ -34,21 +34,26 @@ def write(recording: Any, path: Path, progress: Progress) -> None:
         steps = vtk.create_group("Steps")
         steps.attrs["NSteps"] = count
         steps["Values"] = np.asarray(shown.times, dtype=np.float64)
-        add_offsets(steps, count, points, shown.velocities is not None)
-        _add_frames(vtk, shown, progress)
+        velocity = [] if shown.velocities is None else ["velocity"]
+        add_offsets(steps, count, points, [*velocity, *fields])
+        _add_frames(vtk, shown, progress, fields)
 
 
-def _add_frames(vtk: Any, shown: Motion, progress: Progress) -> None:
+def _add_frames(vtk: Any, shown: Motion, progress: Progress, fields: Fields) -> None:
     count, particles = len(shown), len(shown.rest)
     shape, chunks = (count * particles, 3), (particles, 3)
     kind = shown.positions.dtype
     points = vtk.create_dataset("Points", shape, kind, chunks=chunks, **COMPRESSED)
-    fields, velocity = vtk.create_group("PointData"), None
+    data, velocity = vtk.create_group("PointData"), None
     if shown.velocities is not None:
-        velocity = fields.create_dataset("velocity", shape, kind, chunks=chunks, **COMPRESSED)
+        velocity = data.create_dataset("velocity", shape, kind, chunks=chunks, **COMPRESSED)
+    for name in fields:
+        data.create_dataset(name, shape[:1], kind, chunks=chunks[:1], **COMPRESSED)
     for i in range(count):
         here = slice(i * particles, (i + 1) * particles)
         points[here] = shown.frame(i)
         if velocity is not None:
             velocity[here] = shown.velocity(i)
+        for name, values in fields.items():
+            data[name][here] = shown.shown(values(i)[:, None])[:, 0]
         progress(i + 1, count)

@@ -64,10 +64,12 @@ def save_figure(figure: Figure, path: str | Path | None) -> Figure:
 
 
 def describe(run: Run) -> str:
-    """'exprb42, step 0.05 s'."""
-    if run.step is None or run.stats.get("rejected_steps"):
+    """'exprb42, step 0.05 s'; 'steps up to 0.05 s' where some had to be halved."""
+    if run.step is None:
         return f"{run.integrator}, adaptive steps"
     taken = run.stats.get("largest_step", run.step)  # frames may have shortened it
+    if run.stats.get("rejected_steps"):
+        return f"{run.integrator}, steps up to {taken:.4g} s"
     return f"{run.integrator}, step {taken:.4g} s"
 
 

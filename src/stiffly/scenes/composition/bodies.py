@@ -103,7 +103,8 @@ def look_of(body: Built, first: int, turn: int, folder: Path) -> Look:
     """The body as pictures have it; its particles are numbered from `first` on."""
     table = body.table
     texture = "" if table.texture is None else str((folder / table.texture).resolve())
-    return Look(first + np.arange(body.count), as_color(table.color, turn), texture)
+    own = first + np.arange(body.count)
+    return Look(own, as_color(table.color, turn), texture, table.shine)
 
 
 def _built_fibers(table: table_of.Fibers) -> Built:

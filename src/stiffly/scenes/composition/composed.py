@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import pi, sin
 from pathlib import Path
@@ -85,7 +86,8 @@ def compose(
             parts.append(contact(file.contact, joined))
     supports = _each(source, "support", file.support, lambda one: led(one.motion, joined.at(one)))
     masses, pinned = np.concatenate([b.mass for b in joined.bodies]), _pinned(joined, source)
-    with source.at():
+    # what a user's own function raises is the user's own error
+    with source.at() if not own else nullcontext():
         damping, slowed = _damping(file)
         held: dict[str, Any] = {"fixed": pinned, "supports": supports, "damping": damping}
         system = System(masses, [*parts, *slowed], rest=mesh.positions, **held)

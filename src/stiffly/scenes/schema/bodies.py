@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Strict, Tag, model_validator
 
 from ...kernels.materials import NAMES as MATERIALS
-from ...meshes.look import COLORS
+from ...meshes.look import COLORS, SHINE
 from ...meshes.tetrahedralise import FEWEST, MOST
 from .shapes import LINES, ROOTS, AnyShape
 from .types import (
@@ -90,6 +90,7 @@ class BodyTable(Placed):
     texture: Name | None = Field(
         None, description="a picture for the mesh file's own texture coordinates; in usd exports"
     )
+    shine: Share = Field(SHINE, description="from 0, chalk, to 1, polished metal; in pictures")
 
     @model_validator(mode="after")
     def _check_texture(self) -> Any:

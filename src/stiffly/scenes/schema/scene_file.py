@@ -65,7 +65,7 @@ class Damping(Table):
 
 
 class Adjust(Table):
-    """The whole scene stiffer or softer, with other damping, under other gravity."""
+    """The whole scene stiffer or softer, with other damping, under other gravity, in other wind."""
 
     stiffness: Positive | None = Field(default=None, description="times the scene's own [1]")
     damping: NotNegative | None = Field(
@@ -74,6 +74,11 @@ class Adjust(Table):
     gravity: NotNegative | None = Field(
         default=None,
         description="instead of the scene's own, same direction; down where it has none [m/s^2]",
+    )
+    wind: NotNegative | None = Field(
+        default=None,
+        description="instead of the scene's own, same direction; across the body where it has "
+        "none [m/s]",
     )
 
 
@@ -114,7 +119,7 @@ class SceneFile(Table):
     atol: NotNegative | None = Field(None, description="absolute tolerance beside rtol [m, m/s]")
     duration: Positive | None = Field(None, le=LONGEST, description="time to simulate [s]")
     every: Positive | None = Field(
-        None, description="between recorded frames; default: about 200 frames [s]"
+        None, description="between recorded frames; default: 1/30, but 200 to 600 frames [s]"
     )
     frames_per_second: Positive | None = Field(None, description="instead of every [1/s]")
     output: Output = Field(Output(), description="what is kept of a run")

@@ -11,12 +11,14 @@ from typing import Any
 
 from .figures import Figures
 from .guard import Flow, Guard
+from .looks import Looks
 from .plots import Notice, banner, clock, ledger
 from .server import Server, log
 
 SLOW = 0.2  # seconds between two updates of words and curves
 WIDTH = 340  # pixels of the panels at both sides
 NOTE = 4.0  # seconds that a note stays, and between two of the same kind
+KEYS = "Keys: Space plays and pauses, S takes one frame, R goes back, F finds the body."
 
 
 class Page:
@@ -29,13 +31,15 @@ class Page:
 
     _figures: Figures
     _shown: Any = None
+    _looks: Looks
+    _stale = False  # bodies are to be drawn anew, by the thread that sends
     _hint = ""
 
     def __init__(self, server: Server, host: str) -> None:
         self.server, self._viser = server, server.viser
         self._closing = threading.Event()
         self._flow = Flow()
-        self.clients = Clients(self._viser, self._lets_go, self._hint, self._begin)
+        self.clients = Clients(self._viser, self._lets_go, self._hint, self._joined)
         Guard(server, host, self._flow, self.clients)
         gui = self._gui = self._viser.gui
         gui.configure_theme(show_logo=False, show_share_button=False)
@@ -43,12 +47,14 @@ class Page:
         gui.main_panel.dock_right()
         gui.main_panel.set_width(WIDTH)
         panel = gui.add_panel()
+        self._panel = panel
         self._numbers = panel.add_tab("Energy")
         panel.dock_left()
         panel.set_width(WIDTH)
         with self._numbers:  # away from the controls, which must not move under the pointer
             self._clock = gui.add_html("")
             self._banner = gui.add_html("")
+            self._legend = gui.add_html("")
             self._ledger = gui.add_html("")
         self._key("Find the body", "F", self._find, everybody=True)
         self._thread = threading.Thread(target=self._run, name="stiffly-page", daemon=True)
@@ -61,6 +67,11 @@ class Page:
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(2.0)
+
+    def _joined(self, first: bool) -> None:
+        """A browser has come, the first one of all or another."""
+        if first:
+            self._begin()
 
     def _begin(self) -> None:
         raise NotImplementedError
@@ -81,6 +92,9 @@ class Page:
 
         self._gui.add_command(label, hotkey=key).on_trigger(pressed)
 
+    def _redraw(self) -> None:
+        self._stale = True
+
     def _find(self, client: Any) -> None:
         """Let a browser look at the body where it is now."""
         if self._shown is not None:
@@ -97,6 +111,14 @@ class Page:
         if lanes:
             self._clock.content = clock(readings)
             self._ledger.content = ledger(lanes)
+            clients = self._viser.get_clients().values()
+            self._looks.go_after(self._figures, lanes, [] if self._pulling else list(clients))
+        set_content(self._legend, self._figures.legend)
+
+    @property
+    def _pulling(self) -> bool:
+        """A camera that moved now would move the hand."""
+        return False
 
     def _run(self) -> None:
         due = 0.0
@@ -137,7 +159,8 @@ class Clients:
     """The first comer drives, and whoever takes the wheel; who leaves hands it to the next.
 
     on_loss: called with the number of a browser that went away, or lost the wheel.
-    hint: what the driver can do.  on_first: called once, when the first of all has come.
+    hint: what the driver can do.  on_join(first): called when one has come, which may be the
+    first of all.
     """
 
     def __init__(
@@ -145,9 +168,9 @@ class Clients:
         viser: Any,
         on_loss: Callable[[int], None],
         hint: str = "",
-        on_first: Callable[[], None] | None = None,
+        on_join: Callable[[bool], None] = lambda first: None,
     ) -> None:
-        self._on_loss, self._hint, self._on_first = on_loss, hint, on_first
+        self._on_loss, self._hint, self._on_join, self._any = on_loss, hint, on_join, False
         self._seats: dict[int, Seat] = {}
         self._lock = threading.RLock()
         self.driver: int | None = None
@@ -172,10 +195,9 @@ class Clients:
             self._seats[client.client_id] = Seat(client, line, button)
             if self.driver is None:
                 self.driver = client.client_id
-            begin, self._on_first = self._on_first, None
+            first, self._any = not self._any, True
         self._show()
-        if begin is not None:
-            begin()
+        self._on_join(first)
 
     async def _leaves(self, client: Any) -> None:
         with self._lock:
@@ -201,7 +223,7 @@ class Clients:
                 drives = number == self.driver
                 text, others = "You watch: another browser drives.", len(self._seats) - 1
                 if drives:
-                    text = f"You drive. {self._hint}"
+                    text = f"You drive. {self._hint} {KEYS}"
                     if others:
                         text += f" {others} more {'watch' if others > 1 else 'watches'}."
                 with _perhaps_gone(seat.client):
@@ -235,5 +257,12 @@ def _perhaps_gone(client: Any) -> Any:
     return client._websock_connection.get_message_buffer().sanctioned_dead_writes()
 
 
+def set_content(handle: Any, text: str) -> None:
+    """Only where it is another one."""
+    if handle.content != text:
+        handle.content = text
+
+
 def _small(text: str) -> str:
-    return f'<div style="font-size:0.85em;opacity:0.75;padding:0 0.6em">{escape(text)}</div>'
+    style = "font-size:0.85em;opacity:0.75;padding:0 1.4em 0.3em 0.6em"
+    return f'<div style="{style}">{escape(text)}</div>'

@@ -18,10 +18,12 @@ from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
+from ..link import Wish, wish
+
 SMALL = 65_536  # bytes of a message: a camera, a drag, a value
 WAITING = 4  # messages of a browser that are read ahead
 RATE, BURST = 500.0, 500  # messages a second of one browser in the long run, and at once
-LARGEST = 1920, 1080  # pixels of a picture: what a browser says of its size is not believed beyond
+LARGEST = 3840, 2160  # pixels of a picture
 PICTURE, PULL = "GetRenderResponseMessage", "SceneNodeDragMessage"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 FORBIDDEN = "This page needs its whole link, with the token that `stiffly view` has printed.\n"
@@ -47,6 +49,7 @@ class Door:
         self.token = secrets.token_urlsafe(16)
         self._cookie = f"stiffly-{secrets.token_hex(4)}"  # two pages of a machine share cookies
         self._asked: dict[Any, tuple[int, int]] = {}  # pictures, by connection: pixels
+        self._address = ""  # of the page that was asked for last
 
     @contextmanager
     def hung(self) -> Iterator[None]:
@@ -72,6 +75,8 @@ class Door:
     def _answering(self, answer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def answered(connection: Any, request: Any) -> Any:
             if self.admits(request):
+                if "Upgrade" not in request.headers:
+                    self._address = request.path
                 response = answer(connection, request)
             else:
                 log.info("a request without the token was turned away")
@@ -95,6 +100,13 @@ class Door:
                 found += [value] if name == self._cookie else []
         own = self.token.encode()
         return any(secrets.compare_digest(own, one.encode()) for one in found)
+
+    def wished(self) -> Wish | None:
+        """The settings in the address of the page that was asked for last, once; InputError where
+        they cannot be read."""
+        address, self._address = self._address, ""
+        pairs = parse_qs(urlsplit(address).query)
+        return wish({key: values[-1] for key, values in pairs.items()})
 
     # ------------------------------------------------------------------ how much
 

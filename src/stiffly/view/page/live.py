@@ -7,26 +7,32 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ...contracts import Array
-from ...errors import InputError
-from ...integrators import NAMES, options, variants
+from ...errors import InputError, unknown_name
+from ...integrators import entries, options, variants
+from ...recording.words import percent
 from ...scenes import NAMES as SCENES
-from ...scenes import load
+from ...scenes import Scene, load
 from ...scenes.adjust import adjustable
+from ..lessons import Lesson
+from ..lessons import Page as LessonPage
+from ..link import Wish, command, query
 from ..settings import Settings
 from ..stage import Stage
 from ..worker import Worker
-from .base import Page
+from .base import Page, set_content
 from .controls import PAUSE, PLAY, RESET, STEP, Controls
-from .figures import Figures, Place, pins, still
+from .drag import Drag
+from .figures import Figures, pins, still
+from .gallery import Gallery
+from .looks import Looks
 from .plots import Notice, Plots, seconds
 from .save import Saver
 from .server import Server, log
+from .teach import Teacher
 
 TAKEN = 0.08  # seconds between two points of a curve
 PATIENCE = 5.0  # seconds for the step that a worker is in when the page is closed
@@ -49,16 +55,24 @@ class LivePage(Page):
         self._serial, self._taken = -1, 0.0
         self._drag = Drag(self.clients, worker)
         scenes = [name for name in SCENES if name not in FLAT]
-        methods = (*NAMES, *variants())
+        self.teacher = Teacher(self._gui, self._teach)
         orders = self._time, worker.change, self._another
-        self.controls = Controls(self._gui, scenes, methods, *orders)
+        self.controls = Controls(self._gui, scenes, menu(), *orders)
+        self._looks = Looks(self._gui, worker.stage.scene.mesh, self._redraw)
         self.saver = Saver(self._viser, self.server.door, self.clients, worker, out)
+        with self._gui.add_folder("Link", expand_by_default=False):
+            self._link = self._gui.add_html("")
+        pictures = self._panel.add_tab("Scenes")
+        self.gallery = Gallery(
+            self._gui, pictures, scenes, lambda name: self._another(name, self._small)
+        )
         self._plots = Plots(self._gui, self._numbers)
         self._key("Play or pause", "space", lambda _: self._time(PAUSE if worker.playing else PLAY))
         self._key("Single step", "S", lambda _: self._time(STEP))
         self._key("Reset", "R", lambda _: self._time(RESET))
         self._stage: Stage = None  # type: ignore[assignment]  # adopted below
         self._settings: Any = None
+        self._aimed_at = 0  # lanes that the camera has in its picture
         self._adopt_stage()
 
     def close(self) -> None:
@@ -67,6 +81,44 @@ class LivePage(Page):
 
     def _begin(self) -> None:
         self._worker.play()
+
+    def _joined(self, first: bool) -> None:
+        super()._joined(first)
+        try:
+            wish = self.server.door.wished()
+            if wish is None:
+                return
+            if len(self.clients) > 1:
+                raise InputError("others are here: use the controls, or open it when they are gone")
+            self._grant(wish)
+        except InputError as problem:
+            self.clients.tell("The settings of this link", str(problem), bad=True)
+
+    def _grant(self, wish: Wish) -> None:
+        """What the address of a browser asks for."""
+        if wish.scene not in (*SCENES, self._first.name):
+            raise unknown_name("scene", wish.scene, SCENES)
+
+        def build() -> Stage:
+            scene = self._scene(wish.scene, wish.small)
+            return Stage(scene, wish.settings(Settings.of(scene)))
+
+        self._build(wish.scene, wish.small, build)
+
+    def _teach(self, lesson: Lesson, page: LessonPage) -> None:
+        """The set-up of a page, from its start."""
+
+        def build() -> Stage:
+            scene = load(lesson.scene, small=True)
+            return Stage(scene, page.applied(Settings.of(scene)))
+
+        self._build(lesson.scene, True, build)
+        if len(self.clients):  # else time begins with the first of them
+            self._worker.play()
+
+    @property
+    def _pulling(self) -> bool:
+        return self._drag.busy
 
     def _lets_go(self, client_id: int) -> None:
         self._drag.lets_go(client_id)
@@ -82,17 +134,20 @@ class LivePage(Page):
             {PLAY: worker.play, PAUSE: worker.pause, STEP: worker.single}[word]()
 
     def _another(self, name: str, small: bool) -> None:
-        """Build it aside: what runs goes on until then."""
+        self._build(name, small, lambda: self._built(name, small))
+
+    def _build(self, name: str, small: bool, build: Callable[[], Stage]) -> None:
+        """Aside: what runs goes on until then."""
         if self._building is not None:
             self.clients.tell("One at a time", f"{self._building} is still being built.")
             self.controls.named(self._stage.scene.name, self._small)
             return
         self._building = name
-        threading.Thread(target=self._replace, args=(name, small), daemon=True).start()
+        threading.Thread(target=self._replace, args=(name, small, build), daemon=True).start()
 
-    def _replace(self, name: str, small: bool) -> None:
+    def _replace(self, name: str, small: bool, build: Callable[[], Stage]) -> None:
         try:
-            stage = self._built(name, small)
+            stage = build()
             self._drag.drop()
             self._small = small
             self._worker.replace(stage)
@@ -107,12 +162,15 @@ class LivePage(Page):
             self._building = None
 
     def _built(self, name: str, small: bool) -> Stage:
-        """Of a built-in scene, or of the one that came first; the methods beside the first, and
-        the budget, stay."""
-        scene = load(name, small=small) if name in SCENES else self._first
+        """The methods beside the first, and the budget, stay."""
+        scene = self._scene(name, small)
         own, like = Settings.of(scene), self._stage.settings
         lanes = (own.integrators[0], *like.integrators[1:])
         return Stage(scene, replace(own, integrators=lanes, budget=like.budget))
+
+    def _scene(self, name: str, small: bool) -> Scene:
+        """A built-in one, or the one that came first."""
+        return load(name, small=small) if name in SCENES else self._first
 
     # ------------------------------------------------------------------ frames
 
@@ -121,7 +179,7 @@ class LivePage(Page):
             return
         snapshot = self._worker.latest
         self._serial = snapshot.serial
-        if not self._fits(snapshot):
+        if self._stale or not self._fits(snapshot):
             self._adopt_stage()
             if not self._fits(snapshot):
                 return  # of the scene before
@@ -145,17 +203,20 @@ class LivePage(Page):
         scene = stage.scene
         shown = still(scene.name, scene.x0, scene.mesh, scene.colliders)
         names = [lane.name for lane in stage.lanes]
-        self._figures = Figures(self._viser, shown, pins(scene.system), names)
+        only_paint, self._stale = self._stale, False
+        paint = self._looks.paint(scene.mesh)
+        self._figures = Figures(self._viser, shown, pins(scene.system), names, paint)
         seen = lambda lane: self._shown.lanes[lane].positions  # noqa: E731
         for lane, body in enumerate(self._figures.bodies):
             for node in body.nodes:
                 self._drag.listen(node, lane, self._figures.place, seen)
         if self._stage is not stage:
-            self._stage, self._own_speed = stage, stage.settings.speed
+            self._stage, self._own_speed, only_paint = stage, stage.settings.speed, False
             self.controls.named(scene.name, self._small)
             self._plots.clear()
-        self._figures.look()
-        self._settings = None
+        if not only_paint or len(names) != self._aimed_at:
+            self._figures.look()
+        self._settings, self._aimed_at = None, len(names)
 
     # ------------------------------------------------------------------ words
 
@@ -171,8 +232,23 @@ class LivePage(Page):
         if settings is not self._settings and not self.controls.in_hand:
             self._settings = settings
             self.controls.adopt(settings, self._known(), self._own_speed)
+            set_content(self._link, self._shared(settings))
         self._say(self._notices(snapshot), self._readings(snapshot), snapshot.lanes)
         self._plots.show()
+
+    def _shared(self, settings: Settings) -> str:
+        """The address and the command that give the page with these settings."""
+        scene = self._stage.scene
+        what = scene.name, self._small, settings, Settings.of(scene)
+        style = "font-size:0.8em;overflow-wrap:anywhere;padding:0.2em 0.8em;user-select:all"
+        said = [("While this server runs:", f"{self.server.url}&{query(*what)}")]
+        if scene.name in SCENES:
+            said.append(("Later, anywhere:", command(*what)))
+        return "".join(
+            f'<div style="font-size:0.85em;padding:0.2em 0.8em">{word}</div>'
+            f'<div style="{style}"><code>{escape(text)}</code></div>'
+            for word, text in said
+        )
 
     def _known(self) -> set[str]:
         """Settings that mean something to this scene and these methods."""
@@ -202,7 +278,9 @@ class LivePage(Page):
         factor = self._worker.rates.factor
         if self._worker.playing and factor is not None and factor < LATE:
             asked = "real time" if self._stage.settings.speed == 1.0 else "asked"
-            found.append(Notice("warn", f"slower than {asked}: {factor:.2g} of its speed"))
+            found.append(
+                Notice("warn", f"slower than {asked}: {percent(factor, 1.0)} of its speed")
+            )
         return found
 
     def _readings(self, snapshot: Any) -> list[tuple[str, str]]:
@@ -217,55 +295,7 @@ class LivePage(Page):
         return found
 
 
-# ------------------------------------------------------------------ the hand
-
-
-class Drag:
-    """Turns what a browser reports into grab, drag and drop of a worker's stage.
-
-    Only the browser that drives may pull, one pull at a time; `seen` gives the positions (N, 3) of
-    a lane as that browser sees them.
-    """
-
-    def __init__(self, clients: Any, hand: Any) -> None:
-        self._clients, self._hand = clients, hand
-        self._by: int | None = None
-        self._start = np.zeros(3)
-
-    def listen(self, node: Any, lane: int, place: Place, seen: Callable[[int], Array]) -> None:
-        @node.on_drag("left")
-        async def dragged(event: Any) -> None:
-            if event.phase == "start":
-                self._begin(event, lane, place, seen)
-            elif self._by == event.client_id and event.phase == "update":
-                self._go_on(event, place)
-            elif self._by == event.client_id and event.phase == "end":
-                self.drop()
-
-    def _begin(self, event: Any, lane: int, place: Place, seen: Callable[[int], Array]) -> None:
-        if not self._clients.drives(event.client_id):
-            return self._clients.refuse(event.client_id)
-        start = np.asarray(event.start_position, dtype=np.float64)
-        if not np.isfinite(start).all():
-            return
-        self._by, self._start = event.client_id, start
-        far = seen(lane).astype(np.float64) - place.in_scene(start, lane)
-        self._hand.grab(int(np.einsum("ij,ij->i", far, far).argmin()))
-
-    def _go_on(self, event: Any, place: Place) -> None:
-        if not self._clients.drives(event.client_id):
-            return self.drop()
-        shift = np.asarray(event.end_position, dtype=np.float64) - self._start
-        if np.isfinite(shift).all():
-            self._hand.drag(place.vector(shift))
-
-    def drop(self) -> None:
-        """Let go, whoever pulls."""
-        if self._by is not None:
-            self._by = None
-            self._hand.drop()
-
-    def lets_go(self, client_id: int) -> None:
-        """A browser that went away, or drives no longer, holds nothing."""
-        if self._by == client_id:
-            self.drop()
+def menu() -> dict[str, str]:
+    """All methods and their variants, with what they are."""
+    what = {entry.name: entry.what for entry in entries()}
+    return what | {name: what[name.partition(":")[0]] for name in variants()}

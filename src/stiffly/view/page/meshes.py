@@ -2,7 +2,7 @@
 
 Everything that can be dragged must be triangles: browsers do not find lines and points under the
 pointer.  A shape has faces (f, 3) of vertices(x) (V, 3), which follow from the particles x (N, 3),
-and is shaded flat or not.
+each from the one that owns it (V,), and is shaded flat or not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Surface:
     """The triangles of a body, without the particles inside it."""
 
     def __init__(self, rest: Array, triangles: np.ndarray) -> None:
-        self._which = np.unique(triangles)
+        self._which = self.owner = np.unique(triangles)
         self.faces = np.searchsorted(self._which, triangles)
         self.flat = _is_angular(rest, triangles)
 
@@ -38,7 +38,7 @@ class Tubes:
     flat = False
 
     def __init__(self, lines: np.ndarray, radius: float, sides: int) -> None:
-        self._lines = lines
+        self._lines, self.owner = lines, np.repeat(lines, sides)
         angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
         self._circle = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         here = np.arange(sides)
@@ -64,7 +64,7 @@ class Beads:
     def __init__(self, which: np.ndarray, radius: float) -> None:
         self._which = which
         template, faces = _ball(2 if len(which) <= FEW else 1 if len(which) <= 400 else 0)
-        self._template = radius * template
+        self._template, self.owner = radius * template, np.repeat(which, len(template))
         self.faces = (faces + len(template) * np.arange(len(which))[:, None, None]).reshape(-1, 3)
         self.flat = False
 
@@ -99,6 +99,23 @@ def parts_of(motion: Any, size: float) -> Parts:
         radius = size * (0.04 if few else 0.3 / max(len(motion.rest), 1) ** (1 / 3))
         shapes.append(Beads(np.arange(len(motion.rest)), radius))
     return Parts(shapes, lines)
+
+
+def level_of(shape: Any, levels: np.ndarray) -> np.ndarray:
+    """Levels (f,) of a shape's faces from those (N,) of the particles: the middle of the three."""
+    return np.sort(levels[shape.owner[shape.faces]], axis=1)[:, 1]
+
+
+def pieces(shape: Any, x: Array, level: np.ndarray, count: int) -> list[Any]:
+    """Vertices and faces of what has each of the levels 0 to count - 1; None where nothing has."""
+    vertices, found = shape.vertices(x), []
+    for k in range(count):
+        faces = shape.faces[level == k]
+        used = np.zeros(len(vertices), dtype=bool)
+        used[faces] = True
+        number = np.cumsum(used, dtype=np.uint32) - np.uint32(1)
+        found.append((vertices[used], number[faces]) if len(faces) else None)
+    return found
 
 
 def _is_angular(rest: Array, triangles: np.ndarray) -> bool:

@@ -11,11 +11,13 @@ from ..playback import Playback
 from .base import Page
 from .controls import PAUSE, PLAY, STEP, Decades, listen
 from .figures import Figures
+from .looks import Looks
 from .plots import (
     FIRST,
     RED,
     Chart,
     Notice,
+    Shelf,
     energy_curves,
     from_start,
     seconds,
@@ -32,18 +34,20 @@ SPEEDS = {-3.0: "1/1000", 0.0: "own", 2.0: "100"}
 class PlayPage(Page):
     """Only watching: nothing is computed, nothing can be pulled."""
 
+    _hint = "Turn the view with the mouse."
+
     def __init__(self, server: Server, host: str, playback: Playback) -> None:
         self._playback = playback
         super().__init__(server, host)  # from here on browsers may come
         self._touched, self._drawn = 0.0, -1
         recording = playback.recording
-        held = np.empty(0, int) if recording.mass is None else np.flatnonzero(recording.mass == 0.0)
-        self._figures = Figures(self._viser, playback.shown, held, [recording.integrator])
-        self._figures.look()
         self._add_controls()
-        where, parts = (self._gui, self._numbers), list(recording.energy.parts)
-        self._energy = Chart(*where, "energy", "J", energy_curves(parts), FIRST)
-        self._error = Chart(*where, "numerical error", "J", [("numerical", RED)], FIRST + 1)
+        self._looks = Looks(self._gui, recording.mesh, self._redraw)
+        self._draw_bodies()
+        self._figures.look()
+        shelf, parts = Shelf(self._gui, self._numbers), list(recording.energy.parts)
+        self._energy = Chart(shelf, "energy", "J", energy_curves(parts), FIRST)
+        self._error = Chart(shelf, "numerical error", "J", [("numerical", RED)], FIRST + 1)
         self._draw_charts()
         self._key(
             "Play or pause", "space", lambda _: self._pressed(PAUSE if playback.playing else PLAY)
@@ -58,13 +62,24 @@ class PlayPage(Page):
     def _begin(self) -> None:
         self._playback.play()
 
+    def _draw_bodies(self) -> None:
+        recording = self._playback.recording
+        held = np.empty(0, int) if recording.mass is None else np.flatnonzero(recording.mass == 0.0)
+        names, paint = [recording.integrator], self._looks.paint(recording.mesh)
+        self._figures = Figures(self._viser, self._playback.shown, held, names, paint)
+        self._stale, self._drawn = False, -1  # what is due comes again
+
     def _add_controls(self) -> None:
         gui, last = self._gui, max(len(self._playback) - 1, 1)
-        self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, BACK))
+        hint = "Run, hold, go on by one frame, begin again. Keys: Space, S, R."
+        self.time = gui.add_button_group("Time", (PLAY, PAUSE, STEP, BACK), hint=hint)
         listen(self.time, self._pressed)
-        self.slider = gui.add_slider("Frame", 0, last, 1, 0)
+        self.slider = gui.add_slider("Frame", 0, last, 1, 0, hint="Drag it to any moment.")
         listen(self.slider, self._moved)
-        self.speed = Decades(gui, "Speed ×", SPEEDS, "Of real time.", self._playback.set_speed)
+        self.loop = gui.add_checkbox("Loop", False, hint="From the end it begins again.")
+        listen(self.loop, self._playback.set_loop)
+        hint = "How fast time runs; ×1 is real time."
+        self.speed = Decades(gui, "Speed ×", SPEEDS, hint, self._playback.set_speed)
         self.speed.show(self._playback.speed, self._playback.speed)
 
     def _pressed(self, word: str) -> None:
@@ -87,6 +102,8 @@ class PlayPage(Page):
     # ------------------------------------------------------------------ frames and words
 
     def _frame(self, timeout: float) -> None:
+        if self._stale:
+            self._draw_bodies()
         index = self._playback.index()
         if index == self._drawn or not self._flow.ready(timeout):
             self._closing.wait(1.0 / FRAMES)

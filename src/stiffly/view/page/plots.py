@@ -5,6 +5,7 @@ Every text is escaped: names come from scene files.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -33,6 +34,7 @@ SUMS = {"added": PINK, "dissipated": BROWN}
 OTHERS = ("#56b4e9", RED, "#999999", "#000000")
 GRAVITY, PART = "gravity", "part "
 HEIGHT = 165  # pixels
+LATE = 20.0  # seconds that a browser may be behind
 FIRST = 1e6  # places of plots: below everything else
 ROOM = "0.2em 1.2em 0.2em 0.6em"  # around words; at the right for the bar that scrolls
 TINTS = {"bad": "#c92a2a", "warn": "#b35c00", "note": "#1864ab"}
@@ -67,6 +69,25 @@ class History:
         return np.array([row.get(name, np.nan) for _, row in self._rows], dtype=np.float64)
 
 
+class Shelf:
+    """Where plots stand.  One that is taken down is hidden first and removed when no data for it
+    can be on the way any more: a browser that is late complains of data for what it has not."""
+
+    def __init__(self, gui: Any, place: Any) -> None:
+        self._gui, self._place = gui, place
+        self._hidden: deque[tuple[float, Any]] = deque()
+
+    def put(self, data: tuple[Array, ...], series: tuple[Any, ...], **options: Any) -> Any:
+        with self._place:
+            return self._gui.add_uplot(data, series, **options)
+
+    def take_down(self, plot: Any) -> None:
+        plot.visible = False
+        self._hidden.append((time.monotonic(), plot))
+        while time.monotonic() - self._hidden[0][0] > LATE:
+            self._hidden.popleft()[1].remove()
+
+
 class Chart:
     """One plot: curves (name, colour), in a unit that fits their size.
 
@@ -76,10 +97,10 @@ class Chart:
     """
 
     def __init__(
-        self, gui: Any, place: Any, title: str, base: str, curves: Sequence[tuple[str, str]],
+        self, shelf: Shelf, title: str, base: str, curves: Sequence[tuple[str, str]],
         order: float, columns: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self._gui, self._place, self._title, self._base = gui, place, title, base
+        self._shelf, self._title, self._base = shelf, title, base
         self._curves, self._order, self.columns = curves, order, columns
         self._unit, self._handle = base, None
 
@@ -106,17 +127,16 @@ class Chart:
         series.append(
             {"label": "\u00a0", "stroke": "transparent", "points": {"show": False}}
         )  # bounds
-        with self._place:
-            return self._gui.add_uplot(
-                data, tuple(series), order=self._order,
-                title=f"{self._title} [{name}]" if name else self._title,
-                scales={"x": {"time": False}}, height=HEIGHT, padding=(12, 12, 0, 0),
-                legend={"show": len(self._curves) > 1, "live": False},
-            )  # fmt: skip
+        return self._shelf.put(
+            data, tuple(series), order=self._order,
+            title=f"{self._title} [{name}]" if name else self._title,
+            scales={"x": {"time": False}}, height=HEIGHT, padding=(12, 12, 0, 0),
+            legend={"show": len(self._curves) > 1, "live": False},
+        )  # fmt: skip
 
     def remove(self) -> None:
         if self._handle is not None:
-            self._handle.remove()
+            self._shelf.take_down(self._handle)
             self._handle = None
 
 
@@ -144,7 +164,7 @@ class Plots:
     """The curves of a live simulation, in a container of the page."""
 
     def __init__(self, gui: Any, place: Any) -> None:
-        self._gui, self._place = gui, place
+        self._shelf = Shelf(gui, place)
         self._charts: list[Chart] = []
         self._layout: Any = None
         self._parts: list[str] = []
@@ -207,7 +227,7 @@ class Plots:
         ]
         wanted = [one for one in wanted if one[2]]
         self._charts = [
-            Chart(self._gui, self._place, title, base, curves, FIRST + i, columns)
+            Chart(self._shelf, title, base, curves, FIRST + i, columns)
             for i, (title, base, curves, columns) in enumerate(wanted)
         ]
 

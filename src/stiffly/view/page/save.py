@@ -38,7 +38,10 @@ class Saver:
             args = works[event.target.value], event.client
             threading.Thread(target=self._aside, args=args, daemon=True).start()
 
-        hint = "The last seconds as a recording of each lane; a PNG; a scene file with settings."
+        hint = (
+            "The last seconds as a recording of each method; a picture of 3840 x 2160 pixels at "
+            "most; a scene file with these settings."
+        )
         viser.gui.add_button_group("Save", tuple(works), hint=hint).on_click(pressed)
 
     def _aside(self, work: Callable[[Any], None], client: Any) -> None:
@@ -66,8 +69,7 @@ class Saver:
         self._clients.tell(title, text, to=client.client_id)
 
     def _picture(self, client: Any) -> None:
-        width = max(1, min(int(client.camera.image_width), LARGEST[0]))
-        height = max(1, min(int(client.camera.image_height), LARGEST[1]))
+        width, height = full_size(client.camera.image_width, client.camera.image_height)
         with self._door.asking(self._sockets[client.client_id], width, height):
             seen = client.get_render(height, width, transport_format="png", timeout=PATIENCE)
         name = self._worker.stage.scene.name
@@ -112,6 +114,14 @@ def scene_text(recent: Recent) -> str:
     if text is None:
         raise InputError(f"{recent.scene.name} was made by a program: it has no scene file")
     return text
+
+
+def full_size(width: float, height: float) -> tuple[int, int]:
+    """As large as a picture may be, in the shape of the window; what a browser says of its window
+    is not believed beyond that."""
+    width, height = max(float(width), 1.0), max(float(height), 1.0)
+    scale = min(LARGEST[0] / width, LARGEST[1] / height)
+    return max(1, int(scale * width)), max(1, int(scale * height))
 
 
 def as_png(pixels: np.ndarray) -> bytes:
