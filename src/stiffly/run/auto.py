@@ -238,8 +238,9 @@ class Ladder:
         before = self.steps if self.last is own else 0
         each = price(self.rung.work) / before if before else own.each * self.spans
         if not self.lost and exact <= own.ratio * before:
-            # where the error is small anyway, as stability asks for short steps, less will do
-            count = before * own.ratio ** (0.5 if own.ratio * exact <= before else 1.0)
+            # where stability asks for far shorter steps, less apart tells as much if all is smooth
+            short = exact <= 0.5 * before and not self.system.settles
+            count = before * own.ratio ** (0.25 if short else 1.0)
             left = each * count
         else:
             count = max(exact, self._bearable(own) / self.spans)
