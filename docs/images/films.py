@@ -24,23 +24,15 @@ FILMS = {
     "coil-spring": ("--duration 8", {}, 2.0),
     "tower": ("--fps 30", {}, 3.0),
     "bunny": ("--duration 8 --fps 30", {}, 1.0),
-    "dragon": ("--duration 4 --fps 30", {}, 2.0),
     "squats": ("--duration 6", {}, 2.0),
     "cloth": ("", {}, 1.5),
     "textile": ("", {}, 0.9),
     "foil": ("", {}, 1.0),
     "twisting-beam": ("", {}, 1.5),
     "tori": ("", {}, 0.5),
-    "pylon": ("--duration 5", {}, 1.0),
-    "dog": ("", {}, 1.0),
-    "cactus": ("", {}, 0.5),
     "hippo": ("", {}, 1.0),
     "falling-cube": ("", {}, 0.4),
-    "sliding-bunny": ("", {"color": "none"}, 0.5),
-    "spinning-cube": ("", {}, 1.0),
     "bar": ("", {"color": "strain"}, 1.0),
-    "rope": ("", {}, 1.0),
-    "bacterium": ("", {}, 1.0),
 }
 
 

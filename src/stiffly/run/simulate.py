@@ -62,7 +62,8 @@ def _frame_times(
         # whole steps between frames: the step that was asked for is the step that is taken
         wanted = max(FRAMES, min(MOST_SHOWN, ceil(FILM * duration))) if fixed else FRAMES
         steps = wanted if step is None else max(1, ceil(duration / step * (1.0 - 1e-12)))
-        every = ceil(steps / wanted) * duration / steps
+        whole = round if wanted > FRAMES else ceil  # 15 pictures a second where 30 are shown: no
+        every = max(1, whole(steps / wanted)) * duration / steps
     return np.concatenate([[0.0], frames_from(1, every, duration)])
 
 
@@ -102,7 +103,7 @@ def simulate(
     dop853, rkn86); `step` is then the first one tried, and no step is longer than the time between
     frames, but for dop853 and rkn86, which know the states within their steps.
     every: seconds between recorded frames; default: the scene's, or 1/30 (a film at life speed),
-    but 200 to 600 frames; about 200 where steps are chosen by their error.
+    but about 200 to 600 frames; 200 where steps are chosen by their error.
     device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
     can (docs/gpu.md).
     engine: "petsc" shares one body between the ranks that mpiexec has started (docs/cluster.md):
