@@ -93,7 +93,8 @@ def test_checkpoints_resume_on_other_numbers_of_ranks_and_on_none(tmp_path, meth
     for name in ("two", "alone"):
         assert np.abs(last(tmp_path / name) - straight.positions[-1]).max() <= 1e-9
         energy = stiffly.Recording(tmp_path / name).energy
-        assert np.abs(energy.numerical - straight.energy.numerical).max() <= 1e-9
+        off = np.abs(energy.numerical - straight.energy.numerical).max()
+        assert off <= CLOSE * max(np.ptp(line) for line in straight.energy.parts.values())
 
 
 def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
