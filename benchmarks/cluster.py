@@ -4,7 +4,7 @@
     mpiexec -n 2 python benchmarks/cluster.py        # two: seconds a step, to compare with one
 
 exprb42 on the dragon, --size vertices (150,000: 443,000 dof), --steps steps of 0.05 s.
-The model: a step is P products of 2 columns and S sums; a product of a rank with n particles takes n t,
+The model: a step is P products of 2 columns and S sums; one of a rank with n particles takes n t,
 and sends what lies on the cut, 48 bytes a ghost, at B bytes/s after a latency L; a sum takes
 L log2(ranks).  Ghosts of a solid go with n^(2/3).
 """

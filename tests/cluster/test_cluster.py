@@ -93,7 +93,8 @@ def test_checkpoints_resume_on_other_numbers_of_ranks_and_on_none(tmp_path, meth
     for name in ("two", "alone"):
         assert np.abs(last(tmp_path / name) - straight.positions[-1]).max() <= 1e-9
         energy = stiffly.Recording(tmp_path / name).energy
-        assert np.abs(energy.numerical - straight.energy.numerical).max() <= 1e-9
+        off = np.abs(energy.numerical - straight.energy.numerical).max()
+        assert off <= CLOSE * max(np.ptp(line) for line in straight.energy.parts.values())
 
 
 def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
@@ -105,7 +106,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
         *("--engine", "petsc", "--out", out),
     )
     until = time.monotonic() + LIMIT
-    while not (out / "checkpoint.npz").exists():
+    while not (out / "checkpoint.npz").exists() or len(stiffly.Recording(out).times) < 4:
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.1)
     os.kill(int((tmp_path / "pid-1").read_text()), signal.SIGKILL)
@@ -115,7 +116,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
     assert 0.0 < reached < 100.0
     with pytest.raises(stiffly.errors.OutOfTime):  # it goes on, for a moment
         stiffly.resume(out, max_hours=1e-3)
-    assert stiffly.Recording(out).times[-1] > 0.0
+    assert stiffly.Recording(out).times[-1] >= reached - 0.02  # from its last checkpoint on
 
 
 def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):
@@ -128,8 +129,9 @@ def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):
 @pytest.mark.parametrize(
     ("ranks", "words", "cause"),
     [
-        (4, ("single-spring",), "4 ranks"),
-        (2, ("cloth", "--small", "--integrator", "realtime"), "local/global"),
+        (4, ("single-spring",), "Potential cannot be shared"),
+        (2, ("cloth", "--small"), "Attachments cannot be shared"),
+        (2, ("dragon", "--small", "--integrator", "realtime"), "local/global"),
         (2, ("dragon", "--small", "--integrator", "auto"), "auto is for one rank"),
         (2, ("dragon", "--small", "--integrator", "neti"), "neti is for one rank"),
         (2, ("dragon", "--small", "--rtol", "1e-3"), "fixed step"),
