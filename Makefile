@@ -3,6 +3,7 @@
 # make test-slow   the long tests, and all examples that the others draw; STIFFLY_MINUTES=10 lets the
 #                  live page run for so long, STIFFLY_BODIES=10000 throws as many random bodies
 # make test-gpu    what an NVIDIA card has to do, on one (CUDA 12; for 13: CUPY=cupy-cuda13x)
+# make test-cluster   one body over 1 to 4 ranks, with Debian's PETSc (apt-get as root, .venv-cluster)
 # make check   lint and types
 # make audit   known vulnerabilities of what is in constraints.txt, where the advisories can be reached
 # make docs    the site, into build/site; its index.html opens without a server
@@ -22,7 +23,7 @@ QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 CONSTRAINTS ?= constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS))
 
-.PHONY: demo test test-slow test-gpu check audit docs wheels gate bench clean
+.PHONY: demo test test-slow test-gpu test-cluster check audit docs wheels gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -39,6 +40,9 @@ CUPY ?= cupy-cuda12x
 test-gpu: $(VENV)/.installed-test
 	$(PIP) $(CUPY)
 	$(QUIET) $(BIN)/python -m pytest tests/gpu
+
+test-cluster:
+	.ci/cluster
 
 check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images docs/conf.py
@@ -86,4 +90,4 @@ $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info $(LAB)/build $(LAB)/*.egg-info
+	rm -rf $(VENV) .venv-cluster build dist src/*.egg-info $(LAB)/build $(LAB)/*.egg-info

@@ -1,5 +1,6 @@
 """Explicit steps in one compiled call: time a step and an element (a spring, or a tetrahedron), one
-thread and all, against single steps.
+thread and all, against single steps; and the arrays that a step goes through, which is what one of
+a body that no cache holds has to read (hair and bristles stay in the cache).
 
 python benchmarks/stretches.py [SCENE ...]   (coil-spring, dragon, crash, bunny, flag, tower, hair,
 swinging-bunny, bar, hippo)
@@ -78,7 +79,18 @@ def row(name: str, parameters: dict) -> tuple:
         f"{found[1] / found[most]:.2f}",
         f"{old / found[most]:.0f}x",
         f"{SHARE.get(name, 1.0) * scene.duration / h * found[most]:.3g}",
+        f"{1e-6 * _bytes(single.system.stretcher._body):.1f}",
     )
+
+
+def _bytes(body) -> int:
+    """Of all its arrays, and of its particles' positions, velocities, accelerations, forces."""
+    if isinstance(body, np.ndarray):
+        return body.nbytes
+    if not isinstance(body, tuple):
+        return 0
+    rows = 4 * 32 * body.groups.place.size if hasattr(body, "groups") else 0
+    return rows + sum(_bytes(part) for part in body)
 
 
 def _elements(part) -> int:
@@ -94,7 +106,7 @@ def main() -> None:
     names = parser.parse_args().scenes
     header = ("scene", "elements", "single step, ms", "one thread, ms", "all threads, ms")
     header += ("ns an element, one thread", "speed-up of threads", "against single steps")
-    header += ("steps to the scene's end, s",)
+    header += ("steps to the scene's end, s", "MB a step")
     print(table(header, [row(name, SCENES.get(name, {})) for name in names]))
 
 

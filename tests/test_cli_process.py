@@ -56,6 +56,12 @@ def test_json_on_stdout_and_the_rest_on_stderr(tmp_path):
     assert "frame 11/11" in done.stderr
 
 
+def heard() -> None:
+    """What shells and nohup have their children ignore."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def started(folder: Path, arguments: list[str]) -> subprocess.Popen:
     """A process whose recording holds a few frames already, and waits."""
     process = subprocess.Popen(
@@ -64,7 +70,7 @@ def started(folder: Path, arguments: list[str]) -> subprocess.Popen:
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
+        preexec_fn=heard,
     )
     deadline = time.monotonic() + 600.0
     while time.monotonic() < deadline and process.poll() is None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stiffly.accounting import work
+from stiffly.backends.cpu import CPU
 from stiffly.bodies import SecondOrder
 from stiffly.contracts import Power, State
 from stiffly.run.ledger import Balance, Ledger
@@ -14,7 +15,7 @@ from stiffly.run.ledger import Balance, Ledger
 
 def booked(rows, kind=Balance):
     """The books after frames with these energies; and the growth at each."""
-    books = kind(SimpleNamespace(energy=lambda state: rows[int(state.t)]))
+    books = kind(SimpleNamespace(energy=lambda state: rows[int(state.t)], backend=CPU))
     at = [State(float(k), np.zeros(1), np.zeros(1)) for k in range(len(rows))]
     return books, [books.frame(state) for state in at]
 

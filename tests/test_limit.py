@@ -46,7 +46,7 @@ def test_the_largest_ritz_value_is_the_last_of_all():
     A = bound.tangent(state).stiffness
     for steps in (1, 3, 8):
         assert largest_ritz_value(A, steps) == pytest.approx(ritz_values(A, steps)[0][-1], 1e-12)
-    lost = SimpleNamespace(size=A.size, dot=A.dot, apply=lambda b: np.nan * b)
+    lost = SimpleNamespace(size=A.size, dot=A.dot, apply=lambda b: np.nan * b, backend=A.backend)
     assert np.isnan(largest_ritz_value(lost, 3))
 
 

@@ -79,6 +79,18 @@ def test_default_frames(step, frames):
     assert run.times == pytest.approx(np.linspace(0.0, 1.0, frames), rel=1e-14)
 
 
+@pytest.mark.parametrize(
+    "duration, step, per_second", [(10.0, 0.01, 30.0), (8.25, 0.033, 30.0), (60.0, 0.05, 10.0)]
+)
+def test_default_frames_are_those_of_a_film(duration, step, per_second):
+    """To the nearest whole number of steps; a minute has 600, a third of them."""
+    how = {"integrator": "rk4", "step": step, "duration": duration}
+    run = stiffly.simulate(pendulum(), [0.01], **how)
+    assert len(run.times) / duration == pytest.approx(per_second, rel=0.15)
+    apart = np.diff(run.times)[:-1] / step
+    assert apart == pytest.approx(np.round(apart), abs=1e-9)
+
+
 def test_steps_are_the_largest_that_divide_the_frames():
     run = stiffly.simulate(pendulum(), [1.0], integrator="rk4", step=0.03, duration=1.0, every=0.1)
     assert run.stats["steps"] == 40

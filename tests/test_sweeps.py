@@ -383,12 +383,18 @@ class Ended:
         raise self.failure
 
 
-def test_a_scheduler_that_goes_away_is_told():
-    with pytest.raises(SimulationFailure, match="scheduler is gone"):
-        cluster._outcome(Ended(CancelledError()), 1)
-    assert cluster._outcome(Ended(ModuleNotFoundError("no stiffly")), 2).failure == (
-        "ModuleNotFoundError"
-    )
+@pytest.mark.parametrize("failure", [CancelledError(), OSError("closed")])
+def test_a_scheduler_that_goes_away_is_told(failure, address, monkeypatch):
+    monkeypatch.setattr(cluster, "_outcome", lambda *_: Ended(failure).result())
+    with cluster.cluster(address, None) as client:
+        coming = cluster.outcomes(client, {"one": (abs, (-1,)), "two": (abs, (-2,))})
+        with pytest.raises(SimulationFailure, match="scheduler is gone"):
+            list(coming)
+
+
+def test_what_fails_before_a_job_begins_is_named():
+    found = cluster._outcome(Ended(ModuleNotFoundError("no stiffly")), 2)
+    assert (found.failure, found.text) == ("ModuleNotFoundError", "no stiffly")
 
 
 @pytest.mark.slow

@@ -27,8 +27,10 @@ def rounding_energy(system: System, s: State) -> float:
     A body that rests holds less, and its methods move it by less: that is no motion to be judged.
     By second differences, which leave out the work of forces that act already.
     """
-    off = NUDGE * np.abs(s.x).max(initial=0.0)
-    d = np.where(np.arange(s.x.size) % 2, off, -off)  # neighbours apart
+    backend = system.backend
+    (largest,) = backend.largest(float(np.abs(s.x).max(initial=0.0)))
+    off = NUDGE * largest
+    d = backend.halo(np.where(np.arange(s.x.size) % 2, off, -off))  # neighbours apart
     ahead, here, back = (total_energy(system, s.moved(s.t, s.x + k * d, s.v)) for k in (1, 0, -1))
     stored = (ROUNDING / NUDGE) ** 2 * abs(0.5 * (ahead + back) - here)
     return stored if np.isfinite(stored) else 0.0

@@ -210,6 +210,9 @@ class Backend(Protocol):
     name: str
     xp: Any
     kernels: Any  # those of kernels/names.py; asking for one it lacks is an InputError
+    shared: (
+        bool  # a body lies on several ranks: vectors hold copies of others' rows behind their own
+    )
 
     def announce(self) -> None: ...  # says so where the first run has kernels to compile
     def put(self, a: Any) -> Array: ...  # onto the device
@@ -221,8 +224,14 @@ class Backend(Protocol):
         weight: Array | None = None,
     ) -> list[Any]: ...
     def project(self, V: Array, b: Array) -> Array: ...  # V b: b (n,) on the rows of V (m, n)
-    def halo(self, x: Array) -> Array: ...  # fills ghosts; nothing on one rank
+    def halo(self, x: Array) -> Array: ...  # x, its ghosts filled in place; nothing on one rank
     def agree(self, value: float) -> float: ...  # what a clock says, rank 0 says for all
+    def every(self, true: bool) -> bool: ...  # whether it is so on all ranks
+    def largest(self, *values: float) -> list[float]: ...  # of each value, over all ranks
+    def total(self, value: float) -> float: ...  # summed over all ranks
+    def count(self, size: int) -> int: ...  # coordinates of all ranks, ghosts once: here are `size`
+    def random(self, seed: int, size: int) -> Array: ...  # normal, the same however many ranks
+    def owned(self, rows: int) -> int: ...  # of so many rows the first that are no ghosts
 
 
 class OwnFunctions(NamedTuple):

@@ -29,19 +29,26 @@ class Ledger(NamedTuple):
 
 
 class SitePage:
-    """One window on a page that `stiffly view` serves.  requests: all that it has asked for."""
+    """One window on a page that `stiffly view` serves.  requests: all that it has asked for;
+    complaints: errors that its console shows."""
 
     def __init__(self, browser: Any, url: str) -> None:
         self.context, self.url = browser.new_context(viewport=WINDOW), url
         self.requests: list[str] = []
         self.errors: list[str] = []
+        self.complaints: list[str] = []
         self.page = self.context.new_page()
         self.page.set_default_timeout(1e3 * PATIENCE)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("websocket", lambda socket: self.requests.append(socket.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self._heard)
         self.page.goto(url)
         self.until_loaded()
+
+    def _heard(self, message: Any) -> None:
+        if message.type == "error":
+            self.complaints.append(message.text)
 
     def until_loaded(self) -> None:
         wait_for(self.text_of_ledger, "the ledger")
@@ -149,6 +156,15 @@ class SitePage:
         field = self.page.get_by_label(label, exact=True)
         field.fill(value)
         field.press("Enter")
+
+    def nudge(self, label: str) -> None:
+        """A slider one step to the right; label: how its name begins."""
+        named = self.page.locator("label").filter(has_text=re.compile(rf"^{re.escape(label)}"))
+        thumb = f'[id="{named.first.get_attribute("for")}"] [role="slider"]'
+        self.page.locator(thumb).first.press("ArrowRight")
+
+    def tick(self, label: str) -> None:
+        self.page.get_by_label(label, exact=True).click(force=True)
 
     def pull(self, right: float, up: float, *, at: tuple[float, float] | None = None) -> None:
         """Press on the body and move the pointer [pixels]; it stays pressed."""

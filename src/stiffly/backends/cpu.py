@@ -36,6 +36,7 @@ class CpuBackend:
     name = "cpu"
     xp = np
     kernels = Kernels("cpu", _compiled)
+    shared = False
 
     def announce(self) -> None:
         announce()
@@ -58,6 +59,24 @@ class CpuBackend:
 
     def agree(self, value: float) -> float:
         return value
+
+    def every(self, true: bool) -> bool:
+        return true
+
+    def largest(self, *values: float) -> list[float]:
+        return list(values)
+
+    def total(self, value: float) -> float:
+        return value
+
+    def count(self, size: int) -> int:
+        return size
+
+    def random(self, seed: int, size: int) -> Array:
+        return np.random.default_rng(seed).standard_normal(size)
+
+    def owned(self, rows: int) -> int:
+        return rows
 
 
 CPU = CpuBackend()

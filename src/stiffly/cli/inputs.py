@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +22,9 @@ Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [defaul
 Small = Annotated[bool, typer.Option("--small", help="The scene's small variant: seconds to run.")]
 Device = Annotated[
     str, typer.Option(metavar="cpu|gpu|auto", help="Where to compute; gpu:1: the second card.")
+]
+Engine = Annotated[
+    str, typer.Option(metavar="cpu|petsc", help="petsc: over the ranks that mpiexec has started.")
 ]
 Variant = Annotated[
     str | None, typer.Option(metavar="paper", help="The authors' own method and step.")
@@ -40,6 +44,27 @@ def check_device(device: str) -> None:
     from ..run.devices import check_device
 
     check_device(device)
+
+
+def check_engine(engine: str, device: str) -> bool:
+    """Whether this process is to show anything: of many ranks the first alone is."""
+    if engine == "cpu":
+        return True
+    from ..backends.petsc import silence_others, world
+    from ..run.engines import check_engine
+
+    silence_others()
+    check_engine(engine, device)
+    return world().rank == 0
+
+
+def on_ranks(engine: str, job: Callable[[], Any]) -> Any:
+    """job(), or what is wrong with it on any of the ranks."""
+    if engine == "cpu":
+        return job()
+    from ..backends.petsc import world
+
+    return world().together(job)
 
 
 def check_positive(option: str, value: float | None, example: str) -> None:

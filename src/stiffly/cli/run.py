@@ -60,6 +60,7 @@ def run(
         typer.Option(metavar="N", help="Frames per simulated second, instead of --every."),
     ] = None,
     device: inputs.Device = "cpu",
+    engine: inputs.Engine = "cpu",
     assignments: inputs.Set = None,
     small: inputs.Small = False,
     variant: inputs.Variant = None,
@@ -89,6 +90,8 @@ def run(
     For example: stiffly run coil-spring --small --integrator exprb42 --set stiffness=1e5
     """
     inputs.check_device(device)
+    speaks = inputs.check_engine(engine, device)
+    quiet, as_json = quiet or not speaks, as_json and speaks
     inputs.check_positive("--max-hours", max_hours, "12")
     inputs.check_choice("--dtype", dtype, DTYPES)
     for option, value in (("--step", step), ("--duration", duration), ("--rtol", rtol)):
@@ -113,7 +116,8 @@ def run(
     from ..scenes.request import request
 
     with terminal.notices(quiet=quiet) as said:
-        asked = request(scene, small=small, given=sets, options=options, variant=variant)
+        how: Any = {"small": small, "given": sets, "options": options, "variant": variant}
+        asked = inputs.on_ranks(engine, lambda: request(scene, **how))
         own = Path(scene).suffix == ".toml" and Path(scene).name != SCENE  # mine.toml: mine-run
         name = file_name(Path(scene).stem if own else asked.scene.name)
         place = place or check(new_path(Path(), f"{name}-run"), force)
@@ -123,6 +127,7 @@ def run(
         with followed(asked.scene, place.folder, said, as_json=as_json, quiet=quiet) as watch:
             options = {**asked.options, "provenance": origin, "progress": watch.progress}
             where: Any = {"out": place, "device": device, "max_hours": max_hours}
+            where |= {"engine": engine}
             watch.recording = simulate(asked.scene, **where, **options)
 
 
@@ -132,6 +137,7 @@ def resume(
         float | None, typer.Option(metavar="T", help="Seconds in all, to make the run longer.")
     ] = None,
     device: inputs.Device = "cpu",
+    engine: inputs.Engine = "cpu",
     max_hours: MaxHours = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -143,9 +149,11 @@ def resume(
     inputs.check_positive("--duration", duration, "20")
     inputs.check_positive("--max-hours", max_hours, "12")
     inputs.check_device(device)
+    speaks = inputs.check_engine(engine, device)
+    quiet, as_json = quiet or not speaks, as_json and speaks
     from .. import terminal
 
-    found = inputs.open_run(folder)
+    found = inputs.on_ranks(engine, lambda: inputs.open_run(folder))
     from ..run.resume import finished
     from ..scenes.recorded import resume as go_on
 
@@ -156,6 +164,7 @@ def resume(
             )
         with followed(found, folder, said, as_json=as_json, quiet=quiet) as watch:
             how: Any = {"duration": duration, "device": device, "max_hours": max_hours}
+            how |= {"engine": engine}
             watch.recording = go_on(folder, progress=watch.progress, **how)
 
 

@@ -20,7 +20,7 @@ from ..contracts import Array, Power
 from ..errors import InputError
 from ..kernels.names import CONVEX, PLANE
 from ..parts.checks import as_number, per_element
-from ..parts.part import Arranged
+from ..parts.part import Arranged, Arrays
 from ..parts.pattern import BlockPattern
 from ..parts.terms import Term, TouchTerm
 from .friction import Rubbed, friction_change, rubbed
@@ -57,6 +57,7 @@ class Contact(OfShapes):
     """
 
     name = "contact"
+    arrays = Arrays(particles=("stiffness",), chosen="particles")
 
     def __init__(
         self,

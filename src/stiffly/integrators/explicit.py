@@ -30,7 +30,7 @@ def after_settling(state: State, memory: EndAcceleration | None) -> EndAccelerat
 
 def opening(system: System, state: State, memory: Any) -> tuple[Array, int]:
     """The acceleration that opens a step, and the forces that it took."""
-    if not isinstance(memory, EndAcceleration) or not same_state(memory.state, state):
+    if not isinstance(memory, EndAcceleration) or not same_state(system, memory.state, state):
         return acceleration(system, state), 1
     if memory.acceleration is None:
         return acceleration(system, state.moved(state.t, state.x, memory.ahead)), 1

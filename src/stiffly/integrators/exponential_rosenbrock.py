@@ -268,7 +268,7 @@ class _HalfSize:
 
     def __init__(self, config: Any, A: Any, damping: Rayleigh | None) -> None:
         self.config, self.A, self.damping = config, A, damping
-        self.large = A.size > SMALL  # below, saving work costs more than it saves
+        self.large = A.backend.count(A.size) > SMALL  # below, saving work costs more than it saves
         self.products, self.used = 0, ""
         self.error = 0.0  # the largest so far, relative
 

@@ -177,10 +177,12 @@ class Gautschi:
 
     def start(self, system: System, state: State) -> GautschiMemory:
         b = system.rest_load() if self.reference == "loaded" else None
-        return GautschiMemory(system.linear_part(), b if b is not None and b.any() else None)
+        if b is not None and system.backend.every(not b.any()):
+            b = None
+        return GautschiMemory(system.linear_part(), b)
 
     def step(self, system: System, state: State, h: float, memory: GautschiMemory) -> Step:
-        if not continues(memory.state, memory.before, state, h):
+        if not continues(system, memory.state, memory.before, state, h):
             memory = GautschiMemory(memory.linear, memory.b, memory.load)
         move = _EtiMove(self, system, state, h, memory)
         if self.form == "two-step" and memory.before is not None:
@@ -346,7 +348,7 @@ class Neti:
         a budget (Ration.gaps)."""
         end, before, gaps = memory or (None, None, (0.0, 0.0))
         ration = None if self.budget is None else Ration(self.budget, self.clock, gaps)
-        before = before if continues(end, before, state, h) else None
+        before = before if continues(system, end, before, state, h) else None
         move = _NetiMove(self, system, state, h, before)
         if ration is not None:
             new, notes = move.rationed(ration)

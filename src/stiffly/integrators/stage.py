@@ -89,7 +89,8 @@ class StageTangent:
         self.symmetric = tangent.symmetric
         if self.symmetric and not isinstance(tangent.damping, Rayleigh | None):
             # K is symmetric, but a damping operator may hold gyroscopic terms
-            self.symmetric = is_symmetric(self.matrix(0.0))
+            backend = tangent.stiffness.backend
+            self.symmetric = backend.every(is_symmetric(self.matrix(0.0)))
         bounds = tangent.stiffness.bounds() if tangent.symmetric and not self.constant else None
         # A constant tangent is tried once in a run; one that changes has to prove its sign.
         self.definite = self.constant or (
@@ -285,13 +286,13 @@ class Bdf2(Implicit):
         self, system: System, state: State, memory: Bdf2Memory, settled: Settled
     ) -> Bdf2Memory:
         """Where only forces or supports have changed, the step before is still the step before."""
-        before = memory.before if same_state(memory.state, state) else None
+        before = memory.before if same_state(system, memory.state, state) else None
         return Bdf2Memory(state, before, memory.stage.resumed())
 
     def step(self, system: System, state: State, h: float, memory: Bdf2Memory) -> Step:
         before = memory.before
         x, v, g, t = state.x, state.v, h, state.t + h
-        if before is not None and same_state(memory.state, state):
+        if before is not None and same_state(system, memory.state, state):
             w = h / (state.t - before.t)
             if w <= LARGEST_RATIO:
                 now, then = (1.0 + w) ** 2 / (1.0 + 2.0 * w), w * w / (1.0 + 2.0 * w)
@@ -377,7 +378,7 @@ class Newmark(Implicit):
 
     def step(self, system: System, state: State, h: float, memory: NewmarkMemory) -> Step:
         a, work = memory.stage.acceleration, Work()
-        if a is None or not same_state(memory.state, state):
+        if a is None or not same_state(system, memory.state, state):
             a, work = system.acceleration(state), Work(force_evaluations=1)
         p = state.x + h * state.v + (h * h * (0.5 - self.beta)) * a
         q = state.v + (h * (1.0 - self.gamma)) * a

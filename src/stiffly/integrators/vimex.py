@@ -52,7 +52,7 @@ class VImex:
         if factor is None or abs(memory.h - h) > 1e-12 * h:
             factor, factorizations = _factorise(tangent, h, state.t), 1
         slow, forces = memory.slow, 1
-        if slow is None or memory.state is None or not same_state(memory.state, state):
+        if slow is None or memory.state is None or not same_state(system, memory.state, state):
             slow, forces = system.acceleration(state), 2
             slow = slow + damped(tangent, state.v) if drags else slow
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..contracts import Array, Bounds
+from ..contracts import Array, Backend, Bounds
 from .operators import BaseOperator
 from .untyped import linalg
 
@@ -17,6 +17,8 @@ _SEED = 20140101  # fixed: the same run gives the same numbers
 class SelfAdjoint(Protocol):
     """What Lanczos steps ask of an operator: products, and the `dot` in which it is symmetric."""
 
+    @property
+    def backend(self) -> Backend: ...
     @property
     def size(self) -> int: ...
     def apply(self, b: Array) -> Array: ...
@@ -60,12 +62,12 @@ def _lanczos(
 ) -> tuple[list[float], list[float]]:
     """The tridiagonal matrix of at most `steps` Lanczos steps on a random vector: what is on its
     diagonal and beside it, and one more, by which it would go on."""
-    v = np.random.default_rng(_SEED).standard_normal(A.size) if start is None else start
+    v = A.backend.random(_SEED, A.size) if start is None else start
     v = v / np.sqrt(A.dot(v, v))
     previous = np.zeros_like(v)
     alphas: list[float] = []
     betas: list[float] = [0.0]
-    for _ in range(min(steps, A.size)):
+    for _ in range(min(steps, A.backend.count(A.size))):
         w = A.apply(v) - betas[-1] * previous
         alphas.append(float(A.dot(w, v)))
         w -= alphas[-1] * v

@@ -16,7 +16,7 @@ from ..errors import InputError, NotConverged, unknown_name
 from . import cost
 from .chebyshev import chebyshev
 from .cost import SMALL
-from .eigenbasis import batched, body_by_body, dense
+from .eigenbasis import batched, body_by_body, dense, layout_of
 from .lanczos import lanczos
 from .operators import DENSE_LIMIT, BaseOperator, MatvecOperator
 from .tolerance import Overflows, check_tol
@@ -52,7 +52,8 @@ def _outliers(A: BaseOperator) -> bool | None:
         diagonal, found = A.diagonal(), None
         if diagonal is not None:
             size = np.abs(diagonal)
-            found = bool(size.max() > _OUTLIERS * np.quantile(size, 0.98))
+            few = bool(size.max() > _OUTLIERS * np.quantile(size, 0.98))
+            found = not A.backend.every(not few)
         A.cache["outliers"] = found
     return A.cache["outliers"]
 
@@ -76,6 +77,17 @@ TABLE = (
     Choice(_cheaper, "dense", "cheaper than the products of so large a step"),
     *ITERATIVE,
 )
+
+
+def _apart(A: BaseOperator, functions: SpectralMap) -> bool:
+    """Every body is whole on its rank, and small enough for an eigenbasis that costs less."""
+    layout = layout_of(A)
+    apart = layout is not None and layout.count > 0 and layout.rest is None
+    return A.backend.every(apart) and body_by_body(A, functions)
+
+
+# no rank has all of A: what needs its entries, or weighs them, is for one rank
+ON_RANKS = (Choice(_apart, "batched", "independent bodies, whole on their ranks"), *ITERATIVE)
 
 
 def choose(
@@ -123,6 +135,8 @@ def auto(
 ) -> Action:
     """As the table says; dense in the end, where that can be afforded and products were no good."""
     options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
+    if A.backend.shared:
+        return _on_ranks(A, functions, columns, options)
     entries = asked(A)
     affordable = entries == 0 or entries <= cost.most_products(A, max_products)
     name, reason = choose(A, functions, TABLE if affordable else ITERATIVE)
@@ -146,6 +160,18 @@ def auto(
     action = EVALUATORS[name](A, functions, columns, **options)
     products = action.products + (entries if name == "dense" else 0)
     return Action(action.value, action.error, products, f"{action.method} ({reason})")
+
+
+def _on_ranks(
+    A: BaseOperator, functions: SpectralMap, columns: Sequence[Array], options: Any
+) -> Action:
+    """By one evaluator on all of them; error and products are those of the rank with most."""
+    name, reason = choose(A, functions, ON_RANKS)
+    if name in OTHER:
+        return iterate(A, functions, columns, **options)
+    action = EVALUATORS[name](A, functions, columns, **options)
+    error, products = A.backend.largest(action.error, action.products)
+    return Action(action.value, error, int(products), f"{action.method} ({reason})")
 
 
 EVALUATORS: dict[str, FunctionAction] = {

@@ -81,7 +81,9 @@ def products(phase: float) -> float:
 
 def most_products(A: BaseOperator, asked: int | None) -> int:
     """max_products: as asked, or as many as WORK allows."""
-    return asked if asked is not None else max(LEAST, int(WORK / product(A)))
+    if asked is not None:
+        return asked
+    return int(A.backend.agree(max(LEAST, int(WORK / product(A)))))
 
 
 def check_max_products(asked: int | None) -> None:

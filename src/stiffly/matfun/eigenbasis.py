@@ -114,14 +114,16 @@ def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
         return True
     entries = matrix[2]
     share = 1.0 if layout.rest is None else 1.0 - layout.rest.slots.size / len(entries)
-    product = cost.product(A, share)
-    each = layout.cube / cost.evaluations(A)
+    total = A.backend.total  # of all ranks: one decision
+    product = cost.CALL + total(share * cost.entry_cost(A))
+    each = total(layout.cube) / cost.evaluations(A)
     if each <= product * cost.products(0.0):
         return True
     # lam_max within a factor of a few is good enough here: twice the largest entry
     top = 2.0 * max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
     assert A.lumped is not None  # since there is a layout
-    phase = getattr(functions, "longest", 0.0) * sqrt(top / float(A.lumped.min()))
+    top, lightest = A.backend.largest(top, -float(A.lumped.min()))
+    phase = getattr(functions, "longest", 0.0) * sqrt(top / -lightest)
     return each <= product * cost.products(phase)
 
 

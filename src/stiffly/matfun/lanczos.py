@@ -120,7 +120,8 @@ def lanczos(
     """Every output to the tolerance, or NotConverged when the basis may not grow further."""
     B = np.stack(columns, axis=1)
     afforded = cost.most_products(A, max_products) // B.shape[1]
-    limit = max(1, min(MAX_BASIS, afforded, max(8, int(MEMORY / (8 * B.size)))))
+    room = int(A.backend.agree(max(8, int(MEMORY / (8 * B.size)))))
+    limit = max(1, min(MAX_BASIS, afforded, room))
     basis = _Basis(A, B)
     require_finite(basis.norms)
     if not basis.norms.any():

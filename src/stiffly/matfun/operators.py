@@ -6,7 +6,8 @@ M (or of A) is ever formed.
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any
 
@@ -91,7 +92,20 @@ class BaseOperator:
         return np.ones(self.size) if self.unit_mass else getattr(self.mass, "diagonal", None)
 
     def apply(self, b: Array) -> Array:
-        return self.mass.solve(self._stiffness(b))
+        return self.backend.halo(self.mass.solve(self._stiffness(b)))
+
+    def _in_turn(
+        self, kernel: Callable[..., tuple[Array, Array]], x: Array, z: Array, c: Array, out: Array
+    ) -> tuple[Array, Array]:
+        """kernel(x, z, c, out), the recurrence of `chebyshev` with coefficients c: all terms in one
+        call, or one after the other where ranks have to hear of each other's rows in between."""
+        if not self.backend.shared:
+            return kernel(x, z, c, out)
+        for k in range(len(c)):
+            x, z = kernel(x, z, c[k : k + 1], out)
+            self.backend.halo(x)
+        self.backend.halo(out)
+        return x, z
 
     def dot(self, a: Array, b: Array) -> Any:
         return self.mass.dot(a, b)
@@ -221,8 +235,8 @@ class SparseOperator(BaseOperator):
         A = self.scaled
         if A is None:
             return super().chebyshev(s, t, x, z, coefficients, out)
-        matrix = A.indptr, A.indices, A.data
-        return self.kernels.csr_chebyshev(*matrix, s, t, x, z, coefficients, out)
+        kernel = partial(self.kernels.csr_chebyshev, A.indptr, A.indices, A.data, s, t)
+        return self._in_turn(kernel, x, z, coefficients, out)
 
     def _entries(self) -> Array:
         return self.K.toarray()
@@ -233,10 +247,13 @@ class SparseOperator(BaseOperator):
         diagonal = self.lumped
         if diagonal is None:
             return None
-        centre = self.K.diagonal() / diagonal
-        radius = np.asarray(abs(self.K).sum(axis=1)).ravel() / diagonal - np.abs(centre)
+        own = slice(self.backend.owned(self.size))
+        centre = (self.K.diagonal() / diagonal)[own]
+        radius = (np.asarray(abs(self.K).sum(axis=1)).ravel() / diagonal)[own] - np.abs(centre)
         low = float((centre - radius).min()) if self.size else 0.0
         high = float((centre + radius).max()) if self.size else 0.0
+        low, high = self.backend.largest(-low, high)
+        low = -low
         if self.low is not None:
             low = max(low, self.low)
         return Bounds(low, high, True)
@@ -277,6 +294,11 @@ class BlockOperator(BaseOperator):
         """Of all blocks: what a product takes as long as, whether they are stored or not."""
         return 9 * self.indices.size
 
+    @property
+    def _owned(self) -> int:
+        """Block rows that are no copies of another rank's."""
+        return self.backend.owned(len(self.indptr) - 1)
+
     @cached_property
     def _weight(self) -> Array:
         """(N,): 1/mass of each particle, where masses are lumped: the rows of K times it."""
@@ -292,7 +314,7 @@ class BlockOperator(BaseOperator):
         masses = None if self.lumped is None else self.lumped.reshape(-1, 3)
         if masses is None or np.any(masses != masses[:, :1]):
             return None
-        if not (scalar(self.blocks[:_GLANCE]) and scalar(self.blocks)):
+        if not self.backend.every(scalar(self.blocks[:_GLANCE]) and scalar(self.blocks)):
             return None
         mass: Any = self.mass
         m = self.size // 3
@@ -303,9 +325,9 @@ class BlockOperator(BaseOperator):
     def apply(self, b: Array) -> Array:
         if self._third is not None:
             A = self._third.scaled
-            return self.kernels.csr_apply(A.indptr, A.indices, A.data, b)
+            return self.backend.halo(self.kernels.csr_apply(A.indptr, A.indices, A.data, b))
         product = self._product(b, self._weight)
-        return self.mass.solve(product) if self.lumped is None else product
+        return self.backend.halo(self.mass.solve(product) if self.lumped is None else product)
 
     def _stiffness(self, b: Array) -> Array:
         return self._product(b, NO_WEIGHT)
@@ -316,15 +338,16 @@ class BlockOperator(BaseOperator):
     def chebyshev(
         self, s: float, t: float, x: Array, z: Array, coefficients: Array, out: Array
     ) -> tuple[Array, Array]:
-        rest = s, t, x, z, coefficients, out
+        rest = x, z, coefficients, out
         if self.lumped is None:
-            return super().chebyshev(*rest)
+            return super().chebyshev(s, t, *rest)
         if self._third is not None:
-            return self._third.chebyshev(*rest)
-        return self._recurrence(*rest, self._weight)
+            return self._third.chebyshev(s, t, *rest)
+        return self._in_turn(partial(self._recurrence, s, t), *rest)
 
     def _recurrence(self, *rest: Any) -> tuple[Array, Array]:
-        return self.kernels.block_chebyshev(self.indptr, self.indices, self.blocks, *rest)
+        matrix = self.indptr, self.indices, self.blocks
+        return self.kernels.block_chebyshev(*matrix, *rest, self._weight)
 
     def tosparse(self) -> Any:
         return sp.bsr_matrix((self.blocks, self.indices, self.indptr), shape=(self.size, self.size))
@@ -344,7 +367,8 @@ class BlockOperator(BaseOperator):
     def _bounds(self) -> Bounds | None:
         if self.lumped is None or self.size == 0:
             return None
-        low, high, diagonal = self._gershgorin()
+        low, high, diagonal = self.backend.largest(*self._gershgorin())
+        low = -low
         if self.low is not None:
             low = max(low, self.low)
             if self.pairwise:
@@ -355,8 +379,10 @@ class BlockOperator(BaseOperator):
         return Bounds(low if low >= 0.0 else low - margin, high + margin, True)
 
     def _gershgorin(self) -> tuple[float, float, float]:
-        matrix = self.indptr, self.indices, self.blocks
-        return self.kernels.block_gershgorin(*matrix, self._weight)
+        """Of the rows that are this rank's own: -low, high, and the largest of a diagonal block."""
+        matrix = self.indptr[: self._owned + 1], self.indices, self.blocks
+        low, high, diagonal = self.kernels.block_gershgorin(*matrix, self._weight)
+        return -low, high, diagonal
 
     @property
     def tight_bounds(self) -> bool:
@@ -408,10 +434,12 @@ class BarOperator(BlockOperator):
 
     def _recurrence(self, *rest: Any) -> tuple[Array, Array]:
         matrix = self.indptr, self.indices, self.bars, self.own
-        return self.kernels.bar_chebyshev(*matrix, *rest)
+        return self.kernels.bar_chebyshev(*matrix, *rest, self._weight)
 
     def _gershgorin(self) -> tuple[float, float, float]:
-        return self.kernels.bar_gershgorin(self.indptr, self.bars, self.own, self._weight)
+        matrix = self.indptr[: self._owned + 1], self.bars, self.own[: self._owned]
+        low, high, diagonal = self.kernels.bar_gershgorin(*matrix, self._weight)
+        return -low, high, diagonal
 
     def diagonal(self) -> Array | None:
         return self.own[:, :3].ravel() / self.lumped

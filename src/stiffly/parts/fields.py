@@ -25,7 +25,7 @@ from .checks import (
     require,
     require_below,
 )
-from .part import Arranged, Particles, Uncoupled
+from .part import Arranged, Arrays, Particles, Uncoupled
 from .terms import DashpotTerm, DragTerm, FieldTerm, ForceTerm, Term, WindTerm
 from .user_functions import STEP, accepts, step_for
 
@@ -36,6 +36,7 @@ class Gravity(Uncoupled):
     """E = -sum_i m_i g.x_i, with g (3,) [m/s^2]."""
 
     name = "gravity"
+    arrays = Arrays()
 
     def __init__(self, g: Any = (0.0, 0.0, -9.81)) -> None:
         self.g = as_numbers("gravity g", g, (3,))
@@ -81,6 +82,7 @@ class Field(Uncoupled):
     """Every particle is accelerated by a(t) (3,) [m/s^2]: force m_i a(t)."""
 
     name = "field"
+    arrays = Arrays()
 
     def __init__(self, acceleration: Callable[[float], Any] | Any) -> None:
         self._at = vector_of_time("field acceleration", acceleration)
@@ -247,6 +249,7 @@ class Drag(Uncoupled):
     """
 
     name = "drag"
+    arrays = Arrays(weights=("_coefficient",))
 
     def __init__(
         self, coefficient: Any, power: int = 1, wind: Callable[[float], Any] | Any = (0.0, 0.0, 0.0)
@@ -314,6 +317,7 @@ class Wind:
     """
 
     name = "wind"
+    arrays = Arrays(("triangles", "_pressure"))
 
     def __init__(
         self,
@@ -392,6 +396,7 @@ class Dashpots:
     """
 
     name = "dashpots"
+    arrays = Arrays(("edges", "_coefficient"))
 
     def __init__(self, edges: Any, coefficient: Any) -> None:
         self.edges = as_elements("dashpot", edges, 2)

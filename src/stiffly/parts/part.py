@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -66,6 +66,18 @@ class Part(Protocol):
     ) -> PreparedPart | MatrixFreePart | PreparedLoad | SettlingPart:
         """What computes, by row: particles are named to it by `particles.rows[...]`."""
         ...
+
+
+class Arrays(NamedTuple):
+    """Names of a part's attributes, where ranks may share it (`Part.arrays`): the elements and what
+    there is for each of them; what there is for each particle, where it is no single number; the
+    indices or mask of the particles that it is about; what is for each particle and adds up.
+    """
+
+    elements: tuple[str, ...] = ()
+    particles: tuple[str, ...] = ()
+    chosen: str | None = None
+    weights: tuple[str, ...] = ()
 
 
 class Uncoupled:

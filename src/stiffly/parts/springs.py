@@ -24,7 +24,7 @@ from .checks import (
     require_below,
     require_points,
 )
-from .part import Arranged, Particles, Scalable
+from .part import Arranged, Arrays, Particles, Scalable
 from .pattern import BlockPattern, pair_laplacian
 from .terms import FaceTerm, SpringTerm, Term
 
@@ -48,6 +48,8 @@ class Springs(Scalable):
     length at which the strain is s (Luan, Michels 2018, Sec. 5.3: rest lengths are corrected past
     a threshold); the elastic energy lost is dissipated.
     """
+
+    arrays = Arrays(("edges", "stiffness", "rest"))
 
     def __init__(
         self,

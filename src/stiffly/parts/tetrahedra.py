@@ -23,7 +23,7 @@ from ..kernels.materials import NAMES, load
 from ..kernels.materials.material import Material
 from ..kernels.names import BLOCK_CHUNK, MEAN_CHUNK, NO_SLOT
 from .checks import as_elements, as_numbers, per_element, require, require_below, require_points
-from .part import Arranged, Particles, Scalable
+from .part import Arranged, Arrays, Particles, Scalable
 from .pattern import BlockPattern
 from .terms import TetTerm
 
@@ -55,6 +55,7 @@ class Tetrahedra(Scalable):
 
     name = "elastic"
     modulus = "young"  # what is scaled; Poisson's ratio stays
+    arrays = Arrays(("tets", "young", "poisson"), ("rest_positions",))
 
     def __init__(
         self,

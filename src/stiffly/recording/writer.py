@@ -180,16 +180,25 @@ class Writer:
         except OSError as problem:
             raise self._failure(problem, frame.t) from problem
 
+    def due(self) -> tuple[bool, bool]:
+        """Whether a checkpoint is to be written now, and whether the run is to stop."""
+        stop = self._interrupt.due
+        due = self._framed if self._every == 0.0 else time.perf_counter() >= self._due
+        return self._saving and (stop or due), stop
+
     def between(self, loop: Progressing) -> None:
+        self.save(loop, *self.due())
+
+    def save(self, loop: Progressing, save: bool, stop: bool) -> None:
+        """Between two steps, as `due` says."""
         assert self._file is not None
-        now, stop = time.perf_counter(), self._interrupt.due
-        due = self._framed if self._every == 0.0 else now >= self._due
+        now = time.perf_counter()
         try:
             if self._visible != loop.recorded and now - self._published > PUBLISH:
                 with folder.unread(self._file) as alone:
                     if alone:
                         self._publish(loop.recorded)
-            if self._saving and (stop or due):
+            if save:
                 self._save(loop)
         except OSError as problem:
             raise self._failure(problem, loop.state.t) from problem

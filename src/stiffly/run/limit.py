@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array, Splitting, State, Tableau
+from ..contracts import Array, Backend, Splitting, State, Tableau
 from ..errors import Advice, InputError, levels_up
 from ..integrators.explicit import acceleration, amplification, scheme_of
 from ..matfun.bounds import largest_ritz_value
@@ -107,18 +107,26 @@ class _Stiffness:
 
     @classmethod
     def at(cls, system: Any, state: State) -> _Stiffness:
-        extent = float(np.ptp(state.x)) or float(np.abs(state.x).max(initial=0.0)) or 1.0
+        x = state.x
+        high, low, far = system.backend.largest(
+            float(x.max()), -float(x.min()), float(np.abs(x).max(initial=0.0))
+        )
+        extent = (high + low) or far or 1.0
         return cls(system, state, _acceleration(system, state), extent)
 
     @property
     def size(self) -> int:
         return self.system.size
 
+    @property
+    def backend(self) -> Backend:
+        return self.system.backend
+
     def dot(self, a: Array, b: Array) -> Any:
         return self.system.mass.dot(a, b)
 
     def apply(self, b: Array) -> Array:
-        s, largest = self.state, float(np.abs(b).max())
+        s, (largest,) = self.state, self.backend.largest(float(np.abs(b).max()))
         if largest == 0.0:
             return np.zeros_like(b)
         e = sqrt(float_info.epsilon) * self.length / largest
@@ -128,4 +136,5 @@ class _Stiffness:
 
 def _acceleration(system: Any, s: State) -> Array:
     """Of a small body by the system itself: for one force no loop over steps is worth beginning."""
-    return system.acceleration(s) if system.size < SMALL else acceleration(system, s)
+    small = system.backend.count(system.size) < SMALL
+    return system.acceleration(s) if small else acceleration(system, s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..arrays import real_number
 from ..backends.cpu import announce
+from ..backends.petsc import World, world
 from ..contracts import Array, Integrator
 from ..errors import InputError, StiffWarning
 from ..recording.check import require_same_run
@@ -22,6 +24,7 @@ from ..recording.recording import Recording
 from ..recording.sinks import Interrupt
 from ..recording.writer import Writer
 from .devices import bound_on
+from .engines import RankSink, Silent, check_engine, over_ranks, restored
 from .loop import Loop, Progress, frames_from
 from .rung import Rung
 from .simulate import MOST_FRAMES
@@ -60,6 +63,7 @@ def go_on(
     duration: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    engine: str = "cpu",
     max_hours: float | None = None,
 ) -> Recording:
     """given: the system that the run was begun with, or a scene that has it; device: of the rest,
@@ -68,18 +72,38 @@ def go_on(
     All is checked before anything is written.
     """
     interrupt = Interrupt(max_hours)
-    with Lock(found.folder):
+    check_engine(engine, device)
+    ranks = world() if engine == "petsc" else None
+    with _locked(found, ranks):
         found = Recording(found.folder)  # another process may have gone on with it meanwhile
         if finished(found, duration):
             return found
-        loop, seconds, plan = _ready(found, given, integrator, duration, device)
+        loop, seconds, plan = _ready(found, given, integrator, duration, device, ranks)
         with interrupt:
-            writer = Writer.again(found, seconds, loop.recorded, interrupt, plan)
-            return loop.run(writer, progress)
+            again = found, seconds, loop.recorded, interrupt, plan
+            if ranks is None:
+                return loop.run(Writer.again(*again), progress)
+            ranks.meet("one of them was still reading")  # from here on rank 0 writes
+            first = ranks.rank == 0
+            sink = ranks.together(lambda: Writer.again(*again) if first else Silent())
+            return loop.run(RankSink(ranks, sink), progress if first else None)
+
+
+def _locked(found: Recording, ranks: World | None) -> AbstractContextManager[Any]:
+    """By one process: of many ranks the first."""
+    if ranks is None:
+        return Lock(found.folder)
+    first = ranks.rank == 0
+    return ranks.together(lambda: Lock(found.folder) if first else nullcontext())
 
 
 def _ready(
-    found: Recording, given: Any, integrator: Integrator | None, duration: float | None, device: str
+    found: Recording,
+    given: Any,
+    integrator: Integrator | None,
+    duration: float | None,
+    device: str,
+    ranks: World | None,
 ) -> tuple[Loop, float, Plan | None]:
     """The loop where it stood, seconds between checkpoints, and where there are to be more frames
     the plan of the recording that it becomes."""
@@ -98,8 +122,13 @@ def _ready(
     _warn_of_versions(found, saved)
     method = _method(found, saved, integrator)
     announce()
-    bound, _ = bound_on(device, system, saved.tree("origin"), None, method, found.integrator)
-    loop = LOOPS[saved.header["loop"]].resumed(bound, method, saved.tree)
+    asked, tree = (system, saved.tree("origin"), None, method, found.integrator), saved.tree
+    if ranks is None:
+        bound, _ = bound_on(device, *asked)
+    else:
+        bound, _ = over_ranks(*asked)
+        tree = restored(bound, tree)
+    loop = LOOPS[saved.header["loop"]].resumed(bound, method, tree)
     _require_same_frames(found, loop)
     plan, loop.frames = None, found.planned
     if duration is not None and duration > found.planned[-1] * (1.0 + SAME):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from itertools import pairwise
 from math import inf, sqrt
 from typing import Any, NamedTuple, cast
 
@@ -12,7 +10,6 @@ import numpy as np
 from scipy.optimize import nnls  # pyright: ignore
 
 from ..contracts import Array, Splitting, State, System, Tableau
-from ..errors import StiffWarning, levels_up
 from ..integrators.explicit import Verlet, phase_error, scheme_of
 from ..recording.sinks import Sink
 from .loop import WORTH_A_WARNING, Loop
@@ -40,17 +37,13 @@ class Spectrum(NamedTuple):
         found = cast("Array", nnls(powers / largest, np.ones(len(powers)), maxiter=1000)[0])
         return cls(z / h, found / largest)
 
-    def error(self, scheme: Splitting | Tableau, h: Array, duration: float) -> Array:
-        """Of velocities at the end, relative, for steps h (n,): by what each frequency loses."""
-        return np.sqrt(self.share @ self._lost(scheme, h, duration) ** 2)
-
-    def unseen(self, scheme: Splitting | Tableau, h: float, duration: float) -> float:
-        """The same of what has lost its phase altogether: two runs may agree there by chance."""
-        lost = self._lost(scheme, np.array([h]), duration)[:, 0]
-        return sqrt(2.0 * float(np.sum(self.share[lost > 1.0])))
-
-    def _lost(self, scheme: Splitting | Tableau, h: Array, duration: float) -> Array:
-        return np.minimum(phase_error(scheme, self.omega[:, None] * h) * duration / h, sqrt(2.0))
+    def error(self, scheme: Splitting | Tableau, h: Any, T: float, least: float = 0.0) -> Array:
+        """Of velocities after T [s], relative, for steps h [s]: by what each frequency loses of its
+        phase.  least: only those count that lose so much; of those that have lost a radian, two
+        runs may agree by chance."""
+        lost = phase_error(scheme, np.multiply.outer(self.omega, h)) * T / h
+        counts = np.where(lost >= least, np.minimum(lost, sqrt(2.0)), 0.0)
+        return np.sqrt(self.share @ counts**2)
 
 
 class Plan(NamedTuple):
@@ -96,7 +89,7 @@ class Rung(Loop):
         super()._record(sink, state)
         self._measure(state)
         if kept and self.sound:
-            self.seen[_told(state.t)] = state.x.copy(), state.v.copy()
+            self.seen[f"{state.t:.9g}"] = state.x.copy(), state.v.copy()
 
     def _measure(self, state: State) -> None:
         way = state.x - self.begin
@@ -114,11 +107,8 @@ class Rung(Loop):
             taken = Verlet().step(self.system, state, self.plan.pace, memory)
             state, memory = taken.state, taken.memory
             rows.append(state.v)
-        firsts: list[Array] = [rows[0]]
-        while len(rows) > 1:
-            rows = [b - a for a, b in pairwise(rows)]
-            firsts.append(rows[0])
-        self.squares += self.system.backend.dots([(d, d) for d in firsts])
+        differences = [np.diff(rows[: k + 1], k, axis=0)[0] for k in range(DIFFERENCES)]
+        self.squares += self.system.backend.dots([(d, d) for d in differences])
         self.samples += 1
 
     @property
@@ -141,14 +131,15 @@ class Rung(Loop):
         scheme, spectrum = scheme_of(self.method), self.spectrum
         if scheme is None or spectrum is None:
             return self.difference
-        return max(self.difference, spectrum.unseen(scheme, self.longest, float(self.frames[-1])))
+        unseen = spectrum.error(scheme, self.longest, float(self.frames[-1]), least=1.0)
+        return max(self.difference, float(unseen))
 
     @property
     def difference(self) -> float:
         """Of x over the longest way, of v over the largest |v|: the largest, at the end, and at the
         middle frame where both have it; infinite where one failed.  Beyond second order, energy
         that the books miss is a difference, too."""
-        other, end = self.plan.before or {}, _told(float(self.frames[-1]))
+        other, end = self.plan.before or {}, f"{self.frames[-1]:.9g}"
         if end not in self.seen or end not in other:
             return inf
         books, worst = self.ledger, 0.0
@@ -175,14 +166,8 @@ class Rung(Loop):
 
     def _warn_of_energy(self) -> None:
         if self.alone and self.error > self.plan.rtol:
-            warnings.warn(
-                f"auto: rtol = {self.plan.rtol:g} is not known to be met, no other run agrees with "
-                "this one at its end; run it again from the start",
-                StiffWarning,
-                stacklevel=levels_up(),
+            self._warn(
+                f"rtol = {self.plan.rtol:g} is not known to be met, no other run agrees with this "
+                "one at its end; run it again from the start"
             )
         super()._warn_of_energy()
-
-
-def _told(t: float) -> str:
-    return f"{t:.9g}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import real_number
 from ..backends.cpu import announce
+from ..backends.petsc import world
 from ..contracts import Array, Integrator
 from ..errors import Advice, InputError, levels_up
 from ..integrators import ADAPTIVE, Auto
@@ -31,6 +32,7 @@ from ..recording.writer import Options, Writer
 from .auto import auto_run
 from .control import Tolerance
 from .devices import bound_on
+from .engines import RankSink, check_engine, over_ranks
 from .limit import require_stable
 from .loop import Loop, Progress, frames_from, steps_within
 
@@ -60,7 +62,8 @@ def _frame_times(
         # whole steps between frames: the step that was asked for is the step that is taken
         wanted = max(FRAMES, min(MOST_SHOWN, ceil(FILM * duration))) if fixed else FRAMES
         steps = wanted if step is None else max(1, ceil(duration / step * (1.0 - 1e-12)))
-        every = ceil(steps / wanted) * duration / steps
+        whole = round if wanted > FRAMES else ceil  # 15 pictures a second where 30 are shown: no
+        every = max(1, whole(steps / wanted)) * duration / steps
     return np.concatenate([[0.0], frames_from(1, every, duration)])
 
 
@@ -83,6 +86,7 @@ def simulate(
     provenance: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    engine: str = "cpu",
     max_hours: float | None = None,
 ) -> Run:
     """Move a system from x0, v0 through `duration` seconds; returns a Run.
@@ -99,9 +103,11 @@ def simulate(
     dop853, rkn86); `step` is then the first one tried, and no step is longer than the time between
     frames, but for dop853 and rkn86, which know the states within their steps.
     every: seconds between recorded frames; default: the scene's, or 1/30 (a film at life speed),
-    but 200 to 600 frames; about 200 where steps are chosen by their error.
+    but about 200 to 600 frames; 200 where steps are chosen by their error.
     device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
     can (docs/gpu.md).
+    engine: "petsc" shares one body between the ranks that mpiexec has started (docs/cluster.md):
+    the Run of rank 0 has the frames, those of the others the energies alone.
     progress: called with a ProgressReport after every frame, and twice a second in long ones.
 
     out: a folder to stream frames to, where `resume` can go on; a Recording is returned then.
@@ -135,7 +141,14 @@ def simulate(
     if max_hours is not None and options is None:
         raise InputError("max_hours needs a folder to go on from: give out= as well")
     announce()
-    bound, state = bound_on(device, system, given.x0, given.v0, plan.method, plan.name)
+    check_engine(engine, device)
+    ranks = world() if engine == "petsc" else None
+    asked_of = system, given.x0, given.v0, plan.method, plan.name
+    if ranks is None:
+        bound, state = bound_on(device, *asked_of)
+    else:
+        bound, state = over_ranks(*asked_of, plan.tolerance)
+    first = ranks is None or ranks.rank == 0
     if plan.tolerance is None and plan.step is not None:
         advise(bound, plan.step)
         every = float(_frame_times(plan.duration, plan.step, plan.every)[1])
@@ -146,12 +159,13 @@ def simulate(
         """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""
         frames = _frame_times(plan.duration, step, plan.every, fixed=plan.tolerance is None)
         shown = partial(drawn, system, scene, given.x0)
-        if options is None or interrupt is None:
+        shape = np.shape(bound.positions(state))
+        if options is None or interrupt is None or not first:
             return begin(frames, StepLog()), Memory(shown)
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
         asked |= {"device": bound.backend.name}
         asked |= {"system": fingerprint(system)}
-        shape, mass = np.shape(bound.positions(state)), getattr(bound, "particle_mass", None)
+        mass = getattr(bound, "particle_mass", None)
         place = options.place._replace(force=options.place.force or again)
         how = replace(options, place=place)
         writer = Writer.new(how, shape, frames, scene, shown(), asked, mass, interrupt)
@@ -174,7 +188,9 @@ def simulate(
             return Loop(bound, method, plan.name, state, frames, plan.step, plan.tolerance, log)
 
         loop, sink = begun(plan.step, plain, False)
-        return loop.run(sink, progress or notebook_bar())
+        if ranks is not None:
+            sink, progress = RankSink(ranks, sink), progress if first else None
+        return loop.run(sink, progress or (notebook_bar() if first else None))
 
 
 def advise(system: Any, step: float) -> None:

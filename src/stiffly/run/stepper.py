@@ -99,6 +99,8 @@ class Stepper:
             raise Diverged(
                 f"the forces are no longer finite at t = {self.state.t:.4g} s; {self._remedy(h)}"
             ) from problem
+        for own in (taken.state.x, taken.state.v):  # copies of other ranks' rows, to the last digit
+            self.system.backend.halo(own)
         self._require_finite(taken, h)
         return taken
 

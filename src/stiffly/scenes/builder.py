@@ -28,7 +28,7 @@ class Scene:
     """A system with its start and the way to run it; `simulate` takes it as it is.
 
     x0, v0: (N, 3) for a System [m, m/s], (n,) for a SecondOrder; step, duration, every [s].
-    every: between recorded frames; None: 1/30, but 200 to 600 frames in all.
+    every: between recorded frames; None: 1/30, but about 200 to 600 frames in all.
     rtol, atol: steps chosen by the error instead, `step` the first one tried.
     mesh: the shape to draw, where there is one, with as many vertices as there are particles.
     colliders: shapes (collisions.Plane, Sphere, TriangleMesh, ...) to draw beside it.

@@ -25,6 +25,7 @@ def resume(
     duration: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    engine: str = "cpu",
     max_hours: float | None = None,
 ) -> Recording:
     """Go on with a run that was stopped, to the very frames of a run that was not.
@@ -34,7 +35,7 @@ def resume(
     system: the System, SecondOrder or scene that the run was begun with; not needed where the
     folder tells: a built-in scene, or a scene file.  integrator: only one of your own making.
     duration: seconds in all, where the run is to become longer than it was meant to be.
-    device, max_hours: as `simulate` has them; a run may go on where it did not begin.
+    device, engine, max_hours: as `simulate` has them; a run may go on where it did not begin.
     """
     found = Recording(folder)
     if finished(found, duration):
@@ -42,7 +43,7 @@ def resume(
     require_files(found.folder)
     given = scene_of(found) if system is None else as_scene(system)
     options = {"integrator": integrator, "duration": duration, "progress": progress}
-    return go_on(found, given, device=device, max_hours=max_hours, **options)
+    return go_on(found, given, device=device, engine=engine, max_hours=max_hours, **options)
 
 
 def scene_of(found: Recording, remedy: str = HAND_IN) -> Scene:

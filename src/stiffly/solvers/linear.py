@@ -28,8 +28,8 @@ from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs  # type: ignore[a
 from scipy.sparse.linalg import LinearOperator, splu
 
 from ..backends.cpu import CPU
-from ..backends.sums import norms
-from ..contracts import Array
+from ..backends.sums import dot
+from ..contracts import Array, Backend
 from ..errors import InputError
 from .cg import ConjugateGradients
 from .failures import FactorisationError, NotPositiveDefinite
@@ -158,11 +158,15 @@ def _superlu(matrix: Any, kind: type[FactorisationError], options: dict[str, Any
         raise kind(str(failure).lower()) from None
 
 
-def factorise(matrix: Any, *, symmetric: bool = True) -> Factor:
+def factorise(matrix: Any, *, symmetric: bool = True, backend: Backend = CPU) -> Factor:
     """Factorise an (n, n) array, sparse matrix or LinearOperator.
 
     symmetric: the matrix equals its transpose and has to be positive definite.
     """
+    if backend.shared:
+        from .ksp import KspFactor  # PETSc is optional
+
+        return KspFactor(backend, matrix, symmetric)  # type: ignore[arg-type]  # PETSc's
     if isinstance(matrix, LinearOperator):
         if not symmetric:
             raise InputError("an unsymmetric tangent must be assembled: return an array or a "
@@ -188,12 +192,14 @@ def absolute_product(matrix: Any, x: Array) -> Array:
     return abs(matrix) @ np.abs(x)
 
 
-def frobenius(matrix: Any) -> float:
+def frobenius(matrix: Any, backend: Backend = CPU) -> float:
     """The root of the sum of all entries squared; infinite where only products are known."""
     if isinstance(matrix, LinearOperator):
         return math.inf
-    entries = matrix.data if sp.issparse(matrix) else matrix
-    return norms(CPU, entries.ravel(order="K"))[0]
+    if backend.shared:
+        matrix = sp.csr_matrix(matrix)[: backend.owned(matrix.shape[0])]
+    entries = (matrix.data if sp.issparse(matrix) else matrix).ravel(order="K")
+    return math.sqrt(backend.total(dot(CPU, entries, entries)))
 
 
 def _as_csc(matrix: Any) -> sp.csc_matrix:

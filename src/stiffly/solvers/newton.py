@@ -145,9 +145,9 @@ class _Run(Iteration):
             self.tangent, self._is_convex = self.equation.linearise(point.x), False
         tangent, matrix = self.tangent, self.tangent.matrix(shift)
         self.factorizations += 1
-        solver = factorise(matrix, symmetric=tangent.symmetric)
+        solver = factorise(matrix, symmetric=tangent.symmetric, backend=self.backend)
         constant = tangent.constant and shift == 0.0
-        size, convex = frobenius(matrix), self._is_convex
+        size, convex = frobenius(matrix, self.backend), self._is_convex
         self.kept = Kept(solver, tangent.symmetric, constant, shift, size=size, convex=convex)
         return solver
 

@@ -144,8 +144,8 @@ class _Run(Iteration):
     def _factorise(self, matrix: object) -> Factor:
         self.factorizations += 1
         self._seen.forget()
-        solver = factorise(matrix, symmetric=False)
-        size = frobenius(matrix)
+        solver = factorise(matrix, symmetric=False, backend=self.backend)
+        size = frobenius(matrix, self.backend)
         self.kept = replace(self.kept, solver=solver, symmetric=False, noise=None, size=size)
         return solver
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -26,8 +27,10 @@ SETTINGS = {
     "distributed.worker.profile.enabled": False,  # looks at what runs a hundred times a second
     "distributed.scheduler.http.routes": [],  # no pages about what runs
 }
+# deaths of workers are told in the results
+LOGS, SILENT = ("distributed", "distributed.client"), logging.CRITICAL + 1
 QUIET: dict[str, Any] = {
-    "silence_logs": logging.CRITICAL,
+    "silence_logs": SILENT,
     # any port: the default one may be taken
     "scheduler_kwargs": {"dashboard": False, "dashboard_address": "127.0.0.1:0"},
     "preload": [__name__],
@@ -58,24 +61,22 @@ def cluster(on: str | None, processes: int | None) -> Iterator[Any]:
     import dask.config
     import distributed
 
-    log = logging.getLogger("distributed")
-    before = log.level
-    log.setLevel(logging.CRITICAL)  # deaths of workers are told in the results
-    try:
-        with ExitStack() as open_now:
-            if on is not None:
-                _require_scheduler(on)
-                client = open_now.enter_context(distributed.Client(on, timeout=PATIENCE))
-                _require_workers(client, on)
-            else:
-                open_now.enter_context(dask.config.set(SETTINGS))
-                options = {"n_workers": processes, "threads_per_worker": 1, "security": True}
-                local = _started(distributed.LocalCluster, {**options, **QUIET})
-                open_now.enter_context(local)
-                client = open_now.enter_context(distributed.Client(local))
-            yield client
-    finally:
-        log.setLevel(before)
+    with ExitStack() as open_now:
+        for name in LOGS:
+            log = logging.getLogger(name)
+            open_now.callback(log.setLevel, log.level)
+            log.setLevel(SILENT)
+        if on is not None:
+            _require_scheduler(on)
+            client = open_now.enter_context(distributed.Client(on, timeout=PATIENCE))
+            _require_workers(client, on)
+        else:
+            open_now.enter_context(dask.config.set(SETTINGS))
+            options = {"n_workers": processes, "threads_per_worker": 1, "security": True}
+            local = _started(distributed.LocalCluster, {**options, **QUIET})
+            open_now.enter_context(local)
+            client = open_now.enter_context(distributed.Client(local))
+        yield client
 
 
 def dask_setup(worker: Any) -> None:
@@ -150,14 +151,29 @@ def outcomes(client: Any, jobs: Mapping[str, Job]) -> Iterator[tuple[str, Outcom
         begun[future.key] = (name, tries)
         return future
 
-    coming = as_completed([begin(name, 1) for name in jobs])
-    for future in coming:
-        name, tries = begun.pop(future.key)
-        outcome = _outcome(future, tries)
-        if outcome.failure and tries < TRIES:
-            coming.add(begin(name, tries + 1))
-        else:
-            yield name, outcome
+    left, coming = deque((name, 1) for name in jobs), as_completed()
+
+    def fill() -> None:
+        """One job a thread: who waits in a worker that dies would be taken for the cause of it."""
+        room = max(1, sum(client.nthreads().values()))
+        while left and len(begun) < room:
+            coming.add(begin(*left.popleft()))
+
+    try:
+        fill()
+        for future in coming:
+            name, tries = begun.pop(future.key)
+            outcome = _outcome(future, tries)
+            again = outcome.failure and tries < TRIES
+            if again:
+                left.append((name, tries + 1))
+            fill()
+            if not again:
+                yield name, outcome
+    except (CancelledError, asyncio.CancelledError, OSError):  # CommClosedError, TimeoutError
+        raise SimulationFailure(
+            "the scheduler is gone; what has ended is kept: start it, then the same command again"
+        ) from None
 
 
 def caught(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, str, str]:
@@ -170,7 +186,6 @@ def caught(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[An
 
 def _outcome(future: Any, tries: int) -> Outcome:
     from distributed import KilledWorker
-    from distributed.comm.core import CommClosedError
 
     try:
         value, failure, text = future.result()
@@ -178,9 +193,7 @@ def _outcome(future: Any, tries: int) -> Outcome:
     except KilledWorker:
         text = "every process that ran it died: out of memory, or killed from outside"
         return Outcome(None, DIED, text, tries)
-    except (CancelledError, asyncio.CancelledError, CommClosedError, TimeoutError):
-        raise SimulationFailure(
-            "the scheduler is gone; what has ended is kept: start it, then the same command again"
-        ) from None
+    except (CancelledError, OSError):
+        raise
     except Exception as failure:  # before the job began: no such module there
         return Outcome(None, type(failure).__name__, one_line(failure), tries)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..backends.sums import dot
 from ..contracts import Array, Mass, Power, Rayleigh, State
 from ..errors import InputError
 from ..matfun.composite import SumOperator
@@ -113,19 +114,21 @@ def _lower_bound(system: System, pressed: Array) -> float | None:
     """
     if not system.assembly.bounded:
         return None
-    if not pressed.any():
+    if system.backend.every(not pressed.any()):
         return 0.0
     if isinstance(system.mass, ConsistentMass):
         return None
     diagonal = getattr(system.mass, "diagonal", None)
-    return -2.0 * float(np.max(pressed if diagonal is None else pressed / diagonal[::3]))
+    most = np.max(pressed if diagonal is None else pressed / diagonal[::3])
+    return -2.0 * system.backend.largest(float(most))[0]
 
 
 def loaded(system: System, s: State, x: Array) -> LinearTangent:
     """With loads: their K and D come in blocks of the same pattern, or as products."""
     v, parts = system.row_velocities(s), system.at(s)
     K, damping = load_blocks(system, parts, s.t, x, v)
-    total = stiffness(system, parts, x, more=K if K.any() else None)
+    still = system.backend.every(not K.any())
+    total = stiffness(system, parts, x, more=None if still else K)
     for load in parts.global_loads:
         total = SumOperator([total, _load_product(system, load, s.t, x, v, 0)])
         damping.append(_load_product(system, load, s.t, x, v, 1))
@@ -142,7 +145,7 @@ def load_blocks(
         if load not in parts.global_loads:
             load.add_tangents(t, x, v, K, D)
     damping: list[BaseOperator] = []
-    if D.any():
+    if not system.backend.every(not D.any()):
         damping.append(block_operator(system.pattern, D, system.mass))
     if system.viscosity is not None:
         damping.append(system.viscosity.operator())
@@ -255,7 +258,7 @@ class Viscosity:
         """Something has negative stiffness in the reference shape, which K0 leaves out."""
         exact, _ = self._own.blocks(self._system.reference(), self._system.pattern)
         left_out, size = (np.abs(b).max(axis=(1, 2)) for b in (self._blocks[0] - exact, exact))
-        return bool(np.any(left_out > COMPRESSED * size))
+        return not self._system.backend.every(not np.any(left_out > COMPRESSED * size))
 
     def operator(self) -> SparseOperator:
         """D over the free coordinates."""
@@ -303,7 +306,8 @@ class Viscosity:
     def power(self, s: State) -> Power:
         alpha, beta = self._rayleigh.alpha, self._rayleigh.beta
         if beta == 0.0 or not self._system.supports:
-            return Power(dissipated=max(0.0, float(s.v @ self.force(s))))  # but for rounding it is
+            taken = dot(self._system.backend, s.v, self.force(s))
+            return Power(dissipated=max(0.0, taken))  # but for rounding it is
         v, led = self._system.row_velocities(s), self._system.support_velocities(s.t)
         viscous = beta * self._at_rest(v)
         drag = alpha * float(self._system.mass.dot(s.v, s.v))

@@ -96,9 +96,9 @@ class System:
         sparse = sp.issparse(masses)
         sums = np.asarray(masses.sum(axis=1)).ravel() if sparse else masses
         known = (self.particles, sums, self.rest, not sparse)
-        self._couples = _joined([part.couples(Particles(*known)) for part in parts])
+        self.couples = _joined([part.couples(Particles(*known)) for part in parts])
         rows, order, free = self.numbering.rows, self.numbering.order, self.numbering.free
-        coupled = [self._couples]
+        coupled = [self.couples]
         if sparse:  # a consistent mass couples accelerations: same body, even without a spring
             coupled.append(np.stack(masses.nonzero(), axis=1))
         self.pattern = BlockPattern(
@@ -410,7 +410,7 @@ class System:
         if self._rest is None:
             raise InputError("ceti needs a rest shape: give System(..., rest=X), or use eti")
         if self._stars is None:
-            edges = unique_pairs(self.numbering.rows[self._couples], self.particles)
+            edges = unique_pairs(self.numbering.rows[self.couples], self.particles)
             self._stars = Stars(edges, self._rest, self.numbering.free, self.backend)
         return self._stars.rotations(self.row_positions(s))
 

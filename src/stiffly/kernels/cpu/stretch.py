@@ -246,7 +246,7 @@ def _push(f, a, b, c, push):
 @strict
 def _wind_forces(g, at, triangles, winds, entry, x, v, f, acts):
     """What air on triangles adds and takes [W] (see drag.py), four at a time; where it `acts`, its
-    forces are added to f."""
+    forces are added to f: with a pressure c on an area s they are c s, and c s.w is added."""
     added, taken = fill(0.0), fill(0.0)
     corners, which, entries = triangles.corners, triangles.wind, np.uint64(winds.shape[1])
     for t in range(np.uint64(triangles.start[g]), np.uint64(triangles.start[g + 1]), FOUR):
@@ -267,15 +267,13 @@ def _wind_forces(g, at, triangles, winds, entry, x, v, f, acts):
         p = sums(u0 * s0, u1 * s1, u2 * s2, u3 * s3)
         size = at_least(p, fill(0.0) - p)
         scale = load(triangles.pressure, t) * size * p / square
-        p0, p1 = spread0(scale) * s0, spread1(scale) * s1
-        p2, p3 = spread2(scale) * s2, spread3(scale) * s3
-        added = added + ((p0 * w0 + p1 * w1) + (p2 * w2 + p3 * w3))
-        taken = taken + ((p0 * u0 + p1 * u1) + (p2 * u2 + p3 * u3))
+        added = added + scale * sums(w0 * s0, w1 * s1, w2 * s2, w3 * s3)
+        taken = taken + scale * p
         if acts:
-            _push(f, a0, b0, c0, p0)
-            _push(f, a1, b1, c1, p1)
-            _push(f, a2, b2, c2, p2)
-            _push(f, a3, b3, c3, p3)
+            _push(f, a0, b0, c0, spread0(scale) * s0)
+            _push(f, a1, b1, c1, spread1(scale) * s1)
+            _push(f, a2, b2, c2, spread2(scale) * s2)
+            _push(f, a3, b3, c3, spread3(scale) * s3)
     return total(added), total(taken)
 
 

@@ -119,7 +119,7 @@ class SceneFile(Table):
     atol: NotNegative | None = Field(None, description="absolute tolerance beside rtol [m, m/s]")
     duration: Positive | None = Field(None, le=LONGEST, description="time to simulate [s]")
     every: Positive | None = Field(
-        None, description="between recorded frames; default: 1/30, but 200 to 600 frames [s]"
+        None, description="between recorded frames; default: 1/30, but about 200 to 600 frames [s]"
     )
     frames_per_second: Positive | None = Field(None, description="instead of every [1/s]")
     output: Output = Field(Output(), description="what is kept of a run")

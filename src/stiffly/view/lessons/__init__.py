@@ -54,7 +54,7 @@ def lesson(name: str) -> Lesson:
     """InputError, with the nearest name, where there is none."""
     if name not in NAMES:
         raise unknown_name("lesson", name, NAMES)
-    text = (files(__package__) / f"{name}{ENDING}").read_text(encoding="utf-8")
+    text = (files(__name__) / f"{name}{ENDING}").read_text(encoding="utf-8")
     found = tomllib.loads(text)
     pages = tuple(
         Page(_joined(p["text"]), _joined(p["look"]), p["settings"], tuple(p.get("claims", ())))

@@ -30,7 +30,7 @@ class Gallery:
 
 def card(name: str) -> str:
     """What it looks like, and what it is."""
-    picture = (files(__package__) / "thumbnails" / f"{name}{ENDING}").read_bytes()
+    picture = (files("stiffly.view.page") / "thumbnails" / f"{name}{ENDING}").read_bytes()
     source = f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}"
     image = f'<img src="{source}" alt="" width="120" height="80" style="border-radius:4px">'
     return (

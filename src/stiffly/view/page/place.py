@@ -118,7 +118,7 @@ def worth_following(place: Place, lanes: Sequence[Any]) -> list[Array]:
     """Points (k, 3) of the page of each lane that has neither failed nor exploded."""
     found = []
     for lane, offset in zip(lanes, place.offsets, strict=True):
-        x = place.on_page(lane.positions[:: 1 + len(lane.positions) // POINTS])
+        x = place.on_page(lane.positions[:: 1 + len(lane.positions) // POINTS]).astype(float)
         if lane.failure is None and np.linalg.norm(np.ptp(x, axis=0)) <= BURST * SIZE:
             found.append(x + offset)  # a size that is NaN is not small enough
     return found

@@ -1,0 +1,226 @@
+"""Runs over many ranks: what can be run so, what is recorded by rank 0, how a run goes on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from ..backends.petsc import World, world
+from ..contracts import Array, Rayleigh, State
+from ..errors import InputError, unknown_name
+from ..integrators.energy_momentum import EnergyMomentum
+from ..integrators.explicit import Verlet
+from ..integrators.exponential_rosenbrock import ExponentialRosenbrock
+from ..integrators.gautschi import Gautschi
+from ..integrators.runge_kutta import RungeKutta4
+from ..integrators.stabilised import Stabilised
+from ..integrators.stage import Bdf1, Bdf2, Midpoint
+from ..recording.checkpoint import Packed, unpacked
+from ..recording.provenance import fingerprint
+from ..recording.sinks import Frame
+from ..solvers.local_global import LocalGlobal
+from ..system.ranks import RankSystem, shared
+from ..system.shares import refusal
+
+ENGINES = ("cpu", "petsc")
+IMPLICIT = (Bdf1, Bdf2, Midpoint, EnergyMomentum)
+METHODS = (
+    "verlet, rk4, exprb2, exprb32, exprb42, pexprb43, eti, bdf1, bdf2, midpoint, energy-momentum "
+    "or stabilised"
+)
+ALONE = "leave --engine petsc out"
+LAST_WORDS = 10.0  # seconds in which ranks that fail alike have all failed
+FACTOR = "stiffly.solvers.ksp:KspFactor"  # belongs to its ranks: made again by whoever goes on
+
+
+def check_engine(engine: Any, device: str = "cpu") -> None:
+    if engine not in ENGINES:
+        raise unknown_name("engine", str(engine), ENGINES)
+    if engine == "petsc" and device != "cpu":
+        raise InputError(f"engine petsc computes on processors: leave --device {device} out")
+
+
+def over_ranks(
+    system: Any, x0: Any, v0: Any, method: Any, name: str, tolerance: Any = None
+) -> tuple[Any, State]:
+    """The share of this rank, bound; InputError on all where one cannot go along."""
+    ranks = world()
+
+    def checked() -> None:
+        lack = refusal(system) or unfit(method, name, tolerance)
+        if lack is not None:
+            raise InputError(f"{lack}, or {ALONE}")
+        system.bind(x0, v0)
+
+    ranks.together(checked)
+    told = ranks.comm.allgather(fingerprint(system))
+    if len(set(told)) > 1:
+        other = next(rank for rank, text in enumerate(told) if text != told[0])
+        ranks.give_way()
+        raise InputError(
+            f"rank {other} has another system than rank 0: let all ranks see the same scene file "
+            "and the same stiffly"
+        )
+    share = ranks.together(lambda: shared(system, x0, ranks))
+    bound, state = share.bind(x0, v0)
+    assert isinstance(bound, RankSystem)
+    ranks.together(lambda: _require_flow(bound, state, method, name))
+    return bound, state
+
+
+def unfit(method: Any, name: str, tolerance: Any = None) -> str | None:
+    """Why ranks cannot take steps of this method together; None where they can."""
+    if tolerance is not None:
+        return "steps chosen by rtol are for one rank: give a fixed step"
+    if isinstance(method, Stabilised):
+        inner = [method.base, method.dissipate]
+        if method.budget is not None:
+            return f"{name} goes by the clock, which ranks do not share: use {METHODS}"
+        return next(filter(None, (unfit(each, name) for each in inner)), None)
+    if isinstance(method, IMPLICIT) and isinstance(method.solver, LocalGlobal):
+        return f"{name} is solved by local/global iterations, which are for one rank: use {METHODS}"
+    if isinstance(method, ExponentialRosenbrock | Gautschi) and method.method not in (
+        *("auto", "chebyshev", "lanczos"),
+    ):
+        return f"{name} with method={method.method!r} is for one rank: leave method out"
+    if getattr(method, "budget", None) is not None:
+        return f"{name} with a budget goes by the clock, which ranks do not share: leave it out"
+    known = (Verlet, RungeKutta4, ExponentialRosenbrock, Gautschi, *IMPLICIT)
+    return None if type(method) in known else f"{name} is for one rank: use {METHODS}"
+
+
+def _require_flow(bound: RankSystem, state: State, method: Any, name: str) -> None:
+    if isinstance(method, ExponentialRosenbrock):
+        tangent = bound.tangent(state)
+        if not (tangent.symmetric and isinstance(tangent.damping, Rayleigh | None)):
+            raise InputError(
+                f"{name} over ranks takes no wind, drag, dashpots or damping beta: use verlet or "
+                f"an implicit method, or {ALONE}"
+            )
+    if isinstance(method, Stabilised) and method.spin and bound.whole.free_bodies is not None:
+        raise InputError(
+            f"{name} keeps the spin of bodies that nothing holds by sums that ranks do not share: "
+            f"use stabilised:no-spin, or {ALONE}"
+        )
+    mean = [part for _, part in bound.assembly.potentials if not hasattr(part, "add_mean_gradient")]
+    if isinstance(method, EnergyMomentum | Stabilised) and mean:
+        raise InputError(f"{name} over ranks needs parts with a mean force of their own: use bdf2")
+
+
+# ------------------------------------------------------------------ recording
+
+
+class Silent:
+    """The sink of a rank that writes nothing and returns nothing."""
+
+    def frame(self, frame: Frame) -> None:
+        pass
+
+    def result(self, loop: Any, failure: BaseException | None = None) -> None:
+        pass
+
+
+class RankSink:
+    """Frames and checkpoints of all ranks through the sink of rank 0; others keep the books."""
+
+    def __init__(self, ranks: World, sink: Any) -> None:
+        self._ranks, self._sink = ranks, sink
+        self._writes: bool = ranks.agree(hasattr(sink, "due"))
+        self._first = ranks.rank == 0
+
+    def frame(self, frame: Frame) -> None:
+        self._by_first(lambda: self._sink.frame(frame))
+        if not self._first:
+            self._sink.frame(frame)
+
+    def between(self, loop: Any) -> None:
+        if not self._writes:
+            return
+        save, stop = self._ranks.agree(self._sink.due() if self._first else None)
+        there = _seen(loop) if save else loop
+        if save or stop:
+            self._by_first(lambda: self._sink.save(there, save, stop))
+        elif self._first:
+            self._sink.save(loop, False, False)
+
+    def result(self, loop: Any, failure: BaseException | None = None) -> Any:
+        if failure is not None and not self._ranks.met(LAST_WORDS):
+            where = getattr(self._sink, "folder", None)
+            remedy = f"; go on with: stiffly resume {where}" if where else ""
+            self._ranks.end(f"rank {self._ranks.rank} failed alone: {failure}{remedy}")
+        result = self._sink.result(_seen(loop) if self._writes else loop, failure)
+        self._ranks.meet("rank 0 was still writing")
+        if failure is not None:
+            self._ranks.give_way()
+        return result
+
+    def _by_first(self, job: Callable[[], None]) -> None:
+        """What stops rank 0 stops all."""
+        problem = None
+        if self._first:
+            try:
+                job()
+            except BaseException as found:
+                problem = found
+        if not self._writes:
+            if problem is not None:
+                raise problem
+            return
+        problem = self._ranks.agree(problem)
+        if problem is not None:
+            raise problem
+
+
+def _seen(loop: Any) -> Any:
+    """The loop as a sink sees it: what is saved of it has been gathered."""
+    trees, seen = gathered(loop), copy.copy(loop)
+    seen.saved = lambda: trees
+    return seen
+
+
+def gathered(loop: Any) -> dict[str, Any]:
+    """Trees of `Loop.saved` with vectors of the whole body, on rank 0: any number of ranks, or
+    none, can go on with them."""
+    trees, backend = loop.saved(), loop.system.backend
+    size = loop.system.size
+
+    def whole(array: Array) -> Array:
+        found = backend.whole(array) if array.ndim and len(array) == size else array
+        return array if found is None else found
+
+    return {**trees, **{name: mapped(trees[name], whole) for name in ("state", "memory")}}
+
+
+def restored(system: Any, tree: Callable[..., Any]) -> Callable[..., Any]:
+    """tree(name, like) of a checkpoint, with the rows that this rank holds."""
+    size = system.whole.size
+
+    def here(array: Array) -> Array:
+        return system.backend.share(array) if array.ndim and len(array) == size else array
+
+    def found(name: str, like: Any = None) -> Any:
+        one = tree(name, like)
+        return mapped(one, here, like) if name in ("state", "memory") else one
+
+    return found
+
+
+def mapped(tree: Any, change: Callable[[Array], Array], like: Any = None) -> Any:
+    """The tree with other arrays, and without factorisations, which are their ranks'."""
+    packed = Packed({"tree": tree})
+    arrays = [np.asarray(change(array)) for array in packed.arrays]
+    return unpacked(_without(packed.code), arrays, {"tree": tree if like is None else like})["tree"]
+
+
+def _without(code: Any) -> Any:
+    if isinstance(code, list):
+        return [_without(item) for item in cast("list[Any]", code)]
+    if not isinstance(code, dict):
+        return code
+    known = cast("dict[str, Any]", code)
+    if known.get("record") == FACTOR:
+        return None
+    return {key: _without(item) for key, item in known.items()}

@@ -1,0 +1,105 @@
+"""Runs over ranks beside runs on one processor: `mpiexec -n R python cases.py OUT` writes how far
+they are apart, as JSON.  Every scene takes an explicit, an exponential and an implicit method."""
+
+import json
+import sys
+import warnings
+
+import numpy as np
+
+import stiffly
+from stiffly import Gravity, Rayleigh, Springs, System
+from stiffly.backends.petsc import world
+from stiffly.bodies import Dashpots, Drag, Field, Rotation, Wind
+from stiffly.collisions import Contact, Plane, Sphere
+from stiffly.collisions.shapes import keyframes
+from stiffly.meshes import lattice
+
+STEPS = {  # scene: step [s] of verlet, exprb42, energy-momentum
+    "dragon": (5e-4, 0.01, 0.01),
+    "coil-spring": (5e-4, 0.01, 0.01),
+    "hair": (5e-4, 0.002, 0.002),
+    "falling-cube": (1e-3, 0.002, 0.005),
+}
+MAIN = [
+    (scene, method, step, 100)
+    for scene, steps in STEPS.items()
+    for method, step in zip(("verlet", "exprb42", "energy-momentum"), steps, strict=True)
+]
+OTHERS = [
+    *(("dragon", method, 0.01, 20) for method in ("exprb2", "exprb32", "pexprb43", "bdf1", "bdf2")),
+    *(("coil-spring", method, 1e-3, 20) for method in ("rk4", "eti", "midpoint")),
+    ("falling-cube", "stabilised", 0.005, 100),
+    *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
+    ("everything", "energy-momentum", 0.01, 40),
+]
+CASES = MAIN + OTHERS
+
+
+def everything():
+    """A cloth, one side of it led, in wind, with loads of all kinds, that rubs a ball in motion."""
+    mesh = lattice(7, 6, 1, spacing=0.1)
+    x, edges = mesh.positions, mesh.edges
+    corners = np.arange(42).reshape(6, 7)
+    low, right, up = corners[:-1, :-1].ravel(), corners[:-1, 1:].ravel(), corners[1:, :-1].ravel()
+    parts = [
+        Springs(edges, 300.0, law="cubic"),
+        Gravity(),
+        Wind(np.stack([low, right, up], axis=1), (3.0, 1.0, 0.0)),
+        Dashpots(edges, 0.05),
+        Drag(np.linspace(0.001, 0.002, 42), power=2),
+        Field(lambda t: (0.0, np.sin(5.0 * t), 0.0)),
+        Contact(
+            [
+                Sphere(
+                    (0.3, 0.25, -0.11), 0.1, motion=keyframes([0.0, 1.0], [[0] * 3, [0, 0, 0.1]])
+                ),
+                Plane((0.0, 0.0, -0.3), (0.0, 0.0, 1.0)),
+            ],
+            400.0,
+            friction=0.3,
+            particles=np.arange(5, 42),
+        ),
+    ]
+    led = np.flatnonzero(x[:, 0] == x[:, 0].min())
+    turning = Rotation(led[:-1], axis=(1.0, 0.0, 0.0), rate=0.5)
+    body = System(0.01, parts, led[-1:], x, Rayleigh(0.2), [turning])
+    return body, x
+
+
+def pair(scene, method, step, count):
+    options = {"integrator": method, "step": step, "duration": count * step, "every": 10 * step}
+    given = everything() if scene == "everything" else (stiffly.scenes.load(scene, small=True),)
+    run = stiffly.simulate(*given, engine="petsc", **options)
+    if world().rank:
+        return None
+    return run, stiffly.simulate(*given, **options)
+
+
+def apart(run, alone):
+    """Positions over the size of the body, every line of the ledger over what was exchanged."""
+    far = np.abs(run.positions - alone.positions).max() / np.ptp(alone.positions[0], axis=0).max()
+    ours, theirs = run.energy, alone.energy
+    lines = {name: (ours.parts[name], theirs.parts[name]) for name in theirs.parts}
+    for name in ("added", "dissipated", "numerical"):
+        lines[name] = getattr(ours, name), getattr(theirs, name)
+    most = max(np.ptp(b) for _, b in lines.values())
+    off = max(np.abs(a - b).max() for a, b in lines.values()) / most
+    moved = np.abs(alone.positions[-1] - alone.positions[0]).max()
+    return {"positions": float(far), "ledger": float(off), "moved": float(moved)}
+
+
+def main():
+    warnings.simplefilter("ignore")
+    found = {}
+    for case in CASES:
+        both = pair(*case)
+        if both is not None:
+            found[" ".join(case[:2])] = apart(*both)
+    if world().rank == 0:
+        with open(sys.argv[1], "w") as file:
+            json.dump(found, file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""One body over 1, 2, 3 and 4 ranks against one processor; what is refused; ranks that die.
+
+`make test-cluster` sets up what this needs; elsewhere it is skipped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+import numpy as np
+import pytest
+
+import stiffly
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+READY = which("mpiexec") and all(find_spec(name) for name in ("petsc4py", "mpi4py"))
+pytestmark = pytest.mark.skipif(not READY, reason="needs mpiexec, petsc4py, mpi4py")
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+CLOSE = 1e-9  # asked for
+LIMIT = 600  # seconds: nothing hangs
+
+
+def started(ranks, *words, **more):
+    environment = {**os.environ, **ONE_THREAD, **ROOT, **CROWDED}
+    command = ["mpiexec", "-n", str(ranks), sys.executable, *map(str, words)]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, **more)
+
+
+def ended(ranks, *words, **more):
+    process = started(ranks, *words, **more)
+    told = process.communicate(timeout=LIMIT)[1]
+    return process.returncode, [line for line in told.splitlines() if line.startswith("error:")]
+
+
+def run(ranks, *words, what="", **more):
+    return ended(ranks, HERE / "as_rank.py", what, "run", *words, "--engine", "petsc", **more)
+
+
+@cache
+def found(ranks):
+    """What cases.py has written."""
+    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"stiffly-cases-{os.getpid()}-{ranks}.json"
+    code, told = ended(ranks, HERE / "cases.py", path)
+    assert (code, told) == (0, [])
+    return json.loads(path.read_text())
+
+
+def cases():
+    if not READY:
+        return []
+    from cases import CASES
+
+    return [" ".join(case[:2]) for case in CASES]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("case", cases())
+def test_ranks_agree_with_one_processor(case, ranks):
+    seen = found(ranks)[case]
+    assert seen["moved"] > 0.0
+    assert seen["positions"] <= CLOSE and seen["ledger"] <= CLOSE
+
+
+SCENE = ("dragon", "--small", "--duration", "0.2", "--every", "0.01", "--dtype", "float64")
+
+
+def last(folder):
+    return stiffly.Recording(folder).positions[-1]
+
+
+@pytest.mark.parametrize(("method", "step"), [("bdf2", "0.01"), ("verlet", "5e-4")])
+def test_checkpoints_resume_on_other_numbers_of_ranks_and_on_none(tmp_path, method, step):
+    how = ("--integrator", method, "--step", step, "--checkpoint", "0")
+    longer = ("--duration", "0.3")
+    assert run(2, *SCENE, *how, "--out", tmp_path / "two") == (0, [])
+    (tmp_path / "alone").mkdir()
+    for name in ("recording.vtkhdf", "checkpoint.npz", "scene.toml", "summary.json"):
+        (tmp_path / "alone" / name).write_bytes((tmp_path / "two" / name).read_bytes())
+    stiffly.resume(tmp_path / "alone", duration=0.3)
+    words = ("resume", tmp_path / "two", *longer, "--engine", "petsc")
+    assert ended(3, HERE / "as_rank.py", "", *words) == (0, [])
+    options = {"integrator": method, "step": float(step), "duration": 0.3, "every": 0.01}
+    straight = stiffly.simulate(stiffly.scenes.load("dragon", small=True), **options)
+    for name in ("two", "alone"):
+        assert np.abs(last(tmp_path / name) - straight.positions[-1]).max() <= 1e-9
+        energy = stiffly.Recording(tmp_path / name).energy
+        off = np.abs(energy.numerical - straight.energy.numerical).max()
+        assert off <= CLOSE * max(np.ptp(line) for line in straight.energy.parts.values())
+
+
+def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
+    out = tmp_path / "run"
+    words = ("dragon", "--small", "--duration", "100", "--step", "0.01", "--every", "0.01")
+    script = HERE / "as_rank.py"
+    process = started(
+        *(2, script, "pids", tmp_path, "run", *words, "--checkpoint", "0"),
+        *("--engine", "petsc", "--out", out),
+    )
+    until = time.monotonic() + LIMIT
+    while not (out / "checkpoint.npz").exists() or len(stiffly.Recording(out).times) < 4:
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.1)
+    os.kill(int((tmp_path / "pid-1").read_text()), signal.SIGKILL)
+    process.communicate(timeout=LIMIT)
+    assert process.returncode != 0
+    reached = stiffly.Recording(out).times[-1]
+    assert 0.0 < reached < 100.0
+    with pytest.raises(stiffly.errors.OutOfTime):  # it goes on, for a moment
+        stiffly.resume(out, max_hours=1e-3)
+    assert stiffly.Recording(out).times[-1] >= reached - 0.02  # from its last checkpoint on
+
+
+def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):
+    words = ("dragon", "--small", "--integrator", "verlet", "--step", "5e-4", "--duration", "1")
+    code, told = run(2, *words, "--out", tmp_path / "run", what="fails")
+    assert code != 0
+    assert told == ["error: rank 1 failed alone: of this rank alone"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words", "cause"),
+    [
+        (4, ("single-spring",), "Potential cannot be shared"),
+        (2, ("cloth", "--small"), "Attachments cannot be shared"),
+        (2, ("dragon", "--small", "--integrator", "realtime"), "local/global"),
+        (2, ("dragon", "--small", "--integrator", "auto"), "auto is for one rank"),
+        (2, ("dragon", "--small", "--integrator", "neti"), "neti is for one rank"),
+        (2, ("dragon", "--small", "--rtol", "1e-3"), "fixed step"),
+        (2, ("flag", "--small", "--integrator", "exprb42"), "no wind"),
+        (2, ("nowhere.toml",), "nowhere.toml"),
+        (2, ("dragon", "--small", "--device", "gpu"), "leave --device gpu out"),
+    ],
+)
+def test_what_cannot_be_is_one_line_of_rank_0_before_anything_is_written(
+    ranks, words, cause, tmp_path
+):
+    code, told = run(ranks, *words, "--out", tmp_path / "run")
+    assert code == 2 and len(told) == 1 and cause in told[0]
+    assert not (tmp_path / "run").exists()
+
+
+def test_ranks_that_see_different_scene_files(tmp_path):
+    shown = [sys.executable, "-m", "stiffly", "scene", "show", "coil-spring", "--small"]
+    text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "first.toml").write_text(text)
+    (tmp_path / "second.toml").write_text(text + "\n[parameters]\n" * ("[parameters]" not in text))
+    changed = (tmp_path / "first.toml").read_text()
+    assert "stiffness" in changed
+    lines = [f"{line}1" if line.startswith("stiffness") else line for line in changed.splitlines()]
+    (tmp_path / "second.toml").write_text("\n".join(lines))
+    words = (tmp_path / "first.toml", "--out", tmp_path / "run")
+    code, told = run(2, *words, what="other-file")
+    assert code == 2 and len(told) == 1 and "rank 1 has another system" in told[0]

@@ -1,0 +1,29 @@
+"""What the gallery shows is there, small enough for a page, and its commands are commands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from stiffly.cli import app
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "gallery.md").read_text()
+
+
+def test_films_and_pictures_are_there():
+    shown = re.findall(r'(?:src|poster)="([^"]+)"', PAGE)
+    assert sum(name.endswith(".mp4") for name in shown) >= 8
+    sizes = [(DOCS / name).stat().st_size for name in shown]
+    assert min(sizes) > 1000 and sum(sizes) < 15e6
+    files = {path.name for path in (DOCS / "images" / "films").iterdir()} - {"films.json"}
+    assert files == {Path(name).name for name in shown if "/films/" in name}
+
+
+@pytest.mark.parametrize("line", re.findall(r"^    stiffly (.+)$", PAGE, flags=re.M))
+def test_commands_have_the_options_that_they_are_given(line):
+    name, *given = shlex.split(line)
+    command = get_command(app).commands[name]
+    command.make_context(name, given, resilient_parsing=False)

@@ -1,0 +1,161 @@
+"""Bodies cut into shares, without MPI: what ranks hold adds up to the whole."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import stiffly
+from stiffly import Gravity, Springs, System
+from stiffly.backends.petsc import usable
+from stiffly.bodies import Dashpots, Drag, Force
+from stiffly.collisions import Contact, Plane
+from stiffly.errors import InputError
+from stiffly.integrators import integrator
+from stiffly.meshes import lattice
+from stiffly.run.engines import mapped, unfit
+from stiffly.system.shares import bisected, owners, refusal, share_of
+
+
+def block(fixed=(0, 1, 2), **more):
+    mesh = lattice(5, 4, 3, spacing=0.1)
+    n = len(mesh.positions)
+    parts = [
+        Springs(mesh.edges, np.linspace(50.0, 80.0, len(mesh.edges))),
+        Gravity(),
+        Dashpots(mesh.edges, 0.1),
+        Drag(np.linspace(0.1, 0.2, n)),
+        Contact(Plane((0, 0, 0.05), (0, 0, 1)), 90.0, particles=np.arange(3, n)),
+    ]
+    body = System(np.linspace(0.1, 0.3, n), parts, fixed, mesh.positions, **more)
+    return body, mesh.positions
+
+
+def shares(body, x, ranks):
+    owner = owners(body, x, ranks)
+    return [share_of(body, owner, rank) for rank in range(ranks)]
+
+
+def local(body, share, count):
+    """The share as a system of its own; count: for sums alone."""
+    free = np.zeros(body.particles, dtype=bool)
+    free[body.free] = True
+    fixed = share.place[np.intersect1d(body.fixed, share.particles)]
+    parts = [share.part(part, free, count) for part in body.given.parts]
+    rest = body.rest[share.particles]
+    return System(body.given.mass[share.particles], parts, fixed, rest)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 7])
+def test_own_rows_have_the_forces_of_the_whole_and_energies_add_up(ranks):
+    body, x0 = block()
+    rng = np.random.default_rng(0)
+    x, v = x0 + 0.02 * rng.standard_normal(x0.shape), rng.standard_normal(x0.shape)
+    v[body.fixed] = 0.0
+    whole, state = body.bind(x, v)
+    force = np.zeros((body.particles, 3))
+    force[body.free] = whole.force(state).reshape(-1, 3)
+    energies, powers = dict.fromkeys(whole.energy(state), 0.0), np.zeros(2)
+    seen = np.zeros(body.particles, dtype=int)
+    for share in shares(body, x, ranks):
+        here = share.particles
+        part, local_state = local(body, share, False).bind(x[here], v[here])
+        own = here[: share.own]
+        seen[own] += 1
+        ours = part.force(local_state).reshape(-1, 3)[: share.own]
+        assert np.abs(ours - force[own]).max() <= 1e-12 * np.abs(force).max()
+        counted, local_state = local(body, share, True).bind(x[here], v[here])
+        for name, value in counted.energy(local_state).items():
+            if name not in ("kinetic", "gravity"):  # those go by masses, see ranks.py
+                energies[name] += value
+        power = counted.power(local_state)
+        powers += power.added, power.dissipated
+    assert (seen[body.free] == 1).all() and seen.sum() == body.free.size
+    for name in ("elastic", "contact"):
+        assert energies[name] == pytest.approx(whole.energy(state)[name], rel=1e-12)
+    power = whole.power(state)
+    assert powers == pytest.approx([power.added, power.dissipated], rel=1e-12)
+
+
+@given(count=some.integers(1, 60), ranks=some.integers(1, 9), seed=some.integers(0, 99))
+@settings(max_examples=50, deadline=None)
+def test_bisection_gives_equal_shares(count, ranks, seed):
+    x = np.random.default_rng(seed).integers(0, 4, (count, 3)).astype(float)  # many alike
+    sizes = np.bincount(bisected(x, ranks), minlength=ranks)
+    assert sizes.sum() == count and sizes.max() - sizes.min() <= ranks.bit_length()
+    assert count < ranks or sizes.min() > 0
+
+
+def test_independent_bodies_stay_whole():
+    scene = stiffly.scenes.load("hair", small=True)
+    body = scene.system
+    owner = owners(body, scene.x0, 3)
+    labels = body.pattern.bodies.labels
+    for label in np.unique(labels):
+        assert len(set(owner[body.free[labels == label]])) == 1
+    assert set(owner) == {0, 1, 2}
+    assert all(share.ghosts == 0 for share in shares(body, scene.x0, 3))
+
+
+def test_more_ranks_than_particles():
+    mesh = lattice(2, 1, 1, spacing=0.1)
+    body = System(1.0, [Springs(mesh.edges, 1.0)], rest=mesh.positions)
+    with pytest.raises(InputError, match=r"2 free particles for 3 ranks: start fewer"):
+        owners(body, mesh.positions, 3)
+
+
+def test_parts_that_ranks_cannot_share_are_named():
+    mesh = lattice(2, 2, 1, spacing=0.1)
+    springs = Springs(mesh.edges, 1.0, yield_strain=0.1)
+    for part, name in ((Force([0], (1.0, 0.0, 0.0)), "Force"), (springs, "springs that yield")):
+        body = System(1.0, [part], rest=mesh.positions)
+        assert name in refusal(body)
+    assert refusal(block()[0]) is None
+    assert "SecondOrder" in refusal(stiffly.SecondOrder(stiffness=np.eye(2)))
+
+
+@pytest.mark.parametrize("name", ["realtime", "neti", "ceti", "exprb54", "newmark", "dop853"])
+def test_methods_that_ranks_cannot_take_are_named(name):
+    assert name in unfit(integrator(name), name)
+
+
+def test_methods_that_they_can():
+    for name in ("verlet", "rk4", "exprb42", "pexprb43", "eti", "bdf2", "stabilised"):
+        assert unfit(integrator(name), name) is None
+    assert "rtol" in unfit(integrator("exprb42"), "exprb42", 1e-3)
+
+
+def test_a_petsc_of_no_use_is_refused(monkeypatch):
+    world = SimpleNamespace(getSize=lambda: 1)
+    with pytest.raises(InputError, match="complex128: use one configured with real double"):
+        usable(SimpleNamespace(ScalarType=np.complex128, COMM_WORLD=world))
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    with pytest.raises(InputError, match="started 4 processes, but this PETSc sees one"):
+        usable(SimpleNamespace(ScalarType=np.float64, COMM_WORLD=world))
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
+    usable(SimpleNamespace(ScalarType=np.float64, COMM_WORLD=world))
+
+
+def test_without_petsc_the_engine_says_what_to_install():
+    from importlib.util import find_spec
+
+    if find_spec("petsc4py") is not None:
+        pytest.skip("it is there")
+    body, x = block()
+    with pytest.raises(InputError, match="engine petsc needs petsc4py and mpi4py"):
+        stiffly.simulate(body, x, engine="petsc", step=0.01, duration=0.1)
+    with pytest.raises(InputError, match="petsc"):
+        stiffly.simulate(body, x, engine="petsk", step=0.01, duration=0.1)
+
+
+def test_trees_are_mapped_with_their_records():
+    from stiffly.integrators.stage import Bdf2Memory, StageMemory
+
+    body, x = block()
+    _, state = body.bind(x)
+    memory = Bdf2Memory(state, None, StageMemory(None, np.arange(3.0)))
+    twice = mapped(memory, lambda a: 2.0 * a)
+    assert isinstance(twice, Bdf2Memory) and np.array_equal(twice.state.x, 2.0 * state.x)
+    assert np.array_equal(twice.stage.acceleration, [0.0, 2.0, 4.0])
