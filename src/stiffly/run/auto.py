@@ -36,11 +36,12 @@ from .rung import Plan, Rung, Spectrum
 
 log = logging.getLogger("stiffly")
 
-SAFE = 0.95  # of limits: Verlet's, rtol, and steps that are forecast
-ROUGH = 20.0  # times better or worse than the forecast: errors where something acts between steps
+AIM = 0.5  # of rtol: what forecasts go for
+SAFE = 0.95  # of limits: Verlet's, and rtol
+ROUGH = 30.0  # times the forecast: errors where something acts between steps
 SHARE = 0.1  # of a run that a trial may cost
 FEWEST = 8  # steps of a run
-VAIN = 8  # runs in a row that explode or come no nearer
+RUNGS = 12  # of a ladder; half of them in vain are enough: they exploded, or came no nearer
 TANGENT, PRODUCT, FACTOR = 3.0, 0.3, 100.0  # prices, in forces; a factor with its solves
 
 
@@ -51,12 +52,13 @@ def price(work: Work) -> float:
 
 
 class Way(NamedTuple):
-    """A method, the order that is sure, the numbers by which it steps where it is explicit, and the
-    forces that a step costs."""
+    """A method, its order, as it is hoped for and as it is sure, the numbers by which it steps
+    where it is explicit, and the forces that a step costs."""
 
     name: str
     method: Any  # an Integrator
     order: int
+    sure: int
     scheme: Splitting | Tableau | None
     each: float
 
@@ -67,13 +69,12 @@ class Way(NamedTuple):
         scheme, each = scheme_of(method), 3.0 * (TANGENT + FACTOR)  # three iterations or so
         if scheme is not None:
             each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
-        return cls(name, method, method.order, scheme, each)
+        return cls(name, method, method.order, method.order, scheme, each)
 
     @property
     def ratio(self) -> float:
-        """Of the steps of two runs that are compared: at order 2 and beyond, the difference is then
-        the error."""
-        return 2.0 ** (1.0 / max(2, self.order))
+        """Of the steps of two runs that are compared: then the difference is the error."""
+        return 2.0 ** (1.0 / self.order)
 
 
 def auto_run(
@@ -95,7 +96,6 @@ class Ladder:
 
     rung: Rung
     result: Any
-    said: list[warnings.WarningMessage]
 
     def __init__(
         self, bind: Any, rtol: float, duration: float, every: float | None, run: Any
@@ -107,10 +107,12 @@ class Ladder:
         self.fastest = 2.0 / (SAFE * self.facts.limit)  # that explicit steps have to bear [1/s]
         self.spectrum: Spectrum | None = None
         self.gain = 0.0  # of the error over what is forecast
+        self.count, self.lost = 0, 0  # runs, and those that exploded, in a row
         self.last: Way | None = None
-        self.count, self.steps = 0, 0  # runs; steps of the last one between two frames
-        self.lost = 0  # runs that exploded, in a row
+        self.steps = 0  # of the last run between frames; in all, if frames are not given
+        self.least: dict[str, float] = {}  # steps of a method's next run
         self.failure: SimulationFailure | None = None
+        self.said: list[warnings.WarningMessage] = []
 
     @property
     def at_limit(self) -> float:
@@ -131,6 +133,8 @@ class Ladder:
             warnings.warn(text + "may be sensitive", StiffWarning, stacklevel=levels_up())
         return self.result
 
+    # ------------------------------------------------------------------ methods
+
     def _any_step(self) -> bool:
         """Methods that bear any step, where trying them is cheap beside a run of Verlet."""
         if self.facts.constant:
@@ -141,14 +145,14 @@ class Ladder:
         own = Way.of("bdf2" if self.system.velocity_dependent else "energy-momentum")
         if self.system.settles or self._offer(own)[0] > SHARE * self.at_limit:
             return False
-        return self._search([own], most=0.5 * self.at_limit)
+        return self._search([own], budget=0.5 * self.at_limit)
 
     def _explicit(self) -> bool:
-        """Where something acts between steps, nothing is smooth: rk4, and only order 1 is sure."""
+        """Where something acts between steps, nothing is smooth: rk4, and little trust in it."""
         self._probe()
-        self.gain = 1.0
+        self.gain = ROUGH if self.system.settles else 1.0
         if self.system.settles:
-            return self._search([Way.of("rk4")._replace(order=1)])
+            return self._search([Way.of("rk4")._replace(order=2, sure=1)])
         braked = self.system.velocity_dependent
         names = ("verlet", "rk4", "dop853") if braked else ("verlet", "rkn6", "rkn86")
         return self._search([Way.of(name) for name in names])
@@ -156,8 +160,8 @@ class Ladder:
     def _probe(self) -> None:
         """The spectrum, by the first part of Verlet's run; of shorter steps where it explodes."""
         frames = np.array([0.0, SHARE * self.duration])
-        for lost in range(1, VAIN + 1):
-            plan = Plan(Verlet(), 2.0 * self._pace, "", pace=self._pace)
+        for _ in range(RUNGS // 2):
+            plan = Plan(Verlet(), self.duration / self.at_limit, "", pace=self._pace)
             rung = Rung((self.system, self.state), frames, StepLog(), plan)
             with warnings.catch_warnings(), suppress(Diverged):
                 warnings.simplefilter("ignore")
@@ -165,7 +169,7 @@ class Ladder:
             self.spectrum = rung.spectrum
             if rung.sound:
                 return
-            self.fastest *= sqrt(2.0) ** lost
+            self.fastest *= sqrt(2.0)
 
     @property
     def _pace(self) -> float:
@@ -174,20 +178,23 @@ class Ladder:
 
     # ------------------------------------------------------------------ runs
 
-    def _search(self, among: list[Way], most: float = inf) -> bool:
+    def _search(self, among: list[Way], budget: float = inf) -> bool:
         """Runs of the method that promises to be the cheapest, until two agree; False where they do
-        not, or where those that are left would cost more than `most`."""
+        not, or where more than the budget will be needed."""
         best, vain = inf, 0
-        while vain < VAIN:
-            left, steps, own = min((self._offer(own) for own in among), key=lambda offer: offer[0])
-            if left > most:
-                return False
+        while self.count < RUNGS and vain < max(1, RUNGS // 2):
+            offers = [(*self._offer(own), own) for own in among]
+            needed, steps, own = min(offers, key=lambda offer: offer[0])
+            if self.count > 1 and needed >= budget:
+                break
             if self._run(own, steps):
                 return True
-            if self.lost and own.scheme is None:
-                return False
+            if self.lost and budget < inf:
+                break
+            budget -= price(self.rung.work)
+            compared = self.lost or self.rung.difference < inf
             nearer = self.rung.error < best / sqrt(2.0)
-            vain = 0 if nearer else vain + (self.lost > 0 or self.rung.difference < inf)
+            vain = 0 if nearer else vain + bool(compared)
             best = min(best, self.rung.error)
         return False
 
@@ -210,50 +217,30 @@ class Ladder:
                 self.result = self.run(step, begin, again, rtol=self.rtol, auto=line)
             except (Diverged, NotConverged) as failure:
                 self.failure = failure
-        ratio = steps / self.steps if self.last is own else inf
+        ratio = steps / self.steps if self.last is own else None
         self.last, self.steps, self.count = own, steps, self.count + 1
         if self.failure is not None or not self.rung.sound:
             self.lost += 1
-            self.fastest = max(self.fastest, 2.0 / step)
-            self.fastest *= sqrt(2.0) ** self.lost * steps * self.spans / self._bearable(own)
+            self.least[own.name] = sqrt(2.0) ** self.lost * steps
+            if own.scheme is not None:
+                self.fastest = sqrt(2.0) ** self.lost * max(self.fastest, 2.0 / step)
             return False
-        self.lost, self.spectrum = 0, self.rung.spectrum or self.spectrum
-        # at order q, steps shorter by r make a difference of r^q - 1 times the error
-        share = min(1.0, ratio**own.order - 1.0)
-        if ratio < inf and self.rung.difference < inf:
-            told = float(self._forecast(own, np.array([steps * self.spans]))[0])
+        self.lost, self.least[own.name] = 0, sqrt(2.0) ** (1.0 / own.sure) * steps
+        self.spectrum = self.rung.spectrum or self.spectrum
+        return self._agree(own, ratio) and not self.rung.energy_missed
+
+    def _agree(self, own: Way, ratio: float | None) -> bool:
+        """The last two runs differ by less than is allowed: at order q, steps shorter by r make a
+        difference of r^q - 1 times the error.  ratio: r, None where they are of two methods."""
+        share = 1.0
+        if ratio is not None and self.rung.difference < inf:
+            share = min(1.0, ratio**own.sure - 1.0)
+            told = float(self._forecast(own, np.array([self.steps * self.spans]))[0])
             found = self.rung.difference / (ratio**own.order - 1.0)
             self.gain = max(float(own.scheme is not None), found / told if told > 0.0 else 0.0)
-        agrees = self.rung.error <= SAFE * share * self.rtol
-        return agrees and not self.rung.energy_missed
+        return self.rung.error <= SAFE * share * self.rtol
 
     # ------------------------------------------------------------------ steps
-
-    def _offer(self, own: Way) -> tuple[float, int, Way]:
-        """The price of the runs that are left, in forces, and the steps of the next one: of one
-        that should agree with the last, or of the first of two.  By an odd number, as implicit
-        methods turn what is much faster than a step over in each."""
-        exact = _fewest(lambda n: self.gain * self._forecast(own, SAFE * n) <= self.rtol)
-        exact = (exact if exact < inf else self.at_limit) / self.spans
-        before = self.steps if self.last is own else 0
-        each = price(self.rung.work) / before if before else own.each * self.spans
-        if not self.lost and exact <= own.ratio * before:
-            # where stability asks for far shorter steps, less apart tells as much if all is smooth
-            short = exact <= 0.5 * before and not self.system.settles
-            count = before * own.ratio ** (0.25 if short else 1.0)
-            left = each * count
-        else:
-            count = max(exact, self._bearable(own) / self.spans)
-            left = each * count * (1.0 + own.ratio)
-        count = ceil(count)
-        return left, count + (count - before + 1) % 2 if own.scheme is None else count, own
-
-    def _bearable(self, own: Way) -> float:
-        """The fewest steps that do not explode."""
-        if own.scheme is None:
-            return FEWEST
-        scheme, z = own.scheme, self.fastest * self.duration
-        return _fewest(lambda n: n * (amplification(scheme, z / n) - 1.0) < 1.0)
 
     def _forecast(self, own: Way, steps: Array) -> Array:
         """Errors of runs of so many steps, but for `gain`: by what the frequencies of the motion
@@ -262,19 +249,39 @@ class Ladder:
             return steps ** -float(own.order)
         if self.spectrum is None:
             return np.zeros_like(steps)
-        h = self.duration / steps
-        error = self.spectrum.error(own.scheme, h, self.duration)
-        if not self.system.settles:
-            return error
-        # what acts between steps splits them, as Verlet does: of second order
-        return ROUGH * error + self.spectrum.error(Verlet.splitting, h, self.duration) / ROUGH
+        return self.spectrum.error(own.scheme, self.duration / steps, self.duration)
+
+    def _offer(self, own: Way) -> tuple[float, int]:
+        """The price of the runs that are left, in forces, and the steps of the next: of one that
+        should agree with the last, or of the first of two, which must not explode.  By an odd
+        number, as implicit methods turn what is much faster than a step over in each."""
+        before = self.steps if self.last is own else 0
+        pair = before > 0 and not self.lost
+        z = self.fastest * self.duration * (1.0 if pair else own.ratio)
+
+        def good(steps: Array) -> Array:
+            accurate = self.gain * self._forecast(own, steps) <= AIM * self.rtol
+            if own.scheme is None:
+                return accurate
+            return accurate & (steps * (amplification(own.scheme, z / steps) - 1.0) < 1.0)
+
+        needed = _fewest(good) / self.spans
+        each = price(self.rung.work) / before if before else own.each * self.spans
+        pair = pair and needed <= own.ratio**1.5 * before
+        total = each * needed * (1.0 if pair else 1.0 + 1.0 / own.ratio)
+        if needed == inf:  # out of reach, which two runs will tell
+            needed = self.at_limit / self.spans
+        count = needed if pair else needed / own.ratio
+        count = ceil(max(count, FEWEST / self.spans, self.least.get(own.name, 0.0)))
+        return total, count + (count - before + 1) % 2 if own.scheme is None and before else count
 
 
 def _fewest(good: Callable[[Array], Array]) -> float:
-    """The smallest number of steps that is good, to a hundredth; infinite where none is."""
-    octaves = FEWEST * 2.0 ** np.arange(40)
+    """The smallest number of steps that is good, to a 16th of an octave; infinite where none is.
+    By octaves first: to look at all of them takes a share of a short run."""
+    octaves = FEWEST * 2.0 ** np.arange(25.0)
     found = octaves[good(octaves)]
     if not found.size:
         return inf
-    fine = np.maximum(FEWEST, found[0] * 2.0 ** (np.arange(-63, 1) / 64.0))
-    return float(fine[good(fine)][0])
+    within = np.maximum(FEWEST, found[0] * 2.0 ** (np.arange(-15.0, 1.0) / 16.0))
+    return float(within[good(within)][0])

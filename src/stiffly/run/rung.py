@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import inf, sqrt
 from typing import Any, NamedTuple, cast
 
@@ -37,13 +38,17 @@ class Spectrum(NamedTuple):
         found = cast("Array", nnls(powers / largest, np.ones(len(powers)), maxiter=1000)[0])
         return cls(z / h, found / largest)
 
-    def error(self, scheme: Splitting | Tableau, h: Any, T: float, least: float = 0.0) -> Array:
-        """Of velocities after T [s], relative, for steps h [s]: by what each frequency loses of its
-        phase.  least: only those count that lose so much; of those that have lost a radian, two
-        runs may agree by chance."""
-        lost = phase_error(scheme, np.multiply.outer(self.omega, h)) * T / h
-        counts = np.where(lost >= least, np.minimum(lost, sqrt(2.0)), 0.0)
-        return np.sqrt(self.share @ counts**2)
+    def error(self, scheme: Splitting | Tableau, h: Array, duration: float) -> Array:
+        """Of velocities at the end, relative, for steps h (n,): by what each frequency loses."""
+        return np.sqrt(self.share @ self._lost(scheme, h, duration) ** 2)
+
+    def unseen(self, scheme: Splitting | Tableau, h: float, duration: float) -> float:
+        """The same of what has lost its phase altogether: two runs may agree there by chance."""
+        lost = self._lost(scheme, np.array([h]), duration)[:, 0]
+        return sqrt(2.0 * float(np.sum(self.share[lost > 1.0])))
+
+    def _lost(self, scheme: Splitting | Tableau, h: Array, duration: float) -> Array:
+        return np.minimum(phase_error(scheme, self.omega[:, None] * h) * duration / h, sqrt(2.0))
 
 
 class Plan(NamedTuple):
@@ -89,7 +94,7 @@ class Rung(Loop):
         super()._record(sink, state)
         self._measure(state)
         if kept and self.sound:
-            self.seen[f"{state.t:.9g}"] = state.x.copy(), state.v.copy()
+            self.seen[_told(state.t)] = state.x.copy(), state.v.copy()
 
     def _measure(self, state: State) -> None:
         way = state.x - self.begin
@@ -107,8 +112,11 @@ class Rung(Loop):
             taken = Verlet().step(self.system, state, self.plan.pace, memory)
             state, memory = taken.state, taken.memory
             rows.append(state.v)
-        differences = [np.diff(rows[: k + 1], k, axis=0)[0] for k in range(DIFFERENCES)]
-        self.squares += self.system.backend.dots([(d, d) for d in differences])
+        firsts: list[Array] = [rows[0]]
+        while len(rows) > 1:
+            rows = [b - a for a, b in pairwise(rows)]
+            firsts.append(rows[0])
+        self.squares += self.system.backend.dots([(d, d) for d in firsts])
         self.samples += 1
 
     @property
@@ -131,15 +139,14 @@ class Rung(Loop):
         scheme, spectrum = scheme_of(self.method), self.spectrum
         if scheme is None or spectrum is None:
             return self.difference
-        unseen = spectrum.error(scheme, self.longest, float(self.frames[-1]), least=1.0)
-        return max(self.difference, float(unseen))
+        return max(self.difference, spectrum.unseen(scheme, self.longest, float(self.frames[-1])))
 
     @property
     def difference(self) -> float:
         """Of x over the longest way, of v over the largest |v|: the largest, at the end, and at the
         middle frame where both have it; infinite where one failed.  Beyond second order, energy
         that the books miss is a difference, too."""
-        other, end = self.plan.before or {}, f"{self.frames[-1]:.9g}"
+        other, end = self.plan.before or {}, _told(float(self.frames[-1]))
         if end not in self.seen or end not in other:
             return inf
         books, worst = self.ledger, 0.0
@@ -171,3 +178,7 @@ class Rung(Loop):
                 "one at its end; run it again from the start"
             )
         super()._warn_of_energy()
+
+
+def _told(t: float) -> str:
+    return f"{t:.9g}"
