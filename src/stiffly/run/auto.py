@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -257,15 +256,12 @@ class Ladder:
         number, as implicit methods turn what is much faster than a step over in each."""
         before = self.steps if self.last is own else 0
         pair = before > 0 and not self.lost
-        z = self.fastest * self.duration * (1.0 if pair else own.ratio)
-
-        def good(steps: Array) -> Array:
-            accurate = self.gain * self._forecast(own, steps) <= AIM * self.rtol
-            if own.scheme is None:
-                return accurate
-            return accurate & (steps * (amplification(own.scheme, z / steps) - 1.0) < 1.0)
-
-        needed = _fewest(good) / self.spans
+        steps = FEWEST * 2.0 ** (np.arange(400) / 16.0)
+        good = self.gain * self._forecast(own, steps) <= AIM * self.rtol
+        if own.scheme is not None:
+            z = self.fastest * self.duration / steps * (1.0 if pair else own.ratio)
+            good &= steps * (amplification(own.scheme, z) - 1.0) < 1.0
+        needed = float(steps[good][0]) / self.spans if good.any() else inf
         each = price(self.rung.work) / before if before else own.each * self.spans
         pair = pair and needed <= own.ratio**1.5 * before
         total = each * needed * (1.0 if pair else 1.0 + 1.0 / own.ratio)
@@ -274,14 +270,3 @@ class Ladder:
         count = needed if pair else needed / own.ratio
         count = ceil(max(count, FEWEST / self.spans, self.least.get(own.name, 0.0)))
         return total, count + (count - before + 1) % 2 if own.scheme is None and before else count
-
-
-def _fewest(good: Callable[[Array], Array]) -> float:
-    """The smallest number of steps that is good, to a 16th of an octave; infinite where none is.
-    By octaves first: to look at all of them takes a share of a short run."""
-    octaves = FEWEST * 2.0 ** np.arange(25.0)
-    found = octaves[good(octaves)]
-    if not found.size:
-        return inf
-    within = np.maximum(FEWEST, found[0] * 2.0 ** (np.arange(-15.0, 1.0) / 16.0))
-    return float(within[good(within)][0])
