@@ -23,7 +23,7 @@ PUBLIC = {  # modules for everybody: their `__all__`, or all names without an un
     *("stiffly", "stiffly.bodies", "stiffly.collisions", "stiffly.contracts", "stiffly.errors"),
     *("stiffly.integrators", "stiffly.matfun", "stiffly.meshes", "stiffly.run"),
     *("stiffly.recording.plots", "stiffly.recording.provenance", "stiffly.recording.render"),
-    "stiffly.scenes",
+    *("stiffly.scenes", "stiffly.sweeps.cluster"),
 }
 
 

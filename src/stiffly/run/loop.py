@@ -383,7 +383,7 @@ class Loop(Stepper):
         found: dict[str, Any] = {"steps": self.steps, **self.work._asdict()}
         if self.steps:
             found |= {"smallest_step": float(self.shortest), "largest_step": float(self.longest)}
-        found["loop"] = self._chosen[1]
+        found["loop"] = self.way
         if "method" in self.notes:
             found["matrix_functions"] = self.notes["method"]
         if "solver" in self.notes:

@@ -126,6 +126,10 @@ class Stepper:
             return scheme, f"compiled stretches: {able.words}"
         return None, f"compiled steps: {able.words}"
 
+    @property
+    def way(self) -> str:
+        return self._chosen[1]
+
     def take_all(self, h: float, ends: Array) -> None:
         """A step of h to each of the times `ends`, in one call; there is such a scheme."""
         scheme = cast("Splitting | Tableau", self._chosen[0])

@@ -19,6 +19,8 @@ from uuid import uuid4
 
 from ..errors import InputError, SimulationFailure, one_line
 
+__all__ = ["Job", "Outcome", "cluster", "outcomes"]
+
 PATIENCE = 10.0  # seconds for a scheduler to answer, and then for its first worker
 TRIES = 2
 DIED = "WorkerDied"  # of a failure: no exception tells what ends a whole process
