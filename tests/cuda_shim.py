@@ -10,15 +10,17 @@ import numpy as np
 
 from stiffly.backends.cpu import CpuBackend
 from stiffly.backends.gpu import CardKernels
-from stiffly.kernels.cuda.stretch import SOURCE
+from stiffly.kernels.cuda import stretch
 
+NVCC = shutil.which("nvcc")
 COMPILER = shutil.which("g++") or shutil.which("c++")
 
 
 @cache
 def library(folder, lanes, has):
     made = Path(folder) / f"kernels-{lanes}-{has}.so"
-    shim = SOURCE.with_name("shim.h")
+    text, shim = made.with_suffix(".cpp"), Path(stretch.__file__).with_name("shim.h")
+    text.write_text(stretch.source())
     command = [
         COMPILER,
         "-O2",
@@ -28,8 +30,7 @@ def library(folder, lanes, has):
         "-shared",
         "-fPIC",
     ]
-    command += ["-x", "c++"]
-    subprocess.run([*command, "-include", str(shim), str(SOURCE), "-o", str(made)], check=True)
+    subprocess.run([*command, "-include", str(shim), str(text), "-o", str(made)], check=True)
     return ctypes.CDLL(str(made))
 
 

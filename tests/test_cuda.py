@@ -3,14 +3,15 @@
 tests/gpu asks a real card for the same (`make test-gpu`).
 """
 
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import test_stretch as cases
-from cuda_checks import KINDS, same_steps
-from cuda_shim import COMPILER, HostBackend
+from cuda_checks import KINDS, same_forces_inside_out, same_steps
+from cuda_shim import COMPILER, NVCC, HostBackend
 
 import stiffly
 from stiffly import scenes
@@ -18,8 +19,12 @@ from stiffly.backends import gpu as door
 from stiffly.cli import main
 from stiffly.errors import InputError
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
+from stiffly.integrators.rkn86 import Nystrom86
+from stiffly.integrators.runge_kutta import ForwardEuler, RungeKutta4
 from stiffly.integrators.splitting import BlanesMoan6
-from stiffly.kernels.cuda import stretch
+from stiffly.kernels.cuda import layout, stretch
+from stiffly.kernels.materials import load
+from stiffly.kernels.materials.material import Material
 
 compiled = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
 
@@ -31,24 +36,34 @@ def card(tmp_path_factory):
 
 @compiled
 @pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_card_takes_the_steps_of_the_host(kind, lanes, card, monkeypatch):
-    monkeypatch.setattr(stretch, "LANES", ((10**9, lanes),))
-    same_steps(kind, Verlet(), card)
-
-
-@compiled
-@pytest.mark.parametrize("method", [SymplecticEuler(), BlanesMoan6()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", ["springs", "cubic", "faces", "inside"])
-def test_all_methods_of_kicks_and_drifts(kind, method, card):
+def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, card, monkeypatch):
+    monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
     same_steps(kind, method, card)
 
 
 @compiled
-def test_what_is_recorded_once_is_every_step(card, monkeypatch):
+@pytest.mark.parametrize(
+    "method", [SymplecticEuler(), BlanesMoan6(), ForwardEuler(), Nystrom86()], ids=lambda m: m.name
+)
+@pytest.mark.parametrize("kind", ["springs", "cubic", "faces", "inside", "solid"])
+def test_methods_of_kicks_and_of_stages(kind, method, card):
+    same_steps(kind, method, card)
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["solid", "materials"])
+def test_tets_turned_inside_out(kind, card):
+    same_forces_inside_out(kind, card)
+
+
+@compiled
+@pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
+def test_what_is_recorded_once_is_every_step(method, card, monkeypatch):
     """More steps than are recorded at once, and some that are left over."""
     monkeypatch.setattr(stretch, "UNIT", 4)
-    same_steps("airy", Verlet(), card)
+    same_steps("airy", method, card)
 
 
 @compiled
@@ -61,10 +76,11 @@ def test_many_bodies_lie_behind_one_another(copies, card):
 
 
 @compiled
-def test_a_run_begun_on_one_goes_on_on_the_other(card, tmp_path, monkeypatch):
+@pytest.mark.parametrize("integrator", ["verlet", "rk4"])
+def test_a_run_begun_on_one_goes_on_on_the_other(integrator, card, tmp_path, monkeypatch):
     monkeypatch.setattr(door, "gpu", lambda number: card)
     scene = scenes.load("flag", small=True, duration=0.02, every=0.005)
-    options = {"integrator": "verlet", "step": 1e-4, "dtype": "float64", "checkpoint": 0.0}
+    options = {"integrator": integrator, "step": 1e-4, "dtype": "float64", "checkpoint": 0.0}
     whole = stiffly.simulate(scene, device="gpu", **options, out=tmp_path / "whole")
     half = {**options, "duration": 0.01}
     for first, then in (("gpu", "cpu"), ("cpu", "gpu"), ("gpu", "gpu")):
@@ -75,6 +91,19 @@ def test_a_run_begun_on_one_goes_on_on_the_other(card, tmp_path, monkeypatch):
         if first == then:
             assert np.array_equal(found.positions[:], whole.positions[:])
         assert found.provenance["device"] == {"gpu": "shim"}.get(first, first)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NVCC is None, reason="no nvcc here")
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+def test_the_text_is_cuda(lanes, tmp_path):
+    text = tmp_path / "kernels.cu"
+    text.write_text(stretch.source())
+    options = ("-arch=sm_90", "-cubin", "-Werror", "all-warnings", f"-DLANES={lanes}")
+    done = subprocess.run(
+        [NVCC, *options, text, "-o", tmp_path / "kernels.cubin"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 # ------------------------------------------------------------------ refusals
@@ -127,6 +156,7 @@ def test_a_card_that_is_not_there_is_named(monkeypatch):
     ("options", "said"),
     [
         ({"integrator": "exprb42"}, "exprb42 has no loop on a card: use verlet"),
+        ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4"),
         ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
         ({"device": "gpx"}, "did you mean gpu"),
         ({"device": "cpu:1"}, "give gpu:0, gpu:1"),
@@ -146,11 +176,17 @@ def test_a_part_without_a_kernel_is_named_before_the_first_step(card, monkeypatc
 
 
 @compiled
-def test_tetrahedra_are_refused_before_the_first_step(card, monkeypatch):
+@pytest.mark.parametrize("name", ["mine", "stvk"])
+def test_a_material_of_ones_own_is_refused_before_the_first_step(name, card, monkeypatch):
     monkeypatch.setattr(door, "gpu", lambda number: card)
-    with pytest.raises(InputError, match=r"tetrahedra have no kernel on a card.*on the CPU"):
-        scene = scenes.load("bar", small=True)
-        stiffly.simulate(scene, device="gpu", integrator="verlet", step=1e-5, duration=1e-4)
+    given = load("stvk")
+    functions = {"stress": given.stress, "tangent": given.tangent}
+    own = Material(name=name, energy=lambda mu, lam, a, b, c: mu * a * b * c, **functions)
+    solid = stiffly.Tetrahedra([[0, 1, 2, 3]], 1e4, 0.3, material=own)
+    system = stiffly.System(1.0, [solid], rest=np.vstack([np.zeros(3), np.eye(3)]))
+    options = {"integrator": "verlet", "step": 1e-5, "duration": 1e-4}
+    with pytest.raises(InputError, match=rf"material {name} has no kernel on a card.*on the CPU"):
+        stiffly.simulate(system, system.rest, device="gpu", **options)
 
 
 def test_auto_falls_back_and_says_so(monkeypatch, caplog):

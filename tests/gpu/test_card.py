@@ -14,25 +14,35 @@ pytest.importorskip("cupy", reason="no CuPy here: there is nothing to ask a card
 from stiffly.backends.gpu import gpu
 from stiffly.integrators.auto import stiffest
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
+from stiffly.integrators.rkn86 import Nystrom86
+from stiffly.integrators.runge_kutta import ForwardEuler, RungeKutta4
 from stiffly.integrators.splitting import BlanesMoan6
-from stiffly.kernels.cuda import stretch
+from stiffly.kernels.cuda import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from cuda_checks import KINDS, same_steps
+from cuda_checks import KINDS, same_forces_inside_out, same_steps
 
 SCENES = ("coil-spring", "crash", "flag", "hair", "tower", "dragon", "bunny", "brush", "foil")
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8])
+@pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_card_takes_the_steps_of_the_host(kind, lanes, monkeypatch):
-    monkeypatch.setattr(stretch, "LANES", ((10**9, lanes),))
-    same_steps(kind, Verlet(), gpu())
+def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, monkeypatch):
+    monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
+    same_steps(kind, method, gpu())
 
 
-@pytest.mark.parametrize("method", [SymplecticEuler(), BlanesMoan6()], ids=lambda m: m.name)
-def test_all_methods_of_kicks_and_drifts(method):
+@pytest.mark.parametrize(
+    "method", [SymplecticEuler(), BlanesMoan6(), ForwardEuler(), Nystrom86()], ids=lambda m: m.name
+)
+def test_methods_of_kicks_and_of_stages(method):
     same_steps("faces", method, gpu())
+
+
+@pytest.mark.parametrize("kind", ["solid", "materials"])
+def test_tets_turned_inside_out(kind):
+    same_forces_inside_out(kind, gpu())
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..kernels.cuda.stretch import SOURCE, Steps
+from ..kernels.cuda.stretch import Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
@@ -29,6 +29,7 @@ class CardKernels:
 
     def __init__(self, card: Any) -> None:
         self.explicit_steps = Steps(card)
+        self.nystrom_steps = self.explicit_steps.nystrom
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -104,7 +105,7 @@ class Card:
         if key not in self._loaded:
             with self._device:
                 options = (f"-DLANES={lanes}", f"-DHAS={has}")
-                module = self._cupy.RawModule(code=SOURCE.read_text(), options=options)
+                module = self._cupy.RawModule(code=source(), options=options)
             self._loaded[key] = Loaded(self._cupy, self._queue, module, lanes)
         return self._loaded[key]
 

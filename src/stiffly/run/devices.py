@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ..contracts import Splitting, State
+from ..contracts import State
 from ..errors import InputError, unknown_name
 from ..integrators.explicit import scheme_of
 
@@ -42,9 +42,10 @@ def bound_on(
 def _on_card(
     device: str, system: Any, x0: Any, v0: Any, method: Any, name: str
 ) -> tuple[Any, State]:
-    if not isinstance(scheme_of(method), Splitting):
+    if scheme_of(method) is None or method.adaptive:
         raise InputError(
-            f"{name} has no loop on a card: use verlet, symplectic-euler or rkn6, {ON_THE_CPU}"
+            f"{name} has no loop on a card: use verlet, symplectic-euler, rkn6, rk4 or "
+            f"forward-euler, {ON_THE_CPU}"
         )
     if not hasattr(system, "on"):
         raise InputError(f"{type(system).__name__} has no kernels on a card: use a stiffly.System")

@@ -1,0 +1,90 @@
+// A body as kernels see it.
+//
+// Rows are (x, y, z, 0): first those that move, then those that supports lead, then held ones, and
+// a last one at which springs pull that only fill a slice.  A row gathers from its neighbours, so
+// that nothing is added by two threads at once and every run has the same bits; an element between
+// two rows is computed by both.  Each row keeps its own ledger, summed at the end.
+
+// All fields have eight bytes: layout.py and stretch.py fill them in this order.
+
+// slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +
+// e % LANES; far ends, or elements
+struct Slices {
+    const whole *start;
+    const unsigned *other;
+};
+
+struct Springs {
+    Slices rows;
+    const double *stiffness;
+    double *rest;
+    const double *limit, *share;  // limit: null where none yields
+    whole any;
+};
+
+struct Body {
+    whole rows, own, led;  // ends of all, of those that move, of those that are led
+    const unsigned *place;
+    const whole *support;
+    const double *home, *inverse, *mass;
+    Springs linear, cubic;
+    Slices faces;  // 4 tet + corner; corners (m, 4), stiffness (m,), rest (m, 4)
+    const unsigned *face_corners;
+    const double *face_stiffness, *face_rest;
+    whole any_face;
+    Slices tets;  // 4 tet + corner; corners (m, 4), shape (m, 9), moduli (m, 2), material (m,)
+    const unsigned *tet_corners;
+    const double *tet_shape, *tet_moduli;
+    const whole *tet_material;
+    whole any_tet;
+    Slices triangles;  // 4 triangle + corner; corners (m, 3)
+    const unsigned *corners;
+    const double *pressure;
+    const whole *which;
+    whole any_triangle;
+    Slices dashpots;
+    const double *coefficient;
+    whole any_dashpot;
+    whole drags;
+    const double *drag;
+    const whole *drag_power, *drag_wind;
+    whole forces;
+    const double *weights;
+    whole touches;
+    const double *touch, *margin, *friction;
+    const whole *kind, *moving;
+    double gx, gy, gz, alpha;
+    whole powers, local;  // the ledger has work to sum; no row's loads know of another's velocity
+    // the state, the ledger of each row, and the steps that are done
+    double *x, *v, *a, *ahead, *x0, *v0, *books, *power;
+    whole *done;
+    // what depends on time
+    const double *supports, *surfaces, *winds, *given;
+    whole entries, places;
+    // the method: kicks and drifts, or the stages of a Nystrom method: c, Abar, A and their
+    // accelerations.  Entries of the tables: of the first stage, and of the middle of a step
+    const double *kicks, *drifts, *c, *Abar, *A;
+    whole stages, first, half;
+    double h;
+    double *staged;  // (stages, rows, 4); null where there are kicks
+};
+
+#ifndef SHIM
+__constant__
+#endif
+    Body body;
+#define BODY const Body *b = &body;
+
+// of a row and a lane: where its entries begin, and where the slice ends
+#define ENTRIES(p, slices)                                                                         \
+    whole p = (slices).start[i / SLICE] + LANES * (i % SLICE) + lane,                              \
+          end = (slices).start[i / SLICE + 1];                                                     \
+    p < end;                                                                                       \
+    p += 32
+
+// entries of the tables: the end of drift s, or stage s, of step n; its middle; its end
+DEVICE whole entry_of(const Body *b, whole n, whole s) {
+    return b->first + n * (b->stages + 1) + s;
+}
+DEVICE whole middle_of(const Body *b, whole n) { return b->half + n * (b->stages + 1); }
+DEVICE whole end_of(const Body *b, whole n) { return (n + 1) * (b->stages + 1); }

@@ -1,0 +1,94 @@
+// What all kernels share: threads, what a body has, vectors.
+//
+// The texts of this folder are one, in the order of `TEXTS` in stretch.py.  It is C++ where SHIM is
+// defined (shim.h): threads are then turns of a loop.
+
+#ifndef SHIM
+#define DEVICE __device__ __forceinline__
+#define KERNEL extern "C" __global__ void
+#define THREAD ((long long)blockIdx.x * blockDim.x + threadIdx.x)
+#define EACH_ROW(i, count)                                                                         \
+    const long long i = THREAD;                                                                    \
+    if (i < (count))
+// all lanes of a row go through it, and the first one stores what they found
+#define EACH_ROW_BY_LANES(i, count)                                                                \
+    const long long i = THREAD / LANES;                                                            \
+    const int lane = THREAD % LANES;                                                               \
+    if (i < (count))
+#define OF_LANES(sum, part)                                                                        \
+    sum = part;                                                                                    \
+    for (int hop = LANES / 2; hop; hop /= 2) sum = sum + shuffled(sum, hop);
+#define FIRST_LANE if (lane == 0)
+#endif
+
+typedef long long whole;
+
+// What a body has: code for what it has not would only take registers.
+#ifndef HAS
+#define HAS 2047
+#endif
+#define HAS_LINEAR (HAS & 1)
+#define HAS_CUBIC (HAS & 2)
+#define HAS_FACES (HAS & 4)
+#define HAS_TRIANGLES (HAS & 8)
+#define HAS_DASHPOTS (HAS & 16)
+#define HAS_TOUCHES (HAS & 32)
+#define HAS_POWERS (HAS & 64)
+#define HAS_YIELDS (HAS & 128)
+#define HAS_COROTATED (HAS & 256)
+#define HAS_STVK (HAS & 512)
+#define HAS_NEO_HOOKEAN (HAS & 1024)
+#define HAS_TETS (HAS_COROTATED | HAS_STVK | HAS_NEO_HOOKEAN)
+
+#define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
+#define TINY 1e-300               // the square of a length that is taken for zero
+#define ROUNDING (1.0 + 1e-12)    // as in kernels/cpu/springs.py
+#define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
+enum { PLANE, SPHERE, HEMISPHERE };
+#define SUMS 4096
+enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
+
+struct vec {
+    double x, y, z;
+};
+
+DEVICE vec make(double x, double y, double z) { vec r = {x, y, z}; return r; }
+DEVICE vec operator+(vec a, vec b) { return make(a.x + b.x, a.y + b.y, a.z + b.z); }
+DEVICE vec operator-(vec a, vec b) { return make(a.x - b.x, a.y - b.y, a.z - b.z); }
+DEVICE vec operator*(double s, vec a) { return make(s * a.x, s * a.y, s * a.z); }
+DEVICE double dot(vec a, vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+DEVICE vec cross(vec a, vec b) {
+    return make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+}
+#ifdef SHIM
+DEVICE vec load(const double *p, whole i) { return make(p[4 * i], p[4 * i + 1], p[4 * i + 2]); }
+DEVICE void store(double *p, whole i, vec a) {
+    p[4 * i] = a.x;
+    p[4 * i + 1] = a.y;
+    p[4 * i + 2] = a.z;
+}
+#else
+// two words at once: rows are aligned
+DEVICE vec load(const double *p, whole i) {
+    double2 low = *(const double2 *)(p + 4 * i);
+    return make(low.x, low.y, p[4 * i + 2]);
+}
+DEVICE void store(double *p, whole i, vec a) {
+    *(double2 *)(p + 4 * i) = make_double2(a.x, a.y);
+    *(double2 *)(p + 4 * i + 2) = make_double2(a.z, 0.0);  // whole sectors are written at once
+}
+#endif
+
+#ifndef SHIM
+DEVICE vec shuffled(vec a, int hop) {
+    // the lanes of this row, wherever the others are
+    const unsigned own = (0xffffffffu >> (32 - LANES)) << (threadIdx.x % 32 / LANES * LANES);
+    return make(
+        __shfl_xor_sync(own, a.x, hop), __shfl_xor_sync(own, a.y, hop),
+        __shfl_xor_sync(own, a.z, hop)
+    );
+}
+#endif
+
+DEVICE double fewer(double a, double b) { return a < b ? a : b; }
+DEVICE double more(double a, double b) { return a > b ? a : b; }

@@ -1,0 +1,236 @@
+// What pulls at a row of a body: springs, tets, shapes that it touches, loads; and the power of loads.
+// Each lane of a row has a share of the sum.
+
+// ------------------------------------------------------------------ elastic forces
+
+DEVICE double spring_scale(double square, double stiffness, double rest, bool cubic) {
+    double L = sqrt(more(square, TINY));
+    double scale = stiffness - stiffness * rest / L;
+    if (cubic) {
+        double strain = L / rest - 1.0;
+        scale *= 1.0 + strain * strain;
+    }
+    return scale;
+}
+
+DEVICE vec spring_forces(
+    const Springs *s, bool cubic, whole i, int lane, vec here, const double *x
+) {
+    vec force = make(0.0, 0.0, 0.0);
+#pragma unroll 4
+    for (ENTRIES(p, s->rows)) {
+        vec d = here - load(x, s->rows.other[p]);
+        force = force - spring_scale(dot(d, d), s->stiffness[p], s->rest[p], cubic) * d;
+    }
+    return force;
+}
+
+// springs from the corners of tets to the opposite faces: see kernels/cpu/face_springs.py
+DEVICE vec face_forces(const Body *b, whole i, int lane, const double *x) {
+    vec force = make(0.0, 0.0, 0.0);
+    for (ENTRIES(p, b->faces)) {
+        unsigned t = b->faces.other[p] / 4, mine = b->faces.other[p] % 4;
+        if (t >= b->any_face) continue;
+        vec at[4], sum = make(0.0, 0.0, 0.0), mean = sum, own = sum;
+        for (int k = 0; k < 4; ++k) {
+            at[k] = load(x, b->face_corners[4 * t + k]);
+            sum = sum + at[k];
+        }
+        for (int k = 0; k < 4; ++k) {
+            vec d = at[k] - (1.0 / 3.0) * (sum - at[k]);
+            d = spring_scale(dot(d, d), b->face_stiffness[t], b->face_rest[4 * t + k], false) * d;
+            mean = mean + (1.0 / 3.0) * d;
+            if (k == (int)mine) own = d;
+        }
+        force = force + (mean - (4.0 / 3.0) * own);
+    }
+    return force;
+}
+
+// each row round a tet computes it
+DEVICE vec tet_forces(const Body *b, whole i, int lane, const double *x) {
+    vec force = make(0.0, 0.0, 0.0);
+    for (ENTRIES(p, b->tets)) {
+        unsigned t = b->tets.other[p] / 4, mine = b->tets.other[p] % 4;
+        if (t >= b->any_tet) continue;
+        const double *shape = b->tet_shape + 9 * t, *moduli = b->tet_moduli + 2 * t;
+        mat F = deformation(x, b->tet_corners + 4 * t, shape);
+        mat P = stress(b->tet_material[t], moduli[0], moduli[1], F);
+        force = force + corner_force(P, shape, mine);
+    }
+    return force;
+}
+
+// a lane's share of them
+DEVICE vec elastic(const Body *b, whole i, int lane, const double *x) {
+    vec here = load(x, i);
+    vec force = make(0.0, 0.0, 0.0);
+    if (HAS_LINEAR) force = force + spring_forces(&b->linear, false, i, lane, here, x);
+    if (HAS_CUBIC) force = force + spring_forces(&b->cubic, true, i, lane, here, x);
+    if (HAS_FACES) force = force + face_forces(b, i, lane, x);
+    if (HAS_TETS) force = force + tet_forces(b, i, lane, x);
+    return force;
+}
+
+// ------------------------------------------------------------------ surfaces
+
+struct Half {
+    int part;
+    vec y, w;
+    double z, rho, length;
+};
+
+DEVICE Half half_ball(const double *q, vec p) {
+    Half r;
+    vec a = make(q[4], q[5], q[6]);
+    r.y = p - make(q[0], q[1], q[2]);
+    r.z = dot(a, r.y);
+    r.w = r.y - r.z * a;
+    r.rho = sqrt(dot(r.w, r.w));
+    r.length = sqrt(dot(r.y, r.y));
+    r.part = r.z >= 0.0 ? (r.length - q[3] >= -r.z ? 0 : 1) : (r.rho <= q[3] ? 1 : 2);
+    return r;
+}
+
+DEVICE double distance(whole kind, const double *q, vec p) {
+    if (kind == PLANE) return dot(make(q[0], q[1], q[2]), p - make(q[3], q[4], q[5])) + q[6];
+    vec y = p - make(q[0], q[1], q[2]);
+    if (kind == SPHERE) return q[4] * (sqrt(dot(y, y)) - q[3]);
+    Half r = half_ball(q, p);
+    if (r.part == 0) return r.length - q[3];
+    if (r.part == 1) return -r.z;
+    return sqrt((r.rho - q[3]) * (r.rho - q[3]) + r.z * r.z);
+}
+
+DEVICE vec normal(whole kind, const double *q, vec p) {
+    if (kind == PLANE) return make(q[0], q[1], q[2]);
+    vec y = p - make(q[0], q[1], q[2]);
+    if (kind == SPHERE) {
+        double length = sqrt(dot(y, y));
+        return (length > 0.0 ? q[4] / length : 0.0) * y;
+    }
+    Half r = half_ball(q, p);
+    vec a = make(q[4], q[5], q[6]);
+    if (r.part == 0) return (1.0 / r.length) * r.y;
+    if (r.part == 1) return -1.0 * a;
+    double out = r.rho - q[3], d = sqrt(out * out + r.z * r.z);
+    return (out / (r.rho * d)) * r.w + (r.z / d) * a;
+}
+
+// surely no contact: without a root
+DEVICE bool far(whole kind, const double *q, vec p, double margin) {
+    if (kind == PLANE || (kind == SPHERE && q[4] < 0.0)) return false;
+    vec y = p - make(q[0], q[1], q[2]);
+    double reach = q[3] + margin;
+    return dot(y, y) > BEYOND * reach * reach;
+}
+
+DEVICE const double *surface(const Body *b, whole c, whole place) {
+    return b->surfaces + 16 * (c * b->places + place);
+}
+
+DEVICE vec contact_forces(const Body *b, whole i, whole place, vec p) {
+    vec force = make(0.0, 0.0, 0.0);
+    for (whole c = 0; c < b->touches; ++c) {
+        const double *q = surface(b, c, place);
+        double k = b->touch[c * b->rows + i], margin = b->margin[c];
+        if (k == 0.0 || far(b->kind[c], q, p, margin)) continue;
+        double s = distance(b->kind[c], q, p) - margin;
+        if (s < 0.0) force = force - (k * s) * normal(b->kind[c], q, p);
+    }
+    return force;
+}
+
+// ------------------------------------------------------------------ loads
+
+struct Load {
+    vec force;
+    double added, taken;  // [W], or [J] between two steps
+};
+
+DEVICE Load operator+(Load a, Load c) {
+    Load r = {a.force + c.force, a.added + c.added, a.taken + c.taken};
+    return r;
+}
+
+#ifndef SHIM
+DEVICE Load shuffled(Load a, int hop) {
+    vec power = shuffled(make(a.added, a.taken, 0.0), hop);
+    Load r = {shuffled(a.force, hop), power.x, power.y};
+    return r;
+}
+#endif
+
+DEVICE vec timed(const double *table, const Body *b, whole which, whole entry) {
+    return load(table, which * b->entries + entry);
+}
+
+// what wind on its triangles pushes this corner with: a third of each
+DEVICE void wind(
+    const Body *b, whole i, int lane, whole entry, const double *x, const double *v, Load *r
+) {
+    for (ENTRIES(p, b->triangles)) {
+        unsigned t = b->triangles.other[p] / 4;
+        if (t >= b->any_triangle || b->pressure[t] == 0.0) continue;
+        const unsigned *c = b->corners + 3 * t;
+        vec w = timed(b->winds, b, b->which[t], entry);
+        vec u = w - (1.0 / 3.0) * (load(v, c[0]) + load(v, c[1]) + load(v, c[2]));
+        vec at = load(x, c[0]);
+        vec area = 0.5 * cross(load(x, c[1]) - at, load(x, c[2]) - at);
+        double along = dot(u, area), square = more(dot(area, area), TINY);
+        vec push = (1.0 / 3.0 * b->pressure[t] * fabs(along) * along / square) * area;
+        r->force = r->force + push;
+        r->added += dot(push, w);
+        r->taken += dot(push, u);
+    }
+}
+
+DEVICE void damp(const Body *b, whole i, int lane, const double *x, const double *v, Load *r) {
+    vec here = load(x, i), speed = load(v, i);
+    for (ENTRIES(p, b->dashpots)) {
+        vec d = here - load(x, b->dashpots.other[p]), w = speed - load(v, b->dashpots.other[p]);
+        double square = dot(d, d);
+        if (square == 0.0) continue;
+        vec pull = (b->coefficient[p] * dot(d, w) / square) * d;
+        r->force = r->force - pull;
+        r->taken += 0.5 * dot(pull, w);
+    }
+}
+
+// a lane's share of them
+DEVICE Load loads(
+    const Body *b, whole i, int lane, whole entry, const double *x, const double *v
+) {
+    Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
+    if (lane == 0 && i < b->led) {
+        vec speed = load(v, i);
+        for (whole d = 0; d < b->drags; ++d) {
+            vec w = timed(b->winds, b, b->drag_wind[d], entry), u = w - speed;
+            double scale = b->drag[d * b->rows + i];
+            if (b->drag_power[d] == 2) scale *= sqrt(dot(u, u));
+            vec push = scale * u;
+            r.force = r.force + push;
+            r.added += dot(push, w);
+            r.taken += dot(push, u);
+        }
+        for (whole d = 0; d < b->forces; ++d) {
+            vec push = b->weights[d * b->rows + i] * timed(b->given, b, d, entry);
+            r.force = r.force + push;
+            r.added += dot(push, speed);
+        }
+    }
+    if (HAS_TRIANGLES) wind(b, i, lane, entry, x, v, &r);
+    if (HAS_DASHPOTS) damp(b, i, lane, x, v, &r);
+    return r;
+}
+
+// what loads, damping and supports add and take [W] at this row: a lane's share, as (added, taken, 0)
+DEVICE vec power_of(
+    const Body *b, whole i, int lane, whole entry, const double *x, const double *v
+) {
+    Load r = loads(b, i, lane, entry, x, v);
+    vec speed = load(v, i);
+    if (lane == 0 && i < b->own) r.taken += b->alpha * b->mass[i] * dot(speed, speed);
+    if (i >= b->own && i < b->led) r.added -= dot(r.force + elastic(b, i, lane, x), speed);
+    return make(r.added, r.taken, 0.0);
+}
