@@ -1,6 +1,7 @@
-"""Run by a Python that has bpy, or by Blender: what it makes of a USD file, as JSON.
+"""Run by a Python that has bpy, or by Blender: what it makes of a USD or Blender file, as JSON.
 
 python blender_import.py FILE.usdc
+python blender_import.py FILE.blend PICTURE.png      also draws its middle frame
 """
 
 import json
@@ -9,15 +10,50 @@ import sys
 import bpy
 
 
-def main(path):
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    bpy.ops.wm.usd_import(filepath=path)
-    scene = bpy.context.scene
-    told = {"range": [scene.frame_start, scene.frame_end], "bodies": {}}
+def opened(path):
+    if path.endswith(".blend"):
+        bpy.ops.wm.open_mainfile(filepath=path)
+    else:
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        bpy.ops.wm.usd_import(filepath=path)
+    return bpy.context.scene
+
+
+def color_of(material):
+    """What the principled shader is given; a packed picture's name where it is one."""
+    surface = next(n for n in material.node_tree.nodes if n.type == "BSDF_PRINCIPLED")
+    base = surface.inputs["Base Color"]
+    if base.links:
+        image = base.links[0].from_node.image
+        return [image.name, list(image.size), image.packed_file is not None]
+    return list(base.default_value)[:3]
+
+
+def main(path, picture=None):
+    scene = opened(path)
+    told = {"range": [scene.frame_start, scene.frame_end], "bodies": {}, "fps": scene.render.fps}
+    told["camera"] = scene.camera and scene.camera.name
+    told["lights"] = [thing.name for thing in bpy.data.objects if thing.type == "LIGHT"]
+    told["places"] = {thing.name: [] for thing in bpy.data.objects}
+    told["colors"] = {m.name: color_of(m) for m in bpy.data.materials}
+    if picture:
+        draw(scene, picture)
+    thick = told["thick"] = {}
+    for thing in bpy.data.objects:
+        if any(m.type == "NODES" for m in thing.modifiers):
+            graph = bpy.context.evaluated_depsgraph_get()
+            drawn = sum(
+                len(i.object.to_mesh().vertices)
+                for i in graph.object_instances
+                if i.object.type == "MESH" and i.object.original.name == thing.name
+            )
+            thick[thing.name] = drawn
+            thing.modifiers.clear()  # tubes and balls; below are the particles
     for frame in range(scene.frame_start, scene.frame_end + 1):
         scene.frame_set(frame)
         graph = bpy.context.evaluated_depsgraph_get()
         for thing in bpy.data.objects:
+            told["places"][thing.name].append([list(row) for row in thing.matrix_world])
             if thing.type == "MESH":
                 own = told["bodies"].setdefault(thing.name, {"points": []})
                 seen = thing.evaluated_get(graph)
@@ -28,4 +64,13 @@ def main(path):
     print("BLENDER " + json.dumps(told))
 
 
-main(sys.argv[-1])
+def draw(scene, picture):
+    scene.frame_set((scene.frame_start + scene.frame_end) // 2)
+    scene.render.engine, scene.cycles.samples = "CYCLES", 16
+    scene.render.resolution_percentage = 40
+    scene.render.filepath = picture
+    bpy.ops.render.render(write_still=True)
+
+
+given = [a for a in sys.argv[1:] if a.endswith((".usdc", ".blend", ".png"))]
+main(*given)

@@ -18,6 +18,7 @@ from recorded import dust, sheet, solid, string
 
 import stiffly
 from stiffly import shapes
+from stiffly.collisions import Hemisphere, rotation
 from stiffly.recording.exports import export
 from stiffly.recording.exports.frames import motion
 
@@ -38,6 +39,18 @@ def blender():
     return ["blender", "--background", "--python"] if shutil.which("blender") else None
 
 
+def seen_by_blender(path):
+    """What blender_import.py finds in a file."""
+    command = [*blender(), str(HERE / "blender_import.py"), *(["--"] * (len(blender()) > 1))]
+    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    made = subprocess.run(
+        [*command, str(path)], capture_output=True, text=True, timeout=300, env=bare
+    )
+    lines = [s for s in made.stdout.splitlines() if s.startswith("BLENDER ")]
+    assert lines, made.stderr
+    return json.loads(lines[0].removeprefix("BLENDER "))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(blender() is None, reason="no bpy: set STIFFLY_BPY")
 def test_blender_moves_every_body_and_has_its_texture_coordinates(tmp_path):
@@ -51,13 +64,7 @@ def test_blender_moves_every_body_and_has_its_texture_coordinates(tmp_path):
     scene.floor()
     run = scene.simulate()
     (path,) = run.export("usd", tmp_path / "both.usdc")
-    command = [*blender(), str(HERE / "blender_import.py"), *(["--"] * (len(blender()) > 1))]
-    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    made = subprocess.run(
-        [*command, str(path)], capture_output=True, text=True, timeout=300, env=bare
-    )
-    (line,) = (s for s in made.stdout.splitlines() if s.startswith("BLENDER "))
-    told, shown = json.loads(line.removeprefix("BLENDER ")), motion(run)
+    told, shown = seen_by_blender(path), motion(run)
     assert told["range"] == [0, 6]  # 0.2 s of 30 frames a second
     assert {"the_cloth", "box"} <= set(told["bodies"])
     for number, name in enumerate(("the_cloth", "box")):
@@ -69,6 +76,58 @@ def test_blender_moves_every_body_and_has_its_texture_coordinates(tmp_path):
     (uv,) = told["bodies"]["box"]["uv"]
     faces = shown.owner[shown.triangles[:, 0]] == 1
     np.testing.assert_allclose(uv, shown.uv[faces].reshape(-1, 2), atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(blender() is None, reason="no bpy: set STIFFLY_BPY")
+def test_a_blender_file_has_bodies_motion_looks_camera_and_light(tmp_path):
+    (tmp_path / "box.obj").write_text(BOX)
+    pytest.importorskip("PIL.Image").new("RGB", (4, 2)).save(tmp_path / "skin.png")
+    scene = stiffly.Scene("both", duration=0.21, step=0.005)
+    scene.add(shapes.cloth(5, 5), name="the cloth", position=(0, 0, 2), pins=[0], color=(1, 0.5, 0))
+    scene.add(shapes.rope(6, start=(0, 3, 2)), name="rope", pins=[0])
+    box = {"texture": str(tmp_path / "skin.png"), "tetrahedralise": 20, "young": 1e5}
+    scene.add(tmp_path / "box.obj", name="box", position=(3, 0, 1), **box)
+    scene.floor()
+    run = scene.simulate()
+    (path,) = run.export("blend", tmp_path / "both.blend")
+    (tmp_path / "skin.png").unlink()  # it is in the file
+    told, shown = seen_by_blender(path), motion(run)
+    assert (told["range"], told["fps"]) == ([0, 7], 30)  # 0.21 s
+    assert (told["camera"], told["lights"]) == ("Camera", ["Sun"])
+    assert set(told["bodies"]) == {"the cloth", "rope", "box", "collider 0"}
+    for number, name in enumerate(("the cloth", "rope", "box")):
+        points, own = told["bodies"][name]["points"], shown.owner == number
+        assert len(points) == 8
+        for i in range(7):  # the last but one: recorded at whole frames
+            np.testing.assert_allclose(points[i], shown.frame(i)[own], atol=1e-5)
+        np.testing.assert_allclose(points[7], shown.frame(7)[own], atol=1e-5)  # held, from 6.3 on
+    np.testing.assert_allclose(told["colors"]["the cloth"], [1.0, 0.214, 0.0], atol=5e-4)
+    assert told["colors"]["box"] == ["skin.png", [4, 2], True]
+    assert told["thick"]["rope"] > 6  # a tube
+    (uv,) = told["bodies"]["box"]["uv"]
+    faces = shown.owner[shown.triangles[:, 0]] == 2
+    np.testing.assert_allclose(uv, shown.uv[faces].reshape(-1, 2), atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(blender() is None, reason="no bpy: set STIFFLY_BPY")
+def test_a_blender_file_of_points_and_of_what_moves_by_itself(tmp_path):
+    (path,) = export(dust(), "blend", tmp_path / "dust.blend")
+    told, shown = seen_by_blender(path), motion(dust())
+    (body,) = told["bodies"].values()
+    for i, points in enumerate(body["points"]):
+        np.testing.assert_allclose(points, shown.frame(i), atol=1e-5)
+    assert next(iter(told["thick"].values())) >= 12 * len(shown.rest)  # a ball each
+    turned = solid()
+    turn = rotation(axis=(0, 0, 1), centre=(1.0, 0.0, 0.0), rate=20.0)
+    turned.colliders = (Hemisphere((0.5, 0.0, -1.0), 0.25, motion=turn),)
+    (path,) = export(turned, "blend", tmp_path / "turned.blend")
+    angles = 20.0 * turned.times  # more than a full turn
+    expected = np.stack([1.0 - 0.5 * np.cos(angles), -0.5 * np.sin(angles), -1.0 + 0.0 * angles], 1)
+    places = np.array(seen_by_blender(path)["places"]["collider 0"])
+    centres = places @ [0.5, 0.0, -1.0, 1.0]
+    np.testing.assert_allclose(centres[:, :3], expected, atol=1e-5)
 
 
 VALIDATE = """

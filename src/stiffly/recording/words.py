@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 DTYPES = ("float32", "float64")  # of recorded positions
-FORMATS = ("usd", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
+FORMATS = ("usd", "blend", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
 MANY = 1e6
 COLORS = ("speed", "strain", "stress", "contact-force", "none")  # of pictures
 FIELDS = ("strain", "stress", "contact-force")  # that exports can hold

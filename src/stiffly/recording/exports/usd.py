@@ -10,31 +10,28 @@ number, the nearest to one a frame.  Metres, z up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Look
-from .frames import Fields, Motion, Progress, Solid, chains, frame_rate, motion, solids
+from .frames import Fields, Motion, Progress, Solid, chains, motion, solids
+from .pieces import BODY, GREY, pieces, size, thickness, time_codes
 
 ENDINGS = (".usdc", ".usd", ".usda")
-BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)
+TAKEN = ("Colliders", "Lines", "Points", "Materials")  # names that no body gets
 
 
 def write(recording: Any, path: Path, progress: Progress, fields: Fields) -> None:
     pxr = _library()
     shown = motion(recording)
-    rate = frame_rate(shown.times)
-    codes = (shown.times - shown.times[0]) * rate
-    whole = np.round(codes)
-    codes = np.where(np.abs(codes - whole) < 1e-6, whole, codes)  # a short last interval stays
+    rate, codes = time_codes(shown.times)
     stage = pxr.Usd.Stage.CreateNew(str(path))
     pxr.UsdGeom.SetStageUpAxis(stage, pxr.UsdGeom.Tokens.z)
     pxr.UsdGeom.SetStageMetersPerUnit(stage, 1.0)
@@ -67,24 +64,27 @@ def _library() -> Any:
 def _write_body(
     pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Progress, fields: Fields
 ) -> None:
-    prims = []  # (geometry, which particles its points are)
+    prims: list[Any] = []  # (geometry, which particles its points are)
+    taken: set[str] = {*TAKEN}
     everything = np.arange(len(shown.rest))
-    for piece in _pieces(pxr, shown):
+    for piece in pieces(shown):
+        home = _home(pxr, piece.name, taken)
         made = []
         if len(piece.triangles):
-            mesh = pxr.UsdGeom.Mesh.Define(stage, piece.path)
+            mesh = pxr.UsdGeom.Mesh.Define(stage, home)
             _set_faces(pxr, mesh, np.searchsorted(piece.points, piece.triangles))
             _set_uv(pxr, mesh, piece.uv)
             made.append((mesh, piece.points))
         if len(piece.lines):
-            path = "/World/Lines" if piece.look is None else f"{piece.path}_lines"
+            path = "/World/Lines" if piece.look is None else f"{home}_lines"
             made.append(_curves(pxr, stage, path, shown, piece.lines))
-        for geometry, _ in made if piece.look is not None else ():
-            _paint(pxr, stage, geometry, piece)
+        if piece.look is not None:
+            for geometry, _ in made:
+                _paint(pxr, stage, geometry, home, piece.look, piece.uv is not None)
         prims += made
     if shown.only_points:
         points = pxr.UsdGeom.Points.Define(stage, "/World/Points")
-        points.CreateWidthsAttr([0.01 * _size(shown)])
+        points.CreateWidthsAttr([0.01 * size(shown)])
         points.SetWidthsInterpolation(pxr.UsdGeom.Tokens.constant)
         points.CreateIdsAttr(pxr.Vt.Int64Array.FromNumpy(everything))
         prims.append((points, everything))
@@ -108,31 +108,14 @@ def _write_body(
                 own.CreatePrimvar(names[name], single, vertex).Set(numbers, codes[i])
 
 
-class _Piece(NamedTuple):
-    """A body, or all that belongs to none; points (k,): which ones, sorted."""
-
-    path: str
-    look: Look | None
-    points: np.ndarray
-    triangles: np.ndarray
-    lines: np.ndarray
-    uv: np.ndarray | None
-
-
-def _pieces(pxr: Any, shown: Motion) -> Iterator[_Piece]:
-    everything, taken = np.arange(len(shown.rest)), {"Colliders", "Lines", "Points", "Materials"}
-    if shown.owner is None:
-        yield _Piece("/World/Body", None, everything, shown.triangles, shown.lines, shown.uv)
-        return
-    faces, lines = shown.owner[shown.triangles[:, 0]], shown.owner[shown.lines[:, 0]]
-    for number, (name, look) in enumerate(shown.looks.items()):
-        stem = pxr.Tf.MakeValidIdentifier(name)
-        stem = next(s for k in count() if (s := stem + "_" * k) not in taken)
-        taken.add(stem)
-        own = np.flatnonzero(shown.owner == number)
-        uv = None if shown.uv is None else shown.uv[faces == number]
-        inside = shown.triangles[faces == number], shown.lines[lines == number]
-        yield _Piece(f"/World/{stem}", look, own, *inside, uv)
+def _home(pxr: Any, name: str, taken: set[str]) -> str:
+    """The path of a body that no other has; taken: what others have."""
+    if not name:
+        return "/World/Body"
+    stem = pxr.Tf.MakeValidIdentifier(name)
+    stem = next(s for k in count() if (s := stem + "_" * k) not in taken)
+    taken.add(stem)
+    return f"/World/{stem}"
 
 
 def _set_uv(pxr: Any, mesh: Any, uv: np.ndarray | None) -> None:
@@ -146,19 +129,20 @@ def _set_uv(pxr: Any, mesh: Any, uv: np.ndarray | None) -> None:
     primvar.Set(pxr.Vt.Vec2fArray.FromNumpy(values))
 
 
-def _paint(pxr: Any, stage: Any, geometry: Any, piece: _Piece) -> None:
+def _paint(
+    pxr: Any, stage: Any, geometry: Any, home: str, look: Look, has_coordinates: bool
+) -> None:
     """Its colour, and a material with that or with its texture."""
-    look, kinds, shade = piece.look, pxr.Sdf.ValueTypeNames, pxr.UsdShade
-    assert look is not None
+    kinds, shade = pxr.Sdf.ValueTypeNames, pxr.UsdShade
     geometry.CreateDisplayColorAttr([look.color])
-    path = f"/World/Materials/{piece.path.rsplit('/', 1)[1]}"
+    path = f"/World/Materials/{home.rsplit('/', 1)[1]}"
     material = shade.Material.Define(stage, path)
     surface = shade.Shader.Define(stage, f"{path}/Surface")
     surface.CreateIdAttr("UsdPreviewSurface")
     color = surface.CreateInput("diffuseColor", kinds.Color3f)
     color.Set(look.color)
     surface.CreateInput("roughness", kinds.Float).Set(1.0 - 0.9 * look.shine)
-    if look.texture and piece.uv is not None:
+    if look.texture and has_coordinates:
         reader = shade.Shader.Define(stage, f"{path}/Coordinates")
         reader.CreateIdAttr("UsdPrimvarReader_float2")
         reader.CreateInput("varname", kinds.String).Set("st")
@@ -189,9 +173,7 @@ def _curves(
     curves = pxr.UsdGeom.BasisCurves.Define(stage, path)
     curves.CreateTypeAttr(pxr.UsdGeom.Tokens.linear)
     curves.CreateCurveVertexCountsAttr([len(path) for path in paths])
-    a, b = shown.rest[lines].swapaxes(0, 1)
-    width = min(0.3 * float(np.median(np.linalg.norm(a - b, axis=1))), 0.01 * _size(shown))
-    curves.CreateWidthsAttr([width])
+    curves.CreateWidthsAttr([thickness(shown, lines)])
     curves.SetWidthsInterpolation(pxr.UsdGeom.Tokens.constant)
     primvar = pxr.UsdGeom.PrimvarsAPI(curves).CreatePrimvar(
         "particle", pxr.Sdf.ValueTypeNames.IntArray, pxr.UsdGeom.Tokens.vertex
@@ -218,7 +200,3 @@ def _write_collider(
         matrix = np.eye(4)
         matrix[:3, :3], matrix[3, :3] = frame.rotation.T, frame.origin  # points are rows here
         transform.Set(pxr.Gf.Matrix4d(*matrix.ravel().tolist()), float(code))
-
-
-def _size(shown: Motion) -> float:
-    return max(float(np.linalg.norm(np.ptp(shown.rest, axis=0))), 1e-6)

@@ -1,0 +1,76 @@
+"""A motion body by body, at whole frame rates: for programs that know objects, USD and Blender."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...contracts import Array
+from ...errors import StiffWarning
+from ...meshes import Look
+from .frames import Motion, frame_rate
+
+BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)
+
+
+class Piece(NamedTuple):
+    """A body, or all there is where none has a name.
+
+    points (k,): which ones, sorted; triangles (s, 3) and lines (m, 2) of them, uv (s, 3, 2).
+    """
+
+    name: str
+    look: Look | None
+    points: np.ndarray
+    triangles: np.ndarray
+    lines: np.ndarray
+    uv: np.ndarray | None
+
+
+def pieces(shown: Motion) -> Iterator[Piece]:
+    """Every body; one whose picture is gone has its colour, and a line says so."""
+    if shown.owner is None:
+        everything = np.arange(len(shown.rest))
+        yield Piece("", None, everything, shown.triangles, shown.lines, shown.uv)
+        return
+    faces, lines = shown.owner[shown.triangles[:, 0]], shown.owner[shown.lines[:, 0]]
+    for number, (name, look) in enumerate(shown.looks.items()):
+        own = np.flatnonzero(shown.owner == number)
+        uv = None if shown.uv is None else shown.uv[faces == number]
+        inside = shown.triangles[faces == number], shown.lines[lines == number]
+        yield Piece(name, _with_picture(name, look), own, *inside, uv)
+
+
+def _with_picture(name: str, look: Look) -> Look:
+    if not look.texture or Path(look.texture).is_file():
+        return look
+    warnings.warn(
+        f"{name} is exported in its colour: its texture {look.texture} is gone; put it back there "
+        "and export again",
+        StiffWarning,
+        stacklevel=2,
+    )
+    return look._replace(texture="")
+
+
+def time_codes(times: Array) -> tuple[float, Array]:
+    """Frames per second, a whole number, and when each frame is shown, counted in frames."""
+    rate = frame_rate(times)
+    codes = (times - times[0]) * rate
+    whole = np.round(codes)
+    return rate, np.where(np.abs(codes - whole) < 1e-6, whole, codes)  # a short last interval stays
+
+
+def thickness(shown: Motion, lines: np.ndarray) -> float:
+    """Of ropes and hair [m]: what is drawn of a line that has none."""
+    a, b = shown.rest[lines].swapaxes(0, 1)
+    return min(0.3 * float(np.median(np.linalg.norm(a - b, axis=1))), 0.01 * size(shown))
+
+
+def size(shown: Motion) -> float:
+    """Of the body at rest [m]: the diagonal of the box around it."""
+    return max(float(np.linalg.norm(np.ptp(shown.rest, axis=0))), 1e-6)
