@@ -261,7 +261,8 @@ class Groups(NamedTuple):
 class GroupedSprings(NamedTuple):
     """start (R + 1,): the springs of each row, filled up to fours with such that do not pull;
     other (P,): the far end; stiffness, rest (P,); limit (P,): strains at which they yield, (0,)
-    where none does; share (P,): 1/2 of a spring that two groups have."""
+    where none does; share (P,): 1/2 of a spring that two groups have; common: the limit that all
+    springs have, < 0 where they differ or do not yield."""
 
     start: Any
     other: Any
@@ -269,6 +270,7 @@ class GroupedSprings(NamedTuple):
     rest: Any
     limit: Any
     share: Any
+    common: Any
 
 
 class GroupedFaces(NamedTuple):

@@ -567,7 +567,9 @@ class _Layout:
     def springs(self, terms: list[SpringTerm]) -> tuple[contract.GroupedSprings, _Slots]:
         if not terms:
             start, other = np.zeros(self.place.size + 1, np.uint32), np.empty(0, np.uint32)
-            return contract.GroupedSprings(start, other, *np.empty((4, 0))), _Slots(NONE, NONE)
+            none = np.empty(0)
+            made = contract.GroupedSprings(start, other, none, none, none, none, -1.0)
+            return made, _Slots(NONE, NONE)
         edges = terms[0].edges if len(terms) == 1 else _joined(NO_EDGES, [t.edges for t in terms])
         element, group = self._instances(edges)
         near, far = (self._locate(group, end[element]) for end in edges.T)
@@ -592,11 +594,13 @@ class _Layout:
 
         limits = [term.limit for term in terms]
         yielding = any(limit is not None for limit in limits)
-        limit = share = np.empty(0)
+        limit, share, common = np.empty(0), np.empty(0), -1.0
         if yielding:
             never = [np.full(len(term.edges), np.inf) for term in terms]
             known = [n if own is None else own for n, own in zip(never, limits, strict=True)]
-            limit = values(known, np.inf)
+            limit, lowest = values(known, np.inf), min(k.min(initial=np.inf) for k in known)
+            if all(np.all(k == lowest) for k in known):
+                common = float(lowest)
             share = values([1.0 / np.maximum(np.bincount(element, minlength=len(edges)), 1)], 0.0)
         made = contract.GroupedSprings(
             start.astype(np.uint32),
@@ -605,6 +609,7 @@ class _Layout:
             values([term.rest for term in terms], 1.0),
             limit,
             share,
+            common,
         )
         return made, _Slots(element, slots) if yielding else _Slots(NONE, NONE)
 

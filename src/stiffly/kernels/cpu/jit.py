@@ -51,7 +51,8 @@ class Both:
     def __init__(self, options: dict[str, Any], body: FunctionType) -> None:
         self.serial = njit(**options)(body)
         self.parallel = njit(**options, parallel=True)(copied(body, "parallel"))
-        self._tried, self._pace, self._lost, self._rests_until = 0, inf, 0.0, 0.0
+        self._tried, self._loaded = 0, False  # calls without threads; whether one had them
+        self._pace, self._lost, self._rests_until = inf, 0.0, 0.0
 
     def __getitem__(self, threaded: Any) -> Any:
         return self.parallel if threaded else self.serial
@@ -65,11 +66,12 @@ class Both:
         threaded = self._tried > 1 and start >= self._rests_until
         (self.parallel if threaded else self.serial)(*arguments)
         took = perf_counter() - start
-        if threaded:
-            self._judge(start + took, took - self._pace * work)
-        else:  # the first time it is loaded; later systems may have longer rows
+        if not threaded:  # the first time it is loaded; later systems may have longer rows
             self._tried += 1
             self._pace = min(1.1 * self._pace, took / work)
+        elif self._loaded:
+            self._judge(start + took, took - self._pace * work)
+        self._loaded = self._loaded or threaded
 
     def _judge(self, now: float, lost: float) -> None:
         self._lost = max(0.0, self._lost + lost)

@@ -64,8 +64,9 @@ inlined: Any = partial(strict, forceinline=True, no_cpython_wrapper=True, no_cfu
 
 # quads of every row: positions, velocities, accelerations, forces, velocities as predicted, where
 # the step began, and forces of tets.  A group's are those from `at` on; row i there is row
-# i + shift of the body.
-Rows = namedtuple("Rows", "x v a f ahead x0 v0 solid")
+# i + shift of the body.  worn: whether a spring of the row is beyond its limit.
+Rows = namedtuple("Rows", "x v a f ahead x0 v0 solid worn")
+QUADS = len(Rows._fields) - 1
 # of a group: its number, the first of its quads, what takes these to rows of the body, the end of
 # those that it moves, of those that supports lead, of all
 Group = namedtuple("Group", "g at shift own led end")
@@ -82,8 +83,8 @@ def _group(g, groups, connected):
 
 
 @inlined
-def _rows(q):
-    return Rows(q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7])
+def _rows(q, worn):
+    return Rows(q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], worn)
 
 
 # ------------------------------------------------------------------ elastic forces
@@ -100,10 +101,19 @@ def _spring_scale(square, stiffness, rest, cubic):
     return scale
 
 
+@inlined
+def _beyond(square, stiffness, rest, limit):
+    """Whether one of four springs is strained too far; those that only fill a register are not."""
+    most, least = rest * (fill(1.0) + limit), rest * at_least(fill(1.0) - limit, fill(0.0))
+    over = at_least(square - most * most, least * least - square)
+    return any_above(stiffness * over, fill(0.0))
+
+
 @strict
-def _spring_forces(low, high, at, shift, springs, cubic, x, f):
-    """Adds the forces of the springs of quads low .. high."""
-    start, other = springs.start, springs.other
+def _spring_forces(low, high, at, shift, springs, cubic, x, f, worn):
+    """Adds the forces of the springs of quads low .. high; marks rows where one is beyond its
+    limit, so that nobody has to read all of them once more for that."""
+    start, other, marks = springs.start, springs.other, min(len(worn), len(springs.limit)) > 0
     for i in range(low, high):
         p, end = np.uint64(start[i + shift]), np.uint64(start[i + shift + ONE])
         if p == end:
@@ -115,7 +125,14 @@ def _spring_forces(low, high, at, shift, springs, cubic, x, f):
             da, db = here - load(x, a), here - load(x, b)
             dc, dd = here - load(x, c), here - load(x, d)
             square = sums(da * da, db * db, dc * dc, dd * dd)
-            scale = _spring_scale(square, load(springs.stiffness, p), load(springs.rest, p), cubic)
+            stiffness, rest = load(springs.stiffness, p), load(springs.rest, p)
+            if marks:
+                limit = fill(springs.common)
+                if springs.common < 0.0:
+                    limit = load(springs.limit, p)
+                if _beyond(square, stiffness, rest, limit):
+                    worn[i] = 1
+            scale = _spring_scale(square, stiffness, rest, cubic)
             pull = spread0(scale) * da
             force = force - pull
             store(f, a, load(f, a) + pull)
@@ -133,11 +150,11 @@ def _spring_forces(low, high, at, shift, springs, cubic, x, f):
 
 
 @inlined
-def _all_spring_forces(low, high, at, shift, body, x, f):
+def _all_spring_forces(low, high, at, shift, body, x, f, worn):
     if len(body.linear.other) > 0:
-        _spring_forces(low, high, at, shift, body.linear, False, x, f)
+        _spring_forces(low, high, at, shift, body.linear, False, x, f, worn)
     if len(body.cubic.other) > 0:
-        _spring_forces(low, high, at, shift, body.cubic, True, x, f)
+        _spring_forces(low, high, at, shift, body.cubic, True, x, f, worn)
 
 
 @strict
@@ -357,7 +374,10 @@ def _accelerate(own, body, tables, entry, place, kick, rows):
             store(f, i, load(rows.solid, i))
     else:
         _clear(own, f)
-    _all_spring_forces(own.at, own.end, own.at, own.shift, body, x, f)
+    if len(rows.worn) > 0:
+        for i in range(own.at, own.end):
+            rows.worn[i] = 0
+    _all_spring_forces(own.at, own.end, own.at, own.shift, body, x, f, rows.worn)
     if len(body.faces.stiffness) > 0:
         _face_forces(own.g, own.at, body.faces, x, f)
     _contact_forces(own, body.touches, tables.surfaces, place, x, f)
@@ -385,16 +405,17 @@ def _lead(own, groups, supports, entry, x, v):
 
 
 @inlined
-def _power(own, body, tables, entry, x, v, f, known):
+def _power(own, body, tables, entry, x, v, rows, known):
     """What loads, damping and supports add and take [W] in the state x, v; known: what led
-    particles feel there is in f."""
+    particles feel there is in rows.f."""
+    f = rows.f
     if not known:
         for i in range(own.own, own.led):
             store(f, i, fill(0.0))
     added, taken = _loads(own, body, tables, entry, x, v, f, own.led > own.own)
     if own.led > own.own:
         if not known:
-            _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f)
+            _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f, rows.worn[:0])
             if len(body.faces.stiffness) > 0:
                 _face_forces(own.g, own.at, body.faces, x, f)
             _tet_forces(own, body.tets, body.tets.led, x, f)
@@ -443,7 +464,7 @@ def _book(own, entries, body, tables, h, rows, power, books):
             now = (power[g, 0], power[g, 1])
         else:
             known = which == 0 and springs_only
-            now = _power(own, body, tables, when, x, v, rows.f, known)
+            now = _power(own, body, tables, when, x, v, rows, known)
         added += h / 6.0 * weight * now[0]
         taken += h / 6.0 * weight * now[1]
         if which == 0:
@@ -552,24 +573,16 @@ def _yield_one(i, p, at, shift, springs, cubic, inverse, x, a):
 
 
 @strict
-def _yields(at, end, shift, springs, cubic, inverse, x, a):
-    """Springs strained beyond their limit: the energy lost [J]."""
-    one, lost = fill(1.0), 0.0
+def _yields(at, end, shift, springs, cubic, inverse, x, a, worn):
+    """Springs strained beyond their limit, in the rows that are marked: the energy lost [J]."""
+    lost = 0.0
     for i in range(at, end):
-        here = load(x, i)
+        if worn[i] == 0:
+            continue
         for p in range(
-            np.uint64(springs.start[i + shift]), np.uint64(springs.start[i + shift + ONE]), FOUR
+            np.uint64(springs.start[i + shift]), np.uint64(springs.start[i + shift + ONE])
         ):
-            da = here - load(x, at + np.uint64(springs.other[p]))
-            db = here - load(x, at + np.uint64(springs.other[p + ONE]))
-            dc = here - load(x, at + np.uint64(springs.other[p + TWO]))
-            dd = here - load(x, at + np.uint64(springs.other[p + THREE]))
-            square = sums(da * da, db * db, dc * dc, dd * dd)
-            limit, rest = load(springs.limit, p), load(springs.rest, p)
-            most, least = rest * (one + limit), rest * at_least(one - limit, fill(0.0))
-            if any_above(square, most * most) or any_above(least * least, square):
-                for k in range(FOUR):
-                    lost += _yield_one(i, p + k, at, shift, springs, cubic, inverse, x, a)
+            lost += _yield_one(i, p, at, shift, springs, cubic, inverse, x, a)
     return lost
 
 
@@ -579,10 +592,11 @@ def _settle(own, n, body, tables, h, rows, books):
     books[own.g, TOUCHING] = 0.0
     changed = _touch(own, n, body, tables.surfaces, h, rows, books)
     lost, frame = 0.0, (own.at, own.end, own.shift)
+    moved = (body.groups.inverse, rows.x, rows.a, rows.worn)
     if len(body.linear.limit) > 0:
-        lost += _yields(*frame, body.linear, False, body.groups.inverse, rows.x, rows.a)
+        lost += _yields(*frame, body.linear, False, *moved)
     if len(body.cubic.limit) > 0:
-        lost += _yields(*frame, body.cubic, True, body.groups.inverse, rows.x, rows.a)
+        lost += _yields(*frame, body.cubic, True, *moved)
     books[own.g, DISSIPATED] += lost
     return changed or lost > 0.0
 
@@ -699,8 +713,8 @@ def _steps(
     braked = (
         len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
     )
-    mine = every[0 if connected else thread]
-    rows = _rows(mine)
+    mine = 0 if connected else thread
+    rows = _rows(every[0][mine], every[1][mine])
     hands = 1 if connected else (count_of - thread + threads - 1) // threads
     for hand in range(hands):
         low = count_of * thread // threads if connected else thread + hand * threads
@@ -798,8 +812,8 @@ def _all_stages(
     braked = (
         len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
     )
-    mine, own_stages = every[0 if connected else thread], stages[0 if connected else thread]
-    rows = _rows(mine)
+    mine = 0 if connected else thread
+    rows, own_stages = _rows(every[0][mine], every[1][mine]), stages[mine]
     hands = 1 if connected else (count_of - thread + threads - 1) // threads
     power, a = books[:, 4:], arrays[2]
     for hand in range(hands):
@@ -865,20 +879,23 @@ def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, conne
 
 
 def _run_stages(count, body, tables, table, h, arrays, books, connected):
-    size, every, shown = _room(body.groups, connected)
-    stages = np.empty((*every.shape[:1], len(table[0]), *every.shape[2:]))
+    size, every, shown = _room(body, connected)
+    stages = np.empty((len(every[0]), len(table[0]), *every[0].shape[2:]))
     run = (count, _called(body), tables, table, h, arrays, books, every, stages, shown)
     together(_all_stages, size, *run)
 
 
-def _room(groups, connected):
-    """Threads, quads for their groups, and where connected ones show their positions."""
+def _room(body, connected):
+    """Threads, quads for their groups and marks of what is worn, and where connected ones show
+    their positions."""
+    groups, yields = body.groups, len(body.linear.limit) + len(body.cubic.limit) > 0
     rows, size = int(groups.first[-1]), team_size(len(groups.own))
-    if connected:
-        return size, np.empty((1, len(Rows._fields), rows, 4)), np.empty((2, rows, 4))
-    if len(groups.own) > 1:
-        rows = np.diff(groups.first).max()
-    return size, np.empty((size, len(Rows._fields), rows, 4)), np.empty((2, 0, 4))
+    if len(groups.own) > 1 and not connected:
+        rows = int(np.diff(groups.first).max())
+    each = 1 if connected else size
+    worn = np.zeros((each, rows if yields else 0), dtype=np.uint8)
+    quads = np.empty((each, QUADS, rows, 4))
+    return size, (quads, worn), np.empty((2, rows if connected else 0, 4))
 
 
 def _called(body):
@@ -893,7 +910,7 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
     contacts after the last step."""
     count_of = len(body.groups.own)
     books, power = np.zeros((count_of, 4)), np.zeros((count_of, 3))
-    size, every, shown = _room(body.groups, connected)
+    size, every, shown = _room(body, connected)
     arrays, scheme = (x, v, a, ahead), (kicks, drifts)
     run = (count, _called(body), tables, scheme, h, arrays, power, books, every, shown)
     together(_steps, size, *run)
