@@ -14,6 +14,8 @@ from stiffly.bodies import Dashpots, Drag, Field, Rotation, Wind
 from stiffly.collisions import Contact, Plane, Sphere
 from stiffly.collisions.shapes import keyframes
 from stiffly.meshes import lattice
+from stiffly.scenes.builder import rank_by_rank
+from stiffly.system.shares import Piece
 
 STEPS = {  # scene: step [s] of verlet, exprb42, energy-momentum
     "dragon": (5e-4, 0.01, 0.01),
@@ -33,7 +35,15 @@ OTHERS = [
     *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
     ("everything", "energy-momentum", 0.01, 40),
 ]
-CASES = MAIN + OTHERS
+PIECES = [  # built rank by rank
+    ("pieces of flag", "verlet", 5e-4, 100),
+    ("pieces of flag", "bdf2", 0.005, 40),
+    ("pieces of bar", "verlet", 2e-3, 100),
+    ("pieces of bar", "exprb42", 0.033, 100),
+    ("pieces of bar", "energy-momentum", 0.033, 100),
+    ("pieces of bar", "stabilised", 0.033, 40),
+]
+CASES = MAIN + OTHERS + PIECES
 
 
 def everything():
@@ -69,11 +79,31 @@ def everything():
 
 def pair(scene, method, step, count):
     options = {"integrator": method, "step": step, "duration": count * step, "every": 10 * step}
-    given = everything() if scene == "everything" else (stiffly.scenes.load(scene, small=True),)
-    run = stiffly.simulate(*given, engine="petsc", **options)
+    if scene == "everything":
+        given = shared = everything()
+    else:
+        name = scene.removeprefix("pieces of ")
+        given = shared = (stiffly.scenes.load(name, small=True),)
+        if name != scene:
+            shared = (in_pieces(name, given[0].system.particles),)
+    run = stiffly.simulate(*shared, engine="petsc", **options)
     if world().rank:
         return None
     return run, stiffly.simulate(*given, **options)
+
+
+def in_pieces(name, particles):
+    """The scene as this rank builds it: of layers all ranks have equally many but for one, and up
+    to two more on either side."""
+    with rank_by_rank("petsc"):
+        scene = stiffly.scenes.load(name, small=True)
+    ranks = world().size
+    if ranks > 1:
+        assert isinstance(scene.system, Piece) and scene.system.total == particles
+        layer = {"flag": 10, "bar": 9}[name]
+        most = (-(-particles // layer // ranks) + 4) * layer
+        assert len(scene.x0) == scene.system.built.particles <= most
+    return scene
 
 
 def apart(run, alone):

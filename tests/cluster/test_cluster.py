@@ -97,6 +97,33 @@ def test_checkpoints_resume_on_other_numbers_of_ranks_and_on_none(tmp_path, meth
         assert off <= CLOSE * max(np.ptp(line) for line in straight.energy.parts.values())
 
 
+def rows(elements):
+    """As a set, whichever rank has told them first."""
+    return np.unique(np.sort(elements, axis=1), axis=0)
+
+
+def test_a_scene_built_in_pieces_is_recorded_and_resumed_as_the_whole(tmp_path):
+    how = ("--integrator", "bdf2", "--step", "0.033", "--checkpoint", "0", "--dtype", "float64")
+    words = ("bar", "--small", *how, "--duration", "0.99")
+    assert run(2, *words, "--out", tmp_path / "pieces") == (0, [])
+    whole = [sys.executable, "-m", "stiffly", "run", *words, "--out", str(tmp_path / "whole")]
+    subprocess.run(whole, check=True, capture_output=True)
+    seen, alone = (stiffly.Recording(tmp_path / name) for name in ("pieces", "whole"))
+    assert np.array_equal(seen.mesh.positions, alone.mesh.positions)
+    assert np.allclose(seen.mass, alone.mass, rtol=1e-14)
+    for kind in ("edges", "tets", "triangles"):
+        assert np.array_equal(rows(getattr(seen.mesh, kind)), rows(getattr(alone.mesh, kind)))
+    for name in ("pieces", "whole"):  # begun so, gone on with in pieces
+        again = ("resume", tmp_path / name, "--duration", "1.32", "--engine", "petsc")
+        assert ended(3, HERE / "as_rank.py", "", *again) == (0, [])
+    stiffly.resume(tmp_path / "pieces", duration=1.65)  # and without MPI
+    options = {"integrator": "bdf2", "step": 0.033, "every": alone.times[1]}
+    scene = stiffly.scenes.load("bar", small=True)
+    for name, duration in (("pieces", 1.65), ("whole", 1.32)):
+        straight = stiffly.simulate(scene, duration=duration, **options)
+        assert np.abs(last(tmp_path / name) - straight.positions[-1]).max() <= CLOSE
+
+
 def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
     out = tmp_path / "run"
     words = ("dragon", "--small", "--duration", "100", "--step", "0.01", "--every", "0.01")
@@ -138,6 +165,8 @@ def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):
         (2, ("flag", "--small", "--integrator", "exprb42"), "no wind"),
         (2, ("nowhere.toml",), "nowhere.toml"),
         (2, ("dragon", "--small", "--device", "gpu"), "leave --device gpu out"),
+        (4, ("bar", "--set", "cells=1"), "rank 0 has no free particle: start fewer ranks"),
+        (2, ("bar", "--small", "--set", "adjust.wind=3"), "goes by the shape of the whole"),
     ],
 )
 def test_what_cannot_be_is_one_line_of_rank_0_before_anything_is_written(

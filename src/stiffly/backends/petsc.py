@@ -28,6 +28,7 @@ CHUNK = 1 << 20  # random numbers at a time
 VOICE = [2]  # where a rank that is silent can still say why it ends the run
 
 Result = TypeVar("Result")
+Answered = Callable[[list[np.ndarray]], list[np.ndarray]]  # keys of every rank -> numbers
 
 
 def silence_others() -> None:
@@ -78,6 +79,26 @@ class World:
         rows = np.ascontiguousarray(rows)
         self.comm.Gatherv(rows, None if out is None else [out, sizes], root=0)
         return out
+
+    def put(self, keys: np.ndarray, whom: np.ndarray, answered: Answered) -> np.ndarray:
+        """What the ranks `whom` (k,) answer to keys (k,): each gets the keys of all others."""
+        mine = [np.flatnonzero(whom == rank) for rank in range(self.size)]
+        answers = answered(self.comm.alltoall([keys[some] for some in mine]))
+        out = np.empty(len(keys), dtype=np.int64)
+        for some, told in zip(mine, self.comm.alltoall(answers), strict=True):
+            out[some] = told
+        return out
+
+    def ranked(self, numbers: np.ndarray, total: int) -> np.ndarray:
+        """How many of all ranks' numbers, which are below total, are smaller than each of these;
+        no rank sees more than its range of them."""
+
+        def answered(asked: list[np.ndarray]) -> list[np.ndarray]:
+            known = np.sort(np.concatenate(asked))
+            before = self.comm.exscan(known.size) or 0
+            return [before + np.searchsorted(known, some) for some in asked]
+
+        return self.put(numbers, numbers // -(-total // self.size), answered)
 
     def together(self, job: Callable[[], Result]) -> Result:
         """job() on every rank; where it is wrong on one of them, all raise what the first says."""
@@ -151,27 +172,35 @@ def usable(petsc: Any) -> None:
 class PetscBackend(CpuBackend):
     """Kernels of the processor on the rows of one rank.
 
-    own, ghosts: particles; sources (ghosts, 2): the rank that owns each and its row there;
-    rows (own + ghosts,): of the whole body; total: particles of all ranks.
+    numbers (own + ghosts,): of the free particles here in the whole body, of `total`; whose
+    (ghosts,): the rank that owns each.
     """
 
     name = "petsc"
 
-    def __init__(
-        self, ranks: World, own: int, sources: np.ndarray, rows: np.ndarray, total: int
-    ) -> None:
-        self.ranks, self._own, self._rows, self._all = ranks, own, rows, total
-        self._here = own + len(sources)
+    def __init__(self, ranks: World, numbers: np.ndarray, whose: np.ndarray, total: int) -> None:
+        self.ranks, self._here, ghosts = ranks, len(numbers), numbers[len(numbers) - len(whose) :]
+        self._own = own = self._here - len(whose)
+        mine = numbers[:own]  # ascending, as on every other rank
+
+        def answered(asked: list[np.ndarray]) -> list[np.ndarray]:
+            return [np.searchsorted(mine, some) for some in asked]
+
+        sources = np.stack([whose, ranks.put(ghosts, whose, answered)], axis=1)
         self.counts = np.array(ranks.comm.allgather(own))
+        self._all = int(self.counts.sum())
         self.split = bool(ranks.largest(float(len(sources)))[0])  # a body lies on several ranks
         self.shared = ranks.size > 1
         petsc = ranks.petsc
         self._forest = petsc.SF().create(petsc.COMM_WORLD)
         self._forest.setGraph(own, None, sources.astype(petsc.IntType))
         start = np.concatenate([[0], np.cumsum(self.counts)])
-        mine = start[ranks.rank] + np.arange(own)
-        self.numbers = np.concatenate([mine, start[sources[:, 0]] + sources[:, 1]])
+        here = start[ranks.rank] + np.arange(own)
+        self.numbers = np.concatenate([here, start[sources[:, 0]] + sources[:, 1]])
         self._units: dict[int, Any] = {}
+        rows = np.zeros(self._here)  # of the whole body: those of ghosts their owners know
+        rows[:own] = ranks.ranked(mine, total)
+        self._rows = self.halo(rows).astype(np.int64)
 
     def owned(self, rows: int) -> int:
         return rows // self._here * self._own

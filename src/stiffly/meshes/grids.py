@@ -45,9 +45,17 @@ def beam(
 
 
 def bar(
-    along: int = 17, across: tuple[int, int] = (4, 4), *, length: float = 1.0, side: float = 0.1875
+    along: int = 17,
+    across: tuple[int, int] = (4, 4),
+    *,
+    length: float = 1.0,
+    side: float = 0.1875,
+    layers: tuple[int, int] | None = None,
 ) -> Mesh:
     """A bar of alternating five-tet cells, along x; sets as for `beam`.
+
+    layers: of the cross-sections these alone, from the first to that before the last: a part of
+    the same bar, whose sides towards the rest are open.
 
     The default has 272 vertices and 720 tets; Dinev, Liu and Kavan (2018) use 290 and 716. Theirs
     are the surface vertices of a 4 x 4 x 16 grid without any inside, which makes long thin tets:
@@ -55,10 +63,11 @@ def bar(
     """
     require_counts("bar", 2, along=along, across_y=across[0], across_z=across[1])
     require_positive("bar", length=length, side=side)
-    shape = (along, *across)
-    return mesh_of_tets(
-        box_grid(shape, (length, side, side)), alternating_tets(shape), _ends(shape)
-    )
+    first, last = _layers("bar", along, layers)
+    positions = box_grid((along, *across), (length, side, side), (first, last))
+    shape = (last - first, *across)
+    tets = alternating_tets(shape, first)
+    return mesh_of_tets(positions, tets, _ends(shape, first == 0, last == along))
 
 
 def cube(cells: int = 6, *, side: float = 1.0) -> Mesh:
@@ -77,22 +86,40 @@ def cube(cells: int = 6, *, side: float = 1.0) -> Mesh:
     return mesh_of_tets(positions, alternating_tets(shape), sets)
 
 
-def box_grid(shape: tuple[int, int, int], size: tuple[float, float, float]) -> np.ndarray:
-    """Vertices (N, 3) of a grid over a box that starts at x = 0 and is centred in y and z."""
-    axes = [np.linspace(0.0, size[0], shape[0])]
+def _layers(shape: str, count: int, layers: tuple[int, int] | None) -> tuple[int, int]:
+    """All of them, or those that are asked for."""
+    first, last = (0, count) if layers is None else layers
+    if not 0 <= first < last - 1 < count:
+        raise InputError(
+            f"{shape} layers = {first, last}: give two numbers from 0 to {count}, at least 2 apart"
+        )
+    return first, last
+
+
+def box_grid(
+    shape: tuple[int, int, int],
+    size: tuple[float, float, float],
+    layers: tuple[int, int] = (0, MOST_PARTICLES),
+) -> np.ndarray:
+    """Vertices (N, 3) of a grid over a box that starts at x = 0 and is centred in y and z; of its
+    layers along x those from the first to that before the last."""
+    axes = [np.linspace(0.0, size[0], shape[0])[slice(*layers)]]
     axes += [np.linspace(-0.5 * s, 0.5 * s, n) for s, n in zip(size[1:], shape[1:], strict=True)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
-def _ends(shape: tuple[int, int, int]) -> dict[str, np.ndarray]:
+def _ends(
+    shape: tuple[int, int, int], left: bool = True, right: bool = True
+) -> dict[str, np.ndarray]:
+    """left, right: whether that end is one of the whole."""
     number = np.arange(np.prod(shape)).reshape(shape)
-    inside = np.zeros(shape[1:], dtype=bool)
-    inside[1:-1, 1:-1] = True
+    rim = np.ones(shape[1:], dtype=bool)
+    rim[1:-1, 1:-1] = False
     return {
-        "left": number[0].ravel(),
-        "right": number[-1].ravel(),
-        "left rim": number[0][~inside],
-        "right rim": number[-1][~inside],
+        "left": number[0][np.full(rim.shape, left)],
+        "right": number[-1][np.full(rim.shape, right)],
+        "left rim": number[0][rim & left],
+        "right rim": number[-1][rim & right],
     }
 
 
@@ -103,6 +130,7 @@ def cloth(
     spacing: float = 0.01,
     diagonals: int = 2,
     bending: bool = True,
+    layers: tuple[int, int] | None = None,
 ) -> Mesh:
     """nx x ny particles in the plane z = 0, one every `spacing` [m], numbered with y fastest.
 
@@ -110,6 +138,8 @@ def cloth(
     `diagonals` says, or none), 'bending' every second particle along x and y.
     Sets: 'left' and 'right' (x ends), 'bottom' and 'top' (y ends), 'corners' (four, from (0, 0)
     along y first). Triangles face up.
+    layers: of the nx rows these alone, from the first to that before the last: a part of the same
+    cloth; its sets have what there is of them.
 
     cloth(101, 101, diagonals=1) is the cloth of Dinev, Liu and Kavan (2018): 10,201 particles and
     50,198 edges; with the two springs that hold it these are the 50,200 of their table.
@@ -118,25 +148,28 @@ def cloth(
     require_positive("cloth", spacing=spacing)
     if diagonals not in (0, 1, 2):
         raise InputError(f"cloth diagonals = {diagonals}: give 0, 1 or 2 for every square")
-    number = np.arange(nx * ny).reshape(nx, ny)
-    positions = np.zeros((nx * ny, 3))
-    positions[:, :2] = spacing * np.indices((nx, ny)).reshape(2, -1).T
+    first, last = _layers("cloth", nx, layers)
+    rows = last - first
+    number = np.arange(rows * ny).reshape(rows, ny)
+    positions = np.zeros((rows * ny, 3))
+    positions[:, :2] = spacing * (np.indices((rows, ny)).reshape(2, -1).T + np.array([first, 0]))
     groups = {
         "structural": np.concatenate([_along(number, 1), _along(number.T, 1)]),
         "shear": _diagonals(number, diagonals),
     }
     if bending:
         groups["bending"] = np.concatenate([_along(number, 2), _along(number.T, 2)])
-    edges, rows = grouped_edges(groups)
+    edges, kinds = grouped_edges(groups)
+    left, right = number[:1][first:].ravel(), number[-1:][nx - last :].ravel()
     sets = {
-        "left": number[0],
-        "right": number[-1],
+        "left": left,
+        "right": right,
         "bottom": number[:, 0],
         "top": number[:, -1],
-        "corners": number[[0, 0, -1, -1], [0, -1, 0, -1]],
+        "corners": np.concatenate([left[:1], left[-1:], right[:1], right[-1:]]),
     }
     triangles = quad_sheet(number)
-    return Mesh(positions, edges, triangles=triangles, edge_groups=rows, vertex_sets=sets)
+    return Mesh(positions, edges, triangles=triangles, edge_groups=kinds, vertex_sets=sets)
 
 
 def textile(nx: int = 100, ny: int = 100, *, spacing: float = 0.01) -> Mesh:
@@ -156,12 +189,15 @@ def foil(nx: int = 10, ny: int = 10, *, spacing: float = 0.01) -> Mesh:
     return cloth(nx, ny, spacing=spacing)
 
 
-def flag(nx: int = 70, ny: int = 50, *, spacing: float = 0.02) -> Mesh:
+def flag(
+    nx: int = 70, ny: int = 50, *, spacing: float = 0.02, layers: tuple[int, int] | None = None
+) -> Mesh:
     """The flag of Michels, Luan and Tokman (2017): 50 x 70 particles, all three kinds of edges.
 
     It hangs in the plane y = 0, its pole at x = 0 (set 'left'), its length along x, z upwards.
+    layers: as of `cloth`.
     """
-    flat = cloth(nx, ny, spacing=spacing)
+    flat = cloth(nx, ny, spacing=spacing, layers=layers)
     upright = flat.positions[:, [0, 2, 1]]
     return replace(flat, positions=upright, triangles=flat.triangles[:, ::-1])
 
@@ -244,10 +280,11 @@ def grid_tets(shape: tuple[int, int, int]) -> np.ndarray:
     return np.stack(tets, axis=1).reshape(-1, 4)
 
 
-def alternating_tets(shape: tuple[int, int, int]) -> np.ndarray:
+def alternating_tets(shape: tuple[int, int, int], first: int = 0) -> np.ndarray:
     """Five tets per cell of a vertex grid: a regular one inside, one at each of four corners.
 
     Neighbouring cells are mirror images, so they agree on the diagonals of the faces they share.
+    first: the number that the first layer has in a larger grid.
     """
     strides = np.array([shape[1] * shape[2], shape[2], 1])
     cell = np.indices([n - 1 for n in shape]).reshape(3, -1).T
@@ -255,7 +292,9 @@ def alternating_tets(shape: tuple[int, int, int]) -> np.ndarray:
     even = np.array([[0, 3, 5, 6], [7, 3, 5, 6], [1, 0, 3, 5], [2, 0, 3, 6], [4, 0, 5, 6]])
     mirrored = even ^ 4  # the other end of the first axis
     tables = np.stack([turned_positive(corners, t) for t in (even, mirrored)])
-    tets = (cell @ strides)[:, None, None] + (corners @ strides)[tables[cell.sum(axis=1) % 2]]
+    tets = (cell @ strides)[:, None, None] + (corners @ strides)[
+        tables[(cell.sum(axis=1) + first) % 2]
+    ]
     return tets.reshape(-1, 4)
 
 

@@ -18,12 +18,14 @@ from ..integrators.gautschi import Gautschi
 from ..integrators.runge_kutta import RungeKutta4
 from ..integrators.stabilised import Stabilised
 from ..integrators.stage import Bdf1, Bdf2, Midpoint
+from ..meshes import Mesh
 from ..recording.checkpoint import Packed, unpacked
+from ..recording.drawn import Drawn, drawn
 from ..recording.provenance import fingerprint
 from ..recording.sinks import Frame
 from ..solvers.local_global import LocalGlobal
-from ..system.ranks import RankSystem, shared
-from ..system.shares import refusal
+from ..system.ranks import RankSystem
+from ..system.shares import Piece, refusal
 
 ENGINES = ("cpu", "petsc")
 IMPLICIT = (Bdf1, Bdf2, Midpoint, EnergyMomentum)
@@ -32,8 +34,10 @@ METHODS = (
     "or stabilised"
 )
 ALONE = "leave --engine petsc out"
+DRAWN = 2_000_000  # particles up to which rank 0 puts the mesh of a body in pieces together
 LAST_WORDS = 10.0  # seconds in which ranks that fail alike have all failed
-FACTOR = "stiffly.solvers.ksp:KspFactor"  # belongs to its ranks: made again by whoever goes on
+# factorisations, of these rooms, belong to their ranks: made again by whoever goes on
+FACTORS = ("stiffly.solvers.ksp:", "stiffly.solvers.linear:")
 
 
 def check_engine(engine: Any, device: str = "cpu") -> None:
@@ -46,14 +50,17 @@ def check_engine(engine: Any, device: str = "cpu") -> None:
 def over_ranks(
     system: Any, x0: Any, v0: Any, method: Any, name: str, tolerance: Any = None
 ) -> tuple[Any, State]:
-    """The share of this rank, bound; InputError on all where one cannot go along."""
+    """The share of this rank, bound; InputError on all where one cannot go along.
+
+    system: whole, or a Piece, of which x0 and v0 are then."""
     ranks = world()
+    built = system.built if isinstance(system, Piece) else system
 
     def checked() -> None:
-        lack = refusal(system) or unfit(method, name, tolerance)
+        lack = refusal(built) or unfit(method, name, tolerance)
         if lack is not None:
             raise InputError(f"{lack}, or {ALONE}")
-        system.bind(x0, v0)
+        built.bind(x0, v0)
 
     ranks.together(checked)
     told = ranks.comm.allgather(fingerprint(system))
@@ -64,11 +71,18 @@ def over_ranks(
             f"rank {other} has another system than rank 0: let all ranks see the same scene file "
             "and the same stiffly"
         )
-    share = ranks.together(lambda: shared(system, x0, ranks))
-    bound, state = share.bind(x0, v0)
+    piece = ranks.together(lambda: _piece(system, x0, ranks.size))
+    bound, state = RankSystem(piece, ranks).bind(x0, v0)
     assert isinstance(bound, RankSystem)
     ranks.together(lambda: _require_flow(bound, state, method, name))
     return bound, state
+
+
+def _piece(system: Any, x0: Any, ranks: int) -> Piece:
+    if isinstance(system, Piece):
+        return system
+    x = np.asarray(x0, dtype=np.float64).reshape(system.particles, 3)
+    return Piece.whole(system, x, ranks)
 
 
 def unfit(method: Any, name: str, tolerance: Any = None) -> str | None:
@@ -100,7 +114,8 @@ def _require_flow(bound: RankSystem, state: State, method: Any, name: str) -> No
                 f"{name} over ranks takes no wind, drag, dashpots or damping beta: use verlet or "
                 f"an implicit method, or {ALONE}"
             )
-    if isinstance(method, Stabilised) and method.spin and bound.whole.free_bodies is not None:
+    spins = isinstance(method, Stabilised) and method.spin
+    if spins and bound.backend.every(bound.built.free_bodies is not None):  # held nowhere
         raise InputError(
             f"{name} keeps the spin of bodies that nothing holds by sums that ranks do not share: "
             f"use stabilised:no-spin, or {ALONE}"
@@ -111,6 +126,23 @@ def _require_flow(bound: RankSystem, state: State, method: Any, name: str) -> No
 
 
 # ------------------------------------------------------------------ recording
+
+
+def drawn_of_pieces(bound: RankSystem, piece: Piece, scene: Any, x0: Array) -> Drawn:
+    """What is seen of all pieces, on rank 0; the particles alone of a body too large for that."""
+    found, ranks = drawn(piece.built, scene, x0), bound.backend.ranks
+    if not ranks.agree(found.mesh is not None and piece.total <= DRAWN):
+        return found._replace(mesh=None)
+    mesh = cast("Mesh", found.mesh)
+    rest = bound.gathered_built(mesh.positions)
+
+    def every(rows: np.ndarray) -> np.ndarray:
+        own = rows[piece.owner[rows[:, 0]] == ranks.rank]  # each once, its first particle's
+        found = ranks.comm.gather(piece.numbers[own], root=0)
+        return rows[:0] if found is None else np.concatenate(found)
+
+    elements = every(mesh.edges), every(mesh.tets), every(mesh.triangles)
+    return found._replace(mesh=Mesh(rest, *elements))
 
 
 class Silent:
@@ -196,7 +228,7 @@ def gathered(loop: Any) -> dict[str, Any]:
 
 def restored(system: Any, tree: Callable[..., Any]) -> Callable[..., Any]:
     """tree(name, like) of a checkpoint, with the rows that this rank holds."""
-    size = system.whole.size
+    size = system.backend.count(system.size)
 
     def here(array: Array) -> Array:
         return system.backend.share(array) if array.ndim and len(array) == size else array
@@ -221,6 +253,6 @@ def _without(code: Any) -> Any:
     if not isinstance(code, dict):
         return code
     known = cast("dict[str, Any]", code)
-    if known.get("record") == FACTOR:
+    if str(known.get("record")).startswith(FACTORS):
         return None
     return {key: _without(item) for key, item in known.items()}

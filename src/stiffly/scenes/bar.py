@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from ..bodies import Gravity
 from ..meshes import bar as bar_mesh
+from ..system.slabs import WHOLE, Cut
 from . import models
 from .builder import Setup, positive, scene, whole
 
@@ -34,11 +35,14 @@ def bar(
     cells: int = whole(3, "across the bar; 16/3 times as many along it", least=1),
     young: float = positive(YOUNG, "Young's modulus [Pa]"),
     length: float = positive(LENGTH, "[m]"),
+    cut: Cut = WHOLE,
 ) -> Setup:
     along, across = round(SLENDERNESS * cells) + 1, (cells + 1, cells + 1)
-    lying = bar_mesh(along, across, length=length, side=length / SLENDERNESS)
+    slab = cut.layers(along, across[0] * across[1])
+    side = length / SLENDERNESS
+    lying = bar_mesh(along, across, length=length, side=side, layers=slab.built)
     x0 = lying.positions[:, [2, 1, 0]] * [1.0, 1.0, -1.0]  # a turn: x runs downwards
     mesh = replace(lying, positions=x0)
     held = mesh.vertex_sets["left"]
     system = models.elastic(mesh, young, POISSON, DENSITY, Gravity(), fixed=held)
-    return Setup(system, x0, mesh=mesh)
+    return Setup(slab.of(system), x0, mesh=mesh)

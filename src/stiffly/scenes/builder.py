@@ -4,23 +4,48 @@
 def bar(cells: int = whole(3, "across the bar", least=1), young: float = positive(6e4, "[Pa]")):
     ...
     return Setup(system, x0, mesh=mesh)
+
+A builder that also takes `cut` (system/slabs.py) can build its scene rank by rank: it does so
+within `rank_by_rank`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.petsc import world
 from ..bodies import System
 from ..contracts import Array
 from ..errors import InputError
 from ..meshes.mesh import Mesh, require_counts, require_positive
 from ..parts.part import Part
+from ..system.shares import Piece
+from ..system.slabs import WHOLE, Cut
+
+CUT: ContextVar[Cut] = ContextVar("cut", default=WHOLE)
+
+
+@contextmanager
+def rank_by_rank(engine: str) -> Iterator[None]:
+    """Where it is petsc, scenes whose builders can do it are built in pieces, each on its rank:
+    system, x0, v0 and mesh are then those of the piece."""
+    if engine != "petsc":
+        yield
+        return
+    ranks = world()
+    before = CUT.set(Cut(ranks.rank, ranks.size))
+    try:
+        yield
+    finally:
+        CUT.reset(before)
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value: a scene equals only itself
@@ -61,6 +86,7 @@ class Scene:
     solution: Callable[[Any], tuple[Array, Array]] | None = field(default=None, repr=False)
     variant: str | None = None
     other_step: float | None = None  # of methods that it does not name itself
+    recipe: str = field(default="", repr=False)  # what tells it from others, if built in pieces
 
 
 class Argument(NamedTuple):
@@ -133,6 +159,8 @@ def scene(build: Callable[..., Setup]) -> Callable[..., Scene]:
     """The builder, a function of its file's name, with checked arguments and a complete Scene."""
     name, file = build.__name__.replace("_", "-"), build.__globals__
     known = inspect.signature(build)
+    sliced = "cut" in known.parameters
+    known = known.replace(parameters=[p for p in known.parameters.values() if p.name != "cut"])
     arguments = {key: argument.default for key, argument in known.parameters.items()}
     bare = [p.replace(default=p.default.default) for p in known.parameters.values()]
     signature = known.replace(parameters=bare, return_annotation="Scene")
@@ -144,12 +172,22 @@ def scene(build: Callable[..., Setup]) -> Callable[..., Scene]:
         for key, value in bound.arguments.items():
             if arguments[key].check is not None:
                 arguments[key].check(name, **{key: value})
-        made = build(**bound.arguments)
+        made = build(**bound.arguments, **({"cut": CUT.get()} if sliced else {}))
         if made.v0 is None:
             made = made._replace(v0=np.zeros_like(made.x0))
         about = {"summary": file["SUMMARY"], "source": file["SOURCE"], **file["RUN"]}
+        if sliced:
+            about["recipe"] = recipe(name, bound.arguments)
+        if isinstance(made.system, Piece):
+            made = made._replace(system=replace(made.system, recipe=about["recipe"]))
         return Scene(name=name, **about, parameters=dict(bound.arguments), **made._asdict())
 
     checked.__dict__["__signature__"] = signature
     checked.__dict__["meanings"] = {key: a.meaning for key, a in arguments.items()}
     return checked
+
+
+def recipe(name: str, numbers: Mapping[str, Any]) -> str:
+    """The same for 1 and 1.0, which scene files do not tell apart."""
+    alike = {key: float(v) if isinstance(v, int) else v for key, v in sorted(numbers.items())}
+    return f"{name} {alike}"

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..bodies import Gravity, System, Wind, cloth_springs
 from ..meshes import flag as flag_mesh
+from ..system.slabs import WHOLE, Cut
 from .builder import Setup, not_negative, positive, scene, whole
 
 SUMMARY = "a flag of 50 x 70 particles flutters in the wind for 6 s"
@@ -54,14 +55,16 @@ def flag(
     bending: float = positive(1e2, "stiffness between every second particle [N/m]"),
     mass: float = positive(2.0, "of the flag [kg]"),
     wind: float = not_negative(20.0, "speed along the flag [m/s]"),
+    cut: Cut = WHOLE,
 ) -> Setup:
     along = round(1.4 * resolution)
-    mesh = flag_mesh(along, resolution, spacing=LENGTH / (along - 1))
+    slab = cut.layers(along, resolution)
+    mesh = flag_mesh(along, resolution, spacing=LENGTH / (along - 1), layers=slab.built)
     rest = mesh.positions
     springs = cloth_springs(mesh, structural, shear, bending, law="cubic")
     parts = [*springs, Gravity(), Wind(mesh.triangles, (wind, 0.0, 0.0))]
-    system = System(mass / len(rest), parts, rest=rest, fixed=mesh.vertex_sets["left"])
+    system = System(mass / slab.total, parts, rest=rest, fixed=mesh.vertex_sets["left"])
     away = rest[:, 0] / LENGTH
     x0 = rest.copy()
     x0[:, 1] += WAVE * away * np.sin(2.0 * np.pi * away)
-    return Setup(system, x0, mesh=mesh)
+    return Setup(slab.of(system), x0, mesh=mesh)

@@ -20,27 +20,25 @@ from . import discrete_gradient
 from . import system_input as given
 from .assembly import Assembly
 from .settling import Moved, _booked, _drives, signed
-from .shares import Share, owners, share_of
+from .shares import Piece, share_of
 from .stretch import NoStretch, Stretcher
 from .system import System
 
 
-def shared(system: System, x0: Any, ranks: World) -> RankSystem:
-    """The share of this rank; x0 (N, 3): where particles are when it is cut."""
-    x = np.asarray(x0, dtype=np.float64).reshape(system.particles, 3)
-    owner = owners(system, x, ranks.size)
-    return RankSystem(system, share_of(system, owner, ranks.rank), ranks)
-
-
 class RankSystem(System):
-    """whole: the system itself, for what is told about all of it."""
+    """built: what this rank has built, the whole body or a piece of it."""
 
-    def __init__(self, whole: System, share: Share, ranks: World) -> None:
-        self.whole, self.share = whole, share
-        backend = _backend(whole, share, ranks)
+    def __init__(self, piece: Piece, ranks: World) -> None:
+        self.built = whole = piece.built
+        self.share = share = share_of(whole, piece.owner, ranks.rank)
         args, here = whole.given, share.particles
         free = np.zeros(whole.particles, dtype=bool)
         free[whole.free] = True
+        self._numbers, self._total = piece.numbers[here], piece.total
+        whose = share.owner[here[share.own : share.own + share.ghosts]]
+        rows = self._numbers[: share.own + share.ghosts]
+        backend = PetscBackend(ranks, rows, whose, piece.total)
+        self._order: tuple[Array, Array | None] | None = None
         fixed = share.place[np.intersect1d(args.fixed, here)]
         super().__init__(
             args.mass[here],
@@ -67,22 +65,23 @@ class RankSystem(System):
 
     def _gather_bodies(self) -> None:
         """Bodies are known one by one where all of them lie on one rank each."""
-        bodies = self.whole.pattern.bodies
-        if bodies is None or self.backend.split:
+        bodies = self.built.pattern.bodies
+        known = self.backend.every(bodies is not None)  # one piece may have several, another one
+        if bodies is None or not known or self.backend.split:
             self.pattern.bodies = None
         else:
-            rows = self.whole.numbering.rows[self.share.particles[: self.share.own]]
+            rows = self.built.numbering.rows[self.share.particles[: self.share.own]]
             labels = np.unique(bodies.labels[rows], return_inverse=True)[1]
             self.pattern.bodies = Components(labels)
 
     def bind(self, x0: Any, v0: Any = None) -> tuple[System, State]:
-        """x0, v0 (N, 3): of all particles, as the user numbers them."""
+        """x0, v0 (n, 3): of all particles that this rank has built, as the user numbers them."""
         here = self.share.particles
-        whole, _ = self.whole.bind(x0, v0)  # what is wrong is named in the user's numbers
+        built, _ = self.built.bind(x0, v0)  # what is wrong is named in the user's numbers
         x0 = np.asarray(x0, dtype=np.float64)[here]
         bound, state = super().bind(x0, None if v0 is None else np.asarray(v0)[here])
         assert isinstance(bound, RankSystem)
-        bound.whole = whole
+        bound.built = built
         x, v = bound.row_positions(state), bound.row_velocities(state)
         bound._counting = bound._counted = self._counted.begun(state.t, x, v, {})
         return bound, state
@@ -92,34 +91,44 @@ class RankSystem(System):
 
     # ------------------------------------------------------------------ of all ranks
 
-    def _state(self, s: State) -> State | None:
-        """Of the whole body, on rank 0."""
-        x, v = self.backend.whole(s.x), self.backend.whole(s.v)
-        return None if x is None or v is None else State(s.t, x, v)
+    def gathered(self, values: Array) -> Array:
+        """(n, k) of the particles here -> (N, k) of all, as the user numbers them, on rank 0; none
+        of them elsewhere."""
+        counted, ranks = self.share.counted, self.backend.ranks
+        if self._order is None:
+            counts = np.array(ranks.comm.allgather(int(counted.sum())))
+            if counts.sum() != self._total:
+                raise ValueError(f"ranks own {counts.sum()} of {self._total} particles")
+            numbers = ranks.gather(self._numbers[counted, None].astype(float), counts)
+            self._order = counts, None if numbers is None else numbers[:, 0].astype(np.int64)
+        counts, order = self._order
+        found = ranks.gather(values[counted], counts)
+        out = np.empty((0 if found is None else self._total, values.shape[1]))
+        if found is not None:
+            out[order] = found
+        return out
+
+    def gathered_built(self, values: Any) -> Array:
+        """The same of values (n, k) of all particles that this rank has built."""
+        return self.gathered(np.asarray(values, dtype=np.float64)[self.share.particles])
 
     def positions(self, s: State) -> Array:
         """On rank 0; none of them elsewhere."""
-        found = self._state(s)
-        return np.empty((0, 3)) if found is None else self.whole.positions(found)
+        return self.gathered(super().positions(s))
 
     def velocities(self, s: State) -> Array:
-        found = self._state(s)
-        return np.empty((0, 3)) if found is None else self.whole.velocities(found)
+        return self.gathered(super().velocities(s))
 
     def fields(self, s: State) -> dict[str, Array]:
-        found = {}
-        for name, values in super().fields(s).items():
-            own = np.repeat(values[self.numbering.order[: self.numbering.free]], 3)
-            every = self.backend.whole(own)
-            full = np.zeros(self.whole.particles)
-            if every is not None:
-                full[self.whole.free] = every[::3]
-            found[name] = full
-        return found
+        """Of what is free, on rank 0."""
+        moves = np.arange(self.particles) < self.numbering.free
+        kept = {n: np.where(moves, values, 0.0) for n, values in super().fields(s).items()}
+        return {n: self.gathered(values[:, None])[:, 0] for n, values in kept.items()}
 
     @property
-    def particle_mass(self) -> Array | None:
-        return self.whole.particle_mass
+    def particle_mass(self) -> Array:
+        """Asked of all ranks at once."""
+        return self.gathered(np.asarray(super().particle_mass)[:, None])[:, 0]
 
     @property
     def free_bodies(self) -> Array | None:
@@ -127,7 +136,7 @@ class RankSystem(System):
         return None
 
     def advice(self, h: float) -> list[str]:
-        return self.whole.advice(h)
+        return self.built.advice(h)
 
     def bodywise(self, s: State) -> None:  # type: ignore[override]
         return None
@@ -228,20 +237,3 @@ def _led(support: Any, particles: np.ndarray) -> Any:
     new = copy.copy(support)
     new.particles = particles
     return new
-
-
-def _backend(whole: System, share: Share, ranks: World) -> PetscBackend:
-    """What this rank's rows are in the whole body, and whose its ghosts are."""
-    ghosts = share.particles[share.own : share.own + share.ghosts]
-    here = share.particles[: share.own + share.ghosts]
-    whose = share.owner[ghosts]
-    # own particles are in the order of their numbers: so are those of every other rank
-    free = np.zeros(whole.particles, dtype=bool)
-    free[whole.free] = True
-    theirs = np.empty(ghosts.size, dtype=np.int64)
-    for rank in np.unique(whose):
-        members = np.flatnonzero(free & (share.owner == rank))
-        theirs[whose == rank] = np.searchsorted(members, ghosts[whose == rank])
-    sources = np.stack([whose, theirs], axis=1)
-    rows = whole.numbering.rows[here]
-    return PetscBackend(ranks, share.own, sources, rows, whole.numbering.free)

@@ -1,5 +1,8 @@
 """A body cut into shares, one for each rank: who owns which particle, and parts of a share.
 
+A rank cuts its share out of a piece: what it has built, the whole body or a part of it around its
+own particles.
+
 Independent bodies stay whole where none is larger than a share; else coordinates are bisected,
 again and again, along the longest side.  A share has its own particles, the free ones that its
 elements also touch (ghosts), and what is held.  Elements that touch two shares are evaluated in
@@ -20,6 +23,28 @@ from ..parts.checks import as_indices
 from .system import System
 
 FEWER = "start fewer ranks"
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What a rank has built of a body: its own particles, every element that touches one of them,
+    and the particles of those elements with their masses.
+
+    numbers (n,): of its particles in the whole body, ascending; owner (n,): the rank of each;
+    total: particles of the whole body; recipe: what all ranks build from.
+    """
+
+    built: System
+    numbers: np.ndarray
+    owner: np.ndarray
+    total: int
+    recipe: str = ""
+
+    @staticmethod
+    def whole(system: System, x: Array, ranks: int) -> Piece:
+        """All of it, on every rank; x (N, 3) [m]: where particles are when it is cut."""
+        count = system.particles
+        return Piece(system, np.arange(count), owners(system, x, ranks), count)
 
 
 def refusal(system: Any) -> str | None:
