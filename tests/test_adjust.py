@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from stiffly import InputError, integrators, scenes, simulate
+from stiffly import InputError, cli, integrators, scenes, simulate
 from stiffly.bodies import (
     Attachments,
     FaceSprings,
@@ -28,6 +29,8 @@ from stiffly.meshes import cube
 from stiffly.parts.rigid_body import Pose
 from stiffly.scenes import Scene, files
 from stiffly.scenes.adjust import adjustable, adjusted, own_damping, own_gravity, own_wind
+from stiffly.view.link import command as command_of
+from stiffly.view.settings import Settings
 
 MESH = cube(2, side=0.4)
 BENT = fiber([[0, 0, 0], [0.1, 0, 0], [0.2, 0.05, 0]], thickness=0.01, young=1e6, torsional=4e5,
@@ -241,8 +244,76 @@ def test_options_reach_the_solver():
 def test_methods_without_an_option_are_unchanged():
     for name in integrators.NAMES:
         assert integrator(name) == integrator(name, iterations=None, tolerance=None, budget=None)
-    assert integrator("verlet", iterations=3, tolerance=0.1) == integrator("verlet")
-    assert integrator("bdf1", iterations=3) == integrator("bdf1")  # Newton converges or fails
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "line"),
+    [
+        (
+            "energy-momentum",
+            {"tolerance": 1e-9},
+            "tolerance: energy-momentum has no such option, nor any other; leave it out",
+        ),
+        ("bdf1", {"iterations": 3}, "iterations: bdf1 has no such option, nor any"),
+        (Bdf1(), {"budget": 1.0}, "budget: Bdf1 has no such option, nor any other; leave it out"),
+        ("verlet", {"max_products": 10}, "max_products: verlet has no such option, nor any other"),
+        ("auto", {"tolerance": 1e-3}, "tolerance: auto has no such option, nor any other"),
+        ("stabilised", {"budget": 1.0}, "budget: stabilised has no such option, only tolerance: "),
+        (
+            "realtime",
+            {"tolerence": 0.1},
+            "tolerence: realtime has no such option, only budget, iterations, tolerance: "
+            "did you mean tolerance?",
+        ),
+        ("exprb42", {"eps": None}, "eps: exprb42 has no such option, only budget, max_products: "),
+    ],
+)
+def test_options_that_a_method_has_not_are_named(name, given, line):
+    with pytest.raises(InputError) as failure:
+        integrator(name, **given)
+    assert str(failure.value).startswith(line) and "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "cloth", "--small", "--set", "method.iterations=5", "--integrator", "bdf1"],
+        ["run", "pylon", "--small", "--set", "method.iterations=5"],  # exprb42 by itself
+        ["run", "saved.toml", "--integrator", "bdf1"],
+        ["sweep", "cloth", "--set", "method.iterations=5", "--over", "integrator=realtime,bdf1"],
+        ["sweep", "pylon", "--small", "--over", "method.iterations=5,6"],
+        ["sweep", "saved.toml", "--over", "integrator=realtime,bdf1"],
+        ["view", "cloth", "--small", "--set", "method.iterations=5", "--integrator", "bdf1"],
+    ],
+)
+def test_options_that_a_method_has_not_on_the_command_line(command, saved, capfd, monkeypatch):
+    monkeypatch.chdir(saved.parent)
+    assert cli.main(command) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert re.search(r"iterations: (bdf1|exprb42) has no such option", line)
+    assert [path.name for path in saved.parent.iterdir()] == ["saved.toml"]
+
+
+def test_options_that_a_method_has_not_in_a_file(saved):
+    saved.write_text(saved.read_text().replace("duration", "integrator = 'bdf2'\nduration"))
+    line = r"saved.toml line 14: method.iterations: bdf2 has no such option, nor any other; leave"
+    with pytest.raises(InputError, match=line):
+        files.parse(saved)
+    built = replace(cloth(), method={"iterations": 20})
+    with pytest.raises(InputError, match="iterations: verlet has no such option"):
+        simulate(built, integrator="verlet")
+
+
+def test_lanes_share_options_of_which_each_has_its_own():
+    names = ("stabilised", "projective", "verlet")
+    settings = replace(Settings.of(cloth()), integrators=names, tolerance=0.2, iterations=3)
+    methods = [settings.method(name) for name in names]
+    assert methods[0].tolerance == 0.2 and methods[1].solver.iterations == 3
+    assert methods[2] == integrator("verlet")
+    line = command_of("cloth", True, settings, Settings.of(cloth()))
+    assert "method.tolerance=0.2" in line and "method.iterations=3" in line
+    alone = command_of("cloth", True, replace(settings, integrators=("verlet",)), settings)
+    assert "method" not in alone
 
 
 def test_which_options_a_method_has():

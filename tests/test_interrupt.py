@@ -60,6 +60,24 @@ def test_a_signal_ends_a_run_as_ctrl_c_does(tmp_path, raise_at, number):
     assert_same(stiffly.resume(tmp_path / "run", block()[0]), simulate(block()))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, *ASKED])
+def test_what_auto_tries_before_its_first_run_ends_as_well(tmp_path, monkeypatch, number):
+    """Verlet's steps, of which only the speed is kept: the next one is not taken any more."""
+    accept, count = Loop._accept, []
+
+    def accept_and_raise(self, *arguments):
+        accept(self, *arguments)
+        count.append(type(self.method).__name__)
+        if len(count) == 3:
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(Loop, "_accept", accept_and_raise)
+    system, x0, v0, _ = pendulums()
+    with pytest.raises(KeyboardInterrupt):
+        stiffly.simulate(system, x0, v0, integrator="auto", duration=99.0, out=tmp_path / "run")
+    assert count == 3 * ["Verlet"] and not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("own", [signal.SIG_IGN, lambda *_: None], ids=["nohup", "a handler"])
 def test_what_somebody_else_has_decided_stays(tmp_path, raise_at, own):
     signal.signal(signal.SIGHUP, own)

@@ -346,7 +346,7 @@ def test_several_errors_are_counted(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(BODY.replace("1e5", "-1").replace("0.3", "0.7").replace("1000.0", "nan"))
     message = refusal(path)
-    assert "line 6" in message and message.endswith("(and 2 more)")
+    assert "line 6" in message and message.endswith("(and 2 more mistakes)")
 
 
 def test_a_misspelled_key_is_one_error_and_comes_first(tmp_path):
@@ -354,7 +354,8 @@ def test_a_misspelled_key_is_one_error_and_comes_first(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(BODY.replace("poisson", "poison").replace("duration = 1.0", "duration = -1.0"))
     message = refusal(path)
-    assert "line 7: body.poison is not known" in message and message.endswith("(and 1 more)")
+    assert "line 7: body.poison is not known" in message
+    assert message.endswith("(and 1 more mistake)")
 
 
 def test_what_was_set_beside_the_file_is_named_instead_of_a_line(tmp_path):

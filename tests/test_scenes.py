@@ -25,6 +25,7 @@ BUILT_SLOWLY = {"statue", "cactus", "bacterium"}
 def test_every_scene_loads_alike_and_runs(name):
     entry = scenes.entry(name)
     scene = scenes.load(name, small=True)
+    assert scenes.own_integrator(name, True, None, {}) == scene.integrator
     assert scene.name == name and scene.summary == entry.summary and entry.shows
     assert any(year in scene.source for year in ("2014", "2017", "2018", "2021"))
     assert list(inspect.signature(entry.build).parameters) == list(entry.parameters)

@@ -40,6 +40,8 @@ WRONG = {
     "rtol NaN": {"rtol": NAN},
     "rtol a word": {"rtol": "tight"},
     "atol negative": {"rtol": 1e-3, "atol": -1.0},
+    "atol without rtol": {"atol": 1e-6},
+    "atol with auto": {"integrator": "auto", "rtol": 1e-2, "atol": 1e-6},
     "rtol with verlet": {"integrator": "verlet", "rtol": 1e-3},
     "rtol with exprb2": {"integrator": "exprb2", "rtol": 1e-3},
     "rtol with eti": {"integrator": "eti", "rtol": 1e-3},

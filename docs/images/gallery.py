@@ -38,9 +38,9 @@ Runs of minutes; the times are those of a quiet machine ([all eight](lab/full-si
 | --- | --- |
 """
 STILLS = {
-    "crash": "356,820 degrees of freedom; the dents stay: `stiffly run crash`, 149 s",
-    "hair": "60,000 hairs, calm again after the shake of the head: `stiffly run hair`, 307 s",
-    "dragon": "442,650 degrees of freedom, nodding: `stiffly run dragon`, 82 s",
+    "crash": "356,820 degrees of freedom; the dents stay: `stiffly run crash`, 56 s",
+    "hair": "60,000 hairs, calm again after the shake of the head: `stiffly run hair`, 177 s",
+    "dragon": "442,650 degrees of freedom, nodding: `stiffly run dragon`, 29 s",
 }
 TABLE = """## The built-in scenes
 

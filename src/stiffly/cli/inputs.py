@@ -18,7 +18,24 @@ if TYPE_CHECKING:
 
 # options that several commands have
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")]
+Scene = Annotated[
+    str, typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml.")
+]
+Integrator = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Method (see: stiffly methods). [default: scene's]"),
+]
 Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [default: scene's]")]
+Rtol = Annotated[
+    float | None, typer.Option(metavar="R", help="Choose steps by this relative error instead.")
+]
+Duration = Annotated[
+    float | None, typer.Option(metavar="T", help="Seconds to simulate. [default: scene's]")
+]
+Every = Annotated[
+    float | None, typer.Option(metavar="S", help="Seconds between frames. [default: scene's]")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
 Small = Annotated[bool, typer.Option("--small", help="The scene's small variant: seconds to run.")]
 Device = Annotated[
     str, typer.Option(metavar="cpu|gpu|auto", help="Where to compute; gpu:1: the second card.")
@@ -63,13 +80,21 @@ def on_ranks(engine: str, job: Callable[[], Any]) -> Any:
     if engine == "cpu":
         return job()
     from ..backends.petsc import world
+    from ..scenes.builder import rank_by_rank
 
-    return world().together(job)
+    with rank_by_rank(engine):
+        return world().together(job)
 
 
 def check_positive(option: str, value: float | None, example: str) -> None:
     if value is not None and not (isfinite(value) and value > 0.0):
         raise InputError(f"{option} must be positive, got {value:g}: try {option} {example}")
+
+
+def check_run(step: float | None, rtol: float | None, duration: float | None) -> None:
+    """Of options that every command that runs a scene has."""
+    for option, value in (("--step", step), ("--duration", duration), ("--rtol", rtol)):
+        check_positive(option, value, "0.01")
 
 
 def frame_interval(every: float | None, fps: float | None) -> float | None:

@@ -25,7 +25,6 @@ MaxHours = Annotated[
     float | None,
     typer.Option(metavar="H", help="Stop after so many hours, with a checkpoint to go on from."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")]
 
 
 class Interrupted(Exception):
@@ -37,24 +36,12 @@ class Interrupted(Exception):
 
 
 def run(
-    scene: Annotated[
-        str,
-        typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml."),
-    ],
-    integrator: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Method (see: stiffly methods). [default: scene's]"),
-    ] = None,
+    scene: inputs.Scene,
+    integrator: inputs.Integrator = None,
     step: inputs.Step = None,
-    rtol: Annotated[
-        float | None, typer.Option(metavar="R", help="Choose steps by this relative error instead.")
-    ] = None,
-    duration: Annotated[
-        float | None, typer.Option(metavar="T", help="Seconds to simulate. [default: scene's]")
-    ] = None,
-    every: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds between frames. [default: scene's]")
-    ] = None,
+    rtol: inputs.Rtol = None,
+    duration: inputs.Duration = None,
+    every: inputs.Every = None,
     fps: Annotated[
         float | None,
         typer.Option(metavar="N", help="Frames per simulated second, instead of --every."),
@@ -81,7 +68,7 @@ def run(
     ] = None,
     max_hours: MaxHours = None,
     as_json: AsJson = False,
-    quiet: Quiet = False,
+    quiet: inputs.Quiet = False,
 ) -> None:
     """Simulate a scene and record it.
 
@@ -94,8 +81,7 @@ def run(
     quiet, as_json = quiet or not speaks, as_json and speaks
     inputs.check_positive("--max-hours", max_hours, "12")
     inputs.check_choice("--dtype", dtype, DTYPES)
-    for option, value in (("--step", step), ("--duration", duration), ("--rtol", rtol)):
-        inputs.check_positive(option, value, "0.01")
+    inputs.check_run(step, rtol, duration)
     given = {
         "integrator": integrator,
         "step": step,
@@ -140,7 +126,7 @@ def resume(
     engine: inputs.Engine = "cpu",
     max_hours: MaxHours = None,
     as_json: AsJson = False,
-    quiet: Quiet = False,
+    quiet: inputs.Quiet = False,
 ) -> None:
     """Continue a run that was stopped, or make one longer.
 

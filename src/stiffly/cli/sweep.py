@@ -9,16 +9,13 @@ import typer
 
 from ..errors import InputError
 from . import inputs
-from .run import Interrupted, Quiet
+from .run import Interrupted
 
 SHOWN = 10  # failed runs that are named one by one
 
 
 def sweep(
-    scene: Annotated[
-        str,
-        typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml."),
-    ],
+    scene: inputs.Scene,
     over: Annotated[
         list[str] | None,
         typer.Option(
@@ -27,20 +24,11 @@ def sweep(
             "a:b:log:n, a:b:lin:n or a,b,c; repeatable: all combinations are run.",
         ),
     ] = None,
-    integrator: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Method (see: stiffly methods). [default: scene's]"),
-    ] = None,
+    integrator: inputs.Integrator = None,
     step: inputs.Step = None,
-    rtol: Annotated[
-        float | None, typer.Option(metavar="R", help="Choose steps by this relative error instead.")
-    ] = None,
-    duration: Annotated[
-        float | None, typer.Option(metavar="T", help="Seconds to simulate. [default: scene's]")
-    ] = None,
-    every: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds between frames. [default: scene's]")
-    ] = None,
+    rtol: inputs.Rtol = None,
+    duration: inputs.Duration = None,
+    every: inputs.Every = None,
     assignments: inputs.Set = None,
     small: inputs.Small = False,
     variant: inputs.Variant = None,
@@ -58,7 +46,7 @@ def sweep(
         int | None, typer.Option(metavar="N", help="Processes here. [default: one per core]")
     ] = None,
     max_runs: Annotated[int, typer.Option(metavar="N", help="More are refused.")] = 10_000,
-    quiet: Quiet = False,
+    quiet: inputs.Quiet = False,
 ) -> None:
     """Run a scene with many values of its parameters: a table and a plot.
 
@@ -66,8 +54,7 @@ def sweep(
 
     For example: stiffly sweep pylon --small --over stiffness=1e4:1e8:log:5 --over step=0.01,0.02
     """
-    for option, value in (("--step", step), ("--duration", duration), ("--rtol", rtol)):
-        inputs.check_positive(option, value, "0.01")
+    inputs.check_run(step, rtol, duration)
     inputs.check_positive("--every", every, "0.05")
     inputs.check_positive("--max-runs", max_runs, "10000")
     if not over:

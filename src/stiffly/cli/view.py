@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, unknown_name
 from ..recording.folder import check_writable
 from . import inputs
 
@@ -165,10 +165,12 @@ def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
     sets, names, budget = inputs.pairs(given["--set"]), given["--integrator"], given["--budget"]
     options = {"step": given["--step"]} if given["--step"] is not None else {}
     options |= {"integrator": names[0]} if names else {}
+    tuned = {key: sets.pop(key) for key in [*sets] if key.startswith("method.")}
     with terminal.notices(), terminal.passing.status(f"building {text} ..."):
         which = {"small": given["--small"], "variant": given["--variant"]}
         scene = request(text, **which, given=sets, options=options).scene
-        scene = replace(scene, **options)
+        own = _tuned(tuned, names or (scene.integrator,))
+        scene = replace(scene, **options, method={**scene.method, **own})
         if scene.x0.ndim != 2:
             raise InputError(
                 f"{scene.name} has no body in space to show; use: stiffly run {text}, then "
@@ -178,6 +180,21 @@ def _scene(text: str, given: dict[str, Any]) -> tuple[Any, Any]:
         if budget is not None:
             settings = replace(settings, budget=1e-3 * budget)
     return scene, settings
+
+
+def _tuned(given: dict[str, str], lanes: tuple[str, ...]) -> dict[str, Any]:
+    """Options of methods, which lanes share: it is enough that one of them has each."""
+    from ..integrators import integrator, options
+    from ..scenes.files import as_value
+    from ..scenes.schema.scene_file import Method
+
+    found = {key.removeprefix("method."): as_value(text) for key, text in given.items()}
+    for key in found:
+        if key not in Method.model_fields:
+            raise unknown_name("option of methods:", key, Method.model_fields)
+        if not any(key in options(name) for name in lanes):
+            integrator(lanes[0], **{key: 0})  # says what it has instead
+    return found
 
 
 def _watch(served: Any, host: str, open_browser: bool) -> None:

@@ -4,6 +4,7 @@ for the options that a name may carry."""
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from ..contracts import Integrator
@@ -40,19 +41,24 @@ def integrator(
     tolerance: float | None = None,
     budget: float | None = None,
     max_products: int | None = None,
+    **unknown: Any,
 ) -> Integrator:
     """The integrator of that name; objects pass through.
 
-    Where the method has them (see `options`), these are other than its defaults: iterations of
-    local/global solves, tolerance of stabilised methods, the budget, the seconds that a step
-    may take to compute, and max_products, the work that one evaluation of matrix functions may be
-    before it is NotConverged (exponential methods).
+    Options are other than the method's defaults, and one that it has not is an InputError (see
+    `options`): iterations of local/global solves, tolerance of stabilised methods, the budget, the
+    seconds that a step may take to compute, and max_products, the work that one evaluation of
+    matrix functions may be before it is NotConverged (exponential methods).
     """
     method = _found(name)
-    if max_products is not None and "max_products" not in options(method):
-        raise InputError(f"{name} has no max_products: that is a limit of exponential methods")
-    given = {"iterations": iterations, "tolerance": tolerance, "budget": budget}
-    return _configured(method, **given, max_products=max_products)
+    named = {"iterations": iterations, "tolerance": tolerance, "budget": budget}
+    named["max_products"] = max_products
+    given = {key: value for key, value in named.items() if value is not None}
+    known = options(method)
+    for key in (*given, *unknown):
+        if key not in known:
+            raise _no_option(name if isinstance(name, str) else type(name).__name__, key, known)
+    return _configured(method, given) if given else method
 
 
 def options(name: str | Integrator) -> frozenset[str]:
@@ -69,18 +75,26 @@ def options(name: str | Integrator) -> frozenset[str]:
     return frozenset([*["budget"] * getattr(method, "timed", False), *limited])
 
 
-def _configured(method: Any, **given: Any) -> Any:
-    """The method with these options, where it has them; None leaves one as it is."""
-    wanted = {k: v for k, v in given.items() if v is not None and k in options(method)}
-    if not wanted:
-        return method
+def _no_option(method: str, key: str, known: frozenset[str]) -> InputError:
+    """With the nearest name, and with all that it knows."""
+    if not known:
+        return InputError(f"{key}: {method} has no such option, nor any other; leave it out")
+    near = get_close_matches(key, known, n=1)
+    remedy = f"did you mean {near[0]}?" if near else "leave it out"
+    words = ", ".join(sorted(known))
+    return InputError(f"{key}: {method} has no such option, only {words}: {remedy}")
+
+
+def _configured(method: Any, given: dict[str, Any]) -> Any:
+    """The method with these options, all of which it has."""
     if isinstance(method, Stabilised):
-        names = ("iterations", "max_products")
-        inner = {name: wanted.pop(name) for name in names if name in wanted}
-        return replace(method, base=_configured(method.base, **inner), **wanted)
+        own = {key: value for key, value in given.items() if key in ("tolerance", "budget")}
+        inner = {key: value for key, value in given.items() if key not in own}
+        base = _configured(method.base, inner) if inner else method.base
+        return replace(method, base=base, **own)
     if iterates(method):
-        return replace(method, solver=replace(method.solver, **wanted))
-    return replace(method, **wanted)
+        return replace(method, solver=replace(method.solver, **given))
+    return replace(method, **given)
 
 
 def _found(name: str | Integrator) -> Any:

@@ -80,11 +80,14 @@ def write_atomic(path: Path, *content: bytes) -> None:
 
 def fingerprint(system: Any) -> str:
     """A digest of everything that a system was given: `system.given` (a System) or
-    `system.equations` (a SecondOrder); of others only the class and the size are looked at.
+    `system.equations` (a SecondOrder); of a piece, what it was built from; of others only the
+    class and the size are looked at.
 
     Arrays count by their bytes, objects by class and attributes, functions by name: what a function
     does is not looked at.  Attributes that are computed on demand do not count.
     """
+    if hasattr(system, "recipe"):
+        return recipe_digest(system.recipe)
     digest, seen = hashlib.sha256(), set()
     others = (type(system), system.size)
     found: Any = getattr(system, "given", getattr(system, "equations", others))
@@ -92,6 +95,11 @@ def fingerprint(system: Any) -> str:
         found = found._replace(backend=found.backend.name)  # it may count, or keep what was asked
     _add(digest, seen, found)
     return digest.hexdigest()
+
+
+def recipe_digest(recipe: str) -> str:
+    """Of a scene that is the same whether it is built in pieces or not; "" where none is told."""
+    return hashlib.sha256(recipe.encode()).hexdigest() if recipe else ""
 
 
 def _add(digest: Any, seen: set[int], value: Any) -> None:

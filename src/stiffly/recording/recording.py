@@ -114,6 +114,11 @@ class Recording(Run):
                 )
                 break
             rows.append(np.frombuffer(data))
+        if not self.counted:
+            raise InputError(
+                f"{self.folder} holds no frame yet: its run has just begun, or ended before its "
+                "first frame; look again later, or run it again"
+            )
         if not rows:
             raise self._source.damaged(0)
         return np.array(rows)

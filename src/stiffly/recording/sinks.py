@@ -225,3 +225,20 @@ class Interrupt:
             how = f"go on with: stiffly resume {folder}" if saved else "it has no checkpoint"
             return OutOfTime(f"max_hours = {self._hours:g} are over at t = {t:.4g} s; {how}")
         return KeyboardInterrupt() if self._signal == signal.SIGINT else Terminated(self._signal)
+
+
+class Trial:
+    """A sink of steps that nobody will see, which end where the run is to stop."""
+
+    def __init__(self, interrupt: Interrupt | None = None) -> None:
+        self._interrupt = interrupt
+
+    def frame(self, frame: Frame) -> None:
+        pass
+
+    def between(self, loop: Progressing) -> None:
+        if self._interrupt is not None and self._interrupt.due:
+            raise self._interrupt.stop(Path(), loop.state.t, saved=False)
+
+    def result(self, loop: Progressing, failure: BaseException | None = None) -> None:
+        pass

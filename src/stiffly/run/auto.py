@@ -30,7 +30,7 @@ from ..integrators.auto import Auto, for_step, seconds, stiffest
 from ..integrators.explicit import Verlet, amplification, scheme_of
 from ..matfun import cost
 from ..recording.notes import StepLog
-from ..recording.sinks import Memory
+from ..recording.sinks import Trial
 from .rung import Plan, Rung, Spectrum
 
 log = logging.getLogger("stiffly")
@@ -77,12 +77,18 @@ class Way(NamedTuple):
 
 
 def auto_run(
-    bind: Any, auto: Auto, duration: float, step: float | None, every: float | None, run: Any
+    bind: Any,
+    auto: Auto,
+    duration: float,
+    step: float | None,
+    every: float | None,
+    run: Any,
+    trial: Trial,
 ) -> Any:
     """bind() gives the system and its start; run(step, begin, again, rtol, auto) makes one whole
-    run of the loop that begin(frames, recorder) gives."""
+    run of the loop that begin(frames, recorder) gives; trial: the sink of what is only tried."""
     if step is None:
-        return Ladder(bind, auto.rtol, duration, every, run).climb()
+        return Ladder(bind, auto.rtol, duration, every, run, trial).climb()
     system, state = bind()
     method, line = for_step(system, state, step)
     log.warning(line)
@@ -97,9 +103,16 @@ class Ladder:
     result: Any
 
     def __init__(
-        self, bind: Any, rtol: float, duration: float, every: float | None, run: Any
+        self,
+        bind: Any,
+        rtol: float,
+        duration: float,
+        every: float | None,
+        run: Any,
+        trial: Trial | None = None,
     ) -> None:
         self.bind, self.run, self.rtol, self.duration = bind, run, rtol, duration
+        self.trial = trial or Trial()
         self.spans = duration / (every or duration)
         self.system, self.state = bind()
         self.facts = stiffest(self.system, self.state)
@@ -164,7 +177,7 @@ class Ladder:
             rung = Rung((self.system, self.state), frames, StepLog(), plan)
             with warnings.catch_warnings(), suppress(Diverged):
                 warnings.simplefilter("ignore")
-                rung.run(Memory())
+                rung.run(self.trial)
             self.spectrum = rung.spectrum
             if rung.sound:
                 return

@@ -19,10 +19,11 @@ from ..recording.check import require_same_run
 from ..recording.checkpoint import AGAIN, FRAMES, Checkpoint
 from ..recording.folder import SUMMARY, Lock
 from ..recording.layout import Plan, describe_colliders
-from ..recording.provenance import fingerprint, versions
+from ..recording.provenance import fingerprint, recipe_digest, versions
 from ..recording.recording import Recording
 from ..recording.sinks import Interrupt
 from ..recording.writer import Writer
+from ..system.shares import Piece
 from .devices import bound_on
 from .engines import RankSink, Silent, check_engine, over_ranks, restored
 from .loop import Loop, Progress, frames_from
@@ -114,7 +115,7 @@ def _ready(
         )
     system, saved = getattr(given, "system", given), Checkpoint.read(found.folder)
     require_same_run(found, saved)
-    if found.provenance.get("system") != fingerprint(system):
+    if not _same(found, system, getattr(given, "recipe", "")):
         raise InputError(
             f"{found.folder} was begun with another system than this one: {HAND_IN}, or use the "
             "stiffly that began it"
@@ -122,7 +123,10 @@ def _ready(
     _warn_of_versions(found, saved)
     method = _method(found, saved, integrator)
     announce()
-    asked, tree = (system, saved.tree("origin"), None, method, found.integrator), saved.tree
+    origin = saved.tree("origin")
+    if isinstance(system, Piece):
+        origin = origin[system.numbers]
+    asked, tree = (system, origin, None, method, found.integrator), saved.tree
     if ranks is None:
         bound, _ = bound_on(device, *asked)
     else:
@@ -135,6 +139,14 @@ def _ready(
         loop.frames = longer(found.planned, duration)
         plan = _plan(found, loop.frames, given)
     return loop, saved.header["seconds"], plan
+
+
+def _same(found: Recording, system: Any, recipe: str) -> bool:
+    """Whether a run was begun with this system, be it whole or in pieces, then or now."""
+    begun, told = found.provenance.get("system"), recipe_digest(recipe)
+    if told and told == found.provenance.get("recipe"):
+        return True
+    return begun == fingerprint(system)
 
 
 def longer(times: Array, duration: float) -> Array:

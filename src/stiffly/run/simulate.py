@@ -20,19 +20,20 @@ from ..contracts import Array, Integrator
 from ..errors import Advice, InputError, levels_up
 from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
-from ..recording.drawn import drawn
+from ..recording.drawn import Drawn, drawn
 from ..recording.folder import Place
 from ..recording.notebook import notebook_bar
 from ..recording.notes import FrameLog, StepLog
-from ..recording.provenance import fingerprint
+from ..recording.provenance import fingerprint, recipe_digest
 from ..recording.recording import Recording
 from ..recording.run import Run
-from ..recording.sinks import Interrupt, Memory
+from ..recording.sinks import Interrupt, Memory, Trial
 from ..recording.writer import Options, Writer
+from ..system.shares import Piece
 from .auto import auto_run
 from .control import Tolerance
 from .devices import bound_on
-from .engines import RankSink, check_engine, over_ranks
+from .engines import RankSink, check_engine, drawn_of_pieces, over_ranks
 from .limit import require_stable
 from .loop import Loop, Progress, frames_from, steps_within
 
@@ -124,12 +125,7 @@ def simulate(
     if scene is not None:
         system, given = scene.system, _completed(given, scene)
     plan = _planned(given, getattr(scene, "method", {}))
-    if not hasattr(system, "bind"):
-        raise InputError(
-            f"{type(system).__name__} is no system: give a stiffly.System, a SecondOrder or a scene"
-        )
-    if given.x0 is None:
-        raise InputError("x0 is missing: give the initial positions")
+    _require_system(system, given.x0, engine)
     if progress is not None and not callable(progress):
         raise InputError(
             f"progress must be a function, not {type(progress).__name__}: leave it out"
@@ -158,19 +154,27 @@ def simulate(
     def begun(step: float | None, begin: Callable[..., Loop], again: bool, **told: Any) -> Any:
         """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""
         frames = _frame_times(plan.duration, step, plan.every, fixed=plan.tolerance is None)
-        shown = partial(drawn, system, scene, given.x0)
+        shown: Callable[[], Drawn] = partial(drawn, system, scene, given.x0)
+        if isinstance(system, Piece):  # all ranks are asked for what they have of it
+            seen = drawn_of_pieces(bound, system, scene, given.x0)
+            shown = lambda: seen  # noqa: E731
         shape = np.shape(bound.positions(state))
-        if options is None or interrupt is None or not first:
+        if options is None or interrupt is None:
+            return begin(frames, StepLog()), Memory(shown)
+        mass = getattr(bound, "particle_mass", None)
+        origin = given.x0 if ranks is None else bound.gathered_built(given.x0)
+        if not first:
             return begin(frames, StepLog()), Memory(shown)
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
         asked |= {"device": bound.backend.name}
         asked |= {"system": fingerprint(system)}
-        mass = getattr(bound, "particle_mass", None)
+        recipe = getattr(scene, "recipe", "")
+        asked |= {"recipe": recipe_digest(recipe)} if recipe else {}
         place = options.place._replace(force=options.place.force or again)
         how = replace(options, place=place)
         writer = Writer.new(how, shape, frames, scene, shown(), asked, mass, interrupt)
         loop = begin(frames, FrameLog())
-        loop.origin = np.array(given.x0, dtype=np.float64)
+        loop.origin = np.array(origin, dtype=np.float64)
         return loop, writer
 
     with nullcontext() if options is None else interruption as interrupt:
@@ -181,7 +185,7 @@ def simulate(
                 return loop.run(sink, progress or notebook_bar())
 
             wanted = plan.method, plan.duration, plan.step, plan.every
-            return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run)
+            return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run, Trial(interrupt))
         method: Any = plan.method
 
         def plain(frames: Array, log: StepLog | FrameLog) -> Loop:
@@ -191,6 +195,17 @@ def simulate(
         if ranks is not None:
             sink, progress = RankSink(ranks, sink), progress if first else None
         return loop.run(sink, progress or (notebook_bar() if first else None))
+
+
+def _require_system(system: Any, x0: Any, engine: str) -> None:
+    if isinstance(system, Piece) and engine != "petsc":
+        raise InputError("a piece of a body runs beside the others: give engine='petsc'")
+    if not hasattr(system, "bind") and not isinstance(system, Piece):
+        raise InputError(
+            f"{type(system).__name__} is no system: give a stiffly.System, a SecondOrder or a scene"
+        )
+    if x0 is None:
+        raise InputError("x0 is missing: give the initial positions")
 
 
 def advise(system: Any, step: float) -> None:
@@ -255,8 +270,10 @@ def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
     atol = real_number("atol", given.atol, "try 0")
     if asked_for is not None:
         tolerance = Tolerance(real_number("rtol", asked_for, "try 1e-3"), atol)
-    elif not atol >= 0.0:
-        raise InputError(f"atol must not be negative, got {atol:g}: leave it out")
+    elif atol != 0.0:
+        raise InputError(f"atol = {atol:g} stands beside rtol: give that, too, or leave it out")
+    if auto and atol != 0.0:
+        raise InputError(f"atol = {atol:g}: auto has an rtol alone; leave it out")
     if auto:
         assert tolerance is not None  # it has an rtol of its own
         method, tolerance = Auto(tolerance.rtol), None

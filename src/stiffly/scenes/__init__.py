@@ -111,6 +111,32 @@ def load(
         return read(name, **parameters, **({} if variant is None else {"variant": variant}))
     name = str(name)
     found = entry(name)
+    arguments, options = _sorted(name, found, small, variant, parameters)
+    try:
+        with memory.limited(name):
+            scene = found.build(**arguments)
+    except TypeError as failure:  # a word where a number belongs
+        raise InputError(f"{name}: {failure}") from None
+    if variant is None:
+        return replace(scene, **options)
+    holds = f"as in the paper ({scene.source}): {found.holds}"
+    note = f"{scene.note}; {holds}" if scene.note else holds
+    return replace(scene, **options, variant=variant, note=note)
+
+
+def own_integrator(
+    name: str, small: bool, variant: str | None, parameters: Mapping[str, Any]
+) -> str:
+    """The method of `load(name, ...)`; nothing is built."""
+    found = entry(name)
+    options = _sorted(name, found, small, variant, parameters)[1]
+    return {"integrator": Scene.integrator, **found.run, **options}["integrator"]
+
+
+def _sorted(
+    name: str, found: Entry, small: bool, variant: str | None, parameters: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of the builder, and how the scene is run."""
     if variant is not None:
         check_variant(variant)
     paper = found.paper if variant else {}
@@ -128,16 +154,7 @@ def load(
     same = all(known[key].default == value for key, value in arguments.items())
     if same and not chosen and not small:
         options = {**found.full, **options, "other_step": found.run["step"]}
-    try:
-        with memory.limited(name):
-            scene = found.build(**arguments)
-    except TypeError as failure:  # a word where a number belongs
-        raise InputError(f"{name}: {failure}") from None
-    if variant is None:
-        return replace(scene, **options)
-    holds = f"as in the paper ({scene.source}): {found.holds}"
-    note = f"{scene.note}; {holds}" if scene.note else holds
-    return replace(scene, **options, variant=variant, note=note)
+    return arguments, options
 
 
 def unknown_parameter(name: str, key: str, known: Iterable[str]) -> InputError:

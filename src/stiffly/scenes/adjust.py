@@ -21,7 +21,8 @@ from ..errors import InputError
 from ..meshes.mesh import tet_surface
 from ..parts.checks import as_number
 from ..parts.part import Elastic, Part
-from .builder import Scene
+from ..system.shares import Piece
+from .builder import Scene, recipe
 
 DOWN = np.array([0.0, 0.0, -1.0])
 # a frame that moves has gravity in its motion; atoms have no weight to speak of, and other units
@@ -81,6 +82,8 @@ def adjusted(
     InputError where something is to change that cannot (see `adjustable`); nothing changes where
     the values are the scene's own.
     """
+    if isinstance(scene.system, Piece):
+        return _piecewise(scene, stiffness, damping, gravity, wind)
     wanted = _changes(scene, stiffness, damping, gravity, wind)
     if not wanted:
         return scene
@@ -101,7 +104,21 @@ def adjusted(
     system = System(*given._replace(parts=tuple(parts), damping=rayleigh))
     total = factor * scene.adjust.get("stiffness", 1.0)
     noted = {**scene.adjust, **wanted, **({"stiffness": total} if factor != 1.0 else {})}
-    return replace(scene, system=system, adjust=noted)
+    told = recipe(scene.recipe, noted) if scene.recipe else ""
+    return replace(scene, system=system, adjust=noted, recipe=told)
+
+
+def _piecewise(scene: AnyScene, *wanted: Any) -> AnyScene:
+    piece = scene.system
+    alone = replace(scene, system=piece.built)
+    if wanted[-1] is not None and not _winds(alone):
+        raise InputError(
+            f"wind on {scene.name} goes by the shape of the whole body, which no rank has: leave "
+            "it out, or run it without --engine petsc"
+        )
+    alone = adjusted(alone, *wanted)
+    own = replace(piece, built=alone.system, recipe=alone.recipe)
+    return replace(alone, system=own)
 
 
 def _changes(scene: Scene, stiffness: Any, *others: Any) -> dict[str, float]:

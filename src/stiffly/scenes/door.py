@@ -10,11 +10,14 @@ from typing import Any
 from ..recording.run import Run
 from ..run.simulate import simulate as run_through
 from . import NAMES, load
+from .builder import rank_by_rank
 
 
 @wraps(run_through)
 def simulate(system: Any, x0: Any = None, v0: Any = None, **options: Any) -> Run:
-    return run_through(as_scene(system), x0, v0, **options)
+    with rank_by_rank(options.get("engine", "cpu")):
+        scene = as_scene(system)
+    return run_through(scene, x0, v0, **options)
 
 
 def as_scene(given: Any) -> Any:

@@ -24,7 +24,7 @@ from ..errors import InputError, unknown_name
 from ..integrators import integrator as find_integrator
 from ..memory import limited
 from ..run.simulate import advise
-from . import NAMES, RUN_OPTIONS, entry, load, unknown_parameter
+from . import NAMES, RUN_OPTIONS, entry, load, own_integrator, unknown_parameter
 from .adjust import adjusted
 from .builder import Scene
 from .composition import Shelf, compose
@@ -85,10 +85,12 @@ def scene_of(
     return replace(scene, said=_settings(scene))
 
 
-def tables(name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def tables(
+    name: str, integrator: str, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """[adjust] and [method] for a built-in scene, from keys such as 'adjust.stiffness'; checked
     as those of a file are."""
-    nothing = Source(Path(name), "", {"scene": name})
+    nothing = Source(Path(name), "", {"scene": name, "integrator": integrator})
     file = validated(applied(nothing, SceneFile.model_fields, given))
     return file.adjust.model_dump(exclude_none=True), file.method.model_dump(exclude_none=True)
 
@@ -156,7 +158,24 @@ def validated(source: Source) -> SceneFile:
         raise translated(source, SceneFile, problem) from None
     if file.scene is not None:
         _require_parameters(source, file.scene)
+    options = file.method.model_dump(exclude_none=True)
+    if options:
+        with source.at("method"):
+            find_integrator(_integrator(file), **options)
     return file
+
+
+def _integrator(file: SceneFile) -> str:
+    if file.scene is None or file.integrator is not None:
+        return file.integrator_name
+    return own_integrator(file.scene, False, file.variant, _given(file))
+
+
+def _given(file: SceneFile) -> dict[str, Any]:
+    """What `load` takes, of a file that names a built-in scene."""
+    run = {"every": file.seconds_per_frame, **{k: getattr(file, k) for k in RUN_OPTIONS[:3]}}
+    own = {key: value for key, value in run.items() if value is not None}
+    return {**(file.parameters or {}), **own}
 
 
 def _require_parameters(source: Source, name: str) -> None:
@@ -177,10 +196,8 @@ def _require_parameters(source: Source, name: str) -> None:
 
 def _built_in(source: Source, file: SceneFile, text: str | None) -> FileScene:
     assert file.scene is not None
-    given = {"every": file.seconds_per_frame, **{k: getattr(file, k) for k in RUN_OPTIONS[:3]}}
-    options = {key: value for key, value in given.items() if value is not None}
     with source.at("parameters"):
-        scene = load(file.scene, variant=file.variant, **(file.parameters or {}), **options)
+        scene = load(file.scene, variant=file.variant, **_given(file))
     if file.rtol is not None and not find_integrator(scene.integrator).adaptive:
         cause = f"{scene.integrator}, the scene's integrator, has no error estimate"
         raise source.error(("rtol",), f"rtol: {cause}; give integrator = 'pexprb43', too")

@@ -13,7 +13,7 @@ from ..run.loop import Progress
 from ..run.resume import HAND_IN, finished, go_on
 from . import NAMES, load
 from .adjust import adjusted
-from .builder import Scene
+from .builder import Scene, rank_by_rank
 from .door import as_scene
 
 
@@ -41,7 +41,8 @@ def resume(
     if finished(found, duration):
         return found
     require_files(found.folder)
-    given = scene_of(found) if system is None else as_scene(system)
+    with rank_by_rank(engine):
+        given = scene_of(found) if system is None else as_scene(system)
     options = {"integrator": integrator, "duration": duration, "progress": progress}
     return go_on(found, given, device=device, engine=engine, max_hours=max_hours, **options)
 

@@ -12,7 +12,16 @@ from typing import Any
 from ..errors import InputError
 from ..integrators import AUTO, integrator
 from ..integrators.auto import RTOL
-from . import NAMES, RUN_OPTIONS, Scene, check_variant, entry, load, unknown_parameter
+from . import (
+    NAMES,
+    RUN_OPTIONS,
+    Scene,
+    check_variant,
+    entry,
+    load,
+    own_integrator,
+    unknown_parameter,
+)
 
 # options of the command line -> keys of a scene file
 KEYS = {
@@ -100,9 +109,7 @@ def check(
         parse(text, **_overrides(Path(text), given, options))
         return
     entry(text)
-    if "integrator" in options:
-        integrator(options["integrator"])
-    _values(text, given, option)
+    _values(text, small, given, options, variant, option)
 
 
 def _is_file(text: str, small: bool, variant: str | None) -> bool:
@@ -149,14 +156,25 @@ def _from_file(path: Path, given: Mapping[str, str], options: Mapping[str, Any])
     return Request(scene, {k: v for k, v in taken.items() if v is not None}, scene.text)
 
 
-def _values(name: str, given: Mapping[str, str], option: str = "--set") -> tuple[dict, dict, dict]:
+def _values(
+    name: str,
+    small: bool,
+    given: Mapping[str, str],
+    options: Mapping[str, Any],
+    variant: str | None,
+    option: str = "--set",
+) -> tuple[dict, dict, dict]:
     """Arguments of the scene's builder, and its tables [adjust] and [method]."""
     from . import files
 
+    if "integrator" in options:
+        integrator(options["integrator"])
     whole = {key: given[key] for key in given if key.startswith(("adjust.", "method."))}
-    adjust, method = files.tables(name, whole) if whole else ({}, {})
-    own = {key: given[key] for key in given if key not in whole}
-    return _fitting(name, own, option), adjust, method
+    own = _fitting(name, {key: given[key] for key in given if key not in whole}, option)
+    if not whole:
+        return own, {}, {}
+    method = options.get("integrator") or own_integrator(name, small, variant, own)
+    return own, *files.tables(name, method, whole)
 
 
 def _built_in(
@@ -169,9 +187,8 @@ def _built_in(
     from .adjust import adjusted
 
     entry(name)  # an unknown scene is told before a method
-    if "integrator" in options:
-        integrator(options["integrator"])  # before the scene is built, which may take a while
-    values, adjust, method = _values(name, given)
+    # before the scene is built, which may take a while
+    values, adjust, method = _values(name, small, given, options, variant)
     try:
         scene = load(name, small=small, variant=variant, **values)
         scene = replace(adjusted(scene, **adjust), method=method)

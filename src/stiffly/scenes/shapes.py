@@ -8,7 +8,6 @@ of a scene file, checked when it is made.  The functions are those of `stiffly.m
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import cache, wraps
 from pathlib import Path
@@ -19,7 +18,7 @@ from pydantic import ValidationError
 
 from ..errors import InputError, unknown_name
 from .schema.errors import translated
-from .schema.shapes import KINDS, ROOTS, SEGMENTS, Shape, function_of
+from .schema.shapes import KINDS, ROOTS, SEGMENTS, Shape, function_of, signature_of
 from .schema.source import Source
 
 NAMES = tuple(kind.replace("-", "_") for kind in KINDS)
@@ -41,7 +40,7 @@ def _particles(positions: Any, edges: Any = ()) -> None:
 @cache
 def _maker(kind: str) -> Callable[..., Shape]:
     function = _particles if kind == "particles" else function_of(kind)
-    known, name = inspect.signature(function), f"shapes.{kind.replace('-', '_')}"
+    known, name = signature_of(function), f"shapes.{kind.replace('-', '_')}"
 
     @wraps(function)
     def make(*args: Any, **keys: Any) -> Shape:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from ..errors import InputError, unknown_name
+from ..integrators import options
 from .settings import Settings
 
 SCENE, SMALL, METHODS, NO_BUDGET = "scene", "small", "integrators", "none"
@@ -77,9 +78,10 @@ def command(scene: str, small: bool, now: Settings, own: Settings) -> str:
         words += ["--step", f"{now.step:.6g}"]
     if now.budget is not None and now.budget != own.budget:
         words += ["--budget", f"{1e3 * now.budget:.6g}"]
+    known = frozenset().union(*map(options, now.integrators))
     for table, names in (
         ("adjust", ("stiffness", "damping", "gravity", "wind")),
-        ("method", ("tolerance", "iterations")),
+        ("method", [name for name in ("tolerance", "iterations") if name in known]),
     ):
         for name in names:
             if getattr(now, name) != getattr(own, name):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..contracts import Integrator
 from ..errors import InputError
-from ..integrators import integrator
+from ..integrators import integrator, options
 from ..scenes import Scene
 from ..scenes.adjust import adjusted, own_damping, own_gravity, own_wind
 
@@ -101,7 +101,7 @@ class Settings:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of any method: iterations, tolerance, and the budget [s] of one step in one lane."""
+        """Of methods: iterations, tolerance, and the budget [s] of one step in one lane."""
         share = None if self.budget is None else self.budget / self.steps / len(self.integrators)
         return {"iterations": self.iterations, "tolerance": self.tolerance, "budget": share}
 
@@ -110,9 +110,14 @@ class Settings:
         own."""
         return adjusted(scene, self.stiffness, self.damping, self.gravity, self.wind)
 
+    def options_of(self, name: str) -> dict[str, Any]:
+        """Those that the method has: lanes share the controls."""
+        known = options(name)
+        return {k: v for k, v in sorted(self.options.items()) if k in known and v is not None}
+
     def method(self, name: str) -> Integrator:
         """The integrator of that name, as these settings want it."""
-        return integrator(name, **self.options)
+        return integrator(name, **self.options_of(name))
 
 
 def _own_speed(scene: Scene) -> float:

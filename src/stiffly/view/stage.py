@@ -10,7 +10,6 @@ from typing import Any
 
 from ..backends.cpu import announce
 from ..errors import unknown_name
-from ..integrators import options
 from ..run.stepper import quiet
 from ..scenes import Scene
 from .frames import NOBODY, LaneFrame, Snapshot
@@ -92,8 +91,7 @@ class Stage:
 
     def _now(self, name: str) -> Scene:
         """The scene as it is with these settings, from its start, with that method."""
-        given, known = self.settings.options, options(name)
-        method = {k: v for k, v in sorted(given.items()) if k in known and v is not None}
+        method = self.settings.options_of(name)
         return replace(self._adjusted, integrator=name, step=self.settings.step, method=method)
 
     # ------------------------------------------------------------------ changes

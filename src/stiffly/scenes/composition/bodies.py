@@ -33,6 +33,7 @@ from ..schema.types import Region
 
 FLAT = 1e-2  # thickness over length of a rigid body: thinner ones would bend between their braces
 GRAVITY = 9.81  # m/s^2: for numbers that nobody has given
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".exr", ".hdr", ".tga", ".bmp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +83,22 @@ class Shelf(NamedTuple):
 def built(table: Any, shelf: Shelf) -> Built:
     if isinstance(table, table_of.Fibers):
         return _built_fibers(table)
+    if table.texture is not None:
+        _require_picture(shelf.folder / table.texture)  # before a scan is filled, which takes long
     mesh = placed_mesh(table, shelf)
     if table.texture is not None:
-        _require_texture(table, mesh, shelf.folder / table.texture)
+        _require_coordinates(table, mesh)
     return Built(table, mesh, _masses(table, mesh), mesh.edges)
 
 
-def _require_texture(table: table_of.BodyTable, mesh: Mesh, picture: Path) -> None:
-    if not picture.is_file():
-        raise InputError(f"texture {picture} does not exist: check the path")
+def _require_picture(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"texture {path} does not exist: check the path")
+    if not path.is_file() or path.suffix.lower() not in PICTURES:
+        raise InputError(f"texture {path} is no picture: give a file that ends in .png or .jpg")
+
+
+def _require_coordinates(table: table_of.BodyTable, mesh: Mesh) -> None:
     uv = mesh.uv if mesh.skin is None else mesh.skin.uv
     if uv is None or not np.isfinite(uv).any():
         raise InputError(

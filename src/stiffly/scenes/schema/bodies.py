@@ -88,7 +88,8 @@ class BodyTable(Placed):
         None, description=f"{', '.join(COLORS)}, or [red, green, blue] from 0 to 1"
     )
     texture: Name | None = Field(
-        None, description="a picture for the mesh file's own texture coordinates; in usd exports"
+        None,
+        description="a picture for the mesh file's own texture coordinates; in usd and blend files",
     )
     shine: Share = Field(SHINE, description="from 0, chalk, to 1, polished metal; in pictures")
 

@@ -53,7 +53,7 @@ def translated(source: Source, root: Model, problem: ValidationError) -> InputEr
     findings.sort(key=lambda f: (f.near is None, source.line(f.path) or 0))
     first = findings[0]
     more = len({f.path for f in findings}) - 1
-    rest = f" (and {more} more)" if more else ""
+    rest = f" (and {more} more mistake{'s'[: more > 1]})" if more else ""
     return source.error(first.path, first.cause + rest)
 
 

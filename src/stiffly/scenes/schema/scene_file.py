@@ -83,7 +83,7 @@ class Adjust(Table):
 
 
 class Method(Table):
-    """Options of the integrator; methods that have no such option do without."""
+    """Options of the integrator; those that it does not have are refused."""
 
     iterations: int | None = Field(default=None, ge=1, description="of local/global solves")
     tolerance: float | None = Field(

@@ -159,6 +159,12 @@ def function_of(kind: str) -> Callable[..., Any]:
     return getattr(meshes, kind.replace("-", "_"))
 
 
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Without what asks for a part of a shape: a scene file has all of it."""
+    known = inspect.signature(function)
+    return known.replace(parameters=[p for n, p in known.parameters.items() if n != "layers"])
+
+
 class _Formula(Shape):
     """A shape made by a function."""
 
@@ -201,7 +207,7 @@ def _field(kind: str, parameter: inspect.Parameter, hint: Any) -> tuple[Any, Any
 def _model(kind: str) -> Any:
     function = function_of(kind)
     hints = get_type_hints(function)
-    parameters = inspect.signature(function).parameters.values()
+    parameters = signature_of(function).parameters.values()
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     fields |= {p.name: _field(kind, p, hints[p.name]) for p in parameters}
     if kind in ROOTS:
