@@ -305,12 +305,16 @@ def _as_points(centrelines: Any) -> tuple[Array, np.ndarray]:
         if len(line) < 2:
             raise InputError(f"fiber {i} has {len(line)} point(s): give at least two")
     start = np.concatenate([[0], np.cumsum([len(line) for line in lines])])
-    return np.concatenate(lines), start
+    points = np.concatenate(lines)
+    if not np.isfinite(points).all():
+        for i, line in enumerate(lines):
+            as_numbers(f"fiber {i} points", line)
+    return points, start
 
 
 def _as_line(i: int, line: Any) -> Array:
-    """Points of fiber i: numbers already, most often, of which thousands are checked here."""
-    if isinstance(line, np.ndarray) and line.dtype == np.float64 and np.isfinite(line).all():
+    """Points of fiber i: numbers already, most often; whether all are finite is seen later."""
+    if type(line) is np.ndarray and line.dtype == np.float64:
         return line
     return as_numbers(f"fiber {i} points", line)
 

@@ -41,6 +41,7 @@ AGAIN = "run the scene again"
 FRAMES = "plot, export and view still read its frames"
 PACKAGE = __name__.split(".")[0] + "."
 Code = Any  # what JSON can hold
+Bytes = bytes | memoryview
 
 
 def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
@@ -53,17 +54,17 @@ def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
     arrays: dict[str, Any] = {f"array-{k}": array for k, array in enumerate(packed.arrays)}
     file = io.BytesIO()
     np.savez(file, tree=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-    write_atomic(folder / CHECKPOINT, *sealed(file.getvalue()))
+    write_atomic(folder / CHECKPOINT, *sealed(file.getbuffer()))
 
 
-def sealed(data: bytes) -> tuple[bytes, bytes]:
+def sealed(data: Bytes) -> tuple[Bytes, bytes]:
     """An archive, and what stands behind it."""
     return data, SEAL.pack(crc32(data), MARK)
 
 
-def _unsealed(data: bytes) -> bytes | None:
+def _unsealed(data: bytes) -> Bytes | None:
     """The archive; None where it is not the one that was sealed."""
-    archive, seal = data[: -SEAL.size], data[-SEAL.size :]
+    archive, seal = memoryview(data)[: -SEAL.size], data[-SEAL.size :]
     return archive if sealed(archive)[1] == seal else None
 
 

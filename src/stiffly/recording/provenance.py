@@ -63,7 +63,7 @@ def write_json(path: Path, content: Any) -> None:
     write_atomic(path, (json.dumps(as_json(content), indent=1) + "\n").encode())
 
 
-def write_atomic(path: Path, *content: bytes) -> None:
+def write_atomic(path: Path, *content: bytes | memoryview) -> None:
     """Beside it first, onto the disk, then renamed in one go."""
     beside = path.with_name(path.name + ".part")
     beside.unlink(missing_ok=True)  # of a kill; or a pipe, which would be waited for
@@ -106,9 +106,8 @@ def _add(digest: Any, seen: set[int], value: Any) -> None:
     value = getattr(value, "py_func", value)  # numba's functions
     digest.update(type(value).__name__.encode() + b":")
     if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
-        digest.update(
-            f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
-        )
+        digest.update(f"{value.dtype}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).ravel().view(np.uint8))  # no copy of it
     elif value is None or isinstance(value, (bool, int, float, str, bytes)):
         digest.update(repr(value).encode() + b";")
     elif isinstance(value, NAMED):
