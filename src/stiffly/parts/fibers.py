@@ -121,8 +121,7 @@ def fibers(
     begins[start[1:] - 1] = False
     segment = np.flatnonzero(begins)  # by the point where it begins
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    springs = len(points) * len(SQUARE) + segment.size * TIES
-    require(BYTES * springs, f"fibers of {springs:,} springs")
+    require_room(len(points), segment.size)
     along, length = _directions(points, segment, owner)
     d = _diameters(thickness, length, segment, start, owner)
     w = _widths(width, length, owner[segment], d, start, *moduli)
@@ -144,6 +143,13 @@ def fibers(
         stretch_ratio=stiff.stretch_ratio,
         torsion_ratio=stiff.torsion_ratio,
     )
+
+
+def require_room(points: int, segments: int) -> None:
+    """InputError where memory does not hold a System of fibers of so many; for scenes, too, before
+    they lay out centrelines."""
+    springs = points * len(SQUARE) + segments * TIES
+    require(BYTES * springs, f"fibers of {springs:,} springs")
 
 
 def _edges(segment: np.ndarray, count: int) -> np.ndarray:

@@ -32,8 +32,8 @@ import scipy.sparse as sp
 from ..contracts import Array
 from ..errors import InputError
 from .folder import CHECKPOINT, old_checkpoints
-from .provenance import versions, write_atomic
-from .sums import MARK, read_regular
+from .provenance import replacing, versions
+from .sums import CHUNK, MARK, read_regular
 
 FORMAT = 3
 SEAL = struct.Struct("<I8s")
@@ -41,7 +41,6 @@ AGAIN = "run the scene again"
 FRAMES = "plot, export and view still read its frames"
 PACKAGE = __name__.split(".")[0] + "."
 Code = Any  # what JSON can hold
-Bytes = bytes | memoryview
 
 
 def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
@@ -52,19 +51,23 @@ def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
     packed = Packed(content)
     head = {**header, "format": FORMAT, "versions": versions(), "tree": packed.code["mapping"]}
     arrays: dict[str, Any] = {f"array-{k}": array for k, array in enumerate(packed.arrays)}
-    file = io.BytesIO()
-    np.savez(file, tree=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-    write_atomic(folder / CHECKPOINT, *sealed(file.getbuffer()))
+    with replacing(folder / CHECKPOINT) as file:  # not in memory first: of hair it is 0.2 GB
+        np.savez(file, tree=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
+        file.seek(0)
+        found = 0
+        while data := file.read(CHUNK):
+            found = crc32(data, found)
+        file.write(SEAL.pack(found, MARK))
 
 
-def sealed(data: Bytes) -> tuple[Bytes, bytes]:
+def sealed(data: bytes) -> tuple[bytes, bytes]:
     """An archive, and what stands behind it."""
     return data, SEAL.pack(crc32(data), MARK)
 
 
-def _unsealed(data: bytes) -> Bytes | None:
+def _unsealed(data: bytes) -> bytes | None:
     """The archive; None where it is not the one that was sealed."""
-    archive, seal = memoryview(data)[: -SEAL.size], data[-SEAL.size :]
+    archive, seal = data[: -SEAL.size], data[-SEAL.size :]
     return archive if sealed(archive)[1] == seal else None
 
 

@@ -7,13 +7,14 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -63,13 +64,20 @@ def write_json(path: Path, content: Any) -> None:
     write_atomic(path, (json.dumps(as_json(content), indent=1) + "\n").encode())
 
 
-def write_atomic(path: Path, *content: bytes | memoryview) -> None:
-    """Beside it first, onto the disk, then renamed in one go."""
-    beside = path.with_name(path.name + ".part")
-    beside.unlink(missing_ok=True)  # of a kill; or a pipe, which would be waited for
-    with open(beside, "xb") as file:
+def write_atomic(path: Path, *content: bytes) -> None:
+    with replacing(path) as file:
         for piece in content:
             file.write(piece)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, and to read again: beside it first, onto the disk, then renamed in one
+    go."""
+    beside = path.with_name(path.name + ".part")
+    beside.unlink(missing_ok=True)  # of a kill; or a pipe, which would be waited for
+    with open(beside, "x+b") as file:
+        yield file
         file.flush()
         os.fsync(file.fileno())
     os.replace(beside, path)

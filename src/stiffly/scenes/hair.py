@@ -39,6 +39,7 @@ from ..bodies import fibers as fiber_body
 from ..collisions import Contact, Sphere, TriangleMesh, rotation
 from ..contracts import Array
 from ..meshes import Mesh, Roots, hair_cap, sphere
+from ..parts.fibers import require_room
 from . import models, touching_fibers
 from .builder import Setup, not_negative, plain, positive, scene, whole
 
@@ -74,6 +75,7 @@ def hair(
     mesh: str = plain("", "file of a head's closed surface; without one a ball"),
     up: str = models.UP,
 ) -> Setup:
+    require_room(9 * fibers, 8 * fibers)
     angles = np.radians(angle) * np.array(TURNS)
     shake: dict[str, Any] = {"axis": (0.0, 0.0, 1.0), "times": TIMES, "angles": angles}
     head, roots, half_axes, note = _head(mesh, up, fibers, length, rotation(**shake))

@@ -121,7 +121,8 @@ class System:
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
         bound = self.having(self._prepared)
-        x0 = x0.take(self.numbering.order, axis=0)
+        at_rest = self._rest is not None and np.array_equal(x0, self.rest)
+        x0 = self._rest if at_rest else x0.take(self.numbering.order, axis=0)
         bound._hold(x0)
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
