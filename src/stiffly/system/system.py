@@ -137,7 +137,7 @@ class System:
     def _begins_with(self, v0: Array) -> Array:
         """Of velocities (N, 3) as the user numbers particles those of free ones (n,)."""
         still = self.fixed[np.any(v0[self.fixed] != 0.0, axis=1)]
-        for _, led in self.supports:
+        for _, led in self.supports if still.size else ():
             still = np.setdiff1d(still, led)
         if still.size:
             raise InputError(
