@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import reference
-from thinned import drawn
-
 from hypothesis import given
 from hypothesis import strategies as st
+from thinned import drawn
 
 from stiffly.kernels import cpu
 

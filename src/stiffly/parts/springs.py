@@ -333,7 +333,9 @@ def _as_edges(edges: Any) -> np.ndarray:
         raise InputError("edges must be integers: they are particle indices")
     array = array.astype(np.int64)
     if array.min() < 0:
-        raise _refused(array, np.flatnonzero((array < 0).any(axis=1)), "a particle index is negative")
+        raise _refused(
+            array, np.flatnonzero((array < 0).any(axis=1)), "a particle index is negative"
+        )
     for bad, cause in (
         (np.flatnonzero(array[:, 0] == array[:, 1]), "it joins a particle to itself"),
         (_repeated(array), "it repeats an earlier spring: add the stiffnesses instead"),

@@ -141,9 +141,7 @@ def as_supports(supports: Any, count: int) -> list[tuple[Any, np.ndarray]]:
     return checked
 
 
-def all_fixed(
-    held: np.ndarray, supports: list[tuple[Any, np.ndarray]], count: int
-) -> np.ndarray:
+def all_fixed(held: np.ndarray, supports: list[tuple[Any, np.ndarray]], count: int) -> np.ndarray:
     """Particles of so many that are not free: held, or led by a support, but not both."""
     fixed = np.zeros(count, dtype=bool)
     fixed[held] = True
