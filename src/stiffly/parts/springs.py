@@ -127,7 +127,7 @@ class Springs(Scalable):
         """(m,) both ends are among this many particles."""
         if self.edges.max(initial=-1) < count:  # as a rule
             return np.ones(len(self.edges), dtype=bool)
-        return (self.edges < count).all(axis=1)
+        return np.logical_and(*(self.edges < count).T)
 
     def _require(self, good: Any, cause: str, remedy: str) -> None:
         """InputError that names the first spring that is not good."""

@@ -121,8 +121,10 @@ class System:
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
         bound = self.having(self._prepared)
-        at_rest = self._rest is not None and np.array_equal(x0, self.rest)
-        x0 = self._rest if at_rest else x0.take(self.numbering.order, axis=0)
+        if self.rest is not None and self._rest is not None and np.array_equal(x0, self.rest):
+            x0 = self._rest
+        else:
+            x0 = x0.take(self.numbering.order, axis=0)
         bound._hold(x0)
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
