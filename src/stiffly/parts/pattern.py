@@ -147,5 +147,5 @@ class BlockPattern:
     @cached_property
     def bodies(self) -> Components | None:
         """The independent bodies that the free particles form; None when there is only one."""
-        labels = CPU.kernels.body_labels(self._couples, self._end, self._n)
+        labels = self.backend.kernels.body_labels(self._couples, self._end, self._n)
         return Components(labels) if labels.max(initial=0) > 0 else None

@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array, Power, Splitting, State, Tableau
 from ..errors import InputError
@@ -47,7 +46,6 @@ PIECES = 32  # of a connected body at most: two for each of sixteen threads
 PIECE_ROWS = 1500  # at least: smaller ones would share too many of their springs with others
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
-LOOPS = CPU.kernels  # of laying out, wherever steps are taken then
 PASSES = 12  # over all springs, until most fours are full
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
@@ -381,6 +379,7 @@ class _Layout:
 
     def __init__(self, system: System, terms: list[Any]) -> None:
         numbering = system.numbering
+        self._loops = system.pattern.backend.kernels  # wherever steps are taken then
         self._free, self._total = numbering.free, len(numbering.order)
         self._led = np.full(self._total, -1, dtype=np.int16)
         for index, (_, led) in enumerate(system._led):
@@ -452,7 +451,7 @@ class _Layout:
 
     def _instances(self, corners: np.ndarray) -> Instances:
         """Every group that moves a corner has the element."""
-        return LOOPS.element_groups(corners, self._group_of_row, self.connected)
+        return self._loops.element_groups(corners, self._group_of_row, self.connected)
 
     def _dealt(self, corners: np.ndarray) -> Instances:
         """Those that move the corners have them by turns."""
@@ -465,7 +464,7 @@ class _Layout:
 
     def _borrowed(self, corners: np.ndarray, instances: Instances) -> np.ndarray:
         """Keys of corners that a group needs and does not move."""
-        return LOOPS.borrowed_keys(corners, *instances, self._group_of_row)
+        return self._loops.borrowed_keys(corners, *instances, self._group_of_row)
 
     def _lay_out(self, borrowed: np.ndarray) -> None:
         """In each group: what it moves, what supports lead, what it borrows, nothing."""
@@ -533,7 +532,7 @@ class _Layout:
     def _rows_of(self, corners: np.ndarray, element: np.ndarray, group: np.ndarray) -> np.ndarray:
         """(q, c): where groups have the corners of their elements."""
         own = self._group_of_row, self._own_at, self._keys, self._borrowed_at
-        return LOOPS.corner_places(corners, element, group, *own)
+        return self._loops.corner_places(corners, element, group, *own)
 
     def springs(self, terms: list[SpringTerm]) -> tuple[contract.GroupedSprings, _Slots]:
         if not terms:
@@ -544,9 +543,9 @@ class _Layout:
         edges = _all_corners(2, [term.edges for term in terms])
         element, group = self._instances(edges)
         ends = self._rows_of(edges, element, group)
-        counts = LOOPS.turn_springs(ends, self._led[self.place] >= 0, self._drawn())
+        counts = self._loops.turn_springs(ends, self._led[self.place] >= 0, self._drawn())
         start = np.concatenate([[0], np.cumsum(-(-counts // FOUR) * FOUR)])
-        slots = LOOPS.slots_in_rows(ends[:, 0], start)
+        slots = self._loops.slots_in_rows(ends[:, 0], start)
         nothing = (self.first[1:] - 1 - self.first[:-1]).astype(np.uint32)
         other = np.repeat(nothing[self.group], np.diff(start))
         other[slots] = ends[:, 1] - self.first[group].astype(np.int32)
