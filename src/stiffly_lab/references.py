@@ -16,6 +16,7 @@ import hashlib
 import io
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -165,5 +166,20 @@ def own_reference(scene: Scene, bench: Bench, step: float, *, check: bool) -> Re
             "how": f"exprb42 at {step:.2g} s, {words}",
         }
 
-    row = bench.row(f"{scene.name} {fingerprint(scene)[:8]}: own reference", computed)
+    return _journalled(scene, bench, "own reference", computed)
+
+
+def coarse_reference(scene: Scene, bench: Bench, good: float, limit_s: float) -> Reference:
+    """By Verlet, until two solutions differ by `good` or take longer than limit_s: for bodies of
+    so many particles that no tighter one can be had.  In the journal alone: who asks for a better
+    one must not be given this."""
+
+    def computed() -> Row:
+        return asdict(tight.by_verlet(scene, limit_s, good))
+
+    return _journalled(scene, bench, f"reference to {good:.0e}", computed)
+
+
+def _journalled(scene: Scene, bench: Bench, name: str, computed: Callable[[], Row]) -> Reference:
+    row = bench.row(f"{scene.name} {fingerprint(scene)[:8]}: {name}", computed)
     return Reference(**{**row, "x": np.array(row["x"]), "v": np.array(row["v"])})
