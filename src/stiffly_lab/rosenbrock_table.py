@@ -131,7 +131,7 @@ HEAD_SHAKE = (
 )
 SHELL = {"vertices": 200, "inside": False}
 BRUSHED = {"small": {"bristles": 2}, "error": POSITIONS, "fine": 5e-6,
-           "full": Full({"object": "teeth", "bristles": 8}, 0.03, 5e-4)}  # fmt: skip
+           "full": Full({"object": "teeth", "bristles": 8}, 0.01, 4e-4, 12.0)}  # fmt: skip
 THREE = (180.0, 0.57)  # minutes of the paper in seconds, and those of a small bunny
 
 CASES = (
