@@ -26,7 +26,6 @@ from stiffly_lab.rosenbrock_table import (
     TABLE_2021,
     Full,
     _claims,
-    _error,
     _evaluations,
     _judged,
     _ratio,
@@ -231,18 +230,6 @@ def test_what_the_whole_would_take_grows_with_its_seconds():
     own = Record("exprb42", 0.1, seconds=2.0, steps=30)  # of which this is 3 s
     assert _whole(case, {"exprb42": own}) == "40 s"
     assert _whole(case, {"exprb42": Record("exprb42", 0.1, failure="diverged")}) == "-"
-
-
-def test_a_flag_is_judged_by_its_area():
-    case = next(c for c in CASES if c.scene == "flag")
-    scene = load("flag", resolution=4)
-    assert scene.mesh is not None
-    flat = scene.mesh.positions
-    exact = Reference(flat, 0.0 * flat, 0.0, 1.0, 1.0, 1.0, "")
-    off = _error(case, scene)
-    assert off(Outcome(1.01 * flat, flat, 1, None), exact) == pytest.approx(0.0201)
-    turned = flat[:, [1, 0, 2]]  # elsewhere, of the same area
-    assert off(Outcome(turned, flat, 1, None), exact) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_first_order_says_what_a_level_would_take():
