@@ -217,6 +217,16 @@ def test_who_was_not_waited_for_long_enough_decides_nothing():
     assert verdict == "reproduced"
 
 
+def test_a_reference_that_is_no_judge_leaves_a_row_untested(monkeypatch):
+    case = next(c for c in CASES if c.name == "1 coil spring")
+    x = np.zeros((1, 3))
+    poor = Reference(x, x, 0.5, 1.0, 1.0, 1.0, "two runs, 50 % apart")
+    monkeypatch.setattr(rosenbrock_table, "_reference", lambda *_: poor)
+    found = rosenbrock_table._measured(Bench(quick=True), case)
+    assert found[0] == {} and "50 % apart" in found[1]
+    assert {claim.verdict for claim in _claims(case, found)} == {"not tested"}
+
+
 def test_a_row_at_full_size_begins_with_its_longest_step():
     steps = Full({}, lasts=3.0, longest=0.375).steps()
     assert steps[0] == 0.375 and steps[2] == pytest.approx(0.1875)

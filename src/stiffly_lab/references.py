@@ -139,8 +139,11 @@ def _warn(text: str) -> None:
 # it is asked too.
 
 
-def own_reference(scene: Scene, bench: Bench, step: float, *, check: bool) -> Reference:
-    """x, v at the end; check: also against the independent reference of `solution`."""
+def own_reference(
+    scene: Scene, bench: Bench, step: float, *, check: bool, velocities: bool = True
+) -> Reference:
+    """x, v at the end; check: also against the independent reference of `solution`; velocities:
+    whether its error is theirs, too."""
 
     def computed() -> Row:
         fine, coarse = (trial(scene, integrator="exprb42", step=h) for h in (step, 2.0 * step))
@@ -152,7 +155,10 @@ def own_reference(scene: Scene, bench: Bench, step: float, *, check: bool) -> Re
             independent = solution(scene, Bench(), limit_s=900.0)
             others[independent.how] = (independent.x, independent.v)
         gaps = {
-            name: max(np.linalg.norm(x - a) / scale_x, np.linalg.norm(v - b) / scale_v)
+            name: max(
+                np.linalg.norm(x - a) / scale_x,
+                velocities * np.linalg.norm(v - b) / scale_v,
+            )
             for name, (a, b) in others.items()
         }
         words = ", ".join(f"{gap:.0e} from {name}" for name, gap in gaps.items())
