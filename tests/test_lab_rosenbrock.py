@@ -10,6 +10,7 @@ import pytest
 from thinned import thinned
 
 import stiffly_lab as lab
+from stiffly.contracts import Work
 from stiffly.matfun import chooser
 from stiffly.scenes import load
 from stiffly_lab import rosenbrock_table
@@ -184,6 +185,16 @@ def test_ratios_say_who_does_not_meet_the_error():
     assert verdict == "not reproduced" and "too slow" in text
 
 
+def test_what_is_extrapolated_is_called_so():
+    found = {
+        "epirk4s3": Record("epirk4s3", 0.1, seconds=2.0, force_evaluations=6),
+        "bdf1": Record("bdf1", 0.001, seconds=60.0, variant=EXTRAPOLATED),
+    }
+    case = next(c for c in CASES if c.name.startswith("0a"))
+    text, verdict, _ = _judged(case, found, {"bdf1": 28.6})
+    assert "bdf1 about 30 (-)" in text and verdict == "reproduced"
+
+
 def test_rivals_are_waited_for_until_the_claim_is_decided():
     leader = Record("exprb42", 0.1, seconds=0.2, force_evaluations=10)
     assert patience(None) == patience(Record("exprb42", 0.1, failure="no")) == USUAL.least
@@ -251,7 +262,7 @@ def test_first_order_says_what_a_level_would_take():
 
         def __call__(self, problem, setting):
             x = (1.0 - setting) ** round(problem.duration / setting)
-            return Outcome(np.array([x]), np.zeros(1), 1, None)
+            return Outcome(np.array([x]), np.zeros(1), 1, Work())
 
     problem = load("oscillator-pair", duration=1.0)
     found = by_order(problem, Euler(), exact, 1e-5, rosenbrock_table.position_error, 1000)

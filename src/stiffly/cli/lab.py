@@ -61,7 +61,7 @@ def lab(
     elif force:
         raise InputError(f"--force belongs to `stiffly lab {FULL_SIZE}`: others are run again")
     if again and not set(names) <= set(AGAIN):
-        raise InputError(f"--again belongs to `stiffly lab` {', '.join(AGAIN)}")
+        raise InputError(f"--again belongs to `stiffly lab {'`, `'.join(AGAIN)}`")
     every = [n for n in laboratory.EXPERIMENTS if quick or n not in laboratory.LONG]
     wanted = every if names == ["all"] else names
     chosen = [(name, laboratory.experiment(name)) for name in wanted]
