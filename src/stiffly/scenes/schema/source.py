@@ -60,8 +60,10 @@ class Source:
         return None
 
     def error(self, path: Path, cause: str) -> InputError:
-        """One line: file, line, cause."""
+        """One line: file, line, cause; of a scene that has no text the body, or which table."""
         place = self.path.name
+        if not self.text:
+            place = place.removesuffix(".toml") + self._table(path)
         given = next((text for key, text in self.overridden.items() if path[: len(key)] == key), "")
         line = self.line(path)
         if given:
@@ -69,6 +71,13 @@ class Source:
         elif line is not None:
             place += f" line {line}"
         return LocatedError(" ".join(f"{place}: {cause}".split()))
+
+    def _table(self, path: Path) -> str:
+        """' (body plank 3)', where there are several."""
+        tables = self.value(path[:1]) if len(path) > 1 and path[0] in REPEATED else ()
+        if len(tables) < 2:
+            return ""
+        return f" ({path[0]} {tables[path[1]].get('name', int(path[1]) + 1)})"
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:
