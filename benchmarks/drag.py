@@ -55,14 +55,14 @@ HTMLCanvasElement.prototype.getContext = function (kind, how) {
 window.moved = null;
 addEventListener("pointermove", () => { window.moved ??= performance.now(); }, true);
 
+const copy = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 window.look = (at) => {
-  const canvas = document.querySelector("canvas"), gl = canvas.getContext("webgl2");
-  const frame = canvas.getBoundingClientRect(), scale = canvas.width / frame.width;
-  const half = Math.round(100 * scale), pixels = new Uint8Array(16 * half * half);
-  const x = (at[0] - frame.left) * scale - half, y = (frame.bottom - at[1]) * scale - half;
-  const box = [Math.round(x), Math.round(y), 2 * half, 2 * half];
-  gl.readPixels(...box, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
-  return pixels;
+  const canvas = document.querySelector("canvas"), frame = canvas.getBoundingClientRect();
+  const scale = canvas.width / frame.width, side = Math.round(200 * scale);
+  const x = (at[0] - frame.left) * scale - side / 2, y = (at[1] - frame.top) * scale - side / 2;
+  copy.canvas.width = copy.canvas.height = side;
+  copy.drawImage(canvas, x, y, side, side, 0, 0, side, side);
+  return copy.getImageData(0, 0, side, side).data;
 };
 window.changed = (a, b) => {
   let count = 0;
