@@ -56,8 +56,10 @@ window.moved = null;
 addEventListener("pointermove", () => { window.moved ??= performance.now(); }, true);
 
 const copy = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+const area = (canvas) => canvas.width * canvas.height;  // plots are smaller
 window.look = (at) => {
-  const canvas = document.querySelector("canvas"), frame = canvas.getBoundingClientRect();
+  const drawn = [...document.querySelectorAll("canvas")].sort((a, b) => area(b) - area(a));
+  const canvas = drawn[0], frame = canvas.getBoundingClientRect();
   const scale = canvas.width / frame.width, side = Math.round(200 * scale);
   const x = (at[0] - frame.left) * scale - side / 2, y = (at[1] - frame.top) * scale - side / 2;
   copy.canvas.width = copy.canvas.height = side;
@@ -122,14 +124,13 @@ def pulls(page: SitePage, count: int) -> np.ndarray:
     """(count, 4): seen, pictures, physics, transport [ms]."""
     mouse, (x, y) = page.page.mouse, page.body_at()
     page.play()
-    mouse.move(x, y)
-    mouse.down()
-    mouse.move(x + 1, y)
+    page.pull(right=8.0, up=0.0, at=(x, y))  # the first moves of a drag only begin it
+    wait_for(lambda: page.ledger()["added"] > 0.0, "the hand")
     found = []
     for k in range(count):
         page.page.evaluate("at => still(at)", [x, y])
         page.page.evaluate("at => watch(at)", [x, y])
-        mouse.move(x + 1, y - FAR * (k % 2 == 0))
+        mouse.move(x + 8, y - FAR * (k % 2 == 0))
         seen = page.page.evaluate("() => window.seen")
         found.append([*seen, said(page, "physics"), said(page, "transport")])
         print(f"  {seen[0]:.0f} ms", flush=True)

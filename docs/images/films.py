@@ -44,13 +44,6 @@ FILMS = {
     "two-springs": ("--duration 8 --fps 30", {}, 1.0),
     "spinning-cube": ("--duration 5", {}, 1.0),
     "cactus": ("--duration 6", {}, 1.0),
-    "sliding-bunny": ("--duration 5", {}, 1.0),
-    "dog": ("--duration 5", {}, 0.5),
-    "swinging-bunny": ("--duration 6", {}, 1.0),
-    "dragon": ("--duration 6 --fps 30", {}, 3.0),
-    "crash": ("", {}, 1.0),
-    "brush": ("--small", {}, 0.5),
-    "statue": ("--small", {}, 2.0),
 }
 
 

@@ -74,10 +74,11 @@ class Source:
 
     def _table(self, path: Path) -> str:
         """' (body plank 3)', where there are several."""
-        tables = self.value(path[:1]) if len(path) > 1 and path[0] in REPEATED else ()
-        if len(tables) < 2:
+        if len(path) < 2 or path[0] not in REPEATED:
             return ""
-        return f" ({path[0]} {tables[path[1]].get('name', int(path[1]) + 1)})"
+        key, number = path[0], int(path[1])
+        tables: Any = self.value((key,))
+        return f" ({key} {tables[number].get('name', number + 1)})" if len(tables) > 1 else ""
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:
