@@ -305,6 +305,7 @@ def test_a_finished_run_can_be_resumed_without_harm(capfd, here):
     assert json.loads(good(capfd, "resume", "bar-run", "--json"))["complete"]
     assert cli.main(["resume", "bar-run", "--quiet"]) == 0
     assert "bar-run is complete: nothing is left to do" in capfd.readouterr().err
+    assert "wrote" not in good(capfd, "resume", "bar-run")
     assert {path: path.read_bytes() for path in (here / "bar-run").iterdir()} == before
 
 

@@ -156,6 +156,7 @@ def test_terminal_formats():
     # a run that explodes has one line, and no digits that nobody reads
     assert terminal.percent(1e271, 1.0) == "over a million times"
     assert terminal.percent(2500.0, 1.0) == "2,500 times"
+    assert gain_or_loss(-2500.0, 1.0) == "2,500 times as much lost"
     assert times(71.9) == "72 times" and times(-1e57) == "minus over a million times"
 
 

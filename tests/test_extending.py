@@ -119,6 +119,31 @@ def test_an_adaptive_method_whose_steps_carry_no_error():
         stiffly.simulate(SPRING, [1.0], integrator=Silent(), rtol=1e-3, duration=1.0)
 
 
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        (lambda s: (s.x, s.v), r"Odd.step returned tuple: return stiffly.contracts.Step\(state"),
+        (lambda s: None, "Odd.step returned NoneType: return stiffly.contracts.Step"),
+        (
+            lambda s: Step(s.moved(s.t, s.x[:0], s.v), None, Work()),
+            r"Odd.step returned x of shape \(0,\), but \(1,\) went in: keep it",
+        ),
+        (
+            lambda s: Step(s.moved(s.t, s.x, 0.0), None, Work()),
+            r"Odd.step returned v of shape \(\), but \(1,\) went in",
+        ),
+    ],
+)
+@pytest.mark.parametrize("how", [{"step": 0.1}, {"rtol": 1e-3}], ids=["fixed", "adaptive"])
+def test_a_step_that_is_none(given, words, how):
+    class Odd(Whole):
+        def step(self, system, state, h, memory):
+            return given(state)
+
+    with pytest.raises(InputError, match=words):
+        stiffly.simulate(SPRING, [1.0], integrator=Odd(), duration=1.0, **how)
+
+
 def test_error_order_and_controlled_are_used():
     seen = []
 

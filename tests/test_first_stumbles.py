@@ -58,6 +58,15 @@ def test_a_texture_that_is_none(texture, words, tmp_path, monkeypatch, capfd):
     assert not (tmp_path / "mine-run").exists()
 
 
+def test_a_texture_for_a_scan_without_coordinates(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stiffly.meshes, "tetrahedralise", None)  # it would take long
+    file = textured(tmp_path, "skin.png")
+    (tmp_path / "skin.png").write_bytes(b"a picture")
+    stiffly.meshes.write_mesh(tmp_path / "box.obj", stiffly.meshes.cube(1))
+    assert "box.obj has no texture coordinates: export it as obj" in refused(capfd, "run", file)
+
+
 def test_scenes_without_bodies_and_bodies_tied_to_themselves(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text("duration = 0.1\nstep = 0.01\n")

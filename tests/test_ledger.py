@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from stiffly import simulate
 from stiffly.accounting import work
 from stiffly.backends.cpu import CPU
 from stiffly.bodies import SecondOrder
@@ -91,3 +92,11 @@ def test_the_power_at_the_end_of_a_step_is_that_at_the_start_of_the_next():
     books.system = SimpleNamespace(power=system.power)
     books.step(states[3], states[0])  # another system: nothing is known of it
     assert len(asked) == 8
+
+
+def test_a_ledger_that_is_printed_is_one_line():
+    spring = SecondOrder(stiffness=[[4.0]])
+    energy = simulate(spring, [1.0], integrator="rk4", step=0.1, duration=1.0).energy
+    said = repr(energy)
+    assert "\n" not in said and f"{len(energy.times)} frames to 1 s" in said
+    assert all(part in said for part in energy.parts)

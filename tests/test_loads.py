@@ -192,7 +192,7 @@ def test_fast_forcing_of_small_things():
 
 def test_functions_of_time_that_fail_later_are_named():
     wrong = sheet(Wind(SHEET.triangles, lambda t: (1, 0, 0) if t < 0.05 else (1, 0)))
-    with pytest.raises(InputError, match=r"wind at t = 0.0\d+ has shape \(2,\)"):
+    with pytest.raises(InputError, match=r"wind\(t = 0.0\d+\) has shape \(2,\)"):
         stiffly.simulate(wrong, SHEET.positions, integrator="verlet", step=0.01, duration=0.1)
 
 
@@ -273,15 +273,17 @@ def test_loads_join_with_rayleigh_damping():
         (lambda: Wind([[0, 1, 2], [3]], (1, 0, 0)), "rows of different lengths"),
         (lambda: Wind(SHEET.triangles, lambda t, x: (1, 0, 0)), "function of t alone"),
         (lambda: Drag(1.0, power=np.ones(2)), "drag power"),
-        (lambda: Force([1, 2], np.ones((3, 3))), r"force at t = 0 has shape \(3, 3\), .* \(2, 3\)"),
+        (lambda: Force([1, 2], np.ones((3, 3))), r"force has shape \(3, 3\), .* \(2, 3\)"),
         (lambda: Force([1], lambda: (0, 0, 1)), r"function of t, of \(t, x\) or of \(t, x, v\)"),
-        (lambda: Force([1, 2], lambda t, x: x[0, 0]), r"force at t = 0 has shape \(\)"),
+        (lambda: Force([1, 2], lambda t, x: x[0, 0]), r"force\(t = 0\) has shape \(\)"),
+        (lambda: Force([1, 2], lambda t, x: None), "got None: a function has to return them"),
+        (lambda: Force([1, 2], lambda t, x: x * np.nan), r"force\(t = 0\)\[0, 0\] is nan"),
         (lambda: Dashpots([[0, 16]], 1.0), r"dashpot 0 \(0, 16\): there are only 16"),
         (lambda: Dashpots([[0, 1]], -1.0), r"dashpot 0 \(0, 1\): coefficient is negative"),
         (lambda: Drag(-1.0), r"drag coefficient\[0\] = -1"),
         (lambda: Drag(1.0, power=3), "drag power = 3"),
         (lambda: Drag([1.0, 2.0]), "give one number, or one of 16"),
-        (lambda: Field(lambda t: (0.0, np.nan, 0.0)), "field acceleration at t = 0"),
+        (lambda: Field(lambda t: (0.0, np.nan, 0.0)), r"field acceleration\(t = 0\)"),
         (lambda: Force([16], (1, 0, 0)), "force names particle 16"),
     ],
 )

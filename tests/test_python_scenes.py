@@ -421,6 +421,17 @@ def test_errors_of_a_force_are_the_users_own():
         scene.simulate()
 
 
+def test_what_cannot_be_built_is_named_by_its_body():
+    scene = stiffly.Scene("bridge")
+    for _ in range(2):
+        scene.add(shapes.beam(2, (2, 2)), "plank")
+    scene.add(shapes.beam(2, (1, 1)), "plank")
+    with pytest.raises(
+        InputError, match=r"^bridge \(body plank 3\): body: beam across_y = 1: give"
+    ):
+        scene.simulate()
+
+
 def test_none_is_as_good_as_left_out():
     with_none, without = (stiffly.Scene() for _ in range(2))
     with_none.add(shapes.rope(4), color=None, pins=None)

@@ -8,6 +8,7 @@ Runs that are in FOLDER already (stiffly run NAME ... --out FOLDER/NAME) are not
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -33,15 +34,28 @@ FILMS = {
     "hippo": ("", {}, 1.0),
     "falling-cube": ("", {}, 0.4),
     "bar": ("", {"color": "strain"}, 1.0),
+    "pylon": ("--set stiffness=1e4 --duration 10 --fps 30", {}, 2.0),
+    "dome": ("", {}, 1.0),
+    "rope": ("--duration 5", {}, 1.0),
+    "bacterium": ("", {}, 1.0),
+    "steel-sphere": ("--duration 1", {}, 0.2),
+    "molecule": ("", {"color": "none"}, 0.5),
+    "single-spring": ("--duration 4 --fps 30", {}, 1.0),
+    "two-springs": ("--duration 8 --fps 30", {}, 1.0),
+    "spinning-cube": ("--duration 5", {}, 1.0),
+    "cactus": ("--duration 6", {}, 1.0),
 }
 
 
 def film(name, runs):
     options, look, moment = FILMS[name]
     folder = runs / name
+    spent = None
     if not folder.exists():
+        before = os.times().children_user
         command = ["stiffly", "run", name, *options.split(), "--out", str(folder), "--quiet"]
         subprocess.run(command, check=True)
+        spent = os.times().children_user - before
     recording = stiffly.Recording(folder)
     with TemporaryDirectory() as scratch:
         drawn = render(recording, Path(scratch) / "film.mp4", size=SIZE, **look)
@@ -49,11 +63,11 @@ def film(name, runs):
         frame = int(abs(recording.times - moment).argmin())
         still = render(recording, Path(scratch) / "still.png", frame=frame, size=SIZE, **look)
         as_jpeg(still, HERE / f"{name}.jpg")
-    return told(name, recording)
+    return told(name, recording, spent)
 
 
-def told(name, recording):
-    """What the page says of it."""
+def told(name, recording, spent):
+    """What the page says of it; spent: processor time, where the run was made here."""
     options, look, _ = FILMS[name]
     shown = " ".join(f"--{key} {value}" for key, value in look.items())
     return {
@@ -61,6 +75,7 @@ def told(name, recording):
         "render": f"stiffly render {name}-run --size 640x360 {shown}".strip(),
         "simulated": float(recording.times[-1]),
         "seconds": recording.wall_seconds,
+        "processor": spent,
         "integrator": recording.integrator,
         "particles": int(recording.positions.shape[1]),
     }

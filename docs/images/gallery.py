@@ -81,11 +81,13 @@ def film(name, told):
     """A video that plays by itself and again; its still where nothing plays."""
     place = f"images/films/{name}"
     scene = stiffly.scenes.entry(name)
+    spent, processor = told["seconds"], told.get("processor")
+    took = f"{spent:.2g} s" if processor is None else f"{processor:.2g} s of processor time"
     return (
         f'<video src="{place}.mp4" poster="{place}.jpg" width="640" autoplay loop muted '
         f'playsinline controls title="{name}"></video>\n\n'
         f"**{name}**: {scene.summary}. {told['particles']:,} particles, {told['integrator']}; "
-        f"{told['simulated']:.3g} s in {told['seconds']:.2g} s ([video]({place}.mp4)).\n\n"
+        f"{told['simulated']:.3g} s in {took} ([video]({place}.mp4)).\n\n"
         f"    {told['run']}\n    {told['render']}\n\n"
     )
 

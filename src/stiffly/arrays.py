@@ -18,6 +18,8 @@ KINDS |= {"U": "text", "S": "text", "M": "dates", "m": "times"}
 
 def real_array(name: str, value: Any) -> Array:
     """A float64 copy of value, C-ordered; InputError where numbers would be lost or invented."""
+    if value is None:  # NumPy makes it NaN
+        raise InputError(f"{name} must hold numbers, got None: a function has to return them")
     if np.ma.is_masked(value):
         raise InputError(f"{name} has masked entries: fill them first, as in a.filled(0.0)")
     try:

@@ -183,8 +183,13 @@ def ending(left: float, now: datetime) -> str:
 # ------------------------------------------------------------------ results
 
 
-def show_run(recording: Recording, folder: Path, warned: Sequence[str], *, note: str = "") -> None:
-    """The closing page of a run: ledger, work, files, warnings, and what to do next."""
+def show_run(
+    recording: Recording, folder: Path, warned: Sequence[str], *, note: str = "", wrote: bool = True
+) -> None:
+    """The closing page of a run: ledger, work, files, warnings, and what to do next.
+
+    wrote: not only looked at what was there.
+    """
     from .recording.folder import FILES
 
     show_ledger([recording])
@@ -192,7 +197,8 @@ def show_run(recording: Recording, folder: Path, warned: Sequence[str], *, note:
     if warned:
         count = f"{len(warned)} warning" + "s" * (len(warned) > 1)
         out.print(f"[yellow]{count}[/], above")
-    show_files([folder / name for name in FILES if (folder / name).exists()])
+    if wrote:
+        show_files([folder / name for name in FILES if (folder / name).exists()])
     lines = [f"stiffly plot {folder}"]
     if recording.mesh is not None:
         lines += [f"stiffly render {folder}", f"stiffly export {folder} --to usd"]

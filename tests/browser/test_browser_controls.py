@@ -63,6 +63,8 @@ def test_lessons_and_scenes_are_chosen_with_the_mouse(tmp_path, another):
         page.press("Back")
         page.until_says("page 1 of 3")
         wait_for(lambda: not page.says("verlet stopped"), "the beginning")
+        page.press("Again")
+        page.until_says("page 1 of 3")
         page.choose("Lesson", "Energy tracking")
         page.until_says("A soft cube spins freely")
         wait_for(lambda: page.ledger().lanes == ("midpoint", "bdf1"), "the cubes")

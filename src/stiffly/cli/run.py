@@ -144,11 +144,12 @@ def resume(
     from ..scenes.recorded import resume as go_on
 
     with terminal.notices() as said:
-        if finished(found, duration):
+        if complete := finished(found, duration):
             logging.getLogger("stiffly").warning(
                 f"{folder} is complete: nothing is left to do (--duration T makes it longer)"
             )
-        with followed(found, folder, said, as_json=as_json, quiet=quiet) as watch:
+        wrote = not complete
+        with followed(found, folder, said, as_json=as_json, quiet=quiet, wrote=wrote) as watch:
             how: Any = {"duration": duration, "device": device, "max_hours": max_hours}
             how |= {"engine": engine}
             watch.recording = go_on(folder, progress=watch.progress, **how)
@@ -156,12 +157,13 @@ def resume(
 
 @contextmanager
 def followed(
-    scene: Any, folder: Path, warned: list[str], *, as_json: bool, quiet: bool
+    scene: Any, folder: Path, warned: list[str], *, as_json: bool, quiet: bool, wrote: bool = True
 ) -> Iterator[Any]:
     """Show a run passing, then its ledger and what to do next.
 
     Yields `progress`, for `simulate`; what that returns is put into `recording` beside it.
-    scene: with a name, perhaps a note.  warned: warnings, which go on being added.
+    scene: with a name, perhaps a note.  warned: warnings, which go on being added.  wrote: it
+    has written files.
     A run that fails shows what it has, then raises.  Ctrl-C and its like become Interrupted.
     """
     from .. import terminal
@@ -185,6 +187,7 @@ def followed(
         content = {**watch.recording.summary(), "folder": str(folder), "warnings": warned}
         print(json.dumps(content, indent=1))
     elif not quiet:
-        terminal.show_run(watch.recording, folder, warned, note=getattr(scene, "note", ""))
+        note = getattr(scene, "note", "")
+        terminal.show_run(watch.recording, folder, warned, note=note, wrote=wrote)
     if failure is not None:
         raise failure

@@ -144,7 +144,8 @@ class PreparedForces:
         found = self._force(*given) if self._arguments else self._force
         shape = (self._rows.size, 3)
         one = np.shape(found) == (3,)
-        forces = as_numbers(f"force at t = {t:g}", found, (3,) if one else shape)
+        name = f"force(t = {t:g})" if self._arguments else "force"
+        forces = as_numbers(name, found, (3,) if one else shape)
         return np.broadcast_to(forces, shape)
 
     def add_force(self, t: float, x: Array, v: Array, out: Array) -> None:
@@ -201,7 +202,7 @@ def vector_of_time(name: str, value: Any) -> Callable[[float], Array]:
     if callable(value):
         if not accepts(value, 1):
             raise InputError(f"{name} must be a function of t alone")
-        as_numbers(f"{name} at t = 0", value(0.0), (3,))
+        as_numbers(f"{name}(t = 0)", value(0.0), (3,))
         return partial(_checked, name, value)
     return partial(_constant, as_numbers(name, value, (3,)))
 
@@ -211,7 +212,7 @@ def vector_of_time(name: str, value: Any) -> Callable[[float], Array]:
 
 
 def _checked(name: str, function: Callable[[float], Any], t: float) -> Array:
-    return as_numbers(f"{name} at t = {t:g}", function(t), (3,))
+    return as_numbers(f"{name}(t = {t:g})", function(t), (3,))
 
 
 def _constant(vector: Array, t: float) -> Array:

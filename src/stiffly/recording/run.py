@@ -149,6 +149,10 @@ class EnergyHistory:
     dissipated: Array
     invented: Array  # by contact between the steps: the part of `numerical` whose cause is known
 
+    def __repr__(self) -> str:
+        parts, end = ", ".join(self.parts), f"{self.times[-1]:.4g} s" if len(self.times) else "0 s"
+        return f"EnergyHistory({len(self.times)} frames to {end}: {parts}, added, dissipated)"
+
     def __getattr__(self, name: str) -> Array:
         parts = self.__dict__.get("parts", {})
         if name in parts:

@@ -29,8 +29,10 @@ def times(ratio: float) -> str:
 
 
 def gain_or_loss(part: float, whole: float) -> str:
-    """'0.26 % gained', '40 % lost': an error of energy in words, without a sign to think about."""
+    """'0.26 % gained', '40 % lost', '330 times as much lost': an error of energy in
+    words, without a sign to think about."""
     said = percent(abs(part), whole)
     if said == "-" or part == 0.0:
         return said
-    return f"{said} {'gained' if part > 0.0 else 'lost'}"
+    much = " as much" if said.endswith("times") else ""
+    return f"{said}{much} {'gained' if part > 0.0 else 'lost'}"

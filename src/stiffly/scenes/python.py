@@ -240,7 +240,7 @@ class Scene:
         body = {"shape": {"kind": "cube"}, "elasticity": "none", "mass": 1.0}
         run = {k: v for k, v in self._data.items() if k not in (*REPEATED, "contact")}
         data = {**run, "body": [body], **table}
-        source = Source(Path(self.name), "", data)
+        source = Source(Path(f"{self.name}.toml"), "", data)
         for new in validated(source).body or ():
             if new.pins is not None:
                 with source.at("body", 0):
@@ -282,7 +282,7 @@ class Scene:
     def build(self) -> FileScene:
         """The scene with its system, as `simulate` runs it."""
         source = self._whole()
-        text = None if self._own or self._meshes else source.text
+        text = None if self._own or self._meshes else toml_text(self._data)
         return scene_of(source, validated(source), text, Shelf(Path(), self._meshes), self._own)
 
     def _whole(self) -> Source:
@@ -290,7 +290,7 @@ class Scene:
             raise InputError(
                 f"{self.name} has no bodies: add one, scene.add(stiffly.shapes.cube())"
             )
-        return Source(Path(f"{self.name}.toml"), toml_text(self._data), self._data)
+        return Source(Path(f"{self.name}.toml"), "", self._data)
 
     def save(self, path: str | Path) -> Path:
         """The scene as a file, for `stiffly run`; meshes that are in none are written beside it."""

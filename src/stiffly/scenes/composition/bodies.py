@@ -83,8 +83,9 @@ class Shelf(NamedTuple):
 def built(table: Any, shelf: Shelf) -> Built:
     if isinstance(table, table_of.Fibers):
         return _built_fibers(table)
-    if table.texture is not None:
-        _require_picture(shelf.folder / table.texture)  # before a scan is filled, which takes long
+    if table.texture is not None:  # before a scan is filled, which takes long
+        _require_picture(shelf.folder / table.texture)
+        _require_coordinates(table, _own_mesh(table, shelf))
     mesh = placed_mesh(table, shelf)
     if table.texture is not None:
         _require_coordinates(table, mesh)

@@ -60,8 +60,10 @@ class Source:
         return None
 
     def error(self, path: Path, cause: str) -> InputError:
-        """One line: file, line, cause."""
+        """One line: file, line, cause; of a scene that has no text the body, or which table."""
         place = self.path.name
+        if not self.text:
+            place = place.removesuffix(".toml") + self._table(path)
         given = next((text for key, text in self.overridden.items() if path[: len(key)] == key), "")
         line = self.line(path)
         if given:
@@ -69,6 +71,14 @@ class Source:
         elif line is not None:
             place += f" line {line}"
         return LocatedError(" ".join(f"{place}: {cause}".split()))
+
+    def _table(self, path: Path) -> str:
+        """' (body plank 3)', where there are several."""
+        if len(path) < 2 or path[0] not in REPEATED:
+            return ""
+        key, number = path[0], int(path[1])
+        tables: Any = self.value((key,))
+        return f" ({key} {tables[number].get('name', number + 1)})" if len(tables) > 1 else ""
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:
