@@ -14,6 +14,7 @@ from ..contracts import Array
 from ..errors import Advice, InputError, levels_up
 from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
+from .limits import require_within
 from .plots.style import describe
 from .render_body import OTHER_RADIUS
 from .render_floor import find_floor
@@ -22,6 +23,7 @@ from .render_scenery import Scenery, library
 from .render_time import Schedule, clock, schedule
 from .render_view import Camera, View, look_at, points_of, sampled, sunlight
 from .render_walls import wall_normals
+from .words import MOST_PICTURES
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
@@ -43,6 +45,7 @@ def render(
     turntable: float = 0.0,
     follow: bool = False,
     soft: bool | None = None,
+    max_pictures: float = MOST_PICTURES,
     progress: Progress = unheard,
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
@@ -58,12 +61,12 @@ def render(
     azimuth and elevation from which the body is seen [degrees]; default: a corner that no wall
     hides.  turntable: degrees by which the camera goes round in a film; follow: it stays with the
     body.  soft: corners and what touches are darker (ambient occlusion), which takes a few times as
-    long; default: in stills.  What exists is replaced.
+    long; default: in stills.  max_pictures: of a film; more are refused.  What exists is replaced.
     """
     return side_by_side(
         [recording], out, color=color, systems=None if system is None else [system], frame=frame,
         size=size, fps=fps, speed=speed, camera=camera, turntable=turntable, follow=follow,
-        soft=soft, progress=progress,
+        soft=soft, max_pictures=max_pictures, progress=progress,
     )  # fmt: skip
 
 
@@ -82,6 +85,7 @@ def side_by_side(
     turntable: float = 0.0,
     follow: bool = False,
     soft: bool | None = None,
+    max_pictures: float = MOST_PICTURES,
     progress: Progress = unheard,
 ) -> Path:
     """Runs next to each other in one film or still: same time, same camera, same colour scale.
@@ -100,6 +104,9 @@ def side_by_side(
                 _save(studio.picture(float(longest.times[number])), partial)
             else:
                 plan = schedule(longest.times, fps, speed)
+                count = f"a film of {len(plan.times):,} pictures"
+                remedy = "choose a larger speed, or a smaller fps"
+                require_within("max_pictures", max_pictures, len(plan.times), count, remedy)
                 if plan.advice:
                     warnings.warn(plan.advice, Advice, stacklevel=levels_up())
                 _film(studio, partial, plan, progress)
