@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array
 from ..errors import Advice, InputError, levels_up
 from .exports import replacing
@@ -256,14 +258,20 @@ def _checked(
     if path.suffix.lower() != wanted:
         kind = "a still" if still else "a film"
         raise InputError(f"cannot draw {path}: {kind} is written to a file that ends in {wanted}")
-    width, height = size
-    if min(width, height) < 16 or width * height > MOST_PIXELS:
-        raise InputError(f"size {width} x {height}: give pixels, such as (1280, 720)")
-    if not (np.isfinite(fps) and fps > 0.0):
+    _check_size(size)
+    if not 0.0 < real_number("fps", fps, "try 30") < np.inf:
         raise InputError(f"fps must be positive, got {fps}: try 30")
-    if speed is not None and not (np.isfinite(speed) and speed > 0.0):
+    if speed is not None and not 0.0 < real_number("speed", speed, "1 is real time") < np.inf:
         raise InputError(f"speed must be positive, got {speed}: 1 is real time")
     return path, still
+
+
+def _check_size(size: Any) -> None:
+    pair = isinstance(size, (tuple, list)) and len(size) == 2
+    if not pair or not all(isinstance(side, Integral) and side >= 16 for side in size):
+        raise InputError("size must be two numbers of pixels, 16 or more: try (1280, 720)")
+    if int(size[0]) * int(size[1]) > MOST_PIXELS:
+        raise InputError("size is more than 7680 x 4320 pixels: try (1280, 720)")
 
 
 def _frame_number(shown: Motion, frame: int | None) -> int:
