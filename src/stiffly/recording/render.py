@@ -268,7 +268,7 @@ def _checked(
 
 def _check_size(size: Any) -> None:
     pair = isinstance(size, (tuple, list)) and len(size) == 2
-    if not pair or not all(isinstance(side, Integral) and side >= 16 for side in size):
+    if not pair or not all(isinstance(side, Integral) and int(side) >= 16 for side in size):
         raise InputError("size must be two numbers of pixels, 16 or more: try (1280, 720)")
     if int(size[0]) * int(size[1]) > MOST_PIXELS:
         raise InputError("size is more than 7680 x 4320 pixels: try (1280, 720)")
