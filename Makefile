@@ -1,10 +1,11 @@
 # make demo    sets everything up, simulates a stiff body two ways: ledgers, plots, a film
 # make test    sets everything up, runs the tests
-# make test-slow   the long tests, and all examples that the others draw; STIFFLY_MINUTES=10 lets the
-#                  live page run for so long, STIFFLY_BODIES=10000 throws as many random bodies
+# make test-slow   the long tests, and all examples that the others draw; STIFFLY_ROUNDS=100 lets as
+#                  many crowds visit the live page, STIFFLY_BODIES=10000 throws as many random bodies
 # make test-gpu    what an NVIDIA card has to do, on one (CUDA 12; for 13: CUPY=cupy-cuda13x)
 # make test-cluster   one body over 1 to 4 ranks, with Debian's PETSc (apt-get as root, .venv-cluster)
 # make check   lint and types
+# make locked  installs what the tests need by hash (Linux, x86_64, Python 3.11); then make test
 # make audit   known vulnerabilities of what is in constraints.txt, where the advisories can be reached
 # make docs    the site, into build/site; its index.html opens without a server
 # make wheels  what would be published, into dist
@@ -23,7 +24,7 @@ QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 CONSTRAINTS ?= constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS))
 
-.PHONY: demo test test-slow test-gpu test-cluster check audit docs wheels gate bench clean
+.PHONY: demo test test-slow test-gpu test-cluster check locked audit docs wheels gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -48,6 +49,14 @@ check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images docs/conf.py
 	$(BIN)/ruff format --check src tests benchmarks examples docs/images docs/conf.py
 	$(BIN)/pyright
+
+# the checkout itself can have no hash: it is installed without what it needs, by what is there
+locked: $(VENV)/bin/python
+	@$(BIN)/python -c 'import sys, platform as p; sys.exit((p.system(), p.machine(), sys.version_info[:2]) != ("Linux", "x86_64", (3, 11)))' \
+	  || { echo "hashes.txt is for Linux, x86_64 and Python 3.11: make test installs the same versions elsewhere"; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r hashes.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e ./$(LAB)
+	@touch $(VENV)/.installed $(VENV)/.installed-test
 
 # pip-audit exits with 1 for what it found and for advisories that it could not ask, and with 0 where
 # it was told nothing of a package: its words tell

@@ -113,7 +113,7 @@ def climbed(system, x0, rtol, duration, v0=None, every=None):
         found.append((loop.plan.line.split()[1], loop.steps, loop.error))
         return result
 
-    own = Ladder(lambda: system.bind(x0, v0), rtol, duration, every, run)
+    own = Ladder(lambda: system.bind(x0, v0), Auto(rtol), duration, every, run)
     return own, own.climb(), found
 
 
@@ -288,7 +288,7 @@ def test_stiff_modes_that_swing_are_not(kick, believed):
     def run(step, begin, again=False, **told):
         return begin(np.array([0.0, 1.0]), StepLog()).run(Memory())
 
-    own = Ladder(lambda: system.bind([1.0, 0.0], [0.0, kick]), 0.1, 1.0, None, run)
+    own = Ladder(lambda: system.bind([1.0, 0.0], [0.0, kick]), Auto(0.1), 1.0, None, run)
     assert own._any_step() == believed
 
 

@@ -43,3 +43,16 @@ def test_libraries_used_from_within_have_upper_bounds():
     for text in EXTRAS["view"]:
         assert any(part.operator == "<" for part in Requirement(text).specifier), text
     assert Requirement(EXTRAS["view"][0]).specifier.contains(version("viser"))
+
+
+def test_what_is_locked_by_hash_are_these_versions_of_all_that_tests_need():
+    lines = (ROOT / "hashes.txt").read_text().splitlines()
+    named = [line for line in lines if not line.startswith("#")]
+    form = re.compile(r"([\w.-]+)==([\w.]+) --hash=sha256:[0-9a-f]{64}")
+    locked = {canonicalize_name(m[1]): m[2] for line in named if (m := form.fullmatch(line))}
+    assert len(locked) == len(named)
+    built_with = {"setuptools"}
+    assert all(PINNED[name] == locked[name] for name in locked.keys() - built_with)
+    not_for_tests = {canonicalize_name(Requirement(text).name) for text in EXTRAS["check"]}
+    wanted = {canonicalize_name(needed.name) for needed in NEEDED} | built_with
+    assert wanted - not_for_tests <= locked.keys()

@@ -257,7 +257,7 @@ def test_wrong_input_is_named(tmp_path):
         ({"color": "sped"}, "unknown color sped: did you mean speed"),
         ({"frame": 6}, "frame 6 is not there: the recording has frames 0 to 5"),
         ({"frame": -7}, "frame -7 is not there"),
-        ({"size": (0, 100)}, "size 0 x 100"),
+        ({"size": (0, 100)}, "size must be .* 16 or more"),
         ({"fps": 0.0}, "fps must be positive"),
         ({"speed": -1.0}, "speed must be positive"),
     ):

@@ -30,8 +30,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import stiffly
-from stiffly import bodies, cli, matfun, meshes
+from stiffly import bodies, cli, integrators, matfun, meshes
 from stiffly.errors import InputError, StiffError
+from stiffly.recording.plots import plot
 
 CPU = 10  # seconds of processor time: more is a hang
 ASLEEP = 300  # seconds after which a child that waits for something is ended
@@ -59,15 +60,33 @@ NUMBERS = {
     ),
     "run bar --small --quiet": ("--duration",),
     "resume ../good": ("--duration",),
-    "render ../good --size 64x48": ("--frame", "--fps", "--speed"),
+    "render ../good --size 64x48": ("--frame", "--fps", "--speed", "--max-pictures"),
+    "export ../good --to ply": ("--max-points",),
+    "plot ../good": ("--max-points",),
+    # which has no process to run in: all else is looked at first
+    "sweep bar --small --quiet --duration 0.02 --over cells=1,2 --jobs 0": (
+        *("--max-runs", "--step", "--rtol", "--every", "--set young="),
+        *("--over step=", "--over cells=", "--over young=1:2:log:", "--over rtol=1e-3,"),
+    ),
+    "sweep bar --small --quiet --duration 0.02 --over cells=1,2 --max-runs 1": ("--jobs",),
+    "run bar --small --quiet --duration 0.02 --integrator auto": (
+        *("--rtol", "--set method.max_steps="),
+    ),
     "render ../good --size 64x48 --frame 0": ("--turntable",),
     "view nowhere": ("--port", "--budget", "--step"),
 }
 NAMES = {
-    "run bar --small --quiet --duration 0.02": ("--integrator", "--device", "--dtype", "--variant"),
+    "run bar --small --quiet --duration 0.02": (
+        *("--integrator", "--device", "--dtype", "--variant", "--engine"),
+        *("--set method.", "--set nobody="),
+    ),
     "run": ("", "--set"),
     "render ../good --frame 0": ("--size", "--color", "--camera"),
     "export ../good": ("--to",),
+    "export ../good --to ply": ("--fields",),
+    "sweep bar --small --quiet --duration 0.02 --jobs 0": ("--over", "--over integrator="),
+    "sweep bar --small --quiet --over cells=1,2 --jobs 0": ("--on", "--integrator", "--variant"),
+    "view --no-open": ("--lesson",),
     "view nowhere": ("--host", "--integrator", "--variant", "--set"),
     "scene show": ("",),
     "lab": ("",),
@@ -83,6 +102,7 @@ COMMANDS = [
     "scene check",
 ]
 COMMANDS += ["run", "view", "render ../good --frame 0 --size 64x48 --out", "plot ../good --out"]
+COMMANDS += ["export ../good --to blend --out", "sweep bar --over cells=1,2 --jobs 0 --out"]
 COMMANDS += ["export ../good --to ply --out", "run bar --small --quiet --duration 0.02 --out"]
 
 
@@ -91,8 +111,8 @@ def command_lines() -> Iterator[Case]:
         for command, options in table.items():
             for option in options:
                 for word in WORDS:
-                    if option.endswith("="):
-                        words = [*command.split(), "--set", option.split()[1] + word]
+                    if " " in option:  # the word is the end of one
+                        words = [*command.split(), option.split()[0], option.split()[1] + word]
                     else:
                         words = [*command.split(), *option.split(), word]
                     never = known and word in NEVER_WORDS and not (hexadecimal(option, word))
@@ -106,7 +126,7 @@ def command_lines() -> Iterator[Case]:
 
 def hexadecimal(option: str, word: str) -> bool:
     """TOML, which values of --set are read as, has such numbers."""
-    return option.startswith("--set") and word == "0x10"
+    return option.startswith(("--set", "--over")) and word == "0x10"
 
 
 def _beside(place: str) -> str:
@@ -350,6 +370,41 @@ def _acted(**given: Any) -> Any:
     return scene.build()
 
 
+def _tuned(**given: Any) -> Any:
+    """A method of each kind with that option, where it has it; else it says so."""
+    names = [name for name in ("realtime", "exprb42") if given.keys() <= integrators.options(name)]
+    for name in names:
+        _simulate(integrator=stiffly.integrator(name, **given), duration=0.02)
+    return names or stiffly.integrator("bdf1", **given)
+
+
+def _auto(**given: Any) -> Any:
+    method = stiffly.integrator("auto", **given)
+    return _simulate(integrator=method, step=None)
+
+
+def _exported(**given: Any) -> Any:
+    return _simulate(duration=0.02).export(**{"to": "ply", "path": "ply", **given})
+
+
+def _drawn(**given: Any) -> Any:
+    return _simulate(duration=0.02).film("film.mp4", **{"size": (64, 48), **given})
+
+
+def _plotted(**given: Any) -> Any:
+    return plot(_simulate(duration=0.02), "plots", **given)
+
+
+def _swept(**given: Any) -> Any:
+    usual = {"scene": "bar", "over": {"cells": [1, 2]}, "small": True, "jobs": 0}
+    return stiffly.sweep(**{**usual, **given})
+
+
+def _file(**given: Any) -> Any:
+    meshes.write_mesh("cube.obj", SOLID)
+    return meshes.read_mesh("cube.obj", **given)
+
+
 def _lattice(**given: Any) -> Any:
     return meshes.lattice(**{"nx": 2, **given})
 
@@ -364,7 +419,14 @@ NUMERIC: dict[Callable[..., Any], str] = {
     _tets: "tets young poisson",
     _gravity: "g",
     _simulate: "x0 v0 step duration every rtol atol",
-    _recorded: "checkpoint",
+    _tuned: "iterations tolerance budget max_products",
+    _auto: "max_steps",
+    _exported: "max_points",
+    _drawn: "max_pictures fps speed camera turntable",
+    _plotted: "max_points",
+    _swept: "step duration rtol every max_runs",
+    _file: "max_mb",
+    _recorded: "checkpoint max_hours",
     _phi: "J h vectors tol taus",
     _half: "A",
     _door: "begin end y0 rtol atol max_step first_step jac max_steps",

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
 ARTEFACTS = Path(__file__).parent / "artefacts"  # what a test saw last; nobody else gets it
@@ -34,12 +34,14 @@ def wait_for(look: Callable[[], Found | None], what: str, seconds: float = PATIE
 class Served:
     """A page that is being served; leaving a `with` block presses Ctrl-C and wants a clean end."""
 
+    program: tuple[str, ...] = ("-m", "stiffly", "view")
+
     def __init__(self, *arguments: str, folder: Path) -> None:
         self.folder = folder
         self.said = folder / "view.log"
         with open(self.said, "w") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "stiffly", "view", *arguments, "--no-open"],
+                [sys.executable, *self.program, *arguments, "--no-open"],
                 cwd=folder,
                 stdout=said,
                 stderr=subprocess.STDOUT,
@@ -83,7 +85,7 @@ class Served:
         assert "Traceback" not in said, said
         return said
 
-    def __enter__(self) -> Served:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -9,8 +9,12 @@ import typer
 
 from ..errors import InputError
 from ..recording.folder import check_writable, file_name
-from ..recording.words import COLORS, FIELDS, FORMATS
+from ..recording.words import COLORS, FIELDS, FORMATS, MOST_PICTURES, MOST_POINTS
 from .inputs import Folder, check_choice, check_positive, open_run, picture_size, require_folder
+
+MaxPoints = Annotated[
+    float, typer.Option(metavar="N", help="Of all frames together: what is read and written.")
+]
 
 
 def check(folder: Folder) -> None:
@@ -32,6 +36,7 @@ def plot(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the pictures. [default: DIR]")
     ] = None,
+    max_points: MaxPoints = MOST_POINTS,
 ) -> None:
     """Draw the numbers of a run as PNG."""
     from .. import terminal
@@ -42,7 +47,7 @@ def plot(
     from ..recording.plots import plot as draw
 
     with terminal.notices():
-        terminal.show_files(draw(recording, out))
+        terminal.show_files(draw(recording, out, max_points=max_points))
 
 
 def render(
@@ -78,6 +83,9 @@ def render(
     soft: Annotated[
         bool, typer.Option("--soft", help="Ambient occlusion in films, too: slower.")
     ] = False,
+    max_pictures: Annotated[
+        float, typer.Option(metavar="N", help="Of a film; more are refused.")
+    ] = MOST_PICTURES,
 ) -> None:
     """Draw a run as a film or a still.
 
@@ -109,6 +117,7 @@ def render(
             "size": pixels,
             "fps": fps,
             "speed": speed,
+            "max_pictures": max_pictures,
         }
         place = None if camera is None else tuple(camera.split(","))
         where = {"camera": place, "turntable": turntable, "follow": follow, "soft": soft or None}
@@ -135,6 +144,7 @@ def export(
         str | None, typer.Option(metavar="NAME,...", help=f"Beside: {', '.join(FIELDS)}.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    max_points: MaxPoints = MOST_POINTS,
 ) -> None:
     """Write a run for other programs.
 
@@ -149,6 +159,7 @@ def export(
         check_choice("--fields", name, FIELDS)
     recording = open_run(folder)
     options: Any = {"fields": named, "system": _moved(recording, "stress" in named), "force": force}
+    options |= {"max_points": max_points}
     with terminal.notices(), terminal.counting_bar(f"export to {to}") as progress:
         paths = exports.export(recording, to, out, **options, progress=progress)
     terminal.show_files(paths)

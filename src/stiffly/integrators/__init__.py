@@ -41,18 +41,20 @@ def integrator(
     tolerance: float | None = None,
     budget: float | None = None,
     max_products: int | None = None,
+    max_steps: float | None = None,
     **unknown: Any,
 ) -> Integrator:
     """The integrator of that name; objects pass through.
 
     Options are other than the method's defaults, and one that it has not is an InputError (see
     `options`): iterations of local/global solves, tolerance of stabilised methods, the budget, the
-    seconds that a step may take to compute, and max_products, the work that one evaluation of
-    matrix functions may be before it is NotConverged (exponential methods).
+    seconds that a step may take to compute, max_products, the work that one evaluation of
+    matrix functions may be before it is NotConverged (exponential methods), and max_steps of one
+    of the runs that auto makes.
     """
     method = _found(name)
     named = {"iterations": iterations, "tolerance": tolerance, "budget": budget}
-    named["max_products"] = max_products
+    named |= {"max_products": max_products, "max_steps": max_steps}
     given = {key: value for key, value in named.items() if value is not None}
     known = options(method)
     for key in (*given, *unknown):
@@ -62,7 +64,7 @@ def integrator(
 
 
 def options(name: str | Integrator) -> frozenset[str]:
-    """Which of 'iterations', 'tolerance', 'budget' and 'max_products' mean something to it."""
+    """Which of 'iterations', 'tolerance', 'budget', 'max_products', 'max_steps' it knows."""
     method: Any = _found(name)
     if isinstance(method, Stabilised):
         # a correction by Newton's method takes as long as it takes
@@ -71,7 +73,7 @@ def options(name: str | Integrator) -> frozenset[str]:
         return frozenset(["tolerance", *inner, *["budget"] * timed])
     if iterates(method):
         return frozenset(["iterations", "budget"])
-    limited = ["max_products"] * hasattr(method, "max_products")
+    limited = [key for key in ("max_products", "max_steps") if hasattr(method, key)]
     return frozenset([*["budget"] * getattr(method, "timed", False), *limited])
 
 

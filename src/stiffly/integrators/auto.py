@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array, Integrator, Rayleigh, Settled, State, Step, System
 from ..errors import InputError
 from ..matfun.bounds import estimate
@@ -19,7 +20,8 @@ from .explicit import Verlet
 from .exponential_rosenbrock import ExponentialRosenbrock
 from .restart import resumed
 
-RTOL = 1e-2
+RTOL, LEAST = 1e-2, 1e-15  # below, two runs would have to agree to the last bit
+MOST_STEPS = 1e9  # of a run, whichever method takes them
 PRODUCTS = 16  # for the largest frequency: Lanczos or power steps
 
 
@@ -34,12 +36,14 @@ class Chosen(NamedTuple):
 @dataclass(frozen=True)
 class Auto:
     """rtol: wanted relative error at the end of the motion, of positions and of velocities.
+    max_steps: of one run of its ladder; where stability alone asks for more, it is refused.
 
     `simulate` finds the step as well (run/auto.py); in a loop that has its own step, the method is
     chosen at the first one, and kept.
     """
 
     rtol: float = RTOL
+    max_steps: float = MOST_STEPS
 
     name: ClassVar[str] = "auto"
     order: ClassVar[int] = 2  # at least
@@ -48,6 +52,10 @@ class Auto:
     def __post_init__(self) -> None:
         if not 0.0 < self.rtol < 1.0:
             raise InputError(f"auto: rtol must lie between 0 and 1, got {self.rtol}: try 1e-2")
+        if self.rtol < LEAST:
+            raise InputError(f"auto: rtol = {self.rtol:g} is less than rounding: try 1e-2")
+        if not real_number("auto: max_steps", self.max_steps, "try 1e6") >= 1.0:
+            raise InputError(f"auto: max_steps must be 1 or more, got {self.max_steps}: try 1e6")
 
     def start(self, system: System, state: State) -> None:
         return None

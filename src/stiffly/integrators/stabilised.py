@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from ..accounting import Target, rounding_energy
+from ..arrays import real_number
 from ..contracts import Integrator, Settled, State, Step, System
 from ..errors import InputError, NotConverged, require
 from ..solvers.local_global import LocalGlobal
@@ -98,7 +99,7 @@ class Stabilised:
             raise InputError("the base is stabilised already: give the method inside it")
         if self.dissipate is None:
             object.__setattr__(self, "dissipate", _backward_euler(self.base))
-        if not 0.0 < self.tolerance <= 1.0:
+        if not 0.0 < real_number("stabiliser tolerance", self.tolerance, "try 0.01") <= 1.0:
             raise InputError(
                 f"stabiliser tolerance {self.tolerance} is outside (0, 1]: try 0.01 (one percent)"
             )

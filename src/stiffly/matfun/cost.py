@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import SpectralMap
 from ..errors import InputError
 from .bounds import spectrum
@@ -87,5 +88,7 @@ def most_products(A: BaseOperator, asked: int | None) -> int:
 
 
 def check_max_products(asked: int | None) -> None:
-    if asked is not None and not (isinstance(asked, Real) and asked >= 1):
+    if asked is None:
+        return
+    if not (isinstance(asked, Real) and real_number("max_products", asked, "leave it out") >= 1):
         raise InputError(f"max_products must be a positive number, got {asked}: leave it out")

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..paths import real_path
-from .mesh import Mesh, tet_edges, tet_surface, unique_rows
+from .mesh import MOST_MB, Mesh, require_small, tet_edges, tet_surface, unique_rows
 from .topology import triangle_edges
 from .validate import loose, repaired, surface_only, validate
 
@@ -35,18 +35,18 @@ EXAMPLE = {
 }
 
 
-def read_mesh(path: str | PathLike[str], *, repair: bool = False) -> Mesh:
+def read_mesh(path: str | PathLike[str], *, repair: bool = False, max_mb: float = MOST_MB) -> Mesh:
     """A mesh from a file in a format that meshio reads: obj, ply, stl, off, vtk, msh, ...
 
     Lines become edges (also the l of obj files); quads are cut in two along the diagonal from
     their first corner. Edges are those of all elements, without repeats. Where there are tets, the
     triangles are their surface and any triangle of the file that is not a face of a tet.
     The mesh is validated (see `validate`); `repair` mends what it can without guessing (see
-    `repaired`) and says so in a StiffWarning.
+    `repaired`) and says so in a StiffWarning.  A file larger than max_mb [1e6 bytes] is refused.
     """
     path = real_path("mesh file", path)
     name = f"mesh file {path.name}"
-    found = _load(path, name)
+    found = _load(path, name, max_mb)
     cells = _cells(found.cells, name)
     positions = _positions(found.points, name)
     lines, triangles, tets = (cells[kind] for kind in ("line", "triangle", "tetra"))
@@ -95,7 +95,7 @@ def write_mesh(path: str | PathLike[str], mesh: Mesh) -> None:
         raise InputError(f"mesh file {path} cannot be written: {_one_line(error)}") from None
 
 
-def _load(path: Path, name: str) -> Any:
+def _load(path: Path, name: str, max_mb: Any) -> Any:
     import meshio
 
     if path.is_dir():
@@ -105,6 +105,7 @@ def _load(path: Path, name: str) -> Any:
     _require_known(path, name)
     if path.stat().st_size == 0:
         raise InputError(f"{name} is empty")
+    require_small(path, max_mb)
     if path.suffix.lower() == ".obj":
         return read_obj(path, name)
     if path.suffix.lower() == ".stl":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 MOST_PARTICLES = 20_000_000  # of one body: some 10 GB with its springs
+MOST_MB = 1000  # of a file that holds a body: the largest that shapes make, in binary
 ELEMENT = "element "  # vertex sets of this name and a symbol, such as 'element C', are atoms
 
 
@@ -75,6 +77,18 @@ def require_counts(shape: str, least: int, **counts: int) -> None:
             shown = count if not whole or count < least else f"{float(min(count, 10**300)):.3g}"
             raise InputError(f"{shape} {name} = {shown}: give a whole number from {least} on, and "
                              f"{MOST_PARTICLES:,} at most")  # fmt: skip
+
+
+def require_small(path: Path, max_mb: float) -> None:
+    """InputError where a file is larger than max_mb [1e6 bytes]: reading it takes time and memory
+    in proportion."""
+    require_positive(f"file {path.name}:", max_mb=max_mb)
+    size = path.stat().st_size / 1e6
+    if size > max_mb:
+        raise InputError(
+            f"file {path.name} has {size:,.3g} MB, more than max_mb = {max_mb:g}: make it smaller "
+            "(decimate), or read it in Python with a larger max_mb"
+        )
 
 
 def grouped_edges(groups: Mapping[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:

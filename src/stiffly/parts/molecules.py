@@ -17,7 +17,7 @@ from scipy.spatial import KDTree
 
 from ..contracts import Array
 from ..errors import InputError
-from ..meshes.mesh import require_counts
+from ..meshes.mesh import MOST_MB, require_counts, require_small
 from .checks import as_elements, as_indices, as_number
 from .lennard_jones import LennardJones
 from .springs import Springs
@@ -48,19 +48,24 @@ class Molecule:
 
 
 def read_molecule(
-    path: str | Path, *, hetero: bool = True, water: bool = False, tolerance: float = 1.2
+    path: str | Path,
+    *,
+    hetero: bool = True,
+    water: bool = False,
+    tolerance: float = 1.2,
+    max_mb: float = MOST_MB,
 ) -> Molecule:
     """A PDB or mmCIF file (.pdb, .ent, .cif, also .gz): first model, first alternate locations.
 
     hetero, water: keep ligands and ions, and water. Bonds are those the file names (CONECT,
     struct_conn) and all pairs closer than tolerance (r_i + r_j), r the covalent radii (Cordero et
     al. 2008): files name only unusual bonds.  Metals have only the bonds that the file names: ions
-    come as near to their neighbours without one.
+    come as near to their neighbours without one.  A file larger than max_mb [1e6 bytes] is refused.
     """
     tolerance = as_number("tolerance", tolerance, above=0.0)
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be the name of a file, got {path!r}")
-    structure = _read_structure(Path(path))
+    structure = _read_structure(Path(path), max_mb)
     structure.remove_alternative_conformations()
     if not hetero:
         structure.remove_ligands_and_waters()
@@ -92,7 +97,7 @@ def read_molecule(
     )
 
 
-def _read_structure(path: Path) -> Any:
+def _read_structure(path: Path, max_mb: Any) -> Any:
     try:
         import gemmi
     except ImportError:
@@ -103,6 +108,7 @@ def _read_structure(path: Path) -> Any:
         raise InputError(f"{path}: there is no such file")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
+    require_small(path, max_mb)
     try:
         structure = gemmi.read_structure(str(path), format=gemmi.CoorFormat.Detect)
         structure.setup_entities()  # marks water and ligands

@@ -5,15 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array
 from ..errors import Advice, InputError, levels_up
 from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
+from .limits import require_within
 from .plots.style import describe
 from .render_body import OTHER_RADIUS
 from .render_floor import find_floor
@@ -22,6 +25,7 @@ from .render_scenery import Scenery, library
 from .render_time import Schedule, clock, schedule
 from .render_view import Camera, View, look_at, points_of, sampled, sunlight
 from .render_walls import wall_normals
+from .words import MOST_PICTURES
 
 NARROWEST = 30  # pixels of a panel
 MOST_PIXELS = 7680 * 4320
@@ -43,6 +47,7 @@ def render(
     turntable: float = 0.0,
     follow: bool = False,
     soft: bool | None = None,
+    max_pictures: float = MOST_PICTURES,
     progress: Progress = unheard,
 ) -> Path:
     """A film (.mp4) of a recording, or a still (.png, or when a frame is given).
@@ -58,12 +63,12 @@ def render(
     azimuth and elevation from which the body is seen [degrees]; default: a corner that no wall
     hides.  turntable: degrees by which the camera goes round in a film; follow: it stays with the
     body.  soft: corners and what touches are darker (ambient occlusion), which takes a few times as
-    long; default: in stills.  What exists is replaced.
+    long; default: in stills.  max_pictures: of a film; more are refused.  What exists is replaced.
     """
     return side_by_side(
         [recording], out, color=color, systems=None if system is None else [system], frame=frame,
         size=size, fps=fps, speed=speed, camera=camera, turntable=turntable, follow=follow,
-        soft=soft, progress=progress,
+        soft=soft, max_pictures=max_pictures, progress=progress,
     )  # fmt: skip
 
 
@@ -82,6 +87,7 @@ def side_by_side(
     turntable: float = 0.0,
     follow: bool = False,
     soft: bool | None = None,
+    max_pictures: float = MOST_PICTURES,
     progress: Progress = unheard,
 ) -> Path:
     """Runs next to each other in one film or still: same time, same camera, same colour scale.
@@ -100,6 +106,9 @@ def side_by_side(
                 _save(studio.picture(float(longest.times[number])), partial)
             else:
                 plan = schedule(longest.times, fps, speed)
+                count = f"a film of {len(plan.times):,} pictures"
+                remedy = "choose a larger speed, or a smaller fps"
+                require_within("max_pictures", max_pictures, len(plan.times), count, remedy)
                 if plan.advice:
                     warnings.warn(plan.advice, Advice, stacklevel=levels_up())
                 _film(studio, partial, plan, progress)
@@ -249,14 +258,20 @@ def _checked(
     if path.suffix.lower() != wanted:
         kind = "a still" if still else "a film"
         raise InputError(f"cannot draw {path}: {kind} is written to a file that ends in {wanted}")
-    width, height = size
-    if min(width, height) < 16 or width * height > MOST_PIXELS:
-        raise InputError(f"size {width} x {height}: give pixels, such as (1280, 720)")
-    if not (np.isfinite(fps) and fps > 0.0):
+    _check_size(size)
+    if not 0.0 < real_number("fps", fps, "try 30") < np.inf:
         raise InputError(f"fps must be positive, got {fps}: try 30")
-    if speed is not None and not (np.isfinite(speed) and speed > 0.0):
+    if speed is not None and not 0.0 < real_number("speed", speed, "1 is real time") < np.inf:
         raise InputError(f"speed must be positive, got {speed}: 1 is real time")
     return path, still
+
+
+def _check_size(size: Any) -> None:
+    pair = isinstance(size, (tuple, list)) and len(size) == 2
+    if not pair or not all(isinstance(side, Integral) and int(side) >= 16 for side in size):
+        raise InputError("size must be two numbers of pixels, 16 or more: try (1280, 720)")
+    if int(size[0]) * int(size[1]) > MOST_PIXELS:
+        raise InputError("size is more than 7680 x 4320 pixels: try (1280, 720)")
 
 
 def _frame_number(shown: Motion, frame: int | None) -> int:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array
 from ..errors import InputError
 from .exports.frames import Motion
@@ -37,10 +38,10 @@ class Camera(NamedTuple):
     @classmethod
     def asked(cls, place: Any, turntable: float, follow: bool) -> Camera:
         """place: (azimuth, elevation) or None; InputError where numbers are none."""
+        turn = real_number("turntable", turntable, "give degrees")
         try:
             azimuth, elevation = (None, ELEVATION) if place is None else map(float, place)
-            turn = float(turntable)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             shown = ",".join(map(str, place)) if isinstance(place, (tuple, list)) else repr(place)
             raise InputError(
                 f"camera {shown}: give azimuth and elevation in degrees, such as -60,20"

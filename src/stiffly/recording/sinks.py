@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import NOTHING, Array, State, Work
 from ..errors import InputError, OutOfTime, Terminated
 from .drawn import Drawn
@@ -182,6 +183,8 @@ class Interrupt:
     def __init__(self, max_hours: Any = None) -> None:
         kind: Any = Real  # NumPy's are, too
         number = isinstance(max_hours, kind) and not isinstance(max_hours, bool)
+        if number:
+            max_hours = real_number("max_hours", max_hours, "try max_hours=12")
         if max_hours is not None and not (number and 0.0 < max_hours < inf):
             raise InputError(f"max_hours must be positive, got {max_hours!r}: try max_hours=12")
         self._signal: int | None = None

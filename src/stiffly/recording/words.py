@@ -8,6 +8,8 @@ DTYPES = ("float32", "float64")  # of recorded positions
 FORMATS = ("usd", "blend", "vtkhdf", "ply", "obj", "gltf", "npz", "html")  # of exports
 MANY = 1e6
 COLORS = ("speed", "strain", "stress", "contact-force", "none")  # of pictures
+MOST_POINTS = 1_000_000_000  # that exports write and plots read, of all frames together
+MOST_PICTURES = 20_000  # of a film: eleven minutes at 30 a second
 FIELDS = ("strain", "stress", "contact-force")  # that exports can hold
 
 

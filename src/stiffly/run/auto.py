@@ -24,7 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..contracts import Array, Splitting, Tableau, Work
-from ..errors import Diverged, NotConverged, SimulationFailure, StiffWarning, levels_up
+from ..errors import (
+    Diverged,
+    InputError,
+    NotConverged,
+    SimulationFailure,
+    StiffWarning,
+    levels_up,
+)
 from ..integrators import integrator
 from ..integrators.auto import Auto, for_step, seconds, stiffest
 from ..integrators.explicit import Verlet, amplification, scheme_of
@@ -88,7 +95,7 @@ def auto_run(
     """bind() gives the system and its start; run(step, begin, again, rtol, auto) makes one whole
     run of the loop that begin(frames, recorder) gives; trial: the sink of what is only tried."""
     if step is None:
-        return Ladder(bind, auto.rtol, duration, every, run, trial).climb()
+        return Ladder(bind, auto, duration, every, run, trial).climb()
     system, state = bind()
     method, line = for_step(system, state, step)
     log.warning(line)
@@ -105,13 +112,14 @@ class Ladder:
     def __init__(
         self,
         bind: Any,
-        rtol: float,
+        auto: Auto,
         duration: float,
         every: float | None,
         run: Any,
         trial: Trial | None = None,
     ) -> None:
-        self.bind, self.run, self.rtol, self.duration = bind, run, rtol, duration
+        self.bind, self.run, self.duration = bind, run, duration
+        self.rtol, self.most = auto.rtol, auto.max_steps
         self.trial = trial or Trial()
         self.spans = duration / (every or duration)
         self.system, self.state = bind()
@@ -161,6 +169,8 @@ class Ladder:
 
     def _explicit(self) -> bool:
         """Where something acts between steps, nothing is smooth: rk4, and little trust in it."""
+        if not self._affordable(self.at_limit):
+            return False
         self._probe()
         self.gain = ROUGH if self.system.settles else 1.0
         if self.system.settles:
@@ -197,7 +207,7 @@ class Ladder:
         while self.count < RUNGS and vain < max(1, RUNGS // 2):
             offers = [(*self._offer(own), own) for own in among]
             needed, steps, own = min(offers, key=lambda offer: offer[0])
-            if self.count > 1 and needed >= budget:
+            if (self.count > 1 and needed >= budget) or not self._affordable(steps * self.spans):
                 break
             if self._run(own, steps):
                 return True
@@ -209,6 +219,18 @@ class Ladder:
             vain = 0 if nearer else vain + bool(compared)
             best = min(best, self.rung.error)
         return False
+
+    def _affordable(self, steps: float) -> bool:
+        """Of a run; without any other to give instead, too many are refused."""
+        if steps <= self.most:
+            return True
+        if self.count:
+            return False
+        raise InputError(
+            f"auto: {steps:.2g} steps are needed, more than max_steps = {self.most:g}, as the "
+            f"fastest oscillation has {self.facts.omega / (2.0 * np.pi):.3g} Hz: shorten the run, "
+            "give a method and its step, or a larger max_steps"
+        )
 
     def _run(self, own: Way, steps: int) -> bool:
         """Whether it agrees with the run before."""

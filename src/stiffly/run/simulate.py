@@ -20,6 +20,7 @@ from ..contracts import Array, Integrator, State
 from ..errors import Advice, InputError, levels_up
 from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
+from ..integrators.auto import MOST_STEPS
 from ..recording.drawn import Drawn, drawn
 from ..recording.folder import Place
 from ..recording.notebook import notebook_bar
@@ -38,7 +39,7 @@ from .limit import require_stable
 from .loop import Loop, Progress, frames_from, steps_within
 
 FRAMES, FILM, MOST_SHOWN = 200, 30.0, 600  # recorded by default: least, per second, most
-MOST_STEPS, MOST_FRAMES = 1e9, 1e7
+MOST_FRAMES = 1e7
 SHORTEST = 1e-150  # seconds: its square is still a number
 
 __all__ = ["Recording", "Run", "simulate"]
@@ -335,7 +336,7 @@ def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
         raise InputError(f"atol = {atol:g}: auto has an rtol alone; leave it out")
     if auto:
         assert tolerance is not None  # it has an rtol of its own
-        method, tolerance = Auto(tolerance.rtol), None
+        method, tolerance = replace(method, rtol=tolerance.rtol), None
     else:
         method = _configured(method, name, step, tolerance)
     told = {"integrator": name, "method": repr(method), "step": step}

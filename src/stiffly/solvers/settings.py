@@ -8,10 +8,12 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
+from ..arrays import real_number
 from ..errors import InputError
 
 Clock = Callable[[], float]  # seconds, from any moment on
 CLOCK: Clock = time.perf_counter
+MOST = 10**12  # iterations
 
 
 def check_tolerance(where: str, value: Any) -> None:
@@ -21,9 +23,11 @@ def check_tolerance(where: str, value: Any) -> None:
 
 
 def check_count(where: str, name: str, value: Any) -> None:
-    """A whole number, 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise InputError(f"{where}: {name} = {value!r}: give a whole number, 1 or more")
+    """A whole number, 1 or more, and not more than a machine could count to."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not 1 <= int(value) <= MOST:
+        shown = f"more than {MOST:.0e}" if whole and int(value) > MOST else repr(value)
+        raise InputError(f"{where}: {name} = {shown}: give a whole number, 1 or more")
 
 
 def check_solver(where: str, value: Any) -> None:
@@ -39,7 +43,7 @@ def check_budget(where: str, seconds: Any) -> None:
     if seconds is None:
         return
     number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if not (number and seconds > 0.0):
+    if not (number and real_number(f"{where}: budget", seconds, "give seconds") > 0.0):
         raise InputError(f"{where}: budget = {seconds!r}: give seconds to compute, or None")
 
 

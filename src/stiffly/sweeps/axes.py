@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import isfinite, prod
+from math import inf, isfinite, prod
 from typing import Any
 
 import numpy as np
 
+from ..arrays import real_number
 from ..errors import InputError
 from ..scenes.schema.source import as_value
 
@@ -103,7 +104,7 @@ def require(key: str, where: str, value: Any) -> None:
     """What `simulate` takes; the scene's own parameters are looked at by the scene."""
     if key in NUMBERS:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and isfinite(value) and value > 0.0):
+        if not (number and 0.0 < real_number(key, value, FORMS) < inf):
             raise InputError(f"{where}: {key} must be positive, got {value}; {FORMS}")
     elif key == "integrator" and not (isinstance(value, str) and value):
         raise InputError(f"{where}: name methods (see: stiffly methods), as integrator=verlet,eti")

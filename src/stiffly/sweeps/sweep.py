@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from ..arrays import real_number
 from ..errors import InputError
 from ..paths import real_path
 from ..recording.folder import ELSEWHERE, Lock, check_writable, file_name
@@ -142,6 +143,8 @@ def _planned(
         raise InputError("sweeps take a scene's name or file: save yours, scene.save('mine.toml')")
     text = fspath(scene)
     text = str(Path(text).absolute()) if text.endswith(".toml") else text
+    if not real_number("max_runs", most, "try 10000") >= 1.0:
+        raise InputError(f"max_runs must be 1 or more, got {most}: try 10000")
     found, given = axes(over, most), {key: _text(value) for key, value in parameters.items()}
     twice = {*given, *options} & {*found}
     if twice:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, unknown_name
+from ..limits import points, require_within
 from ..quantities import field
-from ..words import FIELDS, FORMATS
+from ..words import FIELDS, FORMATS, MOST_POINTS
 from .frames import Fields, Progress, motion, unheard
 
 WITH_FIELDS = ("usd", "vtkhdf", "ply", "npz")
@@ -34,6 +35,7 @@ def export(
     force: bool = False,
     fields: Iterable[str] = (),
     system: Any = None,
+    max_points: float = MOST_POINTS,
     progress: Progress = unheard,
 ) -> list[Path]:
     """Write a recording in the format `to` (one of FORMATS); returns the files written.
@@ -42,7 +44,7 @@ def export(
     obj, which have one file per frame, take a folder; default: in the recording's own folder.
     What exists is overwritten with `force` only.  fields: "strain", "stress" (`system`, or a scene,
     is what moved) or "contact-force" at every point, in usd, vtkhdf, ply and npz.
-    progress(done, total) counts frames.
+    max_points: of all frames together; more are refused.  progress(done, total) counts frames.
     """
     if to not in FORMATS:
         raise unknown_name("export format", to, FORMATS)
@@ -52,6 +54,8 @@ def export(
             raise unknown_name("field", name, FIELDS)
     if named and to not in WITH_FIELDS:
         raise InputError(f"{to} files hold no fields: export to {', '.join(WITH_FIELDS)}")
+    each = f"{len(recording.times):,} frames of {recording.positions.shape[1]:,} particles"
+    require_within("max_points", max_points, points(recording), each, "record fewer frames")
     values: Fields = {name: field(recording, name, system) for name in named}
     if hasattr(module, "write_frame"):
         folder = Path(out) if out is not None else _home(recording) / to

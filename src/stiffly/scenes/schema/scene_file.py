@@ -11,7 +11,8 @@ from pydantic_core import PydanticCustomError
 from ...errors import InputError
 from ...integrators import ADAPTIVE, NAMES, variants
 from ...integrators import integrator as find_integrator
-from ...run.simulate import MOST_FRAMES, MOST_STEPS
+from ...integrators.auto import MOST_STEPS
+from ...run.simulate import MOST_FRAMES
 from .. import VARIANTS, check_variant
 from .bodies import Body
 from .colliders import Attachment, Collider, Contact, Joint, Spring, Support
@@ -95,6 +96,7 @@ class Method(Table):
     budget: Positive | None = Field(
         default=None, description="seconds to compute a step; no two runs are then alike [s]"
     )
+    max_steps: int | None = Field(default=None, ge=1, description="of auto: of one of its runs")
 
 
 class SceneFile(Table):

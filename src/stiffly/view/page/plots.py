@@ -84,7 +84,7 @@ class Shelf:
     def take_down(self, plot: Any) -> None:
         plot.visible = False
         self._hidden.append((time.monotonic(), plot))
-        while time.monotonic() - self._hidden[0][0] > LATE:
+        while self._hidden and time.monotonic() - self._hidden[0][0] > LATE:
             self._hidden.popleft()[1].remove()
 
 
