@@ -1,9 +1,15 @@
-"""Runs over ranks beside runs on one processor: `mpiexec -n R python cases.py OUT` writes how far
-they are apart, as JSON.  Every scene takes an explicit, an exponential and an implicit method."""
+"""Runs over ranks beside runs on one processor, of which there is one for all numbers of ranks:
+
+    python cases.py ALONE                       # writes what one processor finds
+    mpiexec -n R python cases.py ALONE OUT      # writes how far ranks are from that, as JSON
+
+Every scene takes an explicit, an exponential and an implicit method."""
 
 import json
+import pickle
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +21,7 @@ from stiffly.collisions import Contact, Plane, Sphere
 from stiffly.collisions.shapes import keyframes
 from stiffly.meshes import lattice
 from stiffly.scenes.builder import rank_by_rank
+from stiffly.solvers import ksp
 from stiffly.system.shares import Piece
 
 STEPS = {  # scene: step [s] of verlet, exprb42, energy-momentum
@@ -35,6 +42,7 @@ OTHERS = [
     *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
     ("everything", "energy-momentum", 0.01, 40),
 ]
+IN_PIECES = "pieces of "
 PIECES = [  # built rank by rank
     ("pieces of flag", "verlet", 5e-4, 100),
     ("pieces of flag", "bdf2", 0.005, 40),
@@ -43,7 +51,13 @@ PIECES = [  # built rank by rank
     ("pieces of bar", "energy-momentum", 0.033, 100),
     ("pieces of bar", "stabilised", 0.033, 40),
 ]
-CASES = MAIN + OTHERS + PIECES
+MULTIGRID = "multigrid of "
+ITERATIVE = [  # solved by conjugate gradients, or GMRES, with multigrid
+    ("multigrid of dragon", "bdf2", 0.01, 20),
+    ("multigrid of bar", "energy-momentum", 0.033, 40),
+    ("multigrid of everything", "bdf2", 0.01, 20),
+]
+CASES = MAIN + OTHERS + PIECES + ITERATIVE
 
 
 def everything():
@@ -77,24 +91,29 @@ def everything():
     return body, x
 
 
-def pair(scene, method, step, count):
+def named(case):
+    return " ".join(case[:2])
+
+
+def ran(scene, method, step, count, **how):
     options = {"integrator": method, "step": step, "duration": count * step, "every": 10 * step}
-    if scene == "everything":
-        given = shared = everything()
-    else:
-        name = scene.removeprefix("pieces of ")
-        given = shared = (stiffly.scenes.load(name, small=True),)
-        if name != scene:
-            shared = (in_pieces(name, given[0].system.particles),)
-    run = stiffly.simulate(*shared, engine="petsc", **options)
-    if world().rank:
-        return None
-    return run, stiffly.simulate(*given, **options)
+    return stiffly.simulate(*scene, **options, **how)
 
 
-def in_pieces(name, particles):
+def body(name, shared):
+    """Shared: as ranks get it."""
+    name = name.removeprefix(MULTIGRID)
+    if name == "everything":
+        return everything()
+    if shared and name.startswith(IN_PIECES):
+        return (in_pieces(name.removeprefix(IN_PIECES)),)
+    return (stiffly.scenes.load(name.removeprefix(IN_PIECES), small=True),)
+
+
+def in_pieces(name):
     """The scene as this rank builds it: of layers all ranks have equally many but for one, and up
     to two more on either side."""
+    particles = stiffly.scenes.load(name, small=True).system.particles
     with rank_by_rank("petsc"):
         scene = stiffly.scenes.load(name, small=True)
     ranks = world().size
@@ -106,30 +125,40 @@ def in_pieces(name, particles):
     return scene
 
 
-def apart(run, alone):
-    """Positions over the size of the body, every line of the ledger over what was exchanged."""
-    far = np.abs(run.positions - alone.positions).max() / np.ptp(alone.positions[0], axis=0).max()
-    ours, theirs = run.energy, alone.energy
-    lines = {name: (ours.parts[name], theirs.parts[name]) for name in theirs.parts}
+def seen(run):
+    """Positions, and every line of the ledger."""
+    lines = dict(run.energy.parts)
     for name in ("added", "dissipated", "numerical"):
-        lines[name] = getattr(ours, name), getattr(theirs, name)
-    most = max(np.ptp(b) for _, b in lines.values())
-    off = max(np.abs(a - b).max() for a, b in lines.values()) / most
-    moved = np.abs(alone.positions[-1] - alone.positions[0]).max()
+        lines[name] = getattr(run.energy, name)
+    return run.positions, lines
+
+
+def apart(ours, alone):
+    """Positions over the size of the body, every line of the ledger over what was exchanged."""
+    (x, mine), (y, lines) = ours, alone
+    far = np.abs(x - y).max() / np.ptp(y[0], axis=0).max()
+    most = max(np.ptp(line) for line in lines.values())
+    off = max(np.abs(mine[name] - line).max() for name, line in lines.items()) / most
+    moved = np.abs(y[-1] - y[0]).max()
     return {"positions": float(far), "ledger": float(off), "moved": float(moved)}
 
 
-def main():
+def main(alone, out=None):
     warnings.simplefilter("ignore")
-    found = {}
+    if out is None:
+        runs = {named(case): seen(ran(body(case[0], False), *case[1:])) for case in CASES}
+        Path(alone).write_bytes(pickle.dumps(runs))
+        return
+    known, found = pickle.loads(Path(alone).read_bytes()), {}
+    direct = ksp.DIRECT
     for case in CASES:
-        both = pair(*case)
-        if both is not None:
-            found[" ".join(case[:2])] = apart(*both)
+        ksp.DIRECT = 0 if case[0].startswith(MULTIGRID) else direct
+        run = ran(body(case[0], True), *case[1:], engine="petsc")
+        if world().rank == 0:
+            found[named(case)] = apart(seen(run), known[named(case)])
     if world().rank == 0:
-        with open(sys.argv[1], "w") as file:
-            json.dump(found, file)
+        Path(out).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -177,6 +177,7 @@ class PetscBackend(CpuBackend):
     """
 
     name = "petsc"
+    points: Array | None = None  # (own, 3) [m], where own particles are at first
 
     def __init__(self, ranks: World, numbers: np.ndarray, whose: np.ndarray, total: int) -> None:
         self.ranks, self._here, ghosts = ranks, len(numbers), numbers[len(numbers) - len(whose) :]

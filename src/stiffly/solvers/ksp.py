@@ -1,5 +1,6 @@
 """Linear systems over ranks: MUMPS where PETSc has it and the matrix is not too large, else
-conjugate gradients (GMRES where it is not symmetric) with algebraic multigrid."""
+conjugate gradients (GMRES where it is not symmetric) with algebraic multigrid, whose coarse levels
+are made from the body's rigid motions: what is stiff inside moves so as a whole."""
 
 from __future__ import annotations
 
@@ -27,20 +28,7 @@ class KspFactor:
 
     def __init__(self, backend: PetscBackend, matrix: Any, symmetric: bool) -> None:
         self._backend, self.products = backend, 0
-        petsc, own = backend.ranks.petsc, backend.owned(matrix.shape[0])
-        width = matrix.shape[0] // len(backend.numbers)
-        rows: Any = sp.csr_matrix(matrix)[:own]
-        if not backend.every(bool(np.isfinite(rows.data).all())):
-            raise FactorisationError("the matrix is not finite")
-        numbers = (width * backend.numbers[:, None] + np.arange(width)).ravel()
-        entries = (rows.indptr, numbers[rows.indices], rows.data)
-        index = petsc.IntType
-        mat = petsc.Mat().createAIJ(
-            ((own, None), (own, None)),
-            bsize=width,
-            csr=(entries[0].astype(index), entries[1].astype(index), entries[2]),
-            comm=petsc.COMM_WORLD,
-        )
+        petsc, mat = backend.ranks.petsc, assembled(backend, matrix)
         if symmetric:
             mat.setOption(petsc.Mat.Option.SYMMETRIC, True)
         self._solver = solver = petsc.KSP().create(petsc.COMM_WORLD)
@@ -56,6 +44,8 @@ class KspFactor:
             solver.getPC().setType("gamg")
             solver.setTolerances(rtol=ACCURATE, atol=0.0, max_it=MOST)
         solver.setFromOptions()
+        if solver.getPC().getType() == "gamg" and backend.points is not None:
+            mat.setNearNullSpace(_rigid_motions(petsc, backend.points))
         self._vectors = mat.createVecs()
         self._setup(solver, symmetric)
 
@@ -103,3 +93,27 @@ class KspFactor:
         if reason in indefinite:
             raise NotPositiveDefinite("conjugate gradients met a negative curvature")
         raise FactorisationError(f"PETSc's solver stopped with reason {reason}")
+
+
+def assembled(backend: PetscBackend, matrix: Any) -> Any:
+    """PETSc's matrix from the rows (n, n) of all ranks, those of ghosts left out."""
+    petsc, own = backend.ranks.petsc, backend.owned(matrix.shape[0])
+    width = matrix.shape[0] // len(backend.numbers)
+    rows: Any = sp.csr_matrix(matrix)[:own]
+    if not backend.every(bool(np.isfinite(rows.data).all())):
+        raise FactorisationError("the matrix is not finite")
+    numbers = (width * backend.numbers[:, None] + np.arange(width)).ravel()
+    entries = (rows.indptr, numbers[rows.indices], rows.data)
+    index = petsc.IntType
+    return petsc.Mat().createAIJ(
+        ((own, None), (own, None)),
+        bsize=width,
+        csr=(entries[0].astype(index), entries[1].astype(index), entries[2]),
+        comm=petsc.COMM_WORLD,
+    )
+
+
+def _rigid_motions(petsc: Any, points: Array) -> Any:
+    """Three translations and three rotations of own particles at points (own, 3)."""
+    places = petsc.Vec().createWithArray(points.ravel(), bsize=3, comm=petsc.COMM_WORLD)
+    return petsc.NullSpace().createRigidBody(places)

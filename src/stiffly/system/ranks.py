@@ -83,6 +83,7 @@ class RankSystem(System):
         assert isinstance(bound, RankSystem)
         bound.built = built
         x, v = bound.row_positions(state), bound.row_velocities(state)
+        self.backend.points = x[: self.share.own].copy()
         bound._counting = bound._counted = self._counted.begun(state.t, x, v, {})
         return bound, state
 

@@ -1,0 +1,161 @@
+"""Three choices of a body over ranks, measured: how it is cut, what multigrid is told, how its
+matrix is kept.
+
+    mpiexec -n 1 python benchmarks/rank_choices.py cuts        # bisection beside PTScotch
+    mpiexec -n 2 python benchmarks/rank_choices.py solves      # with rigid motions and without
+    mpiexec -n 2 python benchmarks/rank_choices.py matrices    # AIJ beside BAIJ: s a product
+
+cuts: ghosts of all shares and of the largest, particles of the largest over the mean.  solves: conjugate
+gradients with GAMG on M/h^2 + K of a bar at rest, iterations to 1e-12.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import stiffly
+from stiffly.backends.petsc import world
+from stiffly.scenes.builder import rank_by_rank
+from stiffly.solvers import ksp
+from stiffly.system.ranks import RankSystem
+from stiffly.system.shares import Piece, bisected, share_of
+
+SCENES: dict[str, dict[str, int]] = {
+    "bar": {"cells": 12},
+    "flag": {"resolution": 100},
+    "coil-spring": {},
+    "dragon": {"vertices": 30_000},
+    "bunny": {},
+}
+COUNTS = (2, 4, 16, 64)
+
+
+def cuts(_: Any) -> None:
+    print("| scene | particles | ranks | ghosts: bisected | PTScotch | most: bisected | PTScotch "
+          "| largest over mean | PTScotch |")  # fmt: skip
+    print("|" + " --- |" * 9)
+    for name, size in SCENES.items():
+        scene = stiffly.scenes.load(name, **size)
+        system = scene.system
+        free = system.numbering.order[: system.numbering.free]
+        for ranks in COUNTS:
+            ours = found(system, free, bisected(scene.x0[free], ranks), ranks)
+            theirs = found(system, free, scotched(system, free, ranks), ranks)
+            cells = [f"{a} | {b}" for a, b in zip(ours, theirs, strict=True)]
+            print(f"| {name} | {system.particles:,} | {ranks} | {' | '.join(cells)} |", flush=True)
+
+
+def found(system: Any, free: np.ndarray, of_free: np.ndarray, ranks: int) -> tuple[str, str, str]:
+    """All ghosts, those of the share with most, and the largest share over the mean."""
+    owner = np.full(system.particles, -1)
+    owner[free] = of_free
+    ghosts = [share_of(system, owner, rank).ghosts for rank in range(ranks)]
+    sizes = np.bincount(of_free, minlength=ranks)
+    return f"{sum(ghosts):,}", f"{max(ghosts):,}", f"{sizes.max() / sizes.mean():.3f}"
+
+
+def scotched(system: Any, free: np.ndarray, ranks: int) -> np.ndarray:
+    """(n,): the part of each free particle by PETSc's MatPartitioning, from who is tied to whom."""
+    import scipy.sparse as sp
+
+    petsc = world().petsc
+    place = np.full(system.particles, -1)
+    place[free] = np.arange(free.size)
+    couples = place[system.couples]
+    i, j = couples[(couples >= 0).all(axis=1)].T
+    ones = np.ones(i.size)
+    graph = sp.coo_matrix((ones, (i, j)), (free.size, free.size)).tocsr()
+    graph = graph + graph.T
+    graph.setdiag(0)
+    graph.eliminate_zeros()
+    index = petsc.IntType
+    csr = graph.indptr.astype(index), graph.indices.astype(index), graph.data
+    mat = petsc.Mat().createAIJ((free.size, free.size), csr=csr, comm=petsc.COMM_SELF)
+    adjacency = mat.convert("mpiadj")
+    options = petsc.Options()
+    options["mat_partitioning_nparts"] = ranks
+    options["mat_partitioning_type"] = "ptscotch"
+    parts = petsc.MatPartitioning().create(petsc.COMM_SELF)
+    parts.setAdjacency(adjacency)
+    parts.setFromOptions()
+    out = petsc.IS()
+    parts.apply(out)
+    return out.getIndices().astype(np.int64)
+
+
+# ------------------------------------------------------------------ solves and matrices
+
+
+def shifted(cells: int, h: float) -> tuple[Any, Any]:
+    """A bar of this many cells across, each rank's rows, and M/h^2 + K at rest."""
+    with rank_by_rank("petsc"):
+        scene = stiffly.scenes.load("bar", cells=cells)
+    piece = scene.system
+    if not isinstance(piece, Piece):
+        piece = Piece.whole(piece, scene.x0, 1)
+    bound, state = RankSystem(piece, world()).bind(scene.x0, None)
+    return bound, bound.tangent(state).matrix(1.0 / h**2, 1.0, 0.0)
+
+
+def solves(asked: Any) -> None:
+    ranks = world()
+    if ranks.rank == 0:
+        print(f"{ranks.size} ranks")
+        print("| dof | h [s] | rigid motions | iterations | set up [s] | solve [s] |")
+        print("| --- | --- | --- | --- | --- | --- |")
+    ksp.DIRECT = 0
+    for cells in asked.cells:
+        for h in (0.033, 1.0):
+            bound, matrix = shifted(cells, h)
+            backend = bound.backend
+            points, b = backend.points, backend.random(3, bound.size)
+            for told in (False, True):
+                backend.points = points if told else None
+                began = time.process_time()
+                factor = ksp.KspFactor(backend, matrix, True)
+                ready = time.process_time()
+                factor.solve(b)
+                took = time.process_time() - ready
+                if ranks.rank == 0:
+                    row = f"| {backend.count(bound.size):,} | {h:g} | {'yes' if told else 'no'} |"
+                    print(f"{row} {factor.products} | {ready - began:.2f} | {took:.2f} |", flush=True)
+
+
+def matrices(asked: Any) -> None:
+    ranks = world()
+    petsc = ranks.petsc
+    for cells in asked.cells:
+        bound, matrix = shifted(cells, 0.033)
+        aij = ksp.assembled(bound.backend, matrix)
+        kept = {"AIJ": aij, "BAIJ": aij.convert("baij")}
+        x, y = aij.createVecs()
+        x.setRandom()
+        seconds = {name: np.inf for name in kept}
+        for _ in range(5):
+            for name, mat in kept.items():
+                began = time.process_time()
+                for _ in range(20):
+                    mat.mult(x, y)
+                seconds[name] = min(seconds[name], (time.process_time() - began) / 20)
+        own = {name: 1e3 * s for name, s in seconds.items()}
+        memory = {name: mat.getInfo(petsc.Mat.InfoType.GLOBAL_SUM)["memory"] for name, mat in kept.items()}
+        if ranks.rank == 0:
+            print(f"{ranks.size} ranks, {aij.getSize()[0]:,} dof:", end=" ")
+            print(", ".join(f"{n} {own[n]:.2f} ms a product, {memory[n] / 1e6:.0f} MB" for n in kept))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("cuts", "solves", "matrices"))
+    parser.add_argument("--cells", type=int, nargs="+", default=[8, 16, 24])
+    asked = parser.parse_args()
+    getattr(sys.modules[__name__], asked.what)(asked)
+
+
+if __name__ == "__main__":
+    main()
