@@ -1,6 +1,6 @@
 """Memory of a body that is built rank by rank, by its size; and one rank's piece of 1e8 dof.
 
-    python benchmarks/rank_memory.py [--ranks 2] [--scene flag] [--dof 1e6 2e6 5e6 1e7] [--plot FILE]
+    python benchmarks/rank_memory.py [--ranks 2] [--scene flag] [--dof 1e6 2e6] [--plot FILE]
 
 Every row is a run of its own (`mpiexec -n R`): the most memory that its ranks ever took, less what
 Python and its libraries take before a scene is there, after the scene was built and after three
@@ -56,7 +56,8 @@ def one(scene: str, dof: float, method: str) -> None:
     told = ranks.comm.gather((built - before, peak() - before), root=0)
     if told is not None:
         total = 3 * getattr(body.system, "total", len(body.x0))
-        print(json.dumps({"dof": total, "built": [b for b, _ in told], "run": [r for _, r in told]}))
+        built, run = zip(*told, strict=True)
+        print(json.dumps({"dof": total, "built": built, "run": run}))
 
 
 def warm_up(method: str) -> None:
@@ -133,11 +134,12 @@ def main() -> None:
         most = max(row["run"]) / 1e9
         print(f"| {row['dof']:,} | {built:.0f} | {run:.0f} | {most:.2f} |", flush=True)
     each = [sum(row["run"]) / row["dof"] for row in rows]
-    print(f"{min(each):.0f} to {max(each):.0f} bytes a dof: {1e6 * max(each) / 1e9:.2f} GB each for "
-          "1e8 dof on 100 ranks")  # fmt: skip
+    print(f"{min(each):.0f} to {max(each):.0f} bytes a dof", end=": ")
+    print(f"{max(each) / 1e3:.2f} GB each for 1e8 dof on 100 ranks")
     for number, (_, cut) in enumerate(CUTS):
         found = child([*how, "--piece", str(number)])
-        share = f"{found['own']:,} dof of its own of {found['dof']:,}, {found['here']:,} with others'"
+        own, dof, here = (f"{found[name]:,}" for name in ("own", "dof", "here"))
+        share = f"{own} dof of its own of {dof}, {here} with others'"
         print(f"rank {cut.rank} of {cut.ranks}: {share}: built with {found['run'] / 1e9:.2f} GB")
     if given.plot:
         drawn(given.plot, rows, max(each), f"{given.scene}, {given.method}, {given.ranks} ranks")

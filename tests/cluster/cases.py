@@ -41,11 +41,13 @@ OTHERS = [
     ("falling-cube", "stabilised", 0.005, 100),
     *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
     ("everything", "energy-momentum", 0.01, 40),
+    *(("everything", method, 2e-3, 40) for method in ("exprb42", "pexprb43")),
 ]
 IN_PIECES = "pieces of "
 PIECES = [  # built rank by rank
     ("pieces of flag", "verlet", 5e-4, 100),
     ("pieces of flag", "bdf2", 0.005, 40),
+    ("pieces of flag", "exprb42", 2e-3, 20),
     ("pieces of bar", "verlet", 2e-3, 100),
     ("pieces of bar", "exprb42", 0.033, 100),
     ("pieces of bar", "energy-momentum", 0.033, 100),

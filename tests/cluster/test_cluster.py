@@ -170,7 +170,6 @@ def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):
         (2, ("dragon", "--small", "--integrator", "auto"), "auto is for one rank"),
         (2, ("dragon", "--small", "--integrator", "neti"), "neti is for one rank"),
         (2, ("dragon", "--small", "--rtol", "1e-3"), "fixed step"),
-        (2, ("flag", "--small", "--integrator", "exprb42"), "no wind"),
         (2, ("nowhere.toml",), "nowhere.toml"),
         (2, ("dragon", "--small", "--device", "gpu"), "leave --device gpu out"),
         (4, ("bar", "--set", "cells=1"), "rank 0 has no free particle: start fewer ranks"),

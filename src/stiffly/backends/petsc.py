@@ -252,8 +252,8 @@ class PetscBackend(CpuBackend):
     def largest(self, *values: float) -> list[float]:
         return self.ranks.largest(*values)
 
-    def total(self, value: float) -> float:
-        return float(self.ranks.sums([value])[0])
+    def sums(self, values: Array) -> Array:
+        return self.ranks.sums(values)
 
     def count(self, size: int) -> int:
         return size // self._here * self._all

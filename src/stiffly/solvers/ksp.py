@@ -1,6 +1,5 @@
 """Linear systems over ranks: MUMPS where PETSc has it and the matrix is not too large, else
-conjugate gradients (GMRES where it is not symmetric) with algebraic multigrid, whose coarse levels
-are made from the body's rigid motions: what is stiff inside moves so as a whole."""
+conjugate gradients (GMRES where it is not symmetric) with algebraic multigrid."""
 
 from __future__ import annotations
 
@@ -19,10 +18,16 @@ if TYPE_CHECKING:
 DIRECT = 150_000  # coordinates up to which MUMPS factorises; beyond, multigrid takes less memory
 ACCURATE = 1e-12  # relative residual of an iterative solve
 MOST = 2000  # iterations of it
+PREFIX, RIGID = "stiffly_", "rigid_motions"  # of options
 
 
 class KspFactor:
-    """One matrix, rows of all ranks; what -stiffly_ksp_... in PETSC_OPTIONS says goes first."""
+    """One matrix, rows of all ranks; what -stiffly_ksp_... in PETSC_OPTIONS says goes first.
+
+    With -stiffly_rigid_motions multigrid makes its coarse levels from the six motions of rigid
+    bodies instead of three shifts: fewer iterations of long steps, at four times the setting up
+    (docs/decisions/0082).
+    """
 
     unsaved = ("_backend", "_solver", "_vectors")
 
@@ -32,7 +37,7 @@ class KspFactor:
         if symmetric:
             mat.setOption(petsc.Mat.Option.SYMMETRIC, True)
         self._solver = solver = petsc.KSP().create(petsc.COMM_WORLD)
-        solver.setOptionsPrefix("stiffly_")
+        solver.setOptionsPrefix(PREFIX)
         solver.setOperators(mat)
         direct = mat.getSize()[0] <= DIRECT and petsc.Sys.hasExternalPackage("mumps")
         if direct:
@@ -44,7 +49,7 @@ class KspFactor:
             solver.getPC().setType("gamg")
             solver.setTolerances(rtol=ACCURATE, atol=0.0, max_it=MOST)
         solver.setFromOptions()
-        if solver.getPC().getType() == "gamg" and backend.points is not None:
+        if backend.points is not None and petsc.Options(PREFIX).getBool(RIGID, False):
             mat.setNearNullSpace(_rigid_motions(petsc, backend.points))
         self._vectors = mat.createVecs()
         self._setup(solver, symmetric)
