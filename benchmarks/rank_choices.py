@@ -23,14 +23,14 @@ from stiffly.backends.petsc import world
 from stiffly.scenes.builder import rank_by_rank
 from stiffly.solvers import ksp
 from stiffly.system.ranks import RankSystem
-from stiffly.system.shares import Piece, bisected, share_of
+from stiffly.system.shares import Piece, owners, share_of
 
 SCENES: dict[str, dict[str, int]] = {
     "bar": {"cells": 12},
     "flag": {"resolution": 100},
     "coil-spring": {},
     "dragon": {"vertices": 30_000},
-    "bunny": {},
+    "falling-cube": {},
 }
 COUNTS = (2, 4, 16, 64)
 
@@ -42,50 +42,18 @@ def cuts(_: Any) -> None:
     for name, size in SCENES.items():
         scene = stiffly.scenes.load(name, **size)
         system = scene.system
-        free = system.numbering.order[: system.numbering.free]
         for ranks in COUNTS:
-            ours = found(system, free, bisected(scene.x0[free], ranks), ranks)
-            theirs = found(system, free, scotched(system, free, ranks), ranks)
+            ours = found(system, owners(system, scene.x0, ranks), ranks)
+            theirs = found(system, owners(system, scene.x0, ranks, world().partitioned), ranks)
             cells = [f"{a} | {b}" for a, b in zip(ours, theirs, strict=True)]
             print(f"| {name} | {system.particles:,} | {ranks} | {' | '.join(cells)} |", flush=True)
 
 
-def found(system: Any, free: np.ndarray, of_free: np.ndarray, ranks: int) -> tuple[str, str, str]:
+def found(system: Any, owner: np.ndarray, ranks: int) -> tuple[str, str, str]:
     """All ghosts, those of the share with most, and the largest share over the mean."""
-    owner = np.full(system.particles, -1)
-    owner[free] = of_free
     ghosts = [share_of(system, owner, rank).ghosts for rank in range(ranks)]
-    sizes = np.bincount(of_free, minlength=ranks)
+    sizes = np.bincount(owner, minlength=ranks)
     return f"{sum(ghosts):,}", f"{max(ghosts):,}", f"{sizes.max() / sizes.mean():.3f}"
-
-
-def scotched(system: Any, free: np.ndarray, ranks: int) -> np.ndarray:
-    """(n,): the part of each free particle by PETSc's MatPartitioning, from who is tied to whom."""
-    import scipy.sparse as sp
-
-    petsc = world().petsc
-    place = np.full(system.particles, -1)
-    place[free] = np.arange(free.size)
-    couples = place[system.couples]
-    i, j = couples[(couples >= 0).all(axis=1)].T
-    ones = np.ones(i.size)
-    graph = sp.coo_matrix((ones, (i, j)), (free.size, free.size)).tocsr()
-    graph = graph + graph.T
-    graph.setdiag(0)
-    graph.eliminate_zeros()
-    index = petsc.IntType
-    csr = graph.indptr.astype(index), graph.indices.astype(index), graph.data
-    mat = petsc.Mat().createAIJ((free.size, free.size), csr=csr, comm=petsc.COMM_SELF)
-    adjacency = mat.convert("mpiadj")
-    options = petsc.Options()
-    options["mat_partitioning_nparts"] = ranks
-    options["mat_partitioning_type"] = "ptscotch"
-    parts = petsc.MatPartitioning().create(petsc.COMM_SELF)
-    parts.setAdjacency(adjacency)
-    parts.setFromOptions()
-    out = petsc.IS()
-    parts.apply(out)
-    return out.getIndices().astype(np.int64)
 
 
 # ------------------------------------------------------------------ solves and matrices
@@ -129,7 +97,6 @@ def solves(asked: Any) -> None:
 
 def matrices(asked: Any) -> None:
     ranks = world()
-    petsc = ranks.petsc
     for cells in asked.cells:
         bound, matrix = shifted(cells, 0.033)
         aij = ksp.assembled(bound.backend, matrix)
@@ -144,11 +111,9 @@ def matrices(asked: Any) -> None:
                     mat.mult(x, y)
                 seconds[name] = min(seconds[name], (time.process_time() - began) / 20)
         own = {name: 1e3 * s for name, s in seconds.items()}
-        all_ranks = petsc.Mat.InfoType.GLOBAL_SUM
-        memory = {name: mat.getInfo(all_ranks)["memory"] / 1e6 for name, mat in kept.items()}
         if ranks.rank == 0:
             print(f"{ranks.size} ranks, {aij.getSize()[0]:,} dof:", end=" ")
-            print(", ".join(f"{n} {own[n]:.2f} ms a product, {memory[n]:.0f} MB" for n in kept))
+            print(", ".join(f"{n} {own[n]:.2f} ms a product" for n in kept))
 
 
 def main() -> None:

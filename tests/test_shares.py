@@ -109,9 +109,12 @@ def test_more_ranks_than_particles():
 def test_parts_that_ranks_cannot_share_are_named():
     mesh = lattice(2, 2, 1, spacing=0.1)
     springs = Springs(mesh.edges, 1.0, yield_strain=0.1)
-    for part, name in ((Force([0], (1.0, 0.0, 0.0)), "Force"), (springs, "springs that yield")):
+    each = Force([0, 1], [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
+    pulled = Force([0], lambda t, x: -x)
+    for part, name in ((each, "forces"), (pulled, "forces"), (springs, "springs that yield")):
         body = System(1.0, [part], rest=mesh.positions)
         assert name in refusal(body)
+    assert refusal(System(1.0, [Force([0], lambda t: (t, 0.0, 0.0))], rest=mesh.positions)) is None
     assert refusal(block()[0]) is None
     assert "SecondOrder" in refusal(stiffly.SecondOrder(stiffness=np.eye(2)))
 

@@ -16,7 +16,7 @@ import numpy as np
 import stiffly
 from stiffly import Gravity, Rayleigh, Springs, System
 from stiffly.backends.petsc import world
-from stiffly.bodies import Dashpots, Drag, Field, Rotation, Wind
+from stiffly.bodies import Dashpots, Drag, Field, Force, Rotation, Wind
 from stiffly.collisions import Contact, Plane, Sphere
 from stiffly.collisions.shapes import keyframes
 from stiffly.meshes import lattice
@@ -41,7 +41,8 @@ OTHERS = [
     ("falling-cube", "stabilised", 0.005, 100),
     *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
     ("everything", "energy-momentum", 0.01, 40),
-    *(("everything", method, 2e-3, 40) for method in ("exprb42", "pexprb43")),
+    *(("everything", method, 2e-3, 20) for method in ("exprb42", "pexprb43")),
+    *(("damped", method, 5e-3, 20) for method in ("exprb42", "bdf2")),
 ]
 IN_PIECES = "pieces of "
 PIECES = [  # built rank by rank
@@ -75,6 +76,7 @@ def everything():
         Dashpots(edges, 0.05),
         Drag(np.linspace(0.001, 0.002, 42), power=2),
         Field(lambda t: (0.0, np.sin(5.0 * t), 0.0)),
+        Force([11, 20, 33], lambda t: (0.0, 0.0, 0.05 * t)),
         Contact(
             [
                 Sphere(
@@ -93,6 +95,17 @@ def everything():
     return body, x
 
 
+def damped():
+    """A block of springs, held on one side, whose stiffness damps it as well."""
+    mesh = lattice(6, 4, 4, spacing=0.1)
+    x = mesh.positions
+    held = np.flatnonzero(x[:, 0] == x[:, 0].min())
+    return System(0.01, [Springs(mesh.edges, 300.0), Gravity()], held, x, Rayleigh(0.2, 2e-3)), x
+
+
+BODIES = {"everything": everything, "damped": damped}
+
+
 def named(case):
     return " ".join(case[:2])
 
@@ -105,8 +118,8 @@ def ran(scene, method, step, count, **how):
 def body(name, shared):
     """Shared: as ranks get it."""
     name = name.removeprefix(MULTIGRID)
-    if name == "everything":
-        return everything()
+    if name in BODIES:
+        return BODIES[name]()
     if shared and name.startswith(IN_PIECES):
         return (in_pieces(name.removeprefix(IN_PIECES)),)
     return (stiffly.scenes.load(name.removeprefix(IN_PIECES), small=True),)

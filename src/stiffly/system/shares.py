@@ -3,8 +3,9 @@
 A rank cuts its share out of a piece: what it has built, the whole body or a part of it around its
 own particles.
 
-Independent bodies stay whole where none is larger than a share; else coordinates are bisected,
-again and again, along the longest side.  A share has its own particles, the free ones that its
+Independent bodies stay whole where none is larger than a share; else who is tied to whom is cut
+where that cuts least (PTScotch), or coordinates are bisected, again and again, along the longest
+side.  A share has its own particles, the free ones that its
 elements also touch (ghosts), and what is held.  Elements that touch two shares are evaluated in
 both; for sums each is counted by the owner of its first free particle.
 """
@@ -12,6 +13,7 @@ both; for sums each is counted by the owner of its first free particle.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,12 @@ from ..parts.checks import as_indices
 from .system import System
 
 FEWER = "start fewer ranks"
+# pairs (m, 2) of vertices, their number, that of parts -> (n,) the part of each; None: cannot
+Cutter = Callable[[np.ndarray, int, int], np.ndarray | None]
+
+
+def by_place(pairs: np.ndarray, count: int, parts: int) -> None:
+    """Coordinates decide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +49,10 @@ class Piece:
     recipe: str = ""
 
     @staticmethod
-    def whole(system: System, x: Array, ranks: int) -> Piece:
+    def whole(system: System, x: Array, ranks: int, cut: Cutter = by_place) -> Piece:
         """All of it, on every rank; x (N, 3) [m]: where particles are when it is cut."""
         count = system.particles
-        return Piece(system, np.arange(count), owners(system, x, ranks), count)
+        return Piece(system, np.arange(count), owners(system, x, ranks, cut), count)
 
 
 def refusal(system: Any) -> str | None:
@@ -58,6 +66,11 @@ def refusal(system: Any) -> str | None:
             return f"{type(part).__name__} cannot be shared by ranks yet: leave it out"
         if getattr(part, "yield_strain", None) is not None:
             return "springs that yield cannot be shared by ranks yet: leave yield_strain out"
+        if not getattr(part, "alike", True):
+            return (
+                "forces that differ from particle to particle cannot be shared by ranks yet: give "
+                "one force (3,) for all of them, or a function of t"
+            )
         if getattr(part, "frozen", False):
             return "frozen contact cannot be shared by ranks yet: leave frozen out"
     damping = system.damping
@@ -69,7 +82,7 @@ def refusal(system: Any) -> str | None:
 # ------------------------------------------------------------------ who owns what
 
 
-def owners(system: System, x: Array, ranks: int) -> np.ndarray:
+def owners(system: System, x: Array, ranks: int, cut: Cutter = by_place) -> np.ndarray:
     """(N,): the rank of each particle, x (N, 3) [m]; InputError where one would have none."""
     numbering = system.numbering
     free = numbering.order[: numbering.free]
@@ -83,7 +96,11 @@ def owners(system: System, x: Array, ranks: int) -> np.ndarray:
         of_body = np.minimum((middle * ranks / free.size).astype(np.int64), ranks - 1)
         owner[free] = of_body[bodies.labels]
     else:
-        owner[free] = bisected(x[free], ranks)
+        place = np.full(system.particles, -1)
+        place[free] = np.arange(free.size)
+        couples = place[system.couples]
+        found = cut(couples[(couples >= 0).all(axis=1)], free.size, ranks)
+        owner[free] = bisected(x[free], ranks) if found is None else found
     missing = np.setdiff1d(np.arange(ranks), owner[free])
     if missing.size:
         raise InputError(f"the cut leaves rank {missing[0]} without a particle: {FEWER}")
