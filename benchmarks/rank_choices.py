@@ -17,13 +17,14 @@ import time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import stiffly
 from stiffly.backends.petsc import world
 from stiffly.scenes.builder import rank_by_rank
 from stiffly.solvers import ksp
 from stiffly.system.ranks import RankSystem
-from stiffly.system.shares import Piece, owners, share_of
+from stiffly.system.shares import Piece, _take_in, owners, share_of
 
 SCENES: dict[str, dict[str, int]] = {
     "bar": {"cells": 12},
@@ -44,7 +45,7 @@ def cuts(_: Any) -> None:
         system = scene.system
         for ranks in COUNTS:
             ours = found(system, owners(system, scene.x0, ranks), ranks)
-            theirs = found(system, owners(system, scene.x0, ranks, world().partitioned), ranks)
+            theirs = found(system, scotched(system, ranks), ranks)
             cells = [f"{a} | {b}" for a, b in zip(ours, theirs, strict=True)]
             print(f"| {name} | {system.particles:,} | {ranks} | {' | '.join(cells)} |", flush=True)
 
@@ -54,6 +55,31 @@ def found(system: Any, owner: np.ndarray, ranks: int) -> tuple[str, str, str]:
     ghosts = [share_of(system, owner, rank).ghosts for rank in range(ranks)]
     sizes = np.bincount(owner, minlength=ranks)
     return f"{sum(ghosts):,}", f"{max(ghosts):,}", f"{sizes.max() / sizes.mean():.3f}"
+
+
+def scotched(system: Any, parts: int) -> np.ndarray:
+    """(N,): the part of each particle by PTScotch, through PETSc's MatPartitioning."""
+    petsc = world().petsc
+    free = system.numbering.order[: system.numbering.free]
+    place = np.full(system.particles, -1)
+    place[free] = np.arange(free.size)
+    pairs = place[system.couples]
+    i, j = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])].T
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    graph = sp.csr_matrix((np.ones(2 * i.size), ends), shape=(free.size, free.size))
+    rows = graph.indptr.astype(petsc.IntType), graph.indices.astype(petsc.IntType), graph.data
+    mat = petsc.Mat().createAIJ(graph.shape, csr=rows, comm=petsc.COMM_SELF)
+    cut = petsc.MatPartitioning().create(petsc.COMM_SELF)
+    cut.setAdjacency(mat.convert("mpiadj"))
+    petsc.Options()["mat_partitioning_nparts"] = parts  # petsc4py has no call for it
+    cut.setType("ptscotch")
+    cut.setFromOptions()
+    found = petsc.IS()
+    cut.apply(found)
+    owner = np.full(system.particles, -1)
+    owner[free] = found.getIndices()
+    _take_in(owner, system.couples)
+    return owner
 
 
 # ------------------------------------------------------------------ solves and matrices

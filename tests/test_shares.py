@@ -162,3 +162,22 @@ def test_trees_are_mapped_with_their_records():
     twice = mapped(memory, lambda a: 2.0 * a)
     assert isinstance(twice, Bdf2Memory) and np.array_equal(twice.state.x, 2.0 * state.x)
     assert np.array_equal(twice.stage.acceleration, [0.0, 2.0, 4.0])
+
+
+def test_a_long_body_is_cut_across_though_it_is_coiled():
+    """An axis would cut every winding; the way along the wire cuts few."""
+    scene = stiffly.scenes.load("coil-spring", small=True)
+    body = scene.system
+    free = body.free
+    place = np.full(body.particles, -1)
+    place[free] = np.arange(free.size)
+    pairs = place[body.couples]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    ghosts = []
+    for known in (pairs, pairs[:0]):  # with the elements, and by place alone
+        owner = bisected(scene.x0[free], 4, known)
+        assert np.ptp(np.bincount(owner, minlength=4)) <= 3
+        ends = owner[pairs]
+        across = np.concatenate([pairs[:, [0]], ends[:, [1]]], axis=1)[ends[:, 0] != ends[:, 1]]
+        ghosts.append(len(np.unique(across, axis=0)))
+    assert ghosts[0] < 0.5 * ghosts[1]

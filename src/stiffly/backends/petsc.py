@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..contracts import Array, Pairs
 from ..errors import InputError
@@ -101,15 +100,6 @@ class World:
 
         return self.put(numbers, numbers // -(-total // self.size), answered)
 
-    def partitioned(self, pairs: np.ndarray, count: int, parts: int) -> np.ndarray | None:
-        """(count,): the part of each vertex of a graph of pairs (m, 2), few of which are cut; None
-        where this PETSc has no PTScotch, or where that leaves a part empty."""
-        found = None
-        if self.rank == 0 and parts > 1 and self.petsc.Sys.hasExternalPackage("ptscotch"):
-            found = _scotched(self.petsc, pairs, count, parts)
-            found = None if np.unique(found).size < parts else found
-        return self.agree(found)
-
     def together(self, job: Callable[[], Result]) -> Result:
         """job() on every rank; where it is wrong on one of them, all raise what the first says."""
         result, problem = None, None
@@ -177,25 +167,6 @@ def usable(petsc: Any) -> None:
             f"mpiexec started {started} processes, but this PETSc sees one: it has no MPI or that "
             f"of another mpiexec; {INSTALL}"
         )
-
-
-def _scotched(petsc: Any, pairs: np.ndarray, count: int, parts: int) -> np.ndarray:
-    """By PETSc's MatPartitioning, on one rank."""
-    i, j = pairs[pairs[:, 0] != pairs[:, 1]].T
-    ends = np.concatenate([i, j]), np.concatenate([j, i])
-    graph = sp.csr_matrix((np.ones(2 * i.size), ends), shape=(count, count))
-    graph.sum_duplicates()
-    rows = graph.indptr.astype(petsc.IntType), graph.indices.astype(petsc.IntType), graph.data
-    alone, options = petsc.COMM_SELF, petsc.Options("stiffly_")
-    cut = petsc.MatPartitioning().create(alone)
-    cut.setOptionsPrefix("stiffly_")
-    cut.setAdjacency(petsc.Mat().createAIJ((count, count), csr=rows, comm=alone).convert("mpiadj"))
-    options["mat_partitioning_nparts"] = parts  # petsc4py has no call for it
-    cut.setType("ptscotch")
-    cut.setFromOptions()
-    found = petsc.IS()
-    cut.apply(found)
-    return found.getIndices().astype(np.int64)
 
 
 class PetscBackend(CpuBackend):

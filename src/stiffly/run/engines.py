@@ -71,18 +71,18 @@ def over_ranks(
             f"rank {other} has another system than rank 0: let all ranks see the same scene file "
             "and the same stiffly"
         )
-    piece = ranks.together(lambda: _piece(system, x0, ranks))
+    piece = ranks.together(lambda: _piece(system, x0, ranks.size))
     bound, state = RankSystem(piece, ranks).bind(x0, v0)
     assert isinstance(bound, RankSystem)
     ranks.together(lambda: _require_sums(bound, method, name))
     return bound, state
 
 
-def _piece(system: Any, x0: Any, ranks: World) -> Piece:
+def _piece(system: Any, x0: Any, ranks: int) -> Piece:
     if isinstance(system, Piece):
         return system
     x = np.asarray(x0, dtype=np.float64).reshape(system.particles, 3)
-    return Piece.whole(system, x, ranks.size, ranks.partitioned)
+    return Piece.whole(system, x, ranks)
 
 
 def unfit(method: Any, name: str, tolerance: Any = None) -> str | None:
