@@ -1,9 +1,10 @@
-"""Three choices of a body over ranks, measured: how it is cut, what multigrid is told, how its
-matrix is kept.
+"""Four choices of a body over ranks, measured: how it is cut, what multigrid is told, how its
+matrix is kept, and what hiding halos behind products could gain.
 
     mpiexec -n 1 python benchmarks/rank_choices.py cuts        # bisection beside PTScotch
     mpiexec -n 2 python benchmarks/rank_choices.py solves      # with rigid motions and without
     mpiexec -n 2 python benchmarks/rank_choices.py matrices    # AIJ beside BAIJ: s a product
+    mpiexec -n 2 python benchmarks/rank_choices.py halos       # beside products: the least of each
 
 cuts: ghosts of all shares and of the largest, particles of the largest over the mean.  solves:
 conjugate gradients with GAMG on M/h^2 + K of a bar at rest, iterations to 1e-12, processor time.
@@ -142,9 +143,30 @@ def matrices(asked: Any) -> None:
             print(", ".join(f"{n} {own[n]:.2f} ms a product" for n in kept))
 
 
+def halos(asked: Any) -> None:
+    """The least of many is what is left without waiting for whoever has the processor."""
+    ranks = world()
+    for cells in asked.cells:
+        bound, _ = shifted(cells, 0.033)
+        A, backend = bound.linear_part().tangent.stiffness, bound.backend
+        b = backend.random(3, 2 * bound.size).reshape(-1, 2)
+        least = [np.inf, np.inf]
+        for _ in range(300):
+            for which, job in enumerate((backend.halo, A._stiffness)):
+                ranks.comm.Barrier()
+                began = time.perf_counter()
+                job(b)
+                least[which] = min(least[which], time.perf_counter() - began)
+        halo, product = ranks.largest(*least)
+        ghosts = ranks.largest(float(bound.share.ghosts))[0]
+        if ranks.rank == 0:
+            what = f"{ranks.size} ranks, {backend.count(bound.size):,} dof, {ghosts:.0f} ghosts"
+            print(f"{what}: halo {1e6 * halo:.0f} us, product {1e6 * product:.0f} us", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("cuts", "solves", "matrices"))
+    parser.add_argument("what", choices=("cuts", "solves", "matrices", "halos"))
     parser.add_argument("--cells", type=int, nargs="+", default=[8, 16, 24])
     asked = parser.parse_args()
     getattr(sys.modules[__name__], asked.what)(asked)
