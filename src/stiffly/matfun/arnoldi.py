@@ -34,6 +34,7 @@ _SAFETY = 0.5  # share of the tolerance one pass plans to spend
 _OVERLAP = 0.9  # |<v_new, v_early>| at which an incomplete basis counts as collapsed
 _SUBSTEP = 30  # products that cost as much as the exponentials of one substep
 _BASIS_MEMORY = 50_000_000  # numbers in a basis (400 MB)
+_MOST = 20_000  # products
 
 
 class _Basis:
@@ -264,7 +265,7 @@ def arnoldi_phi(
     norm_scale: Array | None = None,
     balance: Array | None = None,
     window: int | None = None,
-    max_products: int = 20_000,
+    max_products: int | None = None,
     over: Here = HERE,
 ) -> list[Action]:
     """w(tau) = sum_k tau^k phi_k(tau J) v_k at every tau (positive, increasing), from one pass.
@@ -286,7 +287,7 @@ def arnoldi_phi(
     basis, scale = _Basis(system, window), Scale(balance, norm_scale, over)
     share, worst = _SAFETY * tol, np.inf
     for _ in range(3):
-        march = _March(basis, scale, times, share, max_products)
+        march = _March(basis, scale, times, share, max_products or _MOST)
         worst = max(march.errors)
         if worst <= tol:
             return march.actions(spent + system.products, window)

@@ -99,15 +99,13 @@ class FirstOrderFlow:
             )
             self.error = max(self.error, bodies.error)
             return bodies.actions(taus, vectors)
+        how: Any = {"max_products": self.max_products, "balance": self.balance}
         if self.backend.shared:
-            limits: Any = {"max_products": self.max_products} if self.max_products else {}
-            how = {"tol": self.tol, "balance": self.balance, "over": self.over, **limits}
+            how.update(tol=self.tol, over=self.over)
             actions = arnoldi_phi(self._product, 2 * self.n, taus, vectors, **how)
         else:
-            limits = {"max_products": self.max_products, "rounding": LOST}
-            actions = general_phi_actions(
-                self.operator, taus, vectors, self.tol, balance=self.balance, **limits
-            )
+            how.update(rounding=LOST)
+            actions = general_phi_actions(self.operator, taus, vectors, self.tol, **how)
         self.products += max(a.products for a in actions)
         self.used = actions[-1].method
         self.error = max(self.error, *(a.error for a in actions))
