@@ -170,7 +170,7 @@ def main(alone, out=None):
         ksp.DIRECT = 0 if case[0].startswith(MULTIGRID) else direct
         run = ran(body(case[0], True), *case[1:], engine="petsc")
         if world().rank == 0:
-            found[named(case)] = apart(seen(run), known[named(case)])
+            found[named(case)] = {**apart(seen(run), known[named(case)]), "loop": run.stats["loop"]}
     if world().rank == 0:
         Path(out).write_text(json.dumps(found))
 

@@ -78,6 +78,13 @@ def test_ranks_agree_with_one_processor(case, ranks, found):
     assert seen["positions"] <= CLOSE and seen["ledger"] <= CLOSE
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_bodies_that_are_whole_on_their_rank_go_in_compiled_stretches(ranks, found):
+    assert found(ranks)["hair verlet"]["loop"].startswith("compiled stretches")
+    cut = "step by step: a body is shared by ranks"
+    assert found(ranks)["dragon verlet"]["loop"] == cut
+
+
 SCENE = ("dragon", "--small", "--duration", "0.2", "--every", "0.01", "--dtype", "float64")
 
 
