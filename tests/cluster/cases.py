@@ -22,6 +22,7 @@ from stiffly.collisions.shapes import keyframes
 from stiffly.meshes import lattice
 from stiffly.scenes.builder import rank_by_rank
 from stiffly.solvers import ksp
+from stiffly.system.ranks import RankSystem
 from stiffly.system.shares import Piece
 
 STEPS = {  # scene: step [s] of verlet, exprb42, energy-momentum
@@ -158,6 +159,25 @@ def apart(ours, alone):
     return {"positions": float(far), "ledger": float(off), "moved": float(moved)}
 
 
+def iterations():
+    """Of conjugate gradients with multigrid on a bar and a step of 1 s, which hardly any mass is
+    left in: with its three shifts, with the six motions of rigid bodies."""
+    with rank_by_rank("petsc"):
+        scene = stiffly.scenes.load("bar", cells=5)
+    piece = scene.system if world().size > 1 else Piece.whole(scene.system, scene.x0, 1)
+    bound, state = RankSystem(piece, world()).bind(scene.x0)
+    matrix, b = bound.tangent(state).matrix(1.0, 1.0, 0.0), bound.backend.random(0, bound.size)
+    options, counts, found = world().petsc.Options(ksp.PREFIX), [], []
+    for rigid in (False, True):
+        options[ksp.RIGID] = rigid
+        factor = ksp.KspFactor(bound.backend, matrix, True)
+        found.append(factor.solve(b))
+        counts.append(factor.products)
+    options[ksp.RIGID] = False
+    (off,) = world().largest(np.abs(found[1] - found[0]).max() / np.abs(found[0]).max())
+    return {"shifts": counts[0], "rigid": counts[1], "apart": off}
+
+
 def main(alone, out=None):
     warnings.simplefilter("ignore")
     if out is None:
@@ -171,7 +191,10 @@ def main(alone, out=None):
         run = ran(body(case[0], True), *case[1:], engine="petsc")
         if world().rank == 0:
             found[named(case)] = {**apart(seen(run), known[named(case)]), "loop": run.stats["loop"]}
+    ksp.DIRECT = 0
+    told = iterations()
     if world().rank == 0:
+        found["iterations"] = told
         Path(out).write_text(json.dumps(found))
 
 

@@ -78,6 +78,12 @@ def test_ranks_agree_with_one_processor(case, ranks, found):
     assert seen["positions"] <= CLOSE and seen["ledger"] <= CLOSE
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_multigrid_that_knows_rigid_motions_needs_fewer_iterations(ranks, found):
+    seen = found(ranks)["iterations"]
+    assert 0 < seen["rigid"] < seen["shifts"] and seen["apart"] <= CLOSE
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_bodies_that_are_whole_on_their_rank_go_in_compiled_stretches(ranks, found):
     assert found(ranks)["hair verlet"]["loop"].startswith("compiled stretches")
