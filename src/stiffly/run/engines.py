@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..backends.petsc import World, world
+from ..backends.petsc import LAST_WORDS, World, world
 from ..contracts import Array, State
 from ..errors import InputError, unknown_name
 from ..integrators.energy_momentum import EnergyMomentum
@@ -35,7 +35,6 @@ METHODS = (
 )
 ALONE = "leave --engine petsc out"
 DRAWN = 2_000_000  # particles up to which rank 0 puts the mesh of a body in pieces together
-LAST_WORDS = 10.0  # seconds in which ranks that fail alike have all failed
 # factorisations, of these rooms, belong to their ranks: made again by whoever goes on
 FACTORS = ("stiffly.solvers.ksp:", "stiffly.solvers.linear:")
 
