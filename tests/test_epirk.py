@@ -111,6 +111,23 @@ def test_steps_follow_the_embedded_error(name):
 
 # ------------------------------------------------------------------ tables that are refused
 
+GIVEN = {"nodes": (1 / 2, 1), "a": ([], [0]), "b": ({3: 16, 4: -48}, {3: -2, 4: 12})}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"nodes": 0.5}, {"nodes": ("1/2", 1)}, {"a": 0}, {"a": (0, 0)}, {"b": {3: 16}}]
+)
+def test_what_is_no_list_of_rows_is_named(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        exponential_table(**{**GIVEN, **wrong}, order=4)
+
+
+@pytest.mark.parametrize("which", "abgp")
+def test_what_is_no_list_of_epirk_rows_is_named(which):
+    rows = {"a": ([1 / 2],), "b": [1.0, 1.0], "g": ([1.0], [1.0, 1.0]), "p": ([{1: 1.0}], [{}, {}])}
+    with pytest.raises(InputError, match=f"{which} = .*give lists"):
+        epirk_table(**{**rows, which: 1.0}, order=2)
+
 
 def weights(table):
     """Every place of a weight in alpha, a and b, and the same table without what is embedded."""

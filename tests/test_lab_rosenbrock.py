@@ -10,26 +10,31 @@ import pytest
 from thinned import thinned
 
 import stiffly_lab as lab
+from stiffly.contracts import Work
 from stiffly.matfun import chooser
 from stiffly.scenes import load
 from stiffly_lab import rosenbrock_table
 from stiffly_lab.bench import Bench
-from stiffly_lab.harness import Record
-from stiffly_lab.references import own_reference
-from stiffly_lab.rivals import LEAST_S, LOST, MOST_S, is_late, late, patience
+from stiffly_lab.equal_error import EXTRAPOLATED, by_order
+from stiffly_lab.harness import Outcome, Record
+from stiffly_lab.references import coarse_reference, own_reference
+from stiffly_lab.rivals import LOST, USUAL, Limits, is_late, late, patience
 from stiffly_lab.rosenbrock_table import (
     CASES,
     STILL,
     TABLE_2017,
     TABLE_2018,
     TABLE_2021,
+    Full,
     _claims,
     _evaluations,
     _judged,
     _ratio,
+    _whole,
     _worth,
     motionless,
 )
+from stiffly_lab.tight import Reference
 from stiffly_lab.trial import attempt
 
 NAMES = ("bunny-size", "rosenbrock-table", "bunny-precision", "bunny-energy", "flag-area")
@@ -136,7 +141,7 @@ def test_tables_name_the_printed_factor_of_every_row(results):
     claims = [c["paper"] for c in results("rosenbrock-table")["claims"]]
     assert len(claims) == 12 + 4 + 5
     assert any("bdf1 28.6 times" in text for text in claims)  # 1 h over 126 s
-    records = results("rosenbrock-table")["data"]["1 coil spring"]
+    records = results("rosenbrock-table")["data"]["rows"]["1 coil spring"]["records"]
     assert records["exprb42"]["relative"] <= 0.02 and records["verlet"]["relative"] <= 0.02
 
 
@@ -147,13 +152,14 @@ def test_rows_of_bunny_and_crash_are_judged(monkeypatch):
     found = lab.EXPERIMENTS["rosenbrock-table"].run(Bench(quick=True))
     for name in ROWS:
         level = next(c.level for c in CASES if c.name == name)
-        for record in found.data[name].values():
+        for record in found.data["rows"][name]["records"].values():
             assert record["failure"] or record["relative"] <= level, (name, record["method"])
 
 
 def test_a_scene_in_which_nothing_moves_is_not_called_late():
     case = next(c for c in CASES if c.scene == "brush")
     assert motionless(case.build(quick=True))  # tips are touched later
+    assert not motionless(case.build(quick=False))  # by teeth, within the row at full size
     moving = next(c for c in CASES if c.name == "1 coil spring")
     assert not motionless(moving.build(quick=True))
     claim = _claims(case, ({}, f"{STILL} within 0.01 s"))[0]
@@ -179,15 +185,27 @@ def test_ratios_say_who_does_not_meet_the_error():
     assert verdict == "not reproduced" and "too slow" in text
 
 
+def test_what_is_extrapolated_is_called_so():
+    found = {
+        "epirk4s3": Record("epirk4s3", 0.1, seconds=2.0, force_evaluations=6),
+        "bdf1": Record("bdf1", 0.001, seconds=60.0, variant=EXTRAPOLATED),
+    }
+    case = next(c for c in CASES if c.name.startswith("0a"))
+    text, verdict, _ = _judged(case, found, {"bdf1": 28.6})
+    assert "bdf1 about 30 (-)" in text and verdict == "reproduced"
+
+
 def test_rivals_are_waited_for_until_the_claim_is_decided():
     leader = Record("exprb42", 0.1, seconds=0.2, force_evaluations=10)
-    assert patience(None) == patience(Record("exprb42", 0.1, failure="no")) == LEAST_S
+    assert patience(None) == patience(Record("exprb42", 0.1, failure="no")) == USUAL.least
     assert LOST < patience(Record("exprb42", 0.1, seconds=1.0)) < 1.5 * LOST
-    assert patience(Record("exprb42", 0.1, seconds=100.0)) == MOST_S
+    slow = Record("exprb42", 0.1, seconds=100.0)
+    assert patience(slow) == USUAL.most
+    assert patience(slow, limits=Limits(most=60.0)) == 60.0
     case = next(c for c in CASES if c.name == "1 coil spring")
     # printed: 46 minutes over 55 s; a third of that counts
     limit = patience(leader, _worth(case, "rk4"))
-    assert limit > 0.2 * (46 * 60 / 55) / 3 and limit < MOST_S
+    assert limit > 0.2 * (46 * 60 / 55) / 3 and limit < USUAL.most
     slow = late(Record("rk4", 0.1, failure=f"not within {limit:g} s"), limit)
     found = {"exprb42": leader, "rk4": slow}
     assert is_late(slow) and _ratio(found, "rk4", "exprb42") == limit / 0.2
@@ -208,6 +226,57 @@ def test_who_was_not_waited_for_long_enough_decides_nothing():
     assert verdict == "not tested"
     _, verdict, _ = _judged(case, found, {"rk4": 60.0, "bdf1": 15.0})  # 6 is more than a third
     assert verdict == "reproduced"
+
+
+def test_a_reference_that_is_no_judge_leaves_a_row_untested(monkeypatch):
+    case = next(c for c in CASES if c.name == "1 coil spring")
+    x = np.zeros((1, 3))
+    poor = Reference(x, x, 0.5, 1.0, 1.0, 1.0, "two runs, 50 % apart")
+    monkeypatch.setattr(rosenbrock_table, "_reference", lambda *_: poor)
+    found = rosenbrock_table._measured(Bench(quick=True), case)
+    assert found[0] == {} and "50 % apart" in found[1]
+    assert {claim.verdict for claim in _claims(case, found)} == {"not tested"}
+
+
+def test_a_row_at_full_size_begins_with_its_longest_step():
+    steps = Full({}, lasts=3.0, longest=0.375).steps()
+    assert steps[0] == 0.375 and steps[2] == pytest.approx(0.1875)
+    counts = 3.0 / np.array(steps)
+    assert np.allclose(counts, np.round(counts)) and np.all(np.diff(counts) > 0)
+    assert Full({}, lasts=0.1, longest=1.0).steps()[0] == 0.05  # two steps at least
+
+
+def test_what_the_whole_would_take_grows_with_its_seconds():
+    case = next(c for c in CASES if c.name == "1 coil spring")  # 60 s
+    own = Record("exprb42", 0.1, seconds=2.0, steps=30)  # of which this is 3 s
+    assert _whole(case, {"exprb42": own}) == "40 s"
+    assert _whole(case, {"exprb42": Record("exprb42", 0.1, failure="diverged")}) == "-"
+
+
+def test_first_order_says_what_a_level_would_take():
+    """x' = -x by explicit steps of h: the error at t = 1 is h / (2 e), which the run shows."""
+    exact = Reference(np.array([np.exp(-1.0)]), np.zeros(1), 0.0, 1.0, 1.0, 1.0, "")
+
+    class Euler:
+        name, kind, settings = "euler", "step", None
+
+        def __call__(self, problem, setting):
+            x = (1.0 - setting) ** round(problem.duration / setting)
+            return Outcome(np.array([x]), np.zeros(1), 1, Work())
+
+    problem = load("oscillator-pair", duration=1.0)
+    found = by_order(problem, Euler(), exact, 1e-5, rosenbrock_table.position_error, 1000)
+    assert found.variant == EXTRAPOLATED and found.failure is None
+    assert found.step == pytest.approx(1e-5 * 2.0 * np.e, rel=2e-3)
+    assert found.steps == pytest.approx(1.0 / found.step, rel=1e-3)
+
+
+def test_a_coarse_reference_is_as_good_as_it_says():
+    scene = load("coil-spring", small=True, duration=0.3)
+    coarse = coarse_reference(scene, Bench(), 1e-3, 60.0)
+    tight = coarse_reference(scene, Bench(), 1e-6, 60.0)
+    gap = np.linalg.norm(coarse.x - tight.x) / tight.scale_x
+    assert coarse.error <= 1e-3 and gap < 2.0 * coarse.error and "Verlet" in coarse.how
 
 
 def test_own_reference_agrees_with_an_independent_one():

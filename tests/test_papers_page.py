@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from stiffly import scenes
+
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("papers.md", "beyond.md")
 STATUS = ("as described", "differently, and better", "partly", "measured")
@@ -40,3 +42,11 @@ def test_what_is_measured_has_a_verdict():
         if row[3].startswith("measured"):
             (name,) = re.findall(r"\(lab/([\w-]+)/result.md\)", row[2])
             assert f"({name}/result.md)" in verdicts, row
+
+
+def test_every_scene_says_whether_the_authors_own_step_holds():
+    text = (DOCS / "papers.md").read_text()
+    for name in scenes.NAMES:
+        own = scenes.entry(name)
+        row = f"| {name} | `{own.paper['integrator']}` | {own.paper['step']:g} | {own.holds} |"
+        assert own.holds and row in text, row

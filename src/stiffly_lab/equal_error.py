@@ -14,7 +14,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import inf, isfinite, log2
+from math import ceil, inf, isfinite, log2
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -247,6 +247,28 @@ def relative_error(outcome: Outcome, reference: Reference) -> float:
     off_x = np.linalg.norm(outcome.x - reference.x) / reference.scale_x
     off_v = np.linalg.norm(outcome.v - reference.v) / reference.scale_v
     return float(max(off_x, off_v))
+
+
+def position_error(outcome: Outcome, reference: Reference) -> float:
+    """|x - x_r|_2 at the end, relative to the largest excursion."""
+    return float(np.linalg.norm(outcome.x - reference.x) / reference.scale_x)
+
+
+EXTRAPOLATED = "extrapolated"  # variant of a record
+
+
+def by_order(
+    problem: Scene, method: Method, reference: Reference, level: float, error: Error, steps: int
+) -> Record:
+    """What a method of first order would take for the level, from a run that it can afford."""
+    h = problem.duration / steps
+    began = processor_seconds()
+    outcome = method(problem, h)
+    spent = processor_seconds() - began
+    more = error(outcome, reference) / level
+    return Record(
+        method.name, h / more, seconds=spent * more, steps=ceil(steps * more), variant=EXTRAPOLATED
+    )
 
 
 def ladder(problem: Scene) -> list[float]:

@@ -27,15 +27,16 @@ STEPS = {  # the paper's own step first
 }
 QUICK_STEPS = {"epirk4s3": (0.2, 1.25e-3), "bdf1": (6.6e-3,)}
 TOLERATED = 0.03  # of the area: the paper's threshold
-DEAD, WEAK = 0.1, 0.5  # of the kinetic energy of the ground truth
+WEAK = 0.5  # of the kinetic energy of the ground truth
 LIMIT_S = 150.0
 
 NOTES = """\
 Area: the largest change, against the flat flag, at all {frames} frames. Motion: the kinetic energy,
 averaged over the last two thirds of the run, of that of the ground truth (RK4 at {truth:g} s; the
-paper took 1e-10 s). A flag with less than {dead:.0%} of it counts as dead, with less than
-{weak:.0%} as damped: the paper only shows pictures. Flutter is sensitive: not even good methods
-agree with each other frame by frame.
+paper took 1e-10 s). A flag with less than {weak:.0%} of it counts as damped: the paper shows
+pictures, and its words are "an uncontrollable artificial numerical dissipation" (caption of Fig. 2
+and Sec. 4.2). (Before, less than 10 % was asked besides, a dead flag: the paper does not say that.)
+Flutter is sensitive: not even good methods agree with each other frame by frame.
 
 What the paper leaves open (size, mass, wind, the law of the cubic springs) is chosen in the scene
 `flag`; a lighter wind would allow larger steps.
@@ -61,7 +62,7 @@ def run(bench: Bench) -> Report:
         figure=_figure(rows),
         claims=[report.capped(claim, size) for claim in _claims(rows, bench.quick)],
         notes=NOTES.format(
-            frames=len(rows[0]["times"]), truth=truth[1], dead=DEAD, weak=WEAK, table=_table(rows)
+            frames=len(rows[0]["times"]), truth=truth[1], weak=WEAK, table=_table(rows)
         ),
         reduced=f"{size}, {duration:g} s instead of 6 s, fewer steps."
         if bench.quick
@@ -153,10 +154,9 @@ def _motion(row: Row | None, state: str, quick: bool) -> Claim:
         near = "Within a factor of two, as closely as a sensitive motion can be compared."
         far = "More than a factor of two away, where a sensitive motion would not go by itself."
         return judged(paper, text, [WEAK < share < 1.0 / WEAK], near, far)
-    damped = "Much of the flutter is gone, but the wind feeds it anew: damped rather than dead."
-    fails = damped if share < WEAK else "At this step most of the flutter survives."
-    checks = [share < WEAK, share < DEAD]
-    claim = judged(paper, text, checks, "Hardly anything moves.", fails)
+    damped = "More than half of the motion is gone, though the wind feeds it anew."
+    fails = "At this step most of the flutter survives."
+    claim = judged(paper, text, [share < WEAK], damped, fails)
     return report.untested(claim, "The reduced variant is too short to tell.") if quick else claim
 
 

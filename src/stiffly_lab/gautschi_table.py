@@ -18,7 +18,7 @@ from . import equal_error, figures, references, report, rivals
 from .bench import Bench, Row
 from .harness import Record
 from .report import Claim, Report, capped
-from .rivals import FIRST_S, LEAST_S, LOST, MOST_S, race
+from .rivals import LOST, USUAL, race
 from .step_cost import step_cost
 from .tight import Reference
 
@@ -151,13 +151,14 @@ processor's.
 
 **Cost of the same error**, on smaller bodies: the largest step of each method that meets 5 % and
 the paper's criterion, 1e-4 (the dragon 1e-2; the tori too, whose contact leaves no digits to judge
-more by), relative to a solution found independently. {FIRST_S:g} s for a run of the paper's method;
-others are waited for as long as {LOST:g} times its seconds, but {LEAST_S:g} to {MOST_S:g} s. Cells:
-seconds, times the fastest, step, forces / products / factorisations, errors of energy (E) and
-angular momentum (L). The paper's own truth is the same method with a tiny step; it does not see an
-error that the method shares with itself. eti has the paper's filters, (sinc^2, sinc), and constant
-loads in its reference, where they are not filtered; eti:rest filters them, as the paper's equation
-does. Other methods and solvers on all scenes: [equal-error](../equal-error/result.md).
+more by), relative to a solution found independently. {USUAL.first:g} s for a run of the paper's
+method; others are waited for as long as {LOST:g} times its seconds, but {USUAL.least:g} to
+{USUAL.most:g} s. Cells: seconds, times the fastest, step, forces / products / factorisations,
+errors of energy (E) and angular momentum (L). The paper's own truth is the same method with a tiny
+step; it does not see an error that the method shares with itself. eti has the paper's filters,
+(sinc^2, sinc), and constant loads in its reference, where they are not filtered; eti:rest filters
+them, as the paper's equation does. Other methods and solvers on all scenes:
+[equal-error](../equal-error/result.md).
 
 {{equal}}
 """

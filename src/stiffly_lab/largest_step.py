@@ -6,11 +6,9 @@ the results with an accuracy of 1e-4 compared to the ground truth'; positions ar
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -20,13 +18,14 @@ from stiffly.scenes import Scene
 
 from . import equal_error, figures, references, report
 from .bench import Bench, Row
-from .harness import Outcome, Record
+from .equal_error import EXTRAPOLATED, by_order, position_error
+from .harness import Record
 from .methods import IntegratorMethod
 from .report import Claim, Report, judged, number, table
-from .tight import Reference, stable_step
+from .tight import stable_step
 
 AFFORDABLE = 400  # steps of a run from which BDF-1's largest step is extrapolated
-EXTRAPOLATED, BOUND = "extrapolated", "stability limit"
+BOUND = "stability limit"
 LIMITS = {"rk4": 2.0**0.5, "verlet": 1.0}  # of Verlet's largest stable step
 METHODS = ("neti", "exprb42", "bdf1", "midpoint", "rk4", "verlet")
 
@@ -64,11 +63,6 @@ faster as k grows, slow modes and fast ones alike: (k/m)^(1/2).
 {{ladder}}"""
 
 
-def position_error(outcome: Outcome, reference: Reference) -> float:
-    """|x - x_r|_2 at the end, relative to the largest excursion."""
-    return float(np.linalg.norm(outcome.x - reference.x) / reference.scale_x)
-
-
 def largest_steps(
     bench: Bench, load: Callable[..., Scene], stiffness: float, level: float, limit_s: float
 ) -> list[Record]:
@@ -86,7 +80,8 @@ def largest_steps(
         options: dict[str, Any] = {"error": position_error, "repeats": 1, "limit_s": limit_s}
         met = equal_error.cheapest(bench, problem, method, reference, (level,), **options)[level]
         if name == "bdf1" and met.failure:
-            job = partial(_by_order, problem, method, reference, level)
+            judged_by = (reference, level, position_error, AFFORDABLE)
+            job = partial(_affordable, problem, method, *judged_by)
             met = Record(**bench.row(f"{problem.name}: {method.name}, by its order", job))
         elif name in LIMITS and met.failure:
             met = Record(method.name, LIMITS[name] * stable_step(problem), variant=BOUND)
@@ -94,15 +89,8 @@ def largest_steps(
     return found
 
 
-def _by_order(problem: Scene, method: IntegratorMethod, reference: Reference, level: float) -> Row:
-    h = problem.duration / AFFORDABLE
-    began = time.process_time()
-    outcome = method(problem, h)
-    seconds = time.process_time() - began
-    more = position_error(outcome, reference) / level
-    steps = ceil(AFFORDABLE * more)
-    record = Record(method.name, h / more, seconds=seconds * more, steps=steps)
-    return asdict(replace(record, variant=EXTRAPOLATED))
+def _affordable(*given: Any) -> Row:
+    return asdict(by_order(*given))
 
 
 class Ladder:

@@ -31,7 +31,7 @@ def rows(bench: Bench, jobs: Mapping[str, Job], key: str = "") -> dict[str, Row]
     the day on which it was measured."""
     workers, kept = processes(), bench.kept(key) if key else {}
     left = {name: job for name, job in jobs.items() if name not in kept}
-    found = kept | _measured(bench, left, workers, _today if key else dict)
+    found = kept | _measured(bench, left, workers, today if key else dict)
     return {name: found[name] for name in jobs}
 
 
@@ -45,7 +45,8 @@ def when(rows: Mapping[str, Mapping[str, Any]]) -> str:
     return f"Measured on {most}{''.join(told)}."
 
 
-def _today(found: Mapping[str, Any]) -> Row:
+def today(found: Mapping[str, Any]) -> Row:
+    """The row, told the day."""
     return {**found, MEASURED: f"{datetime.now(UTC):%Y-%m-%d}"}
 
 

@@ -16,6 +16,7 @@ import hashlib
 import io
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -138,8 +139,11 @@ def _warn(text: str) -> None:
 # it is asked too.
 
 
-def own_reference(scene: Scene, bench: Bench, step: float, *, check: bool) -> Reference:
-    """x, v at the end; check: also against the independent reference of `solution`."""
+def own_reference(
+    scene: Scene, bench: Bench, step: float, *, check: bool, velocities: bool = True
+) -> Reference:
+    """x, v at the end; check: also against the independent reference of `solution`; velocities:
+    whether its error is theirs, too."""
 
     def computed() -> Row:
         fine, coarse = (trial(scene, integrator="exprb42", step=h) for h in (step, 2.0 * step))
@@ -151,7 +155,10 @@ def own_reference(scene: Scene, bench: Bench, step: float, *, check: bool) -> Re
             independent = solution(scene, Bench(), limit_s=900.0)
             others[independent.how] = (independent.x, independent.v)
         gaps = {
-            name: max(np.linalg.norm(x - a) / scale_x, np.linalg.norm(v - b) / scale_v)
+            name: max(
+                np.linalg.norm(x - a) / scale_x,
+                velocities * np.linalg.norm(v - b) / scale_v,
+            )
             for name, (a, b) in others.items()
         }
         words = ", ".join(f"{gap:.0e} from {name}" for name, gap in gaps.items())
@@ -165,5 +172,20 @@ def own_reference(scene: Scene, bench: Bench, step: float, *, check: bool) -> Re
             "how": f"exprb42 at {step:.2g} s, {words}",
         }
 
-    row = bench.row(f"{scene.name} {fingerprint(scene)[:8]}: own reference", computed)
+    return _journalled(scene, bench, "own reference", computed)
+
+
+def coarse_reference(scene: Scene, bench: Bench, good: float, limit_s: float) -> Reference:
+    """By Verlet, until two solutions differ by `good` or take longer than limit_s: for bodies of
+    so many particles that no tighter one can be had.  In the journal alone: who asks for a better
+    one must not be given this."""
+
+    def computed() -> Row:
+        return asdict(tight.by_verlet(scene, limit_s, good))
+
+    return _journalled(scene, bench, f"reference to {good:.0e}", computed)
+
+
+def _journalled(scene: Scene, bench: Bench, name: str, computed: Callable[[], Row]) -> Reference:
+    row = bench.row(f"{scene.name} {fingerprint(scene)[:8]}: {name}", computed)
     return Reference(**{**row, "x": np.array(row["x"]), "v": np.array(row["v"])})

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Any, NamedTuple
 
 from stiffly.errors import InputError, StiffWarning
 from stiffly.integrators import NAMES
@@ -115,18 +116,25 @@ def verlet(problem: Scene) -> IntegratorMethod:
 # paper claims a factor, it is waited for that.
 
 
-FIRST_S = 3.0  # for a run of the method that the others are compared with
-LEAST_S, MOST_S = 0.5, 6.0  # for a run of another
+class Limits(NamedTuple):
+    """Seconds for a run of the method that the others are compared with, and of another."""
+
+    first: float = 3.0
+    least: float = 0.5
+    most: float = 6.0
+
+
+USUAL = Limits()
 LOST = 1.5  # times the seconds of the first
 SLACK = 1.1  # so that a claimed factor is exceeded by who does not come in time
 
 
-def patience(first: Record | None, factor: float = LOST) -> float:
+def patience(first: Record | None, factor: float = LOST, limits: Limits = USUAL) -> float:
     """Seconds for a run of a rival; factor: what it would have to take of the first's seconds."""
     if first is None or first.failure or not first.seconds:
-        return LEAST_S
+        return limits.least
     wanted = float(f"{SLACK * factor * first.seconds:.2g}")  # readers see it: two digits
-    return min(max(LEAST_S, wanted), MOST_S)
+    return min(max(limits.least, wanted), limits.most)
 
 
 def race(
@@ -137,14 +145,20 @@ def race(
     levels: Sequence[float],
     first: str,
     factor: Callable[[str], float] = lambda name: LOST,
+    limits: Limits = USUAL,
+    **options: Any,
 ) -> dict[str, dict[float, Record]]:
     """Everybody's cheapest run at every level; first: whom the others are compared with, at the
-    finest level; factor(name): see `patience`."""
+    finest level; factor(name): see `patience`; options: of `cheapest`."""
     found: dict[str, dict[float, Record]] = {}
     for method in methods:
         leader = found.get(first, {}).get(min(levels))
-        limit = FIRST_S if method.name == first else patience(leader, factor(method.name))
-        met = cheapest(bench, problem, method, reference, levels, repeats=1, limit_s=limit)
+        if method.name == first:
+            limit = limits.first
+        else:
+            limit = patience(leader, factor(method.name), limits)
+        options |= {"repeats": 1, "limit_s": limit}
+        met = cheapest(bench, problem, method, reference, levels, **options)
         found[method.name] = {level: late(record, limit) for level, record in met.items()}
     return found
 

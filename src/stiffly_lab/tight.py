@@ -198,12 +198,12 @@ def _sizes(problem: Scene, seen: Samples) -> Array:
 # ------------------------------------------------------------------ what happens between steps
 
 
-def by_verlet(problem: Scene, limit_s: float) -> Reference:
+def by_verlet(problem: Scene, limit_s: float, good: float = GOOD) -> Reference:
     """Verlet at a quarter of its largest stable step, then half of it, until two agree."""
     count = ceil(4.0 * problem.duration / stable_step(problem))
     before = _verlet(problem, count, limit_s)
     best: Reference | None = None
-    while best is None or best.error > GOOD:
+    while best is None or best.error > good:
         count *= 2
         try:
             finer = _verlet(problem, count, limit_s)

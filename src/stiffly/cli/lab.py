@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..recording.folder import check_writable
 
 FULL_SIZE = "full-size"  # what follows it are scenes
-AGAIN = ("map", "equal-error")  # whose results hold the rows that they were made of
+AGAIN = ("map", "equal-error", "rosenbrock-table")  # whose results hold their rows
 ALONE = ("list", "all", "report")  # no experiments, but what to do with all of them
 
 
@@ -32,7 +32,10 @@ def lab(
     ] = False,
     again: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORD", help="map, equal-error: only rows so called; others stay."),
+        typer.Option(
+            metavar="WORD",
+            help=f"{', '.join(AGAIN)}: only rows so called.",
+        ),
     ] = None,
 ) -> None:
     """Run experiments of the papers, or build the page over their results.
@@ -58,7 +61,7 @@ def lab(
     elif force:
         raise InputError(f"--force belongs to `stiffly lab {FULL_SIZE}`: others are run again")
     if again and not set(names) <= set(AGAIN):
-        raise InputError(f"--again belongs to `stiffly lab {AGAIN[0]}` and `{AGAIN[1]}`")
+        raise InputError(f"--again belongs to `stiffly lab {'`, `'.join(AGAIN)}`")
     every = [n for n in laboratory.EXPERIMENTS if quick or n not in laboratory.LONG]
     wanted = every if names == ["all"] else names
     chosen = [(name, laboratory.experiment(name)) for name in wanted]

@@ -8,7 +8,8 @@ Su, Sheth, Fedkiw, Energy conservation for the simulation of deformable bodies (
 simplest form that Dinev, Liu, Kavan 2018 compare with (Fig. 5).  Positions are left alone, so what
 midpoint stores in deformation by mistake can only be met by less motion; where it exceeds H_total
 nothing is left to take: the energy then stays too high, and `energy_error` says by how much.
-Scaling all velocities alike keeps no momentum.  A body at rest (K = 0) has no direction to scale.
+Scaling all velocities alike keeps no momentum (the authors' own software, PhysBAM, corrects them by
+impulses along springs, which do).  A body at rest (K = 0) has no direction to scale.
 
 energy-lagrange: the trapezoidal rule with a Lagrange multiplier that makes the energy right.  The
 stage of stage.py with the weights of Newmark's average acceleration, alpha = h^2/4, beta = h/2, is

@@ -14,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, factorial, isfinite
+from numbers import Real
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import InputError, unknown_name
 from ..matfun.scalar import K_MAX
@@ -131,7 +134,9 @@ def exponential_table(
     {k: weight} of phi_k(c_i z) (in b: of phi_k(z)), or {(k, g): weight} of phi_k(g z), or 0.
     embedded: other b, of a method whose order is embedded_order (default: one lower).
     """
-    if any(not 0.0 < c <= 1.0 for c in nodes):
+    _require_rows("nodes and b", (nodes, b))
+    _require_rows("a", a)
+    if not all(isinstance(c, Real) and 0.0 < c <= 1.0 for c in nodes):
         raise InputError(f"nodes {tuple(nodes)} must lie in (0, 1]")
     if len(a) != len(nodes):
         raise InputError(f"{len(nodes)} nodes need as many rows of a, got {len(a)}: [] is a row")
@@ -166,6 +171,8 @@ def epirk_table(
     difference on X_n, X_n2, ..., so Delta R = R(X_n2) (the paper prints its sign reversed; its
     Eq. 20 has it so) and Delta^2 R = R(X_n3) - 2 R(X_n2).
     """
+    for name, rows in (("a", a), ("b", (b,)), ("g", g), ("p", p)):
+        _require_rows(name, rows)
     coefficients = [*a, b]
     s = len(b)
     shape = [*range(1, s), s]
@@ -192,6 +199,13 @@ def epirk_table(
         tuple(map(_entries, remainders[-1])),
         conditions=conditions,
     )
+
+
+def _require_rows(name: str, rows: Any) -> None:
+    """InputError where these are no lists of coefficients."""
+    kinds = (list, tuple, np.ndarray)
+    if not isinstance(rows, kinds) or not all(isinstance(row, kinds) for row in rows):
+        raise InputError(f"{name} = {rows!r}: give lists, one for every row of the table")
 
 
 def _undone(differences: list[Function]) -> list[Function]:
