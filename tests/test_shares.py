@@ -109,9 +109,12 @@ def test_more_ranks_than_particles():
 def test_parts_that_ranks_cannot_share_are_named():
     mesh = lattice(2, 2, 1, spacing=0.1)
     springs = Springs(mesh.edges, 1.0, yield_strain=0.1)
-    for part, name in ((Force([0], (1.0, 0.0, 0.0)), "Force"), (springs, "springs that yield")):
+    each = Force([0, 1], [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
+    pulled = Force([0], lambda t, x: -x)
+    for part, name in ((each, "forces"), (pulled, "forces"), (springs, "springs that yield")):
         body = System(1.0, [part], rest=mesh.positions)
         assert name in refusal(body)
+    assert refusal(System(1.0, [Force([0], lambda t: (t, 0.0, 0.0))], rest=mesh.positions)) is None
     assert refusal(block()[0]) is None
     assert "SecondOrder" in refusal(stiffly.SecondOrder(stiffness=np.eye(2)))
 
@@ -159,3 +162,22 @@ def test_trees_are_mapped_with_their_records():
     twice = mapped(memory, lambda a: 2.0 * a)
     assert isinstance(twice, Bdf2Memory) and np.array_equal(twice.state.x, 2.0 * state.x)
     assert np.array_equal(twice.stage.acceleration, [0.0, 2.0, 4.0])
+
+
+def test_a_long_body_is_cut_across_though_it_is_coiled():
+    """An axis would cut every winding; the way along the wire cuts few."""
+    scene = stiffly.scenes.load("coil-spring", small=True)
+    body = scene.system
+    free = body.free
+    place = np.full(body.particles, -1)
+    place[free] = np.arange(free.size)
+    pairs = place[body.couples]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    ghosts = []
+    for known in (pairs, pairs[:0]):  # with the elements, and by place alone
+        owner = bisected(scene.x0[free], 4, known)
+        assert np.ptp(np.bincount(owner, minlength=4)) <= 3
+        ends = owner[pairs]
+        across = np.concatenate([pairs[:, [0]], ends[:, [1]]], axis=1)[ends[:, 0] != ends[:, 1]]
+        ghosts.append(len(np.unique(across, axis=0)))
+    assert ghosts[0] < 0.5 * ghosts[1]

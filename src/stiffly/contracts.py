@@ -228,7 +228,7 @@ class Backend(Protocol):
     def agree(self, value: float) -> float: ...  # what a clock says, rank 0 says for all
     def every(self, true: bool) -> bool: ...  # whether it is so on all ranks
     def largest(self, *values: float) -> list[float]: ...  # of each value, over all ranks
-    def total(self, value: float) -> float: ...  # summed over all ranks
+    def sums(self, values: Array) -> Array: ...  # of each value (k,), over all ranks
     def count(self, size: int) -> int: ...  # coordinates of all ranks, ghosts once: here are `size`
     def random(self, seed: int, size: int) -> Array: ...  # normal, the same however many ranks
     def owned(self, rows: int) -> int: ...  # of so many rows the first that are no ghosts

@@ -1,20 +1,28 @@
-"""Runs over ranks beside runs on one processor: `mpiexec -n R python cases.py OUT` writes how far
-they are apart, as JSON.  Every scene takes an explicit, an exponential and an implicit method."""
+"""Runs over ranks beside runs on one processor, of which there is one for all numbers of ranks:
+
+    python cases.py ALONE                       # writes what one processor finds
+    mpiexec -n R python cases.py ALONE OUT      # writes how far ranks are from that, as JSON
+
+Every scene takes an explicit, an exponential and an implicit method."""
 
 import json
+import pickle
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 
 import stiffly
 from stiffly import Gravity, Rayleigh, Springs, System
 from stiffly.backends.petsc import world
-from stiffly.bodies import Dashpots, Drag, Field, Rotation, Wind
+from stiffly.bodies import Dashpots, Drag, Field, Force, Rotation, Wind
 from stiffly.collisions import Contact, Plane, Sphere
 from stiffly.collisions.shapes import keyframes
 from stiffly.meshes import lattice
 from stiffly.scenes.builder import rank_by_rank
+from stiffly.solvers import ksp
+from stiffly.system.ranks import RankSystem
 from stiffly.system.shares import Piece
 
 STEPS = {  # scene: step [s] of verlet, exprb42, energy-momentum
@@ -34,16 +42,26 @@ OTHERS = [
     ("falling-cube", "stabilised", 0.005, 100),
     *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
     ("everything", "energy-momentum", 0.01, 40),
+    *(("everything", method, 2e-3, 20) for method in ("exprb42", "pexprb43")),
+    *(("damped", method, 5e-3, 20) for method in ("exprb42", "bdf2")),
 ]
+IN_PIECES = "pieces of "
 PIECES = [  # built rank by rank
     ("pieces of flag", "verlet", 5e-4, 100),
     ("pieces of flag", "bdf2", 0.005, 40),
+    ("pieces of flag", "exprb42", 2e-3, 20),
     ("pieces of bar", "verlet", 2e-3, 100),
     ("pieces of bar", "exprb42", 0.033, 100),
     ("pieces of bar", "energy-momentum", 0.033, 100),
     ("pieces of bar", "stabilised", 0.033, 40),
 ]
-CASES = MAIN + OTHERS + PIECES
+MULTIGRID = "multigrid of "
+ITERATIVE = [  # solved by conjugate gradients, or GMRES, with multigrid
+    ("multigrid of dragon", "bdf2", 0.01, 20),
+    ("multigrid of bar", "energy-momentum", 0.033, 40),
+    ("multigrid of everything", "bdf2", 0.01, 20),
+]
+CASES = MAIN + OTHERS + PIECES + ITERATIVE
 
 
 def everything():
@@ -59,6 +77,7 @@ def everything():
         Dashpots(edges, 0.05),
         Drag(np.linspace(0.001, 0.002, 42), power=2),
         Field(lambda t: (0.0, np.sin(5.0 * t), 0.0)),
+        Force([11, 20, 33], lambda t: (0.0, 0.0, 0.05 * t)),
         Contact(
             [
                 Sphere(
@@ -77,24 +96,40 @@ def everything():
     return body, x
 
 
-def pair(scene, method, step, count):
+def damped():
+    """A block of springs, held on one side, whose stiffness damps it as well."""
+    mesh = lattice(6, 4, 4, spacing=0.1)
+    x = mesh.positions
+    held = np.flatnonzero(x[:, 0] == x[:, 0].min())
+    return System(0.01, [Springs(mesh.edges, 300.0), Gravity()], held, x, Rayleigh(0.2, 2e-3)), x
+
+
+BODIES = {"everything": everything, "damped": damped}
+
+
+def named(case):
+    return " ".join(case[:2])
+
+
+def ran(scene, method, step, count, **how):
     options = {"integrator": method, "step": step, "duration": count * step, "every": 10 * step}
-    if scene == "everything":
-        given = shared = everything()
-    else:
-        name = scene.removeprefix("pieces of ")
-        given = shared = (stiffly.scenes.load(name, small=True),)
-        if name != scene:
-            shared = (in_pieces(name, given[0].system.particles),)
-    run = stiffly.simulate(*shared, engine="petsc", **options)
-    if world().rank:
-        return None
-    return run, stiffly.simulate(*given, **options)
+    return stiffly.simulate(*scene, **options, **how)
 
 
-def in_pieces(name, particles):
+def body(name, shared):
+    """Shared: as ranks get it."""
+    name = name.removeprefix(MULTIGRID)
+    if name in BODIES:
+        return BODIES[name]()
+    if shared and name.startswith(IN_PIECES):
+        return (in_pieces(name.removeprefix(IN_PIECES)),)
+    return (stiffly.scenes.load(name.removeprefix(IN_PIECES), small=True),)
+
+
+def in_pieces(name):
     """The scene as this rank builds it: of layers all ranks have equally many but for one, and up
     to two more on either side."""
+    particles = stiffly.scenes.load(name, small=True).system.particles
     with rank_by_rank("petsc"):
         scene = stiffly.scenes.load(name, small=True)
     ranks = world().size
@@ -106,30 +141,62 @@ def in_pieces(name, particles):
     return scene
 
 
-def apart(run, alone):
-    """Positions over the size of the body, every line of the ledger over what was exchanged."""
-    far = np.abs(run.positions - alone.positions).max() / np.ptp(alone.positions[0], axis=0).max()
-    ours, theirs = run.energy, alone.energy
-    lines = {name: (ours.parts[name], theirs.parts[name]) for name in theirs.parts}
+def seen(run):
+    """Positions, and every line of the ledger."""
+    lines = dict(run.energy.parts)
     for name in ("added", "dissipated", "numerical"):
-        lines[name] = getattr(ours, name), getattr(theirs, name)
-    most = max(np.ptp(b) for _, b in lines.values())
-    off = max(np.abs(a - b).max() for a, b in lines.values()) / most
-    moved = np.abs(alone.positions[-1] - alone.positions[0]).max()
+        lines[name] = getattr(run.energy, name)
+    return run.positions, lines
+
+
+def apart(ours, alone):
+    """Positions over the size of the body, every line of the ledger over what was exchanged."""
+    (x, mine), (y, lines) = ours, alone
+    far = np.abs(x - y).max() / np.ptp(y[0], axis=0).max()
+    most = max(np.ptp(line) for line in lines.values())
+    off = max(np.abs(mine[name] - line).max() for name, line in lines.items()) / most
+    moved = np.abs(y[-1] - y[0]).max()
     return {"positions": float(far), "ledger": float(off), "moved": float(moved)}
 
 
-def main():
+def iterations():
+    """Of conjugate gradients with multigrid on a bar and a step of 1 s, which hardly any mass is
+    left in: with its three shifts, with the six motions of rigid bodies."""
+    with rank_by_rank("petsc"):
+        scene = stiffly.scenes.load("bar", cells=5)
+    piece = scene.system if world().size > 1 else Piece.whole(scene.system, scene.x0, 1)
+    bound, state = RankSystem(piece, world()).bind(scene.x0)
+    matrix, b = bound.tangent(state).matrix(1.0, 1.0, 0.0), bound.backend.random(0, bound.size)
+    options, counts, found = world().petsc.Options(ksp.PREFIX), [], []
+    for rigid in (False, True):
+        options[ksp.RIGID] = rigid
+        factor = ksp.KspFactor(bound.backend, matrix, True)
+        found.append(factor.solve(b))
+        counts.append(factor.products)
+    options[ksp.RIGID] = False
+    (off,) = world().largest(np.abs(found[1] - found[0]).max() / np.abs(found[0]).max())
+    return {"shifts": counts[0], "rigid": counts[1], "apart": off}
+
+
+def main(alone, out=None):
     warnings.simplefilter("ignore")
-    found = {}
+    if out is None:
+        runs = {named(case): seen(ran(body(case[0], False), *case[1:])) for case in CASES}
+        Path(alone).write_bytes(pickle.dumps(runs))
+        return
+    known, found = pickle.loads(Path(alone).read_bytes()), {}
+    direct = ksp.DIRECT
     for case in CASES:
-        both = pair(*case)
-        if both is not None:
-            found[" ".join(case[:2])] = apart(*both)
+        ksp.DIRECT = 0 if case[0].startswith(MULTIGRID) else direct
+        run = ran(body(case[0], True), *case[1:], engine="petsc")
+        if world().rank == 0:
+            found[named(case)] = {**apart(seen(run), known[named(case)]), "loop": run.stats["loop"]}
+    ksp.DIRECT = 0
+    told = iterations()
     if world().rank == 0:
-        with open(sys.argv[1], "w") as file:
-            json.dump(found, file)
+        found["iterations"] = told
+        Path(out).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -25,6 +25,8 @@ INSTALL = "install petsc4py and mpi4py for one MPI (docs/cluster.md)"
 PATIENCE = 120.0  # seconds that ranks wait for each other where one may have died
 CHUNK = 1 << 20  # random numbers at a time
 
+LAST_WORDS = 10.0  # seconds in which ranks that fail alike have all failed
+SILENCED: list[bool] = []  # whether only rank 0 speaks
 VOICE = [2]  # where a rank that is silent can still say why it ends the run
 
 Result = TypeVar("Result")
@@ -33,6 +35,7 @@ Answered = Callable[[list[np.ndarray]], list[np.ndarray]]  # keys of every rank 
 
 def silence_others() -> None:
     """Only rank 0 speaks; who that is the launcher has said, even where PETSc does not load."""
+    SILENCED.append(True)
     names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
     if next((os.environ[name] for name in names if name in os.environ), "0") == "0":
         return
@@ -40,6 +43,17 @@ def silence_others() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
+
+
+def leave_together() -> None:
+    """mpiexec ends all ranks when the first one leaves with an error: before, rank 0 has had its
+    say.  A rank that the others do not join leaves alone, after a while."""
+    if not SILENCED:
+        return
+    try:
+        world().met(LAST_WORDS)
+    except InputError:  # there are no ranks to speak of
+        time.sleep(1.0)
 
 
 class World:
@@ -177,6 +191,7 @@ class PetscBackend(CpuBackend):
     """
 
     name = "petsc"
+    points: Array | None = None  # (own, 3) [m], where own particles are at first
 
     def __init__(self, ranks: World, numbers: np.ndarray, whose: np.ndarray, total: int) -> None:
         self.ranks, self._here, ghosts = ranks, len(numbers), numbers[len(numbers) - len(whose) :]
@@ -251,8 +266,8 @@ class PetscBackend(CpuBackend):
     def largest(self, *values: float) -> list[float]:
         return self.ranks.largest(*values)
 
-    def total(self, value: float) -> float:
-        return float(self.ranks.sums([value])[0])
+    def sums(self, values: Array) -> Array:
+        return self.ranks.sums(values)
 
     def count(self, size: int) -> int:
         return size // self._here * self._all

@@ -72,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = _stop("interrupted", code) if code == INTERRUPTED else code
         except (Exception, KeyboardInterrupt) as failure:
             code = _told(failure)
+            _leave()
         sys.stdout.flush()
         return code
     except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
@@ -82,6 +83,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if failure.errno == errno.EIO:  # the terminal is gone: what was done is done
             return code
         return _stop(f"cannot print the results: {failure.strerror}; make room", 2)
+
+
+def _leave() -> None:
+    """Of many ranks none goes before the first one has told what is wrong."""
+    ranks: Any = sys.modules.get("stiffly.backends.petsc")
+    if ranks is not None:
+        ranks.leave_together()
 
 
 def _require_words(arguments: Sequence[str]) -> None:

@@ -22,11 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.cpu import CPU
-from ..backends.sums import norms
 from ..contracts import Action, Array
 from ..errors import NotConverged
 from .augmented import Augmented, Scale, balance_of, checked, halvings, taylor_minus_one
+from .spread import HERE, Here
 from .tolerance import EPS
 from .untyped import LinearOperator
 
@@ -35,42 +34,51 @@ _SAFETY = 0.5  # share of the tolerance one pass plans to spend
 _OVERLAP = 0.9  # |<v_new, v_early>| at which an incomplete basis counts as collapsed
 _SUBSTEP = 30  # products that cost as much as the exponentials of one substep
 _BASIS_MEMORY = 50_000_000  # numbers in a basis (400 MB)
+_MOST = 20_000  # products
 
 
 class _Basis:
     """The Arnoldi relation A V_m = V_(m+1) H of one substep, V row by row."""
 
     def __init__(self, system: Augmented, window: int | None) -> None:
-        length = system.n + system.p
-        self.size = min(MAX_BASIS, length, max(20, _BASIS_MEMORY // length))
+        length, over = system.n + system.p, system.over
+        self.rows = int(over.sums(np.array([system.n]))[0]) + system.p  # of all ranks
+        most = int(over.largest(np.array([length]))[0])
+        self.size = min(MAX_BASIS, self.rows, max(20, _BASIS_MEMORY // most))
         self.system, self.window = system, window
         self.V = np.empty((self.size + 1, length))
         self.H = np.zeros((self.size + 1, self.size + 1))
 
     def begin(self, z: Array) -> None:
-        (self.beta,) = norms(CPU, z)
+        self.beta = self._norm(z)
         self.V[0] = z / (self.beta or 1.0)  # a state that has decayed to zero stays there
         self.H[:] = 0.0
         self.m, self.exact, self.collapsed = 0, False, False
 
+    def _norm(self, z: Array) -> float:
+        return self.system.over.norm(z, self.system.n)
+
+    def _project(self, V: Array, z: Array) -> Array:
+        return self.system.over.project(V, z, self.system.n)
+
     def extend(self) -> None:
         m, V = self.m, self.V
         u = self.system.product(V[m])
-        (before,) = norms(CPU, u)
+        before = self._norm(u)
         if not np.isfinite(before):
             raise NotConverged("phi functions: J b is not finite: check J, or take a smaller step")
         first = 0 if self.window is None else max(0, m + 1 - self.window)
         for _ in range(2):  # classical Gram-Schmidt, twice is enough
-            c = CPU.project(V[first : m + 1], u)
+            c = self._project(V[first : m + 1], u)
             u -= c @ V[first : m + 1]
             self.H[first : m + 1, m] += c
-        (norm,) = norms(CPU, u)
+        norm = self._norm(u)
         self.m = m + 1
-        self.exact = norm <= 10.0 * EPS * before or (first == 0 and m + 1 == V.shape[1])
+        self.exact = norm <= 10.0 * EPS * before or (first == 0 and m + 1 == self.rows)
         self.H[m + 1, m] = 0.0 if self.exact else norm
         V[m + 1] = 0.0 if self.exact else u / norm
         if first > 0:
-            overlaps = CPU.project(V[: min(first, 4)], V[m + 1])
+            overlaps = self._project(V[: min(first, 4)], V[m + 1])
             self.collapsed |= bool(np.abs(overlaps).max() > _OVERLAP)
 
     def coefficients(self, tau: float) -> tuple[Array, float, float]:
@@ -257,7 +265,8 @@ def arnoldi_phi(
     norm_scale: Array | None = None,
     balance: Array | None = None,
     window: int | None = None,
-    max_products: int = 20_000,
+    max_products: int | None = None,
+    over: Here = HERE,
 ) -> list[Action]:
     """w(tau) = sum_k tau^k phi_k(tau J) v_k at every tau (positive, increasing), from one pass.
 
@@ -266,18 +275,19 @@ def arnoldi_phi(
     (n,) > 0: on the root mean square of error / norm_scale.  Met, or NotConverged is raised.
     balance: d of `balance_of`, from a few products when None.  window: orthogonalise against this
     many vectors only, against all where that fails.  Actions carry the products of the whole pass.
+    over: where the rows are; ranks give `balance`, and n, vectors and d are of their own rows.
     """
-    times, data = checked(n, taus, vectors, tol)
+    times, data = checked(n, taus, vectors, tol, over)
     if all(v is None for v in data):
         return [Action(np.zeros(n), 0.0, 0, "zero: every vector is zero") for _ in times]
     spent = 0
     if balance is None:
         balance, spent = balance_of(LinearOperator((n, n), matvec=apply, dtype=np.float64))
-    system = Augmented(apply, balance, data, float(times[-1]))
-    basis, scale = _Basis(system, window), Scale(balance, norm_scale)
+    system = Augmented(apply, balance, data, float(times[-1]), over)
+    basis, scale = _Basis(system, window), Scale(balance, norm_scale, over)
     share, worst = _SAFETY * tol, np.inf
     for _ in range(3):
-        march = _March(basis, scale, times, share, max_products)
+        march = _March(basis, scale, times, share, max_products or _MOST)
         worst = max(march.errors)
         if worst <= tol:
             return march.actions(spent + system.products, window)

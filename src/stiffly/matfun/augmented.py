@@ -19,6 +19,7 @@ from ..backends.cpu import CPU
 from ..backends.sums import norms
 from ..contracts import Array
 from ..errors import InputError
+from .spread import HERE, Here
 from .untyped import LinearOperator, sp
 
 
@@ -26,15 +27,21 @@ class Augmented:
     """z = (w, q), q_i = eta (t/T)^i / i!:  w' = D^-1 J D w + B q,  q_i' = q_(i-1) / T."""
 
     def __init__(
-        self, apply: Callable[[Array], Array], d: Array, vectors: list[Array | None], T: float
+        self,
+        apply: Callable[[Array], Array],
+        d: Array,
+        vectors: list[Array | None],
+        T: float,
+        over: Here = HERE,
     ) -> None:
         n = d.size
+        self.over = over
         self.apply, self.d, self.n, self.p, self.T = apply, d, n, len(vectors) - 1, T
         self.products = 0
         columns = [np.zeros(n) if v is None else v / d for v in vectors]
         self.w0 = columns[0]
         B = np.array([b * T**k for k, b in enumerate(columns[1:])]).reshape(self.p, n)
-        largest = T * max(norms(CPU, *B), default=0.0)
+        largest = T * max((over.norm(b, n) for b in B), default=0.0)
         self.eta = 2.0 ** np.ceil(np.log2(largest)) if largest > 0.0 else 1.0
         self.B = B / self.eta
 
@@ -44,7 +51,7 @@ class Augmented:
 
     def product(self, z: Array) -> Array:
         n, out = self.n, np.zeros_like(z)
-        if z[:n].any():  # a zero vector costs no product (Luan et al. 2019)
+        if not self.over.every(not z[:n].any()):  # zero costs no product (Luan et al. 2019)
             self.products += 1
             out[:n] = self.apply(self.d * z[:n]) / self.d
         if self.p:
@@ -68,7 +75,8 @@ class Scale:
     hide behind velocities nor the other way round.  With norm_scale s: root mean square of e / s.
     """
 
-    def __init__(self, d: Array, norm_scale: Array | None) -> None:
+    def __init__(self, d: Array, norm_scale: Array | None, over: Here = HERE) -> None:
+        self.over = over
         self.relative = norm_scale is None
         if norm_scale is not None:
             self.weights = (d / norm_scale / np.sqrt(d.size))[None]
@@ -80,8 +88,9 @@ class Scale:
         has decayed below 1e-154 are zero, and an error that cannot be seen would pass for none.
         Large ones may overflow: a result that does is refused."""
         terms = self.weights * w
-        exponent = np.minimum(np.frexp(np.abs(terms).max(axis=1))[1], 0)
-        squares = np.square(np.ldexp(terms, -exponent[:, None])).sum(axis=1)
+        most = self.over.largest(np.abs(terms).max(axis=1, initial=0.0))
+        exponent = np.minimum(np.frexp(most)[1], 0)
+        squares = self.over.sums(np.square(np.ldexp(terms, -exponent[:, None])).sum(axis=1))
         return np.ldexp(np.sqrt(squares), exponent)
 
     def reference(self, w: Array) -> Array:
@@ -129,7 +138,11 @@ def exponential(A: Array, shift: float = 0.0) -> Array:
 
 
 def checked(
-    n: int, taus: Sequence[float], vectors: Sequence[Array | None], tol: float
+    n: int,
+    taus: Sequence[float],
+    vectors: Sequence[Array | None],
+    tol: float,
+    over: Here = HERE,
 ) -> tuple[Array, list[Array | None]]:
     times = np.atleast_1d(np.asarray(taus, dtype=np.float64))
     steps = np.diff(times, prepend=0.0)
@@ -143,7 +156,8 @@ def checked(
             np.iscomplexobj(v) or np.shape(v) != (n,) or not np.isfinite(v).all()
         ):
             raise InputError(f"phi functions: vector {k} must be real, finite and of shape ({n},)")
-        data.append(np.asarray(v, dtype=np.float64) if v is not None and np.any(v) else None)
+        nothing = v is None or over.every(not np.any(v))
+        data.append(None if nothing else np.asarray(v, dtype=np.float64))
     while len(data) > 1 and data[-1] is None:
         data.pop()
     return times, data or [None]

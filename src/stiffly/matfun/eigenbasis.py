@@ -114,9 +114,10 @@ def body_by_body(A: BaseOperator, functions: SpectralMap) -> bool:
         return True
     entries = matrix[2]
     share = 1.0 if layout.rest is None else 1.0 - layout.rest.slots.size / len(entries)
-    total = A.backend.total  # of all ranks: one decision
-    product = cost.CALL + total(share * cost.entry_cost(A))
-    each = total(layout.cube) / cost.evaluations(A)
+    here = np.array([share * cost.entry_cost(A), layout.cube])
+    entry, cube = A.backend.sums(here).tolist()  # of all ranks: one decision
+    product = cost.CALL + entry
+    each = cube / cost.evaluations(A)
     if each <= product * cost.products(0.0):
         return True
     # lam_max within a factor of a few is good enough here: twice the largest entry

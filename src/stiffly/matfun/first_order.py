@@ -15,12 +15,13 @@ import numpy as np
 from ..backends.sums import norms
 from ..contracts import Array, Rayleigh, Tangent
 from . import cost
-from .arnoldi import MAX_BASIS
+from .arnoldi import MAX_BASIS, arnoldi_phi
 from .body_exponentials import BodyExponentials, body_exponentials
 from .cost import SMALL
 from .general import general_phi_actions
 from .skew import PhiRequest
-from .tolerance import LOST, require_finite
+from .spread import HERE, OverRanks
+from .tolerance import LOST, overflows
 from .untyped import LinearOperator
 
 Nodes = tuple[float, ...]
@@ -48,13 +49,17 @@ class FirstOrderFlow:
 
     def __init__(self, tangent: Tangent, tol: float, max_products: int | None = None) -> None:
         self.tangent, self.tol, self.max_products = tangent, tol, max_products
-        self.n: int = tangent.stiffness.size
+        self.size: int = tangent.stiffness.size  # with copies of others' rows
+        self.backend = tangent.stiffness.backend
+        self.n: int = self.backend.owned(self.size)
+        shared = self.backend.shared
+        self.over = OverRanks(self.backend) if shared else HERE
         self.products, self.used, self.large = 0, "", True
         self.error = 0.0  # the largest so far, relative
-        size = 2 * self.n
+        size = 2 * self.n  # of the flow: own rows alone
         self.balance: Array | None = None
         self._bodies: tuple[float, BodyExponentials | None] | None = None  # of a step h
-        if size <= SMALL:  # whatever the damping: exponentials of the whole, balanced there
+        if size <= SMALL and not shared:  # exponentials of the whole, balanced there
             self.products += 2 * size
             operator: Any = np.array([self._product(e) for e in np.eye(size)]).T
         else:
@@ -65,21 +70,28 @@ class FirstOrderFlow:
 
     def _frequency(self) -> float:
         """sqrt(|K b| / |b|) of a random vector: order of magnitude is enough to balance."""
-        b = np.random.default_rng(0).standard_normal(self.n)
+        b = self.backend.random(0, self.size)
         self.products += 1
         A = self.tangent.stiffness
-        image, size = norms(A.backend, A.apply(b), b)
+        image, size = norms(self.backend, A.apply(b), b)
         return sqrt(image / size) if 0.0 < image < inf else 1.0
 
     def _product(self, u: Array) -> Array:
         x, v = self._split(np.ravel(u))
-        return np.concatenate([v, -self.tangent.stiffness.apply(x) - damped(self.tangent, v)])
+        return self._joined(v, -self.tangent.stiffness.apply(x) - damped(self.tangent, v))
 
     def _split(self, u: Array) -> Halves:
-        return u[: self.n].copy(), u[self.n :].copy()
+        x, v = np.empty(self.size), np.empty(self.size)
+        x[: self.n], v[: self.n] = u[: self.n], u[self.n :]
+        return self.backend.halo(x), self.backend.halo(v)
+
+    def _joined(self, x: Array, v: Array) -> Array:
+        return np.concatenate([x[: self.n], v[: self.n]])
 
     def _actions(self, taus: list[float], vectors: list[Array | None]) -> list[Array]:
-        require_finite(*(v for v in vectors if v is not None))  # a stage that went too far
+        finite = all(np.isfinite(v).all() for v in vectors if v is not None)
+        if not self.over.every(finite):  # a stage that went too far
+            raise overflows()
         bodies = self._body_by_body(max(taus))
         if bodies is not None:
             self.used = (
@@ -87,10 +99,13 @@ class FirstOrderFlow:
             )
             self.error = max(self.error, bodies.error)
             return bodies.actions(taus, vectors)
-        limits: Any = {"max_products": self.max_products, "rounding": LOST}
-        actions = general_phi_actions(
-            self.operator, taus, vectors, self.tol, balance=self.balance, **limits
-        )
+        how: Any = {"max_products": self.max_products, "balance": self.balance}
+        if self.backend.shared:
+            how.update(tol=self.tol, over=self.over)
+            actions = arnoldi_phi(self._product, 2 * self.n, taus, vectors, **how)
+        else:
+            how.update(rounding=LOST)
+            actions = general_phi_actions(self.operator, taus, vectors, self.tol, **how)
         self.products += max(a.products for a in actions)
         self.used = actions[-1].method
         self.error = max(self.error, *(a.error for a in actions))
@@ -98,7 +113,7 @@ class FirstOrderFlow:
 
     def _body_by_body(self, h: float) -> BodyExponentials | None:
         """Where there are bodies, and their exponentials cost less than a Krylov space of all."""
-        if self.balance is None:
+        if self.balance is None or self.backend.shared:
             return None
         if self._bodies is None or self._bodies[0] != h:
             found = body_exponentials(self.tangent, h)
@@ -145,8 +160,8 @@ class FirstOrderFlow:
         """v_0 .. v_p of terms (k, factor, vector)."""
         out: list[Array | None] = [None] * (1 + max(k for k, _, _ in terms))
         for k, factor, index in terms:
-            halves = [np.zeros(self.n) if half is None else half for half in vectors[index]]
-            part, old = factor * np.concatenate(halves), out[k]
+            x, v = (np.zeros(self.n) if half is None else half for half in vectors[index])
+            part, old = factor * self._joined(x, v), out[k]
             out[k] = part if old is None else old + part
         return out
 
@@ -155,9 +170,9 @@ class FirstOrderFlow:
     ) -> tuple[list[Halves], Halves]:
         """Stages and Euler part: tau phi_1(tau J) F + tau^2 phi_2(tau J) F_t at every node."""
         taus = sorted({*(c * h for c in nodes), h})
-        vectors: list[Array | None] = [None, np.concatenate([v, a])]
+        vectors: list[Array | None] = [None, self._joined(v, a)]
         if rate is not None:
-            vectors.append(np.concatenate([np.zeros(self.n), rate]))
+            vectors.append(self._joined(np.zeros(self.n), rate))
         values = dict(zip(taus, self._actions(taus, vectors), strict=True))
         return [self._split(values[c * h]) for c in nodes], self._split(values[h])
 
@@ -181,7 +196,7 @@ class FirstOrderFlow:
         for own, d in zip(table, remainders, strict=True):
             for k, b in own.items():
                 # the evaluator multiplies by h^k, the method asks for h
-                part = np.concatenate([np.zeros(self.n), (b * h ** (1 - k)) * d])
+                part = self._joined(np.zeros(self.n), (b * h ** (1 - k)) * d)
                 old = vectors[k]
                 vectors[k] = part if old is None else old + part
         return self._split(self._actions([h], vectors)[0])

@@ -100,7 +100,11 @@ def lost_to_rounding(error: float) -> NotConverged:
 def require_finite(*arrays: Array) -> None:
     """Functions of an indefinite A grow exponentially: an overflow is a failure with a name."""
     if not all(np.all(np.isfinite(a)) for a in arrays):
-        raise Overflows(
-            "the functions overflow: the tangent is strongly indefinite for this step, or holds "
-            "NaN; try a smaller step"
-        )
+        raise overflows()
+
+
+def overflows() -> Overflows:
+    return Overflows(
+        "the functions overflow: the tangent is strongly indefinite for this step, or holds "
+        "NaN; try a smaller step"
+    )

@@ -104,6 +104,7 @@ class Force(Uncoupled):
     """
 
     name = "force"
+    arrays = Arrays(chosen="_particles")
 
     def __init__(self, particles: Any, force: Callable[..., Any] | Any) -> None:
         self._particles, self._force = particles, force
@@ -115,10 +116,15 @@ class Force(Uncoupled):
         elif np.ndim(force) == 1:
             as_numbers("force", force, (3,))
 
+    @property
+    def alike(self) -> bool:
+        """The same on all of them, wherever they are."""
+        first: Any = self._force(0.0) if self._arguments == 1 else self._force
+        return self._arguments < 2 and np.ndim(first) < 2
+
     def prepare(self, particles: Arranged) -> PreparedForcing | PreparedForces:
         named = as_indices("force", self._particles, particles.count)
-        first: Any = self._force(0.0) if self._arguments == 1 else self._force
-        if self._arguments < 2 and np.ndim(first) < 2:
+        if self.alike:
             chosen = np.zeros((particles.count, 1))
             chosen[particles.rows[named]] = 1.0
             return PreparedForcing(chosen, vector_of_time("force", self._force))

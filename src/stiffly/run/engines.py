@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..backends.petsc import World, world
-from ..contracts import Array, Rayleigh, State
+from ..backends.petsc import LAST_WORDS, World, world
+from ..contracts import Array, State
 from ..errors import InputError, unknown_name
 from ..integrators.energy_momentum import EnergyMomentum
 from ..integrators.explicit import Verlet
@@ -35,7 +35,6 @@ METHODS = (
 )
 ALONE = "leave --engine petsc out"
 DRAWN = 2_000_000  # particles up to which rank 0 puts the mesh of a body in pieces together
-LAST_WORDS = 10.0  # seconds in which ranks that fail alike have all failed
 # factorisations, of these rooms, belong to their ranks: made again by whoever goes on
 FACTORS = ("stiffly.solvers.ksp:", "stiffly.solvers.linear:")
 
@@ -74,7 +73,7 @@ def over_ranks(
     piece = ranks.together(lambda: _piece(system, x0, ranks.size))
     bound, state = RankSystem(piece, ranks).bind(x0, v0)
     assert isinstance(bound, RankSystem)
-    ranks.together(lambda: _require_flow(bound, state, method, name))
+    ranks.together(lambda: _require_sums(bound, method, name))
     return bound, state
 
 
@@ -106,14 +105,7 @@ def unfit(method: Any, name: str, tolerance: Any = None) -> str | None:
     return None if type(method) in known else f"{name} is for one rank: use {METHODS}"
 
 
-def _require_flow(bound: RankSystem, state: State, method: Any, name: str) -> None:
-    if isinstance(method, ExponentialRosenbrock):
-        tangent = bound.tangent(state)
-        if not (tangent.symmetric and isinstance(tangent.damping, Rayleigh | None)):
-            raise InputError(
-                f"{name} over ranks takes no wind, drag, dashpots or damping beta: use verlet or "
-                f"an implicit method, or {ALONE}"
-            )
+def _require_sums(bound: RankSystem, method: Any, name: str) -> None:
     spins = isinstance(method, Stabilised) and method.spin
     if spins and bound.backend.every(bound.built.free_bodies is not None):  # held nowhere
         raise InputError(

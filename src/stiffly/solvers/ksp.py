@@ -18,33 +18,26 @@ if TYPE_CHECKING:
 DIRECT = 150_000  # coordinates up to which MUMPS factorises; beyond, multigrid takes less memory
 ACCURATE = 1e-12  # relative residual of an iterative solve
 MOST = 2000  # iterations of it
+PREFIX, RIGID = "stiffly_", "rigid_motions"  # of options
 
 
 class KspFactor:
-    """One matrix, rows of all ranks; what -stiffly_ksp_... in PETSC_OPTIONS says goes first."""
+    """One matrix, rows of all ranks; what -stiffly_ksp_... in PETSC_OPTIONS says goes first.
+
+    With -stiffly_rigid_motions multigrid makes its coarse levels from the six motions of rigid
+    bodies instead of three shifts: fewer iterations of long steps, at four times the setting up
+    (docs/decisions/0082).
+    """
 
     unsaved = ("_backend", "_solver", "_vectors")
 
     def __init__(self, backend: PetscBackend, matrix: Any, symmetric: bool) -> None:
         self._backend, self.products = backend, 0
-        petsc, own = backend.ranks.petsc, backend.owned(matrix.shape[0])
-        width = matrix.shape[0] // len(backend.numbers)
-        rows: Any = sp.csr_matrix(matrix)[:own]
-        if not backend.every(bool(np.isfinite(rows.data).all())):
-            raise FactorisationError("the matrix is not finite")
-        numbers = (width * backend.numbers[:, None] + np.arange(width)).ravel()
-        entries = (rows.indptr, numbers[rows.indices], rows.data)
-        index = petsc.IntType
-        mat = petsc.Mat().createAIJ(
-            ((own, None), (own, None)),
-            bsize=width,
-            csr=(entries[0].astype(index), entries[1].astype(index), entries[2]),
-            comm=petsc.COMM_WORLD,
-        )
+        petsc, mat = backend.ranks.petsc, assembled(backend, matrix)
         if symmetric:
             mat.setOption(petsc.Mat.Option.SYMMETRIC, True)
         self._solver = solver = petsc.KSP().create(petsc.COMM_WORLD)
-        solver.setOptionsPrefix("stiffly_")
+        solver.setOptionsPrefix(PREFIX)
         solver.setOperators(mat)
         direct = mat.getSize()[0] <= DIRECT and petsc.Sys.hasExternalPackage("mumps")
         if direct:
@@ -56,6 +49,8 @@ class KspFactor:
             solver.getPC().setType("gamg")
             solver.setTolerances(rtol=ACCURATE, atol=0.0, max_it=MOST)
         solver.setFromOptions()
+        if backend.points is not None and petsc.Options(PREFIX).getBool(RIGID, False):
+            mat.setNearNullSpace(_rigid_motions(petsc, backend.points))
         self._vectors = mat.createVecs()
         self._setup(solver, symmetric)
 
@@ -103,3 +98,27 @@ class KspFactor:
         if reason in indefinite:
             raise NotPositiveDefinite("conjugate gradients met a negative curvature")
         raise FactorisationError(f"PETSc's solver stopped with reason {reason}")
+
+
+def assembled(backend: PetscBackend, matrix: Any) -> Any:
+    """PETSc's matrix from the rows (n, n) of all ranks, those of ghosts left out."""
+    petsc, own = backend.ranks.petsc, backend.owned(matrix.shape[0])
+    width = matrix.shape[0] // len(backend.numbers)
+    rows: Any = sp.csr_matrix(matrix)[:own]
+    if not backend.every(bool(np.isfinite(rows.data).all())):
+        raise FactorisationError("the matrix is not finite")
+    numbers = (width * backend.numbers[:, None] + np.arange(width)).ravel()
+    entries = (rows.indptr, numbers[rows.indices], rows.data)
+    index = petsc.IntType
+    return petsc.Mat().createAIJ(
+        ((own, None), (own, None)),
+        bsize=width,
+        csr=(entries[0].astype(index), entries[1].astype(index), entries[2]),
+        comm=petsc.COMM_WORLD,
+    )
+
+
+def _rigid_motions(petsc: Any, points: Array) -> Any:
+    """Three translations and three rotations of own particles at points (own, 3)."""
+    places = petsc.Vec().createWithArray(points.ravel(), bsize=3, comm=petsc.COMM_WORLD)
+    return petsc.NullSpace().createRigidBody(places)

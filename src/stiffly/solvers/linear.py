@@ -199,7 +199,7 @@ def frobenius(matrix: Any, backend: Backend = CPU) -> float:
     if backend.shared:
         matrix = sp.csr_matrix(matrix)[: backend.owned(matrix.shape[0])]
     entries = (matrix.data if sp.issparse(matrix) else matrix).ravel(order="K")
-    return math.sqrt(backend.total(dot(CPU, entries, entries)))
+    return math.sqrt(float(backend.sums(np.array([dot(CPU, entries, entries)]))[0]))
 
 
 def _as_csc(matrix: Any) -> sp.csc_matrix:

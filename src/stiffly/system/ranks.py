@@ -21,7 +21,7 @@ from . import system_input as given
 from .assembly import Assembly
 from .settling import Moved, _booked, _drives, signed
 from .shares import Piece, share_of
-from .stretch import NoStretch, Stretcher
+from .stretch import NoStretch, Stretched, Stretcher
 from .system import System
 
 
@@ -81,8 +81,9 @@ class RankSystem(System):
         x0 = np.asarray(x0, dtype=np.float64)[here]
         bound, state = super().bind(x0, None if v0 is None else np.asarray(v0)[here])
         assert isinstance(bound, RankSystem)
-        bound.built = built
+        bound.built, bound._together = built, None
         x, v = bound.row_positions(state), bound.row_velocities(state)
+        self.backend.points = x[: self.share.own].copy()
         bound._counting = bound._counted = self._counted.begun(state.t, x, v, {})
         return bound, state
 
@@ -142,8 +143,24 @@ class RankSystem(System):
         return None
 
     @property
-    def stretcher(self) -> Stretcher | NoStretch:
-        return NoStretch("the body is shared by ranks")
+    def stretcher(self) -> Any:
+        """Where no body lies on two ranks, each takes its own through many steps; asked of all
+        ranks at once."""
+        if self.backend.split:
+            return NoStretch("a body is shared by ranks")
+        if self._together is None:
+            found = super().stretcher
+            able = self.backend.every(isinstance(found, Stretcher))
+            lack = found if isinstance(found, NoStretch) else NoStretch("another rank cannot")
+            self._together = _Together(found, self.backend.ranks) if able else lack
+        return self._together
+
+    _together: Any = None
+
+    @property
+    def counted_mass(self) -> Array:
+        """What is led is on all ranks, and counted by one."""
+        return np.where(self.share.counted, super().counted_mass, 0.0)
 
     @property
     def laid_out(self) -> None:
@@ -230,6 +247,24 @@ class RankSystem(System):
         many = ranks.sums([value for name, value in found.items() if name == "contacts"]).tolist()
         deep = ranks.largest(*found.values()) if found else []
         return {n: many[0] if n == "contacts" else d for n, d in zip(found, deep, strict=True)}
+
+
+class _Together:
+    """Many steps of this rank's bodies in one call, with the books of all ranks."""
+
+    def __init__(self, own: Any, ranks: World) -> None:
+        self._own, self._ranks, self.words = own, ranks, own.words
+        self.elements = int(ranks.largest(own.elements)[0])
+
+    def steps(self, *how: Any) -> Stretched:
+        done: Stretched = self._own.steps(*how)
+        notes = dict(done.notes)
+        books = done.exchanged.added, done.exchanged.dissipated, notes.get("contacts", 0.0)
+        added, taken, contacts = self._ranks.sums(books).tolist()
+        (deepest,) = self._ranks.largest(notes.get("penetration", 0.0))
+        if notes:
+            notes = {"penetration": deepest, "contacts": contacts}
+        return done._replace(exchanged=Power(added, taken), notes=notes)
 
 
 def _led(support: Any, particles: np.ndarray) -> Any:

@@ -3,8 +3,9 @@
 A rank cuts its share out of a piece: what it has built, the whole body or a part of it around its
 own particles.
 
-Independent bodies stay whole where none is larger than a share; else coordinates are bisected,
-again and again, along the longest side.  A share has its own particles, the free ones that its
+Independent bodies stay whole where none is larger than a share; else particles are bisected, again
+and again, across one of the axes or across the way from one end of the body to the other through
+its elements, whichever leaves fewer ghosts.  A share has its own particles, the free ones that its
 elements also touch (ghosts), and what is held.  Elements that touch two shares are evaluated in
 both; for sums each is counted by the owner of its first free particle.
 """
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..contracts import Array
 from ..errors import InputError
@@ -23,6 +26,7 @@ from ..parts.checks import as_indices
 from .system import System
 
 FEWER = "start fewer ranks"
+NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,11 @@ def refusal(system: Any) -> str | None:
             return f"{type(part).__name__} cannot be shared by ranks yet: leave it out"
         if getattr(part, "yield_strain", None) is not None:
             return "springs that yield cannot be shared by ranks yet: leave yield_strain out"
+        if not getattr(part, "alike", True):
+            return (
+                "forces that differ from particle to particle cannot be shared by ranks yet: give "
+                "one force (3,) for all of them, or a function of t"
+            )
         if getattr(part, "frozen", False):
             return "frozen contact cannot be shared by ranks yet: leave frozen out"
     damping = system.damping
@@ -83,7 +92,10 @@ def owners(system: System, x: Array, ranks: int) -> np.ndarray:
         of_body = np.minimum((middle * ranks / free.size).astype(np.int64), ranks - 1)
         owner[free] = of_body[bodies.labels]
     else:
-        owner[free] = bisected(x[free], ranks)
+        place = np.full(system.particles, -1)
+        place[free] = np.arange(free.size)
+        pairs = place[system.couples]
+        owner[free] = bisected(x[free], ranks, pairs[(pairs >= 0).all(axis=1)])
     missing = np.setdiff1d(np.arange(ranks), owner[free])
     if missing.size:
         raise InputError(f"the cut leaves rank {missing[0]} without a particle: {FEWER}")
@@ -91,23 +103,54 @@ def owners(system: System, x: Array, ranks: int) -> np.ndarray:
     return owner
 
 
-def bisected(x: Array, ranks: int) -> np.ndarray:
-    """(n,): parts 0 .. ranks - 1 of points x (n, 3), equally many in each but for one or two."""
-    owner = np.zeros(len(x), dtype=np.int64)
+def bisected(x: Array, ranks: int, pairs: np.ndarray = NO_PAIRS) -> np.ndarray:
+    """(n,): parts 0 .. ranks - 1 of points x (n, 3), equally many in each but for one or two; pairs
+    (m, 2): of points that feel each other."""
+    owner, side = np.zeros(len(x), dtype=np.int64), np.zeros(len(x), dtype=bool)
 
-    def cut(some: np.ndarray, first: int, count: int) -> None:
+    def border(pairs: np.ndarray, some: np.ndarray, first: np.ndarray) -> int:
+        """Points on either side that feel one on the other, where `first` of some are one side."""
+        side[some] = False
+        side[first] = True
+        apart = side[pairs]
+        return np.unique(pairs[apart[:, 0] != apart[:, 1]]).size
+
+    def cut(some: np.ndarray, pairs: np.ndarray, first: int, count: int) -> None:
         if count == 1:
             owner[some] = first
             return
-        along = int(np.argmax(np.ptp(x[some], axis=0))) if some.size else 0
-        some = some[np.argsort(x[some, along], kind="stable")]
         left = count // 2
         at = some.size * left // count
-        cut(some[:at], first, left)
-        cut(some[at:], first + left, count - left)
+        orders = [some[order] for order in _orders(x[some], _graph(some, pairs))]
+        best = min(orders, key=lambda order: border(pairs, some, order[:at]))  # the first of equals
+        for half, begin, many in (
+            (best[:at], first, left),
+            (best[at:], first + left, count - left),
+        ):
+            side[some] = False
+            side[half] = True
+            cut(half, pairs[side[pairs].all(axis=1)], begin, many)
 
-    cut(np.arange(len(x)), 0, ranks)
+    cut(np.arange(len(x)), pairs, 0, ranks)
     return owner
+
+
+def _graph(some: np.ndarray, pairs: np.ndarray) -> Any:
+    """Who of some feels whom, in their own numbers; pairs: among them."""
+    order = np.argsort(some)
+    i, j = order[np.searchsorted(some[order], pairs)].T
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    return sp.csr_matrix((np.ones(2 * i.size), ends), shape=(some.size, some.size))
+
+
+def _orders(x: Array, graph: Any) -> list[np.ndarray]:
+    """Ways to line up points x (n, 3): along their axes, the longest first, and through the graph,
+    from one end of it to the other."""
+    sides = np.ptp(x, axis=0) if len(x) else np.zeros(3)
+    found = [np.argsort(x[:, axis], kind="stable") for axis in np.argsort(-sides, kind="stable")]
+    if graph.nnz:
+        found.append(reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64))
+    return found
 
 
 def _take_in(owner: np.ndarray, couples: np.ndarray) -> None:

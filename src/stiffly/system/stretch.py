@@ -192,7 +192,7 @@ class Stretcher:
         system, field = self._system, self._body.field[:3]
         if not system.supports or not np.any(field):
             return 0.0
-        mass, order, work = np.asarray(system.given.mass), system.numbering.order, 0.0
+        mass, order, work = system.counted_mass, system.numbering.order, 0.0
         places = [system._led_at(s.t) for s in (before, after)]
         for (_, rows), (start, _), (end, _) in zip(system._led, *places, strict=True):
             work -= float(mass[order[rows]] @ ((end - start) @ field))

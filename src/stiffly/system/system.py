@@ -249,6 +249,11 @@ class System:
         return made
 
     @property
+    def counted_mass(self) -> Array:
+        """(N,) [kg], as the user numbers them: of all that is summed here."""
+        return np.asarray(self.given.mass)
+
+    @property
     def laid_out(self) -> Stretcher | NoStretch | None:
         """The same, where somebody has asked for it before."""
         return self._stretcher
