@@ -47,6 +47,7 @@ PIECE_ROWS = 1500  # at least: smaller ones would share too many of their spring
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
 PASSES = 12  # over all springs, until most fours are full
+LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
@@ -78,17 +79,8 @@ class Stretcher:
     def __init__(self, system: System) -> None:
         # whose it is: a circle would keep both, and their arrays, until somebody looks for circles
         self._system: System = proxy(system)
-        terms = _all_terms(system.assembly)
-        damping = system.damping
-        if damping is not None and damping.beta:
-            raise NoStretch("Rayleigh damping with beta has no compiled loop")
-        if not system.lumped:
-            raise NoStretch("a consistent mass has no compiled loop")
-        if system.guarded:
-            raise NoStretch("contact of bodies with each other has no compiled loop")
-        for support, _ in system._led:
-            if not told_by(support, "affine", ("place",)):
-                raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
+        terms = all_terms(system.assembly)
+        require_loop(system)
         try:
             self._kernels = take(system.backend, "System", *KERNELS)
         except InputError as lack:
@@ -97,7 +89,6 @@ class Stretcher:
         self._terms = terms
         layout = _Layout(system, terms)  # not kept: of a head of hair it is a tenth of a gigabyte
         self._connected = layout.connected
-        self._alpha = 0.0 if damping is None else damping.alpha
         self._body = self._grouped(layout)
         lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
         if lack:
@@ -119,6 +110,8 @@ class Stretcher:
         """How it goes, for people."""
         kind = "pieces of a body" if self._connected else "bodies one after the other"
         count = len(self._body.groups.own)
+        if count > 1 and self._body.run.size:
+            kind = "runs one after the other"
         return "one call" if count == 1 else f"{count} {kind}"
 
     def _count_elements(self) -> int:
@@ -138,7 +131,12 @@ class Stretcher:
         system, springs = self._system, self._of(SpringTerm)
         linear, self._linear_at = layout.springs([s for s in springs if not s.cubic])
         cubic, self._cubic_at = layout.springs([s for s in springs if s.cubic])
-        field = sum((term.acceleration for term in self._of(FieldTerm)), np.zeros(3))
+        fields = (term.acceleration for term in self._of(FieldTerm))
+        field, alpha = sum(fields, np.zeros((1, 3))), np.atleast_1d(system.decay)
+        count = max(len(field), len(alpha))  # of many runs each may have its own
+        alpha = np.broadcast_to(alpha, count).astype(np.float64)
+        field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
+        loads = any(isinstance(term, LOADS) for term in self._terms)
         return contract.GroupedBody(
             layout.groups(system),
             linear,
@@ -150,9 +148,10 @@ class Stretcher:
             layout.drags(self._of(DragTerm), len(self._of(WindTerm))),
             layout.by_row([term.weights for term in self._of(ForceTerm)]),
             layout.touches(self._of(TouchTerm)),
-            np.append(field, 0.0),
-            float(self._alpha),
-            bool(self._alpha or system.assembly.loads or system.supports),
+            field,
+            alpha,
+            layout.run,
+            bool(alpha.any() or loads or system.supports),
         )
 
     # ------------------------------------------------------------------ steps
@@ -178,18 +177,24 @@ class Stretcher:
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
         if system.assembly.remembers:
             system.know(end, parts)
-        total = books.sum(axis=0)
-        notes = {}
-        if self._of(TouchTerm):
-            notes["penetration"] = float(books[:, contract.DEEPEST].max())
-            notes["contacts"] = float(total[contract.TOUCHING])
-        added = float(total[contract.ADDED]) + self._lifted(s, end)
-        exchanged = Power(added, float(total[contract.DISSIPATED]))
+        exchanged, notes = self._told(books, self._lifted(s, end))
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
+
+    def _told(self, books: Array, lifted: float) -> tuple[Power, dict[str, Any]]:
+        """Energies and notes of the body; of many runs arrays, a number for each."""
+        total, deepest = books.sum(axis=0), books[:, contract.DEEPEST].max()
+        if self._body.run.size:
+            total, deepest = books.T, books[:, contract.DEEPEST]
+        else:
+            total, deepest = total.tolist(), float(deepest)
+        notes: dict[str, Any] = {}
+        if self._of(TouchTerm):
+            notes = {"penetration": deepest, "contacts": total[contract.TOUCHING]}
+        return Power(total[contract.ADDED] + lifted, total[contract.DISSIPATED]), notes
 
     def _lifted(self, before: State, after: State) -> float:
         """What supports do against fields [J] on the particles that they lead."""
-        system, field = self._system, self._body.field[:3]
+        system, field = self._system, self._body.field[0, :3]
         if not system.supports or not np.any(field):
             return 0.0
         mass, order, work = np.asarray(system.given.mass), system.numbering.order, 0.0
@@ -272,7 +277,7 @@ class Stretcher:
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
             _motions([support for support, _ in self._system._led], times),
-            _surfaces(_all_terms(parts), after),
+            _surfaces(all_terms(parts), after),
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
         )
@@ -301,7 +306,20 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
 
 
-def _all_terms(assembly: Assembly) -> list[Any]:
+def require_loop(system: System) -> None:
+    """NoStretch where a system has what no loop knows, besides parts without terms."""
+    if system.damping is not None and system.damping.beta:
+        raise NoStretch("Rayleigh damping with beta has no compiled loop")
+    if not system.lumped:
+        raise NoStretch("a consistent mass has no compiled loop")
+    if system.guarded:
+        raise NoStretch("contact of bodies with each other has no compiled loop")
+    for support, _ in system._led:
+        if not told_by(support, "affine", ("place",)):
+            raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
+
+
+def all_terms(assembly: Assembly) -> list[Any]:
     found: list[Any] = []
     for name, part in assembly.parts:
         terms = terms_of(part)
@@ -359,8 +377,8 @@ def _require_counted_once(system: System, terms: list[Any]) -> None:
     all of them, so the ledger's lines would be others."""
     free = system.numbering.free
     for term in terms:
-        held = system.supports or system.fixed.size
-        if isinstance(term, DragTerm) and (system.supports or (held and not term.still)):
+        blown = isinstance(term, DragTerm) and not term.still and np.any(term.coefficient[free:])
+        if blown or (isinstance(term, DragTerm) and system.supports):
             raise NoStretch("drag on particles that are held has no compiled loop")
         if isinstance(term, WindTerm) and np.any((term.triangles >= free).all(axis=1)):
             raise NoStretch("wind on triangles that are held has no compiled loop")
@@ -380,6 +398,7 @@ class _Layout:
     def __init__(self, system: System, terms: list[Any]) -> None:
         numbering = system.numbering
         self._free, self._total = numbering.free, len(numbering.order)
+        self._runs: np.ndarray | None = getattr(system, "runs", None)
         self._led = np.full(self._total, -1, dtype=np.int16)
         for index, (_, led) in enumerate(system._led):
             self._led[led] = index
@@ -407,7 +426,11 @@ class _Layout:
 
         local: elements are there whose velocities all have to be known at once."""
         self._rank = np.arange(self._free)
-        bodies, whole = system.pattern.bodies, getattr(system.backend, "one_group", False)
+        whole = getattr(system.backend, "one_group", False)
+        if self._runs is not None:
+            runs = self._runs[: self._free]  # one behind the other
+            return np.zeros_like(runs) if whole else runs, False
+        bodies = system.pattern.bodies
         if bodies is not None:
             sizes = np.bincount(bodies.labels)
             if len(sizes) >= MANY_BODIES and sizes.max() <= BODY_ROWS:
@@ -539,6 +562,11 @@ class _Layout:
             *(self.first, self.own, self.led, self.place, self._borrowed_from),
             *(support, home, inverse, mass),
         )
+
+    @property
+    def run(self) -> np.ndarray:
+        """(R,): which of many runs a row belongs to; (0,) where there is one."""
+        return NONE if self._runs is None else self._runs[self.place]
 
     @cached_property
     def _borrowed_from(self) -> np.ndarray:

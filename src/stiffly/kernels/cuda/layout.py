@@ -95,6 +95,7 @@ def has(body: GroupedBody) -> int:
         *(len(body.triangles.pressure), len(body.dashpots.coefficient), len(body.touches.kind)),
         *(body.powers, yields(body)),
         *(name in [material.name for material in body.tets.materials] for name in MATERIALS),
+        len(body.alpha) > 1,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -219,7 +220,12 @@ class Fields:
             self.array(array)
         for array in (touches.kind, touches.moving):
             self.array(array, np.int64)
-        self.numbers(*(float(g) for g in body.field[:3]), float(body.alpha))
+        self.numbers(*(float(g) for g in body.field[0, :3]), float(body.alpha[0]))
+        fields = self._held.of(
+            body.field, "damped", lambda: np.column_stack([body.field[:, :3], body.alpha])
+        )
+        self.array(fields)
+        self.array(body.run, np.uint32)
         self.numbers(int(body.powers), int(is_local(body)))
 
 

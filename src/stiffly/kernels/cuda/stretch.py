@@ -102,8 +102,10 @@ class _OnCard:
         self._rests = [self._room(s) for s in self._springs]
         fixed = Fields(card, held)
         fixed.body(body, self._rests)
-        for _ in range(7):
+        self._books = card.zeros(4 * self._rows)
+        for _ in range(6):
             fixed.pointer(card.zeros(4 * self._rows))
+        fixed.pointer(self._books)
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
@@ -160,15 +162,26 @@ class _OnCard:
         self._order.run(count)
 
     def give(self, state: list[Any]) -> np.ndarray:
-        """Writes x, v, a, ahead; the books (1, 4)."""
+        """Writes x, v, a, ahead; the books (1, 4), or (runs, 4)."""
         self._launch("scatter", self._own, *self._given)
-        self._launch("total", SUMS, self._sums)
         for host, device in zip(state, self._given, strict=True):
             host[:] = self._card.host(device).reshape(host.shape)
         for springs, rest in zip(self._springs, self._rests, strict=True):
             if rest is not None:
                 directed, used = directed_springs(self._held, springs)
                 springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
+        return self._totals()
+
+    def _totals(self) -> np.ndarray:
+        run = self.body.run
+        if run.size:  # every row's own, added in the order of rows
+            books = self._card.host(self._books).reshape(-1, 4)
+            count = int(run.max()) + 1
+            total = np.stack([np.bincount(run, own, count) for own in books.T], axis=1)
+            total[:, DEEPEST] = 0.0
+            np.maximum.at(total[:, DEEPEST], run, books[:, DEEPEST])
+            return total
+        self._launch("total", SUMS, self._sums)
         books = self._card.host(self._sums).reshape(SUMS, 4)
         total = books.sum(axis=0)
         total[DEEPEST] = books[:, DEEPEST].max()
