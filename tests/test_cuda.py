@@ -93,6 +93,25 @@ def test_a_run_begun_on_one_goes_on_on_the_other(integrator, card, tmp_path, mon
         assert found.provenance["device"] == {"gpu": "shim"}.get(first, first)
 
 
+@compiled
+def test_energies_are_those_of_the_body_that_is_asked(card):
+    """Two runs of one system by turns: the card holds one of them at a time."""
+    scene = scenes.load("rope", small=True)
+    system, moves = scene.system.on(card), np.ones((len(scene.x0), 1))
+    moves[scene.system.fixed] = 0.0
+    runs = [system.bind(scene.x0, speed * moves * np.ones(3)) for speed in (0.0, 1.0)]
+    ends, times = [], np.array([1e-5])
+    for bound, state in runs:
+        a = bound.acceleration(state)
+        done = bound.stretcher.steps(Verlet.splitting, state, a, 1e-5, times)
+        assert bound.stretcher.energies(done.state) is not None
+        assert bound.stretcher.energies(state) is None
+        ends.append(done.state)
+    assert runs[0][0].stretcher.energies(ends[0]) is None
+    for (bound, _), end in zip(runs, ends, strict=True):
+        assert bound.energy(end) == pytest.approx(scene.system.bind(scene.x0)[0].energy(end))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(NVCC is None, reason="no nvcc here")
 @pytest.mark.parametrize("lanes", [1, 2, 8])

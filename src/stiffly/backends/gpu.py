@@ -20,7 +20,8 @@ from ..kernels.cuda.stretch import Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
-BY_LANES = ("accelerate", "book", "power_now", "settle")  # kernels with several threads a row
+# kernels with several threads a row
+BY_LANES = ("accelerate", "book", "power_now", "settle", "energies")
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -30,6 +31,7 @@ class CardKernels:
     def __init__(self, card: Any) -> None:
         self.explicit_steps = Steps(card)
         self.nystrom_steps = self.explicit_steps.nystrom
+        self.energies = self.explicit_steps.energies
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -239,6 +239,8 @@ def pair_impulses(v, inverse_mass, stencil, weights, normals, least): ...
 # are rows counted from the first of their group.
 
 ADDED, DISSIPATED, DEEPEST, TOUCHING = 0, 1, 2, 3  # columns of what `explicit_steps` returns
+# what a card tells of the energy of a body where its steps have ended
+ENERGY_LINES = ("kinetic", "linear", "cubic", "faces", "tets", "touched", "field")
 
 
 class Groups(NamedTuple):

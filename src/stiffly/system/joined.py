@@ -27,6 +27,7 @@ from ..parts.terms import (
     TetTerm,
     TouchTerm,
     WindTerm,
+    stored,
     terms_of,
 )
 from .assembly import Assembly
@@ -280,7 +281,7 @@ class _Joining:
         body = self._body
         if isinstance(joined, SpringTerm):
             run = body.runs[joined.edges[:, 0]]
-            self.energies.append((name, lambda x: (_stored(joined, x), run)))
+            self.energies.append((name, lambda x: (stored(joined, x), run)))
         if isinstance(joined, FieldTerm):
             self.energies.append((name, lambda x: body.weight_energy(joined.acceleration, x)))
 
@@ -384,13 +385,3 @@ _JOINS: dict[type, Callable[[BoundTogether, list[_Piece]], Any]] = {
     ),
     ForceTerm: lambda body, pieces: ForceTerm(_of_rows(body, pieces, "weights"), pieces[0].term.at),
 }
-
-
-def _stored(springs: SpringTerm, x: Array) -> Array:
-    """[J] of each: see parts/springs.py."""
-    d = x[springs.edges[:, 1]] - x[springs.edges[:, 0]]
-    e = np.sqrt(np.einsum("ij,ij->i", d, d)) - springs.rest
-    energy = 0.5 * springs.stiffness * e * e
-    if springs.cubic:
-        energy *= 1.0 + 0.5 * (e / springs.rest) ** 2
-    return energy

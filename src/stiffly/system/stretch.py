@@ -32,6 +32,7 @@ from ..parts.terms import (
     TetTerm,
     TouchTerm,
     WindTerm,
+    stored,
     terms_of,
     told_by,
 )
@@ -47,6 +48,10 @@ PIECE_ROWS = 1500  # at least: smaller ones would share too many of their spring
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
 PASSES = 12  # over all springs, until most fours are full
+ENERGIES = {
+    **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
+    **{FieldTerm: "field"},
+}
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
@@ -89,6 +94,10 @@ class Stretcher:
         self._terms = terms
         layout = _Layout(system, terms)  # not kept: of a head of hair it is a tenth of a gigabyte
         self._connected = layout.connected
+        self._ended: tuple[State, int] | None = None  # where steps have led, at the card's turn
+        self._left, self._names = _left_out(terms, system.numbering.free), None
+        if self._left is not None:
+            self._names = _energy_names(system.assembly)
         self._body = self._grouped(layout)
         lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
         if lack:
@@ -102,7 +111,7 @@ class Stretcher:
         """The same for another system with the same parts and no supports: only where particles
         are held is its own.  None: for nobody yet."""
         new = object.__new__(Stretcher)
-        vars(new).update(vars(self), _system=None if system is None else proxy(system))
+        vars(new).update(vars(self), _system=None if system is None else proxy(system), _ended=None)
         return new
 
     @property
@@ -177,6 +186,7 @@ class Stretcher:
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
         if system.assembly.remembers:
             system.know(end, parts)
+        self._ended = end, getattr(self._kernels.explicit_steps, "turn", 0)
         exchanged, notes = self._told(books, self._lifted(s, end))
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
 
@@ -191,6 +201,35 @@ class Stretcher:
         if self._of(TouchTerm):
             notes = {"penetration": deepest, "contacts": total[contract.TOUCHING]}
         return Power(total[contract.ADDED] + lifted, total[contract.DISSIPATED]), notes
+
+    def energies(self, s: State) -> dict[str, float] | None:
+        """[J] by part of the state in which the last steps have ended, where they were taken by
+        what keeps it and can tell (a card); None elsewhere."""
+        tell = getattr(self._kernels.explicit_steps, "energies", None)
+        state, turn = self._ended or (None, 0)
+        if tell is None or s is not state or self._names is None:
+            return None
+        found, system = tell(turn), self._system
+        if found is None:
+            return None
+        lines = dict(zip(contract.ENERGY_LINES, found.tolist(), strict=True))
+        lines["field"] += self._weight_held(s)
+        x = system.row_positions(s) if self._left else None
+        for springs in self._left or ():
+            lines["cubic" if springs.cubic else "linear"] += float(stored(springs, x).sum())
+        told = {"kinetic": lines["kinetic"]}
+        for line, name in self._names:
+            told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
+        return told
+
+    def _weight_held(self, s: State) -> float:
+        """The energy [J] in fields of particles that do not move: rows know no mass of theirs."""
+        system, numbering = self._system, self._system.numbering
+        if not system.fixed.size:
+            return 0.0
+        mass = np.asarray(system.given.mass)[numbering.order[numbering.free :]]
+        x = system.row_positions(s)[numbering.free :]
+        return -float(mass @ (x @ self._body.field[0, :3]))
 
     def _lifted(self, before: State, after: State) -> float:
         """What supports do against fields [J] on the particles that they lead."""
@@ -304,6 +343,35 @@ def _times_within(scheme: Splitting | Tableau) -> list[float]:
 
 def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
+
+
+def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
+    """Springs between particles that do not move, which are no group's; None where there are
+    others of the kind, or such that yield."""
+    left: list[SpringTerm] = []
+    for term in terms:
+        corners = None if isinstance(term, WindTerm | DashpotTerm) else _corners(term)
+        held = NONE if corners is None else np.flatnonzero((corners >= free).all(axis=1))
+        if held.size and (not isinstance(term, SpringTerm) or term.limit is not None):
+            return None
+        if held.size:
+            left.append(SpringTerm(*(own[held] for own in term[:3]), term.cubic))
+    return left
+
+
+def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
+    """(line of what a card tells, name in the ledger), in its order; None where two parts of one
+    kind have different names: a card adds them up."""
+    lines: dict[str, str] = {}
+    found: list[tuple[str, str]] = []
+    for name, part in assembly.potentials:
+        found.append(("", name))  # has a line in the ledger, whatever it is made of
+        for term in terms_of(part) or ():
+            line = ENERGIES.get(type(term), "")
+            line = "cubic" if line == "linear" and term.cubic else line
+            if lines.setdefault(line, name) != name:
+                return None
+    return [*dict.fromkeys([*found, *lines.items()])]
 
 
 def require_loop(system: System) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, GroupedBody, GroupedSprings, TimeTables
+from ..names import DEEPEST, ENERGY_LINES, GroupedBody, GroupedSprings, TimeTables
 from .layout import (
     MATERIALS,
     Fields,
@@ -25,9 +25,10 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu")
+TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "energies.cu")
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
+LINES = 8  # of energies.cu
 
 
 def source() -> str:
@@ -41,6 +42,7 @@ class Steps:
     def __init__(self, card: Any) -> None:
         self._card, self._held = card, Held()
         self._last: _OnCard | None = None
+        self.turn = 0  # how often steps were taken here, of whatever body
 
     def lacks(self, body: GroupedBody) -> str:
         """What the body has and no kernel here knows, in words; nothing where there is all."""
@@ -54,6 +56,11 @@ class Steps:
         kicks, drifts, h, count, *state, _ = given
         scheme = _Scheme(len(drifts), False, {"kicks": kicks, "drifts": drifts})
         return self._run(body, tables, scheme, float(h), count, state)
+
+    def energies(self, turn: int) -> np.ndarray | None:
+        """(ENERGY_LINES,) [J] of the body where that turn has left it; None where the card has done
+        something else since."""
+        return self._last.energies() if self._last is not None and turn == self.turn else None
 
     def nystrom(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         """The kernel `nystrom_steps`: stages 1 .. end of each step, the first one is the last of
@@ -74,7 +81,7 @@ class Steps:
         state: list[np.ndarray],
     ) -> np.ndarray:
         """state: x, v, a, ahead, which go on."""
-        own = self._last
+        own, self.turn = self._last, self.turn + 1
         if own is None or own.body is not body or own.scheme[:2] != scheme[:2]:
             own = self._last = _OnCard(self._card, self._held, body, len(state[0]), scheme)
         own.take(tables, scheme, h, state)
@@ -111,7 +118,7 @@ class _OnCard:
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(lanes_for(self._rows), has(body))
-        self._sums = card.zeros(4 * SUMS)
+        self._sums, self._lines = card.zeros(4 * SUMS), None
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
         self._order = _Order(card, self._launch, body, scheme)
 
@@ -186,6 +193,15 @@ class _OnCard:
         total = books.sum(axis=0)
         total[DEEPEST] = books[:, DEEPEST].max()
         return total[None]
+
+    def energies(self) -> np.ndarray:
+        if self._lines is None:
+            self._lines = self._card.zeros(LINES * self._rows), self._card.zeros(LINES * SUMS)
+        lines, sums = self._lines
+        self._launch("energies", self._rows - 1, lines)
+        self._launch("add_lines", SUMS, lines, sums)
+        found = self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
+        return found[: len(ENERGY_LINES)]
 
 
 class _Order:
