@@ -79,6 +79,12 @@ class Card:
         with self._device, self._queue:
             return self._cupy.zeros(count)
 
+    def free(self) -> int:
+        """Bytes that nobody has taken, or that CuPy keeps and nothing uses."""
+        with self._device:
+            pool = self._cupy.get_default_memory_pool()
+            return int(self._cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+
     def pointer(self, array: Any) -> int:
         return int(array.data.ptr)
 

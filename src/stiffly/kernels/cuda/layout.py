@@ -100,6 +100,19 @@ def has(body: GroupedBody) -> int:
     return sum(1 << k for k, some in enumerate(there) if some)
 
 
+def bytes_for(body: GroupedBody) -> int:
+    """About what a body takes on a card: its elements as each of their ends sees them, and of every
+    row its state, as the host has it, too, and its lines of the ledger."""
+    rows, sums = int(body.groups.first[-1]), 4096 * 12
+    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12) * rows)
+
+
+def _bytes(body: Any) -> int:
+    if isinstance(body, np.ndarray):
+        return body.nbytes
+    return sum(map(_bytes, body)) if isinstance(body, tuple) else 0
+
+
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
     return not (len(body.triangles.pressure) or len(body.dashpots.coefficient) or yields(body))

@@ -17,6 +17,7 @@ from .layout import (
     MATERIALS,
     Fields,
     Held,
+    bytes_for,
     directed_springs,
     has,
     is_local,
@@ -50,6 +51,12 @@ class Steps:
             name, own = material.name, ", ".join(MATERIALS)
             if name not in MATERIALS or not material.built_in:
                 return f"the material {name} has no kernel on a card (stiffly's own {own} have)"
+        need, free = bytes_for(body), self._card.free()
+        if need > free:
+            return (
+                f"this body needs about {need / 1e9:.2f} GB on a card that has {free / 1e9:.2f} GB "
+                "free (fewer particles need less: --set, --small)"
+            )
         return ""
 
     def __call__(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
