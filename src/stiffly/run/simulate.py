@@ -5,18 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..arrays import real_number
 from ..backends.cpu import announce
 from ..backends.petsc import world
-from ..contracts import Array, Integrator
+from ..contracts import Array, Integrator, State
 from ..errors import Advice, InputError, levels_up
 from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
@@ -138,63 +138,122 @@ def simulate(
         raise InputError("max_hours needs a folder to go on from: give out= as well")
     announce()
     check_engine(engine, device)
-    ranks = world() if engine == "petsc" else None
-    asked_of = system, given.x0, given.v0, plan.method, plan.name
-    if ranks is None:
-        bound, state = bound_on(device, *asked_of)
-    else:
-        bound, state = over_ranks(*asked_of, plan.tolerance)
-    first = ranks is None or ranks.rank == 0
-    if plan.tolerance is None and plan.step is not None:
+    job = _Job(system, scene, given, plan, options, interruption, progress)
+    return job.over_ranks() if engine == "petsc" else job.on(device)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One run: of what, how, and where it is told; options: where it is written to a folder."""
+
+    system: Any
+    scene: Any
+    given: Given
+    plan: Plan
+    options: Options | None
+    interrupt: Interrupt
+    progress: Progress | None
+
+    @property
+    def _asked(self) -> tuple[Any, Any, Any, Any, str]:
+        return self.system, self.given.x0, self.given.v0, self.plan.method, self.plan.name
+
+    def on(self, device: str) -> Run:
+        """By this process alone."""
+        plan, progress = self.plan, self.progress or notebook_bar()
+        bound, state = bound_on(device, *self._asked)
+        self._warn(bound, state)
+        shown = partial(drawn, self.system, self.scene, self.given.x0)
+
+        def run(step: float | None, begin: Any, again: bool = False, **told: Any) -> Run:
+            """The loop that begin(frames, log) makes; again: in place of the last run."""
+            frames = self._frames(step)
+            if self.options is None:
+                return begin(frames, StepLog()).run(Memory(shown), progress)
+            known = np.shape(bound.positions(state)), frames, shown()
+            mass = getattr(bound, "particle_mass", None)
+            writer = self._writer(bound, *known, mass, again, **told)
+            return self._recorded(begin(frames, FrameLog()), self.given.x0).run(writer, progress)
+
+        with self._watched() as interrupt:
+            if not isinstance(plan.method, Auto):
+                return run(plan.step, self._loop(bound, state))
+            wanted = plan.method, plan.duration, plan.step, plan.every
+            bind = partial(self.system.bind, self.given.x0, self.given.v0)
+            return auto_run(bind, *wanted, run, Trial(interrupt))
+
+    def over_ranks(self) -> Run:
+        """Beside the other ranks: what asks all of them is asked on each, the first one writes."""
+        ranks, x0, plan = world(), self.given.x0, self.plan
+        bound, state = over_ranks(*self._asked, plan.tolerance)
+        self._warn(bound, state)
+        begin, frames, first = self._loop(bound, state), self._frames(plan.step), ranks.rank == 0
+        shown: Callable[[], Drawn] = partial(drawn, self.system, self.scene, x0)
+        if isinstance(self.system, Piece):
+            seen = drawn_of_pieces(bound, self.system, self.scene, x0)
+            shown = lambda: seen  # noqa: E731
+        shape = np.shape(bound.positions(state))
+        progress = (self.progress or notebook_bar()) if first else None
+        known = None  # all ranks are asked
+        if self.options is not None:
+            known = bound.particle_mass, bound.gathered_built(x0)
+        with self._watched():
+            if known is None or not first:
+                loop, sink = begin(frames, StepLog()), Memory(shown)
+            else:
+                sink = self._writer(bound, shape, frames, shown(), known[0])
+                loop = self._recorded(begin(frames, FrameLog()), known[1])
+            return loop.run(RankSink(ranks, sink), progress)
+
+    def _watched(self) -> Any:
+        """Signals and the hours of a run end it where there is something to go on from."""
+        return nullcontext() if self.options is None else self.interrupt
+
+    def _warn(self, bound: Any, state: State) -> None:
+        """Of fixed steps that are too long, before the first one."""
+        plan = self.plan
+        if plan.tolerance is not None or plan.step is None:
+            return
         advise(bound, plan.step)
         every = float(frame_times(plan.duration, plan.step, plan.every)[1])
         taken = every / steps_within(every, plan.step)
         require_stable(bound, state, plan.method, plan.name, taken, plan.duration)
 
-    def begun(step: float | None, begin: Callable[..., Loop], again: bool, **told: Any) -> Any:
-        """The loop that begin(frames, log) makes, and its sink; again: in place of the last run."""
-        frames = frame_times(plan.duration, step, plan.every, fixed=plan.tolerance is None)
-        shown: Callable[[], Drawn] = partial(drawn, system, scene, given.x0)
-        if isinstance(system, Piece):  # all ranks are asked for what they have of it
-            seen = drawn_of_pieces(bound, system, scene, given.x0)
-            shown = lambda: seen  # noqa: E731
-        shape = np.shape(bound.positions(state))
-        if options is None or interrupt is None:
-            return begin(frames, StepLog()), Memory(shown)
-        mass = getattr(bound, "particle_mass", None)
-        origin = given.x0 if ranks is None else bound.gathered_built(given.x0)
-        if not first:
-            return begin(frames, StepLog()), Memory(shown)
-        asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
-        asked |= {"device": bound.backend.name}
-        asked |= {"system": fingerprint(system)}
-        recipe = getattr(scene, "recipe", "")
-        asked |= {"recipe": recipe_digest(recipe)} if recipe else {}
-        place = options.place._replace(force=options.place.force or again)
-        how = replace(options, place=place)
-        writer = Writer.new(how, shape, frames, scene, shown(), asked, mass, interrupt)
-        loop = begin(frames, FrameLog())
-        loop.origin = np.array(origin, dtype=np.float64)
-        return loop, writer
+    def _frames(self, step: float | None) -> Array:
+        fixed = self.plan.tolerance is None
+        return frame_times(self.plan.duration, step, self.plan.every, fixed=fixed)
 
-    with nullcontext() if options is None else interruption as interrupt:
-        if isinstance(plan.method, Auto):
+    def _loop(self, bound: Any, state: State) -> Callable[[Array, StepLog | FrameLog], Loop]:
+        plan, method = self.plan, cast("Integrator", self.plan.method)
 
-            def run(step: float, begin: Any, again: bool = False, **told: Any) -> Run:
-                loop, sink = begun(step, begin, again, **told)
-                return loop.run(sink, progress or notebook_bar())
-
-            wanted = plan.method, plan.duration, plan.step, plan.every
-            return auto_run(lambda: system.bind(given.x0, given.v0), *wanted, run, Trial(interrupt))
-        method: Any = plan.method
-
-        def plain(frames: Array, log: StepLog | FrameLog) -> Loop:
+        def begin(frames: Array, log: StepLog | FrameLog) -> Loop:
             return Loop(bound, method, plan.name, state, frames, plan.step, plan.tolerance, log)
 
-        loop, sink = begun(plan.step, plain, False)
-        if ranks is not None:
-            sink, progress = RankSink(ranks, sink), progress if first else None
-        return loop.run(sink, progress or (notebook_bar() if first else None))
+        return begin
+
+    def _writer(
+        self,
+        bound: Any,
+        shape: tuple[int, ...],
+        frames: Array,
+        shown: Drawn,
+        mass: Array | None,
+        again: bool = False,
+        **told: Any,
+    ) -> Writer:
+        assert self.options is not None
+        plan, recipe = self.plan, getattr(self.scene, "recipe", "")
+        asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
+        asked |= {"device": bound.backend.name, "system": fingerprint(self.system)}
+        asked |= {"recipe": recipe_digest(recipe)} if recipe else {}
+        place = self.options.place
+        how = replace(self.options, place=place._replace(force=place.force or again))
+        return Writer.new(how, shape, frames, self.scene, shown, asked, mass, self.interrupt)
+
+    @staticmethod
+    def _recorded(loop: Loop, origin: Any) -> Loop:
+        loop.origin = np.array(origin, dtype=np.float64)
+        return loop
 
 
 def _require_system(system: Any, x0: Any, engine: str) -> None:
