@@ -239,8 +239,6 @@ def pair_impulses(v, inverse_mass, stencil, weights, normals, least): ...
 # are rows counted from the first of their group.
 
 ADDED, DISSIPATED, DEEPEST, TOUCHING = 0, 1, 2, 3  # columns of what `explicit_steps` returns
-# what a card tells of the energy of a body where its steps have ended
-ENERGY_LINES = ("kinetic", "linear", "cubic", "faces", "tets", "touched", "field")
 
 
 class Groups(NamedTuple):
@@ -371,6 +369,19 @@ class TimeTables(NamedTuple):
     surfaces: Any
     winds: Any
     forces: Any
+
+
+class EnergyLines(NamedTuple):
+    """What a card tells of the energies [J] of a body where its steps have ended: of motion,
+    springs of both laws, face springs, tets, contact and fields."""
+
+    kinetic: float
+    linear: float
+    cubic: float
+    faces: float
+    tets: float
+    touched: float
+    field: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

@@ -212,11 +212,11 @@ class Stretcher:
         found, system = tell(turn), self._system
         if found is None:
             return None
-        lines = dict(zip(contract.ENERGY_LINES, found.tolist(), strict=True))
+        lines: dict[str, float] = {**found._asdict()}
         lines["field"] += self._weight_held(s)
-        x = system.row_positions(s) if self._left else None
         for springs in self._left or ():
-            lines["cubic" if springs.cubic else "linear"] += float(stored(springs, x).sum())
+            left = float(stored(springs, system.row_positions(s)).sum())
+            lines["cubic" if springs.cubic else "linear"] += left
         told = {"kinetic": lines["kinetic"]}
         for line, name in self._names:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
@@ -355,7 +355,9 @@ def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
         if held.size and (not isinstance(term, SpringTerm) or term.limit is not None):
             return None
         if held.size:
-            left.append(SpringTerm(*(own[held] for own in term[:3]), term.cubic))
+            own: Any = term
+            numbers = own.stiffness[held], own.rest[held]
+            left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
     return left
 
 

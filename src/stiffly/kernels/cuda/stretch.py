@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, ENERGY_LINES, GroupedBody, GroupedSprings, TimeTables
+from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
 from .layout import (
     MATERIALS,
     Fields,
@@ -64,9 +64,9 @@ class Steps:
         scheme = _Scheme(len(drifts), False, {"kicks": kicks, "drifts": drifts})
         return self._run(body, tables, scheme, float(h), count, state)
 
-    def energies(self, turn: int) -> np.ndarray | None:
-        """(ENERGY_LINES,) [J] of the body where that turn has left it; None where the card has done
-        something else since."""
+    def energies(self, turn: int) -> EnergyLines | None:
+        """Of the body where that turn has left it; None where the card has done something else
+        since."""
         return self._last.energies() if self._last is not None and turn == self.turn else None
 
     def nystrom(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
@@ -201,14 +201,14 @@ class _OnCard:
         total[DEEPEST] = books[:, DEEPEST].max()
         return total[None]
 
-    def energies(self) -> np.ndarray:
+    def energies(self) -> EnergyLines:
         if self._lines is None:
             self._lines = self._card.zeros(LINES * self._rows), self._card.zeros(LINES * SUMS)
         lines, sums = self._lines
         self._launch("energies", self._rows - 1, lines)
         self._launch("add_lines", SUMS, lines, sums)
         found = self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
-        return found[: len(ENERGY_LINES)]
+        return EnergyLines(*found[: len(EnergyLines._fields)].tolist())
 
 
 class _Order:
