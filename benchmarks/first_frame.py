@@ -1,9 +1,10 @@
 """From the command to the second frame: processor seconds with empty caches, and once more with
-full ones.
+full ones; the most memory that the second of them takes.
 
     python benchmarks/first_frame.py [SCENE ...]
 
-Each in a process of its own, importing, building and compiling included; a frame after two steps.
+All scenes at full size, each in a process of its own, importing, building and compiling included; a
+frame after two steps.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import tempfile
 
 from common import table
 
-SCENES = ("coil-spring", "dragon", "brush", "crash", "bunny", "flag", "tower", "hair")
+import stiffly
+
 CODE = """
-import sys, time, warnings
+import resource, sys, time, warnings
 import stiffly
 warnings.simplefilter("ignore")
 scene = stiffly.scenes.load(sys.argv[1])
-h, out = scene.step, sys.argv[2]
+h, out = scene.step or scene.duration / 1000, sys.argv[2]
 stiffly.simulate(scene, duration=2 * h, every=2 * h, out=out, force=True)
-print(time.process_time())
+print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 """
 
 
@@ -31,13 +33,14 @@ def row(name: str) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as folder:
         told = {**os.environ, "NUMBA_CACHE_DIR": f"{folder}/cache", "NUMBA_NUM_THREADS": "1"}
         line = [sys.executable, "-c", CODE, name, f"{folder}/run"]
-        spent = [subprocess.check_output(line, env=told, text=True) for _ in range(2)]
-    return (name, *(f"{float(seconds):.1f}" for seconds in spent))
+        said = [subprocess.check_output(line, env=told, text=True).split() for _ in range(2)]
+    (cold, _), (warm, most) = ([float(number) for number in numbers] for numbers in said)
+    return name, f"{cold:.1f}", f"{warm:.1f}", f"{most:.2f}"
 
 
 def main() -> None:
-    names = sys.argv[1:] or SCENES
-    print(table(("scene", "cold, s", "warm, s"), [row(name) for name in names]))
+    names = sys.argv[1:] or stiffly.scenes.NAMES
+    print(table(("scene", "cold, s", "warm, s", "peak, GB"), [row(name) for name in names]))
 
 
 if __name__ == "__main__":

@@ -106,3 +106,13 @@ def test_the_command_ends_with_2_and_one_line(little, tmp_path, capsys):
         capsys.readouterr().err.split()
     )
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "size", [{"name": "hair", "fibers": 10**7}, {"name": "brush", "bristles": 10**7}]
+)
+def test_scenes_of_fibers_say_so_before_they_lay_out_centrelines(little, size):
+    with pytest.raises(
+        InputError, match=r"^fibers of [\d,]+ springs need about [\d,.]+ GB of memory"
+    ):
+        scenes.load(**size)

@@ -21,8 +21,9 @@ def total_energy(system: System, s: State) -> float:
     return float(sum(system.energy(s).values()))
 
 
-def rounding_energy(system: System, s: State) -> float:
-    """What a body would store with its coordinates off by ROUNDING of their size [J].
+def rounding_energy(system: System, s: State, here: float | None = None) -> float:
+    """What a body would store with its coordinates off by ROUNDING of their size [J]; here: its
+    energy as it is, where that is known.
 
     A body that rests holds less, and its methods move it by less: that is no motion to be judged.
     By second differences, which leave out the work of forces that act already.
@@ -31,7 +32,8 @@ def rounding_energy(system: System, s: State) -> float:
     (largest,) = backend.largest(float(np.abs(s.x).max(initial=0.0)))
     off = NUDGE * largest
     d = backend.halo(np.where(np.arange(s.x.size) % 2, off, -off))  # neighbours apart
-    ahead, here, back = (total_energy(system, s.moved(s.t, s.x + k * d, s.v)) for k in (1, 0, -1))
+    ahead, back = (total_energy(system, s.moved(s.t, s.x + k * d, s.v)) for k in (1, -1))
+    here = total_energy(system, s) if here is None else here
     stored = (ROUNDING / NUDGE) ** 2 * abs(0.5 * (ahead + back) - here)
     return stored if np.isfinite(stored) else 0.0
 

@@ -37,6 +37,14 @@ from .contact import (
 from .csr import csr_apply, csr_asymmetry, csr_blocks, csr_chebyshev
 from .dashpots import dashpot_force, dashpot_tangents
 from .face_springs import face_spring_blocks, face_spring_energy, face_spring_gradient
+from .laying_out import (
+    body_labels,
+    borrowed_keys,
+    corner_places,
+    element_groups,
+    slots_in_rows,
+    turn_springs,
+)
 from .listed_pairs import lj_blocks, lj_list_energy, lj_list_gradient, lj_list_product
 from .mean_face_springs import face_spring_mean_blocks, face_spring_mean_gradient
 from .mean_pairs import lj_mean_blocks, lj_mean_gradient

@@ -345,10 +345,9 @@ class OnShapes:
 
     def _choose(self, config: OfShapes, particles: Arranged) -> None:
         self._config, chosen = config, config.particles
-        every = slice(None)
+        rows = np.arange(particles.count)
         if chosen is not None:
-            every = as_indices(config.name, chosen, particles.count)
-        rows = np.sort(particles.rows[every])
+            rows = np.sort(particles.rows[as_indices(config.name, chosen, particles.count)])
         self._own = rows[particles.pattern.moves[rows]]
         self._mass = particles.mass[particles.order[self._own]]
 

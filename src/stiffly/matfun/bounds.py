@@ -68,14 +68,16 @@ def _lanczos(
     alphas: list[float] = []
     betas: list[float] = [0.0]
     for _ in range(min(steps, A.backend.count(A.size))):
-        w = A.apply(v) - betas[-1] * previous
+        previous *= betas[-1]
+        w = A.apply(v) - previous
         alphas.append(float(A.dot(w, v)))
-        w -= alphas[-1] * v
+        w -= np.multiply(alphas[-1], v, out=previous)
         beta = float(np.sqrt(A.dot(w, w)))
         betas.append(beta)
         if beta <= 1e-14 * (abs(alphas[0]) + 1e-300):
             break
-        previous, v = v, w / beta
+        w /= beta
+        previous, v = v, w
     return alphas, betas[1:]
 
 

@@ -16,8 +16,8 @@ def as_numbers(name: str, value: Any, shape: tuple[int, ...] | None = None) -> A
     array = real_array(name, value)
     if shape is not None and array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}, but {shape} is needed")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))
         where = f"[{', '.join(map(str, bad[0]))}]" if array.ndim else ""
         raise InputError(f"{name}{where} is {array[tuple(bad[0])]}: every entry must be finite")
     return array
@@ -78,7 +78,9 @@ def as_indices(name: str, value: Any, count: int) -> np.ndarray:
         raise InputError(
             f"{name} names particle {array[bad[0]]}: there are {count}, numbered 0 to {count - 1}"
         )
-    return np.unique(array)
+    named = np.zeros(count, dtype=bool)
+    named[array] = True
+    return np.flatnonzero(named)
 
 
 def as_elements(name: str, value: Any, corners: int) -> np.ndarray:

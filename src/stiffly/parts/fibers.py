@@ -121,8 +121,7 @@ def fibers(
     begins[start[1:] - 1] = False
     segment = np.flatnonzero(begins)  # by the point where it begins
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    springs = len(points) * len(SQUARE) + segment.size * TIES
-    require(BYTES * springs, f"fibers of {springs:,} springs")
+    require_room(len(points), segment.size)
     along, length = _directions(points, segment, owner)
     d = _diameters(thickness, length, segment, start, owner)
     w = _widths(width, length, owner[segment], d, start, *moduli)
@@ -144,6 +143,13 @@ def fibers(
         stretch_ratio=stiff.stretch_ratio,
         torsion_ratio=stiff.torsion_ratio,
     )
+
+
+def require_room(points: int, segments: int) -> None:
+    """InputError where memory does not hold a System of fibers of so many; for scenes, too, before
+    they lay out centrelines."""
+    springs = points * len(SQUARE) + segments * TIES
+    require(BYTES * springs, f"fibers of {springs:,} springs")
 
 
 def _edges(segment: np.ndarray, count: int) -> np.ndarray:
@@ -305,12 +311,16 @@ def _as_points(centrelines: Any) -> tuple[Array, np.ndarray]:
         if len(line) < 2:
             raise InputError(f"fiber {i} has {len(line)} point(s): give at least two")
     start = np.concatenate([[0], np.cumsum([len(line) for line in lines])])
-    return np.concatenate(lines), start
+    points = np.concatenate(lines)
+    if not np.isfinite(points).all():
+        for i, line in enumerate(lines):
+            as_numbers(f"fiber {i} points", line)
+    return points, start
 
 
 def _as_line(i: int, line: Any) -> Array:
-    """Points of fiber i: numbers already, most often, of which thousands are checked here."""
-    if isinstance(line, np.ndarray) and line.dtype == np.float64 and np.isfinite(line).all():
+    """Points of fiber i: numbers already, most often; whether all are finite is seen later."""
+    if type(line) is np.ndarray and line.dtype == np.float64:
         return line
     return as_numbers(f"fiber {i} points", line)
 

@@ -54,7 +54,9 @@ class PreparedGravity:
 
     def __init__(self, g: Array, particles: Arranged) -> None:
         self._kernels = take(particles.pattern.backend, "Gravity", "column_dot")
-        self._weight, self._g = -particles.mass[particles.order, None] * g, g
+        self._weight, self._g = np.empty((particles.count, 3)), g
+        for column, along in zip(self._weight.T, -g, strict=True):  # rows of N, not of three
+            np.multiply(particles.mass[particles.order], along, out=column)
 
     def terms(self) -> list[Term]:
         return [FieldTerm(self._g)]

@@ -7,8 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ..backends.cpu import CPU
 from ..contracts import Array, Backend
@@ -149,8 +147,5 @@ class BlockPattern:
     @cached_property
     def bodies(self) -> Components | None:
         """The independent bodies that the free particles form; None when there is only one."""
-        ends = self._tied().T.astype(np.int32)
-        there = np.ones(ends.shape[1], dtype=bool)
-        graph = sp.coo_matrix((there, tuple(ends)), shape=(self._n, self._n))
-        count, labels = connected_components(graph, directed=False)
-        return Components(labels) if count > 1 else None
+        labels = self.backend.kernels.body_labels(self._couples, self._end, self._n)
+        return Components(labels) if labels.max(initial=0) > 0 else None

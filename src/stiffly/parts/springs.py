@@ -125,8 +125,9 @@ class Springs(Scalable):
 
     def _inside(self, count: int) -> np.ndarray:
         """(m,) both ends are among this many particles."""
-        first, second = (self.edges < count).T
-        return first & second
+        if self.edges.max(initial=-1) < count:  # as a rule
+            return np.ones(len(self.edges), dtype=bool)
+        return np.logical_and(*(self.edges < count).T)
 
     def _require(self, good: Any, cause: str, remedy: str) -> None:
         """InputError that names the first spring that is not good."""
@@ -331,15 +332,23 @@ def _as_edges(edges: Any) -> np.ndarray:
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError("edges must be integers: they are particle indices")
     array = array.astype(np.int64)
+    if array.min() < 0:
+        raise _refused(
+            array, np.flatnonzero((array < 0).any(axis=1)), "a particle index is negative"
+        )
     for bad, cause in (
-        (np.flatnonzero(np.logical_or(*(array < 0).T)), "a particle index is negative"),
         (np.flatnonzero(array[:, 0] == array[:, 1]), "it joins a particle to itself"),
         (_repeated(array), "it repeats an earlier spring: add the stiffnesses instead"),
     ):
         if bad.size:
-            i, j = array[bad[0]]
-            raise InputError(f"spring {bad[0]} ({i}-{j}): {cause}")
+            raise _refused(array, bad, cause)
     return array
+
+
+def _refused(edges: np.ndarray, bad: np.ndarray, cause: str) -> InputError:
+    """That names the first of the bad ones."""
+    i, j = edges[bad[0]]
+    return InputError(f"spring {bad[0]} ({i}-{j}): {cause}")
 
 
 def _repeated(edges: np.ndarray) -> np.ndarray:

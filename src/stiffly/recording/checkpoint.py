@@ -32,8 +32,8 @@ import scipy.sparse as sp
 from ..contracts import Array
 from ..errors import InputError
 from .folder import CHECKPOINT, old_checkpoints
-from .provenance import versions, write_atomic
-from .sums import MARK, read_regular
+from .provenance import replacing, versions
+from .sums import CHUNK, MARK, read_regular
 
 FORMAT = 3
 SEAL = struct.Struct("<I8s")
@@ -51,9 +51,13 @@ def write(folder: Path, content: dict[str, Any], **header: Any) -> None:
     packed = Packed(content)
     head = {**header, "format": FORMAT, "versions": versions(), "tree": packed.code["mapping"]}
     arrays: dict[str, Any] = {f"array-{k}": array for k, array in enumerate(packed.arrays)}
-    file = io.BytesIO()
-    np.savez(file, tree=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-    write_atomic(folder / CHECKPOINT, *sealed(file.getvalue()))
+    with replacing(folder / CHECKPOINT) as file:  # not in memory first: of hair it is 0.2 GB
+        np.savez(file, tree=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
+        file.seek(0)
+        found = 0
+        while data := file.read(CHUNK):
+            found = crc32(data, found)
+        file.write(SEAL.pack(found, MARK))
 
 
 def sealed(data: bytes) -> tuple[bytes, bytes]:

@@ -384,10 +384,11 @@ def _find(image: Image, own: Any, count: int) -> np.ndarray:
     return np.array(places, dtype=np.int64)
 
 
-def _only(head: bytes, wanted: bytes) -> int:
-    if head.count(wanted) != 1:
+def _only(head: bytearray, wanted: bytes) -> int:
+    at = head.find(wanted)
+    if at < 0 or head.find(wanted, at + 1) >= 0:
         raise RuntimeError("this version of HDF5 lays files out in a way that is not known here")
-    return head.index(wanted)
+    return at
 
 
 def find(file: Any) -> Places:

@@ -7,13 +7,14 @@ import json
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -64,12 +65,19 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_atomic(path: Path, *content: bytes) -> None:
-    """Beside it first, onto the disk, then renamed in one go."""
-    beside = path.with_name(path.name + ".part")
-    beside.unlink(missing_ok=True)  # of a kill; or a pipe, which would be waited for
-    with open(beside, "xb") as file:
+    with replacing(path) as file:
         for piece in content:
             file.write(piece)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, and to read again: beside it first, onto the disk, then renamed in one
+    go."""
+    beside = path.with_name(path.name + ".part")
+    beside.unlink(missing_ok=True)  # of a kill; or a pipe, which would be waited for
+    with open(beside, "x+b") as file:
+        yield file
         file.flush()
         os.fsync(file.fileno())
     os.replace(beside, path)
@@ -106,9 +114,8 @@ def _add(digest: Any, seen: set[int], value: Any) -> None:
     value = getattr(value, "py_func", value)  # numba's functions
     digest.update(type(value).__name__.encode() + b":")
     if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
-        digest.update(
-            f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
-        )
+        digest.update(f"{value.dtype}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).ravel().view(np.uint8))  # no copy of it
     elif value is None or isinstance(value, (bool, int, float, str, bytes)):
         digest.update(repr(value).encode() + b";")
     elif isinstance(value, NAMED):

@@ -149,11 +149,11 @@ class Image(io.RawIOBase):
             yield place, done, count
             done += count
 
-    def at(self, begin: int, size: int) -> bytes:
+    def at(self, begin: int, size: int) -> bytearray:
         data = bytearray(size)
         self.seek(begin)
         self.readinto(data)
-        return bytes(data)
+        return data
 
     def write_to(self, path: Path, changing: Ranges) -> None:
         """Onto the disk, with the sum of all that is not in `changing`; OSError where it has no

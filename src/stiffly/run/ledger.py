@@ -95,7 +95,7 @@ class Balance:
         first, before = not self.start, sum(abs(energy) for energy in self.now.values())
         self.now = parts
         if first:
-            self.start, self.floor = parts, rounding_energy(self.system, state)
+            self.start, self.floor = parts, rounding_energy(self.system, state, sum(parts.values()))
         self._widen()
         # parts that came later began with nothing, those that are gone end with nothing
         moved = max(

@@ -126,12 +126,16 @@ class _Stiffness:
         return self.system.mass.dot(a, b)
 
     def apply(self, b: Array) -> Array:
-        s, (largest,) = self.state, self.backend.largest(float(np.abs(b).max()))
+        s, (largest,) = self.state, self.backend.largest(max(float(b.max()), -float(b.min())))
         if largest == 0.0:
             return np.zeros_like(b)
         e = sqrt(float_info.epsilon) * self.length / largest
-        moved = s.moved(s.t, s.x + e * b, s.v)
-        return (self.here - _acceleration(self.system, moved)) / e
+        x = e * b  # in place from here on: of hair every vector is 46 MB
+        x += s.x
+        a = _acceleration(self.system, s.moved(s.t, x, s.v))
+        np.subtract(self.here, a, out=a)
+        a /= e
+        return a
 
 
 def _acceleration(system: Any, s: State) -> Array:

@@ -46,6 +46,7 @@ from ..collisions import Contact, Hemisphere, Plaque, Sphere, TriangleMesh, path
 from ..contracts import Array
 from ..errors import InputError, unknown_name
 from ..meshes import Mesh, brush_roots, sphere
+from ..parts.fibers import require_room
 from . import touching_fibers
 from .builder import Setup, plain, positive, scene, whole
 
@@ -84,6 +85,7 @@ def brush(
         raise InputError(f"brush press = {press} m: at most half a bristle, {0.5 * LENGTH} m")
     if object not in OBJECTS:
         raise unknown_name("object", object, OBJECTS)
+    require_room(bristles * (segments + 1), bristles * segments)
     teeth = object == "teeth"
     roots = brush_roots(bristles, length=LENGTH)
     lines = roots.centrelines(segments) * [1.0, 1.0, -1.0]  # tips down

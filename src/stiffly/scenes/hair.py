@@ -23,9 +23,8 @@ holds at 50 ms: hairs that move by 178 mm are off by 5.3 mm then, by 3.2 mm at 2
 of each step, and the ledger says so: 3 % of the energy exchanged is left over at 5 ms, and more
 than all of it at 50 ms.
 
-verlet is the default: one force a step, where exprb42 took 36 products.  At full size building
-takes 6 s and 1.6 GB, and a step 0.5 s on one core (the first three were run), so 4 s take about an
-hour and a half.
+verlet is the default: one force a step, where exprb42 took 36 products.  At full size 4 s take
+three minutes on two cores (stiffly lab full-size).
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ from ..bodies import fibers as fiber_body
 from ..collisions import Contact, Sphere, TriangleMesh, rotation
 from ..contracts import Array
 from ..meshes import Mesh, Roots, hair_cap, sphere
+from ..parts.fibers import require_room
 from . import models, touching_fibers
 from .builder import Setup, not_negative, plain, positive, scene, whole
 
@@ -48,7 +48,7 @@ SHOWS = "tips follow the head with a lag and calm down when it stops"
 SMALL = {"fibers": 8, "integrator": "exprb42", "step": 2e-3, "duration": 2.6}
 RUN = {"step": 4e-4, "duration": 4.0, "integrator": "verlet"}
 FULL = {"step": 6e-4, "integrator": "verlet"}
-MEASURED = "verlet: 4 s in 307 s, energy off by 0.013 %; single steps of 0.4 ms took 5.2 h"
+MEASURED = "verlet: 4 s in 177 s, energy off by 0.013 %; single steps of 0.4 ms took 5.2 h"
 PAPER = {"step": 0.0493, "duration": 4.0, "integrator": "epirk4s3"}
 PAPER_HOLDS = (
     "does not hold: with these numbers exprb42 explodes at 5 ms; at 2 ms it agrees with "
@@ -74,6 +74,7 @@ def hair(
     mesh: str = plain("", "file of a head's closed surface; without one a ball"),
     up: str = models.UP,
 ) -> Setup:
+    require_room(9 * fibers, 8 * fibers)
     angles = np.radians(angle) * np.array(TURNS)
     shake: dict[str, Any] = {"axis": (0.0, 0.0, 1.0), "times": TIMES, "angles": angles}
     head, roots, half_axes, note = _head(mesh, up, fibers, length, rotation(**shake))
@@ -130,22 +131,31 @@ def _roots_on(x: Array, triangles: np.ndarray, count: int, length: float) -> Roo
 def grown(roots: Roots, segments: np.ndarray, half_axes: Array) -> list[Array]:
     """Centrelines (segments[i] + 1, 3) [m]: along the normal, round the head, straight down."""
     lines: list[Array] = [np.empty((0, 3))] * len(segments)
+    down = DOWN[:, None]
     for count in np.unique(segments):
         rows = np.flatnonzero(segments == count)
-        p, step = roots.positions[rows], roots.lengths[rows, None] / (count * FINE)
+        # (3, m): rows as long as there are hairs, not as many rows of three
+        p, directions = roots.positions[rows].T.copy(), roots.directions[rows].T.copy()
+        step = roots.lengths[rows] / (count * FINE)
         points = [p]
         for k in range(count * FINE):
-            out = p / half_axes**2
-            out /= np.linalg.norm(out, axis=1, keepdims=True)
-            slope = DOWN - (out @ DOWN)[:, None] * out
-            slope /= np.linalg.norm(slope, axis=1, keepdims=True) + 1e-12  # none at the crown
-            way = np.where(p[:, 2:] > 0.0, slope + LIFT * out, DOWN)
-            way /= np.linalg.norm(way, axis=1, keepdims=True)
+            out = p / half_axes[:, None] ** 2
+            out /= _sizes(out)
+            slope = down + out[2] * out
+            slope /= _sizes(slope) + 1e-12  # none at the crown
+            way = np.where(p[2] > 0.0, slope + LIFT * out, down)
+            way /= _sizes(way)
             leaving = np.exp(-k * step / LEAVING)
-            way = leaving * roots.directions[rows] + (1.0 - leaving) * way
-            p = p + step * way / np.linalg.norm(way, axis=1, keepdims=True)
+            way = leaving * directions + (1.0 - leaving) * way
+            p = p + step * way / _sizes(way)
             if (k + 1) % FINE == 0:
                 points.append(p)
-        for row, line in zip(rows, np.stack(points, axis=1), strict=True):
+        whole_lines = np.ascontiguousarray(np.stack(points).transpose(2, 0, 1))
+        for row, line in zip(rows, whole_lines, strict=True):
             lines[row] = line
     return lines
+
+
+def _sizes(v: Array) -> Array:
+    """(m,) of vectors (3, m)."""
+    return np.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])

@@ -100,6 +100,7 @@ class BoundTogether:
         self.own, self.backend = own, backend
         systems, states = zip(*own, strict=True)
         self._led: list[Any] = []
+        self.pattern = systems[0].pattern  # for the backend that lays out, the same for all
         self.decay = np.array([system.decay for system in systems])
         self.conservative = all(system.conservative for system in systems)
         self.time_dependent = any(system.time_dependent for system in systems)

@@ -467,12 +467,13 @@ class _Layout:
 
     def __init__(self, system: System, terms: list[Any]) -> None:
         numbering = system.numbering
+        self._loops = system.pattern.backend.kernels  # wherever steps are taken then
         self._free, self._total = numbering.free, len(numbering.order)
         self._runs: np.ndarray | None = getattr(system, "runs", None)
         self._led = np.full(self._total, -1, dtype=np.int16)
         for index, (_, led) in enumerate(system._led):
             self._led[led] = index
-        solid = [term.tets for term in terms if isinstance(term, TetTerm)]
+        solid = [_all_corners(4, [term.tets]) for term in terms if isinstance(term, TetTerm)]
         others = [_corners(term) for term in terms if not isinstance(term, TetTerm)]
         light = [corners for corners in others if corners is not None]
         elements = [*light, *solid]
@@ -532,55 +533,31 @@ class _Layout:
         cut = [np.sum(r[i] * pieces // n != r[j] * pieces // n) for r in rank]
         return rank[int(np.argmin(cut))]
 
-    def _groups_of(self, corners: np.ndarray) -> np.ndarray:
-        """The group that moves each corner, -1 where none does."""
-        return self._group_of_row[corners]
-
     def _require_free_ends(self, elements: list[np.ndarray]) -> None:
         """What has no free corner belongs to no group: nothing to be computed, unless supports
         that lead its corners move apart."""
         for corners in elements:
-            held = (corners >= self._free).all(axis=1)
+            held = np.logical_and.reduce([column >= self._free for column in corners.T])
             led = self._led[corners[held]]
             if np.any(led != led[:, :1]):
                 raise NoStretch("springs between two supports have no compiled loop")
 
     def _instances(self, corners: np.ndarray) -> Instances:
         """Every group that moves a corner has the element."""
-        if not self.connected:
-            owner = self._groups_of(corners[:, 0])
-            for column in corners.T[1:]:
-                np.maximum(owner, self._groups_of(column), out=owner)
-            chosen = np.flatnonzero(owner >= 0).astype(np.int32)
-            return chosen, owner[chosen]
-        groups = [self._groups_of(column) for column in corners.T]
-        elements = []
-        for k, group in enumerate(groups):
-            new = group >= 0
-            for other in groups[:k]:
-                new &= other != group
-            elements.append(np.flatnonzero(new).astype(np.int32))
-        owners = [group[element] for group, element in zip(groups, elements, strict=True)]
-        return np.concatenate(elements), np.concatenate(owners)
+        return self._loops.element_groups(corners, self._group_of_row, self.connected)
 
     def _dealt(self, corners: np.ndarray) -> Instances:
         """Those that move the corners have them by turns."""
-        groups = self._groups_of(corners)
+        groups = self._group_of_row[corners]
         turn = np.arange(len(corners))
         owner = groups[turn, turn % corners.shape[1]]
         owner = np.where(owner >= 0, owner, groups.max(axis=1, initial=-1))
         chosen = np.flatnonzero(owner >= 0)
-        return chosen, owner[chosen]
+        return chosen.astype(np.int32), owner[chosen]
 
     def _borrowed(self, corners: np.ndarray, instances: Instances) -> np.ndarray:
         """Keys of corners that a group needs and does not move."""
-        element, group = instances
-        keys = [NONE]
-        for column in corners.T:
-            row = column[element]
-            other = self._groups_of(row) != group
-            keys.append(group[other] * np.int64(self._total) + row[other])
-        return np.concatenate(keys)
+        return self._loops.borrowed_keys(corners, *instances, self._group_of_row)
 
     def _lay_out(self, borrowed: np.ndarray) -> None:
         """In each group: what it moves, what supports lead, what it borrows, nothing."""
@@ -605,15 +582,6 @@ class _Layout:
             borrowed,
             position[free : free + borrowed.size],
         )
-
-    def _locate(self, group: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """Where those groups have those rows of the system."""
-        own = self._groups_of(row) == group
-        found = np.empty(row.size, dtype=np.int32)
-        found[own] = self._own_at[row[own]]
-        keys = group[~own] * np.int64(self._total) + row[~own]
-        found[~own] = self._borrowed_at[np.searchsorted(self._keys, keys)]
-        return found
 
     # ------------------------------------------------------------------ what kernels take
 
@@ -660,7 +628,9 @@ class _Layout:
         return start, element, (rows - self.first[group][:, None]).astype(np.uint32)
 
     def _rows_of(self, corners: np.ndarray, element: np.ndarray, group: np.ndarray) -> np.ndarray:
-        return np.stack([self._locate(group, c[element]) for c in corners.T], axis=1)
+        """(q, c): where groups have the corners of their elements."""
+        own = self._group_of_row, self._own_at, self._keys, self._borrowed_at
+        return self._loops.corner_places(corners, element, group, *own)
 
     def springs(self, terms: list[SpringTerm]) -> tuple[contract.GroupedSprings, _Slots]:
         if not terms:
@@ -668,22 +638,16 @@ class _Layout:
             none = np.empty(0)
             made = contract.GroupedSprings(start, other, none, none, none, none, -1.0)
             return made, _Slots(NONE, NONE)
-        edges = terms[0].edges if len(terms) == 1 else _joined(NO_EDGES, [t.edges for t in terms])
+        edges = _all_corners(2, [term.edges for term in terms])
         element, group = self._instances(edges)
-        near, far = (self._locate(group, end[element]) for end in edges.T)
-        # springs of led particles are rows of theirs, so that what these feel can be had alone
-        swap = ~self._is_led(near) & (self._is_led(far) | (far < near))
-        near[swap], far[swap] = far[swap], near[swap]
-        self._fill_fours(near, far)
-        far -= self.first[group].astype(np.int32)
-        counts = np.bincount(near, minlength=self.place.size)
-        filled = -(-counts // FOUR) * FOUR
-        start = np.concatenate([[0], np.cumsum(filled)])
-        slots = _in_rows(near, counts, start)
+        ends = self._rows_of(edges, element, group)
+        counts = self._loops.turn_springs(ends, self._led[self.place] >= 0, self._drawn())
+        start = np.concatenate([[0], np.cumsum(-(-counts // FOUR) * FOUR)])
+        slots = self._loops.slots_in_rows(ends[:, 0], start)
         nothing = (self.first[1:] - 1 - self.first[:-1]).astype(np.uint32)
-        other = np.repeat(nothing[self.group], filled)
-        other[slots] = far
-        del near, far, group, swap  # of a head of hair these are gigabytes
+        other = np.repeat(nothing[self.group], np.diff(start))
+        other[slots] = ends[:, 1] - self.first[group].astype(np.int32)
+        del ends, group  # of a head of hair these are gigabytes
 
         def values(given: list[Any], default: float) -> Array:
             made = np.full(start[-1], default)
@@ -711,28 +675,17 @@ class _Layout:
         )
         return made, _Slots(element, slots) if yielding else _Slots(NONE, NONE)
 
-    def _fill_fours(self, near: np.ndarray, far: np.ndarray) -> None:
-        """Turns springs round, in place: rows with one or two too many for a multiple of four give
-        one to a row that has room.  Who gives is drawn anew each time, so that nobody both gives
-        and takes; to give one of two gains nothing yet, the other one later does."""
+    def _drawn(self) -> np.ndarray:
+        """(PASSES, R): who may give springs away."""
         draw, count = np.random.default_rng(0), self.place.size
-        held = self._led[self.place] >= 0
-        for _ in range(PASSES):
-            over = np.bincount(near, minlength=count) % FOUR
-            giving = draw.integers(0, 2, count, dtype=np.int8) == 0
-            gives, takes = giving & ~held & (over > 0) & (over < 3), ~giving & ~held & (over > 0)
-            turns = np.flatnonzero(gives[near] & takes[far])
-            for end in (near, far):  # one of each row
-                chosen = np.full(count, -1)
-                chosen[end[turns]] = turns
-                turns = chosen[chosen >= 0]
-            near[turns], far[turns] = far[turns], near[turns]
+        every = [draw.integers(0, 2, count, dtype=np.int8) == 0 for _ in range(PASSES)]
+        return np.array(every)
 
     def _is_led(self, position: np.ndarray) -> np.ndarray:
         return self._led[self.place[position]] >= 0
 
     def faces(self, terms: list[FaceTerm]) -> contract.GroupedFaces:
-        tets = np.concatenate([np.empty((0, 4)), *(term.tets for term in terms)]).astype(np.int64)
+        tets = _all_corners(4, [term.tets for term in terms])
         start, element, corners = self._sorted(tets)
         stiffness = np.concatenate([np.empty(0), *(term.stiffness for term in terms)])
         rest = np.concatenate([np.empty((0, 4)), *(term.rest for term in terms)])
@@ -742,8 +695,9 @@ class _Layout:
         start, led, end = np.zeros((3, len(terms), self.count), dtype=np.int64)
         corners, chosen, before = [np.empty((0, 4), dtype=np.uint32)], [NONE], 0
         for k, term in enumerate(terms):
-            element, group = self._dealt(term.tets)
-            rows = self._rows_of(term.tets, element, group)
+            tets = _all_corners(4, [term.tets])
+            element, group = self._dealt(tets)
+            rows = self._rows_of(tets, element, group)
             free = ~self._is_led(rows).any(axis=1)
             order = np.lexsort((rows[:, 0], free, group))
             bounds = np.arange(2 * self.count + 1)
@@ -771,7 +725,7 @@ class _Layout:
 
     def triangles(self, terms: list[WindTerm]) -> contract.GroupedTriangles:
         every = [term.triangles for term in terms]
-        corners = np.concatenate([np.empty((0, 3)), *every]).astype(np.int64)
+        corners = _all_corners(3, every)
         begin, element, found = self._sorted(corners)
         counts = np.diff(begin)
         start = np.concatenate([[0], np.cumsum(-(-counts // FOUR) * FOUR)])
@@ -786,7 +740,7 @@ class _Layout:
         return contract.GroupedTriangles(start, filled, pressure, which)
 
     def dashpots(self, terms: list[DashpotTerm]) -> contract.GroupedDashpots:
-        edges = np.concatenate([NO_EDGES, *(term.edges for term in terms)]).astype(np.int64)
+        edges = _all_corners(2, [term.edges for term in terms])
         start, element, corners = self._sorted(edges)
         coefficient = np.concatenate([np.empty(0), *(term.coefficient for term in terms)])
         return contract.GroupedDashpots(start, corners, coefficient[element])
@@ -825,17 +779,14 @@ def _joined(none: Array, arrays: list[Any]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate([none, *arrays])
 
 
-def _in_rows(near: np.ndarray, counts: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """The slot of each spring in its row, which begins at `start`, in the order they are given."""
-    order = np.argsort(near, kind="stable").astype(np.int32)
-    before = np.concatenate([[0], np.cumsum(counts)])
-    slots = np.empty(near.size, dtype=np.uint32)
-    slots[order] = np.repeat(start[:-1] - before[:-1], counts) + np.arange(near.size)
-    return slots
+def _all_corners(each: int, elements: list[np.ndarray]) -> np.ndarray:
+    """(m, each), of the kind that loops are compiled for."""
+    every = _joined(np.empty((0, each), dtype=np.uint32), elements)
+    return np.ascontiguousarray(every, dtype=np.uint32)
 
 
 def _corners(term: Any) -> np.ndarray | None:
     for name in ("edges", "tets", "triangles"):
         if hasattr(term, name):
-            return getattr(term, name)
+            return np.ascontiguousarray(getattr(term, name), dtype=np.uint32)
     return None

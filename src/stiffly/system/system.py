@@ -54,7 +54,7 @@ class System:
         self.particles, masses = given.particle_mass(mass, self.rest)
         self.supports = given.as_supports(supports, self.particles)
         held = as_indices("fixed", fixed, self.particles)
-        self.fixed = given.all_fixed(held, self.supports)
+        self.fixed = given.all_fixed(held, self.supports, self.particles)
         self.numbering = free_first(self.particles, self.fixed)
         self.free = self.numbering.order[: self.numbering.free]
         if self.free.size == 0:
@@ -74,7 +74,7 @@ class System:
         self._tell()
         self._prepared, self._bound = self.assembly, False
         self._now: tuple[Mapping[str, Array] | None, Assembly] = (None, self.assembly)
-        self._rest = None if self.rest is None else self.rest[self.numbering.order]
+        self._rest = None if self.rest is None else self.rest.take(self.numbering.order, axis=0)
         self._hold(self._rest)
         self._led = [(support, self.numbering.rows[led]) for support, led in self.supports]
         self._linear: LinearPart | None = None
@@ -117,18 +117,14 @@ class System:
         """
         shape = (self.particles, 3)
         x0 = as_numbers("x0", x0, shape)
-        v0 = np.zeros(shape) if v0 is None else as_numbers("v0", v0, shape)
-        still = self.fixed[np.any(v0[self.fixed] != 0.0, axis=1)]
-        for _, led in self.supports:
-            still = np.setdiff1d(still, led)
-        if still.size:
-            raise InputError(
-                f"v0 moves particle {still[0]}, which is fixed: set its velocity to zero"
-            )
+        v = np.zeros(self.size) if v0 is None else self._begins_with(as_numbers("v0", v0, shape))
         for support, led in self.supports:
             given.warn_of_jump(support, x0[led])
-        bound, order = self.having(self._prepared), self.numbering.order
-        x0, v0 = x0[order], v0[order[: self.numbering.free]]
+        bound = self.having(self._prepared)
+        if self.rest is not None and self._rest is not None and np.array_equal(x0, self.rest):
+            x0 = self._rest
+        else:
+            x0 = x0.take(self.numbering.order, axis=0)
         bound._hold(x0)
         if self.rest is None:  # what was linearised about other positions is stale
             bound._linear = None
@@ -136,9 +132,20 @@ class System:
             bound.viscosity = Viscosity(bound, self.damping)
             if self.damping.beta:
                 bound.viscosity.operator()  # one that would pump is refused before any work
-        state = State(0.0, x0.ravel()[: self.size].copy(), v0.ravel())
+        state = State(0.0, x0.ravel()[: self.size].copy(), v)
         bound.assembly, bound._bound = bound._begun(state), True
         return bound, State(0.0, state.x, state.v, bound.assembly.memory())
+
+    def _begins_with(self, v0: Array) -> Array:
+        """Of velocities (N, 3) as the user numbers particles those of free ones (n,)."""
+        still = self.fixed[np.any(v0[self.fixed] != 0.0, axis=1)]
+        for _, led in self.supports if still.size else ():
+            still = np.setdiff1d(still, led)
+        if still.size:
+            raise InputError(
+                f"v0 moves particle {still[0]}, which is fixed: set its velocity to zero"
+            )
+        return v0.take(self.free, axis=0).ravel()
 
     def _hold(self, x: Array | None) -> None:
         """Particles that are fixed stay where they are at x (N, 3) by row; supports begin there."""

@@ -141,13 +141,16 @@ def as_supports(supports: Any, count: int) -> list[tuple[Any, np.ndarray]]:
     return checked
 
 
-def all_fixed(held: np.ndarray, supports: list[tuple[Any, np.ndarray]]) -> np.ndarray:
-    """Particles that are not free: held, or led by a support, but not both."""
+def all_fixed(held: np.ndarray, supports: list[tuple[Any, np.ndarray]], count: int) -> np.ndarray:
+    """Particles of so many that are not free: held, or led by a support, but not both."""
+    fixed = np.zeros(count, dtype=bool)
+    fixed[held] = True
     for _, led in supports:
-        both = np.intersect1d(held, led)
+        both = led[fixed[led]]
         if both.size:
             raise InputError(f"particle {both[0]} is fixed and led by a support: leave it in one")
-    return np.unique(np.concatenate([held, *(led for _, led in supports)])).astype(np.int64)
+        fixed[led] = True
+    return np.flatnonzero(fixed)
 
 
 def warn_of_jump(support: Any, start: Array) -> None:

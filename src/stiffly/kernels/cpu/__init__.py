@@ -73,6 +73,14 @@ from .face_springs import (
     face_spring_mean_blocks,
     face_spring_mean_gradient,
 )
+from .laying_out import (
+    body_labels,
+    borrowed_keys,
+    corner_places,
+    element_groups,
+    slots_in_rows,
+    turn_springs,
+)
 from .lennard_jones import (
     lj_blocks,
     lj_energy,

@@ -1,0 +1,153 @@
+"""How bodies are laid out for the loops: one pass over their elements each, where array operations
+would make a copy of all of them at every step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import njit
+
+
+@njit
+def body_labels(couples, row, count):
+    """(count,): the body of every row, numbered by their first rows; couples (m, 2): particles that
+    are tied, row (N,): of each particle, < 0 where it is none of these."""
+    parent = np.arange(count, dtype=np.int32)
+    for e in range(len(couples)):
+        i, j = row[couples[e, 0]], row[couples[e, 1]]
+        if i < 0 or j < 0:
+            continue
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        while parent[j] != j:
+            parent[j] = parent[parent[j]]
+            j = parent[j]
+        if i < j:
+            parent[j] = i
+        else:
+            parent[i] = j
+    bodies = 0
+    for i in range(count):  # a parent comes before its rows
+        if parent[i] == i:
+            parent[i] = bodies
+            bodies += 1
+        else:
+            parent[i] = parent[parent[i]]
+    return parent
+
+
+@njit
+def element_groups(corners, group_of_row, shared):
+    """element (q,), group (q,): who moves a corner of elements (m, c); where groups share
+    elements, all who do: those by the first corner, then others by the second, ...
+
+    group_of_row (rows,): -1 where none moves it."""
+    m, c = corners.shape
+    element = np.empty(m * c if shared else m, dtype=np.int32)
+    group = np.empty(len(element), dtype=np.int32)
+    found = 0
+    if not shared:
+        for e in range(m):
+            owner = group_of_row[corners[e, 0]]
+            for k in range(1, c):
+                owner = max(owner, group_of_row[corners[e, k]])
+            if owner >= 0:
+                element[found], group[found] = e, owner
+                found += 1
+        return element[:found], group[:found]
+    for k in range(c):
+        for e in range(m):
+            owner = group_of_row[corners[e, k]]
+            new = owner >= 0
+            for other in range(k):
+                new &= group_of_row[corners[e, other]] != owner
+            if new:
+                element[found], group[found] = e, owner
+                found += 1
+    return element[:found].copy(), group[:found].copy()
+
+
+@njit
+def borrowed_keys(corners, element, group, group_of_row):
+    """group * rows + row of the corners that a group needs and does not move, column by column."""
+    q, c, total = len(element), corners.shape[1], np.int64(len(group_of_row))
+    count = 0
+    for k in range(c):
+        for i in range(q):
+            count += group_of_row[corners[element[i], k]] != group[i]
+    keys = np.empty(count, dtype=np.int64)
+    at = 0
+    for k in range(c):
+        for i in range(q):
+            row = corners[element[i], k]
+            if group_of_row[row] != group[i]:
+                keys[at] = group[i] * total + row
+                at += 1
+    return keys
+
+
+@njit
+def corner_places(corners, element, group, group_of_row, own_at, keys, borrowed_at):
+    """(q, c) int32: where groups have the corners of their elements: own_at (free rows,), or
+    borrowed_at (b,) of keys (b,), which are sorted."""
+    q, c, total = len(element), corners.shape[1], np.int64(len(group_of_row))
+    place = np.empty((q, c), dtype=np.int32)
+    for i in range(q):
+        for k in range(c):
+            row = corners[element[i], k]
+            if group_of_row[row] == group[i]:
+                place[i, k] = own_at[row]
+            else:
+                place[i, k] = borrowed_at[np.searchsorted(keys, group[i] * total + row)]
+    return place
+
+
+@njit
+def turn_springs(ends, led, gives):
+    """Turns springs (q, 2) round, in place, so that most places (R,) where they begin have fours;
+    returns how many begin at each place.
+
+    Those of led places begin there.  Of others, places with one or two too many for a multiple of
+    four give one to a place that has room, the last one they have.  gives (passes, R): who may give
+    and who may take, drawn anew for every pass, so that nobody does both."""
+    count = np.zeros(len(led), dtype=np.int64)
+    for i in range(len(ends)):
+        near, far = ends[i, 0], ends[i, 1]
+        if not led[near] and (led[far] or far < near):
+            ends[i, 0], ends[i, 1] = far, near
+        count[ends[i, 0]] += 1
+    can_give, can_take = np.empty(len(led), dtype=np.bool_), np.empty(len(led), dtype=np.bool_)
+    given, taken = np.empty(len(led), dtype=np.int64), np.empty(len(led), dtype=np.int64)
+    for one in range(len(gives)):
+        for r in range(len(led)):
+            over, open_to = count[r] % 4, not led[r]
+            can_give[r] = gives[one, r] and open_to and (over == 1 or over == 2)
+            can_take[r] = not gives[one, r] and open_to and over > 0
+        given[:], taken[:] = -1, -1
+        for i in range(len(ends)):
+            if can_give[ends[i, 0]] and can_take[ends[i, 1]]:
+                given[ends[i, 0]] = i
+        for r in range(len(led)):
+            if given[r] >= 0:
+                taken[ends[given[r], 1]] = given[r]
+        for r in range(len(led)):
+            if taken[r] >= 0:
+                i = taken[r]
+                near, far = ends[i, 0], ends[i, 1]
+                ends[i, 0], ends[i, 1] = far, near
+                count[near] -= 1
+                count[far] += 1
+    return count
+
+
+@njit
+def slots_in_rows(near, start):
+    """(q,) uint32: the slot of each element in its row, near (q,), which begins at start (R + 1,),
+    in the order they are given."""
+    next_one = start[:-1].copy()
+    slots = np.empty(len(near), dtype=np.uint32)
+    for i in range(len(near)):
+        slots[i] = next_one[near[i]]
+        next_one[near[i]] += 1
+    return slots
