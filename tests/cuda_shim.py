@@ -51,7 +51,9 @@ class Loaded:
 
 
 class HostCard:
-    """What backends.gpu.Card is, in main memory."""
+    """What backends.gpu.Card is, in main memory; room: bytes that are free."""
+
+    room = 10**12
 
     def __init__(self, folder):
         self._folder = folder
@@ -61,6 +63,9 @@ class HostCard:
 
     def zeros(self, count):
         return np.zeros(count)
+
+    def free(self):
+        return self.room
 
     def pointer(self, array):
         return array.ctypes.data

@@ -93,6 +93,25 @@ def test_a_run_begun_on_one_goes_on_on_the_other(integrator, card, tmp_path, mon
         assert found.provenance["device"] == {"gpu": "shim"}.get(first, first)
 
 
+@compiled
+def test_energies_are_those_of_the_body_that_is_asked(card):
+    """Two runs of one system by turns: the card holds one of them at a time."""
+    scene = scenes.load("rope", small=True)
+    system, moves = scene.system.on(card), np.ones((len(scene.x0), 1))
+    moves[scene.system.fixed] = 0.0
+    runs = [system.bind(scene.x0, speed * moves * np.ones(3)) for speed in (0.0, 1.0)]
+    ends, times = [], np.array([1e-5])
+    for bound, state in runs:
+        a = bound.acceleration(state)
+        done = bound.stretcher.steps(Verlet.splitting, state, a, 1e-5, times)
+        assert bound.stretcher.energies(done.state) is not None
+        assert bound.stretcher.energies(state) is None
+        ends.append(done.state)
+    assert runs[0][0].stretcher.energies(ends[0]) is None
+    for (bound, _), end in zip(runs, ends, strict=True):
+        assert bound.energy(end) == pytest.approx(scene.system.bind(scene.x0)[0].energy(end))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(NVCC is None, reason="no nvcc here")
 @pytest.mark.parametrize("lanes", [1, 2, 8])
@@ -187,6 +206,45 @@ def test_a_material_of_ones_own_is_refused_before_the_first_step(name, card, mon
     options = {"integrator": "verlet", "step": 1e-5, "duration": 1e-4}
     with pytest.raises(InputError, match=rf"material {name} has no kernel on a card.*on the CPU"):
         stiffly.simulate(system, system.rest, device="gpu", **options)
+
+
+@compiled
+def test_a_body_too_large_for_the_card_is_refused_before_the_first_step(
+    tmp_path, monkeypatch, caplog
+):
+    small = HostBackend(tmp_path)
+    small.kernels.explicit_steps._card.room = 1000
+    monkeypatch.setattr(door, "gpu", lambda number: small)
+    said = r"needs about 0\.0\d GB on a card that has 0\.00 GB free .*--set.*compute on the CPU"
+    scene = scenes.load("coil-spring")
+    options = {"integrator": "verlet", "step": 1e-5, "duration": 1e-5}
+    with pytest.raises(InputError, match=said):
+        stiffly.simulate(scene.system, scene.x0, device="gpu", **options)
+    run = rope(device="auto")
+    assert "needs about" in caplog.text and np.isfinite(run.positions).all()
+
+
+@compiled
+def test_what_a_card_is_thought_to_need_covers_what_it_is_given(tmp_path):
+    """By counting the bytes of every array that is put there."""
+    given = HostBackend(tmp_path)
+    card, taken = given.kernels.explicit_steps._card, []
+    for name in ("put", "zeros"):
+        make = getattr(card, name)
+
+        def counted(arguments, make=make):
+            made = make(arguments)
+            taken.append(made.nbytes)
+            return made
+
+        setattr(card, name, counted)
+    for name in ("coil-spring", "bunny"):
+        scene = scenes.load(name, small=True)
+        bound, state = scene.system.on(given).bind(scene.x0)
+        taken.clear()
+        bound.stretcher.steps(Verlet.splitting, state, np.zeros(bound.size), 1e-6, np.array([1e-6]))
+        share = sum(taken) / layout.bytes_for(bound.stretcher._body)
+        assert 0.3 < share < 1.0, (name, share)
 
 
 def test_auto_falls_back_and_says_so(monkeypatch, caplog):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stiffly import cli
+from stiffly.backends import gpu
 from stiffly.cli import doctor
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
@@ -68,3 +69,7 @@ def test_a_gpu_is_found_by_its_driver(script, words, capsys, monkeypatch, tmp_pa
     monkeypatch.setenv("PATH", str(tmp_path))
     found = lines(capsys)["GPU"]
     assert found.strip().startswith(words) and "CPU" in found
+    monkeypatch.setattr(gpu, "cards", lambda: ["Other Card"])  # CuPy is there, and sees one
+    found = lines(capsys)["GPU"]
+    told = "Some Card, 80 GB" if "Some" in words else "Other Card"
+    assert found.split()[0] == "ok" and told in found

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .recording.recording import Recording
     from .recording.run import Run
     from .scenes import shapes
-    from .scenes.door import simulate
+    from .scenes.door import simulate, simulate_many
     from .scenes.python import Scene, dropped
     from .scenes.recorded import resume
     from .sweeps.sweep import sweep
@@ -71,6 +71,7 @@ __all__ = [
     "scipy",
     "shapes",
     "simulate",
+    "simulate_many",
     "sweep",
 ]
 
@@ -110,6 +111,7 @@ _HOMES = {  # the module that each name comes from; "": it is a module itself
     "scipy": "",
     "shapes": "scenes.python",
     "simulate": "scenes.door",
+    "simulate_many": "scenes.door",
     "sweep": "sweeps.sweep",
 }
 

@@ -21,6 +21,8 @@ from stiffly.kernels.cuda import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_checks import KINDS, same_forces_inside_out, same_steps
+from test_many import KINDS as JOINED
+from test_many import STEPS, of_kind, pendulum, same_run, together_with
 
 SCENES = ("coil-spring", "crash", "flag", "hair", "tower", "dragon", "bunny", "brush", "foil")
 
@@ -61,3 +63,12 @@ def test_a_hundred_steps_of_a_small_scene(name):
     for line in ("added", "dissipated"):
         mine, its = getattr(host.energy, line)[-1], getattr(card.energy, line)[-1]
         assert abs(mine - its) <= 1e-9 * max(abs(mine), host.energy.summary()["exchanged"])
+
+
+@pytest.mark.parametrize("kind", JOINED)
+def test_many_runs_in_one_call(kind):
+    given = [of_kind(kind, seed) for seed in range(3)]
+    given += [(*pendulum(alpha=0.5, g=3.0), None), (*pendulum(alpha=0.1), None)]
+    here, there = (together_with(given, device=device, **STEPS) for device in ("cpu", "gpu"))
+    for run, wanted in zip(there, here, strict=True):
+        same_run(run, wanted)

@@ -22,6 +22,8 @@ class _Group:
         self.own, self.led = groups.own[g], slice(groups.own[g], groups.own[g] + groups.led[g])
         self.place, self.mass = groups.place[low:high], groups.mass[low:high, None]
         self.inverse, self.source = groups.inverse[low:high, None], groups.source[low:high]
+        run = g if len(body.alpha) > 1 else 0
+        self.field, self.alpha = body.field[run, :3], body.alpha[run]
 
     def elements(self, some):
         return slice(some.start[self.g], some.start[self.g + 1])
@@ -119,7 +121,7 @@ class _Group:
         f = solid + self.elastic(x) + self.faces(x) + self.loads(entry, x, v)[0]
         for _, r, k, s, _, n in self.contacts(x, step):
             f[r] -= k * s * n
-        a = self.inverse * f + self.body.field[:3] - self.body.alpha * v
+        a = self.inverse * f + self.field - self.alpha * v
         a[self.own :] = 0.0
         return a
 
@@ -127,7 +129,7 @@ class _Group:
         f, added, taken = self.loads(entry, x, v)
         felt = f + self.elastic(x) + self.tets(x)
         added -= np.sum(felt[self.led] * v[self.led])
-        return np.array([added, taken + self.body.alpha * np.sum(self.mass * v * v)])
+        return np.array([added, taken + self.alpha * np.sum(self.mass * v * v)])
 
     def settle(self, step, h, x, v, book):
         """Friction, shapes that move on, yielding; whether anything changed."""

@@ -20,7 +20,8 @@ from ..kernels.cuda.stretch import Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
-BY_LANES = ("accelerate", "book", "power_now", "settle")  # kernels with several threads a row
+# kernels with several threads a row
+BY_LANES = ("accelerate", "book", "power_now", "settle", "energies")
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -30,6 +31,7 @@ class CardKernels:
     def __init__(self, card: Any) -> None:
         self.explicit_steps = Steps(card)
         self.nystrom_steps = self.explicit_steps.nystrom
+        self.energies = self.explicit_steps.energies
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -76,6 +78,12 @@ class Card:
     def zeros(self, count: int) -> Any:
         with self._device, self._queue:
             return self._cupy.zeros(count)
+
+    def free(self) -> int:
+        """Bytes that nobody has taken, or that CuPy keeps and nothing uses."""
+        with self._device:
+            pool = self._cupy.get_default_memory_pool()
+            return int(self._cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
 
     def pointer(self, array: Any) -> int:
         return int(array.data.ptr)

@@ -76,7 +76,8 @@ def _gpu() -> tuple[str, str, str]:
         found = cards()
     except InputError as lack:
         return "GPU", f"found: {', '.join(names)}" if (names := _driver()) else "none", str(lack)
-    return "GPU", "ok", f"{', '.join(found)}: stiffly run SCENE --integrator verlet --device gpu"
+    names = _driver() or found  # with their memory and driver, where that answers
+    return "GPU", "ok", f"{'; '.join(names)}: stiffly run SCENE --integrator verlet --device gpu"
 
 
 def _driver() -> list[str]:

@@ -350,8 +350,11 @@ class Touches(NamedTuple):
 
 
 class GroupedBody(NamedTuple):
-    """weights (f, R): of forces that vary with time; field (4,): acceleration of all particles;
-    alpha [1/s]: damping; powers: whether the ledger has anything to sum."""
+    """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
+    of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
+    row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum.
+
+    Of many runs each is a group, or all are one; books are of each run then."""
 
     groups: Groups
     linear: GroupedSprings
@@ -365,6 +368,7 @@ class GroupedBody(NamedTuple):
     touches: Touches
     field: Any
     alpha: Any
+    run: Any
     powers: Any
 
 
@@ -379,6 +383,19 @@ class TimeTables(NamedTuple):
     surfaces: Any
     winds: Any
     forces: Any
+
+
+class EnergyLines(NamedTuple):
+    """What a card tells of the energies [J] of a body where its steps have ended: of motion,
+    springs of both laws, face springs, tets, contact and fields."""
+
+    kinetic: float
+    linear: float
+    cubic: float
+    faces: float
+    tets: float
+    touched: float
+    field: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

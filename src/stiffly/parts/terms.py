@@ -47,6 +47,16 @@ class SpringTerm(NamedTuple):
     limit: Array | None = None
 
 
+def stored(springs: SpringTerm, x: Array) -> Array:
+    """[J] of each: see parts/springs.py."""
+    d = x[springs.edges[:, 1]] - x[springs.edges[:, 0]]
+    e = np.sqrt(np.einsum("ij,ij->i", d, d)) - springs.rest
+    energy = 0.5 * springs.stiffness * e * e
+    if springs.cubic:
+        energy *= 1.0 + 0.5 * (e / springs.rest) ** 2
+    return energy
+
+
 class FaceTerm(NamedTuple):
     """tets (t, 4); stiffness (t,), rest (t, 4)."""
 

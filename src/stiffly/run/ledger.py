@@ -88,8 +88,12 @@ class Balance:
 
     def look(self, state: State) -> float:
         """How many times the numerical error exceeds all honest energy before."""
+        return self.judged({n: float(e) for n, e in self.system.energy(state).items()}, state)
+
+    def judged(self, parts: dict[str, float], state: State) -> float:
+        """The same of energies [J] that are known; state: the first one, for the first look."""
         first, before = not self.start, sum(abs(energy) for energy in self.now.values())
-        parts = self.now = {name: float(e) for name, e in self.system.energy(state).items()}
+        self.now = parts
         if first:
             self.start, self.floor = parts, rounding_energy(self.system, state, sum(parts.values()))
         self._widen()

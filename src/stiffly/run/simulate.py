@@ -56,7 +56,7 @@ def _positive(name: str, value: Any, remedy: str) -> float:
     return number
 
 
-def _frame_times(
+def frame_times(
     duration: float, step: float | None, every: float | None, fixed: bool = True
 ) -> Array:
     """fixed: all steps are of that size; else frames, which shorten steps, are kept few."""
@@ -122,10 +122,10 @@ def simulate(
     `.run` holding the frames up to there.
     """
     scene = system if hasattr(system, "system") else None
-    given = _Given(x0, v0, integrator, step, duration, every, rtol, atol)
+    given = Given(x0, v0, integrator, step, duration, every, rtol, atol)
     if scene is not None:
-        system, given = scene.system, _completed(given, scene)
-    plan = _planned(given, getattr(scene, "method", {}))
+        system, given = scene.system, completed(given, scene)
+    plan = planned(given, getattr(scene, "method", {}))
     _require_system(system, given.x0, engine)
     if progress is not None and not callable(progress):
         raise InputError(
@@ -149,8 +149,8 @@ class _Job:
 
     system: Any
     scene: Any
-    given: _Given
-    plan: _Plan
+    given: Given
+    plan: Plan
     options: Options | None
     interrupt: Interrupt
     progress: Progress | None
@@ -216,13 +216,13 @@ class _Job:
         if plan.tolerance is not None or plan.step is None:
             return
         advise(bound, plan.step)
-        every = float(_frame_times(plan.duration, plan.step, plan.every)[1])
+        every = float(frame_times(plan.duration, plan.step, plan.every)[1])
         taken = every / steps_within(every, plan.step)
         require_stable(bound, state, plan.method, plan.name, taken, plan.duration)
 
     def _frames(self, step: float | None) -> Array:
         fixed = self.plan.tolerance is None
-        return _frame_times(self.plan.duration, step, self.plan.every, fixed=fixed)
+        return frame_times(self.plan.duration, step, self.plan.every, fixed=fixed)
 
     def _loop(self, bound: Any, state: State) -> Callable[[Array, StepLog | FrameLog], Loop]:
         plan, method = self.plan, cast("Integrator", self.plan.method)
@@ -274,7 +274,7 @@ def advise(system: Any, step: float) -> None:
         warnings.warn(line, Advice, stacklevel=levels_up())
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """What the user said, before it is checked."""
 
     x0: Any
@@ -287,7 +287,7 @@ class _Given(NamedTuple):
     atol: Any
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """What is going to be done; asked: as the recording tells it."""
 
     name: str
@@ -299,7 +299,7 @@ class _Plan(NamedTuple):
     asked: dict[str, Any]
 
 
-def _completed(given: _Given, scene: Any) -> _Given:
+def completed(given: Given, scene: Any) -> Given:
     """Where the user is silent, the scene speaks."""
     named = given.integrator
     own = {
@@ -318,7 +318,7 @@ def _completed(given: _Given, scene: Any) -> _Given:
     return given
 
 
-def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
+def planned(given: Given, tuned: Mapping[str, Any]) -> Plan:
     """tuned: a scene's own settings of the method that it names."""
     integrator, rtol = given.integrator, given.rtol
     options: Mapping[str, Any] = tuned if isinstance(integrator, str) else {}
@@ -341,7 +341,7 @@ def _planned(given: _Given, tuned: Mapping[str, Any]) -> _Plan:
         method = _configured(method, name, step, tolerance)
     told = {"integrator": name, "method": repr(method), "step": step}
     asked = told | {"rtol": rtol, "atol": given.atol}
-    return _Plan(name, method, duration, step, every, tolerance, asked)
+    return Plan(name, method, duration, step, every, tolerance, asked)
 
 
 def _checked_times(

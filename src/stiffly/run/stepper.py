@@ -122,10 +122,7 @@ class Stepper:
     def _require_finite(self, taken: Step, h: float) -> None:
         # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
         if not isfinite(self.system.backend.dots([(taken.state.x, taken.state.v)])[0]):
-            raise Diverged(
-                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: positions are no longer "
-                f"finite; {self._remedy(h)}"
-            )
+            raise Diverged(self.lost(h, self.state.t))
 
     @cached_property
     def _chosen(self) -> tuple[Splitting | Tableau | None, str]:
@@ -210,11 +207,20 @@ class Stepper:
     def judge(self, growth: float) -> None:
         """Diverged, where the numerical error has left everything honest behind."""
         if growth > DIVERGENCE:
-            h = self.longest
-            raise Diverged(
-                f"step {h:.4g} s diverged at t = {self.state.t:.4g} s: the numerical error is "
-                f"{times(growth)} all the energy there was before; {self._remedy(h)}"
-            )
+            raise Diverged(self.grown(growth, self.state.t))
+
+    def lost(self, h: float, t: float) -> str:
+        return (
+            f"step {h:.4g} s diverged at t = {t:.4g} s: positions are no longer finite; "
+            f"{self._remedy(h)}"
+        )
+
+    def grown(self, growth: float, t: float) -> str:
+        h = self.longest
+        return (
+            f"step {h:.4g} s diverged at t = {t:.4g} s: the numerical error is {times(growth)} all "
+            f"the energy there was before; {self._remedy(h)}"
+        )
 
     def _remedy(self, h: float) -> str:
         if not self.fixed:

@@ -32,6 +32,7 @@ from ..parts.terms import (
     TetTerm,
     TouchTerm,
     WindTerm,
+    stored,
     terms_of,
     told_by,
 )
@@ -47,6 +48,11 @@ PIECE_ROWS = 1500  # at least: smaller ones would share too many of their spring
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 FOUR = 4
 PASSES = 12  # over all springs, until most fours are full
+ENERGIES = {
+    **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
+    **{FieldTerm: "field"},
+}
+LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
@@ -78,17 +84,8 @@ class Stretcher:
     def __init__(self, system: System) -> None:
         # whose it is: a circle would keep both, and their arrays, until somebody looks for circles
         self._system: System = proxy(system)
-        terms = _all_terms(system.assembly)
-        damping = system.damping
-        if damping is not None and damping.beta:
-            raise NoStretch("Rayleigh damping with beta has no compiled loop")
-        if not system.lumped:
-            raise NoStretch("a consistent mass has no compiled loop")
-        if system.guarded:
-            raise NoStretch("contact of bodies with each other has no compiled loop")
-        for support, _ in system._led:
-            if not told_by(support, "affine", ("place",)):
-                raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
+        terms = all_terms(system.assembly)
+        require_loop(system)
         try:
             self._kernels = take(system.backend, "System", *KERNELS)
         except InputError as lack:
@@ -97,7 +94,10 @@ class Stretcher:
         self._terms = terms
         layout = _Layout(system, terms)  # not kept: of a head of hair it is a tenth of a gigabyte
         self._connected = layout.connected
-        self._alpha = 0.0 if damping is None else damping.alpha
+        self._ended: tuple[State, int] | None = None  # where steps have led, at the card's turn
+        self._left, self._names = _left_out(terms, system.numbering.free), None
+        if self._left is not None:
+            self._names = _energy_names(system.assembly)
         self._body = self._grouped(layout)
         lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
         if lack:
@@ -111,7 +111,7 @@ class Stretcher:
         """The same for another system with the same parts and no supports: only where particles
         are held is its own.  None: for nobody yet."""
         new = object.__new__(Stretcher)
-        vars(new).update(vars(self), _system=None if system is None else proxy(system))
+        vars(new).update(vars(self), _system=None if system is None else proxy(system), _ended=None)
         return new
 
     @property
@@ -119,6 +119,8 @@ class Stretcher:
         """How it goes, for people."""
         kind = "pieces of a body" if self._connected else "bodies one after the other"
         count = len(self._body.groups.own)
+        if count > 1 and self._body.run.size:
+            kind = "runs one after the other"
         return "one call" if count == 1 else f"{count} {kind}"
 
     def _count_elements(self) -> int:
@@ -138,7 +140,12 @@ class Stretcher:
         system, springs = self._system, self._of(SpringTerm)
         linear, self._linear_at = layout.springs([s for s in springs if not s.cubic])
         cubic, self._cubic_at = layout.springs([s for s in springs if s.cubic])
-        field = sum((term.acceleration for term in self._of(FieldTerm)), np.zeros(3))
+        fields = (term.acceleration for term in self._of(FieldTerm))
+        field, alpha = sum(fields, np.zeros((1, 3))), np.atleast_1d(system.decay)
+        count = max(len(field), len(alpha))  # of many runs each may have its own
+        alpha = np.broadcast_to(alpha, count).astype(np.float64)
+        field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
+        loads = any(isinstance(term, LOADS) for term in self._terms)
         return contract.GroupedBody(
             layout.groups(system),
             linear,
@@ -150,9 +157,10 @@ class Stretcher:
             layout.drags(self._of(DragTerm), len(self._of(WindTerm))),
             layout.by_row([term.weights for term in self._of(ForceTerm)]),
             layout.touches(self._of(TouchTerm)),
-            np.append(field, 0.0),
-            float(self._alpha),
-            bool(self._alpha or system.assembly.loads or system.supports),
+            field,
+            alpha,
+            layout.run,
+            bool(alpha.any() or loads or system.supports),
         )
 
     # ------------------------------------------------------------------ steps
@@ -178,18 +186,54 @@ class Stretcher:
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
         if system.assembly.remembers:
             system.know(end, parts)
-        total = books.sum(axis=0)
-        notes = {}
-        if self._of(TouchTerm):
-            notes["penetration"] = float(books[:, contract.DEEPEST].max())
-            notes["contacts"] = float(total[contract.TOUCHING])
-        added = float(total[contract.ADDED]) + self._lifted(s, end)
-        exchanged = Power(added, float(total[contract.DISSIPATED]))
+        self._ended = end, getattr(self._kernels.explicit_steps, "turn", 0)
+        exchanged, notes = self._told(books, self._lifted(s, end))
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
+
+    def _told(self, books: Array, lifted: float) -> tuple[Power, dict[str, Any]]:
+        """Energies and notes of the body; of many runs arrays, a number for each."""
+        total, deepest = books.sum(axis=0), books[:, contract.DEEPEST].max()
+        if self._body.run.size:
+            total, deepest = books.T, books[:, contract.DEEPEST]
+        else:
+            total, deepest = total.tolist(), float(deepest)
+        notes: dict[str, Any] = {}
+        if self._of(TouchTerm):
+            notes = {"penetration": deepest, "contacts": total[contract.TOUCHING]}
+        return Power(total[contract.ADDED] + lifted, total[contract.DISSIPATED]), notes
+
+    def energies(self, s: State) -> dict[str, float] | None:
+        """[J] by part of the state in which the last steps have ended, where they were taken by
+        what keeps it and can tell (a card); None elsewhere."""
+        tell = getattr(self._kernels.explicit_steps, "energies", None)
+        state, turn = self._ended or (None, 0)
+        if tell is None or s is not state or self._names is None:
+            return None
+        found, system = tell(turn), self._system
+        if found is None:
+            return None
+        lines: dict[str, float] = {**found._asdict()}
+        lines["field"] += self._weight_held(s)
+        for springs in self._left or ():
+            left = float(stored(springs, system.row_positions(s)).sum())
+            lines["cubic" if springs.cubic else "linear"] += left
+        told = {"kinetic": lines["kinetic"]}
+        for line, name in self._names:
+            told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
+        return told
+
+    def _weight_held(self, s: State) -> float:
+        """The energy [J] in fields of particles that do not move: rows know no mass of theirs."""
+        system, numbering = self._system, self._system.numbering
+        if not system.fixed.size:
+            return 0.0
+        mass = np.asarray(system.given.mass)[numbering.order[numbering.free :]]
+        x = system.row_positions(s)[numbering.free :]
+        return -float(mass @ (x @ self._body.field[0, :3]))
 
     def _lifted(self, before: State, after: State) -> float:
         """What supports do against fields [J] on the particles that they lead."""
-        system, field = self._system, self._body.field[:3]
+        system, field = self._system, self._body.field[0, :3]
         if not system.supports or not np.any(field):
             return 0.0
         mass, order, work = system.counted_mass, system.numbering.order, 0.0
@@ -272,7 +316,7 @@ class Stretcher:
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
             _motions([support for support, _ in self._system._led], times),
-            _surfaces(_all_terms(parts), after),
+            _surfaces(all_terms(parts), after),
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
         )
@@ -301,7 +345,51 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
 
 
-def _all_terms(assembly: Assembly) -> list[Any]:
+def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
+    """Springs between particles that do not move, which are no group's; None where there are
+    others of the kind, or such that yield."""
+    left: list[SpringTerm] = []
+    for term in terms:
+        corners = None if isinstance(term, WindTerm | DashpotTerm) else _corners(term)
+        held = NONE if corners is None else np.flatnonzero((corners >= free).all(axis=1))
+        if held.size and (not isinstance(term, SpringTerm) or term.limit is not None):
+            return None
+        if held.size:
+            own: Any = term
+            numbers = own.stiffness[held], own.rest[held]
+            left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
+    return left
+
+
+def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
+    """(line of what a card tells, name in the ledger), in its order; None where two parts of one
+    kind have different names: a card adds them up."""
+    lines: dict[str, str] = {}
+    found: list[tuple[str, str]] = []
+    for name, part in assembly.potentials:
+        found.append(("", name))  # has a line in the ledger, whatever it is made of
+        for term in terms_of(part) or ():
+            line = ENERGIES.get(type(term), "")
+            line = "cubic" if line == "linear" and term.cubic else line
+            if lines.setdefault(line, name) != name:
+                return None
+    return [*dict.fromkeys([*found, *lines.items()])]
+
+
+def require_loop(system: System) -> None:
+    """NoStretch where a system has what no loop knows, besides parts without terms."""
+    if system.damping is not None and system.damping.beta:
+        raise NoStretch("Rayleigh damping with beta has no compiled loop")
+    if not system.lumped:
+        raise NoStretch("a consistent mass has no compiled loop")
+    if system.guarded:
+        raise NoStretch("contact of bodies with each other has no compiled loop")
+    for support, _ in system._led:
+        if not told_by(support, "affine", ("place",)):
+            raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
+
+
+def all_terms(assembly: Assembly) -> list[Any]:
     found: list[Any] = []
     for name, part in assembly.parts:
         terms = terms_of(part)
@@ -359,8 +447,8 @@ def _require_counted_once(system: System, terms: list[Any]) -> None:
     all of them, so the ledger's lines would be others."""
     free = system.numbering.free
     for term in terms:
-        held = system.supports or system.fixed.size
-        if isinstance(term, DragTerm) and (system.supports or (held and not term.still)):
+        blown = isinstance(term, DragTerm) and not term.still and np.any(term.coefficient[free:])
+        if blown or (isinstance(term, DragTerm) and system.supports):
             raise NoStretch("drag on particles that are held has no compiled loop")
         if isinstance(term, WindTerm) and np.any((term.triangles >= free).all(axis=1)):
             raise NoStretch("wind on triangles that are held has no compiled loop")
@@ -381,6 +469,7 @@ class _Layout:
         numbering = system.numbering
         self._loops = system.pattern.backend.kernels  # wherever steps are taken then
         self._free, self._total = numbering.free, len(numbering.order)
+        self._runs: np.ndarray | None = getattr(system, "runs", None)
         self._led = np.full(self._total, -1, dtype=np.int16)
         for index, (_, led) in enumerate(system._led):
             self._led[led] = index
@@ -408,7 +497,11 @@ class _Layout:
 
         local: elements are there whose velocities all have to be known at once."""
         self._rank = np.arange(self._free)
-        bodies, whole = system.pattern.bodies, getattr(system.backend, "one_group", False)
+        whole = getattr(system.backend, "one_group", False)
+        if self._runs is not None:
+            runs = self._runs[: self._free]  # one behind the other
+            return np.zeros_like(runs) if whole else runs, False
+        bodies = system.pattern.bodies
         if bodies is not None:
             sizes = np.bincount(bodies.labels)
             if len(sizes) >= MANY_BODIES and sizes.max() <= BODY_ROWS:
@@ -507,6 +600,11 @@ class _Layout:
             *(self.first, self.own, self.led, self.place, self._borrowed_from),
             *(support, home, inverse, mass),
         )
+
+    @property
+    def run(self) -> np.ndarray:
+        """(R,): which of many runs a row belongs to; (0,) where there is one."""
+        return NONE if self._runs is None else self._runs[self.place]
 
     @cached_property
     def _borrowed_from(self) -> np.ndarray:

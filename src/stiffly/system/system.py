@@ -429,6 +429,10 @@ class System:
     # ------------------------------------------------------------------ energy
 
     def energy(self, s: State) -> Energies:
+        told = getattr(self._stretcher, "energies", None)  # by what has taken the steps
+        known = None if told is None else told(s)
+        if known is not None:
+            return known
         kinetic = 0.5 * float(self.mass.dot(s.v, s.v))
         return {"kinetic": kinetic, **self.at(s).energies(self.row_positions(s))}
 

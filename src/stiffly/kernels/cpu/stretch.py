@@ -366,6 +366,12 @@ def _clear(own, f):
 
 
 @inlined
+def _run(own, body):
+    """Which of the fields and dampings is the group's."""
+    return np.uint64(own.g) if len(body.alpha) > 1 else ZERO
+
+
+@inlined
 def _accelerate(own, body, tables, entry, place, kick, rows):
     """a = force / mass + field - alpha v, with v as predicted; v += kick a."""
     x, f = rows.x, rows.f
@@ -382,7 +388,8 @@ def _accelerate(own, body, tables, entry, place, kick, rows):
         _face_forces(own.g, own.at, body.faces, x, f)
     _contact_forces(own, body.touches, tables.surfaces, place, x, f)
     _loads(own, body, tables, entry, x, rows.ahead, f, True)
-    field, alpha, inverse = load(body.field, ZERO), fill(body.alpha), body.groups.inverse
+    run, inverse = _run(own, body), body.groups.inverse
+    field, alpha = load(body.field, run), fill(body.alpha[run])
     for i in range(own.at, own.own):
         a = fill(inverse[i + own.shift]) * load(f, i) + field
         if body.powers:
@@ -423,12 +430,13 @@ def _power(own, body, tables, entry, x, v, rows, known):
         for i in range(own.own, own.led):
             work = work - load(f, i) * load(v, i)
         added += total(work)
-    if body.alpha > 0.0:
+    alpha = body.alpha[_run(own, body)]
+    if alpha > 0.0:
         heat = fill(0.0)
         for i in range(own.at, own.own):
             u = load(v, i)
             heat = heat + fill(body.groups.mass[i + own.shift]) * (u * u)
-        taken += body.alpha * total(heat)
+        taken += alpha * total(heat)
     return added, taken
 
 
@@ -524,7 +532,8 @@ def _touch_one(c, i, q, to, own, body, h, rows, books):
         books[g, TOUCHING] += 1.0
         if friction > 0.0:
             most, mass = -friction * h * k * s0 * inverse, groups.mass[i + own.shift]
-            felt = _slow(kind, q, m, p, most, body.alpha, mass, i, rows, books[g])
+            alpha = body.alpha[_run(own, body)]
+            felt = _slow(kind, q, m, p, most, alpha, mass, i, rows, books[g])
     if moving:
         felt = True
         books[g, ADDED] += 0.5 * k * (s1 * s1 - s0 * s0)

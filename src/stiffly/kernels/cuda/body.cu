@@ -54,6 +54,8 @@ struct Body {
     const double *touch, *margin, *friction;
     const whole *kind, *moving;
     double gx, gy, gz, alpha;
+    const double *fields;  // (runs, 4): the same for each of many runs; which one a row belongs to
+    const unsigned *run;
     whole powers, local;  // the ledger has work to sum; no row's loads know of another's velocity
     // the state, the ledger of each row, and the steps that are done
     double *x, *v, *a, *ahead, *x0, *v0, *books, *power;
@@ -88,3 +90,11 @@ DEVICE whole entry_of(const Body *b, whole n, whole s) {
 }
 DEVICE whole middle_of(const Body *b, whole n) { return b->half + n * (b->stages + 1); }
 DEVICE whole end_of(const Body *b, whole n) { return (n + 1) * (b->stages + 1); }
+
+// acceleration of all particles, and damping: of the run that a row belongs to
+DEVICE vec field_of(const Body *b, whole i) {
+    return HAS_FIELDS ? load(b->fields, b->run[i]) : make(b->gx, b->gy, b->gz);
+}
+DEVICE double alpha_of(const Body *b, whole i) {
+    return HAS_FIELDS ? b->fields[4 * b->run[i] + 3] : b->alpha;
+}

@@ -25,7 +25,7 @@ typedef long long whole;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 2047
+#define HAS 4095
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -38,6 +38,7 @@ typedef long long whole;
 #define HAS_COROTATED (HAS & 256)
 #define HAS_STVK (HAS & 512)
 #define HAS_NEO_HOOKEAN (HAS & 1024)
+#define HAS_FIELDS (HAS & 2048)
 #define HAS_TETS (HAS_COROTATED | HAS_STVK | HAS_NEO_HOOKEAN)
 
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once

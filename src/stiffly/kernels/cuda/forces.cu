@@ -230,7 +230,7 @@ DEVICE vec power_of(
 ) {
     Load r = loads(b, i, lane, entry, x, v);
     vec speed = load(v, i);
-    if (lane == 0 && i < b->own) r.taken += b->alpha * b->mass[i] * dot(speed, speed);
+    if (lane == 0 && i < b->own) r.taken += alpha_of(b, i) * b->mass[i] * dot(speed, speed);
     if (i >= b->own && i < b->led) r.added -= dot(r.force + elastic(b, i, lane, x), speed);
     return make(r.added, r.taken, 0.0);
 }

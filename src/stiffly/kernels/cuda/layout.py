@@ -95,8 +95,22 @@ def has(body: GroupedBody) -> int:
         *(len(body.triangles.pressure), len(body.dashpots.coefficient), len(body.touches.kind)),
         *(body.powers, yields(body)),
         *(name in [material.name for material in body.tets.materials] for name in MATERIALS),
+        len(body.alpha) > 1,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
+
+
+def bytes_for(body: GroupedBody) -> int:
+    """About what a body takes on a card: its elements as each of their ends sees them, and of every
+    row its state, as the host has it, too, and its lines of the ledger."""
+    rows, sums = int(body.groups.first[-1]), 4096 * 12
+    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12) * rows)
+
+
+def _bytes(body: Any) -> int:
+    if isinstance(body, np.ndarray):
+        return body.nbytes
+    return sum(map(_bytes, body)) if isinstance(body, tuple) else 0
 
 
 def is_local(body: GroupedBody) -> bool:
@@ -219,7 +233,12 @@ class Fields:
             self.array(array)
         for array in (touches.kind, touches.moving):
             self.array(array, np.int64)
-        self.numbers(*(float(g) for g in body.field[:3]), float(body.alpha))
+        self.numbers(*(float(g) for g in body.field[0, :3]), float(body.alpha[0]))
+        fields = self._held.of(
+            body.field, "damped", lambda: np.column_stack([body.field[:, :3], body.alpha])
+        )
+        self.array(fields)
+        self.array(body.run, np.uint32)
         self.numbers(int(body.powers), int(is_local(body)))
 
 

@@ -3,6 +3,7 @@
 #include <cmath>
 using std::copysign;
 using std::fabs;
+using std::log1p;
 using std::sqrt;
 #define DEVICE static inline
 #define KERNEL extern "C" void

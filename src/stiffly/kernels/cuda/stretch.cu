@@ -122,7 +122,7 @@ DEVICE void slow(const Body *b, whole i, const double *q, vec n, double most, do
     vec change = -fewer(1.0, most / speed) * along;
     store(b->v, i, old + change);
     store(b->ahead, i, load(b->ahead, i) + change);
-    store(b->a, i, load(b->a, i) - b->alpha * change);
+    store(b->a, i, load(b->a, i) - alpha_of(b, i) * change);
     double work = mass * dot(change, motion);
     own[ADDED] += work;
     own[DISSIPATED] += work - 0.5 * mass * dot(change, old + old + change);
@@ -242,8 +242,8 @@ KERNEL accelerate(whole later, whole s, whole again) {
         )
         FIRST_LANE {
             if (HAS_TOUCHES) force = force + contact_forces(b, i, n + again, load(b->x, i));
-            vec a = b->inverse[i] * force + make(b->gx, b->gy, b->gz);
-            a = a - b->alpha * load(b->ahead, i);
+            vec a = b->inverse[i] * force + field_of(b, i);
+            a = a - alpha_of(b, i) * load(b->ahead, i);
             store(b->a, i, a);
             if (!again) {
                 end_stage(b, i, s, a);

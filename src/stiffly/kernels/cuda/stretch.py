@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, GroupedBody, GroupedSprings, TimeTables
+from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
 from .layout import (
     MATERIALS,
     Fields,
     Held,
+    bytes_for,
     directed_springs,
     has,
     is_local,
@@ -25,9 +26,10 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu")
+TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "energies.cu")
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
+LINES = 8  # of energies.cu
 
 
 def source() -> str:
@@ -41,6 +43,7 @@ class Steps:
     def __init__(self, card: Any) -> None:
         self._card, self._held = card, Held()
         self._last: _OnCard | None = None
+        self.turn = 0  # how often steps were taken here, of whatever body
 
     def lacks(self, body: GroupedBody) -> str:
         """What the body has and no kernel here knows, in words; nothing where there is all."""
@@ -48,12 +51,23 @@ class Steps:
             name, own = material.name, ", ".join(MATERIALS)
             if name not in MATERIALS or not material.built_in:
                 return f"the material {name} has no kernel on a card (stiffly's own {own} have)"
+        need, free = bytes_for(body), self._card.free()
+        if need > free:
+            return (
+                f"this body needs about {need / 1e9:.2f} GB on a card that has {free / 1e9:.2f} GB "
+                "free (fewer particles need less: --set, --small)"
+            )
         return ""
 
     def __call__(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         kicks, drifts, h, count, *state, _ = given
         scheme = _Scheme(len(drifts), False, {"kicks": kicks, "drifts": drifts})
         return self._run(body, tables, scheme, float(h), count, state)
+
+    def energies(self, turn: int) -> EnergyLines | None:
+        """Of the body where that turn has left it; None where the card has done something else
+        since."""
+        return self._last.energies() if self._last is not None and turn == self.turn else None
 
     def nystrom(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         """The kernel `nystrom_steps`: stages 1 .. end of each step, the first one is the last of
@@ -74,7 +88,7 @@ class Steps:
         state: list[np.ndarray],
     ) -> np.ndarray:
         """state: x, v, a, ahead, which go on."""
-        own = self._last
+        own, self.turn = self._last, self.turn + 1
         if own is None or own.body is not body or own.scheme[:2] != scheme[:2]:
             own = self._last = _OnCard(self._card, self._held, body, len(state[0]), scheme)
         own.take(tables, scheme, h, state)
@@ -102,14 +116,16 @@ class _OnCard:
         self._rests = [self._room(s) for s in self._springs]
         fixed = Fields(card, held)
         fixed.body(body, self._rests)
-        for _ in range(7):
+        self._books = card.zeros(4 * self._rows)
+        for _ in range(6):
             fixed.pointer(card.zeros(4 * self._rows))
+        fixed.pointer(self._books)
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(lanes_for(self._rows), has(body))
-        self._sums = card.zeros(4 * SUMS)
+        self._sums, self._lines = card.zeros(4 * SUMS), None
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
         self._order = _Order(card, self._launch, body, scheme)
 
@@ -160,19 +176,39 @@ class _OnCard:
         self._order.run(count)
 
     def give(self, state: list[Any]) -> np.ndarray:
-        """Writes x, v, a, ahead; the books (1, 4)."""
+        """Writes x, v, a, ahead; the books (1, 4), or (runs, 4)."""
         self._launch("scatter", self._own, *self._given)
-        self._launch("total", SUMS, self._sums)
         for host, device in zip(state, self._given, strict=True):
             host[:] = self._card.host(device).reshape(host.shape)
         for springs, rest in zip(self._springs, self._rests, strict=True):
             if rest is not None:
                 directed, used = directed_springs(self._held, springs)
                 springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
+        return self._totals()
+
+    def _totals(self) -> np.ndarray:
+        run = self.body.run
+        if run.size:  # every row's own, added in the order of rows
+            books = self._card.host(self._books).reshape(-1, 4)
+            count = int(run.max()) + 1
+            total = np.stack([np.bincount(run, own, count) for own in books.T], axis=1)
+            total[:, DEEPEST] = 0.0
+            np.maximum.at(total[:, DEEPEST], run, books[:, DEEPEST])
+            return total
+        self._launch("total", SUMS, self._sums)
         books = self._card.host(self._sums).reshape(SUMS, 4)
         total = books.sum(axis=0)
         total[DEEPEST] = books[:, DEEPEST].max()
         return total[None]
+
+    def energies(self) -> EnergyLines:
+        if self._lines is None:
+            self._lines = self._card.zeros(LINES * self._rows), self._card.zeros(LINES * SUMS)
+        lines, sums = self._lines
+        self._launch("energies", self._rows - 1, lines)
+        self._launch("add_lines", SUMS, lines, sums)
+        found = self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
+        return EnergyLines(*found[: len(EnergyLines._fields)].tolist())
 
 
 class _Order:

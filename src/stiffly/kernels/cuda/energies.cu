@@ -1,0 +1,107 @@
+// Energies of a body where it is: each row has its lines, which are added in the order of rows.
+
+#define LINES 8
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD };
+
+// each end of a spring has half of it
+DEVICE double springs_stored(const Springs *s, bool cubic, const Body *b, whole i, int lane) {
+    double sum = 0.0;
+    vec here = load(b->x, i);
+    for (ENTRIES(p, s->rows)) {
+        vec d = here - load(b->x, s->rows.other[p]);
+        sum += 0.5 * spring_energy(sqrt(dot(d, d)), s->stiffness[p], s->rest[p], cubic);
+    }
+    return sum;
+}
+
+// of the springs from this corner to the opposite faces
+DEVICE double faces_stored(const Body *b, whole i, int lane) {
+    double sum = 0.0;
+    for (ENTRIES(p, b->faces)) {
+        unsigned t = b->faces.other[p] / 4, mine = b->faces.other[p] % 4;
+        if (t >= b->any_face) continue;
+        vec all = make(0.0, 0.0, 0.0), here = load(b->x, i);
+        for (int k = 0; k < 4; ++k) all = all + load(b->x, b->face_corners[4 * t + k]);
+        vec d = here - (1.0 / 3.0) * (all - here);
+        double L = sqrt(dot(d, d));
+        sum += spring_energy(L, b->face_stiffness[t], b->face_rest[4 * t + mine], false);
+    }
+    return sum;
+}
+
+// formulas of kernels/materials in D = S - 1, F = R S: small strains do not cancel
+DEVICE double tet_energy(whole material, double mu, double lam, const mat &F) {
+    mat R = rotation(F), D = product(turned(R), combine(1.0, F, -1.0, R));
+    mat G = combine(2.0, D, 1.0, product(D, D));
+    double small = D.m[0][0] + D.m[1][1] + D.m[2][2], square = inner(D, D);
+    double trace = G.m[0][0] + G.m[1][1] + G.m[2][2];
+    if (material == STVK) return 0.25 * mu * inner(G, G) + 0.125 * lam * trace * trace;
+    if (material == NEO_HOOKEAN) {
+        double minors = 0.5 * (small * small - square);
+        double growth = small + minors + determinant(D, cofactor(D));
+        double shear = 0.5 * (trace - log1p(0.25 * trace)) - 0.75 * growth;
+        return mu * shear + 0.5 * lam * growth * growth;
+    }
+    return mu * square + 0.5 * lam * small * small;
+}
+
+// each corner has a quarter
+DEVICE double tets_stored(const Body *b, whole i, int lane) {
+    double sum = 0.0;
+    for (ENTRIES(p, b->tets)) {
+        unsigned t = b->tets.other[p] / 4;
+        if (t >= b->any_tet) continue;
+        const double *moduli = b->tet_moduli + 2 * t;
+        mat F = deformation(b->x, b->tet_corners + 4 * t, b->tet_shape + 9 * t);
+        sum += 0.25 * tet_energy(b->tet_material[t], moduli[0], moduli[1], F);
+    }
+    return sum;
+}
+
+// in shapes that stand at their places numbered `place`
+DEVICE double touch_stored(const Body *b, whole i, whole place) {
+    double sum = 0.0;
+    for (whole c = 0; c < b->touches; ++c) {
+        double k = b->touch[c * b->rows + i];
+        if (k == 0.0) continue;
+        double s = distance(b->kind[c], surface(b, c, place), load(b->x, i)) - b->margin[c];
+        if (s < 0.0) sum += 0.5 * k * s * s;
+    }
+    return sum;
+}
+
+KERNEL energies(double *lines) {
+    BODY EACH_ROW_BY_LANES(i, b->rows - 1) {
+        vec OF_LANES(
+            springs, make(
+                         HAS_LINEAR ? springs_stored(&b->linear, false, b, i, lane) : 0.0,
+                         HAS_CUBIC ? springs_stored(&b->cubic, true, b, i, lane) : 0.0,
+                         HAS_FACES ? faces_stored(b, i, lane) : 0.0
+                     )
+        )
+        vec OF_LANES(solid, make(HAS_TETS ? tets_stored(b, i, lane) : 0.0, 0.0, 0.0))
+        FIRST_LANE {
+            double *own = lines + LINES * i;
+            bool moves = i < b->own;
+            vec v = load(b->v, i);
+            own[KINETIC] = moves ? 0.5 * b->mass[i] * dot(v, v) : 0.0;
+            own[LINEAR] = springs.x;
+            own[CUBIC] = springs.y;
+            own[FACES] = springs.z;
+            own[TETS] = solid.x;
+            own[TOUCHED] = HAS_TOUCHES && moves ? touch_stored(b, i, *b->done) : 0.0;
+            own[FIELD] = moves ? -b->mass[i] * dot(field_of(b, i), load(b->x, i)) : 0.0;
+        }
+    }
+}
+
+// of every SUMS-th row
+KERNEL add_lines(const double *lines, double *sums) {
+    BODY EACH_ROW(i, SUMS) {
+        for (int k = 0; k < LINES; ++k) {
+            double sum = 0.0;
+            for (whole j = i; j < b->rows - 1; j += SUMS) sum += lines[LINES * j + k];
+            sums[LINES * i + k] = sum;
+        }
+    }
+}
