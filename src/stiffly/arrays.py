@@ -35,6 +35,12 @@ def real_array(name: str, value: Any) -> Array:
         raise InputError(f"{name} must hold numbers, got {kind}") from None
 
 
+def truth(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, not {type(value).__name__}")
+    return bool(value)
+
+
 def real_number(name: str, value: Any, remedy: str = "give a number") -> float:
     """A float; InputError for texts, complex numbers, arrays of several."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,9 +83,18 @@ def levels_up() -> int:
     return level
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
+def require_name(kind: str, name: Any, known: Collection[str]) -> None:
+    """InputError where it is none of those that are known."""
+    if not isinstance(name, str) or name not in known:
+        raise unknown_name(kind, name, known)
+
+
+def unknown_name(kind: str, name: Any, known: Iterable[str]) -> InputError:
     """'unknown integrator exprb43: did you mean pexprb43?' and the list of what exists."""
     known = sorted(known)
+    if not isinstance(name, str):
+        is_no = f"{kind} must be a name, not {type(name).__name__}"
+        return InputError(f"{is_no}: choose one of {', '.join(known)}")
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
     return InputError(f"unknown {kind} {name}: {hint}")

@@ -33,6 +33,7 @@ import stiffly
 from stiffly import bodies, cli, integrators, matfun, meshes
 from stiffly.errors import InputError, StiffError
 from stiffly.recording.plots import plot
+from stiffly.view.lessons import lesson
 
 CPU = 10  # seconds of processor time: more is a hang
 ASLEEP = 300  # seconds after which a child that waits for something is ended
@@ -366,6 +367,12 @@ def _acted(**given: Any) -> Any:
         "offsets": lambda: scene.lead(a, times=[0, 1], offsets=value),
         "body": lambda: scene.attach(value),
         "thickness": lambda: scene.contact(thickness=value),
+        "collider": lambda: scene.collider(value),
+        "part": lambda: scene.part(value),
+        "attach": lambda: scene.attach(a, to=value),
+        "there": lambda: scene.spring(a, b, there=value, stiffness=1.0),
+        "save": lambda: scene.save(value),
+        "period": lambda: scene.wind((1, 0, 0), gusts=(1, 0, 0), period=value),
     }[name]()
     return scene.build()
 
@@ -443,13 +450,17 @@ NUMERIC: dict[Callable[..., Any], str] = {
 }
 OTHERS: dict[Callable[..., Any], str] = {
     _system: "parts fixed damping",
-    _simulate: "integrator out dtype provenance device keep_velocities force progress",
+    _simulate: "integrator out dtype provenance device engine keep_velocities force progress",
+    _exported: "to path fields system",
+    _drawn: "color size frame soft follow",
+    _swept: "scene over parameters integrator variant out on jobs",
+    lesson: "name",
     _phi: "method window basis max_products",
     _half: "damping mass",
     _second: "force jacobian potential",
     _scene_of: "name integrator damping output",
-    _body: "shape name pins color elasticity texture rotation",
-    _acted: "force at body",
+    _body: "shape name pins color elasticity texture shine rotation",
+    _acted: "force at body collider part attach there save period",
     meshes.tetrahedralise: "surface",
     stiffly.Recording: "folder",
     stiffly.resume: "folder",
@@ -457,6 +468,9 @@ OTHERS: dict[Callable[..., Any], str] = {
     stiffly.scenes.load: "name",
     _read: "path",
 }
+
+
+CALLED = ("jac", "force", "jacobian", "progress", "part")  # by us
 
 
 def python_calls() -> Iterator[Case]:
@@ -469,7 +483,13 @@ def python_calls() -> Iterator[Case]:
             for name in names.split():
                 assert every or name in known, (function, name)
                 for label, (value, never) in VALUES_OF_PYTHON.items():
-                    if label == "a class" and name in ("jac", "force", "jacobian", "progress"):
+                    if label == "a class" and name in (
+                        "jac",
+                        "force",
+                        "jacobian",
+                        "progress",
+                        "part",
+                    ):
                         continue  # it can be called, and its error is the user's own
                     yield _call(function, name, label, value, numeric and never)
                 if numeric:

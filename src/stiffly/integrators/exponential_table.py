@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name
 from ..matfun.scalar import K_MAX
 from .order_conditions import CHECKS, Function, Scheme, violated
 
@@ -80,8 +80,7 @@ class ExponentialTable:
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        if self.conditions not in CHECKS:
-            raise unknown_name("conditions", self.conditions, CHECKS)
+        require_name("conditions", self.conditions, CHECKS)
         stages = len(self.b)
         shaped = len(self.alpha) == len(self.a) == stages
         if not shaped or [len(row) for row in self.a] != list(range(stages)):

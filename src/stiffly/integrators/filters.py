@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name
 from ..matfun.scalar import StumpffMap, Term
 
 Sum = tuple[tuple[float, int, int], ...]
@@ -58,8 +58,7 @@ FILTERS = {
 
 
 def filter_pair(name: str) -> Filter:
-    if name not in FILTERS:
-        raise unknown_name("filter", name, FILTERS)
+    require_name("filter", name, FILTERS)
     return FILTERS[name]
 
 

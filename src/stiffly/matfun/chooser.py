@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Action, Array, FunctionAction, SpectralMap
-from ..errors import InputError, NotConverged, unknown_name
+from ..errors import InputError, NotConverged, require_name, unknown_name
 from . import cost
 from .chebyshev import chebyshev
 from .cost import SMALL
@@ -217,7 +217,6 @@ def evaluate(
             f"{functions.n_in} columns of shape ({A.size},) are needed, got {shapes}: "
             "one vector for every input of the map"
         )
-    if method not in EVALUATORS:
-        raise unknown_name("evaluator", method, EVALUATORS)
+    require_name("evaluator", method, EVALUATORS)
     how = EVALUATORS[method]
     return how(A, functions, columns, tol=tol, scale=scale, max_products=max_products)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..contracts import Array
-from ..errors import unknown_name
+from ..errors import require_name
 from .mesh import Mesh, mesh_of_tets, require_counts, require_positive, tet_surface
 from .sizing import mesh_of_count
 from .stuffing import Field, fill, skin
@@ -126,8 +126,7 @@ def creature_surface(vertices: int = 5000, *, shape: str = "rabbit", height: flo
 def _body(name: str, vertices: int, shape: str, height: float):
     require_counts(name, 50, vertices=vertices)
     require_positive(name, height=height)
-    if shape not in SHAPES:
-        raise unknown_name("creature", shape, SHAPES)
+    require_name("creature", shape, SHAPES)
     one_side = np.array(SHAPES[shape], dtype=np.float64)
     paired = one_side[(one_side[:, [1, 4]] != 0.0).any(axis=1)]
     ends = np.concatenate([one_side, paired * MIRRORED])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name
 from ..meshes.mesh import Mesh
 from ..meshes.topology import bending_pairs, triangle_edges
 from .checks import as_number
@@ -88,8 +88,7 @@ def _require_mesh(mesh: Any, options: dict[str, Any]) -> None:
     if not isinstance(mesh, Mesh):
         raise InputError(f"mesh must be a Mesh, got {type(mesh).__name__}: see stiffly.meshes")
     for name in options:
-        if name not in OPTIONS:
-            raise unknown_name("spring option", name, OPTIONS)
+        require_name("spring option", name, OPTIONS)
 
 
 def _springs(mesh: Any, edges: list, stiffness: list, options: dict[str, Any]) -> Springs:

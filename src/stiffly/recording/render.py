@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import real_number
+from ..arrays import real_number, truth
 from ..contracts import Array
 from ..errors import Advice, InputError, levels_up
 from .exports import replacing
@@ -97,7 +97,7 @@ def side_by_side(
     """
     path, still = _checked(out, frame, size, fps, speed)
     asked = Camera.asked(camera, turntable, follow)
-    soft = still if soft is None else bool(soft)
+    soft = still if soft is None else truth("soft", soft)
     with closing(Studio(recordings, color, size, labels, asked, systems, soft)) as studio:
         longest = max(studio.motions, key=len)
         with replacing(path, force=True) as partial:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..contracts import Array
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name
 from . import quantities
 from .exports.frames import Motion
 from .plots.style import unit
@@ -150,8 +150,7 @@ def coloring(
 ) -> list[Coloring | None]:
     """One for each motion, all with the same scale; None: in one plain colour.  systems: of which
     the stress is."""
-    if color not in COLORS:
-        raise unknown_name("color", color, COLORS)
+    require_name("color", color, COLORS)
     if color == "none":
         return [None] * len(motions)
     unit_of, rods = "N", [None] * len(motions)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import real_number
+from ..arrays import real_number, truth
 from ..contracts import Array
 from ..errors import InputError
 from .exports.frames import Motion
@@ -51,7 +51,7 @@ class Camera(NamedTuple):
                 f"camera {place!r}, turntable {turntable!r}: give degrees, the elevation between "
                 "-89 and 89"
             )
-        return cls(azimuth, elevation, turn, bool(follow))
+        return cls(azimuth, elevation, turn, truth("follow", follow))
 
 
 class View(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
+from ..paths import real_path
 from .folder import file_name
 
 TOLD = ("plaque_removed",)  # of the diagnostics: where they end is a result of the run
@@ -76,7 +77,7 @@ class Run:
         """Files for other programs: usd, gltf, vtkhdf, ply, obj, npz, html (docs/pictures.md)."""
         from .exports import export
 
-        return export(self, to, path or self._file(None, ""), **options)
+        return export(self, to, self._file(path, ""), **options)
 
     def view(self, path: str | Path | None = None, *, show: bool = True) -> Path:
         """The motion as a page to turn and play, NAME.html, which needs nothing but a browser;
@@ -91,7 +92,7 @@ class Run:
     def _file(self, path: str | Path | None, ending: str) -> Path:
         """What was named, or one of the run's own name where it lies."""
         if path is not None:
-            return Path(path)
+            return real_path("path", path)
         folder = Path(getattr(self, "folder", ""))
         return folder / f"{file_name(self.name or 'run')}{ending}" if ending else folder
 

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from ..contracts import State
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name
 from ..integrators.explicit import scheme_of
 
 DEVICES = ("cpu", "gpu", "auto")
@@ -18,8 +18,7 @@ log = logging.getLogger("stiffly")
 def check_device(device: Any) -> None:
     """cpu, gpu, auto, or gpu:1 for the second card."""
     name, _, number = str(device).partition(":")
-    if name not in DEVICES:
-        raise unknown_name("device", name, DEVICES)
+    require_name("device", name, DEVICES)
     if number and not (name == "gpu" and number.isdigit()):
         raise InputError(f"device {device}: give gpu:0, gpu:1, ... for one of several cards")
 

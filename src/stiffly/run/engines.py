@@ -10,7 +10,7 @@ import numpy as np
 
 from ..backends.petsc import LAST_WORDS, World, world
 from ..contracts import Array, State
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name
 from ..integrators.energy_momentum import EnergyMomentum
 from ..integrators.explicit import Verlet
 from ..integrators.exponential_rosenbrock import ExponentialRosenbrock
@@ -40,8 +40,7 @@ FACTORS = ("stiffly.solvers.ksp:", "stiffly.solvers.linear:")
 
 
 def check_engine(engine: Any, device: str = "cpu") -> None:
-    if engine not in ENGINES:
-        raise unknown_name("engine", str(engine), ENGINES)
+    require_name("engine", engine, ENGINES)
     if engine == "petsc" and device != "cpu":
         raise InputError(f"engine petsc computes on processors: leave --device {device} out")
 
@@ -153,21 +152,21 @@ class RankSink:
     def __init__(self, ranks: World, sink: Any) -> None:
         self._ranks, self._sink = ranks, sink
         self._writes: bool = ranks.agree(hasattr(sink, "due"))
-        self._first = ranks.rank == 0
+        self.first = ranks.rank == 0
 
     def frame(self, frame: Frame) -> None:
         self._by_first(lambda: self._sink.frame(frame))
-        if not self._first:
+        if not self.first:
             self._sink.frame(frame)
 
     def between(self, loop: Any) -> None:
         if not self._writes:
             return
-        save, stop = self._ranks.agree(self._sink.due() if self._first else None)
+        save, stop = self._ranks.agree(self._sink.due() if self.first else None)
         there = _seen(loop) if save else loop
         if save or stop:
             self._by_first(lambda: self._sink.save(there, save, stop))
-        elif self._first:
+        elif self.first:
             self._sink.save(loop, False, False)
 
     def result(self, loop: Any, failure: BaseException | None = None) -> Any:
@@ -184,7 +183,7 @@ class RankSink:
     def _by_first(self, job: Callable[[], None]) -> None:
         """What stops rank 0 stops all."""
         problem = None
-        if self._first:
+        if self.first:
             try:
                 job()
             except BaseException as found:

@@ -42,6 +42,8 @@ FRAMES, FILM, MOST_SHOWN = 200, 30.0, 600  # recorded by default: least, per sec
 MOST_FRAMES = 1e7
 SHORTEST = 1e-150  # seconds: its square is still a number
 
+Begin = Callable[[Array, StepLog | FrameLog], Loop]  # frames, what is written down of steps
+
 __all__ = ["Recording", "Run", "simulate"]
 
 
@@ -139,8 +141,24 @@ def simulate(
         raise InputError("max_hours needs a folder to go on from: give out= as well")
     announce()
     check_engine(engine, device)
-    job = _Job(system, scene, given, plan, options, interruption, progress)
-    return job.over_ranks() if engine == "petsc" else job.on(device)
+    job = _Job(system, scene, given, plan, options, interruption)
+    bound, state = job.bound(device, engine)
+    bar = progress or notebook_bar()
+    with job.watched() as interrupt:
+        if isinstance(plan.method, Auto):
+
+            def run(step: float, begin: Begin, again: bool = False, **told: Any) -> Run:
+                loop, sink = job.alone(bound, state, step, begin, again, **told)
+                return loop.run(sink, bar)
+
+            wanted = plan.method, plan.duration, plan.step, plan.every
+            bind = partial(system.bind, given.x0, given.v0)
+            return auto_run(bind, *wanted, run, Trial(interrupt))
+        if engine == "petsc":
+            loop, sink = job.over_ranks(bound, state)
+            return loop.run(sink, bar if sink.first else None)
+        loop, sink = job.alone(bound, state, plan.step, job.begin(bound, state))
+        return loop.run(sink, bar)
 
 
 @dataclass(frozen=True)
@@ -153,78 +171,66 @@ class _Job:
     plan: Plan
     options: Options | None
     interrupt: Interrupt
-    progress: Progress | None
 
-    @property
-    def _asked(self) -> tuple[Any, Any, Any, Any, str]:
-        return self.system, self.given.x0, self.given.v0, self.plan.method, self.plan.name
+    def bound(self, device: str, engine: str) -> tuple[Any, State]:
+        """The system where it is to be computed; steps that are too long are told."""
+        plan, given = self.plan, self.given
+        asked = self.system, given.x0, given.v0, plan.method, plan.name
+        if engine == "petsc":
+            bound, state = over_ranks(*asked, plan.tolerance)
+        else:
+            bound, state = bound_on(device, *asked)
+        if plan.tolerance is None and plan.step is not None:
+            advise(bound, plan.step)
+            every = float(frame_times(plan.duration, plan.step, plan.every)[1])
+            taken = every / steps_within(every, plan.step)
+            require_stable(bound, state, plan.method, plan.name, taken, plan.duration)
+        return bound, state
 
-    def on(self, device: str) -> Run:
-        """By this process alone."""
-        plan, progress = self.plan, self.progress or notebook_bar()
-        bound, state = bound_on(device, *self._asked)
-        self._warn(bound, state)
-        shown = partial(drawn, self.system, self.scene, self.given.x0)
+    def watched(self) -> Any:
+        """Signals and the hours of a run end it where there is something to go on from."""
+        return nullcontext() if self.options is None else self.interrupt
 
-        def run(step: float | None, begin: Any, again: bool = False, **told: Any) -> Run:
-            """The loop that begin(frames, log) makes; again: in place of the last run."""
-            frames = self._frames(step)
-            if self.options is None:
-                return begin(frames, StepLog()).run(Memory(shown), progress)
-            known = np.shape(bound.positions(state)), frames, shown()
-            mass = getattr(bound, "particle_mass", None)
-            writer = self._writer(bound, *known, mass, again, **told)
-            return self._recorded(begin(frames, FrameLog()), self.given.x0).run(writer, progress)
+    def alone(
+        self,
+        bound: Any,
+        state: State,
+        step: float | None,
+        begin: Begin,
+        again: bool = False,
+        **told: Any,
+    ) -> tuple[Loop, Any]:
+        """The loop that begin makes, and its sink; again: in place of the last run."""
+        shown, frames = partial(drawn, self.system, self.scene, self.given.x0), self._frames(step)
+        if self.options is None:
+            return begin(frames, StepLog()), Memory(shown)
+        known = np.shape(bound.positions(state)), frames, shown()
+        mass = getattr(bound, "particle_mass", None)
+        writer = self._writer(bound, *known, mass, again, **told)
+        return self._recorded(begin(frames, FrameLog()), self.given.x0), writer
 
-        with self._watched() as interrupt:
-            if not isinstance(plan.method, Auto):
-                return run(plan.step, self._loop(bound, state))
-            wanted = plan.method, plan.duration, plan.step, plan.every
-            bind = partial(self.system.bind, self.given.x0, self.given.v0)
-            return auto_run(bind, *wanted, run, Trial(interrupt))
-
-    def over_ranks(self) -> Run:
-        """Beside the other ranks: what asks all of them is asked on each, the first one writes."""
-        ranks, x0, plan = world(), self.given.x0, self.plan
-        bound, state = over_ranks(*self._asked, plan.tolerance)
-        self._warn(bound, state)
-        begin, frames, first = self._loop(bound, state), self._frames(plan.step), ranks.rank == 0
+    def over_ranks(self, bound: Any, state: State) -> tuple[Loop, RankSink]:
+        """The same beside the other ranks: what asks all of them is asked on each, the first one
+        writes."""
+        ranks, x0, begin = world(), self.given.x0, self.begin(bound, state)
         shown: Callable[[], Drawn] = partial(drawn, self.system, self.scene, x0)
         if isinstance(self.system, Piece):
             seen = drawn_of_pieces(bound, self.system, self.scene, x0)
             shown = lambda: seen  # noqa: E731
-        shape = np.shape(bound.positions(state))
-        progress = (self.progress or notebook_bar()) if first else None
-        known = None  # all ranks are asked
+        frames, shape = self._frames(self.plan.step), np.shape(bound.positions(state))
+        known = None
         if self.options is not None:
             known = bound.particle_mass, bound.gathered_built(x0)
-        with self._watched():
-            if known is None or not first:
-                loop, sink = begin(frames, StepLog()), Memory(shown)
-            else:
-                sink = self._writer(bound, shape, frames, shown(), known[0])
-                loop = self._recorded(begin(frames, FrameLog()), known[1])
-            return loop.run(RankSink(ranks, sink), progress)
-
-    def _watched(self) -> Any:
-        """Signals and the hours of a run end it where there is something to go on from."""
-        return nullcontext() if self.options is None else self.interrupt
-
-    def _warn(self, bound: Any, state: State) -> None:
-        """Of fixed steps that are too long, before the first one."""
-        plan = self.plan
-        if plan.tolerance is not None or plan.step is None:
-            return
-        advise(bound, plan.step)
-        every = float(frame_times(plan.duration, plan.step, plan.every)[1])
-        taken = every / steps_within(every, plan.step)
-        require_stable(bound, state, plan.method, plan.name, taken, plan.duration)
+        if known is None or ranks.rank:
+            return begin(frames, StepLog()), RankSink(ranks, Memory(shown))
+        writer = self._writer(bound, shape, frames, shown(), known[0])
+        return self._recorded(begin(frames, FrameLog()), known[1]), RankSink(ranks, writer)
 
     def _frames(self, step: float | None) -> Array:
         fixed = self.plan.tolerance is None
         return frame_times(self.plan.duration, step, self.plan.every, fixed=fixed)
 
-    def _loop(self, bound: Any, state: State) -> Callable[[Array, StepLog | FrameLog], Loop]:
+    def begin(self, bound: Any, state: State) -> Begin:
         plan, method = self.plan, cast("Integrator", self.plan.method)
 
         def begin(frames: Array, log: StepLog | FrameLog) -> Loop:

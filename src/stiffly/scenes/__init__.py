@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import memory
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name, unknown_name
 from .builder import Scene
 
 NAMES = (
@@ -87,8 +87,7 @@ class Entry(NamedTuple):
 
 def entry(name: str) -> Entry:
     """Imports the scene's file: only what is asked for is loaded."""
-    if name not in NAMES:
-        raise unknown_name("scene", name, NAMES)
+    require_name("scene", name, NAMES)
     stem = name.replace("-", "_")
     file = import_module(f".{stem}", __name__)
     build = getattr(file, stem)
@@ -167,8 +166,7 @@ def unknown_parameter(name: str, key: str, known: Iterable[str]) -> InputError:
 
 def check_variant(variant: Any) -> None:
     """InputError where no scene has such a variant."""
-    if variant not in VARIANTS:
-        raise unknown_name("variant", str(variant), VARIANTS)
+    require_name("variant", variant, VARIANTS)
 
 
 __all__ = ["NAMES", "Entry", "Scene", "entry", "load"]

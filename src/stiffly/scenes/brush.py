@@ -44,7 +44,7 @@ import numpy as np
 from ..bodies import Rayleigh, System, fibers
 from ..collisions import Contact, Hemisphere, Plaque, Sphere, TriangleMesh, path
 from ..contracts import Array
-from ..errors import InputError, unknown_name
+from ..errors import InputError, require_name
 from ..meshes import Mesh, brush_roots, sphere
 from ..parts.fibers import require_room
 from . import touching_fibers
@@ -83,8 +83,7 @@ def brush(
 ) -> Setup:
     if press > 0.5 * LENGTH:
         raise InputError(f"brush press = {press} m: at most half a bristle, {0.5 * LENGTH} m")
-    if object not in OBJECTS:
-        raise unknown_name("object", object, OBJECTS)
+    require_name("object", object, OBJECTS)
     require_room(bristles * (segments + 1), bristles * segments)
     teeth = object == "teeth"
     roots = brush_roots(bristles, length=LENGTH)

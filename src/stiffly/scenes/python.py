@@ -28,6 +28,7 @@ from ..errors import Advice, InputError, levels_up
 from ..meshes import Mesh, read_mesh, write_mesh
 from ..parts.checks import as_numbers
 from ..parts.user_functions import accepts
+from ..paths import real_path
 from ..recording.run import Run
 from ..run.simulate import simulate as run_through
 from . import shapes
@@ -299,7 +300,7 @@ class Scene:
                 f"{self.name} holds forces or parts written in Python, which no scene file can: "
                 "run it from Python"
             )
-        path, data = Path(path), copy.deepcopy(dict(self._whole().data))
+        path, data = real_path("path", path), copy.deepcopy(dict(self._whole().data))
         for table in (*data["body"], *data.get("collider", ())):
             if table.get("mesh") in self._meshes:
                 file = path.with_name(f"{path.stem}-{table['mesh'].replace(' ', '-')}.vtk")

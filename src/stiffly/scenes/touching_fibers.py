@@ -6,7 +6,7 @@ from typing import Any
 
 from ..bodies import FiberBody
 from ..collisions import FiberImpulses, FiberRepulsion
-from ..errors import unknown_name
+from ..errors import require_name
 from .builder import plain
 
 KINDS = ("off", "springs", "impulses")
@@ -17,8 +17,7 @@ def among(
     kind: str, body: FiberBody, *, thickness: float, stiffness: float, friction: float
 ) -> list[Any]:
     """The part by which fibers touch each other, if they do; stiffness and friction of springs."""
-    if kind not in KINDS:
-        raise unknown_name("fiber_contact", kind, KINDS)
+    require_name("fiber_contact", kind, KINDS)
     if kind == "springs":
         springs = {"stiffness": stiffness, "friction": friction}
         return [FiberRepulsion(body, thickness=thickness, **springs)]

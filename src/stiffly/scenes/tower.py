@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import LinearSprings, Rayleigh, Springs, System
-from ..errors import unknown_name
+from ..errors import require_name
 from ..meshes import tower as tower_mesh
 from .builder import Setup, plain, positive, scene
 
@@ -64,8 +64,7 @@ def tower(
     damping: float = plain(0.0, "alpha of Rayleigh's damping [1/s]; 0: none"),
     mass: float = positive(500.0, "of the whole tower [kg]"),
 ) -> Setup:
-    if model not in MODELS:
-        raise unknown_name("tower model", model, MODELS)
+    require_name("tower model", model, MODELS)
     mesh = tower_mesh(across, leg_levels, column_levels, height=HEIGHT)
     x0 = mesh.positions
     stiffness = np.full(len(mesh.edges), float(lower))

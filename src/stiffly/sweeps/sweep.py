@@ -102,7 +102,9 @@ def sweep(
     options = {key: value for key, value in fixed.items() if value is not None}
     for key, value in options.items():
         require(key, f"{key}={value}", value)
-    plan = _planned(scene, over, parameters or {}, options, (small, variant), max_runs)
+    plan = _planned(
+        scene, over, {} if parameters is None else parameters, options, (small, variant), max_runs
+    )
     require_dask()
     _require_jobs(jobs, on)
     stem = file_name(Path(plan["scene"]).stem)
@@ -145,6 +147,10 @@ def _planned(
     text = str(Path(text).absolute()) if text.endswith(".toml") else text
     if not real_number("max_runs", most, "try 10000") >= 1.0:
         raise InputError(f"max_runs must be 1 or more, got {most}: try 10000")
+    if not isinstance(parameters, Mapping):
+        raise InputError(
+            f"parameters must be a mapping, not {type(parameters).__name__}: try {{'cells': 4}}"
+        )
     found, given = axes(over, most), {key: _text(value) for key, value in parameters.items()}
     twice = {*given, *options} & {*found}
     if twice:

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from ..backends.cpu import announce
-from ..errors import unknown_name
+from ..errors import require_name
 from ..run.stepper import quiet
 from ..scenes import Scene
 from .frames import NOBODY, LaneFrame, Snapshot
@@ -99,8 +99,7 @@ class Stage:
     def change(self, **settings: Any) -> None:
         """Other settings; the state is kept.  InputError: nothing has changed then."""
         for key in settings:
-            if key not in KEYS:
-                raise unknown_name("setting", key, KEYS)
+            require_name("setting", key, KEYS)
         new = replace(self.settings, **settings)
         if new == self.settings:
             return

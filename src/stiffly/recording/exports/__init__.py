@@ -17,7 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, unknown_name
+from ...errors import InputError, require_name
+from ...paths import real_path
 from ..limits import points, require_within
 from ..quantities import field
 from ..words import FIELDS, FORMATS, MOST_POINTS
@@ -46,19 +47,17 @@ def export(
     is what moved) or "contact-force" at every point, in usd, vtkhdf, ply and npz.
     max_points: of all frames together; more are refused.  progress(done, total) counts frames.
     """
-    if to not in FORMATS:
-        raise unknown_name("export format", to, FORMATS)
-    module, named = import_module(f".{to}", __name__), list(fields)
+    require_name("export format", to, FORMATS)
+    module, named = import_module(f".{to}", __name__), _names(fields)
     for name in named:
-        if name not in FIELDS:
-            raise unknown_name("field", name, FIELDS)
+        require_name("field", name, FIELDS)
     if named and to not in WITH_FIELDS:
         raise InputError(f"{to} files hold no fields: export to {', '.join(WITH_FIELDS)}")
     each = f"{len(recording.times):,} frames of {recording.positions.shape[1]:,} particles"
     require_within("max_points", max_points, points(recording), each, "record fewer frames")
     values: Fields = {name: field(recording, name, system) for name in named}
     if hasattr(module, "write_frame"):
-        folder = Path(out) if out is not None else _home(recording) / to
+        folder = real_path("out", out) if out is not None else _home(recording) / to
         return _write_sequence(recording, module, folder, force, progress, values)
     path = _file(recording, module.ENDINGS, out)
     with replacing(path, force) as partial:
@@ -80,9 +79,18 @@ def _write_sequence(
     return [folder / name for name in names]
 
 
+def _names(fields: Any) -> list[Any]:
+    try:
+        return [fields] if isinstance(fields, str) else list(fields)
+    except TypeError:
+        raise InputError(
+            f"fields must be names, not {type(fields).__name__}: choose from {', '.join(FIELDS)}"
+        ) from None
+
+
 def _file(recording: Any, endings: tuple[str, ...], out: str | Path | None) -> Path:
     name = re.sub(r"[^\w.-]+", "_", str(getattr(recording, "name", ""))) or "recording"
-    path = _home(recording) if out is None else Path(out)
+    path = _home(recording) if out is None else real_path("out", out)
     if out is None or path.is_dir():
         path = path / f"{name}{endings[0]}"
     if path.suffix.lower() not in endings:

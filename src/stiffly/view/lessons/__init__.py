@@ -21,7 +21,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ...errors import unknown_name
+from ...errors import require_name
 from ..settings import Settings
 
 ENDING = ".toml"
@@ -49,11 +49,14 @@ class Lesson:
     pages: tuple[Page, ...]
 
 
-@cache
 def lesson(name: str) -> Lesson:
     """InputError, with the nearest name, where there is none."""
-    if name not in NAMES:
-        raise unknown_name("lesson", name, NAMES)
+    require_name("lesson", name, NAMES)
+    return _read(name)
+
+
+@cache
+def _read(name: str) -> Lesson:
     text = (files(__name__) / f"{name}{ENDING}").read_text(encoding="utf-8")
     found = tomllib.loads(text)
     pages = tuple(
