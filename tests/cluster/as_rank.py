@@ -1,9 +1,11 @@
 """`stiffly` on one rank of several, with something wrong: python as_rank.py WHAT [words ...]
 
 pids: writes its process id beside the run.  other-file: ranks but the first read another scene.
-fails: rank 1 meets an error of its own after a few forces.
+fails: rank 1 meets an error of its own after a few forces.  collects: a second run after one whose
+objects rank 0 alone has collected.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -27,4 +29,10 @@ if what == "fails" and rank == "1":
         return force(self, s)
 
     RankSystem.force = failing
+if what == "collects":
+    gc.disable()
+    assert main([*words, "--force"]) == 0
+    if rank == "0":
+        gc.collect()
+    words += ["--force"]
 sys.exit(main(words))

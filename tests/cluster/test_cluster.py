@@ -26,7 +26,7 @@ ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NU
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 CLOSE = 1e-9  # asked for
-LIMIT = 3600  # seconds: what hangs ends, what is slow does not
+LIMIT = 900  # seconds: what hangs ends, what is slow does not
 
 
 def started(ranks, *words, **more):
@@ -165,6 +165,12 @@ def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
     with pytest.raises(stiffly.errors.OutOfTime):  # it goes on, for a moment
         stiffly.resume(out, max_hours=1e-3)
     assert stiffly.Recording(out).times[-1] >= reached - 0.02  # from its last checkpoint on
+
+
+def test_ranks_may_collect_what_is_gone_when_they_like(tmp_path):
+    words = ("coil-spring", "--small", "--integrator", "verlet", "--step", "5e-4")
+    words += ("--duration", "0.01", "--quiet", "--out", tmp_path / "run")
+    assert run(3, *words, what="collects") == (0, [])
 
 
 def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):

@@ -64,6 +64,17 @@ class World:
         self.comm: Any = petsc.COMM_WORLD.tompi4py()
         self.rank: int = self.comm.rank
         self.size: int = self.comm.size
+        self._kept: Any = None
+
+    def forest(self) -> Any:
+        """A star forest of all ranks, who ask for it together.
+
+        The first one is kept for good: when the last object of a communicator is gone, PETSc gives
+        up its copy of that, and makes another with the next.  Python collects on each rank in its
+        own time, so some would wait for others to copy who still have theirs."""
+        if self._kept is None:
+            self._kept = self.petsc.SF().create(self.petsc.COMM_WORLD)
+        return self.petsc.SF().create(self.petsc.COMM_WORLD)
 
     def sums(self, values: Any) -> Array:
         """Of arrays (k,), over all ranks: in one message."""
@@ -207,7 +218,7 @@ class PetscBackend(CpuBackend):
         self.split = bool(ranks.largest(float(len(sources)))[0])  # a body lies on several ranks
         self.shared = ranks.size > 1
         petsc = ranks.petsc
-        self._forest = petsc.SF().create(petsc.COMM_WORLD)
+        self._forest = ranks.forest()
         self._forest.setGraph(own, None, sources.astype(petsc.IntType))
         start = np.concatenate([[0], np.cumsum(self.counts)])
         here = start[ranks.rank] + np.arange(own)
