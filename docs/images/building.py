@@ -17,7 +17,11 @@ from stiffly.meshes import creature_surface, write_mesh
 HERE = Path(__file__).parent.resolve()
 PAGE = HERE.parent / "building.md"
 LOOK: dict[str, Any] = {"size": (960, 540)}
-MOMENTS = {"tent": 0.75, "arm": 0.5, "bridge": 2.0}  # seconds that make the point
+SHOWN: dict[str, tuple[float, dict[str, Any]]] = {  # seconds that make the point, where from
+    "tent": (0.75, {}),
+    "arm": (0.5, {"camera": (-75, 12), "follow": True}),
+    "bridge": (2.5, {"camera": (-78, 14), "follow": True}),
+}
 
 
 def main() -> None:
@@ -26,9 +30,11 @@ def main() -> None:
         found: dict[str, Any] = {}
         exec(compile(program, PAGE.name, "exec"), found)
         run = found["run"]
-        if run.name in MOMENTS:
-            frame = int(abs(run.times - MOMENTS[run.name]).argmin())
-            run.render(HERE / f"building-{run.name}.png", frame=frame, **LOOK)
+        if run.name in SHOWN:
+            moment, look = SHOWN[run.name]
+            frame = int(abs(run.times - moment).argmin())
+            out = HERE / f"building-{run.name}.png"
+            run.render(out, frame=frame, **LOOK | look)
     write_mesh("scan.obj", creature_surface(3000, shape="rabbit", height=0.15))
     run = stiffly.simulate("scan.obj")
     run.render(HERE / "building-scan.png", frame=len(run.times) // 8, **LOOK)

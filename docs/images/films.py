@@ -1,8 +1,8 @@
-"""Draws docs/images/films/NAME.mp4 and NAME.jpg, and notes how long the runs took.
+"""Draws the films/NAME.mp4 and stills films/NAME.jpg of films.toml, notes how long the runs took.
 
 python docs/images/films.py [NAME...] [--runs FOLDER]
 
-Runs that are in FOLDER already (stiffly run NAME ... --out FOLDER/NAME) are not made again.
+Runs that are in FOLDER already are not made again, so that a film can be tried from several sides.
 `python docs/images/gallery.py` puts them on the page.
 """
 
@@ -11,71 +11,73 @@ import json
 import os
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import stiffly
-from stiffly.recording.render import render
 
 HERE = Path(__file__).parent / "films"
-SIZE = (640, 360)
-# scene: options of `stiffly run`, of `render`, the moment of the still [s]
-FILMS = {
-    "flag": ("--fps 30", {"color": "none"}, 4.0),
-    "coil-spring": ("--duration 8", {}, 2.0),
-    "tower": ("--fps 30", {}, 3.0),
-    "bunny": ("--duration 8 --fps 30", {}, 1.0),
-    "squats": ("--duration 6", {}, 2.0),
-    "cloth": ("", {}, 1.5),
-    "textile": ("", {}, 0.9),
-    "foil": ("", {}, 1.0),
-    "twisting-beam": ("", {}, 1.5),
-    "tori": ("", {}, 0.5),
-    "hippo": ("", {}, 1.0),
-    "falling-cube": ("", {}, 0.4),
-    "bar": ("", {"color": "strain"}, 1.0),
-    "pylon": ("--set stiffness=1e4 --duration 10 --fps 30", {}, 2.0),
-    "dome": ("", {}, 1.0),
-    "rope": ("--duration 5", {}, 1.0),
-    "bacterium": ("", {}, 1.0),
-    "steel-sphere": ("--duration 1", {}, 0.2),
-    "molecule": ("", {"color": "none"}, 0.5),
-    "single-spring": ("--duration 4 --fps 30", {}, 1.0),
-    "two-springs": ("--duration 8 --fps 30", {}, 1.0),
-    "spinning-cube": ("--duration 5", {}, 1.0),
-    "cactus": ("--duration 6", {}, 1.0),
-}
+NOTES = HERE / "films.json"
+SIZE, STILL = "640x360", "1280x720"
+
+
+class Film(NamedTuple):
+    """What films.toml says of one."""
+
+    moment: float
+    worth: str
+    run: str = ""
+    look: str = ""
+    pace: str = ""
+    still: str = ""
+
+
+TABLES = tomllib.loads(HERE.with_suffix(".toml").read_text())
+FILMS = {name: Film(**table) for name, table in TABLES.items()}
 
 
 def film(name, runs):
-    options, look, moment = FILMS[name]
-    folder = runs / name
-    spent = None
-    if not folder.exists():
-        before = os.times().children_user
-        command = ["stiffly", "run", name, *options.split(), "--out", str(folder), "--quiet"]
-        subprocess.run(command, check=True)
-        spent = os.times().children_user - before
+    shown, folder, spent = FILMS[name], runs / name, runs / f"{name}.seconds"
+    if not spent.exists():
+        before = processor()
+        stiffly_("run", name, *shlex.split(shown.run), "--out", folder, "--quiet", "--force")
+        spent.write_text(f"{processor() - before:.3g}")
     recording = stiffly.Recording(folder)
+    frame = int(abs(recording.times - shown.moment).argmin())
+    look, pace, near = map(shlex.split, (shown.look, shown.pace, shown.still))
     with TemporaryDirectory() as scratch:
-        drawn = render(recording, Path(scratch) / "film.mp4", size=SIZE, **look)
-        compress(drawn, HERE / f"{name}.mp4")
-        frame = int(abs(recording.times - moment).argmin())
-        still = render(recording, Path(scratch) / "still.png", frame=frame, size=SIZE, **look)
+        film, still = Path(scratch) / "film.mp4", Path(scratch) / "still.png"
+        stiffly_("render", folder, "--size", SIZE, *look, *pace, "--out", film)
+        compress(film, HERE / f"{name}.mp4")
+        stiffly_("render", folder, "--size", STILL, *look, *near, "--frame", frame, "--out", still)
         as_jpeg(still, HERE / f"{name}.jpg")
-    return told(name, recording, spent)
+    return told(name, recording, frame, float(spent.read_text()))
 
 
-def told(name, recording, spent):
-    """What the page says of it; spent: processor time, where the run was made here."""
-    options, look, _ = FILMS[name]
-    shown = " ".join(f"--{key} {value}" for key, value in look.items())
+def stiffly_(*words):
+    subprocess.run(["stiffly", *map(str, words)], check=True)
+
+
+def processor():
+    """Seconds of it that the commands took so far."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def told(name, recording, frame, spent):
+    """What the page says of it; spent: processor time of the run [s]."""
+    shown = FILMS[name]
+    drawn = f"stiffly render {name}-run --size"
     return {
-        "run": f"stiffly run {name} {options}".strip(),
-        "render": f"stiffly render {name}-run --size 640x360 {shown}".strip(),
+        "run": f"stiffly run {name} {shown.run}".strip(),
+        "film": " ".join([drawn, SIZE, *shown.look.split(), *shown.pace.split()]),
+        "still": " ".join(
+            [drawn, STILL, *shown.look.split(), *shown.still.split(), "--frame", str(frame)]
+        ),
         "simulated": float(recording.times[-1]),
-        "seconds": recording.wall_seconds,
-        "processor": spent,
+        "took": f"{spent:.0f} s of processor time",
         "integrator": recording.integrator,
         "particles": int(recording.positions.shape[1]),
     }
@@ -102,14 +104,13 @@ def main():
     parser.add_argument("--runs", type=Path)
     given = parser.parse_args()
     HERE.mkdir(exist_ok=True)
-    notes = HERE / "films.json"
     with TemporaryDirectory() as scratch:
         for name in given.names or FILMS:
             print(name, flush=True)
             new = film(name, given.runs or Path(scratch))
-            known = json.loads(notes.read_text()) if notes.exists() else {}
+            known = json.loads(NOTES.read_text()) if NOTES.exists() else {}
             known = {n: {**known, name: new}[n] for n in FILMS if n in {*known, name}}
-            notes.write_text(json.dumps(known, indent=1) + "\n")
+            NOTES.write_text(json.dumps(known, indent=1) + "\n")
 
 
 if __name__ == "__main__":

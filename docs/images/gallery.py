@@ -13,6 +13,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from films import FILMS, NOTES
 
 import stiffly
 from stiffly.errors import SimulationFailure, StiffWarning
@@ -20,28 +21,31 @@ from stiffly.recording.render import thumbnail
 
 PICTURES = Path(__file__).parent / "scenes"
 PAGE = Path(__file__).parent.parent / "gallery.md"
-FILMS = Path(__file__).parent / "films"
 HEAD = """# Gallery
 
 ## Films
 
-At life speed, unless the film says otherwise. Below each: the commands, and what the run took on
-two cores of an AMD EPYC server that had other work to do. `python docs/images/films.py` makes them
-anew.
+At life speed, unless the film says otherwise; at full size, unless the command says otherwise.
+Below each: why it is worth showing, what the run took on two cores of an AMD EPYC server that had
+other work to do, and the commands. `python docs/images/films.py` makes them anew. What the largest
+take on a quiet machine: [full size](lab/full-size/result.md).
 
 """
-FULL_SIZE = """## Full size
-
-Runs of minutes; the times are those of a quiet machine ([all eight](lab/full-size/result.md)).
-
-| | |
-| --- | --- |
-"""
-STILLS = {
-    "crash": "356,820 degrees of freedom; the dents stay: `stiffly run crash`, 56 s",
-    "hair": "60,000 hairs, calm again after the shake of the head: `stiffly run hair`, 177 s",
-    "dragon": "442,650 degrees of freedom, nodding: `stiffly run dragon`, 29 s",
+PLOTS = {
+    "single-spring": "midpoint leaves the circle within two steps; the stabilised method stays "
+    "inside and keeps the energy, at the price of the spin.",
+    "two-springs": "backward Euler, which is known to lose energy, gains some at each pass over a "
+    "hill of the potential (orange), and stays below the proven bound.",
+    "oscillator-pair": "driven at resonance less 1e-10 rad/s, the swing grows as long as one "
+    "looks: with the exponential method as in the analytic solution, with V-IMEX for a while.",
+    "fput-energy": "seven springs, three of them stiff: RK4 keeps the energy as well as exprb42 "
+    "with steps forty times smaller.",
 }
+MEASURED = """## Plots instead of films
+
+Systems of a few particles say more in a plot. Each is drawn by the experiment that measures it.
+
+"""
 TABLE = """## The built-in scenes
 
 Each with the numbers of its paper as defaults; `stiffly run NAME` runs it, `--small` in seconds,
@@ -80,21 +84,19 @@ def graph(run, path):
 def film(name, told):
     """A video that plays by itself and again; its still where nothing plays."""
     place = f"images/films/{name}"
-    scene = stiffly.scenes.entry(name)
-    spent, processor = told["seconds"], told.get("processor")
-    took = f"{spent:.2g} s" if processor is None else f"{processor:.2g} s of processor time"
+    commands = "".join(f"    {told[key]}\n" for key in ("run", "film", "still") if key in told)
     return (
         f'<video src="{place}.mp4" poster="{place}.jpg" width="640" autoplay loop muted '
         f'playsinline controls title="{name}"></video>\n\n'
-        f"**{name}**: {scene.summary}. {told['particles']:,} particles, {told['integrator']}; "
-        f"{told['simulated']:.3g} s in {took} ([video]({place}.mp4)).\n\n"
-        f"    {told['run']}\n    {told['render']}\n\n"
+        f"**{name}**: {FILMS[name].worth} {told['particles']:,} particles, {told['integrator']}; "
+        f"{told['simulated']:.3g} s in {told['took']} ([video]({place}.mp4), "
+        f"[still]({place}.jpg)).\n\n"
+        f"{commands}\n"
     )
 
 
-def still(name, words):
-    picture = f'<img src="lab/full-size/{name}/last.png" width="480" alt="{name}">'
-    return f"| {picture} | **{name}**, {words} |\n"
+def plot(name, worth):
+    return f"**{name}**: {worth}\n\n    stiffly lab {name}\n\n![{name}](lab/{name}/figure.png)\n\n"
 
 
 def row(name):
@@ -110,11 +112,11 @@ def main():
         if name in sys.argv or not path.exists():
             print(name, flush=True)
             draw(name, path)
-    films = json.loads((FILMS / "films.json").read_text())
+    films = json.loads(NOTES.read_text())
     shown = "".join(film(name, told) for name, told in films.items())
     table = TABLE + "".join(row(name) for name in stiffly.scenes.NAMES)
-    large = FULL_SIZE + "".join(still(*each) for each in STILLS.items()) + "\n"
-    PAGE.write_text(HEAD + shown + large + table)
+    plots = MEASURED + "".join(plot(*each) for each in PLOTS.items())
+    PAGE.write_text(HEAD + shown + plots + table)
 
 
 if __name__ == "__main__":
