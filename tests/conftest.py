@@ -6,6 +6,7 @@ take long come first, so that none is left to one process at the end.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -29,6 +30,16 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("STIFFLY_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("STIFFLY_LAB_UNLIMITED", "1")  # no test depends on how fast the machine is
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def heard() -> Iterator[None]:
+    """Signals are, also where the tests run in the background: shells have those ignore Ctrl-C."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -3,7 +3,17 @@
 import numpy as np
 import test_stretch as cases
 
+import stiffly
+from stiffly import scenes
+from stiffly.contracts import Away
+from stiffly.kernels.cuda import layout
+from stiffly.recording import writer
+from stiffly.recording.notes import StepLog
+from stiffly.run.ledger import Balance
+from stiffly.run.stepper import Stepper
+
 KINDS = cases.KINDS
+RECORDED = ("hair", "crash")  # with supports and contact; with springs that yield
 LEDGER = ("added_now", "dissipated_now", "invented_now")
 TANGLED = 0.9  # of an edge of the lattice: tets are turned inside out
 
@@ -22,6 +32,50 @@ def same_forces_inside_out(kind, backend):
     cases.agree(there.stretcher.acceleration(state), wanted, np.abs(wanted).max())
 
 
+def same_frames_in_a_file(name, folder, monkeypatch):
+    """What a run leaves in a file, written beside its steps or at once, is what it has in memory;
+    and it goes on from a checkpoint to the same bits."""
+    scene = scenes.load(name, small=True)
+    h = 0.25 * scene.step
+    options = {"integrator": "verlet", "step": h, "every": 20 * h, "device": "gpu"}
+    memory = stiffly.simulate(scene, duration=100 * h, **options)
+    for at_once in (0, 10**12):
+        monkeypatch.setattr(writer, "AT_ONCE", at_once)
+        out = {"out": folder / str(at_once), "dtype": "float64", "checkpoint": 0}
+        stiffly.simulate(scene, duration=60 * h, **options, **out)
+        file = stiffly.resume(out["out"], scene, duration=100 * h, device="gpu")
+        for line in ("positions", "velocities"):
+            assert np.array_equal(getattr(file, line), getattr(memory, line))
+        assert file.fields.keys() == memory.fields.keys()
+        for field, values in memory.fields.items():
+            assert np.array_equal(file.fields[field], values)
+        assert np.array_equal(file.energy.total, memory.energy.total)
+
+
+def apart(monkeypatch):
+    """No body fits a block: every kernel is launched for all rows."""
+    monkeypatch.setattr(layout, "THREADS", (32, 0))
+
+
+def same_bits_when_fetched(kind, method, backend):
+    """Steps from a state that has stayed where it was made, and from what a checkpoint keeps."""
+    system, state = cases.bound(kind)
+    stayed = cases.at_once(system.on(backend), state, method)
+    fetched = Stepper(system.on(backend), method, "", state, Balance(system), StepLog())
+    fetched.take_all(cases.H, cases.H * np.arange(1, 6))
+    away, memory = fetched.state, fetched.memory
+    assert isinstance(away, Away)
+    fetched.state, fetched.memory = away.as_saved(), memory.as_saved()
+    fetched.memory = fetched.memory._replace(state=fetched.state)
+    fetched.take_all(cases.H, cases.H * np.arange(6, cases.COUNT + 1))
+    assert np.array_equal(stayed.state.x, fetched.state.x)
+    assert np.array_equal(stayed.state.v, fetched.state.v)
+    assert stayed.state.parts.keys() == fetched.state.parts.keys()
+    for name, array in stayed.state.parts.items():
+        assert np.array_equal(array, fetched.state.parts[name])
+    assert np.array_equal(memory.acceleration, memory.as_saved().acceleration)
+
+
 def same_steps(kind, method, backend):
     """The same steps, ledger, memory and notes of a body of test_stretch.py on both sides."""
     system, state = cases.bound(kind)
@@ -34,6 +88,12 @@ def same_steps(kind, method, backend):
     energy = 0.5 * float(system.mass.dot(here.state.v, here.state.v))
     for line in LEDGER:
         cases.agree(getattr(there.ledger, line), getattr(here.ledger, line), 10.0 * energy)
+    for name in ("positions", "velocities"):
+        told, plain = there.system.stretcher.shown(there.state, name), there.state.as_saved()
+        assert told is not None
+        cases.agree(told, getattr(there.system, name)(plain), 100.0 * scale)
+    for name, values in here.system.fields(here.state).items():
+        cases.agree(there.system.fields(there.state)[name], values, np.abs(values).max())
     known = there.system.stretcher.energies(there.state)
     wanted = here.system.energy(here.state)
     assert (known is None) == (kind == "yielding")  # whose two kinds of springs have two names

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stiffly.backends.cpu import CpuBackend
-from stiffly.backends.gpu import CardKernels
+from stiffly.backends.gpu import GpuBackend
 from stiffly.kernels.cuda import stretch
 
 NVCC = shutil.which("nvcc")
@@ -17,10 +16,10 @@ COMPILER = shutil.which("g++") or shutil.which("c++")
 
 
 @cache
-def library(folder, lanes, has):
-    made = Path(folder) / f"kernels-{lanes}-{has}.so"
+def library(folder, lanes, has, texts):
+    made = Path(folder) / f"{Path(texts[-1]).stem}-{lanes}-{has}.so"
     text, shim = made.with_suffix(".cpp"), Path(stretch.__file__).with_name("shim.h")
-    text.write_text(stretch.source())
+    text.write_text(stretch.source(texts))
     command = [
         COMPILER,
         "-O2",
@@ -34,13 +33,24 @@ def library(folder, lanes, has):
     return ctypes.CDLL(str(made))
 
 
+def compiles(text, folder, lanes):
+    """By NVIDIA's compiler, without a warning."""
+    source = folder / "kernels.cu"
+    source.write_text(text)
+    options = ("-arch=sm_90", "-cubin", "-Werror", "all-warnings", f"-DLANES={lanes}")
+    done = subprocess.run(
+        [NVCC, *options, source, "-o", folder / "kernels.cubin"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 class Loaded:
     def __init__(self, library):
         self._library = library
 
-    def define(self, body):
-        place = (ctypes.c_longlong * body.size).in_dll(self._library, "body")
-        place[:] = body.tolist()
+    def define(self, words, name="body"):
+        place = (ctypes.c_longlong * words.size).in_dll(self._library, name)
+        place[:] = words.tolist()
 
     def __call__(self, name, rows, *arguments):
         passed = [
@@ -48,6 +58,19 @@ class Loaded:
             for a in arguments
         ]
         getattr(self._library, name)(*passed)
+
+    def blocks(self, name, count, threads, *arguments):
+        self(name, count, *arguments)
+
+
+class There(np.ndarray):
+    """An array on the card: what is not there cannot be added to it, nor it to that."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        raise TypeError(f"{ufunc.__name__} of an array on the card, by the host")
+
+    def __array_function__(self, function, types, arguments, options):
+        raise TypeError(f"{function.__name__} of an array on the card, by the host")
 
 
 class HostCard:
@@ -59,10 +82,19 @@ class HostCard:
         self._folder = folder
 
     def put(self, array):
-        return np.array(array)
+        return np.array(array).view(There)
 
     def zeros(self, count):
-        return np.zeros(count)
+        return np.zeros(count).view(There)
+
+    def holds(self, array):
+        return isinstance(array, There)
+
+    def empty(self, count):
+        return np.full(count, np.nan).view(There)
+
+    def copied(self, array):
+        return array.copy()
 
     def free(self):
         return self.room
@@ -71,23 +103,24 @@ class HostCard:
         return array.ctypes.data
 
     def copy(self, host, device):
-        device[...] = host
+        device.view(np.ndarray)[...] = host
 
-    def host(self, device):
-        return device
+    def host(self, device, stage=""):
+        found = device.view(np.ndarray)
+        return found.copy() if stage else found
 
-    def loaded(self, lanes, has):
-        return Loaded(library(str(self._folder), lanes, has))
+    def loaded(self, lanes, has, threads=0, texts=stretch.TEXTS):
+        return Loaded(library(str(self._folder), lanes, has, texts))
 
     def recorded(self, job):
         return job
 
 
-class HostBackend(CpuBackend):
+class HostBackend(GpuBackend):
     """As GpuBackend, without a card."""
 
     name = "shim"
-    one_group = True
+    abreast = 1
 
     def __init__(self, folder):
-        self.kernels = CardKernels(HostCard(folder))
+        super().__init__(HostCard(folder))

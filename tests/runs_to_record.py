@@ -19,8 +19,9 @@ import numpy as np
 
 import stiffly
 from stiffly import Gravity, Rayleigh, SecondOrder, Springs, System, Tetrahedra, meshes
-from stiffly.bodies import cloth_springs, lumped_mass
-from stiffly.collisions import Contact, Plane, ProjectedContact, Repulsion, Sphere, keyframes
+from stiffly.bodies import Moving, cloth_springs, lumped_mass
+from stiffly.collisions import Contact, Held, Plane, ProjectedContact, Repulsion, Sphere, keyframes
+from stiffly.recording import writer
 from stiffly.recording.checkpoint import Packed, unpacked
 
 Case = tuple[Any, Any, Any, dict[str, Any]]  # system, x0, v0, options of simulate
@@ -113,6 +114,35 @@ def cloth(side: int = 9, **options: Any) -> Case:
     return system, x, None, {"step": 0.004, "duration": 0.16, "every": 0.016, **options}
 
 
+def held(**options: Any) -> Case:
+    """A block that drops onto a floor which holds exactly what touches it, and springs off."""
+    mesh = meshes.lattice(3, 3, 3, spacing=0.1)
+    x = mesh.positions
+    floor = Held(Plane((0, 0, x[:, 2].min() - 0.02), (0, 0, 1)), None)
+    system = System(np.full(len(x), 0.01), [Springs(mesh.edges, 100.0), Gravity(), floor], rest=x)
+    v = np.tile([0.3, 0.0, -2.0], (len(x), 1))
+    return system, x, v, {"step": 0.002, "duration": 0.2, "every": 0.02, **options}
+
+
+def shaken(**options: Any) -> Case:
+    """A lattice whose side goes along a path: explicit steps in compiled stretches."""
+    mesh = meshes.lattice(3, 3, 3, spacing=0.1)
+    x = mesh.positions
+    side = np.flatnonzero(x[:, 0] == 0.0)
+    edges = mesh.edges[~np.isin(mesh.edges, side).all(axis=1)]  # between supports there is no loop
+    system = System(
+        np.full(len(x), 0.01),
+        [Springs(edges, 1e3), Gravity()],
+        rest=x,
+        supports=Moving(side, swinging),
+    )
+    return system, x, None, {"step": 1e-3, "duration": 0.1, "every": 4e-3, **options}
+
+
+def swinging(t: float, start: Any) -> Any:
+    return start + np.array([0.0, 0.0, 0.05 * np.sin(40.0 * t)])
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "exprb42": lambda: block(integrator="exprb42"),
     "pexprb43 adaptive": lambda: block(integrator="pexprb43", rtol=1e-3, step=None, every=0.04),
@@ -130,6 +160,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "energy-momentum yielding": lambda: wreck(integrator="energy-momentum"),
     "energy-momentum": lambda: spinner(integrator="energy-momentum"),
     "second order": lambda: pendulums(integrator="exprb42"),
+    "held exactly": lambda: held(integrator="exprb42"),
 }
 
 # long enough to be killed in the middle: some seconds each
@@ -150,8 +181,10 @@ def simulate(case: Case, **options: Any) -> Any:
     return stiffly.simulate(system, x0, v0, **{**own, **options})
 
 
-def begin(name: str, folder: str, checkpoint: float = 0.2) -> None:
-    """What a child process does first; it does not live to the end."""
+def begin(name: str, folder: str, checkpoint: float = 0.2, at_once: int = writer.AT_ONCE) -> None:
+    """What a child process does first; it does not live to the end.  at_once: bytes of frames that
+    are written while the run waits."""
+    writer.AT_ONCE = at_once
     options = {"dtype": "float64", "checkpoint": checkpoint, "progress": dies_before_the_end}
     simulate(LONG[name](), out=folder, **options)
 

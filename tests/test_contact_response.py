@@ -158,6 +158,29 @@ def test_a_shape_carries_what_it_holds():
     assert abs(run.energy.numerical).max() < 1e-10
 
 
+def test_what_is_held_without_a_tie_does_not_move_until_it_is_pulled_off():
+    """Two particles, one above the other: the lower one stops where it touched, to the last digit,
+    and leaves when the spring has been compressed and pulls; what it had in its motion is lost."""
+    system = System([1.0, 1.0], [Springs([[0, 1]], 1e3, 0.2), Held(FLOOR, None)])
+    x0, v0 = [[0, 0, 0.1], [0, 0, 0.3]], [[0.5, 0, -1.0], [0.5, 0, -1.0]]
+    run = simulate(system, x0, v0, integrator="midpoint", step=1e-3, duration=0.4, every=1e-3)
+    low = run.positions[:, 0]
+    held = np.flatnonzero((np.diff(low, axis=0) == 0.0).all(axis=1))
+    assert len(held) > 30 and np.array_equal(np.diff(held), np.ones(len(held) - 1))
+    assert not run.velocities[held[1:], 0].any() and -1.1e-3 < low[held[0], 2] <= 0.0
+    assert low[-1, 2] > 0.0 and run.velocities[-1, :, 2].sum() > 0.0
+    assert run.energy.dissipated[-1] == pytest.approx(0.5 * (1.0 + 0.25), rel=0.02)
+    assert abs(run.energy.numerical).max() < 1e-3 * run.energy.exchanged
+
+
+def test_a_shape_carries_what_it_holds_without_a_tie():
+    plate = Plane((0, 0, 0), (0, 0, 1), keyframes([0.0, 1.0], [[0, 0, 0], [0.3, 0, 0]]))
+    system = System(np.ones(1), [Gravity(), Held(plate, None, margin=1e-6)])
+    run = simulate(system, [[0, 0, 0.0]], integrator="midpoint", step=2e-3, duration=1.2)
+    np.testing.assert_allclose(run.positions[-1, 0], [0.3, 0.0, 0.0], atol=1e-15)
+    assert abs(run.energy.numerical).max() < 1e-12
+
+
 def test_held_ties_are_a_potential_like_any_other():
     """Blocks, mean gradient and Laplacian of what is tied at the start; nothing else."""
     shapes = [FLOOR, Sphere((5.0, 0, 0), 1.0)]

@@ -3,15 +3,22 @@
 tests/gpu asks a real card for the same (`make test-gpu`).
 """
 
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import test_stretch as cases
-from cuda_checks import KINDS, same_forces_inside_out, same_steps
-from cuda_shim import COMPILER, NVCC, HostBackend
+from cuda_checks import (
+    KINDS,
+    RECORDED,
+    apart,
+    same_bits_when_fetched,
+    same_forces_inside_out,
+    same_frames_in_a_file,
+    same_steps,
+)
+from cuda_shim import COMPILER, NVCC, HostBackend, compiles
 
 import stiffly
 from stiffly import scenes
@@ -41,6 +48,20 @@ def card(tmp_path_factory):
 def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, card, monkeypatch):
     monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
     same_steps(kind, method, card)
+
+
+@compiled
+@pytest.mark.parametrize("kind", KINDS)
+def test_bodies_that_fit_no_block(kind, card, monkeypatch):
+    apart(monkeypatch)
+    same_steps(kind, Verlet(), card)
+
+
+@compiled
+@pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy"])
+def test_a_state_that_stays_is_the_one_that_is_fetched(kind, method, card):
+    same_bits_when_fetched(kind, method, card)
 
 
 @compiled
@@ -104,10 +125,10 @@ def test_energies_are_those_of_the_body_that_is_asked(card):
     for bound, state in runs:
         a = bound.acceleration(state)
         done = bound.stretcher.steps(Verlet.splitting, state, a, 1e-5, times)
-        assert bound.stretcher.energies(done.state) is not None
         assert bound.stretcher.energies(state) is None
         ends.append(done.state)
     assert runs[0][0].stretcher.energies(ends[0]) is None
+    assert runs[1][0].stretcher.energies(ends[1]) is not None
     for (bound, _), end in zip(runs, ends, strict=True):
         assert bound.energy(end) == pytest.approx(scene.system.bind(scene.x0)[0].energy(end))
 
@@ -116,13 +137,7 @@ def test_energies_are_those_of_the_body_that_is_asked(card):
 @pytest.mark.skipif(NVCC is None, reason="no nvcc here")
 @pytest.mark.parametrize("lanes", [1, 2, 8])
 def test_the_text_is_cuda(lanes, tmp_path):
-    text = tmp_path / "kernels.cu"
-    text.write_text(stretch.source())
-    options = ("-arch=sm_90", "-cubin", "-Werror", "all-warnings", f"-DLANES={lanes}")
-    done = subprocess.run(
-        [NVCC, *options, text, "-o", tmp_path / "kernels.cubin"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    compiles(stretch.source(), tmp_path, lanes)
 
 
 # ------------------------------------------------------------------ refusals
@@ -174,16 +189,25 @@ def test_a_card_that_is_not_there_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"integrator": "exprb42"}, "exprb42 has no loop on a card: use verlet"),
+        ({"integrator": "midpoint"}, "midpoint has no loop on a card: use verlet.*exprb42"),
         ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4"),
         ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
         ({"device": "gpx"}, "did you mean gpu"),
         ({"device": "cpu:1"}, "give gpu:0, gpu:1"),
+        ({"device": "gpu:\u00b2"}, "give gpu:0, gpu:1"),
+        ({"device": "gpu:" + "9" * 5000}, "give gpu:0, gpu:1"),
     ],
 )
 def test_what_a_card_cannot_do_is_refused(options, said):
     with pytest.raises(InputError, match=said):
         rope(**{"device": "gpu", **options})
+
+
+@compiled
+@pytest.mark.parametrize("name", RECORDED)
+def test_frames_in_a_file_are_those_in_memory(name, card, tmp_path, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    same_frames_in_a_file(name, tmp_path, monkeypatch)
 
 
 @compiled

@@ -5,6 +5,7 @@ with the package imported afresh, so that none finds what another one has import
 kernels stay, which import nothing else of it: loading them takes longer than most programs.
 """
 
+import ast
 import json
 import re
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 # in the slow run: what they show has quick tests of its own
 LONG = ("compare_integrators", "crash", "own_potential", "swimmer")
 GUIDES = (
@@ -58,6 +60,23 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S)
 
 
+def program(notebook: Path) -> str:
+    """Its cells, one after the other; of each the last value is shown as a notebook shows it."""
+    told = json.loads(notebook.read_text())
+    assert (told["nbformat"], told["nbformat_minor"]) == (4, 5)
+    lines = []
+    for cell in told["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+            body = ast.parse("".join(cell["source"])).body
+            if isinstance(body[-1], ast.Expr):
+                show = ast.parse("lambda value: getattr(value, '_repr_html_', value.__repr__)()")
+                call = ast.Call(show.body[0].value, [body[-1].value], [])  # type: ignore[attr-defined]
+                body[-1] = ast.fix_missing_locations(ast.Expr(call))
+            lines.append(ast.unparse(ast.Module(body, [])))
+    return "\n".join(lines)
+
+
 def run(programs: dict[str, list[str]], folder: Path) -> dict[str, str | None]:
     """What went wrong with each program, by name."""
     given, results = folder / "programs.json", folder / "results.json"
@@ -72,11 +91,17 @@ def run(programs: dict[str, list[str]], folder: Path) -> dict[str, str | None]:
 def failures(tmp_path_factory):
     programs = {path.name: [path.read_text()] for path in EXAMPLES if path.stem not in LONG}
     programs |= {page.name: blocks(page) for page in PAGES}
+    programs |= {path.name: [program(path)] for path in NOTEBOOKS}
     return run(programs, tmp_path_factory.mktemp("examples"))
 
 
 @pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in LONG], ids=lambda p: p.stem)
 def test_example(path, failures):
+    assert failures[path.name] is None, failures[path.name]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_notebook(path, failures):
     assert failures[path.name] is None, failures[path.name]
 
 

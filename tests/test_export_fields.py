@@ -42,6 +42,19 @@ def test_strain_and_stress_in_npz(tmp_path):
     assert not read["field_stress"][0].any() and not read["field_stress"][1][:-2].any()
 
 
+def test_stress_of_what_a_scene_in_the_making_makes(tmp_path):
+    scene = stiffly.Scene("hung", duration=0.1, step=0.01)
+    scene.add(stiffly.shapes.rope(2, length=1.0), stiffness=50.0, pins=[0])
+    run = scene.simulate()
+    (path,) = export(run, "npz", tmp_path / "a.npz", fields=["stress"], system=scene)
+    longer = np.linalg.norm(run.positions[:, 1] - run.positions[:, 0], axis=1) - 1.0
+    assert longer[-1] > 1e-4
+    tension = np.stack([50.0 * longer] * 2, axis=1)  # at both ends
+    np.testing.assert_allclose(np.load(path)["field_stress"], tension, rtol=1e-6, atol=1e-9)
+    still = run.render(tmp_path / "a.png", color="stress", system=scene, size=(64, 48))
+    assert still.exists()
+
+
 def test_strain_in_usd_by_body(tmp_path):
     pytest.importorskip("pxr")
     from pxr import Usd, UsdGeom

@@ -108,6 +108,50 @@ def test_a_class_in_place_of_an_object():
         stiffly.simulate(SPRING, [1.0], integrator=Whole, step=0.1, duration=1.0)
 
 
+class InPlace:
+    """Symplectic Euler, which writes into the arrays that it is given."""
+
+    order, adaptive = 1, False
+
+    def start(self, system, state):
+        return None
+
+    def step(self, system, state, h, memory):
+        state.v[:] += h * system.acceleration(state)
+        state.x[:] += h * state.v
+        return Step(state.moved(state.t + h, state.x, state.v), None, Work(force_evaluations=1))
+
+
+class Anew(InPlace):
+    """The same method with arrays of its own."""
+
+    def step(self, system, state, h, memory):
+        v = state.v + h * system.acceleration(state)
+        return Step(state.moved(state.t + h, state.x + h * v, v), None, Work(force_evaluations=1))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda own: own,
+        lambda own: stiffly.integrators.Stabilised(own, tolerance=1e-3),
+        lambda own: stiffly.integrators.Stabilised("bdf1", inject=own, tolerance=1e-3),
+        lambda own: stiffly.integrators.Stabilised("forward-euler", dissipate=own, tolerance=1e-3),
+        lambda own: stiffly.integrators.Substeps(own, 3),
+    ],
+)
+def test_a_step_may_write_into_the_state_that_it_is_given(around):
+    scene = stiffly.Scene("pushed", duration=0.5, step=0.001)
+    body = scene.add(stiffly.shapes.rope(5, length=1.0), stiffness=200.0, pins=[0])
+    scene.force(body, lambda t, x, v: (0.0, 5.0 * np.sin(9.0 * t), 0.0) - 0.3 * v)
+    runs = [scene.simulate(integrator=around(own)) for own in (InPlace(), Anew())]
+    a, b = (run.energy for run in runs)
+    np.testing.assert_array_equal(runs[0].positions, runs[1].positions)
+    np.testing.assert_array_equal(a.added, b.added)
+    np.testing.assert_array_equal(a.numerical, b.numerical)
+    assert abs(a.added).max() > 0.1  # there was work to be booked
+
+
 def test_an_adaptive_method_whose_steps_carry_no_error():
     class Silent(Whole):
         def estimate(self, x, v):

@@ -39,7 +39,7 @@ def textured(tmp_path, texture):
     (tmp_path / "box.obj").write_text(BOX)
     lines = ["duration = 0.1", "step = 0.01", "[[body]]", "mesh = 'box.obj'", "young = 1e5"]
     lines += ["elasticity = 'tetrahedra'", "density = 1e3", "poisson = 0.3", "tetrahedralise = 20"]
-    (tmp_path / "mine.toml").write_text("\n".join([*lines, f"texture = '{texture}'", ""]))
+    (tmp_path / "mine.toml").write_text("\n".join([*lines, f'texture = "{texture}"', ""]))
     return str(tmp_path / "mine.toml")
 
 
@@ -49,6 +49,8 @@ def textured(tmp_path, texture):
         ("gone.png", "gone.png does not exist: check the path"),
         ("box.obj", "box.obj is no picture: give a file that ends in .png or .jpg"),
         (".", "is no picture"),
+        ("n" * 300 + ".png", "does not exist"),
+        ("two\\nlines.png", "has letters that USD files cannot have: rename it"),
     ],
 )
 def test_a_texture_that_is_none(texture, words, tmp_path, monkeypatch, capfd):

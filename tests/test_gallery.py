@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from stiffly import scenes
 from stiffly.cli import app
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -20,6 +21,12 @@ def test_films_and_pictures_are_there():
     assert min(sizes) > 1000 and sum(sizes) < 15e6
     files = {path.name for path in (DOCS / "images" / "films").iterdir()} - {"films.json"}
     assert files == {Path(name).name for name in shown if "/films/" in name}
+
+
+def test_every_scene_has_a_film_or_a_plot():
+    """Experiments that draw a plot are called after their scene."""
+    shown = re.findall(r"^\*\*([\w-]+)\*\*: ", PAGE, flags=re.M)
+    assert [name for name in scenes.NAMES if not any(s.startswith(name) for s in shown)] == []
 
 
 @pytest.mark.parametrize("line", re.findall(r"^    stiffly (.+)$", PAGE, flags=re.M))

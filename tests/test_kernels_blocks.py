@@ -181,6 +181,21 @@ def test_chebyshev(seed, n, density, index, p, n_out, terms, kind):
         assert_close(a, b, (n + 2) * (terms + 1) * size)
 
 
+@pytest.mark.parametrize("room", [cpu, reference])
+@pytest.mark.parametrize("p", [1, 2])
+def test_what_a_recurrence_begins_and_ends_with(p, room):
+    rng = np.random.default_rng(p)
+    vectors, c = rng.standard_normal((p, 30)), rng.standard_normal((4, p))
+    x = room.recurrence_columns(list(vectors))
+    z, out = room.recurrence_start(x, c)
+    assert x.flags.c_contiguous and np.array_equal(x.T, vectors)
+    assert z.shape == x.shape and not z.any()
+    assert_close(out, vectors.T @ c.T, p * np.abs(vectors.T) @ np.abs(c.T))
+    rows = room.recurrence_rows(out)
+    assert np.array_equal(rows, out.T)
+    assert np.array_equal(room.recurrence_rows(out, rows.copy()), 2.0 * out.T)
+
+
 def bounds_of(matrix, name, s, t, x, z, coefficients, out, *weight):
     """|T_(k+1)| <= (|s| |A| + |t|) |T_k| + |T_(k-1)|, term by term; matrix: |A|."""
     product = reference.csr_apply if name == "csr_chebyshev" else reference.block_apply

@@ -164,6 +164,12 @@ def test_losses_are_shares_of_the_swing():
     assert first.verdict == second.verdict == REPRODUCED
     assert rk4.verdict == NOT_REPRODUCED and "5.00%; h = 0.05 s: diverged" in rk4.measured
     assert bdf1.verdict == REPRODUCED and "44.00%" in bdf1.measured
+    more = coil_minute._energy([*rows[:-1], coil_row("bdf1", [0.0, -6.4])], swing=10.0)[3]
+    less = coil_minute._energy([*rows[:-1], coil_row("bdf1", [0.0, -2.9])], swing=10.0)[3]
+    assert (more.verdict, less.verdict) == (REPRODUCED, NOT_REPRODUCED)
+    # half of what is left after a minute, in the logarithm: half of the step
+    falls = coil_row("bdf1", [0.0, -10.0 * (1.0 - 0.6**2)])
+    assert coil_minute._losing(falls, swing=10.0) == pytest.approx(0.025)
     growing = [coil_row("exprb42", [1e-3] * 6 + [5e-3] * 3)]
     assert coil_minute._energy([*growing, *rows[1:]], swing=10.0)[0].verdict == PARTLY
 

@@ -11,7 +11,7 @@ from stiffly_lab import dragon_size, rope_cost, tori_bounce
 from stiffly_lab.bench import Bench
 from stiffly_lab.registry import EXPERIMENTS
 from stiffly_lab.report import NOT_REPRODUCED, REPRODUCED
-from stiffly_lab.rope_cost import ANY, BAND, FAST, FINER, LADDER
+from stiffly_lab.rope_cost import ANY, BAND, FAST, FINER, LADDER, STILL, accurate, cheapest
 
 NAMES = ("molecule-energy", "tori-bounce", "dragon-size", "rope-cost", "sphere-bounce")
 
@@ -154,9 +154,24 @@ def test_verlets_step_on_the_rope_is_the_largest_stable_one(reports):
 def test_speedup_is_of_the_better_exponential_method():
     def row(method, seconds, failure=None):
         known = {"particles": 5, "strain": 0.1, "method": method, "failure": failure}
-        return {**known, "seconds": seconds}
+        counts = {"steps": 1, "operator_products": 1}
+        return {**known, "seconds": seconds, "counts": counts, "iterations": 1}
 
     rows = [row("neti", 4.0), row("exprb42", 2.0), row(FAST, 6.0), row("verlet", 1.0, "exploded")]
     assert rope_cost.speedup(rows, (5, 0.1), FAST) == pytest.approx(3.0)
     assert rope_cost.speedup(rows, (5, 0.1), "verlet") is None
     assert rope_cost.speedup(rows, (6, 0.1), FAST) is None
+    rows.append(row(STILL, 0.1))
+    assert rope_cost.speedup(rows, (5, 0.1), FAST, STILL) == pytest.approx(60.0)
+    # fast enough where nothing swings, and not where it does: half a claim
+    claim, other = rope_cost._claims(rows, rope_cost.SIZE, [(5, 0.1)])
+    assert claim.verdict == "partly" and "swings: 5 particles: 3;" in claim.measured
+    assert other.measured.endswith("exprb42 (2 s)")  # the row that does not swing is no rival
+
+
+def test_the_rope_of_table_ii_is_exact_and_does_not_swing():
+    scene = scenes.load("rope", particles=10, strain=1e-2, duration=rope_cost.DURATION)
+    swings = accurate(scene)
+    row = cheapest(scene, swings, STILL)
+    assert row["failure"] is None and row["setting"] == LADDER[0] and abs(row["lost"]) < 1e-9
+    assert row["largest"] < 1e-2 and row["error_mm"] > 100.0

@@ -147,3 +147,54 @@ def test_a_method_that_refuses_says_nothing_of_steps(name):
         warnings.simplefilter("error")
         with pytest.raises(InputError, match="forces of velocities"):
             simulate(system, x0, integrator=name, step=20.0 / omega, duration=1.0)
+
+
+def crowd(stiff, count=300):
+    """Small nets at rest, one of them `stiff` times as stiff as others are at most."""
+    mesh, draw = lattice(2, 2, 2, spacing=0.1), np.random.default_rng(5)
+    size = len(mesh.positions)
+    x = np.concatenate([mesh.positions + 0.3 * k for k in range(count)])
+    edges = np.concatenate([mesh.edges + size * k for k in range(count)])
+    k = draw.uniform(100.0, 400.0, count)
+    k[2 * count // 3] = 400.0 * stiff
+    system = System(0.01, [Springs(edges, np.repeat(k, len(mesh.edges)))], rest=x)
+    one, state = System(0.01, [Springs(mesh.edges, k.max())], rest=mesh.positions).bind(
+        mesh.positions
+    )
+    K = one.tangent(state).matrix(0.0, 1.0, 0.0).toarray()
+    return system, x, np.sqrt(np.linalg.eigvalsh(K)[-1] / 0.01)
+
+
+@pytest.mark.parametrize("stiff", [1.0, 9.0])
+def test_of_many_bodies_the_stiffest_is_found_by_asking_few(stiff):
+    system, x, omega = crowd(stiff)
+    limit = 2.0 / omega
+    options = {"integrator": "verlet", "duration": 100 * limit, "every": 100 * limit}
+    (said,) = advice(system, x, step=1.1 * limit, **options)
+    named = float(said.split("at most ")[1].split()[0])
+    assert 0.99 * limit <= named <= 1.05 * limit
+    assert advice(system, x, step=0.94 * limit, **options) == []
+
+
+def test_forces_on_few_bodies_are_those_on_all():
+    """With supports that move, contact, damping and gravity; few they are."""
+    scene = scenes.load("hair", fibers=150)
+    bound, state = scene.system.bind(scene.x0)
+    few = bound.stretcher.few(state)
+    assert 32 * 4 <= len(few.x) < len(scene.x0) / 2
+    rows = {tuple(x): k for k, x in enumerate(state.x.reshape(-1, 3))}
+    own = np.array([rows[tuple(x)] for x in few.x])
+    assert len(set(own.tolist())) == len(own)
+    assert few.mass == pytest.approx(bound.particle_mass[bound.numbering.order[own]], 1e-15)
+    draw = np.random.default_rng(0)
+    for size in (0.0, 1e-3, 2e-2):
+        x = state.x + size * draw.standard_normal(state.x.size)
+        every = bound.acceleration(state.moved(state.t, x, state.v)).reshape(-1, 3)
+        found = few.acceleration(x.reshape(-1, 3)[own])
+        np.testing.assert_allclose(found, every[own], rtol=1e-9, atol=1e-9 * np.abs(every).max())
+
+
+def test_where_bodies_are_not_many_all_are_asked():
+    for system, x, _ in (crowd(1.0, count=40), net()):
+        bound, state = system.bind(x)
+        assert bound.stretcher.few(state) is None

@@ -1,6 +1,9 @@
 """Too little memory is told in a line, while a scene is built."""
 
+import gc
 import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -116,3 +119,39 @@ def test_scenes_of_fibers_say_so_before_they_lay_out_centrelines(little, size):
         InputError, match=r"^fibers of [\d,]+ springs need about [\d,.]+ GB of memory"
     ):
         scenes.load(**size)
+
+
+def test_what_arrays_leave_is_kept_for_the_next_ones():
+    """Pages are counted: the second array finds those of the first."""
+    code = (
+        "import resource, sys; from stiffly import memory\n"
+        "kept = memory.keep() if sys.argv[1] == 'keep' else None\n"
+        "def faults():\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    array = b'x' * 40_000_000\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+        "print(kept, *(faults() for _ in range(3)))\n"
+    )
+
+    def told(how):
+        line = [sys.executable, "-c", code, how]
+        kept, *counts = subprocess.check_output(line, text=True).split()
+        return kept, [int(count) for count in counts]
+
+    kept, counts = told("keep")
+    if kept == "False":
+        pytest.skip("the C library has no such word")
+    assert counts[0] > 1000 and max(counts[1:]) < counts[0] / 10
+    assert min(told("leave")[1]) > 1000  # so that something is measured
+
+
+@pytest.fixture
+def collected():
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+def test_who_keeps_memory_seldom_looks_for_circles(collected):
+    memory.keep()
+    assert gc.get_threshold()[0] > 10_000 and gc.isenabled()

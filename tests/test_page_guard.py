@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gzip
 import http.client
 import math
 import re
@@ -15,6 +16,7 @@ from browser.raw_client import RawClient, encoded
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from stiffly.view.page.base import Clients
+from stiffly.view.page.client import SCRIPT
 from stiffly.view.page.controls import listen
 from stiffly.view.page.door import BURST, PICTURE, PNG, RATE, SMALL, Door, is_pull, picture_fault
 from stiffly.view.page.guard import MOST, WANTED, Flow, Guard, is_fitting, message_kind
@@ -205,8 +207,20 @@ def answer(page, path="/", **headers):
     connection = http.client.HTTPConnection(HERE, page.server.port, timeout=300.0)
     connection.request("GET", path, headers=headers)
     response = connection.getresponse()
-    response.read()
+    response.said = response.read()
     return response
+
+
+@pytest.mark.parametrize("packed", ["gzip", "identity"])
+def test_the_script_that_mends_the_page_comes_before_its_own(packed):
+    with Small() as page:
+        path = f"/?token={page.server.door.token}"
+        for _ in range(2):  # the second one is kept from the first
+            response = answer(page, path, **{"Accept-Encoding": packed})
+            assert response.headers.get_all("Content-Length") == [str(len(response.said))]
+            text = gzip.decompress(response.said) if packed == "gzip" else response.said
+            assert text.count(SCRIPT) == 1 and text.index(SCRIPT) == text.index(b"<script")
+            assert b"viser" in text.replace(SCRIPT, b"")
 
 
 def test_without_the_token_of_the_link_nobody_comes_in():

@@ -56,6 +56,11 @@ def top_of_band(axis, label):
     return np.array([corners[corners[:, 0] == t, 1].max() for t in times])
 
 
+def test_a_notebook_draws_a_figure(spring):
+    """It asks for this method; for pyplot's figures alone it has an answer of its own."""
+    assert plot_energy(spring[1][0])._repr_png_().startswith(b"\x89PNG\r\n")
+
+
 def test_energy_plot_names_everything(spring, tmp_path):
     _, (run, _) = spring
     figure = plot_energy(run, tmp_path / "new" / "energy.png", title="Spring")

@@ -5,7 +5,7 @@ import pytest
 
 import stiffly
 from stiffly.bodies import Potential, Springs, System
-from stiffly.errors import Diverged, InputError, StiffWarning
+from stiffly.errors import Diverged, InputError, NotConverged, StiffWarning
 from stiffly.meshes import rope
 
 ROPE = rope(5)
@@ -137,6 +137,24 @@ def test_differences_do_not_depend_on_where_the_body_is():
 def test_a_gradient_of_the_wrong_sign_is_noticed():
     with pytest.warns(StiffWarning, match="gradient is not that of energy"):
         system(Potential(bowl, lambda x: -bowl_gradient(x), couples=()))
+
+
+def test_where_a_wrong_gradient_has_no_solution_the_last_line_names_it():
+    centre = np.array([0.0, 0.0, 1.0])
+    well = Potential(
+        lambda x: 500.0 * float(((x - centre) ** 2).sum()),
+        lambda x: -1000.0 * (x - centre),  # the force
+        couples=(),
+    )
+    scene = stiffly.Scene("thrown", duration=0.5, step=0.01)
+    scene.add(stiffly.shapes.cube(2, side=0.2), velocity=(0.5, 0, 0))
+    scene.part(well)
+    wrong = pytest.warns(StiffWarning, match="gradient is not that of energy")
+    named = pytest.raises(NotConverged, match=r"gradients of potentials for their sign$")
+    with wrong as said, named as caught:
+        scene.simulate()
+    assert [word.filename for word in said] == [__file__]
+    assert caught.value.__suppress_context__ and caught.value.__cause__ is None  # one traceback
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Scenes built in Python: the same as their files, and what bodies do to each other."""
 
 import copy
+import re
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ from thinned import thinned
 
 import stiffly
 from stiffly import meshes, shapes
-from stiffly.errors import InputError
+from stiffly.errors import Advice, InputError
 from stiffly.scenes import files
 
 SAME = 1e-12
@@ -360,6 +361,18 @@ def wrong(act):
             lambda s, c, b: s.add(shapes.cube(), yong=3),
             "body.yong is not known: did you mean young",
         ),
+        (  # `shine` is more like it than any other key of a cloth
+            lambda s, c, b: s.add(shapes.cloth(3, 3), stifness=3),
+            'body.stifness is not known with elasticity = "cloth": stiffness belongs to',
+        ),
+        (
+            lambda s, c, b: s.attach(c, b, at=[99]) or s.build(),
+            "attachment: there is no particle 99 of cloth: the last is 35",
+        ),
+        (
+            lambda s, c, b: s.walker(9.0, path=[(0, 0, 0), (1, 0, 0)]),
+            "load.times is missing: increasing [s]",
+        ),
         (lambda s, c, b: s.add(shapes.cube(), color="pink"), "body.color"),
         (lambda s, c, b: s.add(shapes.cube(), texture="a.png"), "shapes have none: give mesh ="),
         (lambda s, c, b: s.add(shapes.cube(), pins=[999]), "body.pins: there is no particle 999"),
@@ -371,8 +384,10 @@ def wrong(act):
         (lambda s, c, b: s.add("missing.obj"), "missing.obj does not exist: check the path"),
         (lambda s, c, b: s.wind((1, 0)), "load.wind has too few numbers"),
         (lambda s, c, b: s.add(shapes.cloth(3, 3), elasticity="rigid") and s.build(), "is flat"),
-        (lambda s, c, b: s.attach(c, b, at=[99]) or s.build(), "there is no particle 99"),
         (lambda s, c, b: stiffly.dropped("a.obj", up="w"), "give 'x', 'y' or 'z'"),
+        (lambda s, c, b: stiffly.dropped("a.obj", up=["z"]), "give 'x', 'y' or 'z'"),
+        (lambda s, c, b: stiffly.dropped("a.obj", density="much"), "density must be one number"),
+        (lambda s, c, b: stiffly.dropped("a.obj", repair=[1]), "repair must be True or False"),
         (lambda s, c, b: stiffly.Scene(gravity="moon"), "gravity must hold numbers, got text"),
         (lambda s, c, b: stiffly.Scene(duration=-1.0), "duration must be greater than 0, got -1"),
         (lambda s, c, b: stiffly.Scene(stp=0.1), "stp is not known: did you mean step?"),
@@ -380,6 +395,26 @@ def wrong(act):
 )
 def test_one_line_with_cause_and_remedy(act, words):
     assert words in wrong(act)
+
+
+@pytest.mark.parametrize(
+    "x, times, words",
+    [
+        (50.0, [0, 1], r"walker: its path stays 49 m away from what carries it: check path and"),
+        (0.0, [1, 2], r"walker: it comes at 1 s, when the 1 s are over: check times"),
+        (0.0, [0.9, 2], None),
+    ],
+)
+def test_a_walker_that_will_not_be_felt_is_told(x, times, words):
+    scene = stiffly.Scene(duration=1.0)
+    scene.add(shapes.rope(5, length=1.0))
+    scene.walker(9.0, path=[(x, 0, 0), (x + 1, 0, 0)], times=times)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        scene.build()
+    assert len(said) == (words is not None)
+    assert all(word.category is Advice and word.filename == __file__ for word in said)
+    assert all(re.match(words, str(word.message)) for word in said)
 
 
 OF_ANOTHER = [

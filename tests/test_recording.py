@@ -10,8 +10,10 @@ from runs_to_record import CASES, assert_same, block, cloth, jelly, pendulums, s
 
 import stiffly
 from stiffly import meshes
+from stiffly.cli import main
 from stiffly.collisions import Hemisphere, Plane, Sphere, TriangleMesh, rotation
 from stiffly.errors import Diverged, InputError
+from stiffly.recording import writer
 from stiffly.recording.exports import export
 from stiffly.recording.notes import FrameLog
 from stiffly.scenes import Scene
@@ -44,6 +46,22 @@ def test_holds_what_a_run_in_memory_holds(name, tmp_path):
         assert found.complete and found.failure is None
         assert len(found) == len(run.times)
         assert found.positions.flags.aligned
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["verlet", "second order", "bdf2 contact friction"])
+def test_large_frames_are_written_beside_the_steps_and_hold_the_same(
+    name, dtype, tmp_path, monkeypatch
+):
+    """As if all of them were large."""
+    at_once = simulate(CASES[name](), out=tmp_path / "one", dtype=dtype)
+    monkeypatch.setattr(writer, "AT_ONCE", 0)
+    beside = simulate(CASES[name](), out=tmp_path / "two", dtype=dtype)
+    assert_same(beside, at_once)
+    assert [p for p in beside.fields] == [p for p in at_once.fields]
+    for field, values in at_once.fields.items():
+        np.testing.assert_array_equal(beside.fields[field], values)
+    assert main(["check", str(tmp_path / "two")]) == 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -203,6 +221,16 @@ def test_short_forms(tmp_path):
     for told in (run._repr_html_(), recording._repr_html_()):
         assert told.count("<tr>") == 1 + len(list(run.energy.rows()))
         assert "numerical error" in told and "11 frames" in told
+    lines = str(run.energy).splitlines()
+    names = [name for name, *_ in run.energy.rows()]
+    assert [line.split("  ")[0] for line in lines] == [
+        "energy [J]",
+        *names,
+        lines[-1].split("  ")[0],
+    ]
+    assert len({len(line) for line in lines}) == 1  # columns stand below each other
+    assert float(lines[1].split()[-1]) == pytest.approx(run.energy.kinetic[-1], rel=1e-3)
+    assert lines[-1].split()[0] == "error,"
 
 
 # ------------------------------------------------------------------ mesh and colliders

@@ -13,6 +13,7 @@ from runs_to_record import assert_same, block, pendulums, simulate
 
 import stiffly
 from stiffly.errors import InputError, NotRecorded, SimulationFailure
+from stiffly.recording import writer
 from stiffly.recording.layout import find, open_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")  # rough steps
@@ -201,8 +202,13 @@ def test_a_quota_that_ends_a_checkpoint_keeps_the_frames_before(tmp_path, file_s
     assert_same(stiffly.resume(tmp_path / "run", pendulums()[0]), simulate(pendulums()))
 
 
-def test_a_disk_that_fills_up_keeps_the_frames_before(tmp_path, file_size_limit):
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_disk_that_fills_up_keeps_the_frames_before(
+    tmp_path, file_size_limit, monkeypatch, beside
+):
     """The sixth frame's velocities end beyond the limit: a part of them is written."""
+    if beside:
+        monkeypatch.setattr(writer, "AT_ONCE", 0)
     reference = simulate(block())
     folder = tmp_path / "run"
 

@@ -76,6 +76,18 @@ def test_still_shows_the_frame_asked_for(tmp_path):
     assert np.abs(first - last).max() > 50
 
 
+def test_a_still_that_follows_sees_its_own_moment(tmp_path):
+    """Of a body that goes far the picture is full, at any moment."""
+    recorded = solid()
+    recorded.positions = recorded.positions + [0.0, 6.0, 0.0] * np.arange(6)[:, None, None]
+    for frame in (0, 3, -1):
+        look = {"frame": frame, "color": "none", "size": SMALL}
+        far = coloured(pixels(render(recorded, tmp_path / "far.png", **look)))
+        near = coloured(pixels(render(recorded, tmp_path / "near.png", follow=True, **look)))
+        assert near.sum() > 10 * far.sum()
+        assert np.abs(np.argwhere(near).mean(axis=0) - [60, 100]).max() < 25
+
+
 def test_the_scale_is_drawn_with_its_colours(tmp_path):
     recorded = solid()
     size = (400, 160)

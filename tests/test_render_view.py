@@ -58,6 +58,17 @@ def test_camera_follows_the_whole_motion():
         assert np.abs(a).max() < 1.0 and np.abs(b).max() < 1.0
 
 
+@pytest.mark.parametrize("hairs", [2000, 20_000])
+def test_tips_of_many_hairs_are_in_the_picture(hairs):
+    """Every k-th particle would be a root for both: a hair has as many, or a tenth of that."""
+    along = np.linspace(0.0, 1.0, max(20_000 // hairs, 2))
+    roots = np.random.default_rng(0).normal(size=(hairs, 1, 3))
+    x = (roots * (1.0 + 3.0 * along[:, None])).reshape(-1, 3)
+    shown = motion(Recorded(x[None], None, np.zeros(1)))
+    a, b = project(look_at(points_of(shown, [0]), 1.5), x, 1.5)
+    assert np.abs(a).max() < 0.95 and np.abs(b).max() < 0.95
+
+
 def test_shadow_lies_where_light_meets_the_floor():
     shown = motion(solid())
     view = look_at(points_of(shown, [0]), 1.5)

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -126,6 +127,33 @@ def test_prims_by_body_with_colours_and_texture_coordinates(two_bodies, tmp_path
     assert stage.GetFramesPerSecond() == 30.0 and stage.GetEndTimeCode() == 3.0
 
 
+def test_textures_move_with_the_folder_of_a_usd_file(tmp_path):
+    pytest.importorskip("pxr")
+    from pxr import Usd, UsdShade
+
+    scene = stiffly.Scene("boxes", duration=0.02, step=0.01)
+    for name in ("a", "b"):  # two pictures of one name
+        home = tmp_path / "work" / name
+        home.mkdir(parents=True)
+        (home / "skin.png").write_bytes(name.encode())
+        (home / "box.obj").write_text(BOX)
+        scene.add(home / "box.obj", name, texture=str(home / "skin.png"), elasticity="rigid")
+    run = scene.simulate()
+    for place, copies in (("work/files", ["skin-.png", "skin.png"]), ("work", [])):
+        folder = tmp_path / place
+        run.export("usd", folder / "boxes.usda")
+        run.export("usd", folder / "boxes.usda", force=True)  # with the same copies
+        found = sorted(path.name for path in (folder / "textures").glob("*"))
+        assert found == copies
+        moved = folder.rename(tmp_path / f"moved {folder.name}")
+        assert str(tmp_path) not in (moved / "boxes.usda").read_text()
+        stage = Usd.Stage.Open(str(moved / "boxes.usda"))
+        for name in ("a", "b"):
+            sampler = UsdShade.Shader(stage.GetPrimAtPath(f"/World/Materials/{name}/Texture"))
+            file = Path(sampler.GetInput("file").Get().resolvedPath)
+            assert file.is_relative_to(moved) and file.read_text() == name
+
+
 def test_frame_rates_are_whole_where_they_were_meant_to_be():
     assert frame_rate(np.arange(5) / 30.0) == 30.0 and frame_rate(np.arange(5) / 24.0) == 24.0
     assert frame_rate(np.arange(9) * 0.013) == 77.0  # 76.9: Blender takes whole ones
@@ -178,6 +206,15 @@ def test_a_notebook_has_a_progress_bar(monkeypatch):
     mesh, system = net()
     stiffly.simulate(system, mesh.positions, integrator="rk4", step=1e-3, duration=0.01)
     assert "<progress" in seen[0] and "energy error" in seen[0] and seen[-1] == ""
+
+
+def test_runs_in_memory_and_on_disk_have_as_many_frames_as_times(tmp_path):
+    mesh, system = net()
+    for out in (None, tmp_path / "run"):
+        run = stiffly.simulate(
+            system, mesh.positions, step=0.01, duration=0.05, every=0.01, out=out
+        )
+        assert len(run) == 6 == len(run.positions)
 
 
 def test_pictures_and_films_of_a_run_in_memory(tmp_path, monkeypatch):

@@ -195,6 +195,11 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         "offsets = [[0, 0, 0], [1, 0, 0], [0, 0, 0]] }\n",
         ("line 10", "times must increase"),
     ),
+    "a walk with a time too many": (
+        ROPE + "[[load]]\nkind = 'walker'\nweight = 9.0\ntimes = [0, 1, 2]\n"
+        "path = [[0, 0, 0], [1, 0, 0]]\n",
+        ("line 12", "path: 2 for 3 times: give one for each"),
+    ),
     "friction beyond its share": (
         BODY + "[[collider]]\nkind = 'plane'\nresponse = 'projection'\nfriction = 2.0\n",
         ("line 12", "share", "0 to 1"),
@@ -216,7 +221,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ("line 4", "edge [0, 2]", "0 to 1"),
     ),
     "no body at all": ("duration = 1.0\nstep = 0.1\nbody = []\n", ("line 3", "body", "at least 1")),
-    "pin that is not there": (BODY + "pins = [4000]\n", ("line 9", "body.pins", "0 to 26")),
+    "pin that is not there": (BODY + "pins = [4000]\n", ("line 9", "body.pins", "the last is 26")),
     "pins that hold nothing": (
         BODY + "pins = [{ box = [[5, 5, 5], [6, 6, 6]] }]\n",
         ("line 9", "body.pins", "selects no particle", "reaches from"),

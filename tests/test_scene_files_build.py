@@ -423,6 +423,27 @@ def test_swinging_loads_and_damping(tmp_path):
         assert np.allclose(a, np.array([1, 2 * np.sin(2 * np.pi * t / 0.8), 0]) - 0.5)
 
 
+def test_a_walker_weighs_the_same_all_along_its_path(tmp_path):
+    """On a fine sheet its weight acts where it is; on what it does not walk over, nothing does."""
+    sheet = (
+        "[[body]]\nname = '{}'\nshape = {{ kind = 'cloth', nx = 41, ny = 21, spacing = 0.05 }}\n"
+    )
+    text = "".join(sheet.format(name) + "elasticity = 'none'\nmass = 1.0\n" for name in "ab") + (
+        "[[load]]\nkind = 'walker'\nweight = 300.0\nwidth = 0.1\nbodies = ['b']\n"
+        "times = [1, 2, 4]\npath = [[0.5, 0.5, 0], [1.5, 0.5, 0], [1.5, 0.6, 0]]\n"
+    )
+    scene = read(tmp_path, text)
+    bound, state = scene.system.bind(scene.x0, scene.v0)
+    for t, here in ((1.0, (0.5, 0.5)), (1.51, (1.01, 0.5)), (3.0, (1.5, 0.55)), (4.0, (1.5, 0.6))):
+        f = bound.force(State(t, state.x, state.v)).reshape(2, -1, 3)
+        assert not f[0].any() and not f[1, :, :2].any() and f[1, :, 2].max() <= 0.0
+        assert f[1, :, 2].sum() == pytest.approx(-300.0)
+        centre = f[1, :, 2] @ scene.x0.reshape(2, -1, 3)[1] / -300.0
+        assert centre[:2] == pytest.approx(here, abs=1e-3)
+    for t in (0.99, 4.01):
+        assert not bound.force(State(t, state.x, state.v)).any()
+
+
 BALL = "[[body]]\nmesh = 'ball.ply'\nmass = 1.0\n"
 
 

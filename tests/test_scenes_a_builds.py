@@ -120,6 +120,7 @@ def test_missing_atoms_are_named_in_one_line(tmp_path):
         ("twisting-beam", {"across": 1}, "across"),
         ("tori", {"stiffness": [1e5, -1.0]}, "list of positive numbers"),
         ("tori", {"stiffness": 1e5}, "list of positive numbers"),
+        ("tori", {"hold": "glue"}, "ties"),
         ("rope", {"strain": 0.0}, "rope strain"),
         ("rope", {"angle": 120.0}, "angle"),
         ("foil", {"resolution": 1}, "foil resolution = 1"),

@@ -89,6 +89,20 @@ def test_tori_are_flattened_and_come_back_in_the_order_of_stiffness():
     assert run.energy.dissipated[-1] < 0.03 * run.energy.exchanged  # where ties let go
 
 
+def test_tori_that_are_held_fixed_stand_still_where_they_touch_and_are_thrown_off():
+    scene = scenes.load("tori", small=True, hold="fixed")
+    error = {}
+    for step in (1e-3, 5e-4):
+        run = simulate(scene, step=step, every=step)
+        error[step] = abs(run.energy.numerical).max() / run.energy.exchanged
+    assert error[5e-4] < 0.01 and error[5e-4] < error[1e-3] / 3.0  # what is undone falls as h^2
+    still = (np.diff(run.positions, axis=0) == 0.0).all(axis=2)  # nobody else rests to a digit
+    assert still.any() and not still[-1].any()
+    lowest = run.positions[:-1, :, 2][still]
+    assert lowest.max() <= 0.0 and lowest.min() > -3.0 * 5e-4
+    assert tori_heights(run.positions, 3)[-1].min() > 0.0
+
+
 # ------------------------------------------------------------------ rope
 
 

@@ -119,13 +119,14 @@ def test_parts_that_ranks_cannot_share_are_named():
     assert "SecondOrder" in refusal(stiffly.SecondOrder(stiffness=np.eye(2)))
 
 
-@pytest.mark.parametrize("name", ["realtime", "neti", "ceti", "exprb54", "newmark", "dop853"])
+@pytest.mark.parametrize("name", ["realtime", "neti", "ceti", "exprb54", "newmark", "vimex"])
 def test_methods_that_ranks_cannot_take_are_named(name):
     assert name in unfit(integrator(name), name)
 
 
 def test_methods_that_they_can():
-    for name in ("verlet", "rk4", "exprb42", "pexprb43", "eti", "bdf2", "stabilised"):
+    explicit = ("verlet", "symplectic-euler", "forward-euler", "rk4", "rkn6", "rkn86", "dop853")
+    for name in (*explicit, "exprb42", "pexprb43", "eti", "bdf2", "stabilised"):
         assert unfit(integrator(name), name) is None
     assert "rtol" in unfit(integrator("exprb42"), "exprb42", 1e-3)
 

@@ -14,7 +14,9 @@ from newton_solves import newton
 from runs_to_record import through_json
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, splu
 
+from stiffly import resume, scenes, simulate
 from stiffly.errors import InputError, NotConverged
+from stiffly.integrators import Bdf1
 from stiffly.solvers.cg import ConjugateGradients
 from stiffly.solvers.failures import FactorisationError, NotPositiveDefinite
 from stiffly.solvers.iteration import Kept
@@ -28,6 +30,7 @@ from stiffly.solvers.linear import (
     little_fill,
 )
 from stiffly.solvers.newton import Newton
+from stiffly.solvers.shifted_newton import ShiftedNewton
 
 N = 60
 SHAPES = {"dense": lambda A: A.toarray(), "sparse": lambda A: A, "operator": aslinearoperator}
@@ -273,6 +276,28 @@ def test_newton_without_reuse_factorises_in_every_iteration():
     assert again.work.factorizations == again.work.newton_iterations  # none comes from before
     with pytest.raises(InputError, match="reuse = 1"):
         Newton(reuse=1.0)
+
+
+def test_newton_by_conjugate_gradients_takes_the_same_steps_and_resumes(tmp_path):
+    scene = scenes.load("coil-spring", vertices=160, duration=0.4)
+    direct = simulate(scene, integrator=Bdf1(), step=0.01)
+    method = Bdf1(Newton(cg=1e-3))
+    ours = simulate(scene, integrator=method, step=0.01)
+    moved = abs(direct.positions - scene.x0).max()
+    assert abs(ours.positions - direct.positions).max() < 1e-7 * moved
+    assert direct.stats["factorizations"] > 0 and direct.stats["operator_products"] == 0
+    assert ours.stats["factorizations"] == 0 and ours.stats["operator_products"] > 40
+    options = {"integrator": method, "step": 0.01, "every": 0.1}
+    simulate(scene, out=tmp_path / "run", duration=0.2, **options)
+    resumed = resume(tmp_path / "run", scene, duration=0.4)
+    whole = simulate(scene, out=tmp_path / "whole", **options)
+    np.testing.assert_array_equal(resumed.positions, np.float32(whole.positions))
+    for value, shown in ((1.0, "1.0"), (None, "None"), ("1", "'1'"), (10**9999, "more than 1e")):
+        for name in ("cg", "reuse", "tolerance"):
+            with pytest.raises(InputError, match=rf"^Newton: {name} = {shown}.*: give a number"):
+                Newton(**{name: value})
+    with pytest.raises(InputError, match="it factorises; take Newton"):
+        ShiftedNewton(cg=1e-3)
 
 
 def test_newton_factorises_a_constant_tangent_once_whatever_the_noise():

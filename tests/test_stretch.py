@@ -86,6 +86,15 @@ BOWL = Hemisphere(
 )
 
 
+def swelling(t, start):
+    """Each on a way of its own."""
+    return start * (1.0 + 0.3 * np.sin(20.0 * t)) + [0.0, t * t, 0.0]
+
+
+def swelling_rate(t, start):
+    return 6.0 * np.cos(20.0 * t) * start + [0.0, 2.0 * t, 0.0]
+
+
 def parts_of(kind, rest, edges, copies):
     """Parts, and further arguments of System."""
     springs = Springs(edges, 400.0, rest_positions=rest)
@@ -130,6 +139,17 @@ def parts_of(kind, rest, edges, copies):
                 "damping": Rayleigh(alpha=2.0),
             },
         ),
+        "led": (
+            [springs, Contact(FLOOR, 2e3, margin=0.1, friction=0.3)],
+            {
+                "supports": [
+                    Moving(roots[roots % 27 != 1], swelling),
+                    Moving(roots[::3] + 18, swelling, swelling_rate),
+                    Keyframes(roots[::3] + 20, (0.0, 0.03), [(0.0,) * 3, (0.1, 0.0, 0.5)]),
+                ],
+                "damping": Rayleigh(alpha=2.0),
+            },
+        ),
         "wind": ([springs, Wind(triangles, lambda t: (90.0 * np.cos(t), 1.0, 0.0))], {}),
         "airy": (
             [
@@ -154,7 +174,7 @@ def parts_of(kind, rest, edges, copies):
 KINDS = (
     *("springs", "cubic", "both", "faces", "damped", "held", "yielding", "yielding-cubic", "floor"),
     *("shapes", "inside", "turned", "shaken", "wind", "airy", "lifted", "blown"),
-    *("solid", "materials", "wound"),
+    *("solid", "materials", "wound", "led"),
 )
 
 
@@ -255,7 +275,7 @@ def test_the_cases_do_what_they_are_for():
         *(("yielding", "dissipated_now"), ("floor", "dissipated_now"), ("turned", "added_now")),
         *(("shapes", "added_now"), ("wind", "added_now"), ("damped", "dissipated_now")),
         *(("lifted", "added_now"), ("blown", "added_now"), ("airy", "dissipated_now")),
-        *(("materials", "dissipated_now"), ("wound", "added_now")),
+        *(("materials", "dissipated_now"), ("wound", "added_now"), ("led", "added_now")),
     ):
         stepper = one_by_one(*bound(kind))
         energy = 0.5 * float(stepper.system.mass.dot(stepper.state.v, stepper.state.v))
@@ -311,6 +331,59 @@ def test_the_kernel_is_its_plain_twin(kind, where, scheme, monkeypatch):
         agree(compiled, plain, 1e3 * max(1.0, np.abs(plain).max()))
 
 
+def sway(stretcher, asked):
+    """Particles that are held go where all others, which lie lower, take them."""
+    groups = stretcher._body.groups
+    moved, held = groups.mass > 0.0, groups.place >= stretcher._system.numbering.free
+    home = np.pad(stretcher._system.reference(), ((0, 0), (0, 1)))[groups.place[held]]
+
+    def fill(rows):
+        asked.append(rows[:, :3].sum())
+        rows[held] = home + 0.3 * np.sin(rows[moved].mean(axis=0))
+
+    stretcher.over(lambda places, own: fill if (own == moved).all() else None)
+
+
+@pytest.mark.parametrize("scheme", [Verlet.splitting, RungeKutta4.tableau], ids=["verlet", "rk4"])
+@pytest.mark.parametrize("where", ["alone", "pieces", "threads"])
+@pytest.mark.parametrize("kind", ["held", "solid"])
+def test_rows_that_somebody_else_moves_are_asked_for_whenever_particles_have_moved(
+    kind, where, scheme, monkeypatch
+):
+    if where != "alone":
+        pieces(monkeypatch)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 2 if where == "threads" else 1)
+    system, state = bound(kind)
+    a, results, count = system.acceleration(state), [], 4
+    for kernels in (cpu, reference):
+        stretcher, asked = grouping.Stretcher(system), []
+        stretcher._kernels = kernels
+        sway(stretcher, asked)
+        done = stretcher.steps(scheme, state, a, H, H * np.arange(1, 1 + count))
+        results.append([done.state.x, done.state.v, done.acceleration])
+        if kernels is cpu:
+            stages = len(scheme.drifts) if scheme is Verlet.splitting else scheme.end
+            assert len(asked) == count * stages
+    for compiled, plain in zip(*results, strict=True):
+        agree(compiled, plain, 1e3 * max(1.0, np.abs(plain).max()))
+    still = grouping.Stretcher(system).steps(scheme, state, a, H, H * np.arange(1, 1 + count))
+    assert np.abs(still.state.x - done.state.x).max() > 1e-5
+
+
+def test_what_goes_wrong_while_others_are_asked_is_told_at_the_end():
+    system, state = bound("springs")
+    stretcher, asked = grouping.Stretcher(system), []
+
+    def fails(rows):
+        asked.append(rows)
+        raise KeyError("lost")
+
+    stretcher.over(lambda places, moved: fails)
+    with pytest.raises(KeyError, match="lost"):
+        stretcher.steps(Verlet.splitting, state, np.zeros(system.size), H, H * np.arange(1, 4))
+    assert len(asked) == 3  # others wait for each
+
+
 @pytest.mark.parametrize("kind", ["shaken", "yielding", "materials"])
 @pytest.mark.parametrize("copies", [1, 64])
 def test_the_bits_do_not_depend_on_threads(kind, copies, monkeypatch):
@@ -352,16 +425,17 @@ def test_a_run_says_how_its_steps_were_taken():
 
 
 def unsupported():
-    rest, edges, x0 = body(np.random.default_rng(0))
+    rest, edges, x0 = body(np.random.default_rng(0), copies=3)
     springs = Springs(edges, 400.0)
     own = Potential(lambda x: float(np.sum(x**4)), lambda x: 4.0 * x**3)
-    moved = Moving([0, 1], lambda t, start: start + np.sin(t))
+    every = Moving(np.arange(65), lambda t, start: start + np.sin(t))
     two = [Keyframes([k], (0.0, 1.0), [(0.0,) * 3, (k, 0.0, 0.0)]) for k in edges[0]]
     return (
         {
             "Potential": ([springs, own], {}),
             "beta": ([springs], {"damping": Rayleigh(alpha=1.0, beta=1e-3)}),
-            "Moving": ([springs], {"supports": moved}),
+            "Moving": ([springs], {"supports": every}),
+            "along a path": ([springs], {"supports": Moving(edges[0], swelling)}),
             "two supports": ([springs], {"supports": two}),
             "drag": ([springs, Drag(0.1, wind=(1.0, 0.0, 0.0))], {"fixed": [0]}),
         },
@@ -370,7 +444,9 @@ def unsupported():
     )
 
 
-@pytest.mark.parametrize("word", ["Potential", "beta", "Moving", "two supports", "drag"])
+@pytest.mark.parametrize(
+    "word", ["Potential", "beta", "Moving", "along a path", "two supports", "drag"]
+)
 def test_what_the_loop_lacks_goes_step_by_step_and_says_why(word):
     cases, rest, x0 = unsupported()
     parts, options = cases[word]
@@ -425,16 +501,25 @@ class OwnFloor(RigidShape):
 
 def test_what_a_class_of_ones_own_does_otherwise_is_seen():
     rest, edges, x0 = body(np.random.default_rng(0))
-    springs, moved = Springs(edges, 400.0), Shaken([0], (0.0, 1.0), [(0.0,) * 3, (1.0, 0.0, 0.0)])
-    for parts, options in (
-        ([springs, HalfGravity()], {}),
-        ([springs], {"supports": moved}),
-        ([springs, Contact(OwnFloor(), 100.0)], {}),
-    ):
-        system = System(1.0, parts, rest=rest, **options)
-        start = np.where(np.isin(np.arange(27), system.fixed)[:, None], rest, x0)
-        loop = run(system, start, integrator="verlet").stats["loop"]
+    springs = Springs(edges, 400.0)
+    for parts in ([springs, HalfGravity()], [springs, Contact(OwnFloor(), 100.0)]):
+        loop = run(System(1.0, parts, rest=rest), x0, integrator="verlet").stats["loop"]
         assert loop.startswith("step by step: ")
+
+
+def test_a_support_of_ones_own_goes_where_its_place_says():
+    """Not where the class that it is derived from would go."""
+    rest, edges, x0 = body(np.random.default_rng(0))
+    moved = Shaken([0], (0.0, 1.0), [(0.0,) * 3, (1.0, 0.0, 0.0)])
+    system = System(1.0, [Springs(edges, 400.0)], rest=rest, supports=moved)
+    x0[0] = rest[0]
+    system, state = system.bind(x0)
+    steps, stretch = one_by_one(system, state), at_once(system, state)
+    scale = np.abs(steps.state.v).max()
+    agree(steps.state.x, stretch.state.x, scale)
+    agree(steps.state.v, stretch.state.v, 100.0 * scale)
+    agree(steps.ledger.added_now, stretch.ledger.added_now, 10.0 * scale**2 * len(rest))
+    assert abs(stretch.ledger.added_now) > 0.1
 
 
 def test_a_method_of_ones_own_may_call_anything_a_tableau():

@@ -241,6 +241,7 @@ def moved(vertex, position):
         (lambda: two(material="rubber"), "unknown material rubber: choose one of corotated"),
         (lambda: two(young=[1.0, 0.0]), r"tet 1 \(1, 4, 2, 3\): Young"),
         (lambda: two(young=[1.0, 1.0, 1.0]), "young has shape"),
+        (lambda: two(young=1e308), "tet 0 .*Young.*too large"),
         (lambda: two(poisson=0.5), r"tet 0 .*Poisson.*0\.5"),
         (lambda: two(poisson=[0.3, -1.0]), "tet 1 .*Poisson"),
         (lambda: two(poisson=np.nan), "poisson is nan"),

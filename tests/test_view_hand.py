@@ -24,6 +24,20 @@ def test_a_mass_on_the_hand_swings_at_the_frequency_of_its_spring():
     assert lane.hand[0] == pytest.approx([0.3, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_a_drag_is_seen_in_the_very_next_frame(share):
+    """What is held goes half of the hand's way at least, in shares of the body's size."""
+    scene = scenes.load("cloth", resolution=31)
+    dragged, held = (staged(scene, "realtime") for _ in range(2))
+    for stage in (dragged, held):
+        frames(stage, 3)
+        stage.grab(480)
+    way = share * np.linalg.norm(np.ptp(scene.x0, axis=0)) * np.array([0.0, 1.0, 0.0])
+    dragged.drag(way)
+    with_it, without = (stage.advance().lanes[0].positions[480] for stage in (dragged, held))
+    assert (with_it - without) @ way > 0.5 * way @ way
+
+
 def test_what_the_springs_store_is_dissipated_when_it_lets_go():
     stage = staged(little_cloth(damping=0.0), "energy-momentum")
     stage.grab(24)

@@ -43,6 +43,31 @@ class State:
         return State(t, x, v, self.parts)
 
 
+class Away(State):
+    """A state that lies where its steps were taken, on a card: x and v come when somebody looks.
+
+    kept: has them, and the acceleration and velocities that open the next step."""
+
+    __slots__ = ("kept",)
+    kept: Any
+
+    def __init__(self, t: float, kept: Any, parts: Mapping[str, Array]) -> None:
+        for name, value in (("t", t), ("kept", kept), ("parts", parts)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def x(self) -> Array:  # type: ignore[override]
+        return self.kept.x
+
+    @property
+    def v(self) -> Array:  # type: ignore[override]
+        return self.kept.v
+
+    def as_saved(self) -> State:
+        """The same, here."""
+        return State(self.t, self.x, self.v, self.parts)
+
+
 class Work(NamedTuple):
     """What a step cost, in counts that do not depend on the machine."""
 
@@ -90,7 +115,7 @@ class Rayleigh:
 
 
 class Tangent(Protocol):
-    """The linearisation of M^-1 force at one state: K = -df/dx, D = -df/dv.
+    """The linearisation of a force F [N] at one state: K = -dF/dx, D = -dF/dv.
 
     `stiffness` is M^-1 K as a SymmetricOperator when `symmetric`, else any operator with `apply`.
     `damping` is None, Rayleigh, or an operator with `apply` for M^-1 D.
@@ -111,6 +136,7 @@ class Mass(Protocol):
     size: int
     backend: Backend  # where its vectors live
 
+    def on(self, backend: Backend) -> Mass: ...  # the same, with sums made there
     def apply(self, v: Array) -> Array: ...
     def solve(self, f: Array) -> Array: ...
     def dot(self, a: Array, b: Array) -> Any: ...  # a^T M b, column by column
@@ -213,6 +239,8 @@ class Backend(Protocol):
     shared: (
         bool  # a body lies on several ranks: vectors hold copies of others' rows behind their own
     )
+
+    at_once: float  # forces of springs that take a second or two
 
     def announce(self) -> None: ...  # says so where the first run has kernels to compile
     def put(self, a: Any) -> Array: ...  # onto the device

@@ -33,6 +33,7 @@ TOLERANCES = [10.0**-n for n in range(2, 10)]
 BAND = 0.05  # energy error against the energy exchanged
 DURATION = 1.0
 FAST, ANY = "fast-projection", "fast-projection, any energy"
+STILL = "eti, constant stiffness"  # the model of the paper's Table II, on a rope that hardly moves
 GRANTED_S = 60.0  # for one run of the ladder
 
 
@@ -50,6 +51,8 @@ def cheapest(scene: scenes.Scene, exact: Row, name: str) -> Row:
     permitted, band = scene.parameters["strain"], inf if name == ANY else BAND
     row = {"method": name, "particles": len(scene.x0), "strain": permitted}
     row["kind"] = "rtol" if outside else "step"
+    if name == STILL:
+        scene = scenes.load("rope", **{**scene.parameters, "linear": True}, duration=DURATION)
     attempt(replace(scene, duration=1e-3), name, exact, 1e-3)  # compiles
     for setting in ladder:
         try:
@@ -80,7 +83,9 @@ def _timed(job: Callable[[], Any]) -> tuple[Any, float] | None:
 def _inside(scene: scenes.Scene, name: str, exact: Row, step: float) -> Row | None:
     """A run with a frame for every step, so that no strain is missed."""
     fast = name in (FAST, ANY)
-    method = FastProjection(strain=scene.parameters["strain"]) if fast else name
+    method: Any = "eti" if name == STILL else name
+    if fast:
+        method = FastProjection(strain=scene.parameters["strain"])
     job = partial(trial, scene, integrator=method, step=step, every=step, progress=in_time)
     timed = _timed(job)
     if timed is None:
@@ -122,6 +127,7 @@ def _distance(positions: Any, exact: Row) -> float:
 STRAIN, SIZE = "Michels 2014, Fig. 23c", "Michels 2014, Fig. 23d"
 PERMITTED = 1e-3  # the strain that the paper speaks of
 CLAIMED = {STRAIN: 10.0, SIZE: 50.0}  # exponential against fast projection, at least
+PUBLISHED_S = 2.0  # of fast projection at that strain, in 2007, as the paper reads it
 EXPONENTIAL = ("neti", "exprb42")
 RIVALS = ("energy-momentum", FAST, ANY, "verlet")
 OUTSIDE = ("Adams", "BDF")
@@ -140,6 +146,11 @@ favour. error: of the free end, against energy-momentum at 0.2 ms [mm].
 
 {{table}}
 
+*{STILL}* is the rope of the paper's Table II, which prints what is computed once for it: `stiffly
+run rope --set linear=true`. It is exact at any step, and does not swing: its springs hold it across
+as stiffly as along, so that its end hardly moves (hence the errors of metres). The paper's rope
+swings (Fig. 19, "a simple rope modeled as a multi-pendulum"). So a claim has to hold on both.
+
 The paper compares with times that Goldenthal et al. published in 2007, of their program on another
 machine; here fast projection is run itself, on the same rope. Ropes are small: a good part of all
 seconds is Python around the arithmetic, so that counts are given beside them.
@@ -151,7 +162,7 @@ def run(bench: Bench) -> Report:
     strain_sweep, size_sweep = sweeps(bench.quick)
     ropes = list(dict.fromkeys([*strain_sweep, *size_sweep]))
     outside = OUTSIDE if CvodeMethod.available() else ()
-    names = [*EXPONENTIAL, *RIVALS, *(f"CVODE {formula}" for formula in outside)]
+    names = [*EXPONENTIAL, STILL, *RIVALS, *(f"CVODE {formula}" for formula in outside)]
     bench.plan(len(ropes))
     rows = []
     for particles, strain in ropes:
@@ -205,23 +216,34 @@ def best(rows: list[Row], rope: tuple[int, float]) -> Row | None:
     return min(known, key=lambda row: row["seconds"], default=None)
 
 
-def speedup(rows: list[Row], rope: tuple[int, float], rival: str) -> float | None:
-    """The rival's seconds over those of the better exponential method."""
-    ours, theirs = best(rows, rope), pick(rows, rope, rival)
+def speedup(
+    rows: list[Row], rope: tuple[int, float], rival: str, of: str | None = None
+) -> float | None:
+    """The rival's seconds over those of `of`; None: of the better exponential method."""
+    ours, theirs = pick(rows, rope, of) if of else best(rows, rope), pick(rows, rope, rival)
     return theirs["seconds"] / ours["seconds"] if ours and theirs else None
 
 
 def _claims(rows: list[Row], item: str, sweep: list[tuple[int, float]]) -> list[Claim]:
     where = "a strain of 0.1 %" if item == STRAIN else "any resolution, at 1 %"
-    factors = {rope: speedup(rows, rope, FAST) or 0.0 for rope in sweep}
-    judged = [f for rope, f in factors.items() if item == SIZE or rope[1] == PERMITTED]
-    words = "; ".join(f"{_rope(item, rope)}: {f:.2g}" for rope, f in factors.items())
+    swings, still = (
+        {rope: speedup(rows, rope, FAST, of) or 0.0 for rope in sweep} for of in (None, STILL)
+    )
+    holds = [
+        all(f >= CLAIMED[item] for r, f in found.items() if item == SIZE or r[1] == PERMITTED)
+        for found in (still, swings)
+    ]
+    words, more = (
+        "; ".join(f"{_rope(item, rope)}: {f:.2g}" for rope, f in found.items())
+        for found in (swings, still)
+    )
     return [
         Claim(
             f"The exponential integrator is at least {CLAIMED[item]:g} times as fast as fast "
             f"projection at {where}.",
-            f"times as fast: {words}. {_counts(rows, sweep[-1])}",
-            report.verdict(*(f >= CLAIMED[item] for f in judged)),
+            f"times as fast, on a rope that swings: {words}; on one of constant stiffness, which "
+            f"does not: {more}. {_counts(rows, sweep[-1])}",
+            report.verdict(*holds),
             "Against the method itself instead of published times; and fast projection needs no "
             "smaller step for a stiffer rope.",
             item,
@@ -242,7 +264,7 @@ def _rope(item: str, rope: tuple[int, float]) -> str:
 
 def _fastest(rows: list[Row], rope: tuple[int, float]) -> str:
     own = [r for r in rows if (r["particles"], r["strain"]) == rope and not r["failure"]]
-    first = min((r for r in own if r["method"] != ANY), key=lambda r: r["seconds"])
+    first = min((r for r in own if r["method"] not in (ANY, STILL)), key=lambda r: r["seconds"])
     return f"{first['method']} ({first['seconds']:.2g} s)"
 
 
@@ -291,6 +313,9 @@ def _figure(rows: list[Row], strain_sweep: Ropes, size_sweep: Ropes):
         axis.set_xticks([], minor=True)
         words = "permitted strain [%]" if by_strain else "particles, strain 1 %"
         axis.set(xlabel=words, ylabel=label)
+    claimed = {"color": figures.RED, "markersize": 12, "linestyle": "none"}
+    told = f"fast projection as the paper reads it, {PUBLISHED_S:g} s in 2007"
+    axes[0, 0].plot([100 * PERMITTED], [PUBLISHED_S], "*", label=told, **claimed)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     return figure
@@ -304,4 +329,6 @@ def _look(name: str) -> dict[str, str]:
             "marker": "s",
             "linestyle": "-" if name == FAST else "--",
         }
+    if name == STILL:
+        return style | {"color": figures.BLUE, "marker": "o", "linestyle": ":"}
     return style | ({"color": figures.BROWN, "marker": "X"} if name == "CVODE BDF" else {})

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from stiffly.contracts import Integrator
 from stiffly.errors import InputError, SimulationFailure
 from stiffly.scenes import Scene
 
@@ -19,7 +20,9 @@ ENOUGH, FEW = 20.0, 3  # seconds after which so many steps have to do
 COUNTS = ("force_evaluations", "operator_products", "factorizations")
 
 
-def step_cost(scene: Scene, method: str, limit_s: float, like: Scene | None = None) -> Row:
+def step_cost(
+    scene: Scene, method: str | Integrator, limit_s: float, like: Scene | None = None
+) -> Row:
     """Processor's seconds and counts of a step, the median of those after the first, and what the
     first took beyond, which comes once.
 
@@ -39,7 +42,9 @@ def step_cost(scene: Scene, method: str, limit_s: float, like: Scene | None = No
     return {**found, "seconds": seconds, "once": max(first[0] - seconds, 0.0), **named}
 
 
-def _ends(scene: Scene, method: str, count: int, limit_s: float) -> list[tuple[float, ...]]:
+def _ends(
+    scene: Scene, method: str | Integrator, count: int, limit_s: float
+) -> list[tuple[float, ...]]:
     """Seconds and counts so far, at the start and at the end of every step."""
     began = time.process_time()
     ends: list[tuple[float, ...]] = [(0.0, *(0 for _ in COUNTS))]

@@ -1,4 +1,4 @@
-"""More than 1,200 bad inputs from tables, each tried in a child of its own, with counts.
+"""More than 7,000 bad inputs from tables, each tried in a child of its own, with counts.
 
     python tests/attack/bad_inputs.py            # all of them: some minutes
     python tests/attack/bad_inputs.py 100        # every so many, 100 in all
@@ -7,8 +7,11 @@
 What is wrong is told in one line (an error of stiffly's own; exit code 2), or the run of what is
 good but cannot succeed ends with one (exit code 1).  Good outcomes are `clear`, `failed` and
 `accepted`; bad ones `foreign` (another exception, a traceback, several lines), `swallowed` (taken,
-though nobody could mean it), `hang` (more than CPU seconds of processor time, or asleep) and
-`abort` (killed by a signal).
+though nobody could mean it), `wrote` (refused, but files are there that were not), `hang` (more
+than CPU seconds of processor time, or asleep) and `abort` (killed by a signal).
+
+Children are forked from this process, which has loaded what they need, and has started no threads:
+OpenMP ends a child that is forked beside them.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ import signal
 import sys
 import tempfile
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +36,10 @@ import scipy.sparse as sp
 
 import stiffly
 from stiffly import bodies, cli, integrators, matfun, meshes
-from stiffly.errors import InputError, StiffError
+from stiffly.collisions import Held, Plane
+from stiffly.errors import InputError, SimulationFailure, StiffError
+from stiffly.integrators import Newton
+from stiffly.integrators.auto import Auto
 from stiffly.recording.plots import plot
 from stiffly.view.lessons import lesson
 
@@ -78,9 +86,11 @@ NUMBERS = {
 }
 NAMES = {
     "run bar --small --quiet --duration 0.02": (
-        *("--integrator", "--device", "--dtype", "--variant", "--engine"),
+        *("--integrator", "--device", "--device gpu:", "--dtype", "--variant", "--engine"),
         *("--set method.", "--set nobody="),
     ),
+    "run bar --small --quiet --duration 0.02 --integrator verlet": ("--device gpu:", "--device"),
+    "resume ../good --duration 0.1": ("--device", "--device gpu:"),
     "run": ("", "--set"),
     "render ../good --frame 0": ("--size", "--color", "--camera"),
     "export ../good": ("--to",),
@@ -92,6 +102,8 @@ NAMES = {
     "scene show": ("",),
     "lab": ("",),
 }
+DEVICES = ["gpu", "gpu:7", "gpu:0", "gpu:-1", "gpu:", "gpu:1:1", "cpu:1", "auto:1", "GPU"]
+DEVICES += ["gpu:\u0661", "gpu:\u00b2", "gpu:" + "9" * 5000]
 PLACES = ["nowhere", ".", "..", "note.txt", "note.txt/deep", "fifo", "/dev/null", "/proc/self/mem"]
 PLACES += ["a\0b", "n" * 300, "", "~nobody", "-", "full", "spoilt", "short", "\udcff", "good/.."]
 COMMANDS = [
@@ -118,6 +130,12 @@ def command_lines() -> Iterator[Case]:
                         words = [*command.split(), *option.split(), word]
                     never = known and word in NEVER_WORDS and not (hexadecimal(option, word))
                     yield _line(words, never)
+    for method in ("verlet", "exprb42", "bdf1", "auto"):
+        for device in DEVICES:
+            words = ["run", "bar", "--small", "--quiet", "--duration", "0.02", "--device", device]
+            yield _line([*words, "--integrator", method], False)
+    for device in DEVICES:
+        yield _line(["resume", "../good", "--duration", "0.1", "--device", device], False)
     for command in COMMANDS:
         for place in PLACES:
             words = command.split()
@@ -165,12 +183,26 @@ pins = [0]
 [[load]]
 kind = "gravity"
 g = [0.0, 0.0, -9.81]
+[[load]]
+kind = "walker"
+weight = 0.1
+times = [0.0, 0.05]
+path = [[0.0, 0.0, 1.0], [1.0, 0.0, 1.0]]
+width = 0.2
+bodies = ["block"]
 [[collider]]
 kind = "plane"
 normal = [0.0, 0.0, 1.0]
 point = [0.0, 0.0, -1.0]
 stiffness = 1e3
 friction = 0.3
+[[collider]]
+kind = "plane"
+normal = [0.0, 0.0, 1.0]
+point = [0.0, 0.0, -2.0]
+response = "held"
+stiffness = 1e3
+margin = 0.0
 [damping]
 alpha = 0.1
 beta = 0.0
@@ -251,6 +283,8 @@ def _damaged(ending: str, damage: int) -> Callable[[], Any]:
 MESH = meshes.lattice(2, 2, 2, spacing=0.1)
 X = MESH.positions
 SOLID = meshes.cube(1)
+SPRINGY: dict[str, Any] = {"elasticity": "springs", "stiffness": 1e3}
+FLOOR = Plane((0, 0, -0.01), (0, 0, 1))
 VALUES_OF_PYTHON: dict[str, tuple[Any, bool]] = {  # and whether nobody could mean it as a number
     "None": (None, False),
     "text": ("much", True),
@@ -291,7 +325,7 @@ def _system(**given: Any) -> Any:
 
 def _simulate(**given: Any) -> Any:
     usual = {"x0": X, "integrator": "bdf1", "step": 0.01, "duration": 0.05}
-    return stiffly.simulate(_system(fixed=[]), **{**usual, **given})
+    return stiffly.simulate(**{"system": _system(fixed=[]), **usual, **given})
 
 
 def _tets(**given: Any) -> Any:
@@ -349,6 +383,53 @@ def _body(**given: Any) -> Any:
 def _built(scene: Any, shape: Any = None, **keys: Any) -> Any:
     scene.add(stiffly.shapes.cube(1) if shape is None else shape, **keys)
     return scene.build()
+
+
+def _held(**given: Any) -> Any:
+    usual = {"shapes": FLOOR, "stiffness": None}
+    return _simulate(system=_system(fixed=[], parts=[Held(**{**usual, **given})]))
+
+
+def _newton(**given: Any) -> Any:
+    solver = Newton(**{"cg": 1e-3, **given})
+    return _simulate(integrator=integrators.Bdf1(solver=solver), duration=0.02)
+
+
+def _forced(**given: Any) -> Any:
+    usual = {"particles": [0], "force": (0.0, 0.0, 1.0)}
+    return _simulate(system=_system(fixed=[], parts=[stiffly.Force(**{**usual, **given})]))
+
+
+def _walked(**given: Any) -> Any:
+    scene = stiffly.Scene(duration=0.1, step=0.01, integrator="bdf1")
+    scene.add(stiffly.shapes.cube(1), mass=1.0, **SPRINGY)
+    usual = {"weight": 1.0, "path": [(0, 0, 1), (1, 0, 1)], "times": [0.0, 0.05]}
+    scene.walker(**{**usual, **given})
+    return scene.simulate()
+
+
+def _many(**given: Any) -> Any:
+    systems = [_system(fixed=[]), _system(fixed=[])]
+    usual = {"systems": systems, "x0": [X, X], "integrator": "verlet", "step": 1e-3}
+    return stiffly.simulate_many(**{**usual, "duration": 0.01, **given})
+
+
+def _dropped(**given: Any) -> Any:
+    meshes.write_mesh("cube.obj", SOLID)
+    return stiffly.dropped(**{"mesh": "cube.obj", "particles": 50, **given}).build()
+
+
+def _painted(**given: Any) -> Any:
+    """A scan with texture coordinates and a picture of its own, as far as a USD file."""
+    return _worn("skin.png", **given)
+
+
+def _worn(picture: str, **given: Any) -> Any:
+    Path("scan.obj").write_text(SCAN)
+    _pictures()
+    scene = stiffly.Scene(duration=0.02, step=0.01, integrator="bdf1")
+    scene.add("scan.obj", **{"mass": 1.0, **SPRINGY, "texture": picture, **given})
+    return scene.simulate().export("usd", "out.usda")
 
 
 def _acted(**given: Any) -> Any:
@@ -426,8 +507,18 @@ NUMERIC: dict[Callable[..., Any], str] = {
     _tets: "tets young poisson",
     _gravity: "g",
     _simulate: "x0 v0 step duration every rtol atol",
+    _many: "x0 v0 step duration every",
+    _held: "stiffness particles margin",
+    _newton: "cg reuse tolerance max_iterations",
+    _walked: "weight path times width",
+    _dropped: "particles density young",
     _tuned: "iterations tolerance budget max_products",
     _auto: "max_steps",
+    Auto: "rtol max_steps",
+    integrators.ExponentialRosenbrock: "tol max_products budget",
+    integrators.Gautschi: "tol max_products",
+    integrators.Neti: "tol max_products budget",
+    integrators.Newmark: "gamma beta",
     _exported: "max_points",
     _drawn: "max_pictures fps speed camera turntable",
     _plotted: "max_points",
@@ -451,6 +542,15 @@ NUMERIC: dict[Callable[..., Any], str] = {
 OTHERS: dict[Callable[..., Any], str] = {
     _system: "parts fixed damping",
     _simulate: "integrator out dtype provenance device engine keep_velocities force progress",
+    _many: "systems integrator progress device",
+    _held: "shapes",
+    _walked: "bodies",
+    _dropped: "mesh up texture repair",
+    _painted: "texture",
+    integrators.ExponentialRosenbrock: "nodes method",
+    integrators.Gautschi: "form filter method reference",
+    integrators.Neti: "form filter method linearisation argument_filter",
+    _forced: "particles force",
     _exported: "to path fields system",
     _drawn: "color size frame soft follow",
     _swept: "scene over parameters integrator variant out on jobs",
@@ -502,11 +602,71 @@ def _call(function: Any, name: str, label: str, value: Any, never: bool) -> Case
     return Case(f"python: {where}({name}={label})", lambda: function(**{name: value}), never)
 
 
+# ------------------------------------------------------------------ pictures of bodies
+
+SCAN = """v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1
+vt 0 0\nvt 1 0\nvt 0 1
+f 1/1 3/3 2/2\nf 1/1 2/2 4/3\nf 1/1 4/2 3/3\nf 2/1 3/2 4/3
+"""
+PIXEL = zlib.compress(b"\0\xff\0\0")
+
+
+def _png(width: int, height: int, data: bytes = PIXEL) -> bytes:
+    """A picture that says to have that size."""
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + b"\x08\x02\0\0\0"
+    chunks = ((b"IHDR", head), (b"IDAT", data), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        len(own).to_bytes(4, "big") + kind + own + zlib.crc32(kind + own).to_bytes(4, "big")
+        for kind, own in chunks
+    )
+
+
+PICTURES = {
+    "skin.png": _png(1, 1),
+    "empty.png": b"",
+    "words.png": b"just words",
+    "short.png": _png(1, 1)[:30],
+    "vast.png": _png(2**31 - 1, 2**31 - 1),
+    "none.png": _png(0, 0),
+    "noise.jpg": bytes(range(256)) * 20,
+    "skin.gif": b"GIF89a",
+    "skin": _png(1, 1),
+    "a b\u00e4.png": _png(1, 1),
+    'quote"@.png': _png(1, 1),
+    "two\nlines.png": _png(1, 1),
+}
+NO_PICTURES = [
+    "nowhere.png",
+    "folder.png",
+    "fifo.png",
+    "/dev/null",
+    "../note.txt",
+    ".png",
+    "x" * 300,
+]
+
+
+def _pictures() -> None:
+    for name, data in PICTURES.items():
+        Path(name).write_bytes(data)
+    Path("folder.png").mkdir()
+    os.mkfifo("fifo.png")
+
+
+def textures() -> Iterator[Case]:
+    for name in (*PICTURES, *NO_PICTURES):
+        yield Case(f"texture: {name[:30]!r}", partial(_worn, name))
+
+
 # ------------------------------------------------------------------ trying them
+
+# files that cases write themselves
+OWN = {"mine.toml", "cube.obj", "scan.obj", "fifo.png", "mesh.h5", *PICTURES}
+OWN |= {f"mesh.{ending}" for ending in ENDINGS}
 
 
 def cases() -> list[Case]:
-    return [*command_lines(), *scene_files(), *mesh_files(), *python_calls()]
+    return [*command_lines(), *scene_files(), *mesh_files(), *textures(), *python_calls()]
 
 
 def sample(count: int) -> list[Case]:
@@ -530,8 +690,14 @@ def prepare(root: Path) -> None:
         for name, data in (("spoilt", b"noise" * 500), ("short", whole[: len(whole) // 2])):
             shutil.copytree(root / "good", root / name)
             (root / name / "recording.vtkhdf").write_bytes(data)
-    for warm in (_simulate, _tets, _phi, _half, _door, _second):
-        warm()
+        own = _threads()
+        for warm in (_simulate, _tets, _phi, _half, _door, _second, _held, _newton, _walked):
+            warm()
+        if os.fork() == 0:  # what starts threads: children find it compiled on the disk
+            _many()
+            os._exit(cli.main([*small, "--integrator", "auto", "--out", "auto"]))
+        assert os.wait()[1] == 0 and _threads() <= own
+        shutil.rmtree("auto")
 
 
 def tried(case: Case, root: Path) -> tuple[str, str]:
@@ -550,7 +716,7 @@ def tried(case: Case, root: Path) -> tuple[str, str]:
         number = os.WTERMSIG(status)
         late = number in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
         return ("hang" if late else "abort"), f"signal {number}: {text[-200:]}"
-    return {0: "accepted", 1: "failed", 2: "clear", 3: "foreign", 4: "swallowed"}.get(
+    return {0: "accepted", 1: "failed", 2: "clear", 3: "foreign", 4: "swallowed", 5: "wrote"}.get(
         os.WEXITSTATUS(status), "abort"
     ), text
 
@@ -571,13 +737,19 @@ def _in_child(case: Case, root: Path, said: Path) -> int:
     warnings.simplefilter("ignore")
     folder = Path(tempfile.mkdtemp(dir=root))
     os.chdir(folder)
+    before = _files(root)
     try:
         code = _judged(case)
     except BaseException as problem:
         print(f"{type(problem).__name__}: {problem}")
         code = 3
         if isinstance(problem, StiffError):
-            code = 2 if "\n" not in str(problem) and 0 < len(str(problem)) < 600 else 3
+            refused = 1 if isinstance(problem, SimulationFailure) else 2
+            code = refused if "\n" not in str(problem) and 0 < len(str(problem)) < 600 else 3
+    changed = [path.name for path, _ in _files(root) ^ before if path.name not in OWN]
+    if code == 2 and changed:
+        code = 5
+        print(f"{sorted(set(changed))} written or changed")
     sys.stdout.flush()
     sys.stderr.flush()
     shutil.rmtree(folder, ignore_errors=True)
@@ -596,6 +768,16 @@ def _judged(case: Case) -> int:
         clear = len(errors) == 1 and len(errors[0]) < 600 and "Traceback" not in text
         found = (1 if found == 75 else found) if clear and found in (1, 2, 75) else 3
     return 4 if found == 0 and case.never else found
+
+
+def _files(root: Path) -> set[tuple[Path, int]]:
+    """With when they were changed, so that two of them differ by what was written."""
+    found = (path for path in root.rglob("*") if path.name != "said" and not path.is_dir())
+    return {(path, path.lstat().st_mtime_ns) for path in found}
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
 
 
 def _taken() -> int:

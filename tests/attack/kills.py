@@ -35,10 +35,13 @@ from stiffly.recording.writer import Writer
 CASES = (
     "exprb42", "eti two-step", "neti two-step", "pexprb43 adaptive", "dop853 adaptive", "verlet",
     "bdf2 contact friction", "midpoint kept factors", "stabilised", "realtime contact",
-    "projective", "energy-momentum yielding",
+    "projective", "energy-momentum yielding", "held exactly",
 )  # fmt: skip
-SCENES = ("hair", "flag", "bacterium")
-OWN = {"auto": lambda: runs_to_record.block(integrator="auto", step=None, rtol=1e-2, duration=0.1)}
+SCENES = ("hair", "flag", "bacterium", "walker")
+OWN = {
+    "auto": lambda: runs_to_record.block(integrator="auto", step=None, rtol=1e-2, duration=0.1),
+    "stretches on a path": lambda: runs_to_record.shaken(integrator="verlet"),
+}
 SECTOR = 512  # bytes that a disk writes in one go
 ONLY_ONE = 1e9  # seconds between checkpoints: the one at the start is the last
 
@@ -47,12 +50,23 @@ ONLY_ONE = 1e9  # seconds between checkpoints: the one at the start is the last
 def case(name: str) -> tuple[Any, dict[str, Any], Any]:
     """What is simulated, the arguments of `simulate`, and what `resume` is given."""
     if name in SCENES:
-        scene = stiffly.scenes.load(name, small=True)
+        scene = walker() if name == "walker" else stiffly.scenes.load(name, small=True)
         steps = 64 * scene.step
         return scene, {"duration": steps, "every": steps / 16}, None
     make = OWN.get(name) or runs_to_record.CASES[name]
     system, x0, v0, options = make()
     return system, {"x0": x0, "v0": v0, **options}, system
+
+
+def walker() -> Any:
+    """A weight that comes onto a rope with a plank on it, and leaves it."""
+    scene = stiffly.Scene("bridge", step=0.01, duration=1.0, integrator="bdf1")
+    rope = scene.add(stiffly.shapes.rope(9, length=1.0), mass=0.5, stiffness=5e3, pins=[0, -1])
+    board = stiffly.shapes.beam(2, (2, 2), length=0.12, width=0.3, height=0.03)
+    plank = scene.add(board, position=(0.5, 0.0, 0.0), elasticity="rigid", mass=0.5)
+    scene.attach(plank, rope, stiffness=5e3)
+    scene.walker(20.0, path=[(0, 0, 0), (1, 0, 0)], times=[0.1, 0.5])
+    return scene.build()
 
 
 def simulated(name: str, folder: Path, checkpoint: float) -> Any:
@@ -225,9 +239,10 @@ def copied(folder: Path, copy: Path, n: int, rng: random.Random) -> dict[str, An
 
 def power_cut(folder: Path, copy: Path, n: int, rng: random.Random) -> dict[str, Any]:
     """The folder as the disk has it at the n-th operation: of what was written since it was last
-    told to keep it, some is there and some is not; the last rename may not be."""
+    told to keep it, some is there and some is not; the last rename may not be.  Renames and
+    removals reach the disk in their order."""
     unsynced: list[tuple[int, bytes]] = []
-    before: dict[str, bytes] = {}
+    before: dict[str, bytes | None] = {}
 
     def at(k: int, name: str, arguments: Any, real: Any) -> None:
         if k == n:
@@ -241,7 +256,8 @@ def power_cut(folder: Path, copy: Path, n: int, rng: random.Random) -> dict[str,
                                 file.seek(place)
                                 file.write(old[place - start : end - start])
             if before and rng.random() < 0.5:
-                (copy / "checkpoint.npz").write_bytes(before["checkpoint.npz"])
+                known, path = before["checkpoint.npz"], copy / "checkpoint.npz"
+                path.unlink() if known is None else path.write_bytes(known)
             die()
         if name == "pwrite":
             file, data, place = arguments
@@ -249,8 +265,10 @@ def power_cut(folder: Path, copy: Path, n: int, rng: random.Random) -> dict[str,
         if name == "fsync":
             unsynced.clear()
         target = Path(arguments[1]) if name == "replace" else None
-        if target is not None and target.name == "checkpoint.npz" and target.exists():
-            before[target.name] = target.read_bytes()
+        if target is not None and target.name == "checkpoint.npz":
+            before[target.name] = target.read_bytes() if target.exists() else None
+        if name == "unlink" and Path(arguments[0]).name == "checkpoint.npz":
+            before.clear()
 
     return {"at_operation": at}
 

@@ -2,7 +2,7 @@
 
     python tests/attack/soak.py 1000000              # all families: hours
     python tests/attack/soak.py 20000 exprb42        # one of them
-    python tests/attack/soak.py 5000 causes          # what makes energy-momentum and exprb42 drift
+    python tests/attack/soak.py 5000 causes          # what makes them drift
 
 A rope of ten stiff links swings from one end, without damping; errors are relative to the largest
 kinetic energy.  `slope` is how fast the error grows in the second half of the run, in errors per
@@ -72,9 +72,20 @@ def soak(integrator: Any, step: float, steps: int) -> Drift:
     return Drift(float(np.abs(error).max()), float(error[-1]), float(slope))
 
 
+def back(integrator: Any, step: float, steps: int = 20) -> float:
+    """How far from its start [m] a rope on its way is after so many steps, and as many back."""
+    system, rest = rope()
+    there = stiffly.simulate(system, rest, integrator="verlet", step=2e-4, duration=0.3)
+    x, v = there.positions[-1], there.velocities[-1]
+    how = {"integrator": integrator, "step": step, "duration": steps * step}
+    away = stiffly.simulate(system, x, v, **how)
+    again = stiffly.simulate(system, away.positions[-1], -away.velocities[-1], **how)
+    return float(np.abs(again.positions[-1] - x).max())
+
+
 def causes(steps: int) -> None:
-    """energy-momentum: the slope goes with the tolerance of its solver; exprb42: with its step.
-    docs/stability.md has the numbers."""
+    """energy-momentum: the slope goes with the tolerance of its solver; the others': with the step,
+    a power of it that says why.  docs/stability.md has the numbers."""
     for tolerance in (1e-8, 1e-10, 1e-11, 1e-12, 1e-13):
         method = EnergyMomentum(solver=ShiftedNewton(tolerance=tolerance))
         print(f"energy-momentum, tolerance {tolerance:g}: {soak(method, 5e-3, steps)}", flush=True)
@@ -82,6 +93,11 @@ def causes(steps: int) -> None:
         found = soak("exprb42", step, round(steps * 1e-3 / step))
         second = found.slope / (step * 1e6)
         print(f"exprb42, step {step:g} s: {found}, {second:9.2e} per second", flush=True)
+    for name, longest in (("rk4", 1e-3), ("bdf2", 2.5e-4), ("epirk4s3", 2e-3), ("neti", 1e-3)):
+        for step in (longest, longest / 2.0, longest / 4.0):
+            found = soak(name, step, round(steps * 1e-3 / step))
+            print(f"{name}, step {step:g} s: {found}, back: {back(name, step):.1e} m", flush=True)
+    print(f"verlet, step 0.001 s: back: {back('verlet', 1e-3):.1e} m")
 
 
 if __name__ == "__main__":

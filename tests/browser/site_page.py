@@ -30,15 +30,16 @@ class Ledger(NamedTuple):
 
 class SitePage:
     """One window on a page that `stiffly view` serves.  requests: all that it has asked for;
-    complaints: errors that its console shows."""
+    complaints: errors that its console shows; script: runs before all of the page's."""
 
-    def __init__(self, browser: Any, url: str) -> None:
+    def __init__(self, browser: Any, url: str, script: str = "") -> None:
         self.context, self.url = browser.new_context(viewport=WINDOW), url
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.complaints: list[str] = []
         self.page = self.context.new_page()
         self.page.set_default_timeout(1e3 * PATIENCE)
+        self.page.add_init_script(script)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("websocket", lambda socket: self.requests.append(socket.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -166,16 +167,28 @@ class SitePage:
     def tick(self, label: str) -> None:
         self.page.get_by_label(label, exact=True).click(force=True)
 
-    def pull(self, right: float, up: float, *, at: tuple[float, float] | None = None) -> None:
+    def beside(self) -> tuple[float, float]:
+        """A point of the window where nothing stands."""
+        frame = self._frame()
+        return frame["x"] + 10.0, frame["y"] + 10.0
+
+    def pull(
+        self,
+        right: float,
+        up: float,
+        *,
+        at: tuple[float, float] | None = None,
+        button: Any = "left",
+    ) -> None:
         """Press on the body and move the pointer [pixels]; it stays pressed."""
         x, y = at or self.body_at()
         self.page.mouse.move(x, y)
-        self.page.mouse.down()
+        self.page.mouse.down(button=button)
         for share in (0.25, 0.5, 0.75, 1.0):
             self.page.mouse.move(x + share * right, y - share * up)
 
-    def let_go(self) -> None:
-        self.page.mouse.up()
+    def let_go(self, button: Any = "left") -> None:
+        self.page.mouse.up(button=button)
 
 
 def joules(text: str) -> float:

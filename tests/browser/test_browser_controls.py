@@ -31,6 +31,12 @@ def test_every_control_works_and_the_console_is_quiet(jelly, another):
         page.nudge(slider)
     wait_for(lambda: "Stiffness ×1.1" in text(page), "a value, not a power of ten")
     wait_for(lambda: page.ledger()["added"] != 0.0, "energy of stiffer springs and of the wind")
+    for button in ("left", "right"):  # pulled, then shifted
+        page.pull(right=20.0, up=10.0, button=button)
+        page.let_go(button)
+    page.pull(right=20.0, up=0.0, at=page.beside())  # turned
+    page.let_go()
+    page.page.mouse.wheel(0.0, 100.0)
     page.tick("Limit the time")
     page.nudge("Budget")
     page.tick("Limit the time")

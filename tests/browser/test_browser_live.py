@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import viser
 from PIL import Image
 from served import wait_for
 from site_page import body_pixels, share_that_differs
 
 from stiffly import Recording
 
+CLIENT = Path(viser.__file__).parent / "client" / "src"
 PULLED = 1e-6  # joules in the hand: pulls give 0.1, what only takes hold gives rounding errors
 
 
@@ -67,6 +70,19 @@ def test_pulling_moves_the_body_and_the_ledger_has_the_work(jelly, window):
     stored = sum(free[name] for name in ("kinetic", "elastic"))
     assert free["total"] == pytest.approx(stored, rel=0.02)
     assert free["total"] == pytest.approx(balance, abs=0.02 * free["added"])
+    assert page.complaints == []
+
+
+def test_a_drag_is_told_before_viser_would_tell_it(jelly, window):
+    """Timers run out in the order of their times: viser's 50 ms come before 40."""
+    assert "useThrottledMessageSender(50)" in (CLIENT / "DragLayer.tsx").read_text()
+    first = window(jelly.url).page.evaluate(
+        """() => new Promise((done) => {
+            setTimeout(done, 40, "the other");
+            setTimeout(done, 50, "viser's");
+        })"""
+    )
+    assert first == "viser's"
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import numba
 import numpy as np
 
 import stiffly
@@ -22,6 +23,7 @@ from stiffly.collisions.shapes import keyframes
 from stiffly.meshes import lattice
 from stiffly.scenes.builder import rank_by_rank
 from stiffly.solvers import ksp
+from stiffly.system import stretch
 from stiffly.system.ranks import RankSystem
 from stiffly.system.shares import Piece
 
@@ -44,6 +46,9 @@ OTHERS = [
     ("everything", "energy-momentum", 0.01, 40),
     *(("everything", method, 2e-3, 20) for method in ("exprb42", "pexprb43")),
     *(("damped", method, 5e-3, 20) for method in ("exprb42", "bdf2")),
+    *(("rubbing", method, 1e-3, 100) for method in ("verlet", "rk4")),
+    *(("pushed", method, 1e-3, 100) for method in ("verlet", "rk4", "dop853")),
+    *(("dragon", method, 5e-4, 100) for method in ("symplectic-euler", "rkn6", "rkn86")),
 ]
 IN_PIECES = "pieces of "
 PIECES = [  # built rank by rank
@@ -61,7 +66,13 @@ ITERATIVE = [  # solved by conjugate gradients, or GMRES, with multigrid
     ("multigrid of bar", "energy-momentum", 0.033, 40),
     ("multigrid of everything", "bdf2", 0.01, 20),
 ]
-CASES = MAIN + OTHERS + PIECES + ITERATIVE
+THREADS = "threads of "
+THREADED = [  # two threads a rank, each with several pieces of what it owns
+    *(("threads of dragon", method, 5e-4, 100) for method in ("verlet", "rkn6")),
+    ("threads of falling-cube", "verlet", 1e-3, 100),
+    ("threads of rubbing", "verlet", 1e-3, 100),
+]
+CASES = MAIN + OTHERS + PIECES + ITERATIVE + THREADED
 
 
 def everything():
@@ -104,7 +115,35 @@ def damped():
     return System(0.01, [Springs(mesh.edges, 300.0), Gravity()], held, x, Rayleigh(0.2, 2e-3)), x
 
 
-BODIES = {"everything": everything, "damped": damped}
+def cloth():
+    """Positions, springs and what is held on one side."""
+    mesh = lattice(9, 8, 1, spacing=0.1)
+    x = mesh.positions
+    return x, Springs(mesh.edges, 300.0, law="cubic"), np.flatnonzero(x[:, 0] == x[:, 0].min())
+
+
+def rubbing():
+    """A cloth, one side of it led, that falls on a ball in motion: all that a rank knows of others
+    within a step are positions."""
+    x, springs, led = cloth()
+    motion = keyframes([0.0, 1.0], [[0] * 3, [0, 0, 0.5]])
+    contact = Contact(Sphere((0.4, 0.35, -0.105), 0.1, motion=motion), 400.0, friction=0.3)
+    turning = Rotation(led, axis=(1.0, 0.0, 0.0), rate=0.5)
+    return System(0.01, [springs, Gravity(), contact], (), x, Rayleigh(0.2), [turning]), x
+
+
+def pushed():
+    """One that is held, with forces by particle and by time."""
+    x, springs, held = cloth()
+    loads = [
+        Drag(np.where(x[:, 0] > 0.0, 0.001, 0.0), power=2, wind=(0.5, 0.0, 2.0)),
+        Field(lambda t: (0.0, np.sin(5.0 * t), 0.0)),
+        Force([11, 20, 33, 47], lambda t: (0.0, 0.0, 0.05 * t)),
+    ]
+    return System(0.01, [springs, Gravity(), *loads], held, x), x
+
+
+BODIES = {"everything": everything, "damped": damped, "rubbing": rubbing, "pushed": pushed}
 
 
 def named(case):
@@ -118,7 +157,7 @@ def ran(scene, method, step, count, **how):
 
 def body(name, shared):
     """Shared: as ranks get it."""
-    name = name.removeprefix(MULTIGRID)
+    name = name.removeprefix(MULTIGRID).removeprefix(THREADS)
     if name in BODIES:
         return BODIES[name]()
     if shared and name.startswith(IN_PIECES):
@@ -185,9 +224,12 @@ def main(alone, out=None):
         Path(alone).write_bytes(pickle.dumps(runs))
         return
     known, found = pickle.loads(Path(alone).read_bytes()), {}
-    direct = ksp.DIRECT
+    direct, rows = ksp.DIRECT, stretch.PIECE_ROWS
     for case in CASES:
         ksp.DIRECT = 0 if case[0].startswith(MULTIGRID) else direct
+        threaded = case[0].startswith(THREADS)
+        stretch.PIECE_ROWS = 6 if threaded else rows
+        numba.set_num_threads(2 if threaded else 1)
         run = ran(body(case[0], True), *case[1:], engine="petsc")
         if world().rank == 0:
             found[named(case)] = {**apart(seen(run), known[named(case)]), "loop": run.stats["loop"]}

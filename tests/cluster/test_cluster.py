@@ -23,14 +23,16 @@ sys.path.insert(0, str(HERE))
 READY = which("mpiexec") and all(find_spec(name) for name in ("petsc4py", "mpi4py"))
 pytestmark = pytest.mark.skipif(not READY, reason="needs mpiexec, petsc4py, mpi4py")
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+SEVERAL = {"NUMBA_NUM_THREADS": "2"}  # of which cases.py takes one, but for some
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 CLOSE = 1e-9  # asked for
+HALO = ", a halo after every drift"
 LIMIT = 900  # seconds: what hangs ends, what is slow does not
 
 
-def started(ranks, *words, **more):
-    environment = {**os.environ, **ONE_THREAD, **ROOT, **CROWDED}
+def started(ranks, *words, threads=ONE_THREAD, **more):
+    environment = {**os.environ, **ONE_THREAD, **ROOT, **CROWDED, **threads}
     command = ["mpiexec", "-n", str(ranks), sys.executable, *map(str, words)]
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, **more)
 
@@ -56,7 +58,7 @@ def found(tmp_path_factory):
         if not alone.exists():
             subprocess.run([sys.executable, HERE / "cases.py", alone], check=True, timeout=LIMIT)
         path = folder / f"{ranks}.json"
-        assert ended(ranks, HERE / "cases.py", alone, path) == (0, [])
+        assert ended(ranks, HERE / "cases.py", alone, path, threads=SEVERAL) == (0, [])
         return json.loads(path.read_text())
 
     return of
@@ -87,8 +89,20 @@ def test_multigrid_that_knows_rigid_motions_needs_fewer_iterations(ranks, found)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_bodies_that_are_whole_on_their_rank_go_in_compiled_stretches(ranks, found):
     assert found(ranks)["hair verlet"]["loop"].startswith("compiled stretches")
-    cut = "step by step: a body is shared by ranks"
-    assert found(ranks)["dragon verlet"]["loop"] == cut
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_how_explicit_steps_of_a_body_that_is_cut_are_taken(ranks, found):
+    """Where all that ranks have to tell each other within a step are positions, in stretches."""
+    seen, cut = found(ranks), ranks > 1
+    for case in ("dragon verlet", "falling-cube verlet", "coil-spring rk4", "dragon rkn6"):
+        assert seen[case]["loop"] == "compiled stretches: one call" + cut * HALO
+    for case in ("rubbing verlet", "pushed verlet", "threads of rubbing verlet"):
+        assert seen[case]["loop"].startswith("compiled stretches")
+    assert seen["pushed dop853"]["loop"].startswith("compiled steps")
+    assert "pieces of a body" in seen["threads of dragon verlet"]["loop"]
+    wind = "step by step: wind, dashpots and supports of tets have no compiled loop where"
+    assert seen["pieces of flag verlet"]["loop"].startswith(wind if cut else "compiled stretches")
 
 
 SCENE = ("dragon", "--small", "--duration", "0.2", "--every", "0.01", "--dtype", "float64")
@@ -167,6 +181,23 @@ def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
     assert stiffly.Recording(out).times[-1] >= reached - 0.02  # from its last checkpoint on
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_when_the_hours_of_rank_0_are_over_all_stop_and_others_go_on(ranks, tmp_path):
+    how = {"integrator": "bdf2", "step": 0.01, "duration": 0.2, "every": 0.01}
+    given = [word for name, value in how.items() for word in (f"--{name}", str(value))]
+    words = ("dragon", "--small", *given, "--dtype", "float64", "--out", tmp_path / "run")
+    code, told = run(ranks, *words, "--max-hours", "7", what="hours")
+    assert code == 75 and len(told) == 1
+    assert "max_hours = 7 are over at t = 0.1" in told[0] and "stiffly resume" in told[0]
+    assert 10 <= len(stiffly.Recording(tmp_path / "run")) < 21
+    again = ("resume", tmp_path / "run", "--max-hours", "7", "--engine", "petsc")
+    assert ended(2, HERE / "as_rank.py", "", *again) == (0, [])
+    straight = stiffly.simulate(stiffly.scenes.load("dragon", small=True), **how)
+    seen = stiffly.Recording(tmp_path / "run")
+    assert np.array_equal(seen.times, straight.times)
+    assert np.abs(seen.positions - straight.positions).max() <= CLOSE
+
+
 def test_ranks_may_collect_what_is_gone_when_they_like(tmp_path):
     words = ("coil-spring", "--small", "--integrator", "verlet", "--step", "5e-4")
     words += ("--duration", "0.01", "--quiet", "--out", tmp_path / "run")
@@ -180,9 +211,18 @@ def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):
     assert told == ["error: rank 1 failed alone: of this rank alone"]
 
 
+def test_a_rank_that_is_never_ready_to_start_is_not_waited_for_for_ever(tmp_path):
+    words = ("dragon", "--small", "--integrator", "verlet", "--out", tmp_path / "run")
+    code, told = run(2, *words, what="late")
+    assert code == 2 and not (tmp_path / "run").exists()
+    assert told == ["error: ranks did not meet within 5 s: one of them was not ready to start"]
+
+
 @pytest.mark.parametrize(
     ("ranks", "words", "cause"),
     [
+        (4, ("two-springs",), "1 free particle for 4 ranks: start fewer ranks"),
+        (2, ("crash", "--small"), "springs that yield cannot be shared"),
         (4, ("single-spring",), "Potential cannot be shared"),
         (2, ("cloth", "--small"), "Attachments cannot be shared"),
         (2, ("dragon", "--small", "--integrator", "realtime"), "local/global"),

@@ -20,7 +20,15 @@ from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels.cuda import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from cuda_checks import KINDS, same_forces_inside_out, same_steps
+from cuda_checks import (
+    KINDS,
+    RECORDED,
+    apart,
+    same_bits_when_fetched,
+    same_forces_inside_out,
+    same_frames_in_a_file,
+    same_steps,
+)
 from test_many import KINDS as JOINED
 from test_many import STEPS, of_kind, pendulum, same_run, together_with
 
@@ -33,6 +41,18 @@ SCENES = ("coil-spring", "crash", "flag", "hair", "tower", "dragon", "bunny", "b
 def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, monkeypatch):
     monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
     same_steps(kind, method, gpu())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bodies_that_fit_no_block(kind, monkeypatch):
+    apart(monkeypatch)
+    same_steps(kind, Verlet(), gpu())
+
+
+@pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy"])
+def test_a_state_that_stays_is_the_one_that_is_fetched(kind, method):
+    same_bits_when_fetched(kind, method, gpu())
 
 
 @pytest.mark.parametrize(
@@ -50,11 +70,13 @@ def test_tets_turned_inside_out(kind):
 @pytest.mark.parametrize("name", SCENES)
 def test_a_hundred_steps_of_a_small_scene(name):
     scene = scenes.load(name, small=True)
-    bound, state = scene.system.bind(scene.x0, scene.v0)
+    v0 = np.full_like(scene.x0, 0.01)  # some scenes begin at rest
+    v0[scene.system.fixed] = 0.0
+    bound, state = scene.system.bind(scene.x0, v0)
     h = min(0.5 * stiffest(bound, state).limit, scene.step)
     options = {"integrator": "verlet", "step": h, "duration": 100 * h, "every": 50 * h}
     host, card, again = (
-        stiffly.simulate(scene.system, scene.x0, scene.v0, device=device, **options)
+        stiffly.simulate(scene.system, scene.x0, v0, device=device, **options)
         for device in ("cpu", "gpu", "gpu")
     )
     size = np.abs(host.positions).max()
@@ -63,6 +85,11 @@ def test_a_hundred_steps_of_a_small_scene(name):
     for line in ("added", "dissipated"):
         mine, its = getattr(host.energy, line)[-1], getattr(card.energy, line)[-1]
         assert abs(mine - its) <= 1e-9 * max(abs(mine), host.energy.summary()["exchanged"])
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_frames_in_a_file_are_those_in_memory(name, tmp_path, monkeypatch):
+    same_frames_in_a_file(name, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", JOINED)

@@ -24,6 +24,9 @@ from .blocks import (
     block_chebyshev,
     block_gershgorin,
     column_dot,
+    recurrence_columns,
+    recurrence_rows,
+    recurrence_start,
 )
 from .bodies import body_apply, body_eigenbases, body_stumpff_apply
 from .body_newton import body_newton

@@ -51,6 +51,18 @@ def chebyshev(A, s, t, x, z, coefficients, out):
     return x, z
 
 
+def recurrence_columns(vectors):
+    return np.array(vectors).T.copy()
+
+
+def recurrence_start(x, c):
+    return 0.0 * x, np.einsum("nc,jc->nj", x, c)
+
+
+def recurrence_rows(out, rows=None):
+    return np.array([(0.0 if rows is None else rows[j]) + out[:, j] for j in range(out.shape[1])])
+
+
 def block_chebyshev(indptr, indices, blocks, s, t, x, z, coefficients, out, weight=NO_WEIGHT):
     return chebyshev(_bsr(indptr, indices, blocks, weight), s, t, x, z, coefficients, out)
 

@@ -185,6 +185,17 @@ def _home(g, r):
     return owner, g.source[r] - first[owner]
 
 
+def _halo(body, positions):
+    """Rows of particles that somebody else moves."""
+    if body.halo is None:
+        return
+    rows = np.pad(np.concatenate(positions), ((0, 0), (0, 1)))
+    body.halo(rows)
+    ends = body.groups.first[1:-1]
+    for own, filled in zip(positions, np.split(rows[:, :3], ends), strict=True):
+        own[:] = filled
+
+
 def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
     every = [_Group(g, body, tables) for g in range(len(body.groups.own))]
     books, stages = np.zeros((len(every), 4)), len(drifts)
@@ -208,6 +219,7 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
                 for r in np.flatnonzero(g.source >= 0):
                     owner, row = _home(g, r)
                     X[r] = rows[0][owner][row]
+            _halo(body, rows[0])
             solid = _solid(every, rows[0])
             for k, g in enumerate(every):
                 rows[2][k][:] = g.acceleration(entry, n, rows[0][k], before[k], solid[k])
@@ -237,6 +249,7 @@ def explicit_stages(body, tables, c, Abar, A, h, first, last, x, v, a, connected
         for g, (here, there) in zip(every, rows, strict=True):
             here[-1] = there[-1] = 0.0
             g.lead(i, here, there)
+        _halo(body, [here for here, _ in rows])
         for g, own, solid in zip(every, rows, _solid(every, [r[0] for r in rows]), strict=True):
             a[i, g.place[: g.own]] = g.acceleration(i, 0, *own, solid)[: g.own]
 
@@ -262,6 +275,7 @@ def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, conne
         for g, (X, V) in zip(every, rows, strict=True):
             g.tables = own
             g.lead(end, X, V)
+        _halo(body, [X for X, _ in rows])
         solid = _solid(every, [X for X, _ in rows])
         for k, g in enumerate(every):
             (X, V), began = rows[k], [b[g.place] for b in old]

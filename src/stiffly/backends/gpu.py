@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from ..contracts import Array, Pairs
 from ..errors import InputError
-from ..kernels.cuda.stretch import Steps, source
+from ..kernels.cuda import matrix
+from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
 # kernels with several threads a row
-BY_LANES = ("accelerate", "book", "power_now", "settle", "energies")
+BY_LANES = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", *matrix.BY_LANES)
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -31,34 +33,37 @@ class CardKernels:
     def __init__(self, card: Any) -> None:
         self.explicit_steps = Steps(card)
         self.nystrom_steps = self.explicit_steps.nystrom
-        self.energies = self.explicit_steps.energies
+        self.matrices = matrix.Matrices(card)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(CPU.kernels, name)
+        return getattr(self.matrices if name in matrix.KERNELS else CPU.kernels, name)
 
 
 class Loaded:
-    """Compiled kernels, launched by name; `body` is the struct that they all read."""
+    """Compiled kernels, launched by name, and the struct that they all read: `body` or `job`."""
 
     def __init__(self, cupy: Any, queue: Any, module: Any, lanes: int) -> None:
         self._cupy, self._queue, self._module, self._lanes = cupy, queue, module, lanes
         self._kernels: dict[str, Any] = {}
 
-    def define(self, body: np.ndarray) -> None:
-        place = self._module.get_global("body")
-        place.copy_from_host_async(body.ctypes.data, body.nbytes, self._queue)
+    def define(self, words: np.ndarray, name: str = "body") -> None:
+        place = self._module.get_global(name)
+        place.copy_from_host_async(words.ctypes.data, words.nbytes, self._queue)
         self._queue.synchronize()  # the host's copy goes
 
     def __call__(self, name: str, rows: int, *arguments: Any) -> None:
-        if rows == 0:
-            return
+        if rows:
+            lanes = self._lanes if name in BY_LANES else 1
+            self.blocks(name, -(-rows * lanes // BLOCK), BLOCK, *arguments)
+
+    def blocks(self, name: str, count: int, threads: int, *arguments: Any) -> None:
+        """So many blocks of so many threads."""
         if name not in self._kernels:
             self._kernels[name] = self._module.get_function(name)
         given = tuple(np.int64(a) if isinstance(a, int) else a for a in arguments)
-        blocks = -(-rows * (self._lanes if name in BY_LANES else 1) // BLOCK)
-        self._kernels[name]((blocks,), (BLOCK,), given, stream=self._queue)
+        self._kernels[name]((count,), (threads,), given, stream=self._queue)
 
 
 class Card:
@@ -68,8 +73,8 @@ class Card:
         self._cupy, self._device = cupy, cupy.cuda.Device(number)
         with self._device:
             self._queue = cupy.cuda.Stream(non_blocking=True)
-        self._loaded: dict[tuple[int, int], Loaded] = {}
-        self._stage: np.ndarray = np.empty(0, dtype=np.uint8)
+        self._loaded: dict[Any, Loaded] = {}
+        self._stages: dict[str, np.ndarray] = {}
 
     def put(self, array: Any) -> Any:
         with self._device, self._queue:
@@ -79,11 +84,22 @@ class Card:
         with self._device, self._queue:
             return self._cupy.zeros(count)
 
+    def empty(self, count: int) -> Any:
+        with self._device, self._queue:
+            return self._cupy.empty(count)
+
+    def copied(self, array: Any) -> Any:
+        with self._device, self._queue:
+            return array.copy()
+
     def free(self) -> int:
         """Bytes that nobody has taken, or that CuPy keeps and nothing uses."""
         with self._device:
             pool = self._cupy.get_default_memory_pool()
             return int(self._cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+
+    def holds(self, array: Any) -> bool:
+        return isinstance(array, self._cupy.ndarray)
 
     def pointer(self, array: Any) -> int:
         return int(array.data.ptr)
@@ -94,26 +110,32 @@ class Card:
         device.set(staged, stream=self._queue)
         self._queue.synchronize()
 
-    def host(self, device: Any) -> np.ndarray:
-        """A copy, until the next one is asked for."""
-        device.get(stream=self._queue, out=self._staged(device))
+    def host(self, device: Any, stage: str = "") -> np.ndarray:
+        """A copy, until the next one is asked for by that name."""
+        staged = self._staged(device, stage)
+        device.get(stream=self._queue, out=staged)
         self._queue.synchronize()
-        return self._staged(device)
+        return staged
 
-    def _staged(self, device: Any) -> np.ndarray:
+    def _staged(self, device: Any, stage: str = "") -> np.ndarray:
         """Memory that cards reach at full speed, as large as the array on the card (n,)."""
-        if self._stage.nbytes < device.nbytes:
+        known = self._stages.get(stage)
+        if known is None or known.nbytes < device.nbytes:
             memory = self._cupy.cuda.alloc_pinned_memory(device.nbytes)
-            self._stage = np.frombuffer(memory, dtype=np.uint8)
-        return self._stage[: device.nbytes].view(device.dtype)
+            known = self._stages[stage] = np.frombuffer(memory, dtype=np.uint8)
+        return known[: device.nbytes].view(device.dtype).reshape(device.shape)
 
-    def loaded(self, lanes: int, has: int) -> Loaded:
-        """The kernels, compiled for so many threads a row and what the body has."""
-        key = lanes, has
+    def loaded(
+        self, lanes: int, has: int, threads: int = 0, texts: tuple[str, ...] = TEXTS
+    ) -> Loaded:
+        """The kernels, compiled for so many threads a row, what the body has, and blocks of so many
+        threads where it lies in such."""
+        key = lanes, has, threads, texts
         if key not in self._loaded:
             with self._device:
-                options = (f"-DLANES={lanes}", f"-DHAS={has}")
-                module = self._cupy.RawModule(code=source(), options=options)
+                options = ("--std=c++17", f"-DLANES={lanes}", f"-DHAS={has}")
+                options += (f"-DTHREADS={threads}",) if threads else ()
+                module = self._cupy.RawModule(code=source(texts), options=options)
             self._loaded[key] = Loaded(self._cupy, self._queue, module, lanes)
         return self._loaded[key]
 
@@ -133,8 +155,22 @@ class GpuBackend(CpuBackend):
     one_group = True  # of all particles: a thread for each
     abreast = 100  # springs, about: a stretch of steps takes no longer than on a processor
 
+    at_once = 3e10
+    iterates = True  # functions of matrices by products alone: eigenbases are work of the host
+
     def __init__(self, card: Any) -> None:
-        self.kernels = CardKernels(card)
+        self.kernels, self._card = CardKernels(card), card
+
+    def put(self, a: Any) -> Array:
+        return self._card.put(super().put(a))
+
+    def host(self, a: Array) -> Array:
+        return self._card.host(a).copy() if self._card.holds(a) else a
+
+    def dots(self, pairs: Pairs, weight: Array | None = None) -> list[Any]:
+        if not self._card.holds(pairs[0][0]):
+            return super().dots(pairs, weight)
+        return self.kernels.matrices.dots(pairs, weight)
 
 
 def cards() -> list[str]:

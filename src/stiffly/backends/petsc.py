@@ -24,6 +24,7 @@ from .cpu import CpuBackend
 INSTALL = "install petsc4py and mpi4py for one MPI (docs/cluster.md)"
 PATIENCE = 120.0  # seconds that ranks wait for each other where one may have died
 CHUNK = 1 << 20  # random numbers at a time
+ROW = np.dtype((np.void, 32))  # four numbers, which NumPy copies at once
 
 LAST_WORDS = 10.0  # seconds in which ranks that fail alike have all failed
 SILENCED: list[bool] = []  # whether only rank 0 speaks
@@ -132,7 +133,7 @@ class World:
             result = job()
         except InputError as wrong:
             problem = str(wrong)
-        self.meet("one of them was not ready to start")
+        self.meet("one of them was not ready to start", code=2)
         told = [text for text in self.comm.allgather(problem) if text is not None]
         if told:
             self.give_way()
@@ -144,10 +145,10 @@ class World:
         if self.rank:
             time.sleep(1.0)
 
-    def meet(self, lack: str) -> None:
+    def meet(self, lack: str, code: int = 1) -> None:
         """All ranks come here; where one does not, the run ends instead of waiting for ever."""
         if not self.met(PATIENCE):
-            self.end(f"ranks did not meet within {PATIENCE:g} s: {lack}")
+            self.end(f"ranks did not meet within {PATIENCE:g} s: {lack}", code)
 
     def met(self, seconds: float) -> bool:
         request, until = self.comm.Ibarrier(), time.perf_counter() + seconds
@@ -262,6 +263,30 @@ class PetscBackend(CpuBackend):
         self._forest.bcastBegin(unit, own, ghosts, replace)
         self._forest.bcastEnd(unit, own, ghosts, replace)
         return x
+
+    def halo_of(self, places: np.ndarray, moved: np.ndarray) -> Callable[[Array], None] | None:
+        """What fills, of rows (R, 4) that stand for the rows `places` (R,) here, those of ghosts;
+        moved (R,): which are this rank's to move.  All ranks ask for it together."""
+        if not self.split:
+            return None
+        own, asked, ghosts = self._own, np.zeros(self._own), np.ones(self._here - self._own)
+        unit, replace = self._unit(1), self.ranks.mpi.REPLACE
+        self._forest.reduceBegin(unit, ghosts, asked, replace)
+        self._forest.reduceEnd(unit, ghosts, asked, replace)
+        sent = np.flatnonzero(moved)
+        sent = sent[asked[places[sent]] > 0.0]
+        filled = np.flatnonzero((places >= own) & (places < self._here))
+        whence, whither = places[sent], places[filled]
+        around = np.zeros((self._here, 4))
+        here = around.view(ROW)[:, 0]
+
+        def fill(rows: Array) -> None:
+            there = rows.view(ROW)[:, 0]
+            here[whence] = there[sent]
+            self.halo(around)
+            there[filled] = here[whither]
+
+        return fill
 
     def _unit(self, width: int) -> Any:
         if width not in self._units:

@@ -41,7 +41,7 @@ Device = Annotated[
     str, typer.Option(metavar="cpu|gpu|auto", help="Where to compute; gpu:1: the second card.")
 ]
 Engine = Annotated[
-    str, typer.Option(metavar="cpu|petsc", help="petsc: over the ranks that mpiexec has started.")
+    str, typer.Option(metavar="cpu|petsc", help="petsc: one body over all ranks of mpiexec.")
 ]
 Variant = Annotated[
     str | None, typer.Option(metavar="paper", help="The authors' own method and step.")

@@ -13,12 +13,12 @@ from ..recording.words import COLORS, FIELDS, FORMATS, MOST_PICTURES, MOST_POINT
 from .inputs import Folder, check_choice, check_positive, open_run, picture_size, require_folder
 
 MaxPoints = Annotated[
-    float, typer.Option(metavar="N", help="Of all frames together: what is read and written.")
+    float, typer.Option(metavar="N", help="Most points to read and write, of all frames together.")
 ]
 
 
 def check(folder: Folder) -> None:
-    """Say what of a run's folder is whole.
+    """Check that the files of a run are undamaged.
 
     Every frame by its checksum, the checkpoint, the summary. Exit code 1: something is damaged.
     """
@@ -38,7 +38,7 @@ def plot(
     ] = None,
     max_points: MaxPoints = MOST_POINTS,
 ) -> None:
-    """Draw the numbers of a run as PNG."""
+    """Plot energy, momentum and steps of a run as PNG."""
     from .. import terminal
 
     recording = open_run(folder)
@@ -56,12 +56,17 @@ def render(
         Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
     ] = None,
     color: Annotated[
-        str, typer.Option(metavar="speed|strain|stress|contact-force|none", help="What shows.")
+        str,
+        typer.Option(
+            metavar="speed|strain|stress|contact-force|none", help="What the colours show."
+        ),
     ] = "speed",
     frame: Annotated[
         int | None, typer.Option(metavar="N", help="One frame as PNG; -1 is the last.")
     ] = None,
-    size: Annotated[str, typer.Option(metavar="WxH", help="In pixels.")] = "1280x720",
+    size: Annotated[
+        str, typer.Option(metavar="WxH", help="Of the picture, in pixels.")
+    ] = "1280x720",
     fps: Annotated[float, typer.Option(metavar="N", help="Pictures per second of film.")] = 30.0,
     speed: Annotated[
         float | None,
@@ -72,19 +77,22 @@ def render(
     ] = None,
     camera: Annotated[
         str | None,
-        typer.Option(metavar="AZ,EL", help="Seen from there, in degrees. [default: a free corner]"),
+        typer.Option(
+            metavar="AZ,EL",
+            help="Where it stands: azimuth, elevation [degrees]. [default: a free corner]",
+        ),
     ] = None,
     turntable: Annotated[
-        float, typer.Option(metavar="DEG", help="The camera goes round by that.")
+        float, typer.Option(metavar="DEG", help="Degrees that the camera goes round in a film.")
     ] = 0.0,
     follow: Annotated[
-        bool, typer.Option("--follow", help="The camera stays with the body.")
+        bool, typer.Option("--follow", help="The camera stays with the body; near it in a still.")
     ] = False,
     soft: Annotated[
         bool, typer.Option("--soft", help="Ambient occlusion in films, too: slower.")
     ] = False,
     max_pictures: Annotated[
-        float, typer.Option(metavar="N", help="Of a film; more are refused.")
+        float, typer.Option(metavar="N", help="Most pictures of a film; more are refused.")
     ] = MOST_PICTURES,
 ) -> None:
     """Draw a run as a film or a still.
@@ -141,7 +149,7 @@ def export(
         Path | None, typer.Option(metavar="PATH", help="File or folder to write.")
     ] = None,
     fields: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help=f"Beside: {', '.join(FIELDS)}.")
+        str | None, typer.Option(metavar="NAME,...", help=f"Written as well: {', '.join(FIELDS)}.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     max_points: MaxPoints = MOST_POINTS,

@@ -57,7 +57,9 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Replace a run that is in --out.")] = False,
     dtype: Annotated[
         str | None,
-        typer.Option(metavar="float32|float64", help="Of recorded positions. [default: float32]"),
+        typer.Option(
+            metavar="float32|float64", help="Precision of recorded positions. [default: float32]"
+        ),
     ] = None,
     no_velocities: Annotated[
         bool, typer.Option("--no-velocities", help="Record positions only: half the size.")
@@ -94,11 +96,12 @@ def run(
     }
     options = {key: value for key, value in given.items() if value is not None}
     sets = inputs.pairs(assignments)
-    from .. import terminal
+    from .. import memory, terminal
     from ..recording.folder import SCENE, check, file_name, new_path
 
     # before the scene is built, which may take a while
     place = None if out is None else check(out, force)
+    memory.keep()
     from ..scenes.request import request
 
     with terminal.notices(quiet=quiet) as said:
@@ -137,8 +140,9 @@ def resume(
     inputs.check_device(device)
     speaks = inputs.check_engine(engine, device)
     quiet, as_json = quiet or not speaks, as_json and speaks
-    from .. import terminal
+    from .. import memory, terminal
 
+    memory.keep()
     found = inputs.on_ranks(engine, lambda: inputs.open_run(folder))
     from ..run.resume import finished
     from ..scenes.recorded import resume as go_on

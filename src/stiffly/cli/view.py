@@ -33,7 +33,10 @@ def view(
     variant: inputs.Variant = None,
     assignments: inputs.Set = None,
     host: Annotated[
-        str, typer.Option(metavar="H", help="Who may come; 0.0.0.0: everybody who reaches you.")
+        str,
+        typer.Option(
+            metavar="H", help="Address to serve at; 0.0.0.0: for everybody who reaches you."
+        ),
     ] = "127.0.0.1",
     port: Annotated[
         int | None,
@@ -48,7 +51,9 @@ def view(
     ] = Path("."),
     lesson: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A guided lesson of two minutes; list: which there are."),
+        typer.Option(
+            metavar="NAME", help="A guided lesson of two minutes; --lesson list names them."
+        ),
     ] = None,
 ) -> None:
     """Simulate in the browser, or play a recording.

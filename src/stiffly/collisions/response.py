@@ -100,21 +100,26 @@ class Held(OfShapes):
     p where it is then, so that nothing is stored at first.  It is released after the step in which
     the tie has begun to pull it back, (x - p).n > 0, on its way out.  What the tie has stored along
     the normal by then is given back as velocity, as if it had let go at p; what it stores along the
-    surface is dissipated.  stiffness k [N/m]: one number; particles: indices or a mask, default
-    all.  The points move along with their shape, which is counted as added.
+    surface is dissipated.  stiffness k [N/m]: one number, or None for the paper's letter: what
+    touches is put back to p after every step and has the velocity of the shape there, exactly,
+    until a step has taken it out.  Nothing is stored then, and what was in its motion is
+    dissipated.  particles: indices or a mask, default all.  The points move along with their shape,
+    which is counted as added.
     """
 
     name = "contact"
 
     def __init__(
-        self, shapes: Any, stiffness: float, particles: Any = None, *, margin: float = 0.0
+        self, shapes: Any, stiffness: float | None, particles: Any = None, *, margin: float = 0.0
     ) -> None:
         super().__init__(shapes, particles)
-        self.stiffness = as_number("contact stiffness", stiffness, above=0.0)
+        self.stiffness = stiffness
+        if stiffness is not None:
+            self.stiffness = as_number("contact stiffness", stiffness, above=0.0)
         self.margin = as_number("contact margin", margin, least=0.0)
 
     def prepare(self, particles: Arranged) -> PreparedHeld:
-        return PreparedHeld(self, particles)
+        return (PreparedFixed if self.stiffness is None else PreparedHeld)(self, particles)
 
 
 class PreparedHeld(PointTies, OnShapes):
@@ -123,7 +128,7 @@ class PreparedHeld(PointTies, OnShapes):
     passing = True  # comes and goes: no share in the linearisation about the rest shape
 
     def __init__(self, config: Held, particles: Arranged) -> None:
-        super().__init__(config.stiffness, particles.pattern, linear=False)
+        super().__init__(config.stiffness or 0.0, particles.pattern, linear=False)
         self._choose(config, particles)
         self._kernels = take(particles.pattern.backend, "Held", *KERNELS)
         self.changed = False  # by the last settle
@@ -139,8 +144,12 @@ class PreparedHeld(PointTies, OnShapes):
         new = copy.copy(self)
         new._holder, new._home = memory["holder"].copy(), memory["home"].copy()
         new._deepest = float(memory["deepest"])
-        new.retie(self._own[new._holder >= 0], memory["points"])
+        new.retie(self._own[new._tied()], memory["points"])
         return new
+
+    def _tied(self) -> np.ndarray:
+        """Those of its particles that have a tie."""
+        return np.flatnonzero(self._holder >= 0)
 
     def begin(self, t: float, x: Array, v: Array) -> None:
         self._holder, self._home = self._holder.copy(), self._home.copy()
@@ -171,18 +180,23 @@ class PreparedHeld(PointTies, OnShapes):
         energies = np.zeros(self._own.size)
         energies[self._holder >= 0] = self.energies(x)  # ties are in the order of own
         for index, surface in enumerate(surfaces):
-            rows = np.flatnonzero(self._holder == index)
-            n, relative = surface.normals(own, rows), self._relative(surface, own, rows, v)
-            s = np.einsum("ij,ij->i", own[rows] - surface.frame.points(self._home[rows]), n)
-            u = np.einsum("ij,ij->i", relative, n)
-            leaves = (s > 0.0) & (u >= 0.0)
-            rows, n, s, u = rows[leaves], n[leaves], s[leaves], u[leaves]
+            rows, n, s, u = self._leaving(index, surface, own, v)
             faster = np.sqrt(u * u + self._stiffness * s * s / self._mass[rows])
             v[self._own[rows]] += (faster - u)[:, None] * n
             stored += float(energies[rows].sum())
             returned += 0.5 * self._stiffness * float(s @ s)
             self._holder[rows] = -1
         return stored, returned
+
+    def _leaving(self, index: int, surface: Surface, own: Array, v: Array) -> tuple[Array, ...]:
+        """Whom this shape holds no longer: rows, normals, distances from p and velocities along
+        these."""
+        rows = np.flatnonzero(self._holder == index)
+        n, relative = surface.normals(own, rows), self._relative(surface, own, rows, v)
+        s = np.einsum("ij,ij->i", own[rows] - surface.frame.points(self._home[rows]), n)
+        u = np.einsum("ij,ij->i", relative, n)
+        leaves = (s > 0.0) & (u >= 0.0)
+        return rows[leaves], n[leaves], s[leaves], u[leaves]
 
     def _relative(self, surface: Surface, own: Array, rows: np.ndarray, v: Array) -> Array:
         """Velocities (k, 3) of those particles seen from the surface."""
@@ -200,7 +214,7 @@ class PreparedHeld(PointTies, OnShapes):
 
     def _tie_held(self, frames: list[Frame]) -> None:
         """Ties for what is held now, their points where the shapes' frames have taken them."""
-        held = np.flatnonzero(self._holder >= 0)
+        held = self._tied()
         points = np.zeros((held.size, 3))
         for index, frame in enumerate(frames):
             mine = self._holder[held] == index
@@ -210,3 +224,25 @@ class PreparedHeld(PointTies, OnShapes):
     def diagnostics(self, x: Array, v: Array) -> dict[str, float]:
         """penetration [m]; contacts: particles that are held."""
         return {"penetration": self._deepest, "contacts": float(np.sum(self._holder >= 0))}
+
+
+class PreparedFixed(PreparedHeld):
+    """Held without ties: what a step does to it, h^2/2 of its acceleration, is undone."""
+
+    moves = True  # settle displaces particles
+
+    def _tied(self) -> np.ndarray:
+        return np.empty(0, dtype=np.int64)
+
+    def settle(self, t: float, h: float, x: Array, v: Array) -> Power:
+        surfaces, free, own = self._see(t, x), self._holder < 0, x[self._own]
+        for index, surface in enumerate(surfaces):
+            self._holder[self._leaving(index, surface, own, v)[0]] = -1
+        self._catch(surfaces, x, v, free)
+        total = Power()
+        for index, surface in enumerate(surfaces):
+            rows = np.flatnonzero(self._holder == index)
+            particles, motion = self._own[rows], surface.velocities(own, rows)
+            total += rubbed(self._mass[rows], v[particles], motion, motion).booked()
+            x[particles], v[particles] = surface.frame.points(self._home[rows]), motion
+        return total

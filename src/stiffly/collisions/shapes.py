@@ -114,15 +114,32 @@ def frame_at(motion: Any, t: float) -> Frame:
     return Frame(R, positions[0], velocities[0].copy(), spin)
 
 
-def frames_at(motion: Any, times: Array) -> list[Frame]:
-    """The same at many times; at once, where the motion knows how."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Frames:
+    """Frames at m times: rotation (m, 3, 3), origin, velocity, spin (m, 3)."""
+
+    rotation: Array
+    origin: Array
+    velocity: Array
+    spin: Array
+
+    def points(self, X: Array) -> Array:
+        """Where a point (3,) of the thing at rest is: (m, 3)."""
+        return self.directions(X) + self.origin
+
+    def directions(self, n: Array) -> Array:
+        return self.rotation @ n
+
+
+def frames_at(motion: Any, times: Array) -> Frames:
+    """The frames of a motion at many times; at once, where the motion knows how."""
     if not told_by(motion, "affine", ("place",)):
-        return [frame_at(motion, float(t)) for t in times]
-    frames = []
-    for R, origin, turning, velocity in zip(*motion.affine(times), strict=True):
-        W = turning @ R.T
-        frames.append(Frame(R, origin, velocity, np.array([W[2, 1], W[0, 2], W[1, 0]])))
-    return frames
+        every = [frame_at(motion, float(t)) for t in times]
+        fields = ("rotation", "origin", "velocity", "spin")
+        return Frames(*(np.array([getattr(frame, name) for frame in every]) for name in fields))
+    R, origin, turning, velocity = motion.affine(times)
+    W = turning @ np.swapaxes(R, 1, 2)
+    return Frames(R, origin, velocity, np.stack([W[:, 2, 1], W[:, 0, 2], W[:, 1, 0]], axis=1))
 
 
 def same_place(one: Frame, two: Frame) -> bool:
@@ -196,6 +213,7 @@ class RigidShape:
     """What shapes share: a motion that shifts and turns them."""
 
     local = False
+    kind: int  # of the surface, where there is a formula
     changing = ("_last",)  # by a run, and no part of what a system was given
     _last: tuple[Any, float, Frame] | None = None  # several ask where it is in the same step
 
@@ -209,22 +227,26 @@ class RigidShape:
             last = self._last = (self.motion, t, frame_at(self.motion, t))
         return last[2]
 
-    def frames(self, times: Array) -> list[Frame]:
+    def frames(self, times: Array) -> Frames:
         return frames_at(self.motion, times)
+
+    def numbers(self, frame: Frame | Frames) -> Array:
+        """(7,), or (m, 7) of as many frames: see kernels contact; of a shape with a formula."""
+        raise NotImplementedError  # those without one have their own `surface`
 
     def surface(self, t: float, x: Array, ahead: float = 0.0) -> Surface:
         return self.placed(self.frame(t))
 
     def placed(self, frame: Frame) -> Surface:
         """The surface of a shape that has a formula."""
-        raise NotImplementedError  # those without one have their own `surface`
+        return Surface(self.kind, self.numbers(frame)[None], frame)
 
     @property
     def has_formula(self) -> bool:
         """`placed` is all there is to it: no class of the user's own says where it is otherwise."""
         kind, own = type(self), RigidShape
-        whole = kind.surface is own.surface and kind.frame is own.frame
-        return whole and kind.placed is not own.placed and not self.local
+        whole = all(getattr(kind, n) is getattr(own, n) for n in ("surface", "frame", "placed"))
+        return whole and kind.numbers is not own.numbers and not self.local
 
 
 def planes(points: Array, normals: Array, frame: Frame = STILL, far: Any = None) -> Surface:
@@ -239,6 +261,12 @@ def planes(points: Array, normals: Array, frame: Frame = STILL, far: Any = None)
     return Surface(PLANE, numbers, frame)
 
 
+def _row(*parts: Any) -> Array:
+    """Numbers side by side: of one place, or of many."""
+    size = np.broadcast_shapes(*(np.shape(part)[:-1] for part in parts))
+    return np.concatenate([np.broadcast_to(p, (*size, np.shape(p)[-1])) for p in parts], axis=-1)
+
+
 class Plane(RigidShape):
     """The half space below a plane is solid: d = n.(x - point).
 
@@ -246,14 +274,15 @@ class Plane(RigidShape):
     motion: keyframes, rotation or path.
     """
 
+    kind = PLANE
+
     def __init__(self, point: Any, normal: Any, motion: Any = None) -> None:
         self.point = as_numbers("plane point", point, (3,))
         self.normal = as_direction("plane normal", normal)
         super().__init__(motion)
 
-    def placed(self, frame: Frame) -> Surface:
-        n, p = frame.directions(self.normal), frame.points(self.point)
-        return Surface(PLANE, np.array([[*n, *p, 0.0]]), frame)
+    def numbers(self, frame: Frame | Frames) -> Array:
+        return _row(frame.directions(self.normal), frame.points(self.point), (0.0,))
 
 
 class Sphere(RigidShape):
@@ -261,6 +290,8 @@ class Sphere(RigidShape):
 
     centre (3,) [m], radius [m]; motion: keyframes, rotation or path.
     """
+
+    kind = SPHERE
 
     def __init__(
         self, centre: Any, radius: float, inside: bool = False, motion: Any = None
@@ -272,10 +303,9 @@ class Sphere(RigidShape):
         self.inside = bool(inside)
         super().__init__(motion)
 
-    def placed(self, frame: Frame) -> Surface:
+    def numbers(self, frame: Frame | Frames) -> Array:
         side = -1.0 if self.inside else 1.0
-        numbers = np.array([[*frame.points(self.centre), self.radius, side, 0.0, 0.0]])
-        return Surface(SPHERE, numbers, frame)
+        return _row(frame.points(self.centre), (self.radius, side, 0.0, 0.0))
 
 
 class Hemisphere(RigidShape):
@@ -286,6 +316,8 @@ class Hemisphere(RigidShape):
     that to the nearer of cap and flat side.  motion: keyframes, rotation or path.
     """
 
+    kind = HEMISPHERE
+
     def __init__(
         self, centre: Any, radius: float, axis: Any = (0.0, 0.0, 1.0), motion: Any = None
     ) -> None:
@@ -294,9 +326,8 @@ class Hemisphere(RigidShape):
         self.axis = as_direction("hemisphere axis", axis)
         super().__init__(motion)
 
-    def placed(self, frame: Frame) -> Surface:
-        centre, axis = frame.points(self.centre), frame.directions(self.axis)
-        return Surface(HEMISPHERE, np.array([[*centre, self.radius, *axis]]), frame)
+    def numbers(self, frame: Frame | Frames) -> Array:
+        return _row(frame.points(self.centre), (self.radius,), frame.directions(self.axis))
 
 
 def as_direction(name: str, value: Any) -> Array:

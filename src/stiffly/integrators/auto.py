@@ -50,7 +50,7 @@ class Auto:
     adaptive: ClassVar[bool] = True  # takes an rtol
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.rtol < 1.0:
+        if not 0.0 < real_number("auto: rtol", self.rtol, "try 1e-2") < 1.0:
             raise InputError(f"auto: rtol must lie between 0 and 1, got {self.rtol}: try 1e-2")
         if self.rtol < LEAST:
             raise InputError(f"auto: rtol = {self.rtol:g} is less than rounding: try 1e-2")

@@ -17,6 +17,7 @@ from ..solvers.local_global import LocalGlobal
 from ..solvers.settings import Clock, Pace
 from .blend import Candidate, finite, fitted, search
 from .halving import exchange
+from .own import step_of
 from .stage import Bdf1
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class Correction:
         base: Step | None = None
         with self._may_fail():
             method = self.timing.base(self.method.base)
-            base = self._based(method.step(self.system, self.state, self.h, self.memory.base))
+            taken = step_of(method)(self.system, self.state, self.h, self.memory.base)
+            base = self._based(taken)
         if base is None:  # what forces would have done along it is unknown: the target stays
             notes["base_failed"] = True
             # where backward Euler fails too, there is a way to go all the same
@@ -162,7 +164,7 @@ class Correction:
         dissipate, memory = self.method.dissipate, self.memory.dissipate
         extra = {"guess": guess} if isinstance(dissipate, Bdf1) else {}
         with self._may_fail():
-            taken = dissipate.step(self.system, self.state, self.h, memory, **extra)
+            taken = step_of(dissipate)(self.system, self.state, self.h, memory, **extra)
             self.work += taken.work
             if finite(self.system, taken.state):
                 self.memory = self.memory._replace(dissipate=taken.memory)
@@ -236,7 +238,7 @@ class Correction:
         taken: Step | None = None
         with self._may_fail():
             inject = self.method.inject
-            taken = inject.step(self.system, self.state, self.h, self.memory.inject)
+            taken = step_of(inject)(self.system, self.state, self.h, self.memory.inject)
         if taken is None or not finite(self.system, taken.state):
             return first, 0.0
         self.work += taken.work

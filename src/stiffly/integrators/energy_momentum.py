@@ -78,8 +78,8 @@ class EnergyMomentum(Implicit):
             raise NotConverged(
                 f"{self.name} found no solution at t = {state.t:.6g} s, not even for steps of "
                 f"{h / 2**HALVINGS:.2g} s ({failure}): try a smaller step, or check the forces "
-                "for jumps"
-            ) from failure
+                "for jumps and poles (1/r^2), and gradients of potentials for their sign"
+            ) from None
         if not decay:
             return taken
         end, after = _braked(system, taken.state, share)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..contracts import Array, Settled, Splitting, State, Step, System, Tableau, Work
+from ..contracts import Array, Away, Settled, Splitting, State, Step, System, Tableau, Work
 from .restart import same_state
 
 
@@ -19,6 +19,28 @@ class EndAcceleration(NamedTuple):
     state: State
     acceleration: Array | None
     ahead: Array
+
+
+NOTHING_AHEAD = np.empty(0)
+
+
+class EndAway(EndAcceleration):
+    """The same of a state that lies where its steps were taken."""
+
+    __slots__ = ()
+    state: Any
+
+    @property
+    def acceleration(self) -> Array:  # type: ignore[override]
+        return self.state.kept.a
+
+    @property
+    def ahead(self) -> Array:  # type: ignore[override]
+        return self.state.kept.ahead
+
+    def as_saved(self) -> EndAcceleration:
+        """The same, here."""
+        return EndAcceleration(self.state.as_saved(), self.acceleration, self.ahead)
 
 
 def after_settling(state: State, memory: EndAcceleration | None) -> EndAcceleration | None:
@@ -59,11 +81,16 @@ def stretch(
     system: Any, scheme: Splitting | Tableau, state: State, memory: Any, h: float, ends: Array
 ) -> Step:
     """A step of h to each of the times `ends` in one call, as one."""
-    a, forces = opening(system, state, memory)
+    a, forces = None, 0
+    if not (isinstance(memory, EndAway) and memory.state is state):
+        a, forces = opening(system, state, memory)
     done = system.stretcher.steps(scheme, state, a, h, ends)
     each = len(scheme.drifts) if isinstance(scheme, Splitting) else scheme.end
     work = Work(force_evaluations=forces + each * len(ends))
-    memory = EndAcceleration(done.state, done.acceleration, done.ahead)
+    if isinstance(done.state, Away):
+        memory = EndAway(done.state, None, NOTHING_AHEAD)
+    else:
+        memory = EndAcceleration(done.state, done.acceleration, done.ahead)
     return Step(done.state, memory, work, notes=done.notes, exchanged=done.exchanged)
 
 

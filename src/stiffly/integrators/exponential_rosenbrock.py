@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays import real_number
 from ..backends.sums import norms
 from ..contracts import Array, ErrorEstimate, Rayleigh, Settled, State, Step, System, Work
 from ..errors import InputError
@@ -75,7 +76,10 @@ def _tables(nodes: tuple[float, ...]) -> tuple[Array, Array]:
 
 
 def _check_nodes(nodes: tuple[float, ...]) -> None:
-    if len(nodes) > 2 or any(not 0.0 < c <= 1.0 for c in nodes):
+    if not isinstance(nodes, tuple):
+        raise InputError(f"nodes must be a tuple, not {type(nodes).__name__}: try (1/3, 3/4)")
+    given = [real_number("node", c, "try (1/3, 3/4)") for c in nodes]
+    if len(nodes) > 2 or any(not 0.0 < c <= 1.0 for c in given):
         raise InputError(f"nodes {nodes} must be at most two numbers in (0, 1]: try (1/3, 3/4)")
     if len(nodes) == 2 and nodes[0] == nodes[1]:
         raise InputError(f"nodes c2 = c3 = {nodes[0]} coincide: choose two different ones")
@@ -255,16 +259,20 @@ def _sum(a: Array, b: Array, c: Array) -> Array:
     return total
 
 
+def half_size(tangent: Any) -> bool:
+    """Whether its phi functions are those of one symmetric matrix: D = 0 or Rayleigh."""
+    return tangent.symmetric and isinstance(tangent.damping, Rayleigh | None)
+
+
 def flow_of(config: Any, tangent: Any) -> Any:
     """phi functions of the tangent, as a method with tol, method, basis and max_products asks."""
-    damping = tangent.damping
-    if not (tangent.symmetric and isinstance(damping, Rayleigh | None)):
+    if not half_size(tangent):
         return FirstOrderFlow(tangent, config.tol, config.max_products)
-    return _HalfSize(config, tangent.stiffness, damping)
+    return _HalfSize(config, tangent.stiffness, tangent.damping)
 
 
 class _HalfSize:
-    """phi functions through the symmetric A: D = 0 or Rayleigh."""
+    """phi functions through the symmetric A."""
 
     def __init__(self, config: Any, A: Any, damping: Rayleigh | None) -> None:
         self.config, self.A, self.damping = config, A, damping

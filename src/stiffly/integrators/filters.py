@@ -73,7 +73,7 @@ def form_words(filter_name: str, form: str) -> list[str]:
 
 def check_form(method: str, form: str, name: str) -> Filter:
     """The filter of that name, if it exists in that form."""
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise InputError(f"form {form!r} is unknown: choose 'one-step' or 'two-step'")
     pair = filter_pair(name)
     if form == "one-step" and pair.psi1 is None:

@@ -66,8 +66,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..accounting import mean_work
+from ..arrays import truth
 from ..contracts import Array, LinearPart, Settled, State, Step, System, Work
-from ..errors import InputError
+from ..errors import InputError, require_name
 from ..matfun.chooser import check_settings, evaluate
 from ..matfun.reduced import change, reduced
 from ..matfun.scalar import StumpffMap
@@ -167,7 +168,7 @@ class Gautschi:
     def __post_init__(self) -> None:
         check_settings(self.tol, self.method, max_products=self.max_products)
         check_form("eti", self.form, self.filter)
-        if self.reference not in REFERENCES:
+        if not isinstance(self.reference, str) or self.reference not in REFERENCES:
             raise InputError(f"reference {self.reference!r} is unknown: choose 'loaded' or 'rest'")
 
     @property
@@ -298,12 +299,10 @@ class Neti:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        require_name("linearisation", self.linearisation, LINEARISATIONS)
+        truth("argument_filter", self.argument_filter)
         check_settings(self.tol, self.method, max_products=self.max_products)
         check_budget(self.family, self.budget)
-        if self.linearisation not in LINEARISATIONS:
-            raise InputError(
-                f"linearisation {self.linearisation!r} is unknown: choose one of {LINEARISATIONS}"
-            )
         pair = check_form(self.family, self.form, self.filter)
         if self.form == "two-step" and pair.phi == ONE and pair.psi != SINC_HALF_SQUARED:
             raise InputError(

@@ -17,6 +17,7 @@ from ..contracts import Integrator, Power, Settled, State, Step, System, Work
 from ..errors import InputError, NotConverged
 from ..solvers.settings import check_count
 from ..solvers.shifted_newton import Unsolved
+from .own import step_of
 from .restart import resumed
 
 HALVINGS = 12  # of one step, one within the other
@@ -36,9 +37,9 @@ def clear_step(method: Integrator, system: System, state: State, h: float, memor
     """One step of the method, or shorter ones; NotConverged where not even those stay clear."""
     try:
         try:
-            return clear(system, state, method.step(system, state, h, memory))
+            return clear(system, state, step_of(method)(system, state, h, memory))
         except NotConverged as failure:
-            take = partial(method.step, system)
+            take = partial(step_of(method), system)
             return halves(failure, take, system, state, h, memory)
     except Passed:
         raise NotConverged(
@@ -167,7 +168,7 @@ class Substeps:
     def step(self, system: System, state: State, h: float, memory: Any) -> Step:
         end, work, moved, notes = state.t + h, Work(), Power(), {}
         for left in reversed(range(self.count)):
-            taken = self.base.step(system, state, h / self.count, memory)
+            taken = step_of(self.base)(system, state, h / self.count, memory)
             moved += exchange(system, state, taken)
             state, memory = taken.state, taken.memory
             if left == 0 and state.t != end:  # sums of h drift

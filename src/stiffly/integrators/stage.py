@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from ..accounting import mean_work, middle_work
+from ..arrays import real_number
 from ..backends.sums import norms
 from ..contracts import (
     Array,
@@ -121,11 +122,14 @@ class StageEquation:
         self.backend = system.mass.backend  # that of the system
         self.still = -beta * q  # X = p - beta q: where every method here starts
         (self._covered,) = norms(self.backend, system.mass.apply(h * start.v))
+        self._asked: tuple[Array, State] | None = None
 
     def state(self, d: Array) -> State:
-        v = self._ratio * d
-        v += self._q
-        return self._start.moved(self.time, self.origin + d, v)
+        if self._asked is None or self._asked[0] is not d:  # a solver asks several things of one d
+            v = self._ratio * d
+            v += self._q
+            self._asked = d, self._start.moved(self.time, self.origin + d, v)
+        return self._asked[1]
 
     def residual(self, d: Array) -> Array:
         return self._system.mass.apply(d) - self.weights[0] * self._system.force(self.state(d))
@@ -360,6 +364,8 @@ class Newmark(Implicit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("gamma", "beta"):
+            real_number(f"newmark {name}", getattr(self, name))
         if not 0.5 <= self.gamma <= 1.0:
             raise InputError(f"newmark gamma = {self.gamma} makes energy or accuracy vanish: "
                              "choose gamma between 0.5 (no damping) and 1")  # fmt: skip

@@ -50,6 +50,11 @@ def bar_chebyshev(
     indptr, indices, bars, own, s, t, x, z, coefficients, out, weight=NO_WEIGHT
 ) -> Any: ...
 def csr_chebyshev(indptr, indices, data, s, t, x, z, coefficients, out) -> Any: ...
+# what it goes from and to, which lies where the loops run: x (n, p) of vectors (n,); z = 0 and
+# out = x c^T (n, n_out); the rows (n_out, n) of out, added to those that are given
+def recurrence_columns(vectors) -> Any: ...
+def recurrence_start(x, c) -> Any: ...
+def recurrence_rows(out, rows=None) -> Any: ...
 # the largest |A - A^T|; 3x3 blocks, unless too few of their entries are stored
 def csr_asymmetry(indptr, indices, data) -> Any: ...
 def csr_blocks(indptr, indices, data, least) -> Any: ...
@@ -352,7 +357,9 @@ class Touches(NamedTuple):
 class GroupedBody(NamedTuple):
     """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
-    row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum.
+    row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
+    halo: None, or what is called with positions (R, 4) whenever particles have moved, and fills the
+    rows of those that other ranks move.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -370,6 +377,7 @@ class GroupedBody(NamedTuple):
     alpha: Any
     run: Any
     powers: Any
+    halo: Any = None
 
 
 class TimeTables(NamedTuple):

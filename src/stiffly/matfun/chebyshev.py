@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -118,14 +118,15 @@ class _Columns:
 class _Recurrence:
     """T_k(A') B for growing k, summed into `out` (n, n_out) with the given coefficients.
 
-    B is lost: of millions of coordinates, every copy counts."""
+    B is lost: of millions of coordinates, every copy counts.  All vectors lie where the loops run.
+    """
 
     def __init__(self, A: BaseOperator, c: Array, B: Array, interval: Bounds) -> None:
         self.A, self.c, self.degree = A, c, 0
         half = max(0.5 * (interval.high - interval.low), 1e-300)
         self.s, self.t = 2.0 / half, -(interval.high + interval.low) / half
-        self.out = B @ c[0].T
-        self.z, self.x = np.zeros_like(B), B
+        self.z, self.out = A.kernels.recurrence_start(B, c[0])
+        self.x = B
 
     def advance(self, degree: int) -> None:
         if self.degree == 0 < degree:  # T_1 = A' T_0 is half a step of 2 A' T_k - T_(k-1)
@@ -147,6 +148,18 @@ class _Recurrence:
         return float(growth.max()), np.sqrt(out)
 
 
+class _Sum(NamedTuple):
+    """out (n, n_out), where the loops run; known (2, n_out): its errors, and sums of norms that may
+    cancel in it; norms (n_out,); the relative error, the degree, how far |T_k b| outgrew |b|."""
+
+    out: Array
+    known: Array
+    norms: Array
+    error: float
+    degree: int
+    growth: float
+
+
 def _attempt(
     A: BaseOperator,
     functions: SpectralMap,
@@ -156,9 +169,9 @@ def _attempt(
     tol: float,
     scale: Array | None,
     most: int,
-) -> tuple[Array, Array, float, int, float]:
-    """One summation on one interval, of degree `most` at most: value (n, n_out), errors (2, n_out)
-    and sums of norms, the relative error, degree, and how far |T_k b| outgrew |b|; B is lost."""
+) -> _Sum:
+    """One summation on one interval, of degree `most` at most; B (n, n_in), where the loops run, is
+    lost."""
     terms = series(functions, interval.low, interval.high, most)
     c = terms.c
     weighted = np.abs(c) @ norms  # (degree + 1, n_out)
@@ -180,14 +193,15 @@ def _attempt(
         # outside the interval T_k still grows after the last term kept: twice, to be safe
         growth = 1.0 if growth <= 1.0 + 1e-6 else 2.0 * growth
         if not np.isfinite(growth) or growth > _GROWTH_LIMIT:
-            return recurrence.out, np.stack([sums, sums]), np.inf, recurrence.degree, np.inf
+            known = np.stack([sums, sums])
+            return _Sum(recurrence.out, known, true_norms, np.inf, recurrence.degree, np.inf)
         require_finite(true_norms)
         allowed = allowed_error(tol, true_norms, sums, scale) / growth
         errors = tails[recurrence.degree] + noise
         if np.all(tails[recurrence.degree] <= allowed) or recurrence.degree == len(c) - 1:
             error = relative_error(errors, allowed + ROUNDING * sums, tol)
             known = np.stack([growth * errors, sums])
-            return recurrence.out, known, error, recurrence.degree, growth
+            return _Sum(recurrence.out, known, true_norms, error, recurrence.degree, growth)
 
 
 def chebyshev(
@@ -202,35 +216,37 @@ def chebyshev(
     """Every output to the tolerance, two columns per pass over the matrix."""
     interval, products = spectral_bounds.spectrum(A)
     limit = cost.most_products(A, max_products)
-    value, known, top = None, np.zeros((2, functions.n_out)), 0
+    value, known, norms, top = None, np.zeros((2, functions.n_out)), None, 0
     for start in range(0, len(columns), 2):
-        pair = np.stack(columns[start : start + 2], axis=1)
-        part = _Columns(functions, start, pair.shape[1])
-        norms = np.sqrt(A.dot(pair, pair))
-        require_finite(norms)
-        if not norms.any():
+        own = columns[start : start + 2]
+        pair = A.kernels.recurrence_columns(own)
+        part = _Columns(functions, start, len(own))
+        sizes = np.sqrt(A.dot(pair, pair))
+        require_finite(sizes)
+        if not sizes.any():
             continue
-        out, own, error, degree, growth = pair, known, np.inf, 0, np.inf
+        done = _Sum(pair, known, sizes, np.inf, 0, np.inf)
         for _ in range(3):
             most = max(0, limit - products) // len(columns)
-            out, own, error, degree, growth = _attempt(
-                A, part, pair, norms, interval, tol, scale, most
-            )
-            products += degree * pair.shape[1]
-            if error <= tol or growth <= 1.0:  # a wider interval would not help
+            done = _attempt(A, part, pair, sizes, interval, tol, scale, most)
+            products += done.degree * len(own)
+            if done.error <= tol or done.growth <= 1.0:  # a wider interval would not help
                 break
             interval, more = spectral_bounds.widen(A)
             products += more
-            pair = np.stack(columns[start : start + 2], axis=1)
-        if not error <= tol:
-            raise lost_to_rounding(error) if growth <= 1.0 else _missed(error, tol, interval)
+            pair = A.kernels.recurrence_columns(own)
+        if not done.error <= tol:
+            error = done.error
+            raise lost_to_rounding(error) if done.growth <= 1.0 else _missed(error, tol, interval)
         del pair  # of millions of coordinates, every array counts
-        value = out.T.copy() if value is None else np.add(value, out.T, out=value)
-        del out
-        known, top = known + own, max(top, degree)
+        value = A.kernels.recurrence_rows(done.out, value)
+        known, top = known + done.known, max(top, done.degree)
+        norms = done.norms if len(columns) <= 2 else None
+        del done
     if value is None:
         value = np.zeros((functions.n_out, A.size))
-    norms = np.sqrt(A.dot(value.T, value.T))
+    if norms is None:  # of several sums together
+        norms = np.sqrt(A.dot(value.T, value.T))
     require_finite(norms)
     errors, sums = known
     error = relative_error(errors, allowed_error(tol, norms, sums, scale) + ROUNDING * sums, tol)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Action, Array, FunctionAction, SpectralMap
-from ..errors import InputError, NotConverged, require_name, unknown_name
+from ..errors import InputError, NotConverged, require_name
 from . import cost
 from .chebyshev import chebyshev
 from .cost import SMALL
@@ -137,6 +137,8 @@ def auto(
     options: Any = {"tol": tol, "scale": scale, "max_products": max_products}
     if A.backend.shared:
         return _on_ranks(A, functions, columns, options)
+    if getattr(A.backend, "iterates", False):
+        return _by_products(A, functions, columns, options)
     entries = asked(A)
     affordable = entries == 0 or entries <= cost.most_products(A, max_products)
     name, reason = choose(A, functions, TABLE if affordable else ITERATIVE)
@@ -160,6 +162,18 @@ def auto(
     action = EVALUATORS[name](A, functions, columns, **options)
     products = action.products + (entries if name == "dense" else 0)
     return Action(action.value, action.error, products, f"{action.method} ({reason})")
+
+
+def _by_products(
+    A: BaseOperator, functions: SpectralMap, columns: Sequence[Array], options: Any
+) -> Action:
+    """Where eigenbases are somebody else's."""
+    try:
+        return iterate(A, functions, columns, **options)
+    except Overflows:
+        raise
+    except NotConverged as failure:
+        raise NotConverged(f"{failure}, or compute on the CPU") from None
 
 
 def _on_ranks(
@@ -189,8 +203,7 @@ def check_settings(
     """For integrators: wrong settings are refused when they are made."""
     check_tol(tol)
     cost.check_max_products(max_products)
-    if method not in EVALUATORS and method not in also:
-        raise unknown_name("evaluator", method, [*EVALUATORS, *also])
+    require_name("evaluator", method, [*EVALUATORS, *also])
 
 
 def evaluate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from ..backends.cpu import CPU
@@ -13,6 +14,12 @@ class BaseMass:
 
     size: int
     backend: Backend = CPU
+
+    def on(self, backend: Backend) -> Any:
+        """The same, with sums made there."""
+        new = copy(self)
+        new.backend = backend
+        return new
 
     def apply(self, v: Array) -> Array:
         raise NotImplementedError  # every subclass overrides this

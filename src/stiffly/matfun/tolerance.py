@@ -12,6 +12,7 @@ from math import inf
 
 import numpy as np
 
+from ..arrays import real_number
 from ..contracts import Array, SpectralMap
 from ..errors import InputError, NotConverged
 
@@ -23,6 +24,7 @@ SPREAD = 4.0  # eps |A|: backward error of an eigensolver or a recurrence
 
 
 def check_tol(tol: float) -> None:
+    tol = real_number("tolerance", tol, "1e-6 is a good start")
     if TOL_MIN <= tol < inf:
         return
     if not (np.isfinite(tol) and tol > 0.0):

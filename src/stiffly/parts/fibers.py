@@ -73,8 +73,8 @@ class FiberBody:
 
     @property
     def part(self) -> Springs:
-        """The springs, at rest where the fibers are."""
-        return Springs(self.edges, self.stiffness, rest_positions=self.positions)
+        """The springs, at rest where the fibers are; the edges are the same array."""
+        return Springs.of_sound(self.edges, self.stiffness, self.positions)
 
     @property
     def segments(self) -> np.ndarray:
@@ -129,11 +129,14 @@ def fibers(
     stiff = _Stiffness(*cones, w[owner[segment]], *moduli, share)
     normals = _normals(along, segment, start, owner)
     sides = w[owner][:, None] * _sides(normals, normal, start)
-    offsets = CORNERS @ np.stack([sides, np.cross(normals, sides)], axis=1)
+    across = np.cross(normals, sides)
+    positions = np.empty((len(points), 4, 3))
+    for k, (a, b) in enumerate(CORNERS):  # products of millions of small matrices take longer
+        np.add(points, a * sides + b * across, out=positions[:, k])
     volumes = _volumes(*cones, segment, len(points))
     squares = np.repeat(stiff.squares(segment, len(points)), len(SQUARE))
     return FiberBody(
-        positions=(points[:, None] + offsets).reshape(-1, 3),
+        positions=positions.reshape(-1, 3),
         mass=np.repeat(volumes * density / 4.0, 4),
         edges=_edges(segment, len(points)),
         stiffness=np.concatenate([squares, stiff.ties().ravel()]),
@@ -157,9 +160,9 @@ def _edges(segment: np.ndarray, count: int) -> np.ndarray:
     ties = np.concatenate([LONGITUDINAL, FACE, SPACE])
     inside = count * len(SQUARE)
     edges = np.empty((inside + segment.size * len(ties), 2), dtype=np.int64)
-    corner = 4 * np.arange(count)[:, None, None]
-    np.add(corner, SQUARE, out=edges[:inside].reshape(-1, *SQUARE.shape))
-    np.add(corner[segment], ties, out=edges[inside:].reshape(-1, *ties.shape))
+    corner = 4 * np.arange(count)[:, None]  # rows of many numbers: those of two take longer
+    np.add(corner, SQUARE.ravel(), out=edges[:inside].reshape(-1, SQUARE.size))
+    np.add(corner[segment], ties.ravel(), out=edges[inside:].reshape(-1, ties.size))
     return edges
 
 
@@ -190,8 +193,11 @@ class _Stiffness:
     def ties(self) -> Array:
         """(segments, 16): longitudinal, face diagonals, space diagonals."""
         r2 = (self.w / self.L) ** 2
-        kinds = [self.k_l, self.D * (1.0 + r2), self.P * (1.0 + 2.0 * r2)]
-        return np.repeat(np.stack(kinds, axis=1), [4, 8, 4], axis=1)
+        made = np.empty((self.L.size, TIES))
+        made[:, :4] = self.k_l[:, None]
+        made[:, 4:12] = (self.D * (1.0 + r2))[:, None]
+        made[:, 12:] = (self.P * (1.0 + 2.0 * r2))[:, None]
+        return made
 
     def squares(self, segment: np.ndarray, count: int) -> Array:
         """(points,): each segment gives half of its square to either end."""

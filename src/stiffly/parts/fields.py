@@ -17,6 +17,7 @@ from ..backends.kernels import take
 from ..contracts import Array, Power
 from ..errors import InputError
 from .checks import (
+    as_array,
     as_elements,
     as_indices,
     as_number,
@@ -113,7 +114,7 @@ class Force(Uncoupled):
             self._arguments = next((n for n in (1, 2, 3) if accepts(force, n)), 4)
             if self._arguments == 4:
                 raise InputError("force must be a function of t, of (t, x) or of (t, x, v)")
-        elif np.ndim(force) == 1:
+        elif as_array("force", force).ndim == 1:
             as_numbers("force", force, (3,))
 
     @property

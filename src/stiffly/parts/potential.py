@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
-from ..errors import InputError, StiffWarning
+from ..errors import InputError, StiffWarning, levels_up
 from ..kernels.names import NO_SLOT
 from .checks import as_elements
 from .part import Arranged, Particles
@@ -67,7 +67,7 @@ class Potential:
                 f"{6 * particles.count} evaluations per force, and their squares per tangent; "
                 "give gradient=, and couples=() for an external field",
                 StiffWarning,
-                stacklevel=4,
+                stacklevel=levels_up(),
             )
         prepared = PreparedPotential(self, particles)
         if particles.rest is not None:
@@ -163,7 +163,7 @@ class PreparedPotential:
                 f"potential {self._name!r}: gradient is not that of energy (along a test "
                 f"direction {np.vdot(g, b):.3g} against {slope:.3g}); check its sign and shape",
                 StiffWarning,
-                stacklevel=5,
+                stacklevel=levels_up(),
             )
 
 

@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
 
 from ..contracts import Array, Power
 from ..errors import InputError, NotConverged
@@ -119,6 +117,8 @@ def bounce(
         raise InputError(f"restitution = {e:g}: it must be at most 1, which loses nothing")
     T = as_number("duration", duration, above=0.0)
     c, v = as_numbers("centre", centre, (3,)), as_numbers("velocity", velocity, (3,))
+    from scipy.integrate import solve_ivp  # a hundred modules, which other bodies do not need
+
     speed = float(np.linalg.norm(v))
     planes = [_as_wall(i, wall) for i, wall in enumerate(walls)]
     loss = loss_number(e) / speed if speed > 0.0 else 0.0
@@ -148,6 +148,8 @@ def loss_number(restitution: float) -> float:
     With y = d' the equation of motion y dy/dd = -(k/m) d (1 + c y) separates; equal depths on the
     way in, y: v -> 0, and out, y: 0 -> -e v, give ln((1 + D)/(1 - e D)) = (1 + e) D.
     """
+    from scipy.optimize import brentq
+
     e = restitution
     if e == 1.0:
         return 0.0

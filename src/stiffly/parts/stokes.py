@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array, Backend, Power
 from ..errors import InputError, NotConverged
+from ..matfun.untyped import LinearOperator
 from ..solvers.cg import ConjugateGradients
 from ..solvers.failures import NotPositiveDefinite
 from .checks import as_indices, as_number, as_numbers, require_points
@@ -180,7 +180,7 @@ class PreparedFluid:
             self.flow(y, y, g.reshape(-1, 3), out)
             return out.ravel()
 
-        products = SimpleNamespace(shape=(y.size, y.size), matvec=mobility)
+        products = LinearOperator((y.size, y.size), mobility, dtype=y.dtype)
         try:
             return ConjugateGradients(products, TOLERANCE).solve(w.ravel()).reshape(w.shape)
         except (NotConverged, NotPositiveDefinite):

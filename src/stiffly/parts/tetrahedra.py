@@ -29,6 +29,7 @@ from .terms import TetTerm
 
 MATERIALS = {name: load(name) for name in NAMES}
 
+STIFFEST = 1e100  # Pa: products with it stay finite
 FLAT = 1e-12  # six volumes over the cube of the longest edge; a regular tet has 0.7
 
 _PAIRS = np.triu_indices(4, 1)
@@ -78,6 +79,7 @@ class Tetrahedra(Scalable):
         range_ = "give -1 < nu < 0.5 (0.5 is incompressible: try 0.49)"
         for good, cause, remedy in (
             (stiff, "Young's modulus is not positive", "give E > 0 in Pa"),
+            (self.young < STIFFEST, "Young's modulus is too large", "give Pa: steel has 2e11"),
             (possible, "Poisson's ratio is out of range", range_),
         ):
             require("tet", self.tets, good, cause, remedy)

@@ -163,6 +163,9 @@ class Packed:
             return {type(value).__name__: [self._pack(item) for item in value]}
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
             return {"mapping": {key: self._pack(item) for key, item in value.items()}}
+        elsewhere: Any = getattr(value, "as_saved", None)  # it lies there
+        if elsewhere is not None:
+            return self._pack(elsewhere())
         return self._record(value)
 
     def _record(self, value: Any) -> Code:

@@ -47,6 +47,7 @@ from .sums import (
     open_regular,
     piece_sum,
     read_at,
+    renamed,
     unchanged,
     write_at,
 )
@@ -217,7 +218,7 @@ def extend(path: Path, plan: Plan, frames: int, run: str) -> None:
             copy_bytes(into[0], begin, size, into[1], place)
         write_at(into[1], counter(frames, run), places.frames)
         os.fsync(into[1])
-    os.replace(beside, path)
+    renamed(beside, path)
 
 
 def counter(frames: int, run: str) -> bytes:
@@ -374,21 +375,39 @@ def _find(image: Image, own: Any, count: int) -> np.ndarray:
     """Offsets of both NSteps, of both lengths of Values, and of the link's last letter."""
     from h5py import h5o  # type: ignore[attr-defined]  # no stubs
 
-    head = image.at(0, own["table"].id.get_offset())  # the first of what is only reserved
-    places = [_only(head, struct.pack("<q", mark)) for mark in MARKS]
+    between = list(_between_values(image, own))
+    places = [_only(between, struct.pack("<q", mark)) for mark in MARKS]
     for copy in "01":
         begin = h5o.get_info(own[f"steps-{copy}"]["Values"].id).addr
         space = RANK_ONE + struct.pack("<QQ", count, count)  # length, and most it can have
-        places.append(begin + _only(head[begin : begin + 256], space) + len(RANK_ONE))
-    places.append(_only(head, STEPS + b"0\0") + len(STEPS))
+        places.append(_only([(begin, image.at(begin, 256))], space) + len(RANK_ONE))
+    places.append(_only(between, STEPS + b"0\0") + len(STEPS))
     return np.array(places, dtype=np.int64)
 
 
-def _only(head: bytearray, wanted: bytes) -> int:
-    at = head.find(wanted)
-    if at < 0 or head.find(wanted, at + 1) >= 0:
+def _between_values(image: Image, own: Any) -> Iterator[tuple[int, bytearray]]:
+    """(place, bytes) of what lies before and between the values of datasets, up to the first that
+    are only reserved: of a head of hair values are 0.2 GB."""
+    values: list[tuple[int, int]] = []
+
+    def note(_: str, found: Any) -> None:
+        where = found.id.get_offset() if hasattr(found, "nbytes") else None
+        if where is not None:
+            values.append((where, where + found.nbytes))
+
+    own.file.visititems(note)
+    at, end = 0, own["table"].id.get_offset()
+    for begin, after in sorted(values):
+        if at < begin <= end:
+            yield at, image.at(at, begin - at)
+        at = max(at, after)
+
+
+def _only(between: list[tuple[int, bytearray]], wanted: bytes) -> int:
+    found = [at + data.find(wanted) for at, data in between if wanted in data]
+    if len(found) != 1 or sum(data.count(wanted) for _, data in between) != 1:
         raise RuntimeError("this version of HDF5 lays files out in a way that is not known here")
-    return at
+    return found[0]
 
 
 def find(file: Any) -> Places:

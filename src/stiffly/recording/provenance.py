@@ -13,12 +13,13 @@ from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ..backends.cpu import processor
+from .sums import renamed
 
 PACKAGES = ("stiffly", "numpy", "scipy", "numba")
 NAMED = (FunctionType, BuiltinFunctionType, type)
@@ -80,7 +81,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         yield file
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, path)
+    renamed(beside, path)
 
 
 # ------------------------------------------------------------------ the same system or another
@@ -120,6 +121,8 @@ def _add(digest: Any, seen: set[int], value: Any) -> None:
         digest.update(repr(value).encode() + b";")
     elif isinstance(value, NAMED):
         digest.update(f"{value.__module__}.{value.__qualname__};".encode())
+    elif isinstance(value, ModuleType):  # SciPy's splines keep the one of their arrays
+        digest.update(f"{value.__name__};".encode())
     elif id(value) not in seen:
         seen.add(id(value))  # all of them stay alive while their system does
         for name, item in _contents(value):
@@ -137,7 +140,7 @@ def _contents(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, MethodType):
         return [("self", value.__self__), ("func", value.__func__)]
     kinds = type(value).__mro__
-    slots = [name for kind in kinds for name in getattr(kind, "__slots__", ())]
+    slots = [name for kind in kinds for name in vars(kind).get("__slots__", ())]
     names = sorted({*getattr(value, "__dict__", {}), *slots})
     return [(n, getattr(value, n, None)) for n in names if not _computed(type(value), n)]
 

@@ -46,12 +46,13 @@ def elongation(mesh: Any) -> Callable[[Array], Array]:
 
 def stress(recording: Any, given: Any) -> tuple[Callable[..., Array], str]:
     """What the particles bear (N,), or lines that are springs, `values(i, lines)`; the unit.
-    given: the System that moved, or a scene that has one."""
+    given: the System that moved, or a scene that has or makes one."""
     if given is None:
         raise InputError(
             "stress needs what moved: give its System or scene, system=, or take strain"
         )
-    system = getattr(given, "system", given)
+    made = given.build() if hasattr(given, "build") else given  # a scene in the making
+    system = getattr(made, "system", made)
     if not hasattr(system, "stress"):
         raise InputError("stress needs a System of springs or tets: take strain")
 

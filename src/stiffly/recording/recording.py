@@ -179,10 +179,6 @@ class Recording(Run):
     def complete(self) -> bool:
         return len(self) == self.of_frames and self.failure is None
 
-    def __len__(self) -> int:
-        """Frames recorded."""
-        return len(self.times)
-
     def _facts(self) -> str:
         state = "" if self.complete else f" of {self.of_frames}, {self.failure or 'not complete'}"
         return f"{self.name} in {self.folder}{state}: {super()._facts()}"

@@ -62,8 +62,9 @@ def render(
     whole motion takes less than two seconds, as far as the frames are dense enough.  camera:
     azimuth and elevation from which the body is seen [degrees]; default: a corner that no wall
     hides.  turntable: degrees by which the camera goes round in a film; follow: it stays with the
-    body.  soft: corners and what touches are darker (ambient occlusion), which takes a few times as
-    long; default: in stills.  max_pictures: of a film; more are refused.  What exists is replaced.
+    body; a still then sees its own moment instead of the whole motion.  soft: corners and what
+    touches are darker (ambient occlusion), which takes a few times as long; default: in stills.
+    max_pictures: of a film; more are refused.  What exists is replaced.
     """
     return side_by_side(
         [recording], out, color=color, systems=None if system is None else [system], frame=frame,
@@ -98,20 +99,24 @@ def side_by_side(
     path, still = _checked(out, frame, size, fps, speed)
     asked = Camera.asked(camera, turntable, follow)
     soft = still if soft is None else truth("soft", soft)
-    with closing(Studio(recordings, color, size, labels, asked, systems, soft)) as studio:
-        longest = max(studio.motions, key=len)
-        with replacing(path, force=True) as partial:
-            if still:
-                number = _frame_number(longest, frame)
-                _save(studio.picture(float(longest.times[number])), partial)
-            else:
-                plan = schedule(longest.times, fps, speed)
-                count = f"a film of {len(plan.times):,} pictures"
-                remedy = "choose a larger speed, or a smaller fps"
-                require_within("max_pictures", max_pictures, len(plan.times), count, remedy)
-                if plan.advice:
-                    warnings.warn(plan.advice, Advice, stacklevel=levels_up())
-                _film(studio, partial, plan, progress)
+    library()
+    if not recordings:
+        raise InputError("there is nothing to draw: give at least one recording")
+    motions = [motion(recording) for recording in recordings]
+    longest = max(motions, key=len)
+    moment = float(longest.times[_frame_number(longest, frame)]) if still else None
+    studio = Studio(recordings, motions, color, size, labels, asked, systems, soft, moment)
+    with closing(studio), replacing(path, force=True) as partial:
+        if moment is not None:
+            _save(studio.picture(moment), partial)
+        else:
+            plan = schedule(longest.times, fps, speed)
+            count = f"a film of {len(plan.times):,} pictures"
+            remedy = "choose a larger speed, or a smaller fps"
+            require_within("max_pictures", max_pictures, len(plan.times), count, remedy)
+            if plan.advice:
+                warnings.warn(plan.advice, Advice, stacklevel=levels_up())
+            _film(studio, partial, plan, progress)
     return path
 
 
@@ -131,24 +136,23 @@ def thumbnail(recording: Any, path: str | Path, size: tuple[int, int] = (480, 32
 
 
 class Studio:
-    """The panels of a picture, one for each run."""
+    """The panels of a picture, one for each run; moment [s]: of a still."""
 
     def __init__(
         self,
         recordings: Sequence[Any],
+        motions: list[Motion],
         color: str,
         size: tuple[int, int],
         labels: Any,
         camera: Camera,
         systems: Sequence[Any] | None = None,
         soft: bool = False,
+        moment: float | None = None,
     ) -> None:
-        library()
-        if not recordings:
-            raise InputError("there is nothing to draw: give at least one recording")
         if labels is not None and len(labels) != len(recordings):
             raise InputError(f"{len(labels)} labels for {len(recordings)} runs: give one for each")
-        self.motions = [motion(recording) for recording in recordings]
+        self.motions = motions
         self.colorings = coloring(list(recordings), self.motions, color, systems)
         self._titles = [_title(r, len(recordings) > 1) for r in recordings]
         if labels is not None:
@@ -165,7 +169,13 @@ class Studio:
                 f"size {size[0]} x {size[1]} is too narrow for {count} runs: give {200 * count} "
                 "pixels or more"
             )
-        every = np.concatenate([_in_picture(m, sampled(m)) for m in self.motions])
+        seen = [sampled(m) for m in self.motions]
+        if camera.follow and moment is not None:  # it stands where it sees that moment
+            camera = camera._replace(follow=False)
+            seen = [np.array([_nearest(m, moment)]) for m in self.motions]
+        every = np.concatenate(
+            [_in_picture(*each) for each in zip(self.motions, seen, strict=True)]
+        )
         points = every
         if camera.follow:
             points = np.concatenate([_about_itself(m) for m in self.motions])
@@ -186,7 +196,7 @@ class Studio:
         """All panels at time t [s], each at the frame nearest to it."""
         panels = []
         for scenery, shown, title in zip(self._sceneries, self.motions, self._titles, strict=True):
-            number = int(np.abs(shown.times - t).argmin())
+            number = _nearest(shown, t)
             corner = clock(float(shown.times[number]), float(shown.times[-1]))
             stopped = t > shown.times[-1] + 1.5 * typical_interval(shown.times)
             words = Words(*title, corner, "stopped here" if stopped else self.note)
@@ -280,6 +290,11 @@ def _frame_number(shown: Motion, frame: int | None) -> int:
     if not 0 <= number <= last:
         raise InputError(f"frame {frame} is not there: the recording has frames 0 to {last}")
     return number
+
+
+def _nearest(shown: Motion, t: float) -> int:
+    """The frame at time t [s]."""
+    return int(np.abs(shown.times - t).argmin())
 
 
 def _save(pixels: np.ndarray, path: Path) -> None:

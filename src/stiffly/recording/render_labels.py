@@ -175,7 +175,8 @@ def coloring(
     if high == 0.0:
         return [None] * len(motions)  # at rest: a scale from 0 to 0 says nothing
     if color == "strain":
-        label, factor, low, table = "mean strain [%]", 100.0, -100.0 * high, DIVERGING
+        name, factor = ("mean strain [%]", 100.0) if high >= 1e-4 else ("mean strain [ppm]", 1e6)
+        label, low, table = name, -factor * high, DIVERGING
     elif color == "stress":
         scaled = unit(unit_of, high)
         label, factor, low, table = f"stress [{scaled.name}]", scaled.factor, 0.0, SEQUENTIAL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ MARGIN = 0.05  # of the picture, at every side
 WORDS = 0.13, 0.09  # of the height, above and below, where words are written
 MOST = 60  # frames looked at
 SPREAD = 10.0  # a body this many times its first size has exploded, and is not followed
-POINTS = 2000  # of a frame looked at
+POINTS = 2000  # of a frame looked at; where there are more, the outermost towards each of AROUND
+AROUND = np.array([d for d in product(range(-2, 3), repeat=3) if np.gcd.reduce(d) == 1])
 NO_WALLS = np.empty((0, 3))
 
 
@@ -111,12 +113,19 @@ def _extent(x: Array) -> float:
 
 def points_of(motion: Motion, frames: Sequence[int] | np.ndarray) -> Array:
     """Points (k, 3) that must be in the picture."""
-    stride = max(1, len(motion.rest) // POINTS)
-    points = np.concatenate([motion.frame(int(i))[::stride] for i in frames]).astype(np.float64)
-    points = points[np.all(np.isfinite(points), axis=1)]
+    points = np.concatenate([_outermost(motion.frame(int(i))) for i in frames]).astype(np.float64)
     if not len(points):
         raise InputError("no frame holds finite positions: there is nothing to look at")
     return points
+
+
+def _outermost(x: Array) -> Array:
+    """Those of points (N, 3) that decide what is in the picture: an even choice of them could be
+    the root of every hair."""
+    x = x[np.all(np.isfinite(x), axis=1)]
+    if len(x) <= POINTS:
+        return x
+    return x[[np.argmax(x @ direction) for direction in AROUND.astype(x.dtype)]]
 
 
 def look_at(

@@ -14,6 +14,7 @@ from ..contracts import Array
 from ..errors import InputError
 from ..paths import real_path
 from .folder import file_name
+from .words import gain_or_loss
 
 TOLD = ("plaque_removed",)  # of the diagnostics: where they end is a result of the run
 
@@ -44,6 +45,10 @@ class Run:
     name: str = ""
     mesh: Any = None  # the shape at rest, where one is known
     colliders: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        """Frames recorded."""
+        return len(self.times)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._facts()})"
@@ -153,6 +158,18 @@ class EnergyHistory:
     def __repr__(self) -> str:
         parts, end = ", ".join(self.parts), f"{self.times[-1]:.4g} s" if len(self.times) else "0 s"
         return f"EnergyHistory({len(self.times)} frames to {end}: {parts}, added, dissipated)"
+
+    def __str__(self) -> str:
+        """The ledger as a table."""
+        if not len(self.times):
+            return repr(self)
+        rows = [("energy [J]", "start", "end")]
+        rows += [(name, f"{start:.4g}", f"{end:.4g}") for name, start, end in self.rows()]
+        error = gain_or_loss(float(self.numerical[-1]), self.exchanged)
+        rows.append(("error, share of energy exchanged", "", error))
+        first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+        aligned = [(f"{a:<{first}}", f"{b:>{others[0]}}", f"{c:>{others[1]}}") for a, b, c in rows]
+        return "\n".join(map("  ".join, aligned))
 
     def __getattr__(self, name: str) -> Array:
         parts = self.__dict__.get("parts", {})

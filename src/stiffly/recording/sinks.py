@@ -24,9 +24,10 @@ PATIENCE = 0.5  # seconds without a sign of life, where steps allow it
 
 
 class Frame(NamedTuple):
-    """A frame as the loop hands it on; index counts from 0.
+    """A frame as the loop hands it on; index counts from 0, of: how many there are to be.
 
-    positions, velocities: (particles, 3), or (n,) for SecondOrder; not copies.
+    positions, velocities: (particles, 3), or (n,) for SecondOrder; they stay as they are until the
+    frame after the next one comes.
     energies [J] by part; added, dissipated, invented [J], steps, work, seconds (of computing): so
     far.
     notes: what the steps since the last frame said (see notes.py).
@@ -34,6 +35,7 @@ class Frame(NamedTuple):
     """
 
     index: int
+    of: int
     t: float
     positions: Array
     velocities: Array
@@ -77,40 +79,54 @@ class Sink(Protocol):
 
 
 class Memory:
-    """A sink that keeps every frame as arrays; drawn(): what is seen of the system, asked for at
-    the end, when a step's arrays are gone."""
+    """A sink that keeps every frame as arrays, each with room for all frames; drawn(): what is seen
+    of the system, asked for at the end, when a step's arrays are gone."""
 
     def __init__(self, drawn: Callable[[], Drawn] = Drawn) -> None:
         self._drawn = drawn
-        self._positions: list[Array] = []
-        self._velocities: list[Array] = []
-        self._fields: dict[str, list[Array]] = {}
+        self._series: tuple[Array, Array] | None = None
+        self._fields: dict[str, Array] = {}
 
     def frame(self, frame: Frame) -> None:
-        self._positions.append(np.array(frame.positions))
-        self._velocities.append(np.array(frame.velocities))
-        for name, values in frame.fields.items():
-            self._fields.setdefault(name, []).append(np.array(values))
+        if self._series is None:
+            self._series = _room(frame.of, frame.positions), _room(frame.of, frame.velocities)
+            self._fields = {name: _room(frame.of, own) for name, own in frame.fields.items()}
+        for series, own in zip(self._series, (frame.positions, frame.velocities), strict=True):
+            series[frame.index] = own
+        for name, own in frame.fields.items():
+            self._fields[name][frame.index] = own
 
     def between(self, loop: Progressing) -> None:
         pass
 
     def result(self, loop: Progressing, failure: BaseException | None = None) -> Run:
-        energy = loop.history()
+        energy, count = loop.history(), loop.recorded
         assert isinstance(loop.log, StepLog)
+        positions, velocities = self._series or (np.empty(0), np.empty(0))
         return Run(
             integrator=loop.name,
             step=loop.step,
             times=energy.times,
-            positions=np.array(self._positions),
-            velocities=np.array(self._velocities),
+            positions=positions[:count],
+            velocities=velocities[:count],
             energy=energy,
             stats=loop.stats(),
             diagnostics=loop.log.arrays(),
             wall_seconds=loop.seconds,
-            fields={name: np.array(frames) for name, frames in self._fields.items()},
+            fields={name: frames[:count] for name, frames in self._fields.items()},
             **self._drawn()._asdict(),
         )
+
+
+def _room(frames: int, values: Array) -> Array:
+    """For so many: memory is taken when it is written to."""
+    try:
+        return np.empty((frames, *np.shape(values)))
+    except MemoryError:
+        size = 1e-9 * frames * np.asarray(values).nbytes
+        raise InputError(
+            f"{frames} frames take {size:.3g} GB of memory: give out= (a folder), or fewer (every=)"
+        ) from None
 
 
 # ------------------------------------------------------------------ progress

@@ -95,6 +95,17 @@ def write_at(file: int, data: Any, place: int) -> None:
         data, place = data[written:], place + written
 
 
+def renamed(old: Path, new: Path) -> None:
+    """In place of what was called so; a power cut does not take that back."""
+    os.replace(old, new)
+    if hasattr(os, "O_DIRECTORY"):  # Windows opens no folders
+        folder = os.open(new.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
 def copy_bytes(source: int, begin: int, size: int, target: int, place: int) -> None:
     for at in range(0, size, CHUNK):
         write_at(target, read_at(source, min(CHUNK, size - at), begin + at), place + at)

@@ -8,8 +8,10 @@ import os
 import struct
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -37,11 +39,13 @@ from .layout import (
 from .provenance import as_json, provenance, write_atomic, write_json
 from .recording import Recording
 from .sinks import Frame, Interrupt, Progressing
-from .sums import BINARY, piece_sum, text_sum, write_at
+from .sums import BINARY, piece_sum, renamed, text_sum, write_at
 from .words import DTYPES
 
 SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
 PUBLISH = 10.0  # seconds between two updates for ParaView, see layout.py
+AT_ONCE = 1 << 20  # bytes of a frame: fewer are written sooner than another thread begins
+PIECES = 3  # of a frame that are written side by side: points, velocities and what is short
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,11 @@ class Writer:
         self._saving = True
         self._framed = False
         self._due = self._published = 0.0
-        self._visible, self._side = 0, 0
+        self._visible, self._side, self._there = 0, 0, 0
+        # the frame that is being written: when it was [s], and what counts it once it is there
+        self._pending: tuple[float, Callable[[], None]] | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self.waited = 0.0  # [s], for frames that were not there yet
 
     @classmethod
     def new(
@@ -171,14 +179,32 @@ class Writer:
     # ------------------------------------------------------------------ the sink
 
     def frame(self, frame: Frame) -> None:
+        """Large ones are written while the run goes on; the last one has to be there."""
         self._framed = True
         if self._begins is not None:
             self._begin(*self._begins, frame)
             return
+        self._settle()
+        large = sum(size for _, size in self._places.pieces.values()) >= AT_ONCE
+        if large and self._pool is None:
+            self._pool = ThreadPoolExecutor(PIECES, thread_name_prefix="recording")
         try:
-            self._write_frame(frame)
+            self._pending = frame.t, self._write_frame(frame, large)
         except OSError as problem:
             raise self._failure(problem, frame.t) from problem
+        if not large:
+            self._settle()
+
+    def _settle(self) -> None:
+        """The frame that is being written is there, or why not."""
+        if self._pending is not None:
+            (t, count), self._pending = self._pending, None
+            began = time.perf_counter()
+            try:
+                count()
+            except OSError as problem:
+                raise self._failure(problem, t) from problem
+            self.waited += time.perf_counter() - began
 
     def due(self) -> tuple[bool, bool]:
         """Whether a checkpoint is to be written now, and whether the run is to stop."""
@@ -193,6 +219,9 @@ class Writer:
         """Between two steps, as `due` says."""
         assert self._file is not None
         now = time.perf_counter()
+        publish = self._visible != loop.recorded and now - self._published > PUBLISH
+        if publish or save or stop:
+            self._settle()
         try:
             if self._visible != loop.recorded and now - self._published > PUBLISH:
                 with folder.unread(self._file) as alone:
@@ -211,6 +240,8 @@ class Writer:
         try:
             return None if self._begins is not None else self._end(loop, failure)
         finally:
+            if self._pool is not None:
+                self._pool.shutdown()
             if self._lock is not None:
                 self._lock.release()
 
@@ -218,8 +249,10 @@ class Writer:
         assert self._file is not None
         problem = None
         try:
+            if self._pending is not None:
+                self._pending[1]()
             with folder.unread(self._file, patience=1.0):
-                self._publish(loop.recorded)
+                self._publish(self._there)
             os.fsync(self._file)
         except OSError as found:  # the frames that were counted are there all the same
             problem = found
@@ -256,7 +289,7 @@ class Writer:
             folder.clear(where)
             create(unfinished, plan)
             self._open(unfinished)
-            self._write_frame(frame)
+            self._write_frame(frame, False)()
             self._publish(1)
             if scene is not None:
                 write_atomic(where / folder.SCENE, scene.encode())
@@ -264,7 +297,7 @@ class Writer:
             os.fsync(self._file)
             os.close(self._file)  # Windows renames no open file
             self._file = None
-            os.replace(unfinished, where / folder.RECORDING)
+            renamed(unfinished, where / folder.RECORDING)
             self._file = os.open(where / folder.RECORDING, os.O_RDWR | BINARY)
         except OSError as problem:
             if self._file is not None:
@@ -286,23 +319,39 @@ class Writer:
             self._side = int(file["VTKHDF"].get("Steps", getlink=True).path[-1] == "1")
         self._file = os.open(path, os.O_RDWR | BINARY)
 
-    def _write_frame(self, frame: Frame) -> None:
-        pieces: dict[str, Any] = {
-            "points": self._points(frame.positions, np.arange(len(frame.positions)))
+    def _write_frame(self, frame: Frame, beside: bool) -> Callable[[], None]:
+        """Its pieces, by other threads where `beside`; what is returned waits for them, and counts
+        the frame."""
+        row = self._row(frame).tobytes()
+        make: dict[str, Callable[[], Any]] = {
+            "points": lambda: self._points(frame.positions, np.arange(len(frame.positions))),
+            "velocity": lambda: self._points(frame.velocities, 0.0),
+            "row": lambda: row,
+            **{f"field {name}": partial(self._values, own) for name, own in frame.fields.items()},
         }
-        if "velocity" in self._places.pieces:
-            pieces["velocity"] = self._points(frame.velocities, 0.0)
-        pieces["row"] = self._row(frame).tobytes()
-        for name, values in frame.fields.items():
-            data = np.ascontiguousarray(values, dtype=self._dtype)
-            pieces[f"field {name}"] = data.data.cast("B")
-        sums = {n: piece_sum(self._run, n, frame.index, data) for n, data in pieces.items()}
-        sums["row"] = row_sum(sums["row"], pieces["row"], self._columns)
-        for name, (place, size) in self._places.pieces.items():
-            self._write(pieces[name], place + frame.index * size)
-        told = b"".join(sums[name].to_bytes(4, "little") for name in self._places.pieces)
-        self._write(told, self._places.sums + frame.index * len(told))
-        self._count(frame.index + 1)
+
+        def put(name: str) -> int:
+            (place, size), data = self._places.pieces[name], make[name]()
+            self._write(data, place + frame.index * size)
+            found = piece_sum(self._run, name, frame.index, data)
+            return row_sum(found, row, self._columns) if name == "row" else found
+
+        names = list(self._places.pieces)
+        if not beside:
+            return partial(self._written, frame.index, [put(name) for name in names])
+        assert self._pool is not None
+        jobs = [self._pool.submit(put, name) for name in names]
+
+        def landed() -> None:
+            wait(jobs)  # of all, also where one fails
+            self._written(frame.index, [job.result() for job in jobs])
+
+        return landed
+
+    def _written(self, index: int, sums: list[int]) -> None:
+        told = b"".join(each.to_bytes(4, "little") for each in sums)
+        self._write(told, self._places.sums + index * len(told))
+        self._count(index + 1)
 
     def _points(self, values: Array, across: Array | float) -> memoryview:
         """(N, 3) as bytes; coordinate i of a SecondOrder is the point (i, x_i, 0)."""
@@ -310,6 +359,9 @@ class Writer:
             points = np.zeros((len(values), 3))
             points[:, 0], points[:, 1] = across, values
             values = points
+        return self._values(values)
+
+    def _values(self, values: Array) -> memoryview:
         return np.ascontiguousarray(values, dtype=self._dtype).data.cast("B")
 
     def _row(self, frame: Frame) -> Array:
@@ -343,6 +395,7 @@ class Writer:
     def _count(self, frames: int) -> None:
         """From here on, that many frames are there."""
         self._write(counter(frames, self._run), self._places.frames)
+        self._there = frames
 
     def _publish(self, frames: int) -> None:
         """Show them to ParaView: the idle copy of Steps is prepared, then the link turns to it."""

@@ -1,16 +1,26 @@
-"""Where a run is computed: on the host, or its explicit steps on a card."""
+"""Where a run is computed: on the host, or on a card: explicit steps there, or products of the
+tangents of exponential ones."""
 
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 from ..contracts import State
 from ..errors import InputError, require_name
+from ..integrators.epirk import Epirk
 from ..integrators.explicit import scheme_of
+from ..integrators.exponential_rosenbrock import ExponentialRosenbrock, half_size
+from ..integrators.gautschi import Gautschi, Neti
+from ..matfun.chooser import OTHER
+from ..matfun.operators import BarOperator, BlockOperator, SparseOperator
 
 DEVICES = ("cpu", "gpu", "auto")
 ON_THE_CPU = "or compute on the CPU (--device cpu)"
+FLOWS = ExponentialRosenbrock, Epirk  # of the linearised system, damping and all
+EXPONENTIAL = (*FLOWS, Gautschi, Neti)
+BY_PRODUCTS = ("auto", *OTHER)  # evaluators
 
 log = logging.getLogger("stiffly")
 
@@ -19,7 +29,7 @@ def check_device(device: Any) -> None:
     """cpu, gpu, auto, or gpu:1 for the second card."""
     name, _, number = str(device).partition(":")
     require_name("device", name, DEVICES)
-    if number and not (name == "gpu" and number.isdigit()):
+    if number and not (name == "gpu" and re.fullmatch("[0-9]{1,4}", number)):
         raise InputError(f"device {device}: give gpu:0, gpu:1, ... for one of several cards")
 
 
@@ -41,17 +51,73 @@ def bound_on(
 def _on_card(
     device: str, system: Any, x0: Any, v0: Any, method: Any, name: str
 ) -> tuple[Any, State]:
-    if scheme_of(method) is None or method.adaptive:
+    exponential = isinstance(method, EXPONENTIAL)
+    if not exponential and (scheme_of(method) is None or method.adaptive):
         raise InputError(
-            f"{name} has no loop on a card: use verlet, symplectic-euler, rkn6, rk4 or "
-            f"forward-euler, {ON_THE_CPU}"
+            f"{name} has no loop on a card: use verlet, symplectic-euler, rkn6, rk4, "
+            f"forward-euler, or an exponential method (exprb42), {ON_THE_CPU}"
         )
+    if exponential:
+        _require_products(method, name)
     if not hasattr(system, "on"):
         raise InputError(f"{type(system).__name__} has no kernels on a card: use a stiffly.System")
     from ..backends.gpu import gpu
 
     number = device.partition(":")[2]
     bound, state = system.on(gpu(int(number or 0))).bind(x0, v0)
+    if exponential:
+        _require_known(bound, state, method, name)
+        return bound, state
     if not hasattr(bound.stretcher, "steps"):
         raise InputError(f"{bound.stretcher}, so a card cannot take it: compute on the CPU")
     return bound, state
+
+
+def _require_products(method: Any, name: str) -> None:
+    if method.method not in BY_PRODUCTS:
+        raise InputError(
+            f"{name} with method {method.method} has no loop on a card: use method "
+            f"{', '.join(BY_PRODUCTS[:-1])} or {BY_PRODUCTS[-1]}, {ON_THE_CPU}"
+        )
+    if getattr(method, "budget", None) is not None:
+        raise InputError(f"{name} with a budget has no loop on a card: leave it out, {ON_THE_CPU}")
+
+
+def _require_known(system: Any, state: State, method: Any, name: str) -> None:
+    """That the tangent has a form which a card multiplies: asked of the first one."""
+    flows = isinstance(method, FLOWS)
+    tangent = system.linear_part().tangent if _fixed(method) else system.tangent(state)
+    form = tangent.stiffness
+    if not (flows or _fixed(method)):  # of neti, which leaves loads to its remainder
+        form = system.elastic(state)
+    if form.lumped is None:
+        raise InputError(
+            f"{name} on a card needs a lumped mass: give mass=M.sum(axis=1), {ON_THE_CPU}"
+        )
+    if not isinstance(form, BlockOperator | SparseOperator):
+        raise InputError(
+            f"{name} on a card needs the entries of the tangent, and some parts of this system are "
+            f"known by their products alone: {ON_THE_CPU[3:]}"
+        )
+    lack = system.backend.kernels.matrices.lacks(_entries(form), form.size)
+    if lack:
+        raise InputError(f"{lack}, so a card cannot take it: {ON_THE_CPU[3:]}")
+    if flows and not half_size(tangent):
+        raise InputError(
+            f"{name} on a card knows no drag, wind or dashpots, and of damping alpha alone (beta, "
+            f"too, where the stiffness never changes): use eti or neti, {ON_THE_CPU}"
+        )
+
+
+def _entries(operator: Any) -> Any:
+    """As they are stored."""
+    if isinstance(operator, SparseOperator):
+        return operator.K.data
+    return operator.bars if isinstance(operator, BarOperator) else operator.blocks
+
+
+def _fixed(method: Any) -> bool:
+    """Its linear part is that of the rest shape."""
+    if isinstance(method, Epirk):
+        return method.table.fixed
+    return isinstance(method, Gautschi) or getattr(method, "linearisation", "") == "corotated"

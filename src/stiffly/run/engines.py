@@ -12,10 +12,9 @@ from ..backends.petsc import LAST_WORDS, World, world
 from ..contracts import Array, State
 from ..errors import InputError, require_name
 from ..integrators.energy_momentum import EnergyMomentum
-from ..integrators.explicit import Verlet
+from ..integrators.explicit import scheme_of
 from ..integrators.exponential_rosenbrock import ExponentialRosenbrock
 from ..integrators.gautschi import Gautschi
-from ..integrators.runge_kutta import RungeKutta4
 from ..integrators.stabilised import Stabilised
 from ..integrators.stage import Bdf1, Bdf2, Midpoint
 from ..meshes import Mesh
@@ -30,8 +29,8 @@ from ..system.shares import Piece, refusal
 ENGINES = ("cpu", "petsc")
 IMPLICIT = (Bdf1, Bdf2, Midpoint, EnergyMomentum)
 METHODS = (
-    "verlet, rk4, exprb2, exprb32, exprb42, pexprb43, eti, bdf1, bdf2, midpoint, energy-momentum "
-    "or stabilised"
+    "verlet and other explicit methods, exprb2, exprb32, exprb42, pexprb43, eti, bdf1, bdf2, "
+    "midpoint, energy-momentum or stabilised"
 )
 ALONE = "leave --engine petsc out"
 DRAWN = 2_000_000  # particles up to which rank 0 puts the mesh of a body in pieces together
@@ -100,8 +99,10 @@ def unfit(method: Any, name: str, tolerance: Any = None) -> str | None:
         return f"{name} with method={method.method!r} is for one rank: leave method out"
     if getattr(method, "budget", None) is not None:
         return f"{name} with a budget goes by the clock, which ranks do not share: leave it out"
-    known = (Verlet, RungeKutta4, ExponentialRosenbrock, Gautschi, *IMPLICIT)
-    return None if type(method) in known else f"{name} is for one rank: use {METHODS}"
+    known = (ExponentialRosenbrock, Gautschi, *IMPLICIT)
+    if type(method) in known or scheme_of(method) is not None:
+        return None
+    return f"{name} is for one rank: use {METHODS}"
 
 
 def _require_sums(bound: RankSystem, method: Any, name: str) -> None:

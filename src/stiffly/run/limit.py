@@ -14,6 +14,7 @@ any other is told as Advice, also where something fast stays at zero, since noth
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log, sqrt
 from sys import float_info
@@ -21,10 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array, Backend, Splitting, State, Tableau
+from ..contracts import Array, Backend, Mass, Splitting, State, Tableau
 from ..errors import Advice, InputError, levels_up
 from ..integrators.explicit import acceleration, amplification, scheme_of
 from ..matfun.bounds import largest_ritz_value
+from ..system.few import Few
+from ..system.mass import as_mass
 
 PRODUCTS = 8  # Lanczos steps, which find a frequency to a few percent; no more than steps
 SMALL = 3000  # coordinates, whose springs take no room worth a word to lay out for single forces
@@ -42,9 +45,8 @@ def require_stable(
     method.start(system, state)  # what it refuses is refused before a step is complained of
     getattr(system, "stretcher", None)  # the loops of the run: their forces are asked, then
     products = min(PRODUCTS, max(1, round(duration / step)))
-    stiffness = _Stiffness.at(system, state)
     with np.errstate(all="ignore"):
-        found = largest_ritz_value(stiffness, products)
+        found = largest_ritz_value(_of_few(system, state) or _of_all(system, state), products)
     if not (np.isfinite(found) and found > 0.0):
         return
     growth = _Growth(scheme, sqrt(found), duration)
@@ -59,6 +61,7 @@ def require_stable(
     )
     if told > CERTAIN and _linear(system, state):
         with np.errstate(all="ignore"):
+            stiffness = _of_all(system, state)
             moved = largest_ritz_value(stiffness, products, stiffness.here + state.v)
         if moved > 0.0 and _Growth(scheme, sqrt(moved), duration)(step) > CERTAIN:
             raise InputError(text)
@@ -98,44 +101,64 @@ class _Growth:
 
 @dataclass(frozen=True)
 class _Stiffness:
-    """b -> M^-1 K b at a state, from differences of accelerations a(x): one force for each."""
+    """b -> M^-1 K b at x (n,), from differences of accelerations a(x): one force for each."""
 
-    system: Any
-    state: State
-    here: Array
+    backend: Backend
+    mass: Mass
+    acceleration: Callable[[Array], Array]
+    x: Array
+    here: Array  # the acceleration at x
     length: float  # [m] of a body, to tell what a small displacement is
-
-    @classmethod
-    def at(cls, system: Any, state: State) -> _Stiffness:
-        x = state.x
-        high, low, far = system.backend.largest(
-            float(x.max()), -float(x.min()), float(np.abs(x).max(initial=0.0))
-        )
-        extent = (high + low) or far or 1.0
-        return cls(system, state, _acceleration(system, state), extent)
 
     @property
     def size(self) -> int:
-        return self.system.size
-
-    @property
-    def backend(self) -> Backend:
-        return self.system.backend
+        return self.x.size
 
     def dot(self, a: Array, b: Array) -> Any:
-        return self.system.mass.dot(a, b)
+        return self.mass.dot(a, b)
 
     def apply(self, b: Array) -> Array:
-        s, (largest,) = self.state, self.backend.largest(max(float(b.max()), -float(b.min())))
+        (largest,) = self.backend.largest(max(float(b.max()), -float(b.min())))
         if largest == 0.0:
             return np.zeros_like(b)
         e = sqrt(float_info.epsilon) * self.length / largest
-        x = e * b  # in place from here on: of hair every vector is 46 MB
-        x += s.x
-        a = _acceleration(self.system, s.moved(s.t, x, s.v))
+        x = e * b  # in place from here on: every vector of a large body takes time
+        x += self.x
+        a = self.acceleration(x)
         np.subtract(self.here, a, out=a)
         a /= e
         return a
+
+
+def _of_all(system: Any, s: State) -> _Stiffness:
+    def moved(x: Array) -> Array:
+        return _acceleration(system, s.moved(s.t, x, s.v))
+
+    here = _acceleration(system, s)
+    return _Stiffness(system.backend, system.mass, moved, s.x, here, _extent(system, s))
+
+
+def _of_few(system: Any, s: State) -> _Stiffness | None:
+    """Of some of many bodies that nothing ties together; None where there are no such."""
+    stretcher: Any = getattr(system, "laid_out", None)
+    if system.backend.shared or not hasattr(stretcher, "few"):
+        return None
+    few: Few | None = stretcher.few(s)
+    if few is None:
+        return None
+
+    def moved(x: Array) -> Array:
+        return few.acceleration(x.reshape(-1, 3)).ravel()
+
+    x = few.x.ravel()
+    mass = as_mass(np.repeat(few.mass, 3), x.size, system.backend)
+    return _Stiffness(system.backend, mass, moved, x, moved(x), _extent(system, s))
+
+
+def _extent(system: Any, s: State) -> float:
+    """The size of the body [m]; of a single point its distance."""
+    high, low = system.backend.largest(float(s.x.max()), -float(s.x.min()))
+    return (high + low) or max(high, low) or 1.0
 
 
 def _acceleration(system: Any, s: State) -> Array:

@@ -32,7 +32,6 @@ from .stepper import Stepper, quiet
 
 WORTH_A_WARNING = 0.05  # numerical error against the energy exchanged
 LOOKS = 200  # at the energy of a run, at least, however few its frames
-AT_ONCE = 5e8  # forces of springs in one call: a second or two
 FEWEST = 10  # steps of a call: to begin one takes as long as a step
 OFTEN = 0.1  # of the steps: then limits are no longer exceptions
 SMALLEST = 1e-10  # of the duration: below this the controller gives up
@@ -240,7 +239,7 @@ class Loop(Stepper):
         """Not for so long that nobody could stop it."""
         elements = max(1, cast("Any", self.system).stretcher.elements)
         count = min(now.count - self.done, max(FEWEST, self._unseen(now)))
-        return max(1, min(count, int(AT_ONCE // elements)))
+        return max(1, min(count, int(self.system.backend.at_once // elements)))
 
     def _unseen(self, now: Interval) -> int:
         """Steps that nobody looks at: up to the next frame, or the next look at the energy, where
@@ -350,9 +349,9 @@ class Loop(Stepper):
         self.next_look = state.t + self._apart  # a frame is a look
         frame = Frame(
             self.recorded,
+            len(self.frames),
             state.t,
-            self.system.positions(state),
-            self.system.velocities(state),
+            *self._seen(state),
             {name: series[-1] for name, series in ledger.parts.items()},
             ledger.added_now,
             ledger.dissipated_now,
@@ -366,6 +365,13 @@ class Loop(Stepper):
         sink.frame(frame)
         self.recorded += 1
         self.judge(growth)
+
+    def _seen(self, state: State) -> tuple[Array, Array]:
+        """Positions and velocities, which nobody changes while a sink has them."""
+        system = cast("Any", self.system)
+        if hasattr(system, "in_frame"):
+            return system.in_frame(state)
+        return np.array(system.positions(state)), np.array(system.velocities(state))
 
     def _fields(self, state: State) -> Mapping[str, Array]:
         """What parts record of themselves, where the system has any that do."""

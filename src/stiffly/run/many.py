@@ -85,9 +85,15 @@ def _listed(systems: Any) -> list[Any]:
 def _each(name: str, values: Any, count: int) -> list[Any]:
     if values is None:
         return [None] * count
-    found = f"{len(values)} entries" if hasattr(values, "__len__") else repr(values)
-    if not hasattr(values, "__len__") or len(values) != count:
-        raise InputError(f"{name} has {found} for {count} systems: give a list, one for each")
+    try:
+        length = len(values)
+    except TypeError:
+        kind = type(values).__name__
+        raise InputError(f"{name} must be a list, one for each system, not {kind}") from None
+    if length != count:
+        raise InputError(
+            f"{name} has {length} entries for {count} systems: give a list, one for each"
+        )
     return list(values)
 
 
@@ -102,7 +108,8 @@ def _one_plan(given: list[Given], scenes: list[Any]) -> tuple[Plan, tuple[list[A
             tuned = getattr(scene, "method", {})
             if own.x0 is None:
                 raise InputError("x0 is missing: give the initial positions of each system")
-            key = (*own[2:], repr(tuned)) if isinstance(own.integrator, str | None) else run
+            plain = all(isinstance(value, str | float | int | None) for value in own[2:])
+            key = (*own[2:], repr(tuned)) if plain else run
             if key not in plans:
                 plans[key] = _fixed(planned(own, tuned))
         told = _told(plans[key])

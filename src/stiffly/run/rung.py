@@ -8,7 +8,6 @@ from math import inf, sqrt
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.optimize import nnls  # pyright: ignore
 
 from ..contracts import Array, Splitting, State, System, Tableau
 from ..integrators.explicit import Verlet, phase_error, scheme_of
@@ -31,6 +30,8 @@ class Spectrum(NamedTuple):
         """From the squares (DIFFERENCES,) of differences of velocities over the largest |v|^2: in
         Verlet's steps the k-th of what swings with omega is (h omega)^k times as large as it is.
         All lie below its limit, 2."""
+        from scipy.optimize import nnls  # pyright: ignore  # slow to load, and for auto alone
+
         z = 2.0 * sqrt(0.5) ** np.arange(18)
         known = squares > 0.0
         powers = z ** (2.0 * np.arange(DIFFERENCES)[known, None]) / squares[known, None]

@@ -14,10 +14,22 @@ import numpy as np
 from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingTypeStubs]
 
 from ..accounting import work_within
-from ..contracts import Array, Integrator, Power, Splitting, State, Step, System, Tableau, Work
+from ..contracts import (
+    Array,
+    Away,
+    Integrator,
+    Power,
+    Splitting,
+    State,
+    Step,
+    System,
+    Tableau,
+    Work,
+)
 from ..errors import Diverged, InputError
 from ..integrators.explicit import scheme_of, stretch
 from ..integrators.halving import clear_step
+from ..integrators.own import step_of
 from ..integrators.restart import resumed
 from ..recording.notes import FrameLog, StepLog
 from ..recording.words import times
@@ -91,7 +103,7 @@ class Stepper:
             if getattr(self.system, "guarded", False):
                 taken = clear_step(self.method, self.system, self.state, h, self.memory)
             else:
-                taken = self.method.step(self.system, self.state, h, self.memory)
+                taken = step_of(self.method)(self.system, self.state, h, self.memory)
         except (ValueError, np.linalg.LinAlgError) as problem:
             # matrix functions refuse NaN as wrong input; inside a run it means the motion is lost
             if np.all(np.isfinite(self.system.force(self.state))):
@@ -121,7 +133,11 @@ class Stepper:
 
     def _require_finite(self, taken: Step, h: float) -> None:
         # one inner product sees every infinity and NaN in either vector (inf * 0 is NaN)
-        if not isfinite(self.system.backend.dots([(taken.state.x, taken.state.v)])[0]):
+        new = taken.state
+        product = new.kept.product() if isinstance(new, Away) else None
+        if product is None:
+            product = self.system.backend.dots([(new.x, new.v)])[0]
+        if not isfinite(product):
             raise Diverged(self.lost(h, self.state.t))
 
     @cached_property

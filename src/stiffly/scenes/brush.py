@@ -36,13 +36,14 @@ shared by all cores, and one that is not.  The papers print 52 s.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..bodies import Rayleigh, System, fibers
-from ..collisions import Contact, Hemisphere, Plaque, Sphere, TriangleMesh, path
+from ..collisions import Contact, Hemisphere, Plaque, Sphere, TriangleMesh
 from ..contracts import Array
 from ..errors import InputError, require_name
 from ..meshes import Mesh, brush_roots, sphere
@@ -108,18 +109,33 @@ _NOTE = "half a ball stands in for the paperweight"
 
 def _paperweight(rate: float, press: float) -> tuple[list[Any], list[Any]]:
     """What is touched, and what is drawn."""
-    motion = path(partial(_place, rate), partial(_velocity, rate))
+    motion = _Strokes(partial(_swinging, rate))
     weight = Hemisphere((0.0, 0.0, 0.0), RADIUS, motion=motion)
     return [weight], [weight]
 
 
-def _place(rate: float, t: float, start: Array) -> Array:
+class _Strokes:
+    """A motion that shifts by shift(t) (3,) [m] with its velocity: numbers for one time, or arrays
+    for many."""
+
+    def __init__(self, shift: Callable[[Any], tuple[list[Any], list[Any]]]) -> None:
+        self._shift = shift
+
+    def place(self, t: float, start: Array) -> tuple[Array, Array]:
+        shift, velocity = self._shift(t)
+        return start + shift, np.broadcast_to(velocity, start.shape)
+
+    def affine(self, times: Array) -> tuple[Array, Array, Array, Array]:
+        """As that of Keyframes."""
+        told = [np.broadcast_arrays(*row, times)[:3] for row in self._shift(times)]
+        shift, velocity = (np.stack(row, axis=1) for row in told)
+        still = np.broadcast_to(np.eye(3), (len(times), 3, 3))
+        return still, shift, np.zeros_like(still), velocity
+
+
+def _swinging(rate: float, t: Any) -> tuple[list[Any], list[Any]]:
     """From one end, x = SWING, to the other and back."""
-    return start + np.array([SWING * np.cos(rate * t), 0.0, 0.0])
-
-
-def _velocity(rate: float, t: float, start: Array) -> Array:
-    return np.broadcast_to([-SWING * rate * np.sin(rate * t), 0.0, 0.0], start.shape)
+    return [SWING * np.cos(rate * t), 0.0, 0.0], [-SWING * rate * np.sin(rate * t), 0.0, 0.0]
 
 
 # ------------------------------------------------------------------ teeth
@@ -130,7 +146,7 @@ def _teeth(rate: float, press: float) -> tuple[list[Any], list[Any]]:
     along = APART * (np.arange(TEETH) - 0.5 * (TEETH - 1))
     signs = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
     cusps = np.array([[x + a * ASIDE, b * ASIDE, 0.0] for x in along for a, b in signs])
-    motion = path(partial(_brushed, rate, press), partial(_brushing, rate, press))
+    motion = _Strokes(partial(_brushing, rate, press))
     ball = sphere(10, 16, radius=CUSP)
     count, centred = len(ball.positions), ball.positions - ball.positions.mean(axis=0)
     points = (cusps[:, None] + centred).reshape(-1, 3)
@@ -151,16 +167,9 @@ def _plaque(contact: Contact, surface: TriangleMesh, wear: float) -> Plaque:
     return Plaque(contact, *mesh, thickness=thickness, wear=wear, reach=REACH)
 
 
-def _brushed(rate: float, press: float, t: float, start: Array) -> Array:
+def _brushing(rate: float, press: float, t: Any) -> tuple[list[Any], list[Any]]:
     """Up to the bristles, then to and fro along x."""
-    left = 1.0 - min(t / RISE, 1.0)
-    late = max(t - RISE, 0.0)
-    down = -(press + BELOW) * left * left * (3.0 - 2.0 * left)
-    return start + np.array([TO_AND_FRO * np.sin(rate * late), 0.0, down])
-
-
-def _brushing(rate: float, press: float, t: float, start: Array) -> Array:
-    left = 1.0 - min(t / RISE, 1.0)
-    up = (press + BELOW) * 6.0 * left * (1.0 - left) / RISE
-    along = TO_AND_FRO * rate * np.cos(rate * (t - RISE)) if t > RISE else 0.0
-    return np.broadcast_to([along, 0.0, up], start.shape)
+    left, late, low = 1.0 - np.minimum(t / RISE, 1.0), np.maximum(t - RISE, 0.0), press + BELOW
+    down, up = -low * left * left * (3.0 - 2.0 * left), low * 6.0 * left * (1.0 - left) / RISE
+    along = np.where(t > RISE, TO_AND_FRO * rate * np.cos(rate * late), 0.0)
+    return [TO_AND_FRO * np.sin(rate * late), 0.0, down], [along, 0.0, up]

@@ -6,7 +6,8 @@ tip, Rayleigh damping, contact with the head and among hairs, 4 s.  Not printed,
 
     30 cm long, 1300 kg/m^3, at rest in the shape in which it grows: out of the scalp, round the
     head, straight down
-    a ball of 10 cm for the scanned head; it repels particles with 0.02 N/m, friction 0.2
+    a ball of 10 cm for the scanned head, whose face, which looks along x, is free of hair; it
+    repels particles with 0.02 N/m, friction 0.2
     turns to either side, up to 40 degrees, within 1.6 s; damping of 5 /s, as of air
     cuboids 4 mm wide, since those that twist like hair would be 20 mm wide (docs/fibers.md):
     bending is right, 2 to 6 % are left of the torsional stiffness
@@ -38,6 +39,7 @@ from ..bodies import fibers as fiber_body
 from ..collisions import Contact, Sphere, TriangleMesh, rotation
 from ..contracts import Array
 from ..meshes import Mesh, Roots, hair_cap, sphere
+from ..meshes.look import Look
 from ..parts.fibers import require_room
 from . import models, touching_fibers
 from .builder import Setup, not_negative, plain, positive, scene, whole
@@ -60,6 +62,7 @@ TIMES, TURNS = (0.0, 0.4, 0.8, 1.2, 1.6), (0.0, 1.0, -1.0, 1.0, 0.0)  # [s], of 
 REPEL = 0.1  # [N/m], between hairs
 LEAVING, LIFT, FINE = 0.02, 0.2, 8  # [m] straight out of the scalp, slope off it, points a cuboid
 DOWN = np.array([0.0, 0.0, -1.0])
+FACE, BROWN = 110.0, (0.42, 0.26, 0.15)  # degrees round the vertical without hair; its colour
 
 
 @scene
@@ -85,10 +88,11 @@ def hair(
     x0, mass, springs, led = body.positions, body.mass, body.part, Rotation(body.root, **shake)
     # of 16 springs that join two cross-sections the first four run along the hair
     lines_drawn = body.edges[6 * len(x0) // 4 :].reshape(-1, 16, 2)[:, :4].reshape(-1, 2)
-    drawn = Mesh(x0, lines_drawn, edge_groups={"longitudinal": np.arange(len(lines_drawn))})
+    looks = {"hair": Look(np.arange(len(x0), dtype=np.int32), BROWN)}
+    groups = {"longitudinal": np.arange(len(lines_drawn))}
+    drawn = Mesh(x0, lines_drawn, edge_groups=groups, bodies=looks)
     touch = {"thickness": THICKNESS[0], "stiffness": REPEL, "friction": FRICTION}
     touching = touching_fibers.among(fiber_contact, body, **touch)
-    del body  # 300 MB at full size, which the springs have, too
     parts = [springs, Gravity(), Contact(head, PUSH, margin=MARGIN, friction=FRICTION), *touching]
     system = System(mass, parts, rest=x0, supports=led, damping=Rayleigh(alpha=damping))
     return Setup(system, x0, mesh=drawn, colliders=(head,), note=note)
@@ -101,7 +105,7 @@ def _head(
     models.check_up(mesh, up)
     if not mesh:
         half_axes = np.full(3, RADIUS)
-        roots = hair_cap(fibers, half_axes=(RADIUS, RADIUS, RADIUS), length=length)
+        roots = _parted(hair_cap(fibers, half_axes=(RADIUS, RADIUS, RADIUS), length=length))
         ball = Sphere((0.0, 0.0, 0.0), RADIUS - BELOW, motion=turning)
         return ball, roots, half_axes, "a ball stands in for the scanned head; or give mesh="
     head, note = models.surface(mesh, sphere, vertices=None, size=2.0 * RADIUS, up=up, closed=True)
@@ -109,6 +113,15 @@ def _head(
     roots = _roots_on(x, head.triangles, fibers, length)
     shape = TriangleMesh(x * (1.0 - BELOW / RADIUS), head.triangles, turning)
     return shape, roots, 0.5 * np.ptp(x, axis=0), note
+
+
+def _parted(cap: Roots) -> Roots:
+    """The same, moved round the vertical so that the face is free."""
+    x, y, z = cap.directions.T
+    across, angle, free = np.hypot(x, y), np.arctan2(y, x), np.radians(0.5 * FACE)
+    angle = np.copysign(free, angle) + (1.0 - free / np.pi) * angle
+    directions = np.stack([across * np.cos(angle), across * np.sin(angle), z], axis=1)
+    return Roots(RADIUS * directions, directions, cap.lengths)
 
 
 def _roots_on(x: Array, triangles: np.ndarray, count: int, length: float) -> Roots:

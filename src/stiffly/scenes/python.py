@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import real_number, truth
 from ..bodies import Force
 from ..errors import Advice, InputError, levels_up
 from ..meshes import Mesh, read_mesh, write_mesh
@@ -178,6 +179,11 @@ class Scene:
         """Wind (3,) [m/s] on triangles; gusts (3,) [m/s]: a sine of that period [s] on top."""
         swing = {} if gusts is None else {"swing": {"amplitude": gusts, "period": period}}
         self.load("wind", wind=velocity, **swing, **keys)
+
+    def walker(self, weight: float, path: Any = None, times: Any = None, **keys: Any) -> None:
+        """A weight [N] that walks over the bodies along points (k, 3) [m] at times (k,) [s]; keys:
+        width, bodies."""
+        self.load("walker", weight=weight, path=path, times=times, **keys)
 
     def load(self, kind: str, **keys: Any) -> None:
         """A [[load]] by its kind and keys: "drag", "field", "stokes-fluid", ..."""
@@ -347,11 +353,19 @@ def dropped(
     realtime-midpoint.
 
     up: the axis of the file that points up, "y" in many; particles: about how many fill it; keys:
-    others of a [[body]], such as young=1e5, texture="scan.png", repair=True.
+    others of a [[body]], such as young=1e5, texture="scan.png", repair=True.  How long and by which
+    method is for `simulate` of the scene.
     """
-    if up not in UP:
+    if not isinstance(up, str) or up not in UP:
         raise InputError(f"up = {up!r}: give 'x', 'y' or 'z', the axis of the file that points up")
-    found = read_mesh(mesh, repair=bool(keys.get("repair")))
+    keys = {name: value for name, value in keys.items() if value is not None}
+    for name in ("duration", "step", "integrator", "every"):
+        if name in keys:
+            raise InputError(
+                f"{name} is the run's and no body's: stiffly.dropped(...).simulate({name}=...)"
+            )
+    density = real_number("density", keys.get("density", 1000.0), "give kg/m^3")
+    found = read_mesh(mesh, repair=truth("repair", keys.get("repair", False)))
     turned = found.positions[:, [*UP[up]]]
     low, size = turned.min(axis=0), np.ptp(turned, axis=0)
     height = float(size[2]) or float(size.max())
@@ -360,7 +374,6 @@ def dropped(
     fps = 30 * max(1, round(20.0 / pace / 30.0))  # that films and Blender can show
     run = {"duration": ceil(15.0 * pace * fps) / fps, "step": pace / 40.0, "fps": fps}
     scene = Scene(path.stem, **run, integrator="realtime-midpoint")
-    density = float(keys.get("density", 1000.0))
     made = {"density": density, "young": 20.0 * density * GRAVITY * height, "poisson": 0.4}
     if not len(found.tets):
         made["tetrahedralise"] = particles

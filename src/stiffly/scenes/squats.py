@@ -21,7 +21,7 @@ from ..bodies import Gravity, LinearSprings
 from . import models
 from .builder import Setup, at_rest, plain, positive, scene, whole
 
-SUMMARY = "an armadillo does squats in gravity, its feet held"
+SUMMARY = "a biped in the armadillo's place (small: a rabbit) does squats, its feet held"
 SOURCE = "Michels, Sobottka, Weber 2014, Sec. 5.2, Figs. 2, 22d"
 SHOWS = "the shape comes back after every squat; energy flat, BDF-1 loses it"
 SMALL = {"vertices": 300, "stiffness": 1e5, "shape": "rabbit", "duration": 3.0}

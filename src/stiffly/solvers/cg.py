@@ -1,4 +1,4 @@
-"""Conjugate gradients for matrices known only by their products.
+"""Conjugate gradients: for matrices known only by their products, or too large to factorise.
 
 Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952; the step
 numbers are those of Saad, Iterative Methods for Sparse Linear Systems (2003), Algorithm 6.18.
@@ -20,6 +20,8 @@ from .failures import NotPositiveDefinite
 class ConjugateGradients:
     """Solve A x = b to |b - A x| <= tolerance |b| with at most `limit` products of A."""
 
+    unsaved: tuple[str, ...] = ()  # a checkpoint may hold a sparse A
+
     def __init__(self, operator: Any, tolerance: float = 1e-11, limit: int | None = None) -> None:
         self._operator = operator
         self._tolerance = tolerance
@@ -37,7 +39,7 @@ class ConjugateGradients:
             if rr <= goal:
                 return x
             self.products += 1
-            Ap = self._operator.matvec(p)
+            Ap = self._operator @ p
             curvature = dot(CPU, p, Ap)
             if not curvature > 0.0:
                 raise NotPositiveDefinite(f"curvature {curvature:.1e} along a direction")

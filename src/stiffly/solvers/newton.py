@@ -28,14 +28,16 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import scipy.sparse as sp
+
 from ..backends.sums import dot
 from ..contracts import Array
-from ..errors import InputError
+from .cg import ConjugateGradients
 from .equation import Equation, Solution
 from .failures import FactorisationError, NotPositiveDefinite
 from .iteration import NOTHING_KEPT, SLACK, Iteration, Kept, Point, solved_apart
 from .linear import Factor, factorise, frobenius
-from .settings import check_count, check_tolerance
+from .settings import check_count, check_share, check_tolerance
 
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 100
@@ -53,11 +55,15 @@ class Newton:
 
     reuse: a factorisation is kept while an iteration cuts the residual to this share of it; 0:
     every iteration has its own, as in textbooks.  (ShiftedNewton decides for itself.)
+    cg: a relative residual, such as 1e-3: symmetric systems are solved to that by conjugate
+    gradients instead of a factorisation.  Short steps of large bodies, whose J is nearly M, take a
+    few products of J so; 0: factorised.  Over ranks PETSc decides.
     """
 
     tolerance: float = TOLERANCE
     max_iterations: int = MAX_ITERATIONS
     reuse: float = REUSE
+    cg: float = 0.0
 
     prefix: ClassVar[str] = ""  # to the name of the method it solves
     remedy: ClassVar[str] = "try a smaller step"
@@ -67,8 +73,8 @@ class Newton:
         where = type(self).__name__
         check_tolerance(where, self.tolerance)
         check_count(where, "max_iterations", self.max_iterations)
-        if not 0.0 <= self.reuse < 1.0:
-            raise InputError(f"{where}: reuse = {self.reuse!r}: give a number from 0 to below 1")
+        check_share(where, "reuse", self.reuse)
+        check_share(where, "cg", self.cg)
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve.
@@ -79,14 +85,14 @@ class Newton:
         if apart is not None:
             return replace(apart, kept=kept or NOTHING_KEPT)
         run = _Run(equation, kept, self.tolerance)
-        run.reuse = self.reuse
+        run.reuse, run.cg = self.reuse, self.cg
         result = run.solve(guess, self.max_iterations)
         return replace(result, kept=replace(result.kept, weights=equation.weights))
 
 
 class _Run(Iteration):
     _is_convex = False  # the tangent has lost its negative stiffness
-    reuse = REUSE
+    reuse, cg = REUSE, 0.0
 
     def forget(self) -> None:
         if not self.kept.constant:
@@ -144,8 +150,12 @@ class _Run(Iteration):
             self.tangents += 1
             self.tangent, self._is_convex = self.equation.linearise(point.x), False
         tangent, matrix = self.tangent, self.tangent.matrix(shift)
-        self.factorizations += 1
-        solver = factorise(matrix, symmetric=tangent.symmetric, backend=self.backend)
+        if self.cg and tangent.symmetric and not self.backend.shared:
+            rows = sp.csr_matrix(matrix) if sp.issparse(matrix) else matrix
+            solver = ConjugateGradients(rows, self.cg)
+        else:
+            self.factorizations += 1
+            solver = factorise(matrix, symmetric=tangent.symmetric, backend=self.backend)
         constant = tangent.constant and shift == 0.0
         size, convex = frobenius(matrix, self.backend), self._is_convex
         self.kept = Kept(solver, tangent.symmetric, constant, shift, size=size, convex=convex)

@@ -18,16 +18,32 @@ MOST = 10**12  # iterations
 
 def check_tolerance(where: str, value: Any) -> None:
     """A number between 0 and 1, both excluded."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise InputError(f"{where}: tolerance = {value!r}: give a number between 0 and 1")
+    if not _is_share(value) or value == 0:
+        raise InputError(f"{where}: tolerance = {_shown(value)}: give a number between 0 and 1")
+
+
+def check_share(where: str, name: str, value: Any) -> None:
+    """A number from 0 to below 1."""
+    if not _is_share(value):
+        raise InputError(f"{where}: {name} = {_shown(value)}: give a number from 0 to below 1")
+
+
+def _is_share(value: Any) -> bool:
+    kind: Any = Real  # which types say cannot be compared
+    return isinstance(value, kind) and not isinstance(value, bool) and bool(0 <= value < 1)
+
+
+def _shown(value: Any) -> str:
+    """Python writes no integer of more than 4,300 digits."""
+    huge = isinstance(value, Integral) and abs(int(value)) > MOST
+    return f"more than {MOST:.0e}" if huge else repr(value)
 
 
 def check_count(where: str, name: str, value: Any) -> None:
     """A whole number, 1 or more, and not more than a machine could count to."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not 1 <= int(value) <= MOST:
-        shown = f"more than {MOST:.0e}" if whole and int(value) > MOST else repr(value)
-        raise InputError(f"{where}: {name} = {shown}: give a whole number, 1 or more")
+        raise InputError(f"{where}: {name} = {_shown(value)}: give a whole number, 1 or more")
 
 
 def check_solver(where: str, value: Any) -> None:

@@ -31,7 +31,7 @@ from typing import ClassVar
 
 from ..backends.sums import dot
 from ..contracts import Array, Work
-from ..errors import NotConverged
+from ..errors import InputError, NotConverged
 from .equation import Equation, Solution
 from .failures import FactorisationError
 from .iteration import SLACK, Iteration, Kept, Point
@@ -62,6 +62,11 @@ class ShiftedNewton(Newton):
     tolerance: float = TOLERANCE
     max_iterations: int = MAX_ITERATIONS
     extrapolates: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cg:
+            raise InputError(f"ShiftedNewton: cg = {self.cg!r}: it factorises; take Newton(cg=...)")
 
     def solve(self, equation: Equation, guess: Array, kept: Kept | None) -> Solution:
         """From guess (n,); kept: of an earlier, similar solve."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -81,11 +81,17 @@ class RankSystem(System):
         x0 = np.asarray(x0, dtype=np.float64)[here]
         bound, state = super().bind(x0, None if v0 is None else np.asarray(v0)[here])
         assert isinstance(bound, RankSystem)
-        bound.built, bound._together = built, None
+        bound.built = built
         x, v = bound.row_positions(state), bound.row_velocities(state)
         self.backend.points = x[: self.share.own].copy()
         bound._counting = bound._counted = self._counted.begun(state.t, x, v, {})
         return bound, state
+
+    def having(self, assembly: Assembly) -> System:
+        new = super().having(assembly)
+        assert isinstance(new, RankSystem)
+        new._together = None
+        return new
 
     def _counted_at(self, s: State) -> Assembly:
         return self._counting.having(s.parts) if self._counting.remembers else self._counting
@@ -144,15 +150,12 @@ class RankSystem(System):
 
     @property
     def stretcher(self) -> Any:
-        """Where no body lies on two ranks, each takes its own through many steps; asked of all
-        ranks at once."""
-        if self.backend.split:
-            return NoStretch("a body is shared by ranks")
+        """Each rank takes its own through many steps; asked of all ranks at once."""
         if self._together is None:
             found = super().stretcher
             able = self.backend.every(isinstance(found, Stretcher))
             lack = found if isinstance(found, NoStretch) else NoStretch("another rank cannot")
-            self._together = _Together(found, self.backend.ranks) if able else lack
+            self._together = _Together(found, self.backend) if able else lack
         return self._together
 
     _together: Any = None
@@ -163,8 +166,8 @@ class RankSystem(System):
         return np.where(self.share.counted, super().counted_mass, 0.0)
 
     @property
-    def laid_out(self) -> None:
-        return None
+    def laid_out(self) -> Any:
+        return self._together
 
     # ------------------------------------------------------------------ forces
 
@@ -250,14 +253,19 @@ class RankSystem(System):
 
 
 class _Together:
-    """Many steps of this rank's bodies in one call, with the books of all ranks."""
+    """Many steps of what this rank owns in one call, with the books of all ranks."""
 
-    def __init__(self, own: Any, ranks: World) -> None:
-        self._own, self._ranks, self.words = own, ranks, own.words
-        self.elements = int(ranks.largest(own.elements)[0])
+    def __init__(self, own: Any, backend: PetscBackend) -> None:
+        self._own, self._backend, self._ranks = own, backend, backend.ranks
+        self.words = own.words + (", a halo after every drift" if backend.split else "")
+        self.elements = int(backend.ranks.largest(own.elements)[0])
+        own.over(backend.halo_of)
 
     def steps(self, *how: Any) -> Stretched:
         done: Stretched = self._own.steps(*how)
+        rows = (done.state.x, done.state.v, done.acceleration, done.ahead)
+        for own in cast("tuple[Array, ...]", rows):  # nothing stays on a card here
+            self._backend.halo(own)
         notes = dict(done.notes)
         books = done.exchanged.added, done.exchanged.dissipated, notes.get("contacts", 0.0)
         added, taken, contacts = self._ranks.sums(books).tolist()
@@ -265,6 +273,14 @@ class _Together:
         if notes:
             notes = {"penetration": deepest, "contacts": contacts}
         return done._replace(exchanged=Power(added, taken), notes=notes)
+
+    def acceleration(self, s: State) -> Array:
+        return self._backend.halo(self._own.acceleration(s))
+
+    def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
+        self._own.stages(table, s, h, a, first, last)
+        for row in a[first : last + 1]:
+            self._backend.halo(row)
 
 
 def _led(support: Any, particles: np.ndarray) -> Any:

@@ -83,7 +83,8 @@ def owners(system: System, x: Array, ranks: int) -> np.ndarray:
     numbering = system.numbering
     free = numbering.order[: numbering.free]
     if free.size < ranks:
-        raise InputError(f"{free.size} free particles for {ranks} ranks: {FEWER}")
+        many = "1 free particle" if free.size == 1 else f"{free.size} free particles"
+        raise InputError(f"{many} for {ranks} ranks: {FEWER}")
     owner = np.full(system.particles, -1)
     bodies = system.pattern.bodies
     sizes = None if bodies is None else np.bincount(bodies.labels)

@@ -6,9 +6,9 @@ lie together in space.  Neither depends on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import proxy
 
 import numpy as np
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..backends.kernels import take
-from ..contracts import Array, Power, Splitting, State, Tableau
+from ..contracts import Array, Away, Power, Splitting, State, Tableau
 from ..errors import InputError
 from ..kernels import names as contract
 from ..meshes.morton import morton
@@ -36,6 +36,7 @@ from ..parts.terms import (
     terms_of,
     told_by,
 )
+from .few import Few, alone, chosen, divides
 
 if TYPE_CHECKING:
     from .assembly import Assembly
@@ -46,6 +47,7 @@ BODY_ROWS = 4096  # and none is so large that its rows leave the second-level ca
 PIECES = 32  # of a connected body at most: two for each of sixteen threads
 PIECE_ROWS = 1500  # at least: smaller ones would share too many of their springs with others
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
+MOST_LED = 64  # particles on a path that somebody wrote: each has a table of its own
 FOUR = 4
 PASSES = 12  # over all springs, until most fours are full
 ENERGIES = {
@@ -67,11 +69,31 @@ class Stretched(NamedTuple):
     """Where many steps end: the state, its acceleration (n,) and the velocities (n,) for which it
     was computed, energies [J] added and dissipated, and what contact says about itself."""
 
-    state: State
-    acceleration: Array
-    ahead: Array
+    state: State  # Away: what is None is there
+    acceleration: Array | None
+    ahead: Array | None
     exchanged: Power
     notes: dict[str, float]
+
+
+class Later(Mapping[str, Array]):
+    """Arrays by name, made when somebody asks."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Array]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, Array]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> Array:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 class NoStretch(Exception):
@@ -94,7 +116,8 @@ class Stretcher:
         self._terms = terms
         layout = _Layout(system, terms)  # not kept: of a head of hair it is a tenth of a gigabyte
         self._connected = layout.connected
-        self._ended: tuple[State, int] | None = None  # where steps have led, at the card's turn
+        self._base: Assembly | None = None  # parts as they were when a state went to the card
+        self._unfree: _Unfree | None = None
         self._left, self._names = _left_out(terms, system.numbering.free), None
         if self._left is not None:
             self._names = _energy_names(system.assembly)
@@ -111,8 +134,14 @@ class Stretcher:
         """The same for another system with the same parts and no supports: only where particles
         are held is its own.  None: for nobody yet."""
         new = object.__new__(Stretcher)
-        vars(new).update(vars(self), _system=None if system is None else proxy(system), _ended=None)
+        vars(new).update(vars(self), _system=None if system is None else proxy(system))
+        vars(new).update(_base=None, _unfree=None)
         return new
+
+    def over(self, halo_of: Callable[[np.ndarray, np.ndarray], Any]) -> None:
+        """Of a body cut between ranks: halo_of(places, moved) gives what fills rows of others."""
+        groups = self._body.groups
+        self._body = self._body._replace(halo=halo_of(groups.place, groups.mass > 0.0))
 
     @property
     def words(self) -> str:
@@ -166,29 +195,69 @@ class Stretcher:
     # ------------------------------------------------------------------ steps
 
     def steps(
-        self, scheme: Splitting | Tableau, s: State, a: Array, h: float, ends: Array
+        self, scheme: Splitting | Tableau, s: State, a: Array | None, h: float, ends: Array
     ) -> Stretched:
-        """From s with the acceleration a (n,): one step of h [s] to each of the times `ends`."""
+        """From s with the acceleration a (n,), None where the last steps have left it: one step of
+        h [s] to each of the times `ends`."""
+        card = self._kernels.explicit_steps
+        stays = hasattr(card, "keep")  # the state does, where the steps are taken
+        if isinstance(s, Away) and a is None:
+            if card.holds(s.kept) and s.kept.of(self._body) and self._base is not None:
+                return self._further(scheme, s, h, ends)
+            a = s.kept.a
         system, free = self._system, self._system.numbering.free
         parts = system.at(s).copied()
         self._remember(parts)
         x, v = system.own_positions(s), system.row_velocities(s)
-        acceleration, ahead = a.reshape(-1, 3).copy(), np.empty((free, 3))
-        moved = (len(ends), x, v, acceleration, ahead, self._connected)
-        if isinstance(scheme, Splitting):
-            tables = self._tables(parts, s.t, h, ends, scheme)
-            books = self._kernels.explicit_steps(self._body, tables, *scheme, float(h), *moved)
-        else:
-            end, table = scheme.end, (scheme.c, scheme.Abar, scheme.A)
-            tables = self._tables(parts, s.t, h, ends, scheme)
-            books = self._kernels.nystrom_steps(self._body, tables, *table, float(h), end, *moved)
+        acceleration = cast("Array", a).reshape(-1, 3).copy()
+        ahead = None if stays else np.empty((free, 3))
+        tables = self._tables(parts, s.t, h, ends, scheme)
+        books = self._take(scheme, tables, h, len(ends), x, v, acceleration, ahead)
+        if stays:
+            self._base = parts
+            return self._stayed(s, float(ends[-1]), h, books)
         self._settle(parts, float(ends[-1]) + 0.5 * h)
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
         if system.assembly.remembers:
             system.know(end, parts)
-        self._ended = end, getattr(self._kernels.explicit_steps, "turn", 0)
         exchanged, notes = self._told(books, self._lifted(s, end))
+        assert ahead is not None
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
+
+    def _take(
+        self, scheme: Splitting | Tableau, tables: contract.TimeTables, h: float, *moved: Any
+    ) -> Array:
+        """moved: how many steps; x, v, a, ahead, or what is kept instead."""
+        if isinstance(scheme, Splitting):
+            numbers = (*scheme, float(h))
+            return self._kernels.explicit_steps(
+                self._body, tables, *numbers, *moved, self._connected
+            )
+        numbers = (scheme.c, scheme.Abar, scheme.A, float(h), scheme.end)
+        return self._kernels.nystrom_steps(self._body, tables, *numbers, *moved, self._connected)
+
+    # ------------------------------------------------------------------ states that stay on a card
+
+    def _further(self, scheme: Splitting | Tableau, s: Away, h: float, ends: Array) -> Stretched:
+        """From where the last steps have ended."""
+        assert self._base is not None
+        tables = self._tables(self._base, s.t, h, ends, scheme, s.kept.since)
+        books = self._take(scheme, tables, h, len(ends), s.kept, None, None, None)
+        return self._stayed(s, float(ends[-1]), h, books)
+
+    def _stayed(self, s: State, t: float, h: float, books: Array) -> Stretched:
+        kept, base = self._kernels.explicit_steps.keep(), cast("Assembly", self._base)
+        kept.since = t + 0.5 * h  # shapes stand where they are then
+
+        def remembered() -> Mapping[str, Array]:
+            parts = base.copied()
+            kept.fill_rests()
+            self._settle(parts, kept.since)
+            return parts.memory()
+
+        memory = Later(remembered) if self._system.assembly.remembers else s.parts
+        end = Away(t, kept, memory)
+        return Stretched(end, None, None, *self._told(books, self._lifted(s, end)))
 
     def _told(self, books: Array, lifted: float) -> tuple[Power, dict[str, Any]]:
         """Energies and notes of the body; of many runs arrays, a number for each."""
@@ -203,44 +272,50 @@ class Stretcher:
         return Power(total[contract.ADDED] + lifted, total[contract.DISSIPATED]), notes
 
     def energies(self, s: State) -> dict[str, float] | None:
-        """[J] by part of the state in which the last steps have ended, where they were taken by
-        what keeps it and can tell (a card); None elsewhere."""
-        tell = getattr(self._kernels.explicit_steps, "energies", None)
-        state, turn = self._ended or (None, 0)
-        if tell is None or s is not state or self._names is None:
+        """[J] by part of a state that lies where its steps were taken, and can be told there; None
+        elsewhere."""
+        if not isinstance(s, Away) or self._names is None or not s.kept.of(self._body):
             return None
-        found, system = tell(turn), self._system
+        found = s.kept.energies()
         if found is None:
             return None
         lines: dict[str, float] = {**found._asdict()}
-        lines["field"] += self._weight_held(s)
-        for springs in self._left or ():
-            left = float(stored(springs, system.row_positions(s)).sum())
-            lines["cubic" if springs.cubic else "linear"] += left
+        unfree = self._held_and_led()
+        lines["field"] += unfree.fixed_weight + unfree.led_weight(s.t)
+        for line, energy in unfree.stored.items():
+            lines[line] += energy
         told = {"kinetic": lines["kinetic"]}
         for line, name in self._names:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
         return told
 
-    def _weight_held(self, s: State) -> float:
-        """The energy [J] in fields of particles that do not move: rows know no mass of theirs."""
-        system, numbering = self._system, self._system.numbering
-        if not system.fixed.size:
-            return 0.0
-        mass = np.asarray(system.given.mass)[numbering.order[numbering.free :]]
-        x = system.row_positions(s)[numbering.free :]
-        return -float(mass @ (x @ self._body.field[0, :3]))
+    def shown(self, s: State, name: str) -> Array | None:
+        """positions or velocities (N, 3), or contact-force (N,), as the user numbers particles, of
+        a state that can be told where it lies; None elsewhere."""
+        if not isinstance(s, Away) or not s.kept.of(self._body):
+            return None
+        system, led = self._system, sum(len(rows) for _, rows in self._system._led)
+        if led != int(self._body.groups.led.sum()):
+            return None  # some are no row of it
+
+        def begun() -> tuple[Array, np.ndarray]:
+            place = self._body.groups.place.astype(np.int64)
+            x = system.numbering.given(system.row_positions(s))
+            return x, system.numbering.order[place]
+
+        return s.kept.shown(name, begun)
+
+    def _held_and_led(self) -> _Unfree:
+        if self._unfree is None:
+            self._unfree = _Unfree(self._system, self._body.field[0, :3], self._left or [])
+        return self._unfree
 
     def _lifted(self, before: State, after: State) -> float:
         """What supports do against fields [J] on the particles that they lead."""
-        system, field = self._system, self._body.field[0, :3]
-        if not system.supports or not np.any(field):
+        if not self._system.supports or not np.any(self._body.field[0, :3]):
             return 0.0
-        mass, order, work = system.counted_mass, system.numbering.order, 0.0
-        places = [system._led_at(s.t) for s in (before, after)]
-        for (_, rows), (start, _), (end, _) in zip(system._led, *places, strict=True):
-            work -= float(mass[order[rows]] @ ((end - start) @ field))
-        return work
+        unfree = self._held_and_led()
+        return unfree.led_weight(after.t) - unfree.led_weight(before.t)
 
     def acceleration(self, s: State) -> Array:
         """(n,), by a step that goes nowhere, and after which nothing happens."""
@@ -252,6 +327,24 @@ class Stretcher:
         tables = self._timed(parts, np.full(3, s.t), [s.t])
         self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
         return a.ravel()
+
+    def few(self, s: State) -> Few | None:
+        """Some of many bodies, for forces on them alone; None where a body is not divided so."""
+        if not divides(self._still, self._connected):
+            return None
+        system, parts = self._system, self._system.at(s)
+        self._remember(parts)
+        body, rows = alone(self._still, chosen(self._still))
+        place, tables = self._still.groups.place[rows], self._timed(parts, np.full(3, s.t), [s.t])
+        x, v = system.row_positions(s)[place], system.row_velocities(s)[place]
+        moves = body.groups.inverse > 0.0
+
+        def acceleration(own: Array) -> Array:
+            x[moves], a, ahead = own, np.zeros_like(x), np.empty_like(x)
+            self._kernels.explicit_steps(body, tables, *NOWHERE, 1.0, 1, x, v, a, ahead, False)
+            return a[moves]
+
+        return Few(x[moves], body.groups.mass[moves], acceleration)
 
     def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
         """Writes a (m, n), the accelerations of the stages first .. last of a Nyström method."""
@@ -295,9 +388,16 @@ class Stretcher:
                 part.move(t)
 
     def _tables(
-        self, parts: Assembly, t: float, h: float, ends: Array, scheme: Splitting | Tableau
+        self,
+        parts: Assembly,
+        t: float,
+        h: float,
+        ends: Array,
+        scheme: Splitting | Tableau,
+        since: float | None = None,
     ) -> contract.TimeTables:
-        """Of every step to one of the times `ends`."""
+        """Of every step to one of the times `ends`; since: when shapes stood where they begin,
+        unless the parts know."""
         if not self._in_time:  # nothing moves or acts as time goes by
             return NO_TABLES
         within = _times_within(scheme)
@@ -306,32 +406,76 @@ class Stretcher:
         times = np.where(np.array(within) == 1.0, ends[:, None], times)  # to the last digit
         times = np.where(np.array(within) == 0.0, ends[:, None], times)  # the next one's start
         after = (ends + 0.5 * h).tolist()
-        return self._timed(parts, np.concatenate([[t], times.ravel()]), after)
+        return self._timed(parts, np.concatenate([[t], times.ravel()]), after, since)
 
-    def _timed(self, parts: Assembly, moments: Array, after: list[float]) -> contract.TimeTables:
+    def _timed(
+        self, parts: Assembly, moments: Array, after: list[float], since: float | None = None
+    ) -> contract.TimeTables:
         """Of these times; after: when shapes stand where they do after each step."""
         if not self._in_time:
             return NO_TABLES
         times = moments.tolist()
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
-            _motions([support for support, _ in self._system._led], times),
-            _surfaces(all_terms(parts), after),
+            _motions(self._system, times),
+            _surfaces(all_terms(parts), after, since),
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
         )
 
 
+class _Unfree:
+    """Energies [J] of particles that are held or led, which rows know nothing of."""
+
+    def __init__(self, system: System, field: Array, left: list[SpringTerm]) -> None:
+        numbering, self._field = system.numbering, field
+        self._led: list[tuple[Any, Array, Array]] = []  # support, places at first, masses
+        self.fixed_weight, self.stored = 0.0, {}
+        if not system.fixed.size:
+            return
+        held = cast("Array", system._held).reshape(-1, 3)
+        mass = system.counted_mass[numbering.order]
+        still = np.ones(len(held), dtype=bool)
+        for support, rows in system._led:
+            self._led.append((support, cast("Array", system._frame)[rows], mass[rows]))
+            still[rows - numbering.free] = False
+        self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
+        for springs in left:  # between two of one support, or two that are held: never stretched
+            edges = springs.edges.astype(np.int64) - numbering.free
+            energy = float(stored(springs._replace(edges=edges), held).sum())
+            line = "cubic" if springs.cubic else "linear"
+            self.stored[line] = self.stored.get(line, 0.0) + energy
+
+    def led_weight(self, t: float) -> float:
+        """In fields, of particles that are led."""
+        total = 0.0
+        for support, start, mass in self._led:
+            if _rigid(support):
+                A, b = (own[0] for own in support.affine(np.array([t]))[:2])
+                moment, sum_ = mass @ start, mass.sum()
+                total -= float(self._field @ (A @ moment + sum_ * b))
+            else:
+                total -= float(mass @ (support.place(t, start)[0] @ self._field))
+        return total
+
+
 def _still(body: contract.GroupedBody) -> contract.GroupedBody:
-    """The body, of which nothing yields, rubs or is moved by shapes."""
-    touches, never = body.touches, np.empty(0)
+    """The body, of which nothing yields, rubs or is moved by shapes; of the same kinds of parts,
+    for which loops have been compiled."""
+    touches = body.touches
     return body._replace(
-        linear=body.linear._replace(limit=never),
-        cubic=body.cubic._replace(limit=never),
+        linear=_never_yielding(body.linear),
+        cubic=_never_yielding(body.cubic),
         touches=touches._replace(
             friction=np.zeros_like(touches.friction), moving=np.zeros_like(touches.moving)
         ),
     )
+
+
+def _never_yielding(springs: contract.GroupedSprings) -> contract.GroupedSprings:
+    if not springs.limit.size:
+        return springs
+    return springs._replace(limit=np.full_like(springs.limit, np.inf), common=np.inf)
 
 
 def _times_within(scheme: Splitting | Tableau) -> list[float]:
@@ -351,7 +495,7 @@ def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
     left: list[SpringTerm] = []
     for term in terms:
         corners = None if isinstance(term, WindTerm | DashpotTerm) else _corners(term)
-        held = NONE if corners is None else np.flatnonzero((corners >= free).all(axis=1))
+        held = NONE if corners is None else np.flatnonzero(_all_beyond(free, corners))
         if held.size and (not isinstance(term, SpringTerm) or term.limit is not None):
             return None
         if held.size:
@@ -359,6 +503,11 @@ def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
             numbers = own.stiffness[held], own.rest[held]
             left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
     return left
+
+
+def _all_beyond(free: int, corners: np.ndarray) -> np.ndarray:
+    """(m,): whether no corner of an element (m, c) moves; by columns, which are long."""
+    return np.logical_and.reduce([column >= free for column in corners.T])
 
 
 def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
@@ -384,9 +533,12 @@ def require_loop(system: System) -> None:
         raise NoStretch("a consistent mass has no compiled loop")
     if system.guarded:
         raise NoStretch("contact of bodies with each other has no compiled loop")
-    for support, _ in system._led:
-        if not told_by(support, "affine", ("place",)):
-            raise NoStretch(f"{type(support).__name__} supports have no compiled loop")
+    for support, led in system._led:
+        if not _rigid(support) and len(led) > MOST_LED:
+            kind = type(support).__name__
+            raise NoStretch(
+                f"{kind} supports of more than {MOST_LED} particles have no compiled loop"
+            )
 
 
 def all_terms(assembly: Assembly) -> list[Any]:
@@ -411,32 +563,46 @@ def _table(functions: Sequence[Callable[[float], Array]], times: list[float]) ->
     return table
 
 
-def _motions(supports: list[Any], times: list[float]) -> Array:
-    """(supports, times, 24): A, b, A', b' of x = A home + b."""
-    table = np.empty((len(supports), len(times), 24))
-    for rows, support in zip(table, supports, strict=True):
-        A, b, turning, velocity = support.affine(np.array(times))
-        rows[:, :9], rows[:, 9:12] = A.reshape(-1, 9), b
-        rows[:, 12:21], rows[:, 21:] = turning.reshape(-1, 9), velocity
+def _rigid(support: Any) -> bool:
+    """Whether it says how it moves all of its particles at once; others do so one by one."""
+    return told_by(support, "affine", ("place",))
+
+
+def _motions(system: System, times: list[float]) -> Array:
+    """(motions, times, 24): A, b, A', b' of x = A home + b; of a path A is zero."""
+    made = [np.empty((0, len(times), 24))]
+    for support, led in system._led:
+        rigid = _rigid(support)
+        rows = np.zeros((1 if rigid else len(led), len(times), 24))
+        if rigid:
+            A, b, turning, velocity = support.affine(np.array(times))
+            rows[0, :, :9], rows[0, :, 9:12] = A.reshape(-1, 9), b
+            rows[0, :, 12:21], rows[0, :, 21:] = turning.reshape(-1, 9), velocity
+        else:
+            start = cast("Array", system._frame)[led]
+            for k, t in enumerate(times):
+                rows[:, k, 9:12], rows[:, k, 21:] = support.place(t, start)
+        made.append(rows)
+    table = np.concatenate(made)
     return table
 
 
-def _surfaces(terms: list[Any], times: list[float]) -> Array:
+def _surfaces(terms: list[Any], times: list[float], since: float | None) -> Array:
     """(shapes, 1 + times, 16): where shapes stand now, and after each step."""
     touches = [term for term in terms if isinstance(term, TouchTerm)]
     table = np.zeros((len(touches), 1 + len(times), 16))
     for rows, term in zip(table, touches, strict=True):
         shape = term.shape
-        rows[:] = _surface(shape.placed(shape.frame(term.since)))
-        if shape.moving:
-            for entry, frame in zip(rows[1:], shape.frames(np.array(times)), strict=True):
-                entry[:] = _surface(shape.placed(frame))
+        rows[:] = _surface(shape, shape.frame(term.since if since is None else since))
+        if shape.moving and times:
+            rows[1:] = _surface(shape, shape.frames(np.array(times)))
     return table
 
 
-def _surface(surface: Any) -> Array:
-    frame = surface.frame
-    return np.concatenate([surface.numbers[0], frame.origin, frame.velocity, frame.spin])
+def _surface(shape: Any, frame: Any) -> Array:
+    """(16,) of one frame, (m, 16) of many."""
+    told = shape.numbers(frame), frame.origin, frame.velocity, frame.spin
+    return np.concatenate(told, axis=-1)
 
 
 # ------------------------------------------------------------------ groups
@@ -454,6 +620,18 @@ def _require_counted_once(system: System, terms: list[Any]) -> None:
             raise NoStretch("wind on triangles that are held has no compiled loop")
 
 
+def _require_counted_by_rows(system: System, terms: list[Any], local: bool) -> None:
+    """Of a body cut between ranks velocities of copies are not known within a step, and what has
+    particles of two ranks is there twice."""
+    if local:
+        lack = "wind, dashpots and supports of tets"
+    elif system.supports and any(isinstance(term, ForceTerm) for term in terms):
+        lack = "forces beside supports"
+    else:
+        return
+    raise NoStretch(f"{lack} have no compiled loop where a body is cut between ranks")
+
+
 class _Slots(NamedTuple):
     """Where springs lie: spring (q,) of all in order of their parts, slots (q,)."""
 
@@ -468,11 +646,15 @@ class _Layout:
     def __init__(self, system: System, terms: list[Any]) -> None:
         numbering = system.numbering
         self._loops = system.pattern.backend.kernels  # wherever steps are taken then
-        self._free, self._total = numbering.free, len(numbering.order)
+        self._free = system.backend.owned(numbering.free)  # behind them copies of other ranks'
+        self._total = len(numbering.order)
         self._runs: np.ndarray | None = getattr(system, "runs", None)
         self._led = np.full(self._total, -1, dtype=np.int16)
-        for index, (_, led) in enumerate(system._led):
-            self._led[led] = index
+        index = 0
+        for support, led in system._led:
+            every = 1 if _rigid(support) else len(led)  # a motion for all, or one for each
+            self._led[led] = index + np.arange(every)
+            index += every
         solid = [_all_corners(4, [term.tets]) for term in terms if isinstance(term, TetTerm)]
         others = [_corners(term) for term in terms if not isinstance(term, TetTerm)]
         light = [corners for corners in others if corners is not None]
@@ -481,11 +663,14 @@ class _Layout:
         # a tet between two pieces would work on a particle that is led in both of them
         tets = any(isinstance(term, FaceTerm | TetTerm) for term in terms)
         local = local or bool(system.supports and tets)
+        if self._free < numbering.free:
+            _require_counted_by_rows(system, terms, local)
         self.label, self.connected = self._labels(system, elements, local)
         self.count = int(self.label.max()) + 1
         self._group_of_row = np.full(self._total, -1, dtype=np.int32)
         self._group_of_row[: self._free] = self.label
         self._require_free_ends(elements)
+        self._known: dict[int, tuple[np.ndarray, Instances]] = {}
         borrowed = [self._borrowed(e, self._instances(e)) for e in light]
         borrowed += [self._borrowed(e, self._dealt(e)) for e in solid]
         self._lay_out(sorted_unique(np.concatenate(borrowed or [NONE])))
@@ -537,14 +722,19 @@ class _Layout:
         """What has no free corner belongs to no group: nothing to be computed, unless supports
         that lead its corners move apart."""
         for corners in elements:
-            held = np.logical_and.reduce([column >= self._free for column in corners.T])
-            led = self._led[corners[held]]
+            led = self._led[corners[_all_beyond(self._free, corners)]]
             if np.any(led != led[:, :1]):
-                raise NoStretch("springs between two supports have no compiled loop")
+                raise NoStretch(
+                    "springs between two supports, or along a path, have no compiled loop"
+                )
 
     def _instances(self, corners: np.ndarray) -> Instances:
-        """Every group that moves a corner has the element."""
-        return self._loops.element_groups(corners, self._group_of_row, self.connected)
+        """Every group that moves a corner has the element.  Asked for twice: for what groups borrow
+        and for what they have; corners are kept, so that no others have their id."""
+        if id(corners) not in self._known:
+            found = self._loops.element_groups(corners, self._group_of_row, self.connected)
+            self._known[id(corners)] = corners, found
+        return self._known[id(corners)][1]
 
     def _dealt(self, corners: np.ndarray) -> Instances:
         """Those that move the corners have them by turns."""
@@ -587,7 +777,7 @@ class _Layout:
 
     def groups(self, system: System) -> contract.Groups:
         mass = np.zeros(self._total)
-        mass[: self._free] = system.mass.apply(np.ones(system.size))[::3]
+        mass[: self._free] = system.mass.apply(np.ones(system.size))[::3][: self._free]
         mass = np.where(self.moved, mass[self.place], 0.0)
         inverse = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0)
         home = np.zeros((1, 3))
@@ -765,7 +955,7 @@ class _Layout:
             every = np.zeros(self._total)
             every[term.own] = term.stiffness
             rows.append(np.where(self.moved, every[self.place], 0.0))
-        kinds = [term.shape.placed(term.shape.frame(0.0)).kind for term in terms]
+        kinds = [term.shape.kind for term in terms]
         return contract.Touches(
             np.array(rows).reshape(len(terms), self.place.size),
             np.array([term.margin for term in terms], dtype=np.float64),

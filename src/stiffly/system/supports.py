@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from ..contracts import Array
 from ..errors import InputError
@@ -150,6 +149,8 @@ class Eased:
     """t -> value, derivative: monotone cubic through (times, values), at rest outside."""
 
     def __init__(self, name: str, times: Any, values: Any, shape: tuple[int, ...]) -> None:
+        from scipy.interpolate import CubicHermiteSpline, PchipInterpolator  # slow to load
+
         times = as_numbers(f"{name} times", times)
         if times.ndim != 1 or times.size < 2 or np.any(np.diff(times) <= 0.0):
             raise InputError(f"{name}: times must be at least two increasing numbers")

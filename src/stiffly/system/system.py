@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..backends.cpu import CPU
-from ..contracts import Array, Backend, Energies, LinearPart, Mass, Power, Rayleigh, State
+from ..contracts import Array, Away, Backend, Energies, LinearPart, Mass, Power, Rayleigh, State
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
 from ..parts.attachments import PointTies
@@ -138,6 +138,8 @@ class System:
 
     def _begins_with(self, v0: Array) -> Array:
         """Of velocities (N, 3) as the user numbers particles those of free ones (n,)."""
+        if not v0.any():  # as a rule
+            return np.zeros(self.size)
         still = self.fixed[np.any(v0[self.fixed] != 0.0, axis=1)]
         for _, led in self.supports if still.size else ():
             still = np.setdiff1d(still, led)
@@ -191,9 +193,11 @@ class System:
         return new
 
     def on(self, backend: Backend) -> System:
-        """The same, with many explicit steps taken where this backend takes them."""
+        """The same, with many explicit steps taken, and tangents multiplied, where this backend
+        does that."""
         new = self.having(self.assembly)
         new.backend, new.given = backend, self.given._replace(backend=backend)
+        new.mass, new._linear = self.mass.on(backend), None  # operators compute where masses are
         return new
 
     def gripped(self, ties: PointTies, name: str) -> System:
@@ -212,7 +216,7 @@ class System:
 
     def at(self, s: State) -> Assembly:
         """The parts as they are in this state."""
-        if not self.assembly.remembers or not (s.parts or self._bound):
+        if not self.assembly.remembers or not (self._bound or s.parts):
             return self.assembly
         if self._now[0] is not s.parts:
             self._now = (s.parts, self.assembly.having(s.parts))
@@ -275,11 +279,24 @@ class System:
 
     def positions(self, s: State) -> Array:
         """All particles (N, 3), fixed ones included."""
-        return self.numbering.given(self.row_positions(s))
+        shown = self._shown(s, "positions")
+        return self.numbering.given(self.row_positions(s)) if shown is None else shown.copy()
+
+    def _shown(self, s: State, name: str) -> Array | None:
+        """By what has taken the steps, where it can tell."""
+        told = getattr(self._stretcher, "shown", None)
+        return None if told is None or not isinstance(s, Away) else told(s, name)
 
     def velocities(self, s: State) -> Array:
         """All particles (N, 3); zero where fixed, the support's own where led."""
-        return self.numbering.given(self.row_velocities(s))
+        shown = self._shown(s, "velocities")
+        return self.numbering.given(self.row_velocities(s)) if shown is None else shown.copy()
+
+    def in_frame(self, s: State) -> tuple[Array, Array]:
+        """Both, for whoever writes them down: they stay as they are until they have been asked for
+        twice more."""
+        x, v = self._shown(s, "positions"), self._shown(s, "velocities")
+        return self.positions(s) if x is None else x, self.velocities(s) if v is None else v
 
     @property
     def particle_mass(self) -> Array | None:
@@ -348,6 +365,7 @@ class System:
     # ------------------------------------------------------------------ forces
 
     def force(self, s: State) -> Array:
+        """(n,) [N], of everything: potentials, loads, damping."""
         x = self.row_positions(s)
         parts = self.at(s)
         total = parts.gradient(x)
@@ -370,6 +388,7 @@ class System:
     # ------------------------------------------------------------------ tangents
 
     def tangent(self, s: State) -> LinearTangent:
+        """K = -dF/dx and D = -dF/dv: see contracts.Tangent."""
         if self.assembly.linear and self._linear is not None:
             return self._linear.tangent  # type: ignore[return-value]  # ours
         x = self.row_positions(s)
@@ -491,18 +510,23 @@ class System:
 
     def fields(self, s: State) -> dict[str, Array]:
         """What parts record of themselves in every frame, by name."""
-        parts = [part for _, part in self.at(s).parts]
-        own = [part.fields() for part in parts if hasattr(part, "fields")]
-        found = {name: values for each in own for name, values in each.items()}
-        touching = [p for p in parts if getattr(p, "passing", False) and hasattr(p, "add_gradient")]
-        return found | ({"contact-force": self._pushed(s, touching)} if touching else {})
+        found: dict[str, Array] = {}
+        if any(hasattr(part, "fields") for _, part in self.assembly.parts):
+            own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
+            found = {name: values for each in own for name, values in each.items()}
+        touching = any(map(_touches, self.assembly.parts))
+        return found | ({"contact-force": self._pushed(s)} if touching else {})
 
-    def _pushed(self, s: State, touching: Sequence[Any]) -> Array:
-        """(N,) [N]: how hard these parts push every particle."""
+    def _pushed(self, s: State) -> Array:
+        """(N,) [N]: how hard what touches pushes every particle."""
+        shown = self._shown(s, "contact-force")
+        if shown is not None:
+            return shown
         x, g = self.row_positions(s), np.zeros((self.particles, 3))
-        for part in touching:
+        for _, part in filter(_touches, self.at(s).parts):
             part.add_gradient(x, g)
-        return np.linalg.norm(g, axis=1)[self.numbering.rows]
+        a, b, c = g.T  # by columns: of many rows of three a norm takes three times as long
+        return np.sqrt(a * a + b * b + c * c)[self.numbering.rows]
 
     def advice(self, h: float) -> list[str]:
         """What parts have to say about steps of h seconds, one line each."""
@@ -547,6 +571,11 @@ class System:
     convex_tangent = discrete_gradient.convex_tangent
     global_layout = discrete_gradient.global_layout
     global_matrix = discrete_gradient.global_matrix
+
+
+def _touches(named: tuple[str, Any]) -> bool:
+    part = named[1]
+    return getattr(part, "passing", False) and hasattr(part, "add_gradient")
 
 
 def _pair_keys(pairs: np.ndarray, count: int) -> np.ndarray:

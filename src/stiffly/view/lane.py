@@ -139,6 +139,7 @@ class Lane:
         stepper, shown = self.stepper, self.shown
         return Frame(
             index=0,  # of the recording that it may become part of
+            of=1,
             t=stepper.state.t,
             positions=shown.positions,
             velocities=shown.velocities,

@@ -103,7 +103,14 @@ from .pair_candidates import (
 )
 from .pair_distance import clear_share, near_pairs, pair_distances, stays_clear, stop_crossings
 from .polar import signed_svd
-from .recurrence import bar_chebyshev, block_chebyshev, csr_chebyshev
+from .recurrence import (
+    bar_chebyshev,
+    block_chebyshev,
+    csr_chebyshev,
+    recurrence_columns,
+    recurrence_rows,
+    recurrence_start,
+)
 from .small_steps import rosenbrock_steps
 from .spectral import stumpff_apply, stumpff_eigh_apply, stumpff_terms, stumpff_values
 from .springs import (

@@ -1,5 +1,8 @@
 """How bodies are laid out for the loops: one pass over their elements each, where array operations
-would make a copy of all of them at every step."""
+would make a copy of all of them at every step.
+
+numpy makes the arrays that are as long as there are elements: it asks for pages of 2 MB, which the
+system clears several times as fast as the small ones that numba's arrays get."""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ import numpy as np
 from .jit import njit
 
 
-@njit
 def body_labels(couples, row, count):
     """(count,): the body of every row, numbered by their first rows; couples (m, 2): particles that
     are tied, row (N,): of each particle, < 0 where it is none of these."""
-    parent = np.arange(count, dtype=np.int32)
+    return _body_labels(couples, row, np.arange(count, dtype=np.int32))
+
+
+@njit
+def _body_labels(couples, row, parent):
     for e in range(len(couples)):
         i, j = row[couples[e, 0]], row[couples[e, 1]]
         if i < 0 or j < 0:
@@ -28,7 +34,7 @@ def body_labels(couples, row, count):
         else:
             parent[i] = j
     bodies = 0
-    for i in range(count):  # a parent comes before its rows
+    for i in range(len(parent)):  # a parent comes before its rows
         if parent[i] == i:
             parent[i] = bodies
             bodies += 1
@@ -37,15 +43,23 @@ def body_labels(couples, row, count):
     return parent
 
 
-@njit
 def element_groups(corners, group_of_row, shared):
     """element (q,), group (q,): who moves a corner of elements (m, c); where groups share
     elements, all who do: those by the first corner, then others by the second, ...
 
     group_of_row (rows,): -1 where none moves it."""
+    most = corners.size if shared else len(corners)
+    element, group = np.empty((2, most), dtype=np.int32)
+    found = _element_groups(corners, group_of_row, shared, element, group)
+    if shared:  # most of the room is left
+        return element[:found].copy(), group[:found].copy()
+    return element[:found], group[:found]
+
+
+@njit
+def _element_groups(corners, group_of_row, shared, element, group):
+    """How many there are."""
     m, c = corners.shape
-    element = np.empty(m * c if shared else m, dtype=np.int32)
-    group = np.empty(len(element), dtype=np.int32)
     found = 0
     if not shared:
         for e in range(m):
@@ -55,7 +69,7 @@ def element_groups(corners, group_of_row, shared):
             if owner >= 0:
                 element[found], group[found] = e, owner
                 found += 1
-        return element[:found], group[:found]
+        return found
     for k in range(c):
         for e in range(m):
             owner = group_of_row[corners[e, k]]
@@ -65,7 +79,7 @@ def element_groups(corners, group_of_row, shared):
             if new:
                 element[found], group[found] = e, owner
                 found += 1
-    return element[:found].copy(), group[:found].copy()
+    return found
 
 
 @njit
@@ -87,23 +101,33 @@ def borrowed_keys(corners, element, group, group_of_row):
     return keys
 
 
-@njit
 def corner_places(corners, element, group, group_of_row, own_at, keys, borrowed_at):
     """(q, c) int32: where groups have the corners of their elements: own_at (free rows,), or
     borrowed_at (b,) of keys (b,), which are sorted."""
+    place = np.empty((len(element), corners.shape[1]), dtype=np.int32)
+    _corner_places(corners, element, group, group_of_row, own_at, keys, borrowed_at, place)
+    return place
+
+
+@njit
+def _corner_places(corners, element, group, group_of_row, own_at, keys, borrowed_at, place):
     q, c, total = len(element), corners.shape[1], np.int64(len(group_of_row))
-    place = np.empty((q, c), dtype=np.int32)
     for i in range(q):
         for k in range(c):
             row = corners[element[i], k]
             if group_of_row[row] == group[i]:
                 place[i, k] = own_at[row]
             else:
-                place[i, k] = borrowed_at[np.searchsorted(keys, group[i] * total + row)]
-    return place
+                key, low, high = group[i] * total + row, 0, len(keys)
+                while low < high:
+                    middle = (low + high) // 2
+                    if keys[middle] < key:
+                        low = middle + 1
+                    else:
+                        high = middle
+                place[i, k] = borrowed_at[low]
 
 
-@njit
 def turn_springs(ends, led, gives):
     """Turns springs (q, 2) round, in place, so that most places (R,) where they begin have fours;
     returns how many begin at each place.
@@ -111,14 +135,19 @@ def turn_springs(ends, led, gives):
     Those of led places begin there.  Of others, places with one or two too many for a multiple of
     four give one to a place that has room, the last one they have.  gives (passes, R): who may give
     and who may take, drawn anew for every pass, so that nobody does both."""
-    count = np.zeros(len(led), dtype=np.int64)
+    count, given, taken = np.zeros((3, len(led)), dtype=np.int64)
+    can_give, can_take = np.empty((2, len(led)), dtype=np.bool_)
+    _turn_springs(ends, led, gives, count, given, taken, can_give, can_take)
+    return count
+
+
+@njit
+def _turn_springs(ends, led, gives, count, given, taken, can_give, can_take):
     for i in range(len(ends)):
         near, far = ends[i, 0], ends[i, 1]
         if not led[near] and (led[far] or far < near):
             ends[i, 0], ends[i, 1] = far, near
         count[ends[i, 0]] += 1
-    can_give, can_take = np.empty(len(led), dtype=np.bool_), np.empty(len(led), dtype=np.bool_)
-    given, taken = np.empty(len(led), dtype=np.int64), np.empty(len(led), dtype=np.int64)
     for one in range(len(gives)):
         for r in range(len(led)):
             over, open_to = count[r] % 4, not led[r]
@@ -138,16 +167,18 @@ def turn_springs(ends, led, gives):
                 ends[i, 0], ends[i, 1] = far, near
                 count[near] -= 1
                 count[far] += 1
-    return count
 
 
-@njit
 def slots_in_rows(near, start):
     """(q,) uint32: the slot of each element in its row, near (q,), which begins at start (R + 1,),
     in the order they are given."""
-    next_one = start[:-1].copy()
     slots = np.empty(len(near), dtype=np.uint32)
+    _slots_in_rows(near, start[:-1].copy(), slots)
+    return slots
+
+
+@njit
+def _slots_in_rows(near, next_one, slots):
     for i in range(len(near)):
         slots[i] = next_one[near[i]]
         next_one[near[i]] += 1
-    return slots

@@ -27,8 +27,9 @@ def _enclose(box, other):
 def element_boxes(boxes, corners, out):
     """Writes out (m, 6), the boxes of elements with corners (m, c), from those of particles."""
     for k in range(len(corners)):
-        box = out[k]
-        box[:] = boxes[corners[k, 0]]
+        box, first = out[k], boxes[corners[k, 0]]
+        for a in range(6):  # an assignment of arrays takes two seconds to compile
+            box[a] = first[a]
         for c in range(1, corners.shape[1]):
             _enclose(box, boxes[corners[k, c]])
 

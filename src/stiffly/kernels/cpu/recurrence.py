@@ -112,3 +112,18 @@ def csr_chebyshev(indptr, indices, data, s, t, x, z, coefficients, out):
     alike = len(x) == ALIKE * (indptr.size - 1)
     matrix = *unsigned(indptr, indices), data
     return _run(_ALIKE if alike else _CSR, *matrix, s, t, x, z, coefficients, out)
+
+
+def recurrence_columns(vectors):
+    """x (n, p), of p vectors (n,)."""
+    return np.stack(vectors, axis=1)
+
+
+def recurrence_start(x, c):
+    """z (n, p) = 0, and out (n, n_out) = x c^T, c (n_out, p)."""
+    return np.zeros_like(x), x @ c.T
+
+
+def recurrence_rows(out, rows=None):
+    """out (n, n_out) as rows (n_out, n) of the host, or added to those."""
+    return out.T.copy() if rows is None else np.add(rows, out.T, out=rows)

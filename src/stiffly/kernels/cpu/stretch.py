@@ -6,9 +6,13 @@ supports lead, those that only lend their positions (held ones, and ones that an
 and a last row at which springs pull that only fill a register.  Groups that share no spring go
 through all steps one after the other, each in the first-level cache; those that do meet after every
 drift, and a spring between two of them is computed by both.  Tets take much longer: one group has
-each of them, and after another meeting the others collect what it does to their particles.  How
+each of them, and after another meeting the others collect what it does to their particles.  Of a
+body that is cut between ranks, positions of what others move come after every drift.  How
 particles are grouped and in which order they collect does not depend on threads: the bits are the
 same for any number of them.
+
+What a body does not have comes as None (`_called`), and numba leaves out what stands behind
+`if part is None: return`: compiling everything for every body took more than twice as long.
 
 Rows are quads (x, y, z, 0).  A method is kicks k_0 .. k_s and drifts d_1 .. d_s,
 
@@ -22,12 +26,14 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..names import ADDED, DEEPEST, DISSIPATED, PLANE, SPHERE, TOUCHING
+from .callback import call, callable_as
 from .contact import distance, normal
 from .grouped_tets import add_tet_forces, addresses
 from .jit import strict as counted
@@ -57,14 +63,16 @@ ZERO, ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(5))
 
 # No arrays are made or freed here, so nothing has to count who uses them: with the many arrays of a
 # body, counting took longer than the steps of a hair.
-strict: Any = partial(counted, _nrt=False)  # pyright: ignore[reportCallIssue]
+called: Any = partial(counted, _nrt=False, no_cfunc_wrapper=True)  # pyright: ignore[reportCallIssue]
+strict: Any = partial(called, no_cpython_wrapper=True)  # by other loops
 # Code that goes into its callers as it was written: compiled by itself first, it would be optimised
 # once more for each caller.
-inlined: Any = partial(strict, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inlined: Any = partial(strict, forceinline=True)
 
 # quads of every row: positions, velocities, accelerations, forces, velocities as predicted, where
 # the step began, and forces of tets.  A group's are those from `at` on; row i there is row
-# i + shift of the body.  worn: whether a spring of the row is beyond its limit.
+# i + shift of the body.  worn: whether a spring of the row is beyond its limit; None where none has
+# one.
 Rows = namedtuple("Rows", "x v a f ahead x0 v0 solid worn")
 QUADS = len(Rows._fields) - 1
 # of a group: its number, the first of its quads, what takes these to rows of the body, the end of
@@ -85,6 +93,13 @@ def _group(g, groups, connected):
 @inlined
 def _rows(q, worn):
     return Rows(q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], worn)
+
+
+@inlined
+def _marks(worn, mine):
+    if worn is None:
+        return None
+    return worn[mine]
 
 
 # ------------------------------------------------------------------ elastic forces
@@ -113,7 +128,9 @@ def _beyond(square, stiffness, rest, limit):
 def _spring_forces(low, high, at, shift, springs, cubic, x, f, worn):
     """Adds the forces of the springs of quads low .. high; marks rows where one is beyond its
     limit, so that nobody has to read all of them once more for that."""
-    start, other, marks = springs.start, springs.other, min(len(worn), len(springs.limit)) > 0
+    if springs is None:
+        return
+    start, other, marks = springs.start, springs.other, len(springs.limit) > 0
     for i in range(low, high):
         p, end = np.uint64(start[i + shift]), np.uint64(start[i + shift + ONE])
         if p == end:
@@ -126,7 +143,7 @@ def _spring_forces(low, high, at, shift, springs, cubic, x, f, worn):
             dc, dd = here - load(x, c), here - load(x, d)
             square = sums(da * da, db * db, dc * dc, dd * dd)
             stiffness, rest = load(springs.stiffness, p), load(springs.rest, p)
-            if marks:
+            if worn is not None and marks:
                 limit = fill(springs.common)
                 if springs.common < 0.0:
                     limit = load(springs.limit, p)
@@ -151,15 +168,15 @@ def _spring_forces(low, high, at, shift, springs, cubic, x, f, worn):
 
 @inlined
 def _all_spring_forces(low, high, at, shift, body, x, f, worn):
-    if len(body.linear.other) > 0:
-        _spring_forces(low, high, at, shift, body.linear, False, x, f, worn)
-    if len(body.cubic.other) > 0:
-        _spring_forces(low, high, at, shift, body.cubic, True, x, f, worn)
+    _spring_forces(low, high, at, shift, body.linear, False, x, f, worn)
+    _spring_forces(low, high, at, shift, body.cubic, True, x, f, worn)
 
 
 @strict
 def _face_forces(g, at, faces, x, f):
     """Springs from the corners of tets to the opposite faces: see face_springs.py."""
+    if faces is None:
+        return
     corners, part, more = faces.corners, fill(1.0 / 3.0), fill(4.0 / 3.0)
     for t in range(np.uint64(faces.start[g]), np.uint64(faces.start[g + 1])):
         a, b = at + np.uint64(corners[t, 0]), at + np.uint64(corners[t, 1])
@@ -180,8 +197,11 @@ def _face_forces(g, at, faces, x, f):
 
 
 @inlined
-def _tet_forces(own, tets, end, x, f):
-    """Adds the forces of a group's tets; end (M, G): where those of each material end."""
+def _tet_forces(own, tets, led, x, f):
+    """Adds the forces of a group's tets, or only of those with a corner that supports lead."""
+    if tets is None:
+        return
+    end = tets.led if led else tets.end
     for m in range(len(tets.materials)):
         constants = (tets.corners, tets.shape, tets.moduli)
         low, high = tets.start[m, own.g], end[m, own.g]
@@ -222,6 +242,8 @@ def _far(kind, q, x, i, end, margin):
 @inlined
 def _contact_forces(own, touches, surfaces, place, x, f):
     """Adds the penalty forces of all shapes, which stand at their places numbered `place`."""
+    if touches is None:
+        return
     for c in range(len(touches.kind)):
         kind, margin, q = touches.kind[c], touches.margin[c], surfaces[c, place]
         for four in range(own.at, own.own, FOUR):
@@ -264,6 +286,8 @@ def _push(f, a, b, c, push):
 def _wind_forces(g, at, triangles, winds, entry, x, v, f, acts):
     """What air on triangles adds and takes [W] (see drag.py), four at a time; where it `acts`, its
     forces are added to f: with a pressure c on an area s they are c s, and c s.w is added."""
+    if triangles is None:
+        return 0.0, 0.0
     added, taken = fill(0.0), fill(0.0)
     corners, which, entries = triangles.corners, triangles.wind, np.uint64(winds.shape[1])
     for t in range(np.uint64(triangles.start[g]), np.uint64(triangles.start[g + 1]), FOUR):
@@ -302,6 +326,8 @@ def _corners(at, corners, t):
 
 @strict
 def _dashpot_forces(g, at, dashpots, x, v, f):
+    if dashpots is None:
+        return 0.0
     taken = fill(0.0)
     for e in range(dashpots.start[g], dashpots.start[g + 1]):
         a, b = at + np.uint64(dashpots.corners[e, 0]), at + np.uint64(dashpots.corners[e, 1])
@@ -317,11 +343,12 @@ def _dashpot_forces(g, at, dashpots, x, v, f):
 
 
 @inlined
-def _row_loads(own, drags, weights, tables, entry, v, f):
-    """Drag and forcing, row by row; what they add and take [W]."""
-    added, taken = fill(0.0), fill(0.0)
+def _drag(own, drags, winds, entry, v, f, added, taken):
+    """Of rows; what it adds and takes [W] besides, as quads."""
+    if drags is None:
+        return added, taken
     for d in range(len(drags.power)):
-        w = tables.winds[drags.wind[d], entry]
+        w = winds[drags.wind[d], entry]
         wind = row(w[0], w[1], w[2])
         for i in range(own.at, own.led):
             u = wind - load(v, i)
@@ -332,27 +359,35 @@ def _row_loads(own, drags, weights, tables, entry, v, f):
             added = added + push * wind
             taken = taken + push * u
             store(f, i, load(f, i) + push)
+    return added, taken
+
+
+@inlined
+def _forcing(own, weights, forces, entry, v, f, added):
+    """Forces that vary with time; what they add [W] besides, as a quad."""
+    if weights is None:
+        return added
     for d in range(len(weights)):
-        w = tables.forces[d, entry]
+        w = forces[d, entry]
         force = row(w[0], w[1], w[2])
         for i in range(own.at, own.led):
             push = fill(weights[d, i + own.shift]) * force
             added = added + push * load(v, i)
             store(f, i, load(f, i) + push)
-    return total(added), total(taken)
+    return added
 
 
 @inlined
 def _loads(own, body, tables, entry, x, v, f, acts):
-    """acts: somebody wants to know the forces, too."""
-    added, taken = _row_loads(own, body.drags, body.weights, tables, entry, v, f)
-    if len(body.triangles.pressure) > 0:
-        air = (body.triangles, tables.winds, entry)
-        more, lost = _wind_forces(own.g, own.at, *air, x, v, f, acts)
-        added += more
-        taken += lost
-    if len(body.dashpots.coefficient) > 0:
-        taken += _dashpot_forces(own.g, own.at, body.dashpots, x, v, f)
+    """What all of them add and take [W]; acts: somebody wants to know the forces, too."""
+    zero = fill(0.0)
+    gained, lost = _drag(own, body.drags, tables.winds, entry, v, f, zero, zero)
+    gained = _forcing(own, body.weights, tables.forces, entry, v, f, gained)
+    added, taken = total(gained), total(lost)
+    blown, braked = _wind_forces(own.g, own.at, body.triangles, tables.winds, entry, x, v, f, acts)
+    added += blown
+    taken += braked
+    taken += _dashpot_forces(own.g, own.at, body.dashpots, x, v, f)
     return added, taken
 
 
@@ -366,6 +401,24 @@ def _clear(own, f):
 
 
 @inlined
+def _begin(own, tets, solid, f):
+    """Forces, of tets so far."""
+    if tets is None:
+        _clear(own, f)
+        return
+    for i in range(own.at, own.end):
+        store(f, i, load(solid, i))
+
+
+@inlined
+def _unmark(own, worn):
+    if worn is None:
+        return
+    for i in range(own.at, own.end):
+        worn[i] = 0
+
+
+@inlined
 def _run(own, body):
     """Which of the fields and dampings is the group's."""
     return np.uint64(own.g) if len(body.alpha) > 1 else ZERO
@@ -375,24 +428,17 @@ def _run(own, body):
 def _accelerate(own, body, tables, entry, place, kick, rows):
     """a = force / mass + field - alpha v, with v as predicted; v += kick a."""
     x, f = rows.x, rows.f
-    if len(body.tets.materials) > 0:
-        for i in range(own.at, own.end):
-            store(f, i, load(rows.solid, i))
-    else:
-        _clear(own, f)
-    if len(rows.worn) > 0:
-        for i in range(own.at, own.end):
-            rows.worn[i] = 0
+    _begin(own, body.tets, rows.solid, f)
+    _unmark(own, rows.worn)
     _all_spring_forces(own.at, own.end, own.at, own.shift, body, x, f, rows.worn)
-    if len(body.faces.stiffness) > 0:
-        _face_forces(own.g, own.at, body.faces, x, f)
+    _face_forces(own.g, own.at, body.faces, x, f)
     _contact_forces(own, body.touches, tables.surfaces, place, x, f)
     _loads(own, body, tables, entry, x, rows.ahead, f, True)
     run, inverse = _run(own, body), body.groups.inverse
     field, alpha = load(body.field, run), fill(body.alpha[run])
     for i in range(own.at, own.own):
         a = fill(inverse[i + own.shift]) * load(f, i) + field
-        if body.powers:
+        if body.powers is not None:
             a = a - alpha * load(rows.ahead, i)
         store(rows.a, i, a)
         store(rows.v, i, load(rows.v, i) + fill(kick) * a)
@@ -401,6 +447,8 @@ def _accelerate(own, body, tables, entry, place, kick, rows):
 @inlined
 def _lead(own, groups, supports, entry, x, v):
     """Particles on supports go where those are."""
+    if supports is None:
+        return
     for i in range(own.own, own.led):
         m, h = groups.support[i + own.shift], groups.home[i + own.shift]
         for k in range(3):
@@ -412,24 +460,30 @@ def _lead(own, groups, supports, entry, x, v):
 
 
 @inlined
+def _lifting(own, supports, body, x, v, rows, known):
+    """What supports add [W]; known: what led particles feel is in rows.f, else of that only loads
+    are."""
+    if supports is None or own.led == own.own:
+        return 0.0
+    f, work = rows.f, fill(0.0)
+    if not known:
+        _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f, None)
+        _face_forces(own.g, own.at, body.faces, x, f)
+        _tet_forces(own, body.tets, True, x, f)
+    for i in range(own.own, own.led):
+        work = work - load(f, i) * load(v, i)
+    return total(work)
+
+
+@inlined
 def _power(own, body, tables, entry, x, v, rows, known):
     """What loads, damping and supports add and take [W] in the state x, v; known: what led
     particles feel there is in rows.f."""
-    f = rows.f
     if not known:
         for i in range(own.own, own.led):
-            store(f, i, fill(0.0))
-    added, taken = _loads(own, body, tables, entry, x, v, f, own.led > own.own)
-    if own.led > own.own:
-        if not known:
-            _all_spring_forces(own.own, own.led, own.at, own.shift, body, x, f, rows.worn[:0])
-            if len(body.faces.stiffness) > 0:
-                _face_forces(own.g, own.at, body.faces, x, f)
-            _tet_forces(own, body.tets, body.tets.led, x, f)
-        work = fill(0.0)
-        for i in range(own.own, own.led):
-            work = work - load(f, i) * load(v, i)
-        added += total(work)
+            store(rows.f, i, fill(0.0))
+    added, taken = _loads(own, body, tables, entry, x, v, rows.f, own.led > own.own)
+    added += _lifting(own, tables.supports, body, x, v, rows, known)
     alpha = body.alpha[_run(own, body)]
     if alpha > 0.0:
         heat = fill(0.0)
@@ -438,6 +492,13 @@ def _power(own, body, tables, entry, x, v, rows, known):
             heat = heat + fill(body.groups.mass[i + own.shift]) * (u * u)
         taken += alpha * total(heat)
     return added, taken
+
+
+@inlined
+def _braked(body):
+    """Whether forces beside damping know velocities."""
+    parts = body.drags is not None, body.triangles is not None, body.dashpots is not None
+    return parts[0] or parts[1] or parts[2]
 
 
 @inlined
@@ -450,16 +511,15 @@ def _middle(own, h, rows):
 
 
 @inlined
-def _book(own, entries, body, tables, h, rows, power, books):
+def _book(own, powers, entries, body, tables, h, rows, power, books):
     """The work of a step by Simpson's rule (accounting.py); entries of the tables: its end, its
     start, its middle.  At its end the forces are still those by which it was accelerated.
 
     power[g]: added and dissipated [W] as the last step ended, and whether that still holds."""
+    if powers is None:
+        return
     g, added, taken, end = own.g, 0.0, 0.0, (0.0, 0.0)
-    springs_only = (
-        len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) == 0
-        and len(body.weights) + len(body.tets.materials) == 0
-    )
+    springs_only = not _braked(body) and body.weights is None and body.tets is None
     for which in range(3):
         when, x, v, weight = entries[which], rows.x0, rows.v0, 1.0
         if which == 0:
@@ -544,10 +604,12 @@ def _touch_one(c, i, q, to, own, body, h, rows, books):
 
 
 @inlined
-def _touch(own, n, body, surfaces, h, rows, books):
+def _touch(own, n, touches, body, surfaces, h, rows, books):
     """Friction against shapes as they stood during step n, then they go on to their next places;
     whether anything was felt."""
-    touches, felt = body.touches, False
+    if touches is None:
+        return False
+    felt = False
     for c in range(len(touches.kind)):
         kind, margin, q, to = touches.kind[c], touches.margin[c], surfaces[c, n], surfaces[c, n + 1]
         for four in range(own.at, own.own, FOUR):
@@ -584,6 +646,8 @@ def _yield_one(i, p, at, shift, springs, cubic, inverse, x, a):
 @strict
 def _yields(at, end, shift, springs, cubic, inverse, x, a, worn):
     """Springs strained beyond their limit, in the rows that are marked: the energy lost [J]."""
+    if springs is None or worn is None:
+        return 0.0
     lost = 0.0
     for i in range(at, end):
         if worn[i] == 0:
@@ -599,13 +663,9 @@ def _yields(at, end, shift, springs, cubic, inverse, x, a, worn):
 def _settle(own, n, body, tables, h, rows, books):
     """What happens between two steps; whether it changed velocities or forces."""
     books[own.g, TOUCHING] = 0.0
-    changed = _touch(own, n, body, tables.surfaces, h, rows, books)
-    lost, frame = 0.0, (own.at, own.end, own.shift)
-    moved = (body.groups.inverse, rows.x, rows.a, rows.worn)
-    if len(body.linear.limit) > 0:
-        lost += _yields(*frame, body.linear, False, *moved)
-    if len(body.cubic.limit) > 0:
-        lost += _yields(*frame, body.cubic, True, *moved)
+    changed = _touch(own, n, body.touches, body, tables.surfaces, h, rows, books)
+    frame, moved = (own.at, own.end, own.shift), (body.groups.inverse, rows.x, rows.a, rows.worn)
+    lost = _yields(*frame, body.linear, False, *moved) + _yields(*frame, body.cubic, True, *moved)
     books[own.g, DISSIPATED] += lost
     return changed or lost > 0.0
 
@@ -631,7 +691,7 @@ def _drift(own, body, tables, entry, before, drift, after, rows, shown):
         x = load(rows.x, i) + fill(drift) * v
         store(rows.v, i, v)
         store(rows.x, i, x)
-        if body.powers:  # else forces do not know velocities
+        if body.powers is not None:  # else forces do not know velocities
             store(rows.ahead, i, v + fill(after) * a)
         if len(shown) > 0:
             store(shown, i, x)
@@ -661,20 +721,32 @@ def _meet(threads, counter, meetings):
 def _look_round(low, high, threads, counter, meetings, body, shown, rows):
     """What groups have to know of each other before they look at their forces, and forces of tets;
     how often threads have met."""
-    groups, tets, connected = body.groups, body.tets, len(shown) > 0
+    groups, connected = body.groups, len(shown) > 0
     if connected:
         meetings = _meet(threads, counter, meetings)
         for g in range(low, high):
             _borrow(_group(g, groups, connected), groups, shown, rows.x)
-    if len(tets.materials) > 0:
-        for g in range(low, high):
-            own = _group(g, groups, connected)
-            _clear(own, rows.solid)
-            _tet_forces(own, tets, tets.end, rows.x, rows.solid)
+    if body.halo != 0:
+        if low == 0:  # one thread speaks for all
+            call(body.halo)
         if connected:
             meetings = _meet(threads, counter, meetings)
-            for g in range(low, high):
-                _collect(_group(g, groups, connected), tets, rows.solid)
+    return _solid(low, high, threads, counter, meetings, body.tets, groups, connected, rows)
+
+
+@inlined
+def _solid(low, high, threads, counter, meetings, tets, groups, connected, rows):
+    """Forces of tets; how often threads have met."""
+    if tets is None:
+        return meetings
+    for g in range(low, high):
+        own = _group(g, groups, connected)
+        _clear(own, rows.solid)
+        _tet_forces(own, tets, False, rows.x, rows.solid)
+    if connected:
+        meetings = _meet(threads, counter, meetings)
+        for g in range(low, high):
+            _collect(_group(g, groups, connected), tets, rows.solid)
     return meetings
 
 
@@ -708,7 +780,7 @@ def _scatter(own, groups, rows, arrays):
             ahead[place, k] = rows.ahead[i, k]
 
 
-@strict
+@called
 def _steps(
     thread, threads, counter, count, body, tables, scheme, h, arrays, power, books, every, shown
 ):
@@ -719,11 +791,9 @@ def _steps(
     nobody reads any more.  (Where tets make them meet twice it is always the same, long read.)"""
     (kicks, drifts), groups, meetings = scheme, body.groups, np.int64(0)
     stages, count_of, connected = len(drifts), len(groups.own), len(shown[0]) > 0
-    braked = (
-        len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
-    )
+    braked = _braked(body)
     mine = 0 if connected else thread
-    rows = _rows(every[0][mine], every[1][mine])
+    rows = _rows(every[0][mine], _marks(every[1], mine))
     hands = 1 if connected else (count_of - thread + threads - 1) // threads
     for hand in range(hands):
         low = count_of * thread // threads if connected else thread + hand * threads
@@ -738,7 +808,7 @@ def _steps(
                 now = shown[meetings % 2]
                 for g in range(low, high):
                     own = _group(g, groups, connected)
-                    if s == 0 and body.powers:
+                    if s == 0 and body.powers is not None:
                         _remember(own, rows)
                     _drift(own, body, tables, entry, before, drifts[s] * h, kick, rows, now)
                 meetings = _look_round(low, high, threads, counter, meetings, body, now, rows)
@@ -749,9 +819,8 @@ def _steps(
                         again = False
                         _accelerate(own, body, tables, entry, n + turn, kick, rows)
                         if turn == 0 and s + 1 == stages:
-                            if body.powers:
-                                entries = (entry, entry - stages - 1, entry - stages)
-                                _book(own, entries, body, tables, h, rows, power, books)
+                            entries = (entry, entry - stages - 1, entry - stages)
+                            _book(own, body.powers, entries, body, tables, h, rows, power, books)
                             if _settle(own, n, body, tables, h, rows, books):
                                 power[g, 2] = 0.0
                                 again = braked  # loads brake other velocities now
@@ -808,7 +877,7 @@ def _end(own, rows, stages):
         store(stages[0], i, load(rows.a, i))
 
 
-@strict
+@called
 def _all_stages(
     thread, threads, counter, count, body, tables, table, h, arrays, books, every, stages, shown
 ):
@@ -818,11 +887,9 @@ def _all_stages(
     Tables have an entry for each of these stages and for the middle, step by step."""
     (c, Abar, A, first, last), groups, meetings = table, body.groups, np.int64(0)
     count_of, connected, moves = len(groups.own), len(shown[0]) > 0, len(books) > 0
-    braked = (
-        len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient) > 0
-    )
+    braked = _braked(body)
     mine = 0 if connected else thread
-    rows, own_stages = _rows(every[0][mine], every[1][mine]), stages[mine]
+    rows, own_stages = _rows(every[0][mine], _marks(every[1], mine)), stages[mine]
     hands = 1 if connected else (count_of - thread + threads - 1) // threads
     power, a = books[:, 4:], arrays[2]
     for hand in range(hands):
@@ -837,7 +904,8 @@ def _all_stages(
                 now, entry = shown[meetings % 2], start + i
                 for g in range(low, high):
                     own = _group(g, groups, connected)
-                    _stage(own, i, c, h, Abar, A, body.powers or i == last, rows, own_stages, now)
+                    ahead = body.powers is not None or i == last
+                    _stage(own, i, c, h, Abar, A, ahead, rows, own_stages, now)
                     _lead(own, groups, tables.supports, entry, rows.x, rows.ahead)
                 meetings = _look_round(low, high, threads, counter, meetings, body, now, rows)
                 for g in range(low, high):
@@ -850,9 +918,8 @@ def _all_stages(
                             for r in range(own.at, own.end):
                                 store(rows.v0, r, load(rows.v, r))
                                 store(rows.v, r, load(rows.ahead, r))
-                            if body.powers:
-                                entries = (entry, start, entry + 1)
-                                _book(own, entries, body, tables, h, rows, power, books)
+                            entries = (entry, start, entry + 1)
+                            _book(own, body.powers, entries, body, tables, h, rows, power, books)
                             if _settle(own, n, body, tables, h, rows, books):
                                 power[g, 2] = 0.0
                                 again = braked
@@ -890,8 +957,9 @@ def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, conne
 def _run_stages(count, body, tables, table, h, arrays, books, connected):
     size, every, shown = _room(body, connected)
     stages = np.empty((len(every[0]), len(table[0]), *every[0].shape[2:]))
-    run = (count, _called(body), tables, table, h, arrays, books, every, stages, shown)
-    together(_all_stages, size, *run)
+    with _called(body, every) as body:
+        run = (count, body, _tables(tables), table, h, arrays, books, every, stages, shown)
+        together(_all_stages, size, *run)
 
 
 def _room(body, connected):
@@ -902,14 +970,36 @@ def _room(body, connected):
     if len(groups.own) > 1 and not connected:
         rows = int(np.diff(groups.first).max())
     each = 1 if connected else size
-    worn = np.zeros((each, rows if yields else 0), dtype=np.uint8)
+    worn = np.zeros((each, rows), dtype=np.uint8) if yields else None
     quads = np.empty((each, QUADS, rows, 4))
     return size, (quads, worn), np.empty((2, rows if connected else 0, 4))
 
 
-def _called(body):
-    """The body with its materials as what the loops call."""
-    return body._replace(tets=body.tets._replace(materials=addresses(body.tets.materials)))
+@contextmanager
+def _called(body, every):
+    """The body as loops are compiled for it: what there is of it; its materials, and what speaks to
+    other ranks, as what they call."""
+    there = {
+        "linear": body.linear.other,
+        "cubic": body.cubic.other,
+        "faces": body.faces.stiffness,
+        "tets": body.tets.materials,
+        "triangles": body.triangles.pressure,
+        "dashpots": body.dashpots.coefficient,
+        "drags": body.drags.power,
+        "weights": body.weights,
+        "touches": body.touches.kind,
+    }
+    tets = body.tets._replace(materials=addresses(body.tets.materials))
+    body = body._replace(tets=tets, powers=True if body.powers else None)
+    body = body._replace(**{name: None for name, some in there.items() if not len(some)})
+    positions = every[0][0][0]
+    with callable_as(None if body.halo is None else partial(body.halo, positions)) as halo:
+        yield body._replace(halo=halo)
+
+
+def _tables(tables):
+    return tables if len(tables.supports) else tables._replace(supports=None)
 
 
 def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
@@ -921,6 +1011,7 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
     books, power = np.zeros((count_of, 4)), np.zeros((count_of, 3))
     size, every, shown = _room(body, connected)
     arrays, scheme = (x, v, a, ahead), (kicks, drifts)
-    run = (count, _called(body), tables, scheme, h, arrays, power, books, every, shown)
-    together(_steps, size, *run)
+    with _called(body, every) as body:
+        run = (count, body, _tables(tables), scheme, h, arrays, power, books, every, shown)
+        together(_steps, size, *run)
     return books

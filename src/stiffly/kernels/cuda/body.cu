@@ -7,18 +7,12 @@
 
 // All fields have eight bytes: layout.py and stretch.py fill them in this order.
 
-// slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +
-// e % LANES; far ends, or elements
-struct Slices {
-    const whole *start;
-    const unsigned *other;
-};
-
 struct Springs {
     Slices rows;
     const double *stiffness;
     double *rest;
     const double *limit, *share;  // limit: null where none yields
+    double common;                // the limit of all, < 0 where they differ
     whole any;
 };
 
@@ -57,8 +51,10 @@ struct Body {
     const double *fields;  // (runs, 4): the same for each of many runs; which one a row belongs to
     const unsigned *run;
     whole powers, local;  // the ledger has work to sum; no row's loads know of another's velocity
+    const whole *blocks, *block_led;  // rows of bodies that fit a block: those that move, led ones
+    whole any_block;
     // the state, the ledger of each row, and the steps that are done
-    double *x, *v, *a, *ahead, *x0, *v0, *books, *power;
+    double *x, *v, *a, *ahead, *x0, *v0, *y, *books, *power;  // y: see `leap`
     whole *done;
     // what depends on time
     const double *supports, *surfaces, *winds, *given;
@@ -76,13 +72,6 @@ __constant__
 #endif
     Body body;
 #define BODY const Body *b = &body;
-
-// of a row and a lane: where its entries begin, and where the slice ends
-#define ENTRIES(p, slices)                                                                         \
-    whole p = (slices).start[i / SLICE] + LANES * (i % SLICE) + lane,                              \
-          end = (slices).start[i / SLICE + 1];                                                     \
-    p < end;                                                                                       \
-    p += 32
 
 // entries of the tables: the end of drift s, or stage s, of step n; its middle; its end
 DEVICE whole entry_of(const Body *b, whole n, whole s) {

@@ -15,10 +15,34 @@
     const long long i = THREAD / LANES;                                                            \
     const int lane = THREAD % LANES;                                                               \
     if (i < (count))
+#define ALL_LANES(sum)                                                                             \
+    for (int hop = LANES / 2; hop; hop /= 2) sum = sum + shuffled(sum, hop);
 #define OF_LANES(sum, part)                                                                        \
     sum = part;                                                                                    \
-    for (int hop = LANES / 2; hop; hop /= 2) sum = sum + shuffled(sum, hop);
+    ALL_LANES(sum)
 #define FIRST_LANE if (lane == 0)
+// in a block of THREADS whose rows have LANES of them each, for as long as it lasts; so many blocks
+// lie on a multiprocessor at once, which bounds the registers of a thread
+#ifndef THREADS
+#define THREADS 512
+#endif
+#ifndef RESIDENT
+#define RESIDENT (THREADS < 512 ? 512 / THREADS : 1)
+#endif
+#define BLOCK_KERNEL extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+#define ROWS Row row;
+#define MINE row
+#define EACH_BLOCK(k, count)                                                                       \
+    const long long k = blockIdx.x;                                                                \
+    const int lane = threadIdx.x % LANES;                                                          \
+    if (k < (count))
+#define EACH_OWN(i, from, to)                                                                      \
+    if (const long long i = (from) + threadIdx.x / LANES; i < (to))
+#define EACH_LED(i, from, to)                                                                      \
+    for (long long i = (from) + threadIdx.x; i < (to); i += blockDim.x)
+#define EACH_LED_BY_LANES(i, from, to)                                                             \
+    for (long long i = (from) + threadIdx.x / LANES; i < (to); i += blockDim.x / LANES)
+#define WAIT __syncthreads();
 #endif
 
 typedef long long whole;
@@ -44,10 +68,25 @@ typedef long long whole;
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
 #define TINY 1e-300               // the square of a length that is taken for zero
 #define ROUNDING (1.0 + 1e-12)    // as in kernels/cpu/springs.py
+#define NEARLY (1.0 - 1e-9)       // times a limit: surely within it
 #define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
 enum { PLANE, SPHERE, HEMISPHERE };
 #define SUMS 4096
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
+
+// slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +
+// e % LANES; far ends, or elements
+struct Slices {
+    const whole *start;
+    const unsigned *other;
+};
+
+// of a row and a lane: where its entries begin, and where the slice ends
+#define ENTRIES(p, slices)                                                                         \
+    whole p = (slices).start[i / SLICE] + LANES * (i % SLICE) + lane,                              \
+          end = (slices).start[i / SLICE + 1];                                                     \
+    p < end;                                                                                       \
+    p += 32
 
 struct vec {
     double x, y, z;
@@ -81,9 +120,12 @@ DEVICE void store(double *p, whole i, vec a) {
 #endif
 
 #ifndef SHIM
+// wherever the others of the warp are
+DEVICE unsigned lanes_of_row() {
+    return (0xffffffffu >> (32 - LANES)) << (threadIdx.x % 32 / LANES * LANES);
+}
 DEVICE vec shuffled(vec a, int hop) {
-    // the lanes of this row, wherever the others are
-    const unsigned own = (0xffffffffu >> (32 - LANES)) << (threadIdx.x % 32 / LANES * LANES);
+    const unsigned own = lanes_of_row();
     return make(
         __shfl_xor_sync(own, a.x, hop), __shfl_xor_sync(own, a.y, hop),
         __shfl_xor_sync(own, a.z, hop)

@@ -1,26 +1,70 @@
 // What pulls at a row of a body: springs, tets, shapes that it touches, loads; and the power of loads.
 // Each lane of a row has a share of the sum.
 
+struct Load {
+    vec force;
+    double added, taken;  // [W], or [J] between two steps
+};
+
+DEVICE Load operator+(Load a, Load c) {
+    Load r = {a.force + c.force, a.added + c.added, a.taken + c.taken};
+    return r;
+}
+
+#ifndef SHIM
+DEVICE Load shuffled(Load a, int hop) {
+    vec power = shuffled(make(a.added, a.taken, 0.0), hop);
+    Load r = {shuffled(a.force, hop), power.x, power.y};
+    return r;
+}
+#endif
+
 // ------------------------------------------------------------------ elastic forces
 
 DEVICE double spring_scale(double square, double stiffness, double rest, bool cubic) {
-    double L = sqrt(more(square, TINY));
-    double scale = stiffness - stiffness * rest / L;
+    square = more(square, TINY);
+    double inverse = rsqrt(square), scale = stiffness - stiffness * rest * inverse;
     if (cubic) {
-        double strain = L / rest - 1.0;
+        double strain = square * inverse / rest - 1.0;
         scale *= 1.0 + strain * strain;
     }
     return scale;
 }
 
+DEVICE double spring_energy(double L, double k, double rest, bool cubic) {
+    double u = L - rest, energy = 0.5 * k * u * u;
+    return cubic ? energy * (1.0 + 0.5 * (u / rest) * (u / rest)) : energy;
+}
+
+// a spring strained beyond its limit: both ends see it, and each books half of what is lost; adds
+// the change of the force, and the energy lost
+DEVICE void yield_one(const Springs *s, bool cubic, whole p, vec d, double L, Load *lost) {
+    double k = s->stiffness[p], rest = s->rest[p], strain = L / rest - 1.0;
+    if (!(fabs(strain) > ROUNDING * s->limit[p]) || L == 0.0) return;
+    double next = L / (1.0 + copysign(s->limit[p], strain));
+    s->rest[p] = next;
+    double change = spring_scale(L * L, k, next, cubic) - spring_scale(L * L, k, rest, cubic);
+    lost->force = lost->force - change * d;
+    double energy = spring_energy(L, k, rest, cubic) - spring_energy(L, k, next, cubic);
+    lost->taken += 0.5 * s->share[p] * energy;
+}
+
+// lost: of springs that yield once the force is known; null where they do not now
 DEVICE vec spring_forces(
-    const Springs *s, bool cubic, whole i, int lane, vec here, const double *x
+    const Springs *s, bool cubic, whole i, int lane, vec here, const double *x, Load *lost
 ) {
     vec force = make(0.0, 0.0, 0.0);
+    const bool some = HAS_YIELDS && lost && s->limit;
 #pragma unroll 4
     for (ENTRIES(p, s->rows)) {
         vec d = here - load(x, s->rows.other[p]);
-        force = force - spring_scale(dot(d, d), s->stiffness[p], s->rest[p], cubic) * d;
+        double square = dot(d, d), rest = s->rest[p];
+        force = force - spring_scale(square, s->stiffness[p], rest, cubic) * d;
+        if (some) {
+            double limit = s->common < 0.0 ? s->limit[p] : s->common;
+            double reach = NEARLY * limit * rest, L = square * rsqrt(more(square, TINY));
+            if (fabs(L - rest) > reach) yield_one(s, cubic, p, d, sqrt(square), lost);
+        }
     }
     return force;
 }
@@ -62,11 +106,11 @@ DEVICE vec tet_forces(const Body *b, whole i, int lane, const double *x) {
 }
 
 // a lane's share of them
-DEVICE vec elastic(const Body *b, whole i, int lane, const double *x) {
+DEVICE vec elastic(const Body *b, whole i, int lane, const double *x, Load *lost = nullptr) {
     vec here = load(x, i);
     vec force = make(0.0, 0.0, 0.0);
-    if (HAS_LINEAR) force = force + spring_forces(&b->linear, false, i, lane, here, x);
-    if (HAS_CUBIC) force = force + spring_forces(&b->cubic, true, i, lane, here, x);
+    if (HAS_LINEAR) force = force + spring_forces(&b->linear, false, i, lane, here, x, lost);
+    if (HAS_CUBIC) force = force + spring_forces(&b->cubic, true, i, lane, here, x, lost);
     if (HAS_FACES) force = force + face_forces(b, i, lane, x);
     if (HAS_TETS) force = force + tet_forces(b, i, lane, x);
     return force;
@@ -143,24 +187,6 @@ DEVICE vec contact_forces(const Body *b, whole i, whole place, vec p) {
 
 // ------------------------------------------------------------------ loads
 
-struct Load {
-    vec force;
-    double added, taken;  // [W], or [J] between two steps
-};
-
-DEVICE Load operator+(Load a, Load c) {
-    Load r = {a.force + c.force, a.added + c.added, a.taken + c.taken};
-    return r;
-}
-
-#ifndef SHIM
-DEVICE Load shuffled(Load a, int hop) {
-    vec power = shuffled(make(a.added, a.taken, 0.0), hop);
-    Load r = {shuffled(a.force, hop), power.x, power.y};
-    return r;
-}
-#endif
-
 DEVICE vec timed(const double *table, const Body *b, whole which, whole entry) {
     return load(table, which * b->entries + entry);
 }
@@ -197,31 +223,40 @@ DEVICE void damp(const Body *b, whole i, int lane, const double *x, const double
     }
 }
 
+// of a row alone: what air and forces of time do to it at a speed
+DEVICE Load row_loads(const Body *b, whole i, whole entry, vec speed) {
+    Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
+    for (whole d = 0; d < b->drags; ++d) {
+        vec w = timed(b->winds, b, b->drag_wind[d], entry), u = w - speed;
+        double scale = b->drag[d * b->rows + i];
+        if (b->drag_power[d] == 2) scale *= sqrt(dot(u, u));
+        vec push = scale * u;
+        r.force = r.force + push;
+        r.added += dot(push, w);
+        r.taken += dot(push, u);
+    }
+    for (whole d = 0; d < b->forces; ++d) {
+        vec push = b->weights[d * b->rows + i] * timed(b->given, b, d, entry);
+        r.force = r.force + push;
+        r.added += dot(push, speed);
+    }
+    return r;
+}
+
 // a lane's share of them
 DEVICE Load loads(
     const Body *b, whole i, int lane, whole entry, const double *x, const double *v
 ) {
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
-    if (lane == 0 && i < b->led) {
-        vec speed = load(v, i);
-        for (whole d = 0; d < b->drags; ++d) {
-            vec w = timed(b->winds, b, b->drag_wind[d], entry), u = w - speed;
-            double scale = b->drag[d * b->rows + i];
-            if (b->drag_power[d] == 2) scale *= sqrt(dot(u, u));
-            vec push = scale * u;
-            r.force = r.force + push;
-            r.added += dot(push, w);
-            r.taken += dot(push, u);
-        }
-        for (whole d = 0; d < b->forces; ++d) {
-            vec push = b->weights[d * b->rows + i] * timed(b->given, b, d, entry);
-            r.force = r.force + push;
-            r.added += dot(push, speed);
-        }
-    }
+    if (lane == 0 && i < b->led) r = row_loads(b, i, entry, load(v, i));
     if (HAS_TRIANGLES) wind(b, i, lane, entry, x, v, &r);
     if (HAS_DASHPOTS) damp(b, i, lane, x, v, &r);
     return r;
+}
+
+// damping of a row [W]
+DEVICE double damped(const Body *b, whole i, vec speed) {
+    return alpha_of(b, i) * b->mass[i] * dot(speed, speed);
 }
 
 // what loads, damping and supports add and take [W] at this row: a lane's share, as (added, taken, 0)
@@ -230,7 +265,13 @@ DEVICE vec power_of(
 ) {
     Load r = loads(b, i, lane, entry, x, v);
     vec speed = load(v, i);
-    if (lane == 0 && i < b->own) r.taken += alpha_of(b, i) * b->mass[i] * dot(speed, speed);
+    if (lane == 0 && i < b->own) r.taken += damped(b, i, speed);
     if (i >= b->own && i < b->led) r.added -= dot(r.force + elastic(b, i, lane, x), speed);
     return make(r.added, r.taken, 0.0);
+}
+
+// the same of a row that moves and whose loads know of no other's velocity
+DEVICE vec row_power(const Body *b, whole i, whole entry, vec speed) {
+    Load r = row_loads(b, i, entry, speed);
+    return make(r.added, r.taken + damped(b, i, speed), 0.0);
 }

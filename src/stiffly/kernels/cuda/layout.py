@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ..names import GroupedBody, GroupedSprings, GroupedTets
 
@@ -107,15 +110,82 @@ def bytes_for(body: GroupedBody) -> int:
     return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12) * rows)
 
 
+def too_large(need: int, free: int) -> str:
+    """In words; nothing where there is room."""
+    if need <= free:
+        return ""
+    return (
+        f"this body needs about {need / 1e9:.2f} GB on a card that has {free / 1e9:.2f} GB "
+        "free (fewer particles need less: --set, --small)"
+    )
+
+
 def _bytes(body: Any) -> int:
     if isinstance(body, np.ndarray):
         return body.nbytes
     return sum(map(_bytes, body)) if isinstance(body, tuple) else 0
 
 
+class Blocks(NamedTuple):
+    """Rows of bodies that know nothing of each other, a few bodies to a block of so many threads:
+    own, led (B + 1,), of those that move and of those that supports lead."""
+
+    own: np.ndarray
+    led: np.ndarray
+    threads: int
+
+
+NO_BLOCKS = Blocks(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 0)
+THREADS = 128, 512  # of a block: enough to keep a card busy; at most, so that rows fit registers
+
+
+def blocks_of(body: GroupedBody) -> Blocks:
+    """Where rows lie body by body, and every body fits a block; else none."""
+    own, led = int(body.groups.own[0]), int(body.groups.led[0])
+    held = int(body.groups.first[-1]) - 1 > own + led
+    if not is_local(body) or not own or (yields(body) and (led or held)):
+        return NO_BLOCKS
+    label = _bodies(body, own + led)
+    # by the first row of each
+    rank = np.unique(label[:own], return_index=True)[1].argsort().argsort()
+    if label.max() >= rank.size:
+        return NO_BLOCKS
+    label = rank[label]
+    if np.any(np.diff(label[:own]) < 0) or np.any(np.diff(label[own:]) < 0):
+        return NO_BLOCKS
+    rows, lanes = np.bincount(label[:own]), lanes_for(int(body.groups.first[-1]))
+    threads = max(THREADS[0], -(-int(rows.max()) * lanes // WARP) * WARP)
+    if threads > THREADS[1]:
+        return NO_BLOCKS
+    ends = np.concatenate([[0], np.cumsum(rows)])
+    first, most = [0], threads // lanes
+    while first[-1] < rows.size:  # as many bodies as fit
+        first.append(int(np.searchsorted(ends, ends[first[-1]] + most, side="right")) - 1)
+    begin = np.array(first)
+    return Blocks(ends[begin], own + np.searchsorted(label[own:], begin), threads)
+
+
+def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
+    """(rows,): to which body each row belongs that moves or is led."""
+    graph = sp.csr_matrix((rows, rows), dtype=np.int8)
+    for springs in (body.linear, body.cubic):
+        start, other = springs.start[: rows + 1].astype(np.int64), springs.other.astype(np.int64)
+        other, near = other[: start[-1]], np.repeat(np.arange(rows), np.diff(start))
+        other = np.where((springs.stiffness[: start[-1]] != 0.0) & (other < rows), other, near)
+        graph = graph + sp.csr_matrix(
+            (np.ones(other.size, dtype=np.int8), other, start), (rows,) * 2
+        )
+    for corners in (body.faces.corners, body.tets.corners):
+        i, j = (corners[:, k].ravel() for k in (np.zeros(3, dtype=int), [1, 2, 3]))
+        some = (i < rows) & (j < rows)
+        ones = np.ones(np.count_nonzero(some), dtype=np.int8)
+        graph = graph + sp.csr_matrix((ones, (i[some], j[some])), (rows, rows))
+    return connected_components(graph, directed=False)[1]
+
+
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
-    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient) or yields(body))
+    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient))
 
 
 class Fields:
@@ -161,7 +231,7 @@ class Fields:
             self.pointer(rest)
             self.array(filled(springs.limit, np.inf))
             self.array(filled(springs.share, 0.0))  # of which each end keeps half
-        self.numbers(directed.half)
+        self.numbers(float(springs.common), directed.half)
 
     def elements(self, elements: Any, rows: int) -> None:
         """Elements as each of their corners sees them: 4 times its number, and which corner."""
@@ -201,7 +271,7 @@ class Fields:
         self.array(self._held.of(values, "filled", lambda: directed.filled(values, 0.0)))
         self.numbers(len(dashpots.coefficient))
 
-    def body(self, body: GroupedBody, rests: list[Any]) -> None:
+    def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:
         groups, faces, triangles = body.groups, body.faces, body.triangles
         rows, own, led = (int(n[0]) for n in (groups.first[1:], groups.own, groups.led))
         self.numbers(rows, own, own + led)
@@ -240,12 +310,12 @@ class Fields:
         self.array(fields)
         self.array(body.run, np.uint32)
         self.numbers(int(body.powers), int(is_local(body)))
+        for array in (blocks.own, blocks.led):
+            self.array(array, np.int64)
+        self.numbers(len(blocks.own) - 1)
 
 
 def packed(words: list[int | float]) -> np.ndarray:
     """Numbers and pointers, eight bytes each."""
-    made = np.empty(len(words), dtype=np.int64)
-    for k, word in enumerate(words):
-        kind = np.float64 if isinstance(word, float) else np.int64
-        made[k : k + 1] = np.array([word], dtype=kind).view(np.int64)
-    return made
+    kinds = "".join("d" if isinstance(word, float) else "q" for word in words)
+    return np.frombuffer(struct.pack("=" + kinds, *words), dtype=np.int64)

@@ -5,11 +5,22 @@ using std::copysign;
 using std::fabs;
 using std::log1p;
 using std::sqrt;
+static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
 #define DEVICE static inline
+#define BLOCK_KERNEL KERNEL
 #define KERNEL extern "C" void
 #define EACH_ROW(i, count) for (long long i = 0; i < (count); ++i)
 #define EACH_ROW_BY_LANES(i, count) for (long long i = 0; i < (count); ++i)
 #define OF_LANES(sum, part)                                                                        \
     sum = {};                                                                                      \
     for (int lane = 0; lane < LANES; ++lane) sum = sum + part;
+#define ALL_LANES(sum)
 #define FIRST_LANE
+#define ROWS Row rows[MOST_ROWS];
+#define MINE rows[i - from]
+#define EACH_BLOCK(k, count) for (long long k = 0; k < (count); ++k)
+#define EACH_OWN(i, from, to) for (long long i = (from); i < (to); ++i)
+#define EACH_LED(i, from, to) EACH_OWN(i, from, to)
+#define EACH_LED_BY_LANES(i, from, to) EACH_OWN(i, from, to)
+#define WAIT
+#define MOST_ROWS 512

@@ -18,7 +18,19 @@ DEVICE void lead(const Body *b, whole i, whole entry, double *x, double *v) {
     }
 }
 
+// What a row has: kept in registers where one thread takes it through many steps.
+struct Row {
+    vec x, v, a, ahead, x0, v0;
+    double power[2], books[4];
+};
+
 // v += k_0 h a, x += d_s h v, and the velocity that the next kick will lead to
+DEVICE void drift_row(const Body *b, whole s, Row *r) {
+    if (s == 0) r->v = r->v + (b->kicks[0] * b->h) * r->a;
+    r->x = r->x + (b->drifts[s] * b->h) * r->v;
+    r->ahead = r->v + (b->kicks[s + 1] * b->h) * r->a;
+}
+
 KERNEL drift(whole later, whole s) {
     BODY EACH_ROW(i, b->led) {
         whole entry = entry_of(b, *b->done + later, s);
@@ -27,11 +39,14 @@ KERNEL drift(whole later, whole s) {
             store(b->v0, i, load(b->v, i));
         }
         if (i < b->own) {
-            vec a = load(b->a, i), v = load(b->v, i);
-            if (s == 0) v = v + (b->kicks[0] * b->h) * a;
-            store(b->v, i, v);
-            store(b->x, i, load(b->x, i) + (b->drifts[s] * b->h) * v);
-            store(b->ahead, i, v + (b->kicks[s + 1] * b->h) * a);
+            Row r;
+            r.x = load(b->x, i);
+            r.v = load(b->v, i);
+            r.a = load(b->a, i);
+            drift_row(b, s, &r);
+            store(b->v, i, r.v);
+            store(b->x, i, r.x);
+            store(b->ahead, i, r.ahead);
         } else {
             lead(b, i, entry, b->x, b->v);
             store(b->ahead, i, load(b->v, i));
@@ -76,28 +91,38 @@ KERNEL power_now(whole later, whole from) {
     }
 }
 
-// x0, v0 go to the middle of the cubic through both ends of the step
-DEVICE void to_middle(const Body *b, whole i, whole n) {
-    if (i < b->own) {
-        vec x0 = load(b->x0, i), v0 = load(b->v0, i), x1 = load(b->x, i), v1 = load(b->v, i);
-        store(b->x0, i, 0.5 * (x0 + x1) + (0.125 * b->h) * (v0 - v1));
-        store(b->v0, i, (1.5 / b->h) * (x1 - x0) - 0.25 * (v0 + v1));
-    } else {
-        lead(b, i, middle_of(b, n), b->x0, b->v0);
+// the middle of the cubic through both ends of a step
+DEVICE vec middle_place(const Body *b, const Row *r) {
+    return 0.5 * (r->x0 + r->x) + (0.125 * b->h) * (r->v0 - r->v);
+}
+DEVICE vec middle_speed(const Body *b, const Row *r) {
+    return (1.5 / b->h) * (r->x - r->x0) - 0.25 * (r->v0 + r->v);
+}
+
+// x0, v0 go there
+KERNEL middle(whole later, whole from) {
+    BODY EACH_ROW(k, b->led - from) {
+        whole i = from + k;
+        if (i < b->own) {
+            Row r;
+            r.x = load(b->x, i);
+            r.v = load(b->v, i);
+            r.x0 = load(b->x0, i);
+            r.v0 = load(b->v0, i);
+            store(b->x0, i, middle_place(b, &r));
+            store(b->v0, i, middle_speed(b, &r));
+        } else {
+            lead(b, i, middle_of(b, *b->done + later), b->x0, b->v0);
+        }
     }
 }
 
-KERNEL middle(whole later, whole from) {
-    BODY EACH_ROW(k, b->led - from) { to_middle(b, from + k, *b->done + later); }
-}
-
-// the work of a step by Simpson's rule
-DEVICE void add_work(const Body *b, whole i, vec half, vec now) {
-    double *start = b->power + 2 * i, *own = b->books + 4 * i;
-    own[ADDED] += b->h / 6.0 * (start[0] + 4.0 * half.x + now.x);
-    own[DISSIPATED] += b->h / 6.0 * (start[1] + 4.0 * half.y + now.y);
-    start[0] = now.x;
-    start[1] = now.y;
+// the work of a step by Simpson's rule; power: at its start, then at its end
+DEVICE void add_work(const Body *b, double *power, double *books, vec half, vec now) {
+    books[ADDED] += b->h / 6.0 * (power[0] + 4.0 * half.x + now.x);
+    books[DISSIPATED] += b->h / 6.0 * (power[1] + 4.0 * half.y + now.y);
+    power[0] = now.x;
+    power[1] = now.y;
 }
 
 KERNEL book(whole later, whole from) {
@@ -105,119 +130,139 @@ KERNEL book(whole later, whole from) {
         whole i = from + k, n = *b->done + later, last = end_of(b, n);
         vec OF_LANES(half, power_of(b, i, lane, middle_of(b, n), b->x0, b->v0))
         vec OF_LANES(now, power_of(b, i, lane, last, b->x, b->v))
-        FIRST_LANE { add_work(b, i, half, now); }
+        FIRST_LANE { add_work(b, b->power + 2 * i, b->books + 4 * i, half, now); }
     }
 }
 
 // ------------------------------------------------------------------ between two steps
 
 // takes at most `most` [m/s] of the sliding along a shape, and books it
-DEVICE void slow(const Body *b, whole i, const double *q, vec n, double most, double *own) {
-    vec y = load(b->x, i) - make(q[7], q[8], q[9]);
+DEVICE void slow(const Body *b, whole i, const double *q, vec n, double most, Row *r) {
+    vec y = r->x - make(q[7], q[8], q[9]);
     vec motion = make(q[10], q[11], q[12]) + cross(make(q[13], q[14], q[15]), y);
-    vec old = load(b->v, i), relative = old - motion;
+    vec old = r->v, relative = old - motion;
     vec along = relative - dot(relative, n) * n;
     double speed = sqrt(dot(along, along)), mass = b->mass[i];
     if (speed == 0.0) return;
     vec change = -fewer(1.0, most / speed) * along;
-    store(b->v, i, old + change);
-    store(b->ahead, i, load(b->ahead, i) + change);
-    store(b->a, i, load(b->a, i) - alpha_of(b, i) * change);
+    r->v = old + change;
+    r->ahead = r->ahead + change;
+    r->a = r->a - alpha_of(b, i) * change;
     double work = mass * dot(change, motion);
-    own[ADDED] += work;
-    own[DISSIPATED] += work - 0.5 * mass * dot(change, old + old + change);
+    r->books[ADDED] += work;
+    r->books[DISSIPATED] += work - 0.5 * mass * dot(change, old + old + change);
+}
+
+// whether a shape is felt at the end of a step, where it stood or where it goes
+DEVICE bool touching(const Body *b, whole i, whole n, vec p) {
+    for (whole c = 0; c < b->touches; ++c) {
+        const double *q = surface(b, c, n), *to = surface(b, c, n + 1);
+        const double margin = b->margin[c];
+        if (b->touch[c * b->rows + i] == 0.0) continue;
+        whole kind = b->kind[c];
+        if (!far(kind, q, p, margin) && distance(kind, q, p) < margin) return true;
+        if (b->moving[c] && !far(kind, to, p, margin) && distance(kind, to, p) < margin) return true;
+    }
+    return false;
 }
 
 // friction against shapes as they stood during the step, then they go on to their next places
-DEVICE void touch(const Body *b, whole i, whole n, double *own) {
+DEVICE void touch(const Body *b, whole i, whole n, Row *r) {
+    r->books[TOUCHING] = 0.0;
     for (whole c = 0; c < b->touches; ++c) {
         const double *q = surface(b, c, n), *to = surface(b, c, n + 1);
         double k = b->touch[c * b->rows + i], margin = b->margin[c], friction = b->friction[c];
         bool moving = b->moving[c];
         whole kind = b->kind[c];
-        vec p = load(b->x, i);
+        vec p = r->x;
         if (k == 0.0 || (far(kind, q, p, margin) && (!moving || far(kind, to, p, margin)))) continue;
         double d = distance(kind, q, p), s0 = fewer(0.0, d - margin);
         double s1 = moving ? fewer(0.0, distance(kind, to, p) - margin) : s0;
-        own[DEEPEST] = more(own[DEEPEST], -d);
+        r->books[DEEPEST] = more(r->books[DEEPEST], -d);
         if (s0 == 0.0 && s1 == 0.0) continue;
         vec m = normal(kind, q, p);
         if (s0 < 0.0) {
-            own[TOUCHING] += 1.0;
-            if (friction > 0.0)
-                slow(b, i, q, m, -friction * b->h * k * s0 * b->inverse[i], own);
+            r->books[TOUCHING] += 1.0;
+            if (friction > 0.0) slow(b, i, q, m, -friction * b->h * k * s0 * b->inverse[i], r);
         }
         if (moving) {
-            own[ADDED] += 0.5 * k * (s1 * s1 - s0 * s0);
+            r->books[ADDED] += 0.5 * k * (s1 * s1 - s0 * s0);
             vec push = s0 * m - s1 * normal(kind, to, p);
-            store(b->a, i, load(b->a, i) + (k * b->inverse[i]) * push);
+            r->a = r->a + (k * b->inverse[i]) * push;
         }
     }
 }
 
-DEVICE double spring_energy(double L, double k, double rest, bool cubic) {
-    double u = L - rest, energy = 0.5 * k * u * u;
-    return cubic ? energy * (1.0 + 0.5 * (u / rest) * (u / rest)) : energy;
+// springs of rows that do not move themselves
+DEVICE Load yielded(const Body *b, whole i, int lane, const double *x) {
+    Load lost = {make(0.0, 0.0, 0.0), 0.0, 0.0};
+    vec here = load(x, i);
+    if (HAS_LINEAR) spring_forces(&b->linear, false, i, lane, here, x, &lost);
+    if (HAS_CUBIC) spring_forces(&b->cubic, true, i, lane, here, x, &lost);
+    return lost;
 }
 
-// springs strained beyond their limit: both ends see it, and each books half of what is lost; a
-// lane's share of the change of the force, and of the energy lost
-DEVICE void yields(const Body *b, const Springs *s, bool cubic, whole i, int lane, Load *r) {
-    if (!HAS_YIELDS || !s->limit) return;
-    vec here = load(b->x, i);
-    for (ENTRIES(p, s->rows)) {
-        vec d = here - load(b->x, s->rows.other[p]);
-        double L = sqrt(dot(d, d)), k = s->stiffness[p], rest = s->rest[p], strain = L / rest - 1.0;
-        if (!(fabs(strain) > ROUNDING * s->limit[p]) || L == 0.0) continue;
-        double next = L / (1.0 + copysign(s->limit[p], strain));
-        s->rest[p] = next;
-        double change = spring_scale(L * L, k, next, cubic) - spring_scale(L * L, k, rest, cubic);
-        r->force = r->force - change * d;
-        double lost = spring_energy(L, k, rest, cubic) - spring_energy(L, k, next, cubic);
-        r->taken += 0.5 * s->share[p] * lost;
-    }
-}
-
-DEVICE Load yielded(const Body *b, whole i, int lane) {
-    Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
-    if (HAS_LINEAR) yields(b, &b->linear, false, i, lane, &r);
-    if (HAS_CUBIC) yields(b, &b->cubic, true, i, lane, &r);
+// a row as it lies in memory; its ledger, and where its step began, where these are used
+DEVICE Row kept(const Body *b, whole i) {
+    Row r;
+    r.x = load(b->x, i);
+    r.v = load(b->v, i);
+    r.a = load(b->a, i);
+    r.ahead = load(b->ahead, i);
+    r.x0 = load(b->x0, i);
+    r.v0 = load(b->v0, i);
+    for (int k = 0; k < 2; ++k) r.power[k] = b->power[2 * i + k];
+    for (int k = 0; k < 4; ++k) r.books[k] = b->books[4 * i + k];
     return r;
 }
 
+// what `finish` and `touch` may change
+DEVICE void keep(const Body *b, whole i, const Row *r) {
+    store(b->v, i, r->v);
+    store(b->a, i, r->a);
+    store(b->ahead, i, r->ahead);
+    store(b->x0, i, r->x0);
+    for (int k = 0; k < 2; ++k) b->power[2 * i + k] = r->power[k];
+    for (int k = 0; k < 4; ++k) b->books[4 * i + k] = r->books[k];
+}
+
+// where rows know of each other's velocities: what `finish` does elsewhere
 KERNEL settle(whole later) {
-    BODY EACH_ROW_BY_LANES(i, b->rows - 1) {
-        Load OF_LANES(r, yielded(b, i, lane))
-        FIRST_LANE {
-            double *own = b->books + 4 * i;
-            own[TOUCHING] = 0.0;
-            if (i < b->own) {
-                touch(b, i, *b->done + later, own);
-                store(b->a, i, load(b->a, i) + b->inverse[i] * r.force);
-            }
-            own[DISSIPATED] += r.taken;
+    BODY EACH_ROW(i, b->own) {
+        b->books[4 * i + TOUCHING] = 0.0;
+        if (HAS_TOUCHES) {
+            Row r = kept(b, i);
+            touch(b, i, *b->done + later, &r);
+            keep(b, i, &r);
         }
+    }
+}
+
+KERNEL yield_held(whole flip) {
+    BODY EACH_ROW_BY_LANES(k, b->rows - 1 - b->own) {
+        whole i = b->own + k;
+        Load OF_LANES(lost, yielded(b, i, lane, flip ? b->y : b->x))
+        FIRST_LANE { b->books[4 * i + DISSIPATED] += lost.taken; }
     }
 }
 
 // ------------------------------------------------------------------ forces
 
-// what a row can do alone once it has its new velocity: its work, and what happens between steps
-DEVICE void finish(const Body *b, whole i, whole n) {
+// what a row can do alone once it has its new velocity: its work, and what happens between steps;
+// x0 is then the middle of the step
+DEVICE void finish(const Body *b, whole i, whole n, Row *r) {
     whole last = end_of(b, n);
     if (HAS_POWERS && b->powers) {
-        to_middle(b, i, n);
-        vec half = power_of(b, i, 0, middle_of(b, n), b->x0, b->v0);
-        add_work(b, i, half, power_of(b, i, 0, last, b->x, b->v));
+        vec half = row_power(b, i, middle_of(b, n), middle_speed(b, r));
+        add_work(b, r->power, r->books, half, row_power(b, i, last, r->v));
+        r->x0 = middle_place(b, r);
     }
     if (HAS_TOUCHES && b->touches) {
-        double *own = b->books + 4 * i;
-        own[TOUCHING] = 0.0;
-        touch(b, i, n, own);
+        touch(b, i, n, r);
         if (HAS_POWERS && b->powers) {
-            vec now = power_of(b, i, 0, last, b->x, b->v);
-            b->power[2 * i] = now.x;
-            b->power[2 * i + 1] = now.y;
+            vec now = row_power(b, i, last, r->v);
+            r->power[0] = now.x;
+            r->power[1] = now.y;
         }
     }
 }
@@ -232,22 +277,170 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
     }
 }
 
-// a = force / mass + field - alpha v, with v as predicted; ends a stage, unless it is done `again`
-KERNEL accelerate(whole later, whole s, whole again) {
+// a = force / mass + field - alpha v, with v as predicted
+DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ahead) {
+    if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
+    return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
+}
+
+// what is left to do when a step has its new velocity, with what it needs of the row's memory
+DEVICE void finish_there(const Body *b, whole i, whole n, Row *r, const Load *lost) {
+    const bool ledger = HAS_POWERS && b->powers;
+    double *books = b->books + 4 * i, *power = b->power + 2 * i;
+    const bool touched = HAS_TOUCHES && b->touches && touching(b, i, n, r->x);
+    if (HAS_TOUCHES && !touched && books[TOUCHING] != 0.0) books[TOUCHING] = 0.0;
+    if (ledger || touched) {
+        for (int k = 0; k < 4; ++k) r->books[k] = books[k];
+        if (ledger) {
+            r->x0 = load(b->x0, i);
+            r->v0 = load(b->v0, i);
+            for (int k = 0; k < 2; ++k) r->power[k] = power[k];
+        }
+        finish(b, i, n, r);
+        for (int k = 0; k < 4; ++k) books[k] = r->books[k];
+        for (int k = 0; k < 2 && ledger; ++k) power[k] = r->power[k];
+    }
+    if (HAS_YIELDS) {
+        r->a = r->a + b->inverse[i] * lost->force;
+        if (lost->taken != 0.0) books[DISSIPATED] += lost->taken;
+    }
+}
+
+// ends a stage, unless it is done `again`; flip: positions lie in y
+KERNEL accelerate(whole later, whole s, whole again, whole flip) {
     BODY EACH_ROW_BY_LANES(i, b->own) {
         whole n = *b->done + later;
+        const double *x = flip ? b->y : b->x;
+        const bool last = !again && s + 1 == b->stages;
+        Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};  // springs yield at the end of a step
         vec OF_LANES(
-            force, elastic(b, i, lane, b->x) +
-                       loads(b, i, lane, entry_of(b, n, s), b->x, b->ahead).force
+            force, elastic(b, i, lane, x, HAS_YIELDS && last ? &gone : nullptr) +
+                       loads(b, i, lane, entry_of(b, n, s), x, b->ahead).force
         )
+        if (HAS_YIELDS) { ALL_LANES(gone) }
         FIRST_LANE {
-            if (HAS_TOUCHES) force = force + contact_forces(b, i, n + again, load(b->x, i));
-            vec a = b->inverse[i] * force + field_of(b, i);
-            a = a - alpha_of(b, i) * load(b->ahead, i);
-            store(b->a, i, a);
-            if (!again) {
-                end_stage(b, i, s, a);
-                if (b->local && s + 1 == b->stages) finish(b, i, n);
+            Row r;
+            r.x = load(x, i);
+            r.ahead = load(b->ahead, i);
+            r.a = pulled(b, i, n + again, force, r.x, r.ahead);
+            if (!again) end_stage(b, i, s, r.a);
+            if (last) {
+                r.v = load(b->v, i);
+                if (b->local) {
+                    finish_there(b, i, n, &r, &gone);
+                    if (HAS_POWERS) store(b->x0, i, r.x0);
+                } else if (HAS_YIELDS) {
+                    r.a = r.a + b->inverse[i] * gone.force;
+                    b->books[4 * i + DISSIPATED] += gone.taken;
+                }
+                store(b->v, i, r.v);
+                store(b->ahead, i, r.ahead);
+            }
+            store(b->a, i, r.a);
+            if (flip) store(b->x, i, r.x);
+        }
+    }
+}
+
+// Where rows know nothing of each other but where they are, and no support leads any: a stage and
+// the drift of the next one in one pass, which goes to the other of two arrays of positions.
+KERNEL leap(whole later, whole s, whole flip) {
+    BODY EACH_ROW_BY_LANES(i, b->own) {
+        whole n = *b->done + later, next = s + 1 == b->stages ? 0 : s + 1;
+        const double *x = flip ? b->y : b->x;
+        const bool ledger = HAS_POWERS && b->powers;
+        Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};
+        vec OF_LANES(force, elastic(b, i, lane, x, HAS_YIELDS && !next ? &gone : nullptr))
+        if (HAS_YIELDS) { ALL_LANES(gone) }
+        FIRST_LANE {
+            Row r;
+            r.x = load(x, i);
+            r.v = load(b->v, i);
+            r.ahead = ledger ? load(b->ahead, i) : r.v;
+            if (ledger) force = force + row_loads(b, i, entry_of(b, n, s), r.ahead).force;
+            r.a = pulled(b, i, n, force, r.x, r.ahead);
+            r.v = r.v + (b->kicks[s + 1] * b->h) * r.a;
+            if (!next) {
+                finish_there(b, i, n, &r, &gone);
+                if (ledger) {
+                    store(b->x0, i, r.x);
+                    store(b->v0, i, r.v);
+                }
+            }
+            drift_row(b, next, &r);
+            store(flip ? b->x : b->y, i, r.x);
+            store(b->v, i, r.v);
+            if (ledger) store(b->ahead, i, r.ahead);
+        }
+    }
+}
+
+// ------------------------------------------------------------------ bodies that fit a block
+
+// All steps of bodies that know nothing of each other: a block has a few, a row has LANES threads
+// that keep it in registers; positions alone lie where neighbours see them.
+BLOCK_KERNEL bodies(whole count) {
+    BODY ROWS EACH_BLOCK(k, b->any_block) {
+        const whole from = b->blocks[k], to = b->blocks[k + 1], begun = *b->done;
+        const whole first = b->block_led[k], end = b->block_led[k + 1];
+        EACH_OWN(i, from, to) { MINE = kept(b, i); }
+        for (whole n = begun; n < begun + count; ++n) {
+            for (whole s = 0; s < b->stages; ++s) {
+                EACH_OWN(i, from, to) {
+                    FIRST_LANE {
+                        if (s == 0) {
+                            MINE.x0 = MINE.x;
+                            MINE.v0 = MINE.v;
+                        }
+                        drift_row(b, s, &MINE);
+                        store(b->x, i, MINE.x);
+                    }
+                }
+                EACH_LED(i, first, end) { lead(b, i, entry_of(b, n, s), b->x, b->v); }
+                WAIT
+                EACH_OWN(i, from, to) {
+                    const bool last = HAS_YIELDS && s + 1 == b->stages;
+                    Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};
+                    vec OF_LANES(force, elastic(b, i, lane, b->x, last ? &gone : nullptr))
+                    if (HAS_YIELDS) { ALL_LANES(gone) }
+                    FIRST_LANE {
+                        Row *r = &MINE;
+                        force = force + row_loads(b, i, entry_of(b, n, s), r->ahead).force;
+                        r->a = pulled(b, i, n, force, r->x, r->ahead);
+                        r->v = r->v + (b->kicks[s + 1] * b->h) * r->a;
+                        if (s + 1 == b->stages) finish(b, i, n, r);
+                        if (last) {
+                            r->a = r->a + b->inverse[i] * gone.force;
+                            r->books[DISSIPATED] += gone.taken;
+                        }
+                        if (end > first) store(b->x0, i, r->x0);
+                    }
+                    if (HAS_TOUCHES && b->touches && b->drags && s + 1 == b->stages) {
+                        vec OF_LANES(again, elastic(b, i, lane, b->x))  // at other velocities
+                        FIRST_LANE {
+                            Row *r = &MINE;
+                            again = again + row_loads(b, i, entry_of(b, n, s), r->ahead).force;
+                            r->a = pulled(b, i, n + 1, again, r->x, r->ahead);
+                        }
+                    }
+                }
+                WAIT
+            }
+            if (HAS_POWERS && end > first) {
+                EACH_LED(i, first, end) { lead(b, i, middle_of(b, n), b->x0, b->v0); }
+                WAIT
+                EACH_LED_BY_LANES(i, first, end) {
+                    vec OF_LANES(half, power_of(b, i, lane, middle_of(b, n), b->x0, b->v0))
+                    vec OF_LANES(now, power_of(b, i, lane, end_of(b, n), b->x, b->v))
+                    FIRST_LANE { add_work(b, b->power + 2 * i, b->books + 4 * i, half, now); }
+                }
+                WAIT
+            }
+        }
+        EACH_OWN(i, from, to) {
+            FIRST_LANE {
+                store(b->x, i, MINE.x);
+                keep(b, i, &MINE);
             }
         }
     }
@@ -255,9 +448,9 @@ KERNEL accelerate(whole later, whole s, whole again) {
 
 // ------------------------------------------------------------------ in and out
 
+// x, v of all particles, a of those that move
 KERNEL gather(const double *x, const double *v, const double *a) {
     BODY EACH_ROW(i, b->rows) {
-        if (i == 0) *b->done = 0;
         whole j = b->place[i];
         bool nothing = i + 1 == b->rows;
         for (int k = 0; k < 4; ++k) {
@@ -265,11 +458,20 @@ KERNEL gather(const double *x, const double *v, const double *a) {
             b->x[4 * i + k] = some ? x[3 * j + k] : 0.0;
             b->v[4 * i + k] = some ? v[3 * j + k] : 0.0;
             b->a[4 * i + k] = some && i < b->own ? a[3 * j + k] : 0.0;
-            b->ahead[4 * i + k] = b->v[4 * i + k];
-            b->x0[4 * i + k] = b->x[4 * i + k];
-            b->v0[4 * i + k] = b->v[4 * i + k];
-            b->books[4 * i + k] = 0.0;
         }
+    }
+}
+
+// before the first of many steps
+KERNEL begin() {
+    BODY EACH_ROW(i, b->rows) {
+        if (i == 0) *b->done = 0;
+        if (i >= b->own && i < b->led) lead(b, i, 0, b->x, b->v);
+        store(b->ahead, i, load(b->v, i));
+        store(b->x0, i, load(b->x, i));
+        store(b->v0, i, load(b->v, i));
+        store(b->y, i, load(b->x, i));
+        for (int k = 0; k < 4; ++k) b->books[4 * i + k] = 0.0;
     }
 }
 
@@ -281,6 +483,24 @@ KERNEL scatter(double *x, double *v, double *a, double *ahead) {
             v[3 * j + k] = b->v[4 * i + k];
             a[3 * j + k] = b->a[4 * i + k];
             ahead[3 * j + k] = b->ahead[4 * i + k];
+        }
+    }
+}
+
+// positions, velocities or what shapes push with, of particle seen[i]
+KERNEL show(whole which, double *out, const unsigned *seen) {
+    BODY EACH_ROW(i, b->led) {
+        whole j = seen[i];
+        vec x = load(b->x, i), v = load(b->v, i);
+        if (which == 2) {
+            vec f = make(0.0, 0.0, 0.0);
+            if (HAS_TOUCHES && i < b->own) f = contact_forces(b, i, *b->done, x);
+            out[j] = sqrt(dot(f, f));
+        } else {
+            const vec a = which == 0 ? x : v;
+            out[3 * j] = a.x;
+            out[3 * j + 1] = a.y;
+            out[3 * j + 2] = a.z;
         }
     }
 }

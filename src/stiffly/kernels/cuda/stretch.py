@@ -7,6 +7,7 @@ name, and repeats what it has seen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,26 +16,31 @@ import numpy as np
 from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
 from .layout import (
     MATERIALS,
+    NO_BLOCKS,
+    Blocks,
     Fields,
     Held,
+    blocks_of,
     bytes_for,
     directed_springs,
     has,
     is_local,
     lanes_for,
     packed,
+    too_large,
     yields,
 )
 
 TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "energies.cu")
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
-LINES = 8  # of energies.cu
+LINES, FINITE = 8, 7  # of energies.cu
+SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
-def source() -> str:
+def source(texts: tuple[str, ...] = TEXTS) -> str:
     """The kernels, as one text."""
-    return "\n".join(Path(__file__).with_name(name).read_text() for name in TEXTS)
+    return "\n".join(Path(__file__).with_name(name).read_text() for name in texts)
 
 
 class Steps:
@@ -43,7 +49,7 @@ class Steps:
     def __init__(self, card: Any) -> None:
         self._card, self._held = card, Held()
         self._last: _OnCard | None = None
-        self.turn = 0  # how often steps were taken here, of whatever body
+        self._kept: Kept | None = None
 
     def lacks(self, body: GroupedBody) -> str:
         """What the body has and no kernel here knows, in words; nothing where there is all."""
@@ -51,23 +57,22 @@ class Steps:
             name, own = material.name, ", ".join(MATERIALS)
             if name not in MATERIALS or not material.built_in:
                 return f"the material {name} has no kernel on a card (stiffly's own {own} have)"
-        need, free = bytes_for(body), self._card.free()
-        if need > free:
-            return (
-                f"this body needs about {need / 1e9:.2f} GB on a card that has {free / 1e9:.2f} GB "
-                "free (fewer particles need less: --set, --small)"
-            )
-        return ""
+        return too_large(bytes_for(body), self._card.free())
 
     def __call__(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         kicks, drifts, h, count, *state, _ = given
         scheme = _Scheme(len(drifts), False, {"kicks": kicks, "drifts": drifts})
         return self._run(body, tables, scheme, float(h), count, state)
 
-    def energies(self, turn: int) -> EnergyLines | None:
-        """Of the body where that turn has left it; None where the card has done something else
-        since."""
-        return self._last.energies() if self._last is not None and turn == self.turn else None
+    def holds(self, kept: Any) -> bool:
+        """Whether this is where the last steps have ended."""
+        return kept is not None and kept is self._kept
+
+    def keep(self) -> Kept:
+        """The state in which the last steps have ended: it stays on the card."""
+        assert self._last is not None
+        self._kept = Kept(self, self._last)
+        return self._kept
 
     def nystrom(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         """The kernel `nystrom_steps`: stages 1 .. end of each step, the first one is the last of
@@ -85,15 +90,85 @@ class Steps:
         scheme: _Scheme,
         h: float,
         count: int,
-        state: list[np.ndarray],
+        state: list[Any],
     ) -> np.ndarray:
-        """state: x, v, a, ahead, which go on."""
-        own, self.turn = self._last, self.turn + 1
+        """state: x, v, a, ahead, which go on; or one that is kept here.  Without ahead it stays
+        here, for `keep`."""
+        x, *_, ahead = state
+        own, goes_on = self._last, self.holds(x)
         if own is None or own.body is not body or own.scheme[:2] != scheme[:2]:
-            own = self._last = _OnCard(self._card, self._held, body, len(state[0]), scheme)
-        own.take(tables, scheme, h, state)
+            own = self._last = _OnCard(self._card, self._held, body, len(x), scheme)
+        self._kept = None
+        own.take(tables, scheme, h, None if goes_on else state)
         own.run(count)
-        return own.give(state)
+        if ahead is not None:
+            own.give(state)
+        return own.totals()
+
+
+class Kept:
+    """A state on a card, which comes when it is asked for.
+
+    since: when shapes stood where they are [s], for whoever goes on."""
+
+    since = 0.0
+
+    def __init__(self, steps: Steps, own: _OnCard) -> None:
+        self._steps, self._own = steps, own
+        self._arrays, self._rests = own.copied()
+        self._host: dict[int, np.ndarray] = {}
+        self._lines: np.ndarray | None = None
+
+    def _array(self, k: int) -> np.ndarray:
+        if k not in self._host:
+            self._host[k] = self._own.host(self._arrays[k])
+        return self._host[k]
+
+    @property
+    def x(self) -> np.ndarray:
+        """(n,), as the next three."""
+        return self._array(0)
+
+    @property
+    def v(self) -> np.ndarray:
+        return self._array(1)
+
+    @property
+    def a(self) -> np.ndarray:
+        return self._array(2)
+
+    @property
+    def ahead(self) -> np.ndarray:
+        return self._array(3)
+
+    def of(self, body: GroupedBody) -> bool:
+        return self._own.body is body
+
+    def fill_rests(self) -> None:
+        """Rest lengths of springs that yield, into the arrays of their body."""
+        self._own.fill_rests(self._rests)
+
+    def shown(self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> Any:
+        """As users number particles, until they are asked for twice more; begun(): positions (N, 3)
+        of all to begin with, and who each row is.  None where the card has done something else
+        since."""
+        return self._own.shown(SHOWN.index(name), begun) if self._steps.holds(self) else None
+
+    def lines(self) -> np.ndarray | None:
+        """What `energies` sums; None where the card has done something else since and nobody had
+        asked."""
+        if self._lines is None and self._steps.holds(self):
+            self._lines = self._own.energies()
+        return self._lines
+
+    def energies(self) -> EnergyLines | None:
+        lines = self.lines()
+        return None if lines is None else EnergyLines(*lines[: len(EnergyLines._fields)].tolist())
+
+    def product(self) -> float | None:
+        """x . v, finite where all of them are."""
+        lines = self.lines()
+        return None if lines is None else float(lines[FINITE])
 
 
 class _Scheme(NamedTuple):
@@ -113,21 +188,25 @@ class _OnCard:
         self._card, self._held, self.body, self.scheme = card, held, body, scheme
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
+        self._led = self._own + int(groups.led[0])
         self._rests = [self._room(s) for s in self._springs]
         fixed = Fields(card, held)
-        fixed.body(body, self._rests)
+        self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body)
+        fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
-        for _ in range(6):
+        for _ in range(7):
             fixed.pointer(card.zeros(4 * self._rows))
         fixed.pointer(self._books)
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(lanes_for(self._rows), has(body))
+        self._launch = card.loaded(lanes_for(self._rows), has(body), self._blocks.threads)
         self._sums, self._lines = card.zeros(4 * SUMS), None
+        self._shown: list[Any] | None = None
+        self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._launch, body, scheme)
+        self._order = _Order(card, self._launch, body, scheme, self._blocks)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -151,7 +230,10 @@ class _OnCard:
     def _pointer(self, name: str, array: Any) -> int:
         return self._card.pointer(self._table(name, array))
 
-    def take(self, tables: TimeTables, scheme: _Scheme, h: float, state: list[Any]) -> None:
+    def take(
+        self, tables: TimeTables, scheme: _Scheme, h: float, state: list[np.ndarray] | None
+    ) -> None:
+        """state: x, v, a, ahead; None: where the last steps have ended."""
         words = list(self._fixed.words)
         for name in ("supports", "surfaces", "winds", "forces"):
             words.append(self._pointer(name, getattr(tables, name)))
@@ -164,29 +246,59 @@ class _OnCard:
         words += [scheme.stages, first, half, h]
         words.append(0 if self._staged is None else self._card.pointer(self._staged))
         self._launch.define(packed(words))
-        for springs, rest in zip(self._springs, self._rests, strict=True):
-            if rest is not None:
-                directed, used = directed_springs(self._held, springs)
-                self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
+        if state is not None:
+            self._put(state)
+        self._launch("begin", self._rows)
+
+    def _put(self, state: list[np.ndarray]) -> None:
+        for springs, rest in self._yielding():
+            directed, used = directed_springs(self._held, springs)
+            self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
         self._launch("gather", self._rows, *self._given[:3])
 
+    def _yielding(self) -> list[tuple[GroupedSprings, Any]]:
+        """Springs whose rest lengths change, and these."""
+        pairs = zip(self._springs, self._rests, strict=True)
+        return [(springs, rest) for springs, rest in pairs if rest is not None]
+
     def run(self, count: int) -> None:
         self._order.run(count)
 
-    def give(self, state: list[Any]) -> np.ndarray:
-        """Writes x, v, a, ahead; the books (1, 4), or (runs, 4)."""
+    def give(self, state: list[np.ndarray]) -> None:
+        """Writes x, v, a, ahead."""
         self._launch("scatter", self._own, *self._given)
         for host, device in zip(state, self._given, strict=True):
-            host[:] = self._card.host(device).reshape(host.shape)
-        for springs, rest in zip(self._springs, self._rests, strict=True):
-            if rest is not None:
-                directed, used = directed_springs(self._held, springs)
-                springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
-        return self._totals()
+            host[: self._own] = self._card.host(device).reshape(-1, 3)[: self._own]
+        self.fill_rests([rest for _, rest in self._yielding()])
 
-    def _totals(self) -> np.ndarray:
+    def fill_rests(self, rests: list[Any]) -> None:
+        for (springs, _), rest in zip(self._yielding(), rests, strict=True):
+            directed, used = directed_springs(self._held, springs)
+            springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
+
+    def copied(self) -> tuple[list[Any], list[Any]]:
+        """The state as it is now: x, v, a, ahead, and rest lengths."""
+        arrays = [self._card.empty(3 * self._own) for _ in range(4)]
+        self._launch("scatter", self._own, *arrays)
+        return arrays, [self._card.copied(rest) for _, rest in self._yielding()]
+
+    def host(self, device: Any) -> np.ndarray:
+        return np.array(self._card.host(device))
+
+    def shown(self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        if self._shown is None:
+            x, seen = begun()
+            arrays = [np.ascontiguousarray(x).ravel(), np.zeros(x.size), np.zeros(len(x))]
+            self._shown = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
+        self._launch("show", self._led, which, self._shown[which], self._shown[-1])
+        self._turns[which] = 1 - self._turns[which]
+        staged = self._card.host(self._shown[which], f"{SHOWN[which]} {self._turns[which]}")
+        return staged.reshape((-1, 3) if which < 2 else -1)
+
+    def totals(self) -> np.ndarray:
+        """The books (1, 4), or (runs, 4)."""
         run = self.body.run
         if run.size:  # every row's own, added in the order of rows
             books = self._card.host(self._books).reshape(-1, 4)
@@ -201,49 +313,79 @@ class _OnCard:
         total[DEEPEST] = books[:, DEEPEST].max()
         return total[None]
 
-    def energies(self) -> EnergyLines:
+    def energies(self) -> np.ndarray:
+        """(LINES,) of the body as it lies there."""
         if self._lines is None:
             self._lines = self._card.zeros(LINES * self._rows), self._card.zeros(LINES * SUMS)
         lines, sums = self._lines
         self._launch("energies", self._rows - 1, lines)
         self._launch("add_lines", SUMS, lines, sums)
-        found = self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
-        return EnergyLines(*found[: len(EnergyLines._fields)].tolist())
+        return self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
+
+
+def _blocks(held: Held, body: GroupedBody) -> Blocks:
+    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(body))
 
 
 class _Order:
     """Which kernels a step is, one after the other."""
 
-    def __init__(self, card: Any, launch: Any, body: GroupedBody, scheme: _Scheme) -> None:
+    def __init__(
+        self, card: Any, launch: Any, body: GroupedBody, scheme: _Scheme, blocks: Blocks
+    ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
+        self._blocks = blocks
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
         groups = body.groups
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
-        self._settles = bool(len(body.touches.kind) or yields(body))
+        self._settles, self._yields = bool(len(body.touches.kind)), yields(body)
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
         )
+        local = is_local(body)
         # rows from here on are not done when they have their new velocity
-        self._left = self._own if is_local(body) else 0
+        self._left = self._own if local else 0
+        again = self._settles and self._braked
+        self._leaps = local and not scheme.nystrom and self._led == self._own and not again
 
     def run(self, count: int) -> None:
         if self._powers:
             self._by_rows("power_now", -1, 0)
-        units, rest = divmod(count, UNIT)
+        if self._blocks.threads:
+            self._launch.blocks("bodies", len(self._blocks.own) - 1, self._blocks.threads, count)
+            self._launch("tick", 1, count)
+            return
+        steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
+        if self._leaps:
+            self._launch("drift", self._led, 0, 0)
+        units = (count - left) // UNIT
         if units and self._unit is None:
-            self._unit = self._card.recorded(lambda: self._steps(UNIT))
+            self._unit = self._card.recorded(lambda: steps(UNIT))
         for _ in range(units):
             self._unit()
-        self._steps(rest)
+        steps(count - units * UNIT, ends=True)
 
     def _by_rows(self, name: str, later: int, first: int) -> None:
         end = self._led if name == "middle" else self._rows - 1
         self._launch(name, max(0, end - first), later, first)
 
-    def _steps(self, count: int) -> None:
+    def _leap(self, count: int, ends: bool = False) -> None:
+        """Each stage with the next one's drift, but for the last one of all."""
+        stages = count * self._stages
+        for k in range(stages):
+            later, s = divmod(k, self._stages)
+            if ends and k + 1 == stages:
+                self._launch("accelerate", self._own, later, s, 0, k % 2)
+            else:
+                self._launch("leap", self._own, later, s, k % 2)
+            if self._yields and s + 1 == self._stages:
+                self._launch("yield_held", self._rows - 1 - self._own, k % 2)
+        self._launch("tick", 1, count)
+
+    def _steps(self, count: int, ends: bool = False) -> None:
         for later in range(count):
             self._step(later)
         if count:
@@ -252,13 +394,15 @@ class _Order:
     def _step(self, later: int) -> None:
         for s in range(self._first, self._stages):
             self._launch(self._move, self._led, later, s)
-            self._launch("accelerate", self._own, later, s, 0)
+            self._launch("accelerate", self._own, later, s, 0, 0)
+        if self._yields:
+            self._launch("yield_held", self._rows - 1 - self._own, 0)
         if self._powers and self._left < self._led:
             self._by_rows("middle", later, self._left)
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
-            self._launch("settle", self._rows - 1, later)
+            self._launch("settle", self._own, later)
             if self._powers:  # other velocities: the next step starts with another power
                 self._by_rows("power_now", later, 0)
         if self._settles and self._braked:
-            self._launch("accelerate", self._own, later, self._stages - 1, 1)
+            self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)

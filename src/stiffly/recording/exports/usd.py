@@ -10,6 +10,8 @@ number, the nearest to one a frame.  Metres, z up.
 
 from __future__ import annotations
 
+import filecmp
+import shutil
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -44,7 +46,7 @@ def write(recording: Any, path: Path, progress: Progress, fields: Fields) -> Non
     stage.GetRootLayer().customLayerData = {
         key: value for key in keys if (value := getattr(recording, key, None)) is not None
     }
-    _write_body(pxr, stage, shown, codes, progress, fields)
+    _write_body(pxr, stage, path.parent, shown, codes, progress, fields)
     for k, solid in enumerate(solids(shown.colliders, *shown.box)):
         _write_collider(pxr, stage, f"/World/Colliders/Shape{k}", solid, shown.times, codes)
     stage.GetRootLayer().Save()
@@ -62,7 +64,13 @@ def _library() -> Any:
 
 
 def _write_body(
-    pxr: Any, stage: Any, shown: Motion, codes: Array, progress: Progress, fields: Fields
+    pxr: Any,
+    stage: Any,
+    folder: Path,
+    shown: Motion,
+    codes: Array,
+    progress: Progress,
+    fields: Fields,
 ) -> None:
     prims: list[Any] = []  # (geometry, which particles its points are)
     taken: set[str] = {*TAKEN}
@@ -79,8 +87,10 @@ def _write_body(
             path = "/World/Lines" if piece.look is None else f"{home}_lines"
             made.append(_curves(pxr, stage, path, shown, piece.lines))
         if piece.look is not None:
+            textured = piece.look.texture and piece.uv is not None
+            picture = _beside(folder, Path(piece.look.texture)) if textured else ""
             for geometry, _ in made:
-                _paint(pxr, stage, geometry, home, piece.look, piece.uv is not None)
+                _paint(pxr, stage, geometry, home, piece.look, picture)
         prims += made
     if shown.only_points:
         points = pxr.UsdGeom.Points.Define(stage, "/World/Points")
@@ -129,10 +139,26 @@ def _set_uv(pxr: Any, mesh: Any, uv: np.ndarray | None) -> None:
     primvar.Set(pxr.Vt.Vec2fArray.FromNumpy(values))
 
 
-def _paint(
-    pxr: Any, stage: Any, geometry: Any, home: str, look: Look, has_coordinates: bool
-) -> None:
-    """Its colour, and a material with that or with its texture."""
+def _beside(folder: Path, picture: Path) -> str:
+    """Where a picture is, seen from the folder: one from elsewhere is copied to textures/ in it, so
+    that the folder can be moved.  What lies there is not written over."""
+    picture, folder = picture.resolve(), folder.resolve()
+    if picture.is_relative_to(folder):
+        return f"./{picture.relative_to(folder).as_posix()}"
+    (folder / "textures").mkdir(exist_ok=True)
+    names = (f"textures/{picture.stem}{'-' * k}{picture.suffix}" for k in count())
+    return f"./{next(name for name in names if _holds(folder / name, picture))}"
+
+
+def _holds(copy: Path, picture: Path) -> bool:
+    """The copy is that of the picture: now, where there was none."""
+    if not copy.exists():
+        shutil.copyfile(picture, copy)
+    return filecmp.cmp(picture, copy, shallow=False)
+
+
+def _paint(pxr: Any, stage: Any, geometry: Any, home: str, look: Look, picture: str) -> None:
+    """Its colour, and a material with that or with its texture; picture: its path, "" for none."""
     kinds, shade = pxr.Sdf.ValueTypeNames, pxr.UsdShade
     geometry.CreateDisplayColorAttr([look.color])
     path = f"/World/Materials/{home.rsplit('/', 1)[1]}"
@@ -142,16 +168,16 @@ def _paint(
     color = surface.CreateInput("diffuseColor", kinds.Color3f)
     color.Set(look.color)
     surface.CreateInput("roughness", kinds.Float).Set(1.0 - 0.9 * look.shine)
-    if look.texture and has_coordinates:
+    if picture:
         reader = shade.Shader.Define(stage, f"{path}/Coordinates")
         reader.CreateIdAttr("UsdPrimvarReader_float2")
         reader.CreateInput("varname", kinds.String).Set("st")
-        picture = shade.Shader.Define(stage, f"{path}/Texture")
-        picture.CreateIdAttr("UsdUVTexture")
-        picture.CreateInput("file", kinds.Asset).Set(look.texture)
+        sampler = shade.Shader.Define(stage, f"{path}/Texture")
+        sampler.CreateIdAttr("UsdUVTexture")
+        sampler.CreateInput("file", kinds.Asset).Set(picture)
         place = reader.CreateOutput("result", kinds.Float2)
-        picture.CreateInput("st", kinds.Float2).ConnectToSource(place)
-        color.ConnectToSource(picture.CreateOutput("rgb", kinds.Float3))
+        sampler.CreateInput("st", kinds.Float2).ConnectToSource(place)
+        color.ConnectToSource(sampler.CreateOutput("rgb", kinds.Float3))
     material.CreateSurfaceOutput().ConnectToSource(surface.ConnectableAPI(), "surface")
     shade.MaterialBindingAPI.Apply(geometry.GetPrim()).Bind(material)
 

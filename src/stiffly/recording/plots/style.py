@@ -6,6 +6,8 @@ nothing leaks from one figure into the next.  matplotlib is loaded when a figure
 
 from __future__ import annotations
 
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,11 +28,23 @@ GRID = {"color": "#dddddd", "linewidth": 0.6}
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure [inches] whose labels never overlap."""
+@cache
+def _shown() -> type[Figure]:
+    """Figures that a notebook draws: it does so by itself only for those of pyplot."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    class Shown(Figure):
+        def _repr_png_(self) -> bytes:
+            picture = BytesIO()
+            self.savefig(picture, format="png")
+            return picture.getvalue()
+
+    return Shown
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure [inches] whose labels never overlap."""
+    return _shown()(figsize=(width, height), layout="constrained")
 
 
 def plain(axis: Any) -> None:

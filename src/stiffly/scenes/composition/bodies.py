@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 from scipy.spatial.transform import Rotation as Turned
@@ -93,7 +95,9 @@ def built(table: Any, shelf: Shelf) -> Built:
 
 
 def _require_picture(path: Path) -> None:
-    if not path.exists():
+    if any(category(letter) in ("Cc", "Cs") for letter in str(path)):
+        raise InputError(f"texture {str(path)!r} has letters that USD files cannot have: rename it")
+    if not os.path.exists(path):  # names that are too long are none
         raise InputError(f"texture {path} does not exist: check the path")
     if not path.is_file() or path.suffix.lower() not in PICTURES:
         raise InputError(f"texture {path} is no picture: give a file that ends in .png or .jpg")
@@ -264,7 +268,8 @@ def _chosen(body: Built, selector: Any) -> np.ndarray:
     if isinstance(selector, int):
         if not -body.count <= selector < body.count:
             raise InputError(
-                f"there is no particle {selector}: they are numbered 0 to {body.count - 1}"
+                f"there is no particle {selector} of {body.table.label}: the last is "
+                f"{body.count - 1}"
             )
         return np.array([selector % body.count])
     if selector == "all":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from ... import bodies as physics
 from ... import collisions
 from ...bodies import MomentumDamping, Rayleigh, System
 from ...contracts import Array
-from ...errors import InputError, unknown_name
+from ...errors import Advice, InputError, levels_up, unknown_name
 from ...meshes import Mesh, quality
 from ...meshes.mesh import pairs as grid_pairs
 from ...meshes.mesh import unique_rows
@@ -73,7 +74,7 @@ def compose(
         with source.at("body", number):
             view = _view(joined, number, mesh.positions)
             parts += elastic_parts(body, view, int(joined.first[number]))
-    parts += _each(source, "load", file.load, lambda one: load(one, joined))
+    parts += _each(source, "load", file.load, lambda one: load(one, joined, file.duration))
     touched = _each(source, "collider", file.collider, lambda one: collider(one, joined, shelf))
     parts += [part for _, part in touched]
     parts += _each(source, "attachment", file.attachment, lambda one: attachment(one, joined))
@@ -272,12 +273,44 @@ class Swinging:
         return np.array(self.value) + sin(2.0 * pi * t / self.period) * np.array(self.amplitude)
 
 
+class Walking:
+    """t -> forces (k, 3) [N] on particles that were at `places` (k, 3): of the weight, wherever on
+    its path it is, each has a share exp(-|x - path(t)|^2 / width^2)."""
+
+    def __init__(self, walker: load_tables.Walker, places: Array) -> None:
+        self._walker, self._places = walker, places
+
+    def __call__(self, t: float) -> Array:
+        walker, times = self._walker, self._walker.times
+        forces = np.zeros(self._places.shape)
+        if times[0] <= t <= times[-1]:
+            here = [np.interp(t, times, way) for way in zip(*walker.path, strict=True)]
+            far = ((self._places - here) ** 2).sum(axis=1)
+            shares = np.exp((far.min() - far) / walker.width**2)
+            forces[:, 2] = -walker.weight * shares / shares.sum()
+        return forces
+
+
+def _advise(walker: load_tables.Walker, places: Array, duration: float | None) -> None:
+    """Warns of one that is nowhere near what carries it, or comes when all is over."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    path = np.array(walker.path)
+    apart = np.maximum(np.maximum(path.min(axis=0) - high, low - path.max(axis=0)), 0.0)
+    far, said = float(np.linalg.norm(apart)), ""
+    if far > max(float(np.linalg.norm(high - low)), walker.width):
+        said = f"its path stays {far:.3g} m away from what carries it: check path and bodies"
+    elif duration is not None and walker.times[0] >= duration:
+        said = f"it comes at {walker.times[0]:g} s, when the {duration:g} s are over: check times"
+    if said:
+        warnings.warn(f"walker: {said}", Advice, stacklevel=levels_up())
+
+
 def _varying(value: tuple[float, float, float], swing: Swing | None) -> Any:
     return value if swing is None else Swinging(value, swing.amplitude, swing.period)
 
 
-def load(table: Any, joined: Joined) -> Any:
-    """The part that a [[load]] is."""
+def load(table: Any, joined: Joined, duration: float | None) -> Any:
+    """The part that a [[load]] is; duration [s]: of the scene."""
     match table:
         case load_tables.Gravity():
             return physics.Gravity(table.g)
@@ -298,6 +331,12 @@ def load(table: Any, joined: Joined) -> Any:
             return physics.Drag(coefficient, table.power, _varying(table.wind, table.swing))
         case load_tables.Force():
             return physics.Force(joined.at(table), _varying(table.force, table.swing))
+        case load_tables.Walker():
+            named = joined.particles(table.bodies)
+            chosen = np.arange(joined.count) if named is None else named
+            places = joined.positions()[chosen]
+            _advise(table, places, duration)
+            return physics.Force(chosen, Walking(table, places))
         case load_tables.Motor():
             base, counter = joined.at(table.base), joined.at(table.counter)
             return physics.MotorTorque(table.torque, base, counter)

@@ -125,15 +125,18 @@ def _unknown_key(source: Source, root: Model, path: Path) -> Finding:
     table = source.value(around)
     fitting = chosen(every, table)
     known = list(dict.fromkeys(name for model in fitting for name in model.model_fields))
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    if near:
-        return Finding(path, f"{shown(path)} is not known: did you mean {near[0]}?", near[0])
-    owners = [t for m in every if key in m.model_fields and (t := tag(m)) is not None]
+    others = (name for model in every for name in model.model_fields)
+    near = difflib.get_close_matches(key, dict.fromkeys([*known, *others]), n=1, cutoff=0.6)
+    meant = near[0] if near else ""
+    if meant in known:
+        return Finding(path, f"{shown(path)} is not known: did you mean {meant}?", meant)
+    owners = [t for m in every if meant in m.model_fields and (t := tag(m)) is not None]
     if owners:
         choice = " or ".join(f"'{value}'" for _, value in owners[:4])
         mine = shown_value(table.get(owners[0][0]) if isinstance(table, dict) else None)
-        cause = f"is not known with {owners[0][0]} = {mine}: it belongs to {choice}"
-        return Finding(path, f"{shown(path)} {cause}", key)
+        it = "it" if meant == key else meant
+        cause = f"is not known with {owners[0][0]} = {mine}: {it} belongs to {choice}"
+        return Finding(path, f"{shown(path)} {cause}", meant)
     options = ", ".join(name for name in known if name not in (table or {}))
     return Finding(path, f"{shown(path)} is not known: choose from {options}", "")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from .types import Name, NotNegative, Place, Positive, Swing, Table, Vector
+from .types import Name, NotNegative, Place, Positive, Swing, Table, Vector, require_times
 
 BODIES = "names of those that feel it; default: all"
+CARRIERS = "names of those that carry it; default: all"
 SWING = "{ amplitude = [x, y, z], period = 0.7 }: a sine on top"
 
 
@@ -57,6 +58,23 @@ class Force(Place):
     swing: Swing | None = Field(None, description=SWING)
 
 
+class Walker(Table):
+    """A weight that walks along a path, from point to point at times; not there before and after.
+    Particles near it carry it, the nearest most."""
+
+    kind: Literal["walker"]
+    weight: Positive = Field(description="[N], of 70 kg: 690")
+    times: list[float] = Field(min_length=2, description="increasing [s]")
+    path: list[Vector] = Field(min_length=2, description="a point for each time [m]")
+    width: Positive = Field(0.2, description="over which the weight is spread [m]")
+    bodies: list[Name] | None = Field(None, min_length=1, description=CARRIERS)
+
+    @model_validator(mode="after")
+    def _check(self) -> Walker:
+        require_times(self.times, "path", len(self.path))
+        return self
+
+
 class Motor(Table):
     """A torque on one group of particles, and its opposite on another."""
 
@@ -76,5 +94,6 @@ class StokesFluid(Table):
 
 
 Load = Annotated[
-    Gravity | FieldLoad | Wind | Drag | Force | Motor | StokesFluid, Field(discriminator="kind")
+    Gravity | FieldLoad | Wind | Drag | Force | Walker | Motor | StokesFluid,
+    Field(discriminator="kind"),
 ]

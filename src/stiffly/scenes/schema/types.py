@@ -166,7 +166,7 @@ def require_times(times: list[float], name: str, count: int) -> None:
     if any(late <= early for early, late in pairwise(times)):
         raise refuse("times", "times must increase: sort them and leave repeated ones out")
     if count != len(times):
-        raise refuse(name, f"{count} {name} for {len(times)} times: give one for each")
+        raise refuse(name, f"{name}: {count} for {len(times)} times: give one for each")
 
 
 class Swing(Table):

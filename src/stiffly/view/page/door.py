@@ -19,6 +19,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from ..link import Wish, wish
+from .client import mended
 
 SMALL = 65_536  # bytes of a message: a camera, a drag, a value
 WAITING = 4  # messages of a browser that are read ahead
@@ -85,6 +86,7 @@ class Door:
                 for name, value in HEADERS.items():
                     response.headers[name] = value
             if response is not None and response.status_code == HTTPStatus.OK:
+                mended(response)
                 kept = f"{self._cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
                 response.headers["Set-Cookie"] = kept
             return response
@@ -118,7 +120,7 @@ class Door:
         async def checked() -> Any:
             data = await paced()
             while isinstance(data, bytes) and PULL.encode() in data and not is_pull(data):
-                log.info("a drag that is none was left out")
+                log.info("a drag that made no sense was left out")
                 data = await paced()
             if isinstance(data, bytes) and (len(data) > SMALL or PICTURE.encode() in data):
                 reason = picture_fault(data, self._asked.pop(connection, None))
