@@ -415,6 +415,36 @@ def test_a_job_that_ends_its_process_is_named_and_the_others_go_on():
 
 
 @pytest.mark.slow
+def test_processes_of_one_thread_leave_this_one_as_it_was():
+    """numba refuses to compile where its number of threads in the environment has changed."""
+    import os
+
+    before = dict(os.environ)
+    with cluster.cluster(None, 1) as client:
+        assert os.environ.get("NUMBA_NUM_THREADS") == before.get("NUMBA_NUM_THREADS")
+        found = dict(cluster.outcomes(client, {"there": (os.getenv, ("NUMBA_NUM_THREADS",))}))
+    assert found["there"].value == "1"
+    assert dict(os.environ) == before
+
+
+@pytest.mark.slow
+def test_a_process_that_dask_gives_up_is_replaced():
+    """Killed, and not back within no time at all, where Dask waits for 15 s by itself."""
+    psutil = pytest.importorskip("psutil")
+    import dask.config
+
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}),
+        cluster.cluster(None, 1) as client,
+    ):
+        for child in psutil.Process().children(recursive=True):
+            if "spawn_main" in " ".join(child.cmdline()):
+                child.kill()
+        found = dict(cluster.outcomes(client, {"one": (abs, (-1,)), "two": (abs, (-2,))}))
+    assert {name: outcome.value for name, outcome in found.items()} == {"one": 1, "two": 2}
+
+
+@pytest.mark.slow
 def test_ctrl_c_ends_all_processes_with_one_line(tmp_path):
     command = [sys.executable, "-m", "stiffly", *RUNS[:-1], "--over", "mass=1:2:lin:900"]
     process = subprocess.Popen(

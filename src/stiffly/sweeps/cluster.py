@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +22,13 @@ from ..errors import InputError, SimulationFailure, one_line
 
 __all__ = ["Job", "Outcome", "cluster", "outcomes"]
 
+WATCH = 500  # ms between two looks at the processes of this machine
 PATIENCE = 10.0  # seconds for a scheduler to answer, and then for its first worker
 TRIES = 2
 DIED = "WorkerDied"  # of a failure: no exception tells what ends a whole process
 SETTINGS = {
-    "distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": 1,  # a process per core is enough
+    # a process per core is enough; set in the child alone: numba here refuses to compile once it changes
+    "distributed.nanny.environ.NUMBA_NUM_THREADS": 1,
     "distributed.worker.profile.enabled": False,  # looks at what runs a hundred times a second
     "distributed.scheduler.http.routes": [],  # no pages about what runs
 }
@@ -74,11 +77,50 @@ def cluster(on: str | None, processes: int | None) -> Iterator[Any]:
             _require_workers(client, on)
         else:
             open_now.enter_context(dask.config.set(SETTINGS))
+            open_now.enter_context(_environment_kept())
             options = {"n_workers": processes, "threads_per_worker": 1, "security": True}
             local = _started(distributed.LocalCluster, {**options, **QUIET})
             open_now.enter_context(local)
+            open_now.enter_context(_kept_up(local))
             client = open_now.enter_context(distributed.Client(local))
         yield client
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """Dask tells its processes through this one's environment (BLAS threads, seeds of hashes), and
+    leaves it so: what the program starts later would inherit that."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in set(os.environ) - set(before):
+            del os.environ[name]
+        os.environ.update(before)
+
+
+@contextmanager
+def _kept_up(local: Any) -> Iterator[None]:
+    """Dask starts a process that dies anew, but gives up one that takes long for it (15 s), and one
+    that dies meanwhile: here others take their places."""
+    from distributed.core import Status
+    from tornado.ioloop import PeriodicCallback
+
+    count = len(local.worker_spec)
+
+    def look() -> None:
+        for name, nanny in list(local.workers.items()):
+            if nanny.status in (Status.closed, Status.failed):
+                del local.workers[name]
+        if len(local.workers) < count:
+            local.scale(count)
+
+    watch = PeriodicCallback(look, WATCH)
+    local.loop.add_callback(watch.start)
+    try:
+        yield
+    finally:
+        local.loop.add_callback(watch.stop)
 
 
 def dask_setup(worker: Any) -> None:
