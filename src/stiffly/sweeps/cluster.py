@@ -27,7 +27,8 @@ PATIENCE = 10.0  # seconds for a scheduler to answer, and then for its first wor
 TRIES = 2
 DIED = "WorkerDied"  # of a failure: no exception tells what ends a whole process
 SETTINGS = {
-    # a process per core is enough; set in the child alone: numba here refuses to compile once it changes
+    # a process per core is enough; set in the child alone: once it changes, numba here refuses to
+    # compile
     "distributed.nanny.environ.NUMBA_NUM_THREADS": 1,
     "distributed.worker.profile.enabled": False,  # looks at what runs a hundred times a second
     "distributed.scheduler.http.routes": [],  # no pages about what runs
