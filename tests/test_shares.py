@@ -1,5 +1,8 @@
 """Bodies cut into shares, without MPI: what ranks hold adds up to the whole."""
 
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +12,7 @@ from hypothesis import strategies as some
 
 import stiffly
 from stiffly import Gravity, Springs, System
+from stiffly.backends import petsc
 from stiffly.backends.petsc import usable
 from stiffly.bodies import Dashpots, Drag, Force
 from stiffly.collisions import Contact, Plane
@@ -88,6 +92,20 @@ def test_bisection_gives_equal_shares(count, ranks, seed):
     assert count < ranks or sizes.min() > 0
 
 
+@given(sizes=some.lists(some.integers(1, 9), min_size=1, max_size=12), ranks=some.integers(1, 12))
+@settings(max_examples=100, deadline=None)
+def test_no_cut_leaves_a_rank_without_a_particle(sizes, ranks):
+    """Ropes of so many particles, next to each other."""
+    if sum(sizes) < ranks:
+        return
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    first = np.flatnonzero(labels[1:] == labels[:-1])
+    x = np.random.default_rng(sum(sizes)).random((labels.size, 3))
+    parts = [Springs(np.stack([first, first + 1], axis=1), 1.0)] if first.size else [Gravity()]
+    owner = owners(System(1.0, parts, rest=x), x, ranks)
+    assert set(owner) == set(range(ranks))
+
+
 def test_independent_bodies_stay_whole():
     scene = stiffly.scenes.load("hair", small=True)
     body = scene.system
@@ -131,15 +149,88 @@ def test_methods_that_they_can():
     assert "rtol" in unfit(integrator("exprb42"), "exprb42", 1e-3)
 
 
-def test_a_petsc_of_no_use_is_refused(monkeypatch):
+ALONE = {"SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_JOB_ID": "7"}  # a batch script, salloc
+
+
+@pytest.fixture
+def launcher(monkeypatch):
+    """Sets what a launcher tells, and nothing that another one has."""
+    for name in (*petsc.RANKS, *petsc.SIZES):
+        monkeypatch.delenv(name, raising=False)
+    return lambda told: [monkeypatch.setenv(name, value) for name, value in told.items()]
+
+
+@pytest.mark.parametrize(
+    ("told", "rank", "size"),
+    [
+        ({}, 0, 1),
+        ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "2"}, 2, 4),
+        ({"PMI_RANK": "1", "PMI_SIZE": "2"}, 1, 2),
+        ({**ALONE, "SLURM_STEP_NUM_TASKS": "8", "PMIX_RANK": "0"}, 0, 8),  # srun --mpi=pmix
+        ({**ALONE, "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8"}, 5, 8),
+        ({"PMIX_RANK": "3"}, 3, 4),  # at least
+        (ALONE, 0, 1),
+        ({**ALONE, "SLURM_STEP_NUM_TASKS": "1"}, 0, 1),  # a shell that srun has started
+        ({**ALONE, "SLURM_STEP_NUM_TASKS": "2", "OMPI_COMM_WORLD_SIZE": "8"}, 0, 8),
+        ({"PMI_RANK": "", "PMI_SIZE": "many"}, 0, 1),
+    ],
+)
+def test_which_of_how_many_processes_a_launcher_has_started(told, rank, size, launcher):
+    launcher(told)
+    assert petsc.launched() == (rank, size)
+
+
+def test_a_petsc_of_no_use_is_refused(launcher):
     world = SimpleNamespace(getSize=lambda: 1)
     with pytest.raises(InputError, match="complex128: use one configured with real double"):
         usable(SimpleNamespace(ScalarType=np.complex128, COMM_WORLD=world))
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    with pytest.raises(InputError, match="started 4 processes, but this PETSc sees one"):
-        usable(SimpleNamespace(ScalarType=np.float64, COMM_WORLD=world))
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
     usable(SimpleNamespace(ScalarType=np.float64, COMM_WORLD=world))
+    launcher({"OMPI_COMM_WORLD_SIZE": "4"})
+    with pytest.raises(InputError, match="4 processes were started, but this PETSc sees one"):
+        usable(SimpleNamespace(ScalarType=np.float64, COMM_WORLD=world))
+
+
+PLAYED = {  # by packages of the same names, without MPI: what a program is told by them
+    "petsc4py/__init__.py": "def init(*_, **__): pass",
+    "petsc4py/PETSc.py": """
+import numpy, types
+ScalarType = numpy.{kind}
+COMM_WORLD = types.SimpleNamespace(getSize=lambda: 1)
+""",
+    "mpi4py/__init__.py": "",
+    "mpi4py/MPI.py": """
+import types
+COMM_WORLD = types.SimpleNamespace(rank=0, size=1)
+""",
+}
+MANY = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "cause"),
+    [
+        ("complex128", {}, "this PETSc computes with complex128"),
+        ("float32", {}, "this PETSc computes with float32"),
+        ("float64", MANY, "4 processes were started, but this PETSc sees one"),
+        ("complex128", MANY, "this PETSc computes with complex128"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run dragon --small --out run", "resume run"])
+def test_a_petsc_of_no_use_is_one_line_of_rank_0(kind, told, cause, command, launcher, tmp_path):
+    for name, text in PLAYED.items():
+        path = tmp_path / "played" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("{kind}", kind))
+    (tmp_path / "begun").mkdir()
+    launcher(told)
+    done = subprocess.run(
+        [sys.executable, "-m", "stiffly", *command.split(), "--engine", "petsc"],
+        cwd=tmp_path / "begun", env={**os.environ, "PYTHONPATH": str(tmp_path / "played")},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"error: {cause}") and len(done.stderr.splitlines()) == 1
+    assert not list((tmp_path / "begun").iterdir())
 
 
 def test_without_petsc_the_engine_says_what_to_install():

@@ -21,6 +21,21 @@ def one_line(text: object) -> str:
     return line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}"
 
 
+def in_words(failure: BaseException) -> tuple[str, int]:
+    """What is said of it, and the exit code; of what nobody has foreseen also what kind it is."""
+    match failure:
+        case InputError():
+            return str(failure), 2
+        case StiffError():
+            return str(failure), 1
+        case MemoryError():
+            return "not enough memory for this; take a smaller scene or fewer frames", 1
+        case OSError() if not isinstance(failure, BrokenPipeError):
+            where = f"{failure.filename}: " if failure.filename else ""
+            return f"{where}{failure.strerror or failure}; name another file or folder", 2
+    return one_line(f"{type(failure).__name__}: {failure}".removesuffix(": ")), 1
+
+
 class StiffError(Exception):
     """Root of every error that stiffly raises on purpose: one line."""
 

@@ -1,18 +1,22 @@
 """`stiffly` on one rank of several, with something wrong: python as_rank.py WHAT [words ...]
 
-pids: writes its process id beside the run.  other-file: ranks but the first read another scene.
-late: rank 1 is never ready to start, and the others wait for five seconds.  fails: rank 1 meets an
-error of its own after a few halos.  hours: `--max-hours` are over when rank 0 has asked twelve
-times, and for the others when they have asked once.  collects: a second run after one whose objects
-rank 0 alone has collected.
+pids: writes its process id beside the run.  other-file: where rank 0 has "first" in its words,
+others have "second".  broken=MODULE:NAME=ERROR: on rank 1 that function of a module, or method of a
+class there, raises an ERROR; broken0=...: on rank 0.  late: rank 1 is never ready to start, and the
+others wait for five seconds.  fails: rank 1 meets an error of its own after a few halos.  hours:
+`--max-hours` are over when rank 0 has asked twelve times, and for the others when they have asked
+once.  collects: a second run after one whose objects rank 0 alone has collected.
 """
 
+import builtins
 import gc
 import os
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
+from stiffly import errors
 from stiffly.backends import petsc
 from stiffly.cli import main
 from stiffly.recording.sinks import Interrupt
@@ -22,7 +26,23 @@ rank = os.environ["OMPI_COMM_WORLD_RANK"]
 if what == "pids":
     Path(words.pop(0), f"pid-{rank}").write_text(str(os.getpid()))
 if what == "other-file" and rank != "0":
-    words[1] = words[1].replace("first", "second")
+    words = [word.replace("first", "second") for word in words]
+if what.startswith(("broken", "fails")):
+    petsc.LAST_WORDS = 2.0  # nobody is going to join
+if what.startswith("broken"):
+    on, place, kind = what.split("=")
+    if rank == (on.removeprefix("broken") or "1"):
+        module, _, name = place.partition(":")
+        owner = import_module(module)
+        *classes, name = name.split(".")
+        for each in classes:
+            owner = getattr(owner, each)
+        error = getattr(errors, kind, None) or getattr(builtins, kind)
+
+        def broken(*_, **__):
+            raise error("of this rank alone")
+
+        setattr(owner, name, broken)
 if what == "late":
     petsc.PATIENCE = 5.0
     if rank == "1":

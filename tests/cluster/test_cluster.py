@@ -159,7 +159,8 @@ def test_a_scene_built_in_pieces_is_recorded_and_resumed_as_the_whole(tmp_path):
         assert np.abs(last(tmp_path / name) - straight.positions[-1]).max() <= CLOSE
 
 
-def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(rank, tmp_path):
     out = tmp_path / "run"
     words = ("dragon", "--small", "--duration", "100", "--step", "0.01", "--every", "0.01")
     script = HERE / "as_rank.py"
@@ -171,14 +172,19 @@ def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(tmp_path):
     while not (out / "checkpoint.npz").exists() or len(stiffly.Recording(out).times) < 4:
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.1)
-    os.kill(int((tmp_path / "pid-1").read_text()), signal.SIGKILL)
-    process.communicate(timeout=LIMIT)
+    os.kill(int((tmp_path / f"pid-{rank}").read_text()), signal.SIGKILL)
+    told = process.communicate(timeout=LIMIT)[1].splitlines()
     assert process.returncode != 0
+    assert [line for line in told if "resume" in line] == [gone_on(out)]
     reached = stiffly.Recording(out).times[-1]
     assert 0.0 < reached < 100.0
-    with pytest.raises(stiffly.errors.OutOfTime):  # it goes on, for a moment
+    again = ("resume", out, "--max-hours", "7", "--engine", "petsc")  # it goes on, for a moment
+    assert ended(2, HERE / "as_rank.py", "hours", *again)[0] == 75
+    beyond = stiffly.Recording(out).times[-1]
+    assert beyond >= reached - 0.02 + 0.1  # from its last checkpoint on, for twelve steps
+    with pytest.raises(stiffly.errors.OutOfTime):  # and without MPI
         stiffly.resume(out, max_hours=1e-3)
-    assert stiffly.Recording(out).times[-1] >= reached - 0.02  # from its last checkpoint on
+    assert stiffly.Recording(out).times[-1] >= beyond
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -204,11 +210,102 @@ def test_ranks_may_collect_what_is_gone_when_they_like(tmp_path):
     assert run(3, *words, what="collects") == (0, [])
 
 
-def test_a_rank_that_fails_alone_says_so_and_nobody_waits_for_ever(tmp_path):
-    words = ("dragon", "--small", "--integrator", "verlet", "--step", "5e-4", "--duration", "1")
-    code, told = run(2, *words, "--out", tmp_path / "run", what="fails")
-    assert code != 0
-    assert told == ["error: rank 1 failed alone: of this rank alone"]
+SHORT = ("dragon", "--small", "--integrator", "verlet", "--step", "5e-4", "--duration", "0.02")
+
+
+def test_a_rank_that_fails_alone_says_so_and_leaves_a_checkpoint(tmp_path):
+    out, words = (
+        tmp_path / "run",
+        ("--every", "5e-4", "--checkpoint", "0", "--out", tmp_path / "run"),
+    )
+    process = started(2, HERE / "as_rank.py", "fails", "run", *SHORT, *words, "--engine", "petsc")
+    told = process.communicate(timeout=LIMIT)[1].splitlines()
+    assert process.returncode == 1
+    error = "error: rank 1 failed alone: ZeroDivisionError: of this rank alone"
+    assert [line for line in told if line.startswith("error:")] == [error]
+    assert [line for line in told if "resume" in line] == [gone_on(out)]
+    assert 0 < len(stiffly.Recording(out)) < 41
+    again = ("resume", out, "--engine", "petsc")
+    assert ended(3, HERE / "as_rank.py", "", *again) == (0, [])
+    assert len(stiffly.Recording(out)) == 41
+
+
+def gone_on(out):
+    return f"stopped; go on with: stiffly resume {out}"
+
+
+ALONE = "of this rank alone"
+
+
+@pytest.mark.parametrize(
+    ("place", "kind", "code", "line"),
+    [
+        ("stiffly.recording.folder:check", "InputError", 2, f"rank 1: {ALONE}"),
+        ("stiffly.scenes.request:request", "MemoryError", 1, "rank 1: not enough memory"),
+        ("stiffly.scenes.request:load", "MemoryError", 2, "rank 1: dragon cannot be built"),
+        ("stiffly.recording.folder:file_name", "OSError", 2, f"rank 1 failed alone: {ALONE}"),
+        ("stiffly.run.simulate:planned", "ValueError", 1, "rank 1 failed alone: ValueError: of"),
+        ("stiffly.run.simulate:planned", "InputError", 2, f"rank 1 failed alone: {ALONE}"),
+        ("stiffly.run.engines:refusal", "IndexError", 1, f"rank 1: IndexError: {ALONE}"),
+        ("stiffly.run.engines:fingerprint", "ValueError", 1, "rank 1 failed alone: ValueError"),
+        ("stiffly.system.ranks:share_of", "MemoryError", 1, "rank 1 failed alone: not enough"),
+        ("stiffly.backends.petsc:World.ranked", "ValueError", 1, "rank 1 failed alone: ValueError"),
+        ("stiffly.system.ranks:RankSystem._gather_bodies", "KeyError", 1, "rank 1 failed alone: K"),
+        ("stiffly.run.simulate:advise", "TypeError", 1, "rank 1 failed alone: TypeError"),
+        ("stiffly.run.loop:Loop._lay_out", "MemoryError", 1, "rank 1 failed alone: not enough"),
+        ("stiffly.run.loop:Loop._record", "MemoryError", 1, "rank 1 failed alone: not enough"),
+    ],
+)  # fmt: skip
+def test_a_rank_that_fails_alone_before_the_run_ends_all_with_one_line(
+    place, kind, code, line, tmp_path
+):
+    words = (*SHORT, "--out", tmp_path / "run")
+    found, told = run(2, *words, what=f"broken={place}={kind}")
+    assert found == code and len(told) == 1 and told[0].startswith(f"error: {line}")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "kind", "code"),
+    [
+        ("stiffly.run.resume:finished", "ValueError", 1),
+        ("stiffly.run.resume:Recording", "InputError", 2),
+        ("stiffly.run.resume:_warn_of_versions", "InputError", 2),
+        ("stiffly.run.resume:restored", "MemoryError", 1),
+        ("stiffly.run.resume:_require_same_frames", "InputError", 2),
+    ],
+)
+def test_a_rank_that_fails_alone_before_it_goes_on_changes_nothing(place, kind, code, tmp_path):
+    out = tmp_path / "run"
+    assert run(2, *SHORT, "--out", out) == (0, [])
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    words = ("resume", out, "--duration", "0.03", "--engine", "petsc")
+    found, told = ended(2, HERE / "as_rank.py", f"broken={place}={kind}", *words)
+    assert found == code and len(told) == 1 and told[0].startswith("error: rank 1")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_rank_0_that_fails_alone_at_the_end_ends_all(tmp_path):
+    words = (*SHORT, "--out", tmp_path / "run")
+    code, told = run(2, *words, what="broken0=stiffly.recording.writer:write_json=NotRecorded")
+    assert code == 1 and told == [f"error: {ALONE}"]
+
+
+def test_a_program_of_ones_own_with_a_rank_that_fails_alone(tmp_path):
+    """Python would wait for the others when it ends."""
+    program = tmp_path / "mine.py"
+    program.write_text(
+        "import stiffly, sys\n"
+        "from stiffly.backends import petsc\n"
+        "petsc.LAST_WORDS = 2.0\n"
+        "def progress(report):\n"
+        "    assert report.frames < 3, 'no more'\n"
+        "scene = stiffly.scenes.load('dragon', small=True)\n"
+        "options = {'integrator': 'verlet', 'step': 5e-4, 'duration': 0.02, 'engine': 'petsc'}\n"
+        "stiffly.simulate(scene, progress=progress, **options)\n"
+    )
+    code, told = ended(2, program)
+    assert code == 1 and told == ["error: rank 0 failed alone: AssertionError: no more"]
 
 
 def test_a_rank_that_is_never_ready_to_start_is_not_waited_for_for_ever(tmp_path):
@@ -243,12 +340,50 @@ def test_what_cannot_be_is_one_line_of_rank_0_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_ranks_that_see_different_scene_files(tmp_path):
+@pytest.mark.parametrize(
+    ("key", "value", "lack"),
+    [
+        ("stiffness", "12345.0", "another system"),
+        ("step", "0.001", "another step"),
+        ("duration", "0.7", "another duration"),
+        ("every", "0.02", "another every"),
+        ("integrator", '"exprb42"', "another method"),
+    ],
+)
+def test_ranks_that_see_different_scene_files(key, value, lack, tmp_path):
     shown = [sys.executable, "-m", "stiffly", "scene", "show", "coil-spring"]
     text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
-    line = next(line for line in text.splitlines() if line.startswith("stiffness"))
+    lines = [line for line in text.splitlines() if not line.startswith(f"{key} =")]
+    at = lines.index("[parameters]") + (key == "stiffness")
     (tmp_path / "first.toml").write_text(text)
-    (tmp_path / "second.toml").write_text(text.replace(line, "stiffness = 12345.0"))
+    (tmp_path / "second.toml").write_text("\n".join([*lines[:at], f"{key} = {value}", *lines[at:]]))
     words = (tmp_path / "first.toml", "--out", tmp_path / "run")
+    code, told = run(3, *words, what="other-file")
+    assert code == 2 and len(told) == 1 and f"rank 1 has {lack} than rank 0" in told[0]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("what", ["x0", "v0"])
+def test_ranks_that_begin_elsewhere(what, tmp_path):
+    program = tmp_path / "mine.py"
+    program.write_text(
+        "import stiffly\n"
+        "from stiffly.backends.petsc import world\n"
+        "scene = stiffly.scenes.load('dragon', small=True)\n"
+        "begin = {'x0': scene.x0.copy(), 'v0': scene.v0.copy()}\n"
+        f"begin['{what}'][scene.system.free[0]] += 1e-3 * world().rank\n"
+        "options = {'integrator': 'verlet', 'step': 5e-4, 'duration': 0.02, 'engine': 'petsc'}\n"
+        "stiffly.simulate(scene.system, **begin, **options)\n"
+    )
+    process = started(2, program)
+    told = process.communicate(timeout=LIMIT)[1]
+    assert process.returncode == 1 and told.count("rank 1 has another start than rank 0") == 1
+
+
+def test_an_out_that_one_rank_cannot_write_to(tmp_path):
+    (tmp_path / "second").write_text("in its way")
+    words = (*SHORT, "--out", tmp_path / "first")
     code, told = run(2, *words, what="other-file")
-    assert code == 2 and len(told) == 1 and "rank 1 has another system" in told[0]
+    lack = f"out {tmp_path}/second: {tmp_path}/second is a file; name a folder"
+    assert code == 2 and told == [f"error: rank 1: {lack}"]
+    assert not (tmp_path / "first").exists()

@@ -9,8 +9,9 @@ Whatever decides which way a program goes is the same on all ranks: a sum, `ever
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..contracts import Array, Pairs
-from ..errors import InputError
+from ..errors import InputError, SimulationFailure, in_words
 from .cpu import CpuBackend
 
 INSTALL = "install petsc4py and mpi4py for one MPI (docs/cluster.md)"
@@ -29,16 +30,30 @@ ROW = np.dtype((np.void, 32))  # four numbers, which NumPy copies at once
 LAST_WORDS = 10.0  # seconds in which ranks that fail alike have all failed
 SILENCED: list[bool] = []  # whether only rank 0 speaks
 VOICE = [2]  # where a rank that is silent can still say why it ends the run
+# what launchers tell each process: Open MPI, Hydra, PMIx, Slurm.  Not SLURM_NTASKS, which is of the
+# job: who has not been started by srun is one process
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 Result = TypeVar("Result")
 Answered = Callable[[list[np.ndarray]], list[np.ndarray]]  # keys of every rank -> numbers
 
 
+def launched() -> tuple[int, int]:
+    """Which of how many processes the launcher has made this one, even where MPI does not load."""
+
+    def first(names: tuple[str, ...], usual: int) -> int:
+        told = (os.environ.get(name, "") for name in names)
+        return next((int(text) for text in told if text.isdigit()), usual)
+
+    rank = first(RANKS, 0)
+    return rank, max(first(SIZES, 1), rank + 1)
+
+
 def silence_others() -> None:
-    """Only rank 0 speaks; who that is the launcher has said, even where PETSc does not load."""
+    """Only rank 0 speaks."""
     SILENCED.append(True)
-    names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
-    if next((os.environ[name] for name in names if name in os.environ), "0") == "0":
+    if launched()[0] == 0:
         return
     VOICE.append(os.dup(2))
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -46,15 +61,24 @@ def silence_others() -> None:
     os.dup2(nowhere, 2)
 
 
-def leave_together() -> None:
-    """mpiexec ends all ranks when the first one leaves with an error: before, rank 0 has had its
-    say.  A rank that the others do not join leaves alone, after a while."""
+def leave_together(failure: BaseException) -> None:
+    """The launcher ends all ranks when the first one leaves with an error: before, rank 0 has had
+    its say.  A rank that fails alone has it itself."""
     if not SILENCED:
         return
     try:
-        world().met(LAST_WORDS)
-    except InputError:  # there are no ranks to speak of
-        time.sleep(1.0)
+        ranks = _begun()
+    except InputError:
+        ranks = None
+    if ranks is not None and ranks.size > 1:
+        ranks.part(failure, said=True)
+    elif launched()[0]:  # without MPI nobody can be asked: rank 0, which is as badly off, has left
+        time.sleep(LAST_WORDS)
+        _say(in_words(failure)[0])
+
+
+def _say(line: str) -> None:
+    os.write(VOICE[-1], f"error: {line}\n".encode())
 
 
 class World:
@@ -62,10 +86,16 @@ class World:
 
     def __init__(self, petsc: Any, mpi: Any) -> None:
         self.petsc, self.mpi = petsc, mpi
-        self.comm: Any = petsc.COMM_WORLD.tompi4py()
+        self.comm: Any = mpi.COMM_WORLD
         self.rank: int = self.comm.rank
         self.size: int = self.comm.size
         self._kept: Any = None
+        self._last: Any = None
+        if self.size > 1:
+            # for last words: a rank may have them while others meet elsewhere, on `comm`
+            self._last, request = self.comm.Idup()
+            self._wait_for(request, "one of them has not begun")
+            self._shown, sys.excepthook = sys.excepthook, self._uncaught
 
     def forest(self) -> Any:
         """A star forest of all ranks, who ask for it together.
@@ -127,31 +157,64 @@ class World:
         return self.put(numbers, numbers // -(-total // self.size), answered)
 
     def together(self, job: Callable[[], Result]) -> Result:
-        """job() on every rank; where it is wrong on one of them, all raise what the first says."""
-        result, problem = None, None
+        """job() on every rank; where it fails on one of them, all raise what the first says."""
+        if self.size == 1:
+            return job()
+        result, problem, own = None, None, None
         try:
             result = job()
-        except InputError as wrong:
-            problem = str(wrong)
+        except Exception as failure:
+            problem, own = in_words(failure), failure
         self.meet("one of them was not ready to start", code=2)
-        told = [text for text in self.comm.allgather(problem) if text is not None]
-        if told:
-            self.give_way()
-            raise InputError(told[0])
-        return result  # type: ignore[return-value]  # none was wrong
+        told = self.comm.allgather(problem)
+        failed = [rank for rank, problem in enumerate(told) if problem is not None]
+        if failed:
+            text, code = told[failed[0]]
+            where = "" if len(failed) == self.size else f"rank {failed[0]}: "
+            raise (InputError if code == 2 else SimulationFailure)(where + text) from own
+        return result  # type: ignore[return-value]  # it has failed nowhere
 
-    def give_way(self) -> None:
-        """mpiexec ends all when the first one leaves: rank 0 has its say before."""
-        if self.rank:
-            time.sleep(1.0)
+    def alike(self, told: Mapping[str, Any]) -> None:
+        """InputError on all ranks where one is about to do something else than rank 0; told: what
+        all have to have alike, by name."""
+        if self.size == 1:
+            return
+        first = self.agree(told)
+        mine = next((name for name in told if told[name] != first[name]), None)
+        for rank, name in enumerate(self.comm.allgather(mine)):
+            if name is not None:
+                raise InputError(
+                    f"rank {rank} has another {name} than rank 0: let all ranks see the same scene "
+                    "file, the same options and the same stiffly"
+                )
+
+    def part(self, failure: BaseException, said: bool = False) -> None:
+        """Who has failed comes here.  Where all have, they go their way; else others wait for this
+        rank somewhere, and the run ends.  said: rank 0 has told why already."""
+        if self.size > 1 and not self._met(self._last.Ibarrier(), LAST_WORDS):
+            line, code = in_words(failure)
+            if not (said and self.rank == 0):
+                _say(f"rank {self.rank} failed alone: {line}")
+            self.comm.Abort(code)
+
+    def _uncaught(self, kind: Any, failure: Any, trace: Any) -> None:
+        """sys.excepthook: Python itself would wait for the other ranks when it ends."""
+        if self.rank == 0:
+            self._shown(kind, failure, trace)
+        self.part(failure, said=True)
 
     def meet(self, lack: str, code: int = 1) -> None:
         """All ranks come here; where one does not, the run ends instead of waiting for ever."""
-        if not self.met(PATIENCE):
+        if self.size > 1:
+            self._wait_for(self.comm.Ibarrier(), lack, code)
+
+    def _wait_for(self, request: Any, lack: str, code: int = 1) -> None:
+        if not self._met(request, PATIENCE):
             self.end(f"ranks did not meet within {PATIENCE:g} s: {lack}", code)
 
-    def met(self, seconds: float) -> bool:
-        request, until = self.comm.Ibarrier(), time.perf_counter() + seconds
+    @staticmethod
+    def _met(request: Any, seconds: float) -> bool:
+        until = time.perf_counter() + seconds
         while not request.Test():
             if time.perf_counter() > until:
                 return False
@@ -160,22 +223,29 @@ class World:
 
     def end(self, line: str, code: int = 1) -> None:
         """One line, and no rank goes on."""
-        os.write(VOICE[-1], f"error: {line}\n".encode())
+        _say(line)
         self.comm.Abort(code)
 
 
 @cache
 def world() -> World:
     """The ranks of this program; InputError where PETSc is missing or of no use here."""
+    ranks = _begun()
+    ranks.together(lambda: usable(ranks.petsc))
+    return ranks
+
+
+@cache
+def _begun() -> World:
     try:
         first = import_module("petsc4py")
+        import_module("mpi4py")  # before MPI begins: it ends when all ranks end it
         first.init([], comm=None)  # PETSC_OPTIONS in the environment, none from our command line
         petsc, mpi = import_module("petsc4py.PETSc"), import_module("mpi4py.MPI")
     except ImportError as failure:
         raise InputError(
             f"engine petsc needs petsc4py and mpi4py, which do not load ({failure}): {INSTALL}"
         ) from None
-    usable(petsc)
     return World(petsc, mpi)
 
 
@@ -186,12 +256,11 @@ def usable(petsc: Any) -> None:
         raise InputError(
             f"this PETSc computes with {kind}: use one configured with real double scalars"
         )
-    started = int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", "1")))
-    found = petsc.COMM_WORLD.getSize()
-    if started > 1 and found == 1:
+    _, started = launched()
+    if started > 1 and petsc.COMM_WORLD.getSize() == 1:
         raise InputError(
-            f"mpiexec started {started} processes, but this PETSc sees one: it has no MPI or that "
-            f"of another mpiexec; {INSTALL}"
+            f"{started} processes were started, but this PETSc sees one: it has no MPI or that of "
+            f"another mpiexec; {INSTALL}"
         )
 
 

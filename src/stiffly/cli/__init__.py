@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError, OutOfTime, SimulationFailure, one_line
+from ..errors import InputError, OutOfTime, SimulationFailure, in_words, one_line
 from . import demo, doctor, lab, methods, results, run, scenes, sweep, view
 from .run import Interrupted
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = _stop("interrupted", code) if code == INTERRUPTED else code
         except (Exception, KeyboardInterrupt) as failure:
             code = _told(failure)
-            _leave()
+            _leave(failure)
         sys.stdout.flush()
         return code
     except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
@@ -85,11 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stop(f"cannot print the results: {failure.strerror}; make room", 2)
 
 
-def _leave() -> None:
+def _leave(failure: BaseException) -> None:
     """Of many ranks none goes before the first one has told what is wrong."""
     ranks: Any = sys.modules.get("stiffly.backends.petsc")
     if ranks is not None:
-        ranks.leave_together()
+        ranks.leave_together(failure)
 
 
 def _require_words(arguments: Sequence[str]) -> None:
@@ -106,21 +106,16 @@ def _told(failure: BaseException) -> int:
     match failure:
         case _UsageError():
             return _stop(_with_remedy(failure), 2)
-        case InputError():
-            return _stop(str(failure), 2)
         case OutOfTime():
             return _stop(str(failure), OUT_OF_TIME)
-        case SimulationFailure():
-            return _stop(str(failure), 1)
         case Interrupted():
             return _stop(str(failure), 128 + failure.signal)
         case KeyboardInterrupt() | typer.Abort():
             return _stop("interrupted", INTERRUPTED)
-        case MemoryError():
-            return _stop("not enough memory for this; take a smaller scene or fewer frames", 1)
-        case OSError() if not isinstance(failure, BrokenPipeError):
-            where = f"{failure.filename}: " if failure.filename else ""
-            return _stop(f"{where}{failure.strerror or failure}; name another file or folder", 2)
+        case BrokenPipeError():
+            raise failure
+        case InputError() | SimulationFailure() | MemoryError() | OSError():
+            return _stop(*in_words(failure))
     raise failure
 
 

@@ -100,7 +100,7 @@ def run(
     from ..recording.folder import SCENE, check, file_name, new_path
 
     # before the scene is built, which may take a while
-    place = None if out is None else check(out, force)
+    place = None if out is None else inputs.on_ranks(engine, lambda: check(out, force))
     memory.keep()
     from ..scenes.request import request
 

@@ -97,13 +97,18 @@ def fingerprint(system: Any) -> str:
     """
     if hasattr(system, "recipe"):
         return recipe_digest(system.recipe)
-    digest, seen = hashlib.sha256(), set()
     others = (type(system), system.size)
     found: Any = getattr(system, "given", getattr(system, "equations", others))
     if hasattr(found, "backend"):
         found = found._replace(backend=found.backend.name)  # it may count, or keep what was asked
-    _add(digest, seen, found)
-    return digest.hexdigest()
+    return digest(found)
+
+
+def digest(value: Any) -> str:
+    """Of arrays, numbers, texts, and objects that are made of them."""
+    found = hashlib.sha256()
+    _add(found, set(), value)
+    return found.hexdigest()
 
 
 def recipe_digest(recipe: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..backends.petsc import LAST_WORDS, World, world
+from ..backends.petsc import World, world
 from ..contracts import Array, State
 from ..errors import InputError, require_name
 from ..integrators.energy_momentum import EnergyMomentum
@@ -20,8 +20,10 @@ from ..integrators.stage import Bdf1, Bdf2, Midpoint
 from ..meshes import Mesh
 from ..recording.checkpoint import Packed, unpacked
 from ..recording.drawn import Drawn, drawn
-from ..recording.provenance import fingerprint
+from ..recording.folder import CHECKPOINT
+from ..recording.provenance import digest, fingerprint
 from ..recording.sinks import Frame
+from ..recording.witness import Witness
 from ..solvers.local_global import LocalGlobal
 from ..system.ranks import RankSystem
 from ..system.shares import Piece, refusal
@@ -45,11 +47,17 @@ def check_engine(engine: Any, device: str = "cpu") -> None:
 
 
 def over_ranks(
-    system: Any, x0: Any, v0: Any, method: Any, name: str, tolerance: Any = None
+    system: Any,
+    x0: Any,
+    v0: Any,
+    method: Any,
+    name: str,
+    tolerance: Any = None,
+    **asked: Any,
 ) -> tuple[Any, State]:
     """The share of this rank, bound; InputError on all where one cannot go along.
 
-    system: whole, or a Piece, of which x0 and v0 are then."""
+    system: whole, or a Piece, of which x0 and v0 are then.  asked: what else all have alike."""
     ranks = world()
     built = system.built if isinstance(system, Piece) else system
 
@@ -60,14 +68,10 @@ def over_ranks(
         built.bind(x0, v0)
 
     ranks.together(checked)
-    told = ranks.comm.allgather(fingerprint(system))
-    if len(set(told)) > 1:
-        other = next(rank for rank, text in enumerate(told) if text != told[0])
-        ranks.give_way()
-        raise InputError(
-            f"rank {other} has another system than rank 0: let all ranks see the same scene file "
-            "and the same stiffly"
-        )
+    begins = () if isinstance(system, Piece) else (x0, v0)
+    start = digest([None if rows is None else np.asarray(rows) for rows in begins])
+    alike = {"system": fingerprint(system), "start": start, "method": digest(method)}
+    ranks.alike({**alike, **asked})
     piece = ranks.together(lambda: _piece(system, x0, ranks.size))
     bound, state = RankSystem(piece, ranks).bind(x0, v0)
     assert isinstance(bound, RankSystem)
@@ -154,6 +158,7 @@ class RankSink:
         self._ranks, self._sink = ranks, sink
         self._writes: bool = ranks.agree(hasattr(sink, "due"))
         self.first = ranks.rank == 0
+        self._witness = Witness(sink.folder, CHECKPOINT) if self.first and self._writes else None
 
     def frame(self, frame: Frame) -> None:
         self._by_first(lambda: self._sink.frame(frame))
@@ -171,14 +176,12 @@ class RankSink:
             self._sink.save(loop, False, False)
 
     def result(self, loop: Any, failure: BaseException | None = None) -> Any:
-        if failure is not None and not self._ranks.met(LAST_WORDS):
-            where = getattr(self._sink, "folder", None)
-            remedy = f"; go on with: stiffly resume {where}" if where else ""
-            self._ranks.end(f"rank {self._ranks.rank} failed alone: {failure}{remedy}")
+        if failure is not None:
+            self._ranks.part(failure)
         result = self._sink.result(_seen(loop) if self._writes else loop, failure)
         self._ranks.meet("rank 0 was still writing")
-        if failure is not None:
-            self._ranks.give_way()
+        if self._witness is not None:
+            self._witness.dismiss()
         return result
 
     def _by_first(self, job: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from ..recording.check import require_same_run
 from ..recording.checkpoint import AGAIN, FRAMES, Checkpoint
 from ..recording.folder import SUMMARY, Lock
 from ..recording.layout import Plan, describe_colliders
-from ..recording.provenance import fingerprint, recipe_digest, versions
+from ..recording.provenance import digest, fingerprint, recipe_digest, versions
 from ..recording.recording import Recording
 from ..recording.sinks import Interrupt
 from ..recording.writer import Writer
@@ -130,7 +130,8 @@ def _ready(
     if ranks is None:
         bound, _ = bound_on(device, *asked)
     else:
-        bound, _ = over_ranks(*asked)
+        alike = {"checkpoint": digest(saved.header), "duration": duration}
+        bound, _ = over_ranks(*asked, **alike)
         tree = restored(bound, tree)
     loop = LOOPS[saved.header["loop"]].resumed(bound, method, tree)
     _require_same_frames(found, loop)

@@ -177,7 +177,9 @@ class _Job:
         plan, given = self.plan, self.given
         asked = self.system, given.x0, given.v0, plan.method, plan.name
         if engine == "petsc":
-            bound, state = over_ranks(*asked, plan.tolerance)
+            alike = {"step": plan.step, "duration": plan.duration, "every": plan.every}
+            alike["out"] = self.options is not None
+            bound, state = over_ranks(*asked, plan.tolerance, **alike)
         else:
             bound, state = bound_on(device, *asked)
         if plan.tolerance is None and plan.step is not None:
