@@ -76,11 +76,6 @@ class Motion:
         return len(self.times)
 
     @property
-    def only_points(self) -> bool:
-        """Neither surface nor lines: dots are all there is to see."""
-        return not len(self.triangles) and not len(self.lines)
-
-    @property
     def particles(self) -> int:
         """Of every frame; as many points as are drawn, where nothing is embedded."""
         return int(self.positions.shape[1])
