@@ -4,6 +4,7 @@
 #                  many crowds visit the live page, STIFFLY_BODIES=10000 throws as many random bodies
 # make test-gpu    what an NVIDIA card has to do, on one (CUDA 12; for 13: CUPY=cupy-cuda13x)
 # make test-cluster   one body over 1 to 4 ranks, with Debian's PETSc (apt-get as root, .venv-cluster)
+# make test-programs  Blender (bpy) and glTF's validator open what is exported (.venv-programs, 0.4 GB)
 # make check   lint and types
 # make locked  installs what the tests need by hash (Linux, x86_64, Python 3.11); then make test
 # make audit   known vulnerabilities of what is in constraints.txt, where the advisories can be reached
@@ -24,7 +25,7 @@ QUIET := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 CONSTRAINTS ?= constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS))
 
-.PHONY: demo test test-slow test-gpu test-cluster check locked audit docs wheels gate bench clean
+.PHONY: demo test test-slow test-gpu test-cluster test-programs check locked audit docs wheels gate bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/stiffly demo
@@ -44,6 +45,9 @@ test-gpu: $(VENV)/.installed-test
 
 test-cluster:
 	.ci/cluster
+
+test-programs: $(VENV)/.installed-test
+	.ci/programs
 
 check: $(VENV)/.installed-check
 	$(BIN)/ruff check src tests benchmarks examples docs/images docs/conf.py
@@ -99,4 +103,4 @@ $(VENV)/.installed-%: $(VENV)/.installed pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-cluster build dist src/*.egg-info $(LAB)/build $(LAB)/*.egg-info
+	rm -rf $(VENV) .venv-cluster .venv-programs build dist src/*.egg-info $(LAB)/build $(LAB)/*.egg-info

@@ -38,17 +38,13 @@ def main(path, picture=None):
     told["colors"] = {m.name: color_of(m) for m in bpy.data.materials}
     if picture:
         draw(scene, picture)
-    thick = told["thick"] = {}
-    for thing in bpy.data.objects:
-        if any(m.type == "NODES" for m in thing.modifiers):
-            graph = bpy.context.evaluated_depsgraph_get()
-            drawn = sum(
-                len(i.object.to_mesh().vertices)
-                for i in graph.object_instances
-                if i.object.type == "MESH" and i.object.original.name == thing.name
-            )
-            thick[thing.name] = drawn
-            thing.modifiers.clear()  # tubes and balls; below are the particles
+    drawn = [thing for thing in bpy.data.objects if any(m.type == "NODES" for m in thing.modifiers)]
+    thick = told["thick"] = {thing.name: 0 for thing in drawn}
+    for seen in bpy.context.evaluated_depsgraph_get().object_instances:
+        if seen.object.type == "MESH" and seen.object.original.name in thick:
+            thick[seen.object.original.name] += len(seen.object.data.vertices)
+    for thing in drawn:  # tubes and balls; below are the particles
+        thing.modifiers.clear()
     for frame in range(scene.frame_start, scene.frame_end + 1):
         scene.frame_set(frame)
         graph = bpy.context.evaluated_depsgraph_get()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stiffly.meshes import Mesh, cloth, cube, rope
+from stiffly.meshes import Look, Mesh, cloth, cube, rope
 from stiffly.recording.run import EnergyHistory
 
 
@@ -76,3 +76,18 @@ def dust():
     recorded = wobbling(Mesh(x, np.empty((0, 2), dtype=int)))
     recorded.mesh = None
     return recorded
+
+
+def several():
+    """A red cube, a green rope and two loose grains, in this order, each a body with a name."""
+    box, cord = cube(1), rope(4)
+    grains = np.array([[3.0, 0.0, 0.0], [4.0, 0.0, 1.0]])
+    counts = np.cumsum([0, len(box.positions), len(cord.positions), len(grains)])
+    looks = [("red cube", (1.0, 0.0, 0.0)), ("rope", (0.0, 0.5, 0.0)), ("grains", (0.2, 0.2, 0.2))]
+    bodies = {
+        name: Look(np.arange(begin, end), color)
+        for (name, color), begin, end in zip(looks, counts, counts[1:], strict=False)
+    }
+    positions = np.concatenate([box.positions, cord.positions + np.array([0.0, 2.0, 0.0]), grains])
+    edges = np.concatenate([box.edges, cord.edges + counts[1]])
+    return wobbling(Mesh(positions, edges, box.tets, box.triangles, bodies=bodies))

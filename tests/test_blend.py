@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from recorded import dust, sheet, solid, string
+from recorded import dust, several, sheet, solid, string
 from test_run_shows import BOX
 
 import stiffly
@@ -128,6 +128,12 @@ def test_bodies_are_told_by_name_with_their_looks(tmp_path):
     np.testing.assert_allclose(
         arrays[box["uv"]], shown.uv[-len(triangles) :].reshape(-1, 2), atol=1e-7
     )
+
+
+def test_every_body_is_told_by_what_it_is_made_of(tmp_path):
+    told, arrays = described(tmp_path, motion(several()))
+    kinds = [(one["name"], one["kind"], len(arrays[one["points"]])) for one in told["things"]]
+    assert kinds == [("red cube", "surface", 8), ("rope", "lines", 4), ("grains", "points", 2)]
 
 
 def test_a_picture_that_is_gone_is_said(tmp_path):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import re
+import struct
+
 import numpy as np
 import pytest
-from recorded import Recorded, dust, sheet, solid, string, wobbling
+from recorded import Recorded, dust, several, sheet, solid, string, wobbling
 
 from stiffly import InputError, scenes, simulate
 from stiffly.meshes import cube
@@ -152,6 +157,70 @@ def test_glb_moves(tmp_path):
         body = wrap(reader.GetOutput()).combine()
         upright = np.column_stack([expected[:, 0], expected[:, 2], -expected[:, 1]])
         np.testing.assert_allclose(body.points, upright, atol=1e-5)
+
+
+def told_by_glb(path):
+    """Its JSON, and a function that reads the numbers of an accessor."""
+    data = path.read_bytes()
+    (size,) = struct.unpack("<I", data[12:16])
+    told, body = json.loads(data[20 : 20 + size]), data[28 + size :]
+
+    def numbers(k):
+        accessor = told["accessors"][k]
+        view = told["bufferViews"][accessor["bufferView"]]
+        kind = {5126: "<f4", 5125: "<u4"}[accessor["componentType"]]
+        found = np.frombuffer(body, kind, view["byteLength"] // 4, view["byteOffset"])
+        return found.reshape(accessor["count"], -1)
+
+    return told, numbers
+
+
+def test_glb_has_every_body_by_name_in_its_colour(tmp_path):
+    made = several()
+    (path,) = export(made, "gltf", tmp_path / "run.glb")
+    told, numbers = told_by_glb(path)
+    names = ["red cube", "rope", "grains"]
+    for kind in ("nodes", "meshes", "materials"):
+        assert [one["name"] for one in told[kind]] == names
+    assert [node["mesh"] for node in told["nodes"]] == told["scenes"][0]["nodes"] == [0, 1, 2]
+    colors = [one["pbrMetallicRoughness"]["baseColorFactor"] for one in told["materials"]]
+    # of light, not of a screen: 0.5 there is 21.4 %, 0.2 is 3.3 %, well-known numbers of sRGB
+    expected = [(1, 0, 0, 1), (0, 0.214, 0, 1), (0.0331, 0.0331, 0.0331, 1)]
+    np.testing.assert_allclose(colors, expected, atol=5e-4)
+    modes = {"red cube": 4, "rope": 1, "grains": 0}
+    mesh = made.mesh
+    rows = {"red cube": mesh.triangles, "rope": mesh.edges[mesh.edges.min(axis=1) >= 8]}
+    for k, (name, look) in enumerate(mesh.bodies.items()):
+        (primitive,) = told["meshes"][k]["primitives"]
+        assert (primitive["mode"], primitive["material"]) == (modes[name], k)
+        base = numbers(primitive["attributes"]["POSITION"])
+        np.testing.assert_array_equal(base, made.positions[0][look.particles])
+        if name in rows:
+            own = numbers(primitive["indices"]).ravel() + look.particles[0]
+            np.testing.assert_array_equal(own, rows[name].ravel())
+        for i, target in enumerate(primitive["targets"], 1):
+            x = made.positions[i][look.particles]
+            np.testing.assert_allclose(base + numbers(target["POSITION"]), x, atol=1e-6)
+        assert len(primitive["targets"]) == len(made.times) - 1
+    channels = told["animations"][0]["channels"]
+    assert [channel["target"]["node"] for channel in channels] == [0, 1, 2]
+
+
+def test_loose_particles_beside_bodies_are_seen(tmp_path):
+    """Of a body of their own, in USD and in pages; blend: tests/test_other_programs.py."""
+    pytest.importorskip("pxr")
+    from pxr import Usd, UsdGeom
+
+    made = several()
+    (path,) = export(made, "usd", tmp_path / "run.usda")
+    stage = Usd.Stage.Open(str(path))
+    points = UsdGeom.Points(stage.GetPrimAtPath("/World/grains_points"))
+    np.testing.assert_array_equal(points.GetPointsAttr().Get(3), made.positions[3][-2:])
+    assert list(points.GetIdsAttr().Get()) == [12, 13]
+    np.testing.assert_allclose(points.GetDisplayColorAttr().Get(), [[0.2, 0.2, 0.2]])
+    (page,) = export(made, "html", tmp_path / "run.html")
+    (told,) = re.findall(r'"dots":"([^"]*)"', page.read_text())
+    assert np.frombuffer(base64.b64decode(told), np.uint32).tolist() == [12, 13]
 
 
 def test_glb_refuses_what_viewers_cannot_hold(tmp_path):

@@ -1,7 +1,8 @@
 """Programs of others open what is exported: Blender (bpy), glTF's own validator (node).
 
-Both are looked for and not installed: `pip install bpy` in an environment of its own, then
-STIFFLY_BPY=/its/bin/python; `npm install gltf-validator`, then NODE_PATH=its/node_modules.
+`make test-programs` sets both up and runs these tests.  Elsewhere both are looked for and not
+installed: `pip install bpy` in an environment of its own, then STIFFLY_BPY=/its/bin/python;
+`npm install gltf-validator`, then NODE_PATH=its/node_modules.
 """
 
 import importlib.util
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recorded import dust, sheet, solid, string
+from recorded import dust, several, sheet, solid, string
 
 import stiffly
 from stiffly import shapes
@@ -88,6 +89,8 @@ def test_a_blender_file_has_bodies_motion_looks_camera_and_light(tmp_path):
     scene.add(shapes.rope(6, start=(0, 3, 2)), name="rope", pins=[0])
     box = {"texture": str(tmp_path / "skin.png"), "tetrahedralise": 20, "young": 1e5}
     scene.add(tmp_path / "box.obj", name="box", position=(3, 0, 1), **box)
+    grains = shapes.particles([[5, 0, 1], [6, 0, 1]])
+    scene.add(grains, name="grains", elasticity="none", mass=0.1)
     scene.floor()
     run = scene.simulate()
     (path,) = run.export("blend", tmp_path / "both.blend")
@@ -95,8 +98,8 @@ def test_a_blender_file_has_bodies_motion_looks_camera_and_light(tmp_path):
     told, shown = seen_by_blender(path), motion(run)
     assert (told["range"], told["fps"]) == ([0, 7], 30)  # 0.21 s
     assert (told["camera"], told["lights"]) == ("Camera", ["Sun"])
-    assert set(told["bodies"]) == {"the cloth", "rope", "box", "collider 0"}
-    for number, name in enumerate(("the cloth", "rope", "box")):
+    assert set(told["bodies"]) == {"the cloth", "rope", "box", "grains", "collider 0"}
+    for number, name in enumerate(("the cloth", "rope", "box", "grains")):
         points, own = told["bodies"][name]["points"], shown.owner == number
         assert len(points) == 8
         for i in range(7):  # the last but one: recorded at whole frames
@@ -105,6 +108,7 @@ def test_a_blender_file_has_bodies_motion_looks_camera_and_light(tmp_path):
     np.testing.assert_allclose(told["colors"]["the cloth"], [1.0, 0.214, 0.0], atol=5e-4)
     assert told["colors"]["box"] == ["skin.png", [4, 2], True]
     assert told["thick"]["rope"] > 6  # a tube
+    assert told["thick"]["grains"] >= 12 * 2  # a ball each
     (uv,) = told["bodies"]["box"]["uv"]
     faces = shown.owner[shown.triangles[:, 0]] == 2
     np.testing.assert_allclose(uv, shown.uv[faces].reshape(-1, 2), atol=1e-6)
@@ -149,7 +153,7 @@ def has_validator():
 def test_gltf_is_valid(tmp_path):
     if not has_validator():
         pytest.skip("no gltf-validator: npm install it, and set NODE_PATH")
-    for make in (solid, sheet, string, dust):
+    for make in (solid, sheet, string, dust, several):
         (path,) = export(make(), "gltf", tmp_path / f"{make.__name__}.glb")
         made = subprocess.run(
             ["node", "-e", VALIDATE, str(path)], capture_output=True, text=True, check=True

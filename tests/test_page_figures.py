@@ -94,7 +94,7 @@ def test_of_very_many_lines_some_are_tubes_and_all_are_drawn():
     count = 3 * max(SIDES)
     lines = np.stack([np.arange(count), np.arange(count) + 1], axis=1)
     x = np.random.default_rng(0).normal(size=(count + 1, 3))
-    body = SimpleNamespace(rest=x, triangles=np.empty((0, 3), int), lines=lines, only_points=False)
+    body = SimpleNamespace(rest=x, triangles=np.empty((0, 3), int), lines=lines, dots=x[:0, 0])
     parts = parts_of(body, 1.0)
     assert len(parts.lines) == count
     assert len(parts.shapes[0].vertices(x)) <= 2 * 3 * max(SIDES)

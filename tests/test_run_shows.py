@@ -72,7 +72,7 @@ def test_parts_of_a_system_are_what_is_drawn(tmp_path):
     mesh, system = net()
     run = stiffly.simulate(system, mesh.positions, integrator="rk4", step=1e-3, duration=0.01)
     assert sorted(map(tuple, run.mesh.edges)) == sorted(map(tuple, np.sort(mesh.edges, axis=1)))
-    assert len(motion(run).lines) == len(mesh.edges) and not motion(run).only_points
+    assert len(motion(run).lines) == len(mesh.edges) and not len(motion(run).dots)
     assert len(run.colliders) == 1
     kept = stiffly.simulate(
         system, mesh.positions, integrator="rk4", step=1e-3, duration=0.01, out=tmp_path / "run"
@@ -88,7 +88,7 @@ def test_solids_and_sails_are_drawn_as_surfaces():
     assert len(motion(run).triangles) == 12
     alone = stiffly.System([1.0], [stiffly.Gravity()])
     run = stiffly.simulate(alone, [[0, 0, 0]], integrator="rk4", step=1e-3, duration=2e-3)
-    assert run.mesh is None and motion(run).only_points
+    assert run.mesh is None and len(motion(run).dots) == len(run.positions[0])
 
 
 def test_bodies_are_drawn_in_their_colours(two_bodies):

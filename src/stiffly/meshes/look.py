@@ -37,6 +37,14 @@ class Look(NamedTuple):
     shine: float = SHINE
 
 
+def owners(bodies: Mapping[str, Look], count: int) -> np.ndarray:
+    """Which body each of so many particles belongs to, by number (count,), or -1."""
+    found = np.full(count, -1)
+    for number, look in enumerate(bodies.values()):
+        found[look.particles] = number
+    return found
+
+
 def as_color(given: Any, turn: int) -> tuple[float, float, float]:
     """A colour by name or as three numbers from 0 to 1; None: the one whose turn it is."""
     if given is None:

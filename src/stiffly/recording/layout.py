@@ -6,11 +6,14 @@ it out in memory and is not needed to write: frames are bytes at known places, a
 each the counter /stiffly/frames says that they are there.  A run that is killed leaves a valid
 file, and others can read it meanwhile.
 
-    /VTKHDF           what ParaView reads: Points (frames * N, 3), PointData/velocity, cells once,
-                      Steps (NSteps, Values = times [s], where each frame begins)
+    /VTKHDF           what ParaView reads: Points (frames * N, 3), PointData/velocity and fields of
+                      as many numbers as there are particles, cells once, Steps (NSteps, Values =
+                      times [s], where each frame begins); CellData/body, the number of the body
+                      that a cell belongs to, whose name is that entry of FieldData/bodies
     /stiffly          frames (the counter, and its checksum), times of all frames to come [s], table
                       (frames, columns) of numbers, columns (their names), sums (frames, pieces)
-                      see sums.py, mesh, colliders, provenance (JSON);
+                      see sums.py, fields (frames, m), or (frames * N,) where PointData has them
+                      too, mesh, colliders, provenance (JSON);
                       mesh/skin, where a surface is embedded in tets: vertex i of it is the sum of
                       weights[i, k] times the position of particle corners[i, k]
 
@@ -38,7 +41,8 @@ from ..collisions import Hemisphere, Plane, Sphere, TriangleMesh
 from ..contracts import Array, Work
 from ..errors import InputError, StiffError
 from ..meshes import Look, Mesh, Skin
-from ..meshes.look import SHINE
+from ..meshes.look import SHINE, owners
+from ..meshes.visible import alone, sheets, surface_and_lines
 from .sums import (
     Image,
     NoRecording,
@@ -52,7 +56,8 @@ from .sums import (
     write_at,
 )
 
-FORMAT = 2  # 1 had no checksums: it is read, and not resumed
+# 2 had no fields in PointData; 1 had no checksums: it is read, and not resumed
+FORMAT, WITHOUT_SUMS = 3, 1
 SPARE = 40  # columns for what steps say about themselves: their names are not known before
 NAME = 256  # bytes of a column's name
 OVERHEAD = 1 << 17  # bytes, about, of HDF5's own structures and the names of columns
@@ -78,6 +83,7 @@ ARGUMENTS = {
     TriangleMesh: ("positions", "triangles"),
 }
 KINDS = {kind.__name__: kind for kind in ARGUMENTS}
+Cells = list[tuple[int, np.ndarray]]  # VTK's type, and rows (cells, corners) of that kind
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,18 @@ class Plan:
         """What a frame is made of, each with a sum of its own."""
         velocity = ["velocity"] if self.velocities else []
         return ["points", *velocity, "row", *(f"field {name}" for name in self.fields)]
+
+    @property
+    def of_points(self) -> dict[str, str]:
+        """Fields with a number for every particle, and what VTK calls them: names are no paths
+        there, and velocities have one."""
+        found: dict[str, str] = {}
+        for name in (name for name, size in self.fields.items() if size == self.shape[0]):
+            shown = name.replace("/", "-").strip(".") or "field"
+            while shown in ("velocity", *found.values()):
+                shown += "'"
+            found[name] = shown
+        return found
 
     def check_names(self) -> None:
         """InputError for names that a file cannot hold as they are."""
@@ -175,7 +193,9 @@ def create(path: Path, plan: Plan) -> None:
         own.attrs.create("places", np.zeros(5, dtype=np.int64))
         add_type(vtk)
         _add_steps(own, vtk, plan)
-        add_cells(vtk, plan.shape[0], [_cells(plan)])
+        kinds, looks = _cells(plan), {} if plan.mesh is None else plan.mesh.bodies
+        add_cells(vtk, plan.shape[0], kinds)
+        add_bodies(vtk, kinds, list(looks), owners(looks, plan.shape[0]))
         for name, value in plan.contents.items():
             own[name] = value
         if plan.mesh is not None:
@@ -236,8 +256,8 @@ def _add_steps(own: Any, vtk: Any, plan: Plan) -> None:
         steps["Values"] = np.asarray(plan.times, dtype=np.float64)
     other = steps
     steps = own["steps-0"]
-    data = ["velocity"] if plan.velocities else []
-    add_offsets(steps, len(plan.times), plan.shape[0], data)
+    data = [*(["velocity"] if plan.velocities else []), *plan.of_points.values()]
+    add_offsets(steps, len(plan.times), plan.shape[0], data, plan.mesh and plan.mesh.bodies)
     for name in steps:
         if name != "Values":
             other[name] = steps[name]
@@ -252,17 +272,21 @@ def add_type(vtk: Any) -> None:
     vtk.attrs.create("Type", kind, dtype=string_dtype("ascii", len(kind)))
 
 
-def add_offsets(steps: Any, count: int, points: int, data: list[str]) -> None:
-    """Where each of so many frames begins; all have the same cells.  data: of the points, names."""
+def add_offsets(steps: Any, count: int, points: int, data: list[str], bodies: Any) -> None:
+    """Where each of so many frames begins; all have the same cells.  data: of the points, names;
+    bodies: whether cells have them."""
     first, none = np.arange(count, dtype=np.int64) * points, np.zeros(count, dtype=np.int64)
     steps["PartOffsets"], steps["NumberOfParts"] = none, none + 1
     steps["PointOffsets"] = first
     steps["CellOffsets"], steps["ConnectivityIdOffsets"] = none[:, None], none[:, None]
     for name in data:
         steps.require_group("PointDataOffsets")[name] = first
+    if bodies:
+        steps["CellDataOffsets/body"] = none
+        steps["FieldDataOffsets/bodies"] = none
 
 
-def add_cells(vtk: Any, points: int, kinds: list[tuple[int, np.ndarray]]) -> None:
+def add_cells(vtk: Any, points: int, kinds: Cells) -> None:
     """kinds: VTK's cell type, and rows (cells, corners) of that kind."""
     corners = np.concatenate([np.full(len(rows), rows.shape[1]) for _, rows in kinds])
     vtk["NumberOfPoints"] = np.array([points])
@@ -273,16 +297,29 @@ def add_cells(vtk: Any, points: int, kinds: list[tuple[int, np.ndarray]]) -> Non
     vtk["Offsets"] = np.concatenate([[0], np.cumsum(corners)]).astype(np.int64)
 
 
-def _cells(plan: Plan) -> tuple[int, np.ndarray]:
-    """VTK's cell type and the rows (cells, corners); particles where nothing is known of them."""
+def add_bodies(vtk: Any, kinds: Cells, names: list[str], owner: np.ndarray) -> None:
+    """To which of the named bodies every cell belongs, from its first corner; owner (points,)."""
+    from h5py import string_dtype
+
+    if names:
+        of_cells = np.concatenate([owner[rows[:, 0]] for _, rows in kinds])
+        vtk["CellData/body"] = of_cells.astype(np.int32)
+        # one text, for readers of VTK 9.3 take the first of several; and none may say it is UTF-8
+        told = ", ".join(f"{number} {name}" for number, name in enumerate(names))
+        vtk.create_dataset("FieldData/bodies", data=[told.encode()], dtype=string_dtype("ascii"))
+
+
+def _cells(plan: Plan) -> Cells:
+    """Tets, triangles and lines outside of them, and particles that nothing holds; all particles
+    where nothing is known of them."""
     mesh, points = plan.mesh, np.arange(plan.shape[0])
+    kinds = [(VERTEX, points[:, None])]
     if mesh is not None:
-        for kind, rows in ((TET, mesh.tets), (TRIANGLE, mesh.triangles), (LINE, mesh.edges)):
-            if len(rows):
-                return kind, rows
-    if len(plan.shape) == 1 and len(points) > 1:  # the graph of the coordinates
-        return LINE, np.stack([points[:-1], points[1:]], axis=1)
-    return VERTEX, points[:, None]
+        lines, dots = surface_and_lines(mesh)[1], alone(mesh)[:, None]
+        kinds = [(TET, mesh.tets), (TRIANGLE, sheets(mesh)), (LINE, lines), (VERTEX, dots)]
+    elif len(plan.shape) == 1 and len(points) > 1:  # the graph of the coordinates
+        kinds = [(LINE, np.stack([points[:-1], points[1:]], axis=1))]
+    return [(kind, rows) for kind, rows in kinds if len(rows)]
 
 
 def _add_frames(own: Any, vtk: Any, plan: Plan) -> None:
@@ -300,8 +337,12 @@ def _add_frames(own: Any, vtk: Any, plan: Plan) -> None:
     if plan.velocities:
         _reserve(fields, "velocity", (count * points, 3), plan.dtype)
     for i, (name, size) in enumerate(plan.fields.items()):
-        _reserve(own.require_group("fields"), str(i), (count, size), plan.dtype)
+        shown = plan.of_points.get(name)
+        shape = (count, size) if shown is None else (count * size,)  # VTK's tuples are rows
+        _reserve(own.require_group("fields"), str(i), shape, plan.dtype)
         own["fields"][str(i)].attrs["name"] = name
+        if shown is not None:
+            fields[shown] = own["fields"][str(i)]  # the same numbers under another name
 
 
 def _reserve(group: Any, name: str, shape: tuple[int, ...], dtype: str) -> None:
@@ -386,8 +427,8 @@ def _find(image: Image, own: Any, count: int) -> np.ndarray:
 
 
 def _between_values(image: Image, own: Any) -> Iterator[tuple[int, bytearray]]:
-    """(place, bytes) of what lies before and between the values of datasets, up to the first that
-    are only reserved: of a head of hair values are 0.2 GB."""
+    """(place, bytes) of what lies before, between and behind the values of datasets, which are
+    0.2 GB of a head of hair: HDF5's own, of which names of many datasets may lie far behind."""
     values: list[tuple[int, int]] = []
 
     def note(_: str, found: Any) -> None:
@@ -396,9 +437,9 @@ def _between_values(image: Image, own: Any) -> Iterator[tuple[int, bytearray]]:
             values.append((where, where + found.nbytes))
 
     own.file.visititems(note)
-    at, end = 0, own["table"].id.get_offset()
-    for begin, after in sorted(values):
-        if at < begin <= end:
+    at = 0
+    for begin, after in [*sorted(values), (image.size, image.size)]:
+        if at < begin:
             yield at, image.at(at, begin - at)
         at = max(at, after)
 
@@ -420,7 +461,7 @@ def find(file: Any) -> Places:
         pieces["velocity"] = velocity.id.get_offset(), size
     fields = {f"field {name}": data for name, data in named(own.get("fields", {})).items()}
     for name, data in {"row": own["table"], **fields}.items():
-        pieces[name] = data.id.get_offset(), data.shape[1] * data.dtype.itemsize
+        pieces[name] = data.id.get_offset(), data.nbytes // len(own["times"])
     a, b, c, d, link = map(int, own.attrs["places"])
     sums = own["sums"].id.get_offset() if "sums" in own else 0
     others = own["columns"].id.get_offset(), own["frames"].id.get_offset()
@@ -454,7 +495,7 @@ def open_file(path: Path) -> Iterator[Any]:
             written: Any = file["stiffly"].attrs["format"]
             if written > FORMAT:
                 raise InputError(f"{path} was written by a newer stiffly: update, then try again")
-            if whole is None and written == FORMAT:
+            if whole is None and written > WITHOUT_SUMS:
                 raise InputError(_damaged(path, "its end is missing"))
             yield file
     except StiffError:

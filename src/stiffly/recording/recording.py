@@ -95,7 +95,7 @@ class Recording(Run):
         kept = "velocity" in places.pieces
         self.velocities: Any = Frames(source, "velocity", shape, kind, flat) if kept else None
         self.fields: dict[str, Any] = {
-            name: Frames(source, f"field {name}", (frames, data.shape[1]), data.dtype)
+            name: Frames(source, f"field {name}", (frames, data.size // self.of_frames), data.dtype)
             for name, data in named(own.get("fields", {})).items()
         }
 

@@ -64,8 +64,10 @@ class Body:
             self._parts += [_Surface(self, *each) for each in _by_shine(motion, flat)]
         if len(motion.lines):
             self._parts.append(_Lines(self))
-        if motion.only_points or (not len(motion.triangles) and len(motion.rest) <= FEW):
-            self._parts.append(_Particles(self))
+        few = not len(motion.triangles) and len(motion.rest) <= FEW  # of a chain, say: its masses
+        which = np.arange(len(motion.rest)) if few else motion.dots
+        if len(which):
+            self._parts.append(_Particles(self, which))
 
     def draw(self, mesh: Any, **look: Any) -> Any:
         own = {"color": SHADE, "lighting": False}
@@ -182,9 +184,9 @@ def _tints(count: int, cells: np.ndarray) -> Array:
 
 
 class _Particles(_Part):
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, which: np.ndarray) -> None:
         rest = body.motion.rest
-        super().__init__(body.pv.PolyData(rest), np.arange(len(rest)), body)
+        super().__init__(body.pv.PolyData(rest[which]), which, body)
         body.draw(
             self.mesh, **BALLS, point_size=body.height * (0.035 if len(rest) <= FEW else 0.012)
         )

@@ -25,7 +25,7 @@ from ...meshes.look import SHINE
 from ..render_view import OPENING, look_at, points_of, sampled, sunlight
 from ..render_walls import wall_normals
 from .frames import Fields, Motion, Progress, Solid, motion, solids
-from .pieces import BODY, GREY, Piece, pieces, size, thickness, time_codes
+from .pieces import BODY, GREY, Piece, linear, pieces, roughness, size, thickness, time_codes
 
 ENDINGS = (".blend",)
 PROGRAM = "STIFFLY_BPY"  # of the environment: a Python that has bpy
@@ -91,10 +91,6 @@ def _describe(folder: Path, shown: Motion) -> None:
     arrays: dict[str, Any] = {}
     rate, codes = time_codes(shown.times)
     things = [thing for piece in pieces(shown) for thing in _things(shown, piece, arrays)]
-    if shown.only_points:
-        arrays["dust"] = np.arange(len(shown.rest))
-        ball = {"kind": "points", "radius": 0.005 * size(shown)}
-        things.append({"name": shown.name, "points": "dust", **ball, **_material(None, False)})
     low, high = shown.box
     colliders = [
         _collider(k, solid, shown.times, arrays)
@@ -107,25 +103,28 @@ def _describe(folder: Path, shown: Motion) -> None:
 
 
 def _things(shown: Motion, piece: Piece, arrays: dict[str, Any]) -> list[dict[str, Any]]:
-    """Its surface and its lines, each with vertices of its own."""
+    """Its surface, its lines and its dots, each with vertices of its own."""
     found, name = [], piece.name or shown.name
-    for kind, rows in (("surface", piece.triangles), ("lines", piece.lines)):
-        if not len(rows):
-            continue
-        key = f"{len(arrays)}"
-        # of a body with both, each has what it needs; a surface alone keeps all, as they are
-        points = np.unique(rows) if len(piece.triangles) and len(piece.lines) else piece.points
-        arrays[key], arrays[f"{key} rows"] = points, np.searchsorted(points, rows)
-        own: dict[str, Any] = {"name": name, "kind": kind, "points": key, "rows": f"{key} rows"}
-        uv = piece.uv if kind == "surface" else None
-        spread = False
-        if uv is not None and np.isfinite(uv).any():
-            spread = True
-            arrays[f"{key} uv"] = np.nan_to_num(uv).reshape(-1, 2).astype(np.float32)
-            own["uv"] = f"{key} uv"
+    parts = {"surface": piece.triangles, "lines": piece.lines, "points": piece.dots}
+    parts = {kind: rows for kind, rows in parts.items() if len(rows)}
+    for kind, rows in parts.items():
+        key, first = f"{len(arrays)}", not found
+        # of several, each has what it needs; one alone keeps all, as they are
+        points = np.unique(rows) if len(parts) > 1 else piece.points
+        arrays[key] = points
+        own: dict[str, Any] = {"name": name if first else f"{name} {kind}", "kind": kind}
+        own["points"], spread = key, False
+        if kind == "points":
+            own["radius"] = 0.005 * size(shown)
+        else:
+            arrays[f"{key} rows"] = np.searchsorted(points, rows)
+            own["rows"] = f"{key} rows"
         if kind == "lines":
             own["radius"] = 0.5 * thickness(shown, rows)
-            own["name"] = f"{name} lines" if len(piece.triangles) else name
+        elif kind == "surface" and piece.uv is not None and np.isfinite(piece.uv).any():
+            spread = True
+            arrays[f"{key} uv"] = np.nan_to_num(piece.uv).reshape(-1, 2).astype(np.float32)
+            own["uv"] = f"{key} uv"
         found.append(own | _material(piece.look, spread))
     return found
 
@@ -133,19 +132,14 @@ def _things(shown: Motion, piece: Piece, arrays: dict[str, Any]) -> list[dict[st
 def _material(look: Look | None, spread: bool) -> dict[str, Any]:
     color, shine = (BODY, SHINE) if look is None else (look.color, look.shine)
     texture = look.texture if look is not None and spread else ""
-    return {"color": _linear(color), "roughness": 1.0 - 0.9 * shine, "texture": texture}
-
-
-def _linear(color: tuple[float, float, float]) -> list[float]:
-    """Blender mixes light: a screen's numbers (sRGB, IEC 61966-2-1) undone."""
-    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+    return {"color": linear(color), "roughness": roughness(shine), "texture": texture}
 
 
 def _collider(number: int, solid: Solid, times: Array, arrays: dict[str, Any]) -> dict[str, Any]:
     key = f"collider {number}"
     arrays[key], arrays[f"{key} rows"] = solid.positions.astype(np.float32), solid.triangles
     own: dict[str, Any] = {"name": key, "points": key, "rows": f"{key} rows"}
-    own |= {"hollow": solid.hollow, "color": _linear(GREY), "roughness": 1.0, "texture": ""}
+    own |= {"hollow": solid.hollow, "color": linear(GREY), "roughness": 1.0, "texture": ""}
     if solid.moving:
         frames = [solid.frame(float(t)) for t in times]
         matrices = np.tile(np.eye(4), (len(frames), 1, 1))

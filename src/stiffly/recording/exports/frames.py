@@ -14,13 +14,14 @@ from ...collisions.shapes import Frame
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Look, Skin
-from ...meshes.mesh import ELEMENT, tet_surface
+from ...meshes.look import owners
+from ...meshes.mesh import ELEMENT
 from ...meshes.skin import joined_uv
-from ...meshes.topology import components
+from ...meshes.visible import alone, surface_and_lines
 
-ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
 Fields = Mapping[str, Callable[[int], Array]]  # values (particles,) at a frame, by name
 NO_FIELDS: Mapping[str, Any] = {}
+NOTHING_SEEN = np.empty((0, 3), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
 Progress = Callable[[int, int], Any]  # frames done, frames in all
 LARGEST = float(np.finfo(np.float32).max)  # what most formats can hold [m]
 AROUND = 64  # sides of a round shape
@@ -39,7 +40,8 @@ class Motion:
     velocities None where none were kept.  What is drawn are N points: the particles, or where a
     surface is embedded in tets (skin) the particles `bare`, that it does not stand for, and then
     its vertices; see `shown`.  rest (N, 3).  triangles (s, 3): the surface; lines (m, 2): edges
-    that lie outside of it, such as those of ropes and hair.  plaque (frames, m) [m]: of the mesh
+    that lie outside of it, such as those of ropes and hair.  dots (k,): points that nothing joins
+    to others.  plaque (frames, m) [m]: of the mesh
     collider with m vertices, where there is one.  elements (N,): chemical symbols, of particles
     that are atoms.  looks: bodies by name, owner (N,): which of them each point belongs to, or -1.
     uv (s, 3, 2): texture coordinates of the corners of triangles, NaN where there are none.
@@ -52,6 +54,7 @@ class Motion:
     rest: Array
     triangles: np.ndarray
     lines: np.ndarray
+    dots: np.ndarray
     colliders: tuple[Any, ...] = ()
     bare: np.ndarray | None = None
     skin: Skin | None = None
@@ -71,11 +74,6 @@ class Motion:
 
     def __len__(self) -> int:
         return len(self.times)
-
-    @property
-    def only_points(self) -> bool:
-        """Neither surface nor lines: particles are all there is to see."""
-        return not len(self.triangles) and not len(self.lines)
 
     @property
     def particles(self) -> int:
@@ -147,7 +145,7 @@ def motion(recording: Any) -> Motion:
     velocities = getattr(recording, "velocities", None)
     kept = velocities is not None and velocities.shape == positions.shape
     rest = np.asarray(positions[0] if mesh is None else mesh.positions, dtype=np.float64)
-    triangles, lines = _elements(mesh)
+    triangles, lines = NOTHING_SEEN if mesh is None else surface_and_lines(mesh)
     looks = {} if mesh is None else mesh.bodies
     known = Motion(
         name=str(getattr(recording, "name", "") or "recording"),
@@ -157,22 +155,16 @@ def motion(recording: Any) -> Motion:
         rest=rest,
         triangles=triangles,
         lines=lines,
+        dots=np.arange(len(rest)) if mesh is None else alone(mesh),
         colliders=tuple(getattr(recording, "colliders", ())),
         plaque=getattr(recording, "fields", {}).get("plaque"),
         elements=_atoms(mesh),
         looks=looks,
-        owner=_owner(looks, positions.shape[1]) if looks else None,
+        owner=owners(looks, positions.shape[1]) if looks else None,
         uv=None if mesh is None or not len(mesh.triangles) else mesh.uv,
     )
     skin = getattr(mesh, "skin", None)
     return known if skin is None else _covered(known, skin)
-
-
-def _owner(looks: Mapping[str, Look], count: int) -> np.ndarray:
-    owner = np.full(count, -1)
-    for number, look in enumerate(looks.values()):
-        owner[look.particles] = number
-    return owner
 
 
 def _covered(motion: Motion, skin: Skin) -> Motion:
@@ -181,34 +173,18 @@ def _covered(motion: Motion, skin: Skin) -> Motion:
     bare[skin.particles] = False
     seen = bare[motion.triangles].all(axis=1)
     left, owner = motion.triangles[seen], motion.owner
-    bare[motion.lines] = True
+    bare[motion.lines] = bare[motion.dots] = True
     number = np.cumsum(bare) - 1
     triangles = np.concatenate([number[left], skin.triangles + int(bare.sum())])
     if owner is not None:
         owner = np.concatenate([owner[bare], owner[skin.corners[:, 0]]])
     own = None if motion.uv is None else motion.uv[seen]
     new = replace(
-        motion, triangles=triangles, lines=number[motion.lines], bare=np.flatnonzero(bare),
-        skin=skin, owner=owner, uv=joined_uv([(own, len(left)), (skin.uv, len(skin.triangles))]),
+        motion, triangles=triangles, lines=number[motion.lines], dots=number[motion.dots],
+        bare=np.flatnonzero(bare), skin=skin, owner=owner,
+        uv=joined_uv([(own, len(left)), (skin.uv, len(skin.triangles))]),
     )  # fmt: skip
     return replace(new, rest=new.shown(motion.rest))
-
-
-def _elements(mesh: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Surface triangles, and the lines that stick out of it.
-
-    Most edges of a cloth or a solid are springs inside it, which nobody wants to see; nor the
-    diagonals of fibers, where the edges along them are named.
-    """
-    if mesh is None:
-        return np.empty((0, 3), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
-    triangles = mesh.triangles if len(mesh.triangles) else tet_surface(mesh.tets)
-    covered = np.zeros(len(mesh.positions), dtype=bool)
-    covered[triangles] = True
-    covered[mesh.tets] = True
-    edges = mesh.edges[mesh.edge_groups[ALONG]] if ALONG in mesh.edge_groups else mesh.edges
-    hidden = covered | _inside(covered, mesh.edges)
-    return np.asarray(triangles), edges[~hidden[edges].all(axis=1)]
 
 
 def _atoms(mesh: Any) -> np.ndarray | None:
@@ -220,20 +196,6 @@ def _atoms(mesh: Any) -> np.ndarray | None:
         if name.startswith(ELEMENT):
             symbols[rows] = name.removeprefix(ELEMENT)
     return symbols if len(symbols) and np.all(symbols != "") else None
-
-
-def _inside(covered: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Mask (N,): particles inside a surface, where springs fill it without tets.
-
-    A connected piece of particles without triangles is inside if it has more edges to the surface
-    than particles; a rope tied to a cloth has fewer.
-    """
-    loose = ~covered[edges].any(axis=1)
-    piece = components(len(covered), edges[loose])
-    crossing = edges[covered[edges].sum(axis=1) == 1]
-    inner = crossing[~covered[crossing]]
-    ties = np.bincount(piece[inner], minlength=piece.max() + 1)
-    return ~covered & (ties > np.bincount(piece))[piece]
 
 
 def chains(lines: np.ndarray) -> list[np.ndarray]:

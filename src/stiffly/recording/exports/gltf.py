@@ -1,16 +1,18 @@
 """glTF 2.0 in one binary file (.glb): web pages, PowerPoint, Windows and macOS viewers.
 
-Frame 0 is the mesh and every later frame a morph target; the animation lets one target grow while
+Every body is a node of its own with its name, its mesh and its material in its colour.  Frame 0 is
+the mesh and every later frame a morph target; the animation lets one target grow while
 the one before shrinks, which is linear motion between frames.  Such files hold every frame in the
 viewer's memory, so large recordings are refused.  No normals are written: viewers then shade each
 triangle by itself, which stays right while the body deforms.  glTF has y up: a rotation of the
-node turns it, the numbers of the vertices stay the recording's.
+nodes turns it, the numbers of the vertices stay the recording's.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
+from ...meshes.look import SHINE
 from .frames import Fields, Motion, Progress, motion
+from .pieces import BODY, Piece, linear, pieces, roughness
 
 ENDINGS = (".glb",)
 MOST_BYTES = 256 * 2**20  # viewers load all of it at once
@@ -26,8 +30,6 @@ MOST_FRAMES = 2000  # the animation holds frames x frames weights
 FLOAT, UNSIGNED, ARRAY, ELEMENTS = 5126, 5125, 34962, 34963  # numbers that glTF gives them
 POINTS, LINES, TRIANGLES = 0, 1, 4
 Z_UP = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # a quarter turn about x, as a quaternion
-COLOR = [0.24, 0.47, 0.74, 1.0]
-MATERIAL = {"baseColorFactor": COLOR, "metallicFactor": 0.0, "roughnessFactor": 0.6}
 
 
 class _Document:
@@ -77,49 +79,66 @@ def write(recording: Any, path: Path, progress: Progress, _: Fields) -> None:
 
 
 def _content(document: _Document, shown: Motion, progress: Progress) -> dict[str, Any]:
-    targets, start = [], np.empty((0, 3))
+    bodies = [p for p in pieces(shown) if len(p.points)]
+    start, bases = np.empty((0, 3)), list[int]()
+    targets: list[list[dict[str, int]]] = [[] for _ in bodies]
     for i, x, _ in shown.frames(progress):
         if i == 0:
             start = x
-            base = document.add(x, ARRAY, bounds=True)
-        else:
-            targets.append({"POSITION": document.add(x - start, ARRAY, bounds=True)})
-    primitives = []
-    for mode, rows in _elements(shown):
-        primitive: dict[str, Any] = {"attributes": {"POSITION": base}, "material": 0, "mode": mode}
-        if mode != POINTS:
-            primitive["indices"] = document.add(rows.ravel().astype(np.uint32), ELEMENTS)
-        primitives.append(primitive | ({"targets": targets} if targets else {}))
+            bases = [document.add(x[body.points], ARRAY, bounds=True) for body in bodies]
+            continue
+        for body, own in zip(bodies, targets, strict=True):
+            moved = x[body.points] - start[body.points]
+            own.append({"POSITION": document.add(moved, ARRAY, bounds=True)})
+    meshes = []
+    for k, body in enumerate(bodies):
+        known = {"attributes": {"POSITION": bases[k]}, "material": k}
+        known |= {"targets": targets[k]} if targets[k] else {}
+        primitives = [known | own for own in _primitives(document, body)]
+        weights = {"weights": [0.0] * len(targets[k])} if targets[k] else {}
+        meshes.append({"name": body.name or shown.name, "primitives": primitives, **weights})
+    nodes = [{"mesh": k, "name": m["name"], "rotation": Z_UP} for k, m in enumerate(meshes)]
     content: dict[str, Any] = {
         "asset": {"version": "2.0", "generator": "stiffly"},
         "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0, "name": shown.name, "rotation": Z_UP}],
-        "materials": [{"doubleSided": True, "pbrMetallicRoughness": MATERIAL}],
-        "meshes": [{"primitives": primitives}],
+        "scenes": [{"nodes": list(range(len(nodes)))}],
+        "nodes": nodes,
+        "materials": [_material(body, m["name"]) for body, m in zip(bodies, meshes, strict=True)],
+        "meshes": meshes,
     }
-    if targets:
-        content["meshes"][0]["weights"] = [0.0] * len(targets)
-        content["animations"] = [_animation(document, shown.times)]
+    if len(shown) > 1:
+        content["animations"] = [_animation(document, shown.times, len(nodes))]
     content["buffers"] = [{"byteLength": document.length}]
     return content | {"bufferViews": document.views, "accessors": document.accessors}
 
 
-def _elements(shown: Motion) -> list[tuple[int, np.ndarray]]:
-    if shown.only_points:
-        return [(POINTS, np.empty(0))]
-    kinds = ((TRIANGLES, shown.triangles), (LINES, shown.lines))
-    return [(mode, rows) for mode, rows in kinds if len(rows)]
+def _primitives(document: _Document, body: Piece) -> Iterator[dict[str, Any]]:
+    """Surface, lines and loose particles of a body, whose vertices are its own."""
+    for mode, rows in ((TRIANGLES, body.triangles), (LINES, body.lines), (POINTS, body.dots)):
+        if mode == POINTS and len(rows) == len(body.points):
+            yield {"mode": mode}  # all of them, in their order
+        elif len(rows):
+            own = np.searchsorted(body.points, rows).ravel().astype(np.uint32)
+            yield {"mode": mode, "indices": document.add(own, ELEMENTS)}
 
 
-def _animation(document: _Document, times: Array) -> dict[str, Any]:
-    """At frame i the weight of target i - 1 is one, all others zero."""
+def _material(body: Piece, name: str) -> dict[str, Any]:
+    color, shine = (BODY, SHINE) if body.look is None else (body.look.color, body.look.shine)
+    own = {"baseColorFactor": [*linear(color), 1.0], "metallicFactor": 0.0}
+    own["roughnessFactor"] = roughness(shine)
+    return {"name": name, "doubleSided": True, "pbrMetallicRoughness": own}
+
+
+def _animation(document: _Document, times: Array, nodes: int) -> dict[str, Any]:
+    """At frame i the weight of target i - 1 is one, all others zero: of every body alike."""
     seconds = document.add((times - times[0]).astype(np.float32), bounds=True)
     weights = np.eye(len(times), dtype=np.float32)[:, 1:]
     output = document.add(np.ascontiguousarray(weights).ravel())
     return {
         "samplers": [{"input": seconds, "output": output, "interpolation": "LINEAR"}],
-        "channels": [{"sampler": 0, "target": {"node": 0, "path": "weights"}}],
+        "channels": [
+            {"sampler": 0, "target": {"node": node, "path": "weights"}} for node in range(nodes)
+        ],
     }
 
 

@@ -52,7 +52,7 @@ def page(recording: Any, most: int, progress: Progress = unheard) -> str:
         "colors": _encoded(_colors(shown)),
         "triangles": _encoded(shown.triangles.astype(np.uint32)),
         "lines": _encoded(shown.lines.astype(np.uint32)),
-        "dots": bool(shown.only_points),
+        "dots": _encoded(shown.dots.astype(np.uint32)),
         "solids": [_solid(s, shown.times[chosen]) for s in solids(shown.colliders, low, high)],
     }
     title = " ".join(filter(None, (getattr(recording, "name", ""), describe(recording))))

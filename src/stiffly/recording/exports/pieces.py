@@ -1,4 +1,4 @@
-"""A motion body by body, at whole frame rates: for programs that know objects, USD and Blender."""
+"""A motion body by body, at whole frame rates, for programs that know objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)
 class Piece(NamedTuple):
     """A body, or all there is where none has a name.
 
-    points (k,): which ones, sorted; triangles (s, 3) and lines (m, 2) of them, uv (s, 3, 2).
+    points (k,): which ones, sorted; triangles (s, 3), lines (m, 2) and dots (n,) of them,
+    uv (s, 3, 2).
     """
 
     name: str
@@ -28,6 +29,7 @@ class Piece(NamedTuple):
     points: np.ndarray
     triangles: np.ndarray
     lines: np.ndarray
+    dots: np.ndarray
     uv: np.ndarray | None
 
 
@@ -35,14 +37,16 @@ def pieces(shown: Motion) -> Iterator[Piece]:
     """Every body; one whose picture is gone has its colour, and a line says so."""
     if shown.owner is None:
         everything = np.arange(len(shown.rest))
-        yield Piece("", None, everything, shown.triangles, shown.lines, shown.uv)
+        yield Piece("", None, everything, shown.triangles, shown.lines, shown.dots, shown.uv)
         return
     faces, lines = shown.owner[shown.triangles[:, 0]], shown.owner[shown.lines[:, 0]]
+    dots = shown.owner[shown.dots]
     for number, (name, look) in enumerate(shown.looks.items()):
         own = np.flatnonzero(shown.owner == number)
         uv = None if shown.uv is None else shown.uv[faces == number]
         inside = shown.triangles[faces == number], shown.lines[lines == number]
-        yield Piece(name, _with_picture(name, look), own, *inside, uv)
+        single = shown.dots[dots == number]
+        yield Piece(name, _with_picture(name, look), own, *inside, single, uv)
 
 
 def _with_picture(name: str, look: Look) -> Look:
@@ -55,6 +59,16 @@ def _with_picture(name: str, look: Look) -> Look:
         stacklevel=2,
     )
     return look._replace(texture="")
+
+
+def linear(color: tuple[float, float, float]) -> list[float]:
+    """Light, which programs mix: a screen's numbers (sRGB, IEC 61966-2-1) undone."""
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+
+
+def roughness(shine: float) -> float:
+    """Of a surface as programs have it, from the shine of a body."""
+    return 1.0 - 0.9 * shine
 
 
 def time_codes(times: Array) -> tuple[float, Array]:

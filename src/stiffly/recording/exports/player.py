@@ -56,7 +56,7 @@ function buffer(data, target = gl.ARRAY_BUFFER) {
 const indices = s => { const b = bytes(s);
   return {count: b.length / 4, buffer: buffer(b, gl.ELEMENT_ARRAY_BUFFER)}; };
 const body = {frames: buffer(bytes(D.frames)), colors: buffer(bytes(D.colors)),
-  triangles: indices(D.triangles), lines: indices(D.lines)};
+  triangles: indices(D.triangles), lines: indices(D.lines), dots: indices(D.dots)};
 const solids = D.solids.map(s => ({...s, points: buffer(bytes(s.points)),
   triangles: indices(s.triangles)}));
 const centre = D.low.map((l, i) => l + D.size[i] / 2);
@@ -122,13 +122,14 @@ function draw() {
   }
   gl.bindBuffer(gl.ARRAY_BUFFER, body.colors);
   gl.enableVertexAttribArray(2); gl.vertexAttribPointer(2, 3, gl.UNSIGNED_BYTE, true, 0, 0);
-  for (const [kind, list, lit] of [[gl.TRIANGLES, body.triangles, 1], [gl.LINES, body.lines, 0]]) {
+  const kinds = [
+    [gl.TRIANGLES, body.triangles, 1], [gl.LINES, body.lines, 0], [gl.POINTS, body.dots, 0]];
+  for (const [kind, list, lit] of kinds) {
     if (!list.count) continue;
     gl.uniform1f(U("lit"), lit);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, list.buffer);
     gl.drawElements(kind, list.count, gl.UNSIGNED_INT, 0);
   }
-  if (D.dots) { gl.uniform1f(U("lit"), 0); gl.drawArrays(gl.POINTS, 0, D.points); }
   clock.textContent = "t = " + now.toFixed(length < 1 ? 3 : 2) + " s";
 }
 function tick(ms) {

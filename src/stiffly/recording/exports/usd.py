@@ -1,11 +1,11 @@
 """Universal Scene Description: Blender, Houdini, Maya, Omniverse, usdview.
 
 /World/Body holds the surface (Mesh), /World/Lines ropes and hair (linear BasisCurves),
-/World/Points particles that have neither; /World/Colliders what they touch.  Bodies that have names
-are prims of their own, /World/NAME and /World/NAME_lines, with their colours, textures and texture
-coordinates (primvars:st).  Fields that were asked for are primvars by name.  Points and, where
-recorded, velocities are time samples, at the times of the frames; time codes per second are a whole
-number, the nearest to one a frame.  Metres, z up.
+/World/Points loose particles; /World/Colliders what they touch.  Bodies that have names are prims
+of their own, /World/NAME, /World/NAME_lines and /World/NAME_points, with their colours, textures
+and texture coordinates (primvars:st).  Fields that were asked for are primvars by name.  Points
+and, where recorded, velocities are time samples, at the times of the frames; time codes per second
+are a whole number, the nearest to one a frame.  Metres, z up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Look
 from .frames import Fields, Motion, Progress, Solid, chains, motion, solids
-from .pieces import BODY, GREY, pieces, size, thickness, time_codes
+from .pieces import BODY, GREY, pieces, roughness, size, thickness, time_codes
 
 ENDINGS = (".usdc", ".usd", ".usda")
 TAKEN = ("Colliders", "Lines", "Points", "Materials")  # names that no body gets
@@ -74,7 +74,6 @@ def _write_body(
 ) -> None:
     prims: list[Any] = []  # (geometry, which particles its points are)
     taken: set[str] = {*TAKEN}
-    everything = np.arange(len(shown.rest))
     for piece in pieces(shown):
         home = _home(pxr, piece.name, taken)
         made = []
@@ -86,18 +85,15 @@ def _write_body(
         if len(piece.lines):
             path = "/World/Lines" if piece.look is None else f"{home}_lines"
             made.append(_curves(pxr, stage, path, shown, piece.lines))
+        if len(piece.dots):
+            path = "/World/Points" if piece.look is None else f"{home}_points"
+            made.append(_points(pxr, stage, path, shown, piece.dots))
         if piece.look is not None:
             textured = piece.look.texture and piece.uv is not None
             picture = _beside(folder, Path(piece.look.texture)) if textured else ""
             for geometry, _ in made:
                 _paint(pxr, stage, geometry, home, piece.look, picture)
         prims += made
-    if shown.only_points:
-        points = pxr.UsdGeom.Points.Define(stage, "/World/Points")
-        points.CreateWidthsAttr([0.01 * size(shown)])
-        points.SetWidthsInterpolation(pxr.UsdGeom.Tokens.constant)
-        points.CreateIdsAttr(pxr.Vt.Int64Array.FromNumpy(everything))
-        prims.append((points, everything))
     for geometry, _ in prims:
         if not geometry.GetDisplayColorAttr().HasAuthoredValue():
             geometry.CreateDisplayColorAttr([BODY])
@@ -167,7 +163,7 @@ def _paint(pxr: Any, stage: Any, geometry: Any, home: str, look: Look, picture: 
     surface.CreateIdAttr("UsdPreviewSurface")
     color = surface.CreateInput("diffuseColor", kinds.Color3f)
     color.Set(look.color)
-    surface.CreateInput("roughness", kinds.Float).Set(1.0 - 0.9 * look.shine)
+    surface.CreateInput("roughness", kinds.Float).Set(roughness(look.shine))
     if picture:
         reader = shade.Shader.Define(stage, f"{path}/Coordinates")
         reader.CreateIdAttr("UsdPrimvarReader_float2")
@@ -206,6 +202,17 @@ def _curves(
     )
     primvar.Set(pxr.Vt.IntArray.FromNumpy(which.astype(np.int32)))
     return curves, which
+
+
+def _points(
+    pxr: Any, stage: Any, path: str, shown: Motion, which: np.ndarray
+) -> tuple[Any, np.ndarray]:
+    """Loose particles; their ids say which ones."""
+    points = pxr.UsdGeom.Points.Define(stage, path)
+    points.CreateWidthsAttr([0.01 * size(shown)])
+    points.SetWidthsInterpolation(pxr.UsdGeom.Tokens.constant)
+    points.CreateIdsAttr(pxr.Vt.Int64Array.FromNumpy(which.astype(np.int64)))
+    return points, which
 
 
 def _write_collider(

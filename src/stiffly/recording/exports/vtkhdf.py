@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..layout import LINE, TRIANGLE, VERTEX, add_cells, add_offsets, add_type
+from ..layout import LINE, TRIANGLE, VERTEX, add_bodies, add_cells, add_offsets, add_type
 from .frames import Fields, Motion, Progress, motion
 
 ENDINGS = (".vtkhdf", ".hdf")
@@ -24,18 +24,18 @@ def write(recording: Any, path: Path, progress: Progress, fields: Fields) -> Non
 
     shown = motion(recording)
     count, points = len(shown), len(shown.rest)
-    kinds = [(TRIANGLE, shown.triangles), (LINE, shown.lines)]
-    if shown.only_points:
-        kinds = [(VERTEX, np.arange(points)[:, None])]
+    kinds = [(TRIANGLE, shown.triangles), (LINE, shown.lines), (VERTEX, shown.dots[:, None])]
     with h5py.File(path, "w") as file:
         vtk = file.create_group("VTKHDF")
         add_type(vtk)
         add_cells(vtk, points, kinds)
+        if shown.owner is not None:
+            add_bodies(vtk, kinds, list(shown.looks), shown.owner)
         steps = vtk.create_group("Steps")
         steps.attrs["NSteps"] = count
         steps["Values"] = np.asarray(shown.times, dtype=np.float64)
         velocity = [] if shown.velocities is None else ["velocity"]
-        add_offsets(steps, count, points, [*velocity, *fields])
+        add_offsets(steps, count, points, [*velocity, *fields], shown.looks)
         _add_frames(vtk, shown, progress, fields)
 
 

@@ -95,9 +95,10 @@ def parts_of(motion: Any, size: float) -> Parts:
         sides = next(SIDES[k] for k in sorted(SIDES) if len(chosen) <= k)
         shapes.append(Tubes(chosen, radius, sides))
         lines = lines if len(lines) > most else lines[:0]
-    if motion.only_points or few:
-        radius = size * (0.04 if few else 0.3 / max(len(motion.rest), 1) ** (1 / 3))
-        shapes.append(Beads(np.arange(len(motion.rest)), radius))
+    which = np.arange(len(motion.rest)) if few else motion.dots
+    if len(which):
+        radius = size * (0.04 if few else 0.3 / len(motion.rest) ** (1 / 3))
+        shapes.append(Beads(which, radius))
     return Parts(shapes, lines)
 
 
