@@ -17,6 +17,7 @@ from ...meshes import Look, Skin
 from ...meshes.mesh import ELEMENT, tet_surface
 from ...meshes.skin import joined_uv
 from ...meshes.topology import components
+from ..layout import ELEMENTS, require_vertices
 
 ALONG = "longitudinal"  # the group of edges that are drawn of fibers made of cuboids
 Fields = Mapping[str, Callable[[int], Array]]  # values (particles,) at a frame, by name
@@ -202,6 +203,8 @@ def _elements(mesh: Any) -> tuple[np.ndarray, np.ndarray]:
     """
     if mesh is None:
         return np.empty((0, 3), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
+    for name in ELEMENTS:
+        require_vertices(f"{name} of the mesh", getattr(mesh, name), len(mesh.positions), "mend it")
     triangles = mesh.triangles if len(mesh.triangles) else tet_surface(mesh.tets)
     covered = np.zeros(len(mesh.positions), dtype=bool)
     covered[triangles] = True
