@@ -75,6 +75,36 @@ def test_a_body_compiled_twice_is_kept_twice(tmp_path):
     assert [line.split() for line in hits] == [["0", "0"], ["1", "1"]]
 
 
+READ_ONLY = """
+import tempfile
+from numba.core import caching
+
+real = caching._CacheLocator.ensure_cache_path
+
+def ensure_cache_path(self):
+    if not self.get_cache_path().startswith(tempfile.gettempdir()):
+        raise OSError(30, "Read-only file system")
+    real(self)
+
+caching._CacheLocator.ensure_cache_path = ensure_cache_path
+from stiffly.kernels.cpu import compiled, jit
+compiled.announce()
+assert jit.chunks(1000) == 8
+"""
+
+
+def test_nowhere_to_keep_kernels_is_one_line(tmp_path):
+    """Neither beside the files nor in the user's folder: they are for the process alone."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "in every run, since no folder to keep them can be written" in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
 BODIES = """
 import hashlib
 import numpy as np

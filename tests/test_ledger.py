@@ -9,7 +9,7 @@ import pytest
 from stiffly import simulate
 from stiffly.accounting import work
 from stiffly.backends.cpu import CPU
-from stiffly.bodies import SecondOrder
+from stiffly.bodies import SecondOrder, Springs, System
 from stiffly.contracts import Power, State
 from stiffly.run.ledger import Balance, Ledger
 
@@ -92,6 +92,18 @@ def test_the_power_at_the_end_of_a_step_is_that_at_the_start_of_the_next():
     books.system = SimpleNamespace(power=system.power)
     books.step(states[3], states[0])  # another system: nothing is known of it
     assert len(asked) == 8
+
+
+def test_parts_of_one_name_share_a_line_of_the_ledger():
+    x = np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0]])
+
+    def energies(*names):
+        parts = [Springs([[0, 1]], 4.0, 1.0, name=name) for name in names]
+        return simulate(System(np.ones(2), parts), x, step=0.1, duration=0.1).energy.parts
+
+    both, apart = energies("a", "a"), energies("a", "b")
+    assert list(both) == ["kinetic", "a"] and list(apart) == ["kinetic", "a", "b"]
+    assert both["a"][0] == apart["a"][0] + apart["b"][0] == 1.0
 
 
 def test_a_ledger_that_is_printed_is_one_line():

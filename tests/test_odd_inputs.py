@@ -1,5 +1,6 @@
 """Inputs that once ended in a traceback, a hang, or a result that nobody asked for."""
 
+import dataclasses
 import os
 
 import h5py
@@ -164,6 +165,31 @@ def test_empty_words_on_the_command_line(line, capfd, tmp_path, monkeypatch):
 def test_atol_is_looked_at_whatever_the_method(atol, integrator):
     with pytest.raises(InputError, match="atol"):
         run(integrator=integrator, atol=atol)
+
+
+@pytest.mark.parametrize("atol", [-1.0, "x", np.nan, [1.0]])
+@pytest.mark.parametrize("more", [{}, {"integrator": "auto"}])
+def test_atol_is_looked_at_beside_a_scene(atol, more):
+    """Which has a step, and no rtol."""
+    with pytest.raises(InputError, match="atol"):
+        stiffly.simulate(stiffly.scenes.load("bar", small=True), duration=0.02, atol=atol, **more)
+
+
+def test_a_mesh_of_ones_own_that_names_other_vertices(tmp_path):
+    kept = run()
+    kept.mesh = dataclasses.replace(MESH, edges=MESH.edges + 5)
+    with pytest.raises(InputError, match="edges of the mesh name vertices that are not there"):
+        kept.render(tmp_path / "still.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_provenance_that_is_nested_too_deeply(tmp_path):
+    deep = {}
+    for _ in range(10_000):
+        deep = {"a": deep}
+    with pytest.raises(InputError, match="nested too deeply"):
+        run(out=tmp_path / "run", provenance=deep)
+    assert not list(tmp_path.iterdir())
 
 
 def _spoilt(folder, place, value):

@@ -330,7 +330,10 @@ def test_every_method_of_the_menu_has_a_few_words_and_is_found_again(name):
 def test_time_begins_when_somebody_looks():
     with serve(little_cloth()) as view:
         page = worker(view)
-        time.sleep(0.3)  # nine frames
+        for _ in range(9):  # as often as it looks whether to take a frame, which is due all along
+            done = threading.Event()
+            page.post(lambda stage, done=done: done.set())
+            assert done.wait(300.0)
         assert page.latest.t == 0.0 and not page.playing
         with opened(view) as client:
             wait_for(client, lambda: page.latest.t > 0.1, "time to begin")

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from thinned import thinned
 
 from stiffly.errors import InputError, StiffWarning
-from stiffly.scipy import ExponentialRosenbrock, ExponentialRosenbrock32
+from stiffly.scipy import PACE, ExponentialRosenbrock, ExponentialRosenbrock32
 
 METHODS = [ExponentialRosenbrock, ExponentialRosenbrock32]
 
@@ -281,6 +281,48 @@ def test_bad_input_is_refused_in_one_line(options, words):
     with pytest.raises(InputError, match=words) as caught:
         solve_ivp(pendulum, (0, 1), [1, 0], method=ExponentialRosenbrock, **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fun", "words"),
+    [
+        (lambda t, y: "much", "fun.* must hold numbers, got text"),
+        (lambda t, y: None, "fun.* got None: a function has to return them"),
+        (lambda t, y: 1j * y, "fun.* complex"),
+        (lambda t, y: np.zeros(3), r"fun.* must have the shape of y, \(2,\), got \(3,\)"),
+        (3, "fun must be a function"),
+    ],
+)
+def test_a_function_that_returns_no_slope(fun, words):
+    with pytest.raises(InputError, match=words):
+        solve_ivp(fun, (0, 1), [1, 0], method=ExponentialRosenbrock)
+
+
+def noisy(noise, **options):
+    """y' = -y with noise on it; and how often it was called."""
+    draw, calls = np.random.default_rng(0).standard_normal, []
+
+    def fun(t, y):
+        calls.append(t)
+        return -y + noise * draw(y.shape)
+
+    return solve_ivp(fun, (0, 10), [1.0, 0.5, 2.0], **options), len(calls)
+
+
+@pytest.mark.parametrize("noise", [1e-9, 1e-7, 1e-6])
+@pytest.mark.parametrize("method", METHODS)
+def test_noise_below_the_tolerance_is_noticed_and_lived_with(noise, method):
+    """Short differences make it ten thousand times larger: 18,000 steps and more, where a few
+    hundred do."""
+    run, calls = noisy(noise, method=method)
+    assert run.success and calls < 40 * PACE
+    np.testing.assert_allclose(run.y[:, -1], np.exp(-10.0) * run.y[:, 0], rtol=0.1)
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-2])
+def test_noise_above_the_tolerance_ends_with_a_message(noise):
+    run, calls = noisy(noise, method=ExponentialRosenbrock)
+    assert not run.success and "fun is noisy" in run.message and calls < 40 * PACE
 
 
 def test_complex_nonfinite_and_unknown_arguments():

@@ -66,7 +66,7 @@ class StepTooSmall(SimulationFailure):
 
 
 class NotRecorded(SimulationFailure):
-    """The disk is full, or gone: frames recorded before are safe."""
+    """The disk is full, or gone, or a quota is used up: frames recorded before are safe."""
 
 
 class OutOfTime(SimulationFailure):

@@ -37,6 +37,7 @@ _KRYLOV_SHARE = 0.02  # of the step's error weights, for each evaluation of phi 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
 PACE = 300  # steps that are tried between two looks at how far they lead
 SHORTEST, LONGEST = 1e-60, 1e60  # times whose fourth powers are still numbers
+_STEEP = 0.1  # of a component's size: the longest difference for a column of the Jacobian
 _BALANCE_LIFE = 20  # Jacobians known by products only share one balance for this long
 
 
@@ -100,7 +101,8 @@ class ExponentialRosenbrock(OdeSolver):
     products as it has rows do not suffice for a step.  rtol, atol (scalar or (n,)), max_step,
     first_step, vectorized: as in SciPy's solvers.  max_steps: the run ends, and its message says
     why, where it would try more at the pace of the last few hundred: fun is noisy, or far faster
-    than the span.  `products` counts products with the Jacobian.
+    than the span.  A fun that gives other values at the same place is noticed then, and differences
+    are taken over longer distances from there on.  `products` counts products with the Jacobian.
     """
 
     nodes: tuple[float, ...] = (0.5, 1.0)  # the last one is 1: its stage is the result's first part
@@ -125,7 +127,7 @@ class ExponentialRosenbrock(OdeSolver):
             names = ", ".join(sorted(extraneous))
             warnings.warn(f"{type(self).__name__} ignores {names}", StiffWarning, stacklevel=3)
         t0, t_bound = _checked_span(t0, t_bound)
-        super().__init__(fun, t0, _checked_start(y0), t_bound, vectorized)
+        super().__init__(_checked_fun(fun), t0, _checked_start(y0), t_bound, vectorized)
         self.rtol, self.atol = _checked_tolerances(rtol, atol, self.n)
         self.max_step = real_number("max_step", max_step, "leave it out")
         self.max_steps = real_number("max_steps", max_steps, "leave it out")
@@ -134,6 +136,7 @@ class ExponentialRosenbrock(OdeSolver):
                 f"max_step = {max_step}, max_steps = {max_steps} must be positive: leave them out"
             )
         self.products, self._tried, self._pace_from = 0, 0, self.t
+        self._noise = 0.0  # by which values of fun at the same place were seen to differ
         self._jac = jac if callable(jac) and not isinstance(jac, LinearOperator) else None
         self._constant = None if jac is None or self._jac else _checked_jacobian(jac, self.n)
         self._balance: tuple[Array, int] | None = None  # and how many Jacobians it has served
@@ -181,7 +184,10 @@ class ExponentialRosenbrock(OdeSolver):
         return _Trial(t_new, y_new, slope, error, [None, G, rate, w3, w4])
 
     def _time_derivative(self, g: Callable, G: Array, h: float) -> Array | None:
-        """dg/ds by a one-sided difference of order 2 inside the step; None where g ignores s."""
+        """dg/ds by a one-sided difference of order 2 inside the step; None where g ignores s, or
+        noise hides what it does in the whole step."""
+        if self._noise and np.abs(g(h, self.y) - G).max() <= 4.0 * self._noise:
+            return None
         delta = min(max(1e-4 * h, 100.0 * EPS * abs(self.t)), 0.5 * h)
         near = g(delta, self.y)
         if np.array_equal(near, G) or not np.isfinite(near).all():
@@ -220,10 +226,13 @@ class ExponentialRosenbrock(OdeSolver):
         return False, cause
 
     def _too_many(self) -> bool:
-        """Counts a step that is tried; looks after every PACE of them at how far they led."""
+        """Counts a step that is tried; looks after every PACE of them at how far they led, and
+        whether fun is noisy, which short differences of it make far larger."""
         self._tried += 1
         if self._tried % PACE:
             return self._tried > self.max_steps
+        apart = np.abs(self.fun(self.t, self.y) - self._slope).max(initial=0.0)
+        self._noise = max(self._noise, float(np.nan_to_num(apart)))
         led, self._pace_from = abs(self.t - self._pace_from), self.t
         return abs(self.t_bound - self.t) * PACE > self.max_steps * led
 
@@ -269,7 +278,9 @@ class ExponentialRosenbrock(OdeSolver):
     def _differences(self) -> Array:
         y = self.y
         typical = np.maximum(np.abs(y), np.maximum(self.atol, 1e-3 * np.abs(y).max(initial=0.0)))
-        delta = (y + np.sqrt(EPS) * np.maximum(typical, 1e-8)) - y
+        slope = np.abs(self._slope).max(initial=0.0)
+        noise = min(_STEEP**2, self._noise / slope) if slope > 0.0 else 0.0
+        delta = (y + np.sqrt(max(EPS, noise)) * np.maximum(typical, 1e-8)) - y
         shifted = self.fun_vectorized(self.t, y[:, None] + np.diag(delta))
         return (shifted - self._slope[:, None]) / delta
 
@@ -315,6 +326,19 @@ def _checked_start(y0: Any) -> Array:
     if start.ndim != 1 or not np.isfinite(start).all():
         raise InputError(f"y0 of shape {start.shape} must be one row of finite numbers")
     return start
+
+
+def _checked_fun(fun: Any) -> Callable[[float, Array], Array]:
+    if not callable(fun):
+        raise InputError(f"fun must be a function f(t, y), not {type(fun).__name__}")
+
+    def checked(t: float, y: Array) -> Array:
+        value = real_array("what fun(t, y) returns", fun(t, y))
+        if value.shape not in (y.shape, ()):  # one number is that of all components
+            raise InputError(f"fun(t, y) must have the shape of y, {y.shape}, got {value.shape}")
+        return np.broadcast_to(value, y.shape)
+
+    return checked
 
 
 def _checked_tolerances(rtol: float, atol: Any, n: int) -> tuple[float, Array]:

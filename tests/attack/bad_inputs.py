@@ -3,6 +3,7 @@
     python tests/attack/bad_inputs.py            # all of them: some minutes
     python tests/attack/bad_inputs.py 100        # every so many, 100 in all
     python tests/attack/bad_inputs.py all run    # those with `run` in their names, one line each
+    python tests/attack/bad_inputs.py 100 --patience 10    # hangs after ten times as long
 
 What is wrong is told in one line (an error of stiffly's own; exit code 2), or the run of what is
 good but cannot succeed ends with one (exit code 1).  Good outcomes are `clear`, `failed` and
@@ -16,6 +17,7 @@ OpenMP ends a child that is forked beside them.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import resource
@@ -700,14 +702,14 @@ def prepare(root: Path) -> None:
         shutil.rmtree("auto")
 
 
-def tried(case: Case, root: Path) -> tuple[str, str]:
-    """The outcome, and what was said."""
+def tried(case: Case, root: Path, patience: int) -> tuple[str, str]:
+    """The outcome, and what was said; patience: times CPU and ASLEEP, until a hang is one."""
     said = root / "said"
     said.write_bytes(b"")
     child = os.fork()
     if child == 0:
         try:
-            os._exit(_in_child(case, root, said))
+            os._exit(_in_child(case, root, said, patience))
         finally:
             os._exit(99)
     _, status = os.waitpid(child, 0)
@@ -721,7 +723,7 @@ def tried(case: Case, root: Path) -> tuple[str, str]:
     ), text
 
 
-def _in_child(case: Case, root: Path, said: Path) -> int:
+def _in_child(case: Case, root: Path, said: Path, patience: int) -> int:
     with open(said, "wb") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
@@ -730,10 +732,10 @@ def _in_child(case: Case, root: Path, said: Path) -> int:
     sys.stderr = os.fdopen(
         2, "w", closefd=False, encoding="utf-8", errors="backslashreplace", buffering=1
     )
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 5))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU * patience, CPU * patience + 5))
     resource.setrlimit(resource.RLIMIT_AS, (_taken() + MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.alarm(ASLEEP)
+    signal.alarm(ASLEEP * patience)
     warnings.simplefilter("ignore")
     folder = Path(tempfile.mkdtemp(dir=root))
     os.chdir(folder)
@@ -784,27 +786,35 @@ def _taken() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def attack(chosen: list[Case], tell: Callable[[str], Any] = print) -> Counter[str]:
+def attack(chosen: list[Case], tell: Callable[[str], Any], patience: int) -> Counter[str]:
     """Counts of outcomes; tells of those that are not good."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         prepare(root)
         for case in chosen:
-            outcome, said = tried(case, root)
+            outcome, said = tried(case, root, patience)
             counts[outcome] += 1
             if outcome not in GOOD or tell is not print:
                 tell(f"{outcome}: {case.name}: {' '.join(said[-300:].split())}")
     return counts
 
 
-if __name__ == "__main__":
-    asked = sys.argv[1] if len(sys.argv) > 1 else "all"
-    chosen = cases() if asked == "all" else sample(int(asked))
-    if len(sys.argv) > 2:
-        chosen = [case for case in chosen if sys.argv[2] in case.name]
-        found = attack(chosen, lambda line: print(line, flush=True))
-    else:
-        found = attack(chosen)
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("count", nargs="?", default="all")
+    options.add_argument("name", nargs="?", help="tell of each input with this in its name")
+    options.add_argument("--patience", type=int, default=1)
+    given = options.parse_args()
+    chosen = cases() if given.count == "all" else sample(int(given.count))
+    tell: Callable[[str], Any] = print
+    if given.name is not None:
+        chosen = [case for case in chosen if given.name in case.name]
+        tell = lambda line: print(line, flush=True)  # noqa: E731
+    found = attack(chosen, tell, given.patience)
     print(f"{sum(found.values())} inputs: {dict(found)}")
-    sys.exit(bool(set(found) - set(GOOD)))
+    return int(bool(set(found) - set(GOOD)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

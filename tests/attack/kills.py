@@ -2,6 +2,7 @@
 
     python tests/attack/kills.py --count 300 --seed 0
 
+Half of the trials write frames beside the steps, by three threads, as large frames are written.
 Children are forked, and end by counts of their own steps and writes: no clock decides.  A trial is
 a kind, a case and a number drawn from the seed; --only K tries one of them again.
 """
@@ -17,6 +18,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -30,6 +32,7 @@ import runs_to_record
 from forks import Tally, forked
 
 import stiffly
+from stiffly.recording import writer
 from stiffly.recording.writer import Writer
 
 CASES = (
@@ -43,6 +46,7 @@ OWN = {
     "stretches on a path": lambda: runs_to_record.shaken(integrator="verlet"),
 }
 SECTOR = 512  # bytes that a disk writes in one go
+SIZES = (0, writer.AT_ONCE)  # of frames from which threads write them: every one, or large ones
 ONLY_ONE = 1e9  # seconds between checkpoints: the one at the start is the last
 
 
@@ -131,6 +135,7 @@ class Hooks:
         self.operations = self.steps = 0
         self.ended: list[dict[str, Any]] = []
         self.at_operation, self.at_step = at_operation, at_step
+        self._alone = threading.RLock()  # frames may be written by several threads
         self._real = {name: getattr(os, name) for name in self.NAMES}
         self._between, self._result = Writer.between, Writer.result
 
@@ -138,14 +143,14 @@ class Hooks:
         for name in self.NAMES:
             setattr(os, name, self._counted(name))
 
-        def between(writer: Writer, loop: Any) -> None:
+        def between(sink: Writer, loop: Any) -> None:
             self.steps += 1
             if self.at_step is not None:
                 self.at_step(self.steps)
-            self._between(writer, loop)
+            self._between(sink, loop)
 
-        def result(writer: Writer, loop: Any, failure: Any = None) -> Any:
-            run = self._result(writer, loop, failure)
+        def result(sink: Writer, loop: Any, failure: Any = None) -> Any:
+            run = self._result(sink, loop, failure)
             if failure is None:
                 self.ended.append(contents(run))
             return run
@@ -155,9 +160,10 @@ class Hooks:
 
     def _counted(self, name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            self.operations += 1
-            if self.at_operation is not None:
-                self.at_operation(self.operations, name, arguments, self._real)
+            with self._alone:
+                self.operations += 1
+                if self.at_operation is not None:
+                    self.at_operation(self.operations, name, arguments, self._real)
             return self._real[name](*arguments, **options)
 
         return call
@@ -336,6 +342,8 @@ def trial(kind: str, name: str, rng: random.Random, tally: Tally, words: str) ->
     with tempfile.TemporaryDirectory(prefix="kills-") as space:
         folder, copy = Path(space) / "run", Path(space) / "copy"
         known, checkpoint = reference(name), rng.choice([0.0, 0.0, ONLY_ONE])
+        writer.AT_ONCE = rng.choice(SIZES)
+        words = f"{words}, {'frames by threads' if writer.AT_ONCE == 0 else 'frames at once'}"
         n, options = moment(kind, known, rng), {}
         if kind == LONGER:
             simulated(name, folder, checkpoint)

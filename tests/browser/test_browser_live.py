@@ -20,6 +20,9 @@ from site_page import body_pixels, share_that_differs
 from stiffly import Recording
 
 CLIENT = Path(viser.__file__).parent / "client" / "src"
+THIRTY_PICTURES = """async () => {
+    for (let k = 0; k < 30; k++) await new Promise(requestAnimationFrame)
+}"""  # drawn, one after the other, in each of which something could have moved
 PULLED = 1e-6  # joules in the hand: pulls give 0.1, what only takes hold gives rounding errors
 
 
@@ -111,7 +114,7 @@ def test_time_stands_still_in_a_pause_and_goes_on_by_single_frames(jelly, window
     swinging(page)
     page.pause()
     t, table, picture = page.seconds(), page.text_of_ledger(), page.picture()
-    page.page.wait_for_timeout(1000.0)  # long enough for 30 frames
+    page.page.evaluate(THIRTY_PICTURES)
     assert (page.seconds(), page.text_of_ledger()) == (t, table)
     assert share_that_differs(page.picture(), picture) == 0.0
     at_rest(page)

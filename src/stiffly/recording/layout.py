@@ -383,13 +383,18 @@ def named(group: Any) -> dict[str, Any]:
     return {data.attrs.get("name", key): data for key, data in found}
 
 
+def require_vertices(name: str, rows: Any, count: int, remedy: str) -> None:
+    """Drawing programs follow such numbers without looking."""
+    rows = np.asarray(rows)
+    if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= count):
+        raise InputError(f"{name} name vertices that are not there: {remedy}")
+
+
 def read_mesh(group: Any) -> Mesh:
     arrays: dict[str, Any] = {name: group[name][()] for name in MESH}
-    for name in ELEMENTS:  # drawing programs follow such numbers without looking
-        rows, count = arrays[name], len(arrays["positions"])
-        if rows.size and not (rows.min() >= 0 and rows.max() < count):
-            raise InputError(f"{name} of the recorded mesh name vertices that are not there: the "
-                             "recording is damaged, run it again")  # fmt: skip
+    for name in ELEMENTS:
+        words, remedy = f"{name} of the recorded mesh", "the recording is damaged, run it again"
+        require_vertices(words, arrays[name], len(arrays["positions"]), remedy)
     for name in GROUPS:
         arrays[name] = {key: rows[()] for key, rows in named(group[name]).items()}
     if "skin" in group:

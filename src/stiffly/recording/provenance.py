@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..backends.cpu import processor
+from ..errors import InputError
 from .sums import renamed
 
 PACKAGES = ("stiffly", "numpy", "scipy", "numba")
@@ -44,7 +45,10 @@ def provenance(given: Mapping[str, Any] | None, **known: Any) -> dict[str, Any]:
         "platform": platform.platform(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
-    return as_json({**known, **here, **(given or {})})
+    try:
+        return as_json({**known, **here, **(given or {})})
+    except RecursionError:
+        raise InputError("provenance is nested too deeply: give texts and numbers") from None
 
 
 def as_json(value: Any) -> Any:

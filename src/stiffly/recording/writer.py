@@ -45,6 +45,11 @@ from .words import DTYPES
 SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
 PUBLISH = 10.0  # seconds between two updates for ParaView, see layout.py
 AT_ONCE = 1 << 20  # bytes of a frame: fewer are written sooner than another thread begins
+STOPS = {  # what the system says to a file that it lets grow no more, and what helps
+    errno.ENOSPC: ("the disk is full", "make room"),
+    errno.EDQUOT: ("the disk quota is used up", "make room, or ask for a larger one"),
+    errno.EFBIG: ("no file may grow beyond this size", "raise the limit (ulimit -f)"),
+}
 PIECES = 3  # of a frame that are written side by side: points, velocities and what is short
 
 
@@ -433,9 +438,10 @@ class Writer:
         self._due = now + max(self._every, (now - began) / SHARE)
 
     def _failure(self, problem: OSError, t: float) -> NotRecorded:
-        full = problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        cause = "the disk is full" if full else problem.strerror or str(problem)
-        remedy = "make room" if full else "make the folder writable again"
+        cause, remedy = STOPS.get(
+            problem.errno or 0,
+            (problem.strerror or str(problem), "make the folder writable again"),
+        )
         return NotRecorded(
             f"recording stopped at t = {t:.4g} s: {cause}; frames before are safe in "
             f"{self.folder}: {remedy}, then resume it"

@@ -81,7 +81,7 @@ def simulate(
     duration: float | None = None,
     every: float | None = None,
     rtol: float | None = None,
-    atol: float = 0.0,
+    atol: float | None = None,
     out: str | Path | Place | None = None,
     force: bool = False,
     dtype: str = "float32",
@@ -105,7 +105,8 @@ def simulate(
     not above `step` that divides the time between frames.
     rtol: choose the step by the embedded error instead (exprb32, exprb42, pexprb43, epirk4s3,
     dop853, rkn86); `step` is then the first one tried, and no step is longer than the time between
-    frames, but for dop853 and rkn86, which know the states within their steps.
+    frames, but for dop853 and rkn86, which know the states within their steps.  atol [unit of x]:
+    beside it, for positions.
     every: seconds between recorded frames; default: the scene's, or 1/30 (a film at life speed),
     but about 200 to 600 frames; 200 where steps are chosen by their error.
     device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
@@ -321,8 +322,8 @@ def completed(given: Given, scene: Any) -> Given:
         step = None if _is_auto(given.integrator) else scene.step
         if named is not None and named != scene.integrator:
             step = getattr(scene, "other_step", None) or step
-        rtol, atol = getattr(scene, "rtol", None), getattr(scene, "atol", 0.0)
-        given = given._replace(step=step, rtol=rtol, atol=atol)
+        atol = getattr(scene, "atol", None) if given.atol is None else given.atol
+        given = given._replace(step=step, rtol=getattr(scene, "rtol", None), atol=atol)
     return given
 
 
@@ -335,7 +336,7 @@ def planned(given: Given, tuned: Mapping[str, Any]) -> Plan:
     duration, step, every = _checked_times(given.duration, given.step, given.every)
     auto, tolerance = isinstance(method, Auto), None
     asked_for = method.rtol if auto and rtol is None else rtol
-    atol = real_number("atol", given.atol, "try 0")
+    atol = 0.0 if given.atol is None else real_number("atol", given.atol, "try 0")
     if asked_for is not None:
         tolerance = Tolerance(real_number("rtol", asked_for, "try 1e-3"), atol)
     elif atol != 0.0:
@@ -348,7 +349,7 @@ def planned(given: Given, tuned: Mapping[str, Any]) -> Plan:
     else:
         method = _configured(method, name, step, tolerance)
     told = {"integrator": name, "method": repr(method), "step": step}
-    asked = told | {"rtol": rtol, "atol": given.atol}
+    asked = told | {"rtol": rtol, "atol": atol}
     return Plan(name, method, duration, step, every, tolerance, asked)
 
 

@@ -8,6 +8,7 @@ import logging
 from functools import cache
 from pathlib import Path
 
+from .jit import FLEETING
 from .spectral import stumpff_terms
 
 log = logging.getLogger("stiffly")
@@ -54,4 +55,7 @@ def announce(file: str = "") -> None:
     """
     if cold(file):
         what = f"kernels of {file}" if file else "kernels"
-        log.warning("compiling %s, first run only (up to half a minute) ...", what)
+        when = "first run only"
+        if FLEETING:
+            when = "in every run, since no folder to keep them can be written: set NUMBA_CACHE_DIR"
+        log.warning("compiling %s, %s (up to half a minute) ...", what, when)

@@ -14,6 +14,9 @@ serial loop takes about a millisecond.
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable
 from functools import cache, partial
 from math import inf
@@ -32,6 +35,25 @@ PATIENCE = 5e-3  # seconds lost to threads before they rest ...
 REST = 20.0  # ... that many times as long: they cost at most a twentieth
 
 njit = partial(numba.njit, nogil=True, cache=True)
+
+
+def _of_this_process() -> bool:
+    """Whether kernels are kept for this process alone: where neither the folder of these files nor
+    the user's can be written to, numba refuses to compile what is to be kept."""
+    try:
+        njit(_one)
+    except RuntimeError:
+        folder = tempfile.mkdtemp(prefix="stiffly-kernels-")
+        config.CACHE_DIR = folder  # type: ignore[attr-defined]
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return True
+    return False
+
+
+def _one(task: int, *arguments: Any) -> None: ...  # stands for the body of a loop over tasks
+
+
+FLEETING = _of_this_process()
 strict = partial(njit, error_model="numpy")  # 1/0 is infinite, without a test for it
 inlined = partial(strict, forceinline=True)
 
@@ -98,9 +120,6 @@ def _tasks(options: dict[str, Any], body: FunctionType) -> Both:
     label = f"{body.__module__}.{body.__qualname__}"
     loop = copied(_all, label, {"_one": njit(**options)(body)})
     return Both({"cache": options.get("cache", True)}, loop)
-
-
-def _one(task: int, *arguments: Any) -> None: ...  # stands for the body
 
 
 def _all(count: int, *arguments: Any) -> None:

@@ -18,6 +18,7 @@ from ...meshes.look import owners
 from ...meshes.mesh import ELEMENT
 from ...meshes.skin import joined_uv
 from ...meshes.visible import alone, surface_and_lines
+from ..layout import ELEMENTS, require_vertices
 
 Fields = Mapping[str, Callable[[int], Array]]  # values (particles,) at a frame, by name
 NO_FIELDS: Mapping[str, Any] = {}
@@ -145,7 +146,7 @@ def motion(recording: Any) -> Motion:
     velocities = getattr(recording, "velocities", None)
     kept = velocities is not None and velocities.shape == positions.shape
     rest = np.asarray(positions[0] if mesh is None else mesh.positions, dtype=np.float64)
-    triangles, lines = NOTHING_SEEN if mesh is None else surface_and_lines(mesh)
+    triangles, lines = _seen(mesh)
     looks = {} if mesh is None else mesh.bodies
     known = Motion(
         name=str(getattr(recording, "name", "") or "recording"),
@@ -185,6 +186,15 @@ def _covered(motion: Motion, skin: Skin) -> Motion:
         uv=joined_uv([(own, len(left)), (skin.uv, len(skin.triangles))]),
     )  # fmt: skip
     return replace(new, rest=new.shown(motion.rest))
+
+
+def _seen(mesh: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Triangles and lines of a mesh whose elements are of particles that are there."""
+    if mesh is None:
+        return NOTHING_SEEN
+    for name in ELEMENTS:
+        require_vertices(f"{name} of the mesh", getattr(mesh, name), len(mesh.positions), "mend it")
+    return surface_and_lines(mesh)
 
 
 def _atoms(mesh: Any) -> np.ndarray | None:
