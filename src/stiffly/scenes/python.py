@@ -11,6 +11,7 @@ Every call adds a table with the keys of docs/scene-files.md; `save` writes the 
 from __future__ import annotations
 
 import copy
+import reprlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from functools import partial
 from itertools import count
 from math import ceil
 from os import PathLike, fspath
+from os.path import abspath
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,12 @@ import numpy as np
 
 from ..arrays import real_number, truth
 from ..bodies import Force
-from ..errors import Advice, InputError, levels_up
+from ..errors import Advice, InputError, accepts, levels_up
 from ..meshes import Mesh, read_mesh, write_mesh
 from ..parts.checks import as_numbers
-from ..parts.user_functions import accepts
 from ..paths import real_path
 from ..recording.run import Run
+from ..run.simulate import require_options
 from ..run.simulate import simulate as run_through
 from . import shapes
 from .composition import Joined, Shelf, built, selected
@@ -101,7 +103,14 @@ class Scene:
         self._data: dict[str, Any] = plain({"duration": duration, **chosen, **frames, **keys})
         self._data = {key: value for key, value in self._data.items() if value is not None}
         self._check({})
-        down = (0.0, 0.0, -gravity) if isinstance(gravity, (int, float)) else gravity
+        down = gravity
+        if isinstance(gravity, (int, float)):
+            if gravity < 0.0:
+                raise InputError(
+                    f"gravity={gravity:g} pulls upwards: give {-gravity:g}, downwards, or the "
+                    f"vector (0, 0, {-gravity:g})"
+                )
+            down = (0.0, 0.0, -gravity)
         if np.any(as_numbers("gravity", down, (3,))):
             self._put("load", {"kind": "gravity", "g": down})
 
@@ -121,6 +130,8 @@ class Scene:
         """
         label, source = self._source(shape, name if name is None else _text("a body", name))
         table = {"name": label, **source, **plain(keys)}
+        if texture := table.get("texture"):  # found from where the program is, as meshes are
+            table["texture"] = _absolute(texture)
         self._put("body", _completed(table, self._looked_at(shape, table)))
         return Body(label, self._number)
 
@@ -210,7 +221,12 @@ class Scene:
         """Ties particles of a body to where they are, or to another body (keys: stiffness,
         motion; there: the particles of the other body, default all)."""
         there = keys.pop("there", "all")
-        if isinstance(to, Body):
+        if to is not None:
+            if not isinstance(to, Body):
+                raise InputError(
+                    f"{body.name} can be attached to a body, not to {reprlib.repr(to)}: give what "
+                    "scene.add has returned, or leave `to` out and it is held where it is"
+                )
             if to == body:
                 raise InputError(f"{body.name} is attached to itself: name another body")
             keys["to"] = self._place(to, there)
@@ -317,9 +333,14 @@ class Scene:
 
     def simulate(self, **options: Any) -> Run:
         """Runs it; options: those of `stiffly.simulate`."""
+        require_options(options)
         scene = self.build()
         _advise(scene)
         return run_through(scene, **options)
+
+
+def _absolute(path: Any) -> Any:
+    return abspath(fspath(path)) if isinstance(path, (str, PathLike)) else path
 
 
 def _advise(scene: FileScene) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..contracts import Array, Backend, Mass, Rayleigh
-from ..errors import InputError, StiffWarning, require
+from ..errors import InputError, StiffWarning, accepts, require
 from ..parts.checks import as_indices, as_number, as_numbers, require_points
 from ..parts.part import (
     MatrixFreePart,
@@ -19,7 +19,6 @@ from ..parts.part import (
     RememberingPart,
     SettlingPart,
 )
-from ..parts.user_functions import accepts
 from .mass import ConsistentMass, LumpedMass, as_mass
 
 # what the ledger itself calls its lines and columns
