@@ -42,7 +42,7 @@ def test_speed_is_coloured_from_rest_to_the_fastest():
     v = [[0.0, 0, 0], [0, 3, 4], [0, 0, 10.0]]
     (values,) = paint.values([lane(MESH.positions, v)])
     np.testing.assert_allclose(values, [0.0, 5.0, 10.0])
-    assert paint.high == pytest.approx(np.percentile([0, 5, 10], 98.0))
+    assert paint.high == 10.0  # the rule of films: of three values each counts
     levels = paint.levels(values)
     assert levels[0] == 0 and levels[2] == LEVELS - 1
     assert "m/s" in paint.legend()

@@ -13,9 +13,9 @@ from recorded import Recorded, dust, sheet, solid, string, wobbling
 from stiffly import InputError, Scene, scenes, shapes, simulate
 from stiffly.collisions import Plane, Sphere, keyframes
 from stiffly.meshes import Mesh, cloth, cube
+from stiffly.recording.colors import coloring
 from stiffly.recording.exports.frames import motion
 from stiffly.recording.render import _framed, render, side_by_side, thumbnail
-from stiffly.recording.render_labels import coloring
 from stiffly.recording.render_scenery import Scenery
 from stiffly.recording.render_view import sampled
 
