@@ -11,6 +11,9 @@ import numpy as np
 from .colors import Coloring
 
 INK, GREY, PALE = (34, 34, 34), (110, 110, 110), (150, 150, 150)
+EDGE = 0.9  # of a letter: free at the sides of a picture
+RIM = 2  # pixels at a picture's edge that no letter touches
+LEAST = 8  # pixels: smaller letters are not read
 BAR = 7.5  # width that the colour bar takes, in letters
 
 
@@ -42,22 +45,43 @@ def write_words(pixels: np.ndarray, words: Words, height: int) -> np.ndarray:
 
     picture = Image.fromarray(pixels)
     draw = ImageDraw.Draw(picture)
-    left = round(0.9 * height)
-    room = picture.width - 2 * left
-
-    def write(at: tuple[float, float], text: str, size: float, color: Any, anchor: str) -> None:
-        wide = draw.textlength(text, font=_font(round(size)))
-        size *= min(1.0, max(room - at[0] + left, 1.0) / max(wide, 1.0))
-        draw.text(at, text, fill=color, font=_font(max(8, int(size))), anchor=anchor)
-
-    top, bottom = 0.9 * height, picture.height - 0.9 * height
-    write((left, top), words.title, height, INK, "la")
+    left, page = EDGE * height, picture.size
+    top, bottom = left, picture.height - left
+    _write(draw, page, (left, top), words.title, height, INK, "la")
     below = top + (1.4 * height if words.title else 0.0)
-    write((left, below), words.under, 0.8 * height, GREY, "la")
-    write((left, bottom), words.corner, height, INK, "ls")
+    _write(draw, page, (left, below), words.under, 0.8 * height, GREY, "la")
+    _write(draw, page, (left, bottom), words.corner, height, INK, "ls")
     beside = left + draw.textlength(words.corner, font=_font(height)) + height
-    write((beside, bottom), words.note, 0.8 * height, GREY, "ls")
+    _write(draw, page, (beside, bottom), words.note, 0.8 * height, GREY, "ls")
     return np.asarray(picture)
+
+
+def _write(
+    draw: Any,
+    page: tuple[int, int],
+    at: tuple[float, float],
+    text: str,
+    size: float,
+    color: Any,
+    anchor: str,
+) -> None:
+    """A line of letters of that size [pixels] that stays within the page (width, height): smaller
+    where the room is narrow, and cut with three dots where it is too narrow for any."""
+    room = page[0] - at[0] if anchor[0] == "l" else at[0]
+    room -= RIM
+
+    def wide(shown: str, high: int) -> float:
+        return float(draw.textlength(shown, font=_font(high)))
+
+    high = max(LEAST, int(size * min(1.0, max(room, 1.0) / max(wide(text, round(size)), 1.0))))
+    while high > LEAST and wide(text, high) > room:
+        high -= 1  # letters do not shrink evenly
+    if wide(text, high) > room:
+        kept = len(text)
+        while kept and wide(f"{text[:kept]}…", high) > room:
+            kept -= 1
+        text = f"{text[:kept]}…" if kept else ""
+    draw.text(at, text, fill=color, font=_font(high), anchor=anchor)
 
 
 def draw_bar(pixels: np.ndarray, coloring: Coloring) -> np.ndarray:
@@ -68,7 +92,7 @@ def draw_bar(pixels: np.ndarray, coloring: Coloring) -> np.ndarray:
     picture = Image.fromarray(pixels)
     draw = ImageDraw.Draw(picture)
     height = letters(picture.size)
-    small = _font(round(0.85 * height))
+    small, page = 0.85 * height, picture.size
     top, bottom = round(0.28 * picture.height), round(0.78 * picture.height)
     thick = round(0.7 * height)
     left = picture.width - round(4.6 * height)
@@ -80,9 +104,9 @@ def draw_bar(pixels: np.ndarray, coloring: Coloring) -> np.ndarray:
             y = bottom - share * (bottom - top)
             draw.line([(left + thick, y), (left + 1.35 * thick, y)], fill=PALE)
             text = f"{value:.6g}".replace("-", "−")
-            draw.text((left + 1.7 * thick, y), text, fill=INK, font=small, anchor="lm")
-    end = picture.width - round(0.9 * height)
-    draw.text((end, top - round(0.9 * height)), coloring.label, fill=INK, font=small, anchor="rs")
+            _write(draw, page, (left + 1.7 * thick, y), text, small, INK, "lm")
+    end = picture.width - EDGE * height, top - EDGE * height
+    _write(draw, page, end, coloring.label, small, INK, "rs")
     return np.asarray(picture)
 
 

@@ -41,6 +41,7 @@ PIN, HAND = (60, 60, 66), (213, 94, 0)
 FAILED = (150, 150, 150)
 PIN_SIZE, HAND_SIZE = 0.035, 0.06  # units of the page
 ABOVE = 0.12 * SIZE  # a name above its body
+LETTER = 0.08 * SIZE  # of that name, in a window of 600 pixels or more
 JUMP = 0.02 * SIZE  # a name goes after its body when it is so far away
 LENS = float(np.radians(OPENING))  # of the camera's height
 
@@ -204,7 +205,8 @@ class Figures:
             for lane, name in enumerate(names)
         ]
         self._colliders = Colliders(viser.scene, shown, self.place, len(names))
-        self._seen = to_be_seen(_particles(shown), pins, self._colliders.solids)
+        self._rest = _particles(shown)
+        self._seen = to_be_seen(self._rest, pins, self._colliders.solids)
         self._floor: Floor | None = None
         if not any(solid.flat for solid in self._colliders.solids):  # it has one of its own
             height = floor_below(self.place, _particles(shown), pins, self._seen)
@@ -230,7 +232,7 @@ class Figures:
 
     def look(self) -> None:
         """Points the camera at it, for who comes later and for who is here."""
-        view = camera(self.place, self._seen)
+        view = camera(self.place, self._with_names(self._seen, self._rest))
         first = self._viser.initial_camera
         first.position, first.look_at, first.fov = view.position, view.target, LENS
         for client in self._viser.get_clients().values():
@@ -238,7 +240,13 @@ class Figures:
 
     def find(self, positions: Array, client: Any) -> None:
         """Points one browser's camera at the body where it is now."""
-        _aim(client, camera(self.place, positions[np.isfinite(positions).all(axis=1)]))
+        sound = positions[np.isfinite(positions).all(axis=1)]
+        _aim(client, camera(self.place, self._with_names(sound, sound)))
+
+    def _with_names(self, points: Array, x: Array) -> Array:
+        """Points (k, 3) [m], and where the name of a body at x (N, 3) ends."""
+        top = self.place.offsets[0] + _above(self.place.on_page(x)) + [0.0, 0.0, LETTER]
+        return np.concatenate([points, self.place.in_scene(top, 0)[None]])
 
     def follow(self, lanes: Sequence[Any], client: Any, before: Seen | None) -> Seen | None:
         """Goes after the bodies with one browser's camera, where they have left its picture.
