@@ -33,7 +33,8 @@ def in_words(failure: BaseException) -> tuple[str, int]:
         case OSError() if not isinstance(failure, BrokenPipeError):
             where = f"{failure.filename}: " if failure.filename else ""
             return f"{where}{failure.strerror or failure}; name another file or folder", 2
-    return one_line(f"{type(failure).__name__}: {failure}".removesuffix(": ")), 1
+        case _:
+            return one_line(f"{type(failure).__name__}: {failure}".removesuffix(": ")), 1
 
 
 class StiffError(Exception):
