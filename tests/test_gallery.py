@@ -1,14 +1,12 @@
-"""What the gallery shows is there, small enough for a page, and its commands are commands."""
+"""What the gallery shows is there, and small enough for a page.
+
+Its commands: tests/test_doc_commands.py.
+"""
 
 import re
-import shlex
 from pathlib import Path
 
-import pytest
-from typer.main import get_command
-
 from stiffly import scenes
-from stiffly.cli import app
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "gallery.md").read_text()
@@ -27,10 +25,3 @@ def test_every_scene_has_a_film_or_a_plot():
     """Experiments that draw a plot are called after their scene."""
     shown = re.findall(r"^\*\*([\w-]+)\*\*: ", PAGE, flags=re.M)
     assert [name for name in scenes.NAMES if not any(s.startswith(name) for s in shown)] == []
-
-
-@pytest.mark.parametrize("line", re.findall(r"^    stiffly (.+)$", PAGE, flags=re.M))
-def test_commands_have_the_options_that_they_are_given(line):
-    name, *given = shlex.split(line)
-    command = get_command(app).commands[name]
-    command.make_context(name, given, resilient_parsing=False)

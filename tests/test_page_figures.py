@@ -9,6 +9,7 @@ from stiffly import scenes
 from stiffly.collisions import Plane, Sphere
 from stiffly.meshes import cloth, cube
 from stiffly.recording.exports.frames import solids
+from stiffly.recording.exports.pieces import bodies
 from stiffly.view.page.figures import LENS, pins, still
 from stiffly.view.page.meshes import FEW, SIDES, Beads, Surface, Tubes, parts_of
 from stiffly.view.page.place import SIZE, camera, place_lanes, to_be_seen
@@ -83,7 +84,8 @@ def test_what_can_be_dragged_is_triangles_whatever_the_body():
     }.items():
         scene = scenes.load(name, small=True)
         shown = still(scene.name, scene.x0, scene.mesh, scene.colliders)
-        parts = parts_of(shown, 1.0)
+        (piece,) = bodies(shown)
+        parts = parts_of(shown.rest, piece, 1.0)
         assert [type(shape) for shape in parts.shapes] == kinds
         assert not len(parts.lines)
         for shape in parts.shapes:
@@ -94,8 +96,8 @@ def test_of_very_many_lines_some_are_tubes_and_all_are_drawn():
     count = 3 * max(SIDES)
     lines = np.stack([np.arange(count), np.arange(count) + 1], axis=1)
     x = np.random.default_rng(0).normal(size=(count + 1, 3))
-    body = SimpleNamespace(rest=x, triangles=np.empty((0, 3), int), lines=lines, dots=x[:0, 0])
-    parts = parts_of(body, 1.0)
+    body = SimpleNamespace(triangles=np.empty((0, 3), int), lines=lines, dots=x[:0, 0])
+    parts = parts_of(x, body, 1.0)
     assert len(parts.lines) == count
     assert len(parts.shapes[0].vertices(x)) <= 2 * 3 * max(SIDES)
 

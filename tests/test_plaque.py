@@ -12,8 +12,8 @@ from stiffly.bodies import Gravity
 from stiffly.collisions import Contact, Plane, Plaque, TriangleMesh, path
 from stiffly.errors import InputError
 from stiffly.meshes import cloth, sphere
+from stiffly.recording.colors import coat
 from stiffly.recording.exports.frames import motion
-from stiffly.recording.render_labels import coat
 
 pytestmark = pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")
 

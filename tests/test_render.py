@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from recorded import Recorded, dust, sheet, solid, string, wobbling
 
 from stiffly import InputError, Scene, scenes, shapes, simulate
 from stiffly.collisions import Plane, Sphere, keyframes
 from stiffly.meshes import Mesh, cloth, cube
+from stiffly.recording.colors import Coloring, coloring
 from stiffly.recording.exports.frames import motion
 from stiffly.recording.render import _framed, render, side_by_side, thumbnail
-from stiffly.recording.render_labels import coloring
+from stiffly.recording.render_labels import Words, draw_bar, letters, write_words
 from stiffly.recording.render_scenery import Scenery
 from stiffly.recording.render_view import sampled
 
@@ -97,6 +100,42 @@ def test_the_scale_is_drawn_with_its_colours(tmp_path):
     (colors,) = coloring([recorded], [motion(recorded)], "speed")
     for end in (colors.table[0], colors.table[-1]):
         assert np.abs(strip - end).max(axis=2).min() < 12
+
+
+WORDS = st.text("Wm−%[]. é", max_size=60)
+
+
+@given(
+    size=st.tuples(st.integers(16, 400), st.integers(60, 300)),
+    words=st.tuples(WORDS, WORDS, WORDS, WORDS),
+)
+def test_no_letter_is_cut_at_the_edge_of_a_picture(size, words):
+    height = letters(size)
+    written = write_words(np.full((size[1], size[0], 3), 255, np.uint8), Words(*words), height)
+    assert (written[:, [0, -1]] == 255).all()
+
+
+def test_words_that_have_room_are_as_large_in_any_picture():
+    narrow, wide = (
+        write_words(np.full((100, width, 3), 255, np.uint8), Words("rope", "verlet"), 20)
+        for width in (120, 900)
+    )
+    assert np.array_equal(narrow, wide[:, :120]) and (wide[:, 120:] == 255).all()
+    assert (narrow < 128).any()
+
+
+@given(
+    size=st.tuples(st.integers(100, 900), st.integers(100, 500)),
+    high=st.floats(1e-9, 1e30),
+    both=st.booleans(),
+    label=WORDS,
+)
+def test_numbers_and_words_of_a_scale_stay_in_the_picture(size, high, both, label):
+    table = np.tile(np.arange(256, dtype=np.uint8)[:, None] // 2, 3)
+    scale = Coloring(label, lambda i: np.zeros(1), -high if both else 0.0, high, table)
+    drawn = draw_bar(np.full((size[1], size[0], 3), 255, np.uint8), scale)
+    assert (drawn[:, [0, -1]] == 255).all()
+    assert (drawn < 128).any()
 
 
 def test_a_body_at_rest_has_no_scale(tmp_path):

@@ -11,10 +11,10 @@ from stiffly.bodies import Gravity, LinearSprings, Springs, System, Tetrahedra
 from stiffly.collisions import Plane, keyframes
 from stiffly.errors import InputError
 from stiffly.meshes import Mesh, cloth, cube
+from stiffly.recording.colors import coloring
 from stiffly.recording.exports.frames import motion, solids
 from stiffly.recording.render import _about_itself, _framed
 from stiffly.recording.render_floor import find_floor, round_number
-from stiffly.recording.render_labels import coloring
 from stiffly.recording.render_time import schedule
 from stiffly.recording.render_view import OPENING, Camera, look_at, points_of, sampled, sunlight
 from stiffly.recording.render_walls import slab, wall_normals

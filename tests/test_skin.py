@@ -9,11 +9,11 @@ import pytest
 
 from stiffly import InputError, cli, scenes, simulate
 from stiffly.meshes import quality, read_mesh, sphere, tetrahedralise, write_mesh
+from stiffly.recording.colors import coloring
 from stiffly.recording.exports import FORMATS, export
 from stiffly.recording.exports.frames import motion
 from stiffly.recording.plots.body import picture
 from stiffly.recording.recording import Recording
-from stiffly.recording.render_labels import coloring
 from stiffly.scenes import files
 from stiffly.view.page.figures import Body, still
 from stiffly.view.page.place import place_lanes
@@ -150,10 +150,12 @@ def frames_of(to, written):
         content = json.loads(file.read(int.from_bytes(head[12:16], "little")))
         file.read(8)
         data = file.read()
-    accessor = content["accessors"][content["meshes"][0]["primitives"][0]["attributes"]["POSITION"]]
-    view = content["bufferViews"][accessor["bufferView"]]
-    start = view.get("byteOffset", 0)
-    return [np.frombuffer(data, "<f4", 3 * accessor["count"], start).reshape(-1, 3)]
+    found = []
+    for mesh in content["meshes"]:  # the string, the egg
+        accessor = content["accessors"][mesh["primitives"][0]["attributes"]["POSITION"]]
+        start = content["bufferViews"][accessor["bufferView"]].get("byteOffset", 0)
+        found.append(np.frombuffer(data, "<f4", 3 * accessor["count"], start).reshape(-1, 3))
+    return [np.concatenate(found)]
 
 
 def test_the_page_and_the_player_show_the_surface(falling):
@@ -184,7 +186,7 @@ def test_the_page_and_the_player_show_the_surface(falling):
         player.close()
     assert len(snapshot.lanes[0].positions) == len(scene.x0)
     body.show(snapshot.lanes[0].positions, "egg", failed=False)
-    drawn = nodes["/lane-0/body-0"]
+    drawn = nodes["/lane-0/body-1"]  # the string is the first
     assert len(drawn.vertices) == count and len(drawn.faces) == len(falling.egg.triangles)
     where = drawn.vertices / place.scale + place.centre
     np.testing.assert_allclose(where, falling.expected(snapshot.t), atol=1e-5)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from stiffly import cli
+from stiffly.view import View
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("index.md", "tutorials/artist.md", "tutorials/teacher.md", "tutorials/researcher.md")
@@ -29,6 +30,12 @@ def run_page(text):
     return done
 
 
+def first_screen(text):
+    """README's commands as a block, without those that need a browser or a shell."""
+    lines = re.findall(r"^    (stiffly (?!view)[^>\n]+)$", text, flags=re.M)
+    return "```sh\n" + "\n".join(lines) + "\n```\n", len(lines)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES[:2])
 def test_a_page_of_commands_runs_as_printed(page, tmp_path, monkeypatch):
@@ -41,6 +48,22 @@ def test_a_page_of_commands_runs_as_printed(page, tmp_path, monkeypatch):
 def test_a_page_of_python_runs_as_printed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_page((DOCS / page).read_text()) >= 3
+
+
+@pytest.mark.slow
+def test_the_first_screen_of_the_readme_runs_as_printed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    block, count = first_screen((DOCS.parent / "README.md").read_text())
+    assert count >= 5 and run_page(block) == 1
+    assert (tmp_path / "cloth-run" / "cloth.mp4").stat().st_size > 1000
+
+
+def test_the_page_of_the_live_page_guide_is_served(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("viser")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("stiffly.view.View.wait", View.end)  # nobody presses Ctrl-C
+    assert run_page((DOCS / "live-page.md").read_text()) == 1
+    assert capsys.readouterr().out.startswith("http://127.0.0.1:")
 
 
 def test_a_wrong_command_would_be_noticed(tmp_path, monkeypatch):

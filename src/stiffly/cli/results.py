@@ -56,11 +56,13 @@ def render(
         Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
     ] = None,
     color: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="speed|strain|stress|contact-force|none", help="What the colours show."
+            metavar="speed|strain|stress|contact-force|none",
+            help="What the colours show. [default: speed; none, which is each body in its own "
+            "colour, where there are several]",
         ),
-    ] = "speed",
+    ] = None,
     frame: Annotated[
         int | None, typer.Option(metavar="N", help="One frame as PNG; -1 is the last.")
     ] = None,
@@ -101,7 +103,8 @@ def render(
     """
     from .. import terminal
 
-    check_choice("--color", color, COLORS)
+    if color is not None:
+        check_choice("--color", color, COLORS)
     pixels = picture_size(size)
     check_positive("--fps", fps, "30")
     check_positive("--speed", speed, "0.1")

@@ -37,14 +37,6 @@ class Look(NamedTuple):
     shine: float = SHINE
 
 
-def owners(bodies: Mapping[str, Look], count: int) -> np.ndarray:
-    """Which body each of so many particles belongs to, by number (count,), or -1."""
-    found = np.full(count, -1)
-    for number, look in enumerate(bodies.values()):
-        found[look.particles] = number
-    return found
-
-
 def as_color(given: Any, turn: int) -> tuple[float, float, float]:
     """A colour by name or as three numbers from 0 to 1; None: the one whose turn it is."""
     if given is None:
@@ -54,3 +46,14 @@ def as_color(given: Any, turn: int) -> tuple[float, float, float]:
         return red / 255.0, green / 255.0, blue / 255.0
     red, green, blue = map(float, given)
     return red, green, blue
+
+
+PLAIN = as_color(None, 0)  # of what belongs to no body that has a look
+
+
+def owners(bodies: Mapping[str, Look], count: int) -> np.ndarray:
+    """Which body each of so many particles belongs to, by number (count,), or -1."""
+    found = np.full(count, -1)
+    for number, look in enumerate(bodies.values()):
+        found[look.particles] = number
+    return found

@@ -14,13 +14,14 @@ import numpy as np
 from ..arrays import real_number, truth
 from ..contracts import Array
 from ..errors import Advice, InputError, levels_up
+from .colors import coat, coloring, usual
 from .exports import replacing
 from .exports.frames import Motion, Progress, motion, solids, typical_interval, unheard
 from .limits import require_within
 from .plots.style import describe
 from .render_body import OTHER_RADIUS
 from .render_floor import find_floor
-from .render_labels import BAR, Words, coat, coloring, draw_bar, join, letters, write_words
+from .render_labels import BAR, Words, draw_bar, join, letters, write_words
 from .render_scenery import Scenery, library
 from .render_time import Schedule, clock, schedule
 from .render_view import Camera, View, look_at, points_of, sampled, sunlight
@@ -37,7 +38,7 @@ def render(
     recording: Any,
     out: str | Path,
     *,
-    color: str = "speed",
+    color: str | None = None,
     system: Any = None,
     frame: int | None = None,
     size: tuple[int, int] = (1280, 720),
@@ -54,8 +55,8 @@ def render(
 
     color: "speed", "strain" (mean elongation of the edges at a vertex), "stress" (the most that
     springs [N] or tets [Pa] bear there; lines have their own; `system`, or a scene, is what moved)
-    or "none", with which the scale is that of the plaque, where there is some (its colours are
-    there with any).
+    or "none": every body in its own colour, and the scale that of the plaque, where there is some
+    (its colours are there with any).  default: none where there are several bodies, else speed.
     frame: number of the frame, counted from the end where negative; a .png without: the last.
     size: width, height [pixels].  fps: pictures per second; only recorded frames are shown, each
     as often as needed.  speed: of the film against the motion; default 1, and slower where the
@@ -78,7 +79,7 @@ def side_by_side(
     out: str | Path,
     *,
     labels: Sequence[str] | None = None,
-    color: str = "speed",
+    color: str | None = None,
     systems: Sequence[Any] | None = None,
     frame: int | None = None,
     size: tuple[int, int] = (1280, 720),
@@ -103,6 +104,7 @@ def side_by_side(
     if not recordings:
         raise InputError("there is nothing to draw: give at least one recording")
     motions = [motion(recording) for recording in recordings]
+    color = usual(motions) if color is None else color
     longest = max(motions, key=len)
     moment = float(longest.times[_frame_number(longest, frame)]) if still else None
     studio = Studio(recordings, motions, color, size, labels, asked, systems, soft, moment)

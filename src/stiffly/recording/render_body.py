@@ -11,7 +11,6 @@ from ..contracts import Array
 from ..meshes.look import SHINE
 from ..meshes.topology import components
 from .exports.frames import Motion
-from .render_labels import CLAY
 
 SHARP = 40.0  # degrees between triangles of the rest shape: from there on an edge stays an edge
 FEW = 12  # particles: then they are drawn as balls, like the weights of a pendulum
@@ -90,8 +89,7 @@ class _Part:
     ) -> None:
         self.mesh, self.which, self.flat = mesh, which, body.flat
         self.tint = which if tint is None else tint
-        paint = body.motion.paint
-        self.base = np.tile(CLAY, (len(which), 1)) if paint is None else paint[which]
+        self.base = body.motion.paint[which]
         if not self.flat:
             mesh.point_data["rgb"] = self.base.copy()
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
+from .colors import Coloring, coat
 from .exports.frames import Motion, Solid, solids
 from .render_body import Body, vertex_normals
 from .render_floor import BELOW, Floor, find_floor
-from .render_labels import Coloring, coat
 from .render_shadow import Shadow, read_pixels
 from .render_view import OPENING, View, sunlight
 from .render_walls import is_wall, slab

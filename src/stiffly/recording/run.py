@@ -65,18 +65,13 @@ class Run:
         """A still, NAME.png; options: frame, color, size (docs/pictures.md)."""
         from .render import render
 
-        return render(self, self._file(path, ".png"), **self._colored(options))
+        return render(self, self._file(path, ".png"), **options)
 
     def film(self, path: str | Path | None = None, **options: Any) -> Path:
         """A film, NAME.mp4; options: color, size, fps, speed (docs/pictures.md)."""
         from .render import render
 
-        return render(self, self._file(path, ".mp4"), **self._colored(options))
-
-    def _colored(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Several bodies in their own colours, where no other is asked for."""
-        several = self.mesh is not None and len(self.mesh.bodies) > 1
-        return {"color": "none" if several else "speed", **options}
+        return render(self, self._file(path, ".mp4"), **options)
 
     def export(self, to: str, path: str | Path | None = None, **options: Any) -> list[Path]:
         """Files for other programs: usd, gltf, vtkhdf, ply, obj, npz, html (docs/pictures.md)."""

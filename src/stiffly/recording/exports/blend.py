@@ -21,11 +21,11 @@ import numpy as np
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Look
-from ...meshes.look import SHINE
+from ...meshes.look import PLAIN, SHINE
 from ..render_view import OPENING, look_at, points_of, sampled, sunlight
 from ..render_walls import wall_normals
 from .frames import Fields, Motion, Progress, Solid, motion, solids
-from .pieces import BODY, GREY, Piece, linear, pieces, roughness, size, thickness, time_codes
+from .pieces import GREY, Piece, linear, pieces, roughness, size, thickness, time_codes
 
 ENDINGS = (".blend",)
 PROGRAM = "STIFFLY_BPY"  # of the environment: a Python that has bpy
@@ -130,7 +130,7 @@ def _things(shown: Motion, piece: Piece, arrays: dict[str, Any]) -> list[dict[st
 
 
 def _material(look: Look | None, spread: bool) -> dict[str, Any]:
-    color, shine = (BODY, SHINE) if look is None else (look.color, look.shine)
+    color, shine = (PLAIN, SHINE) if look is None else (look.color, look.shine)
     texture = look.texture if look is not None and spread else ""
     return {"color": linear(color), "roughness": roughness(shine), "texture": texture}
 

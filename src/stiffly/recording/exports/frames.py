@@ -14,7 +14,7 @@ from ...collisions.shapes import Frame
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Look, Skin
-from ...meshes.look import owners
+from ...meshes.look import PLAIN, owners
 from ...meshes.mesh import ELEMENT
 from ...meshes.skin import joined_uv
 from ...meshes.visible import alone, surface_and_lines
@@ -66,12 +66,11 @@ class Motion:
     uv: np.ndarray | None = None
 
     @property
-    def paint(self) -> np.ndarray | None:
+    def paint(self) -> np.ndarray:
         """(N, 3) uint8: every point in the colour of its body."""
-        if self.owner is None:
-            return None
-        table = np.array([*(look.color for look in self.looks.values()), (0.6, 0.6, 0.6)])
-        return (255.0 * table[self.owner]).round().astype(np.uint8)
+        table = np.array([*(look.color for look in self.looks.values()), PLAIN])
+        owner = np.full(len(self.rest), -1) if self.owner is None else self.owner
+        return (255.0 * table[owner]).round().astype(np.uint8)
 
     def __len__(self) -> int:
         return len(self.times)

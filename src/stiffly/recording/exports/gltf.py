@@ -20,9 +20,9 @@ import numpy as np
 
 from ...contracts import Array
 from ...errors import InputError
-from ...meshes.look import SHINE
+from ...meshes.look import PLAIN, SHINE
 from .frames import Fields, Motion, Progress, motion
-from .pieces import BODY, Piece, linear, pieces, roughness
+from .pieces import Piece, linear, pieces, roughness
 
 ENDINGS = (".glb",)
 MOST_BYTES = 256 * 2**20  # viewers load all of it at once
@@ -123,7 +123,7 @@ def _primitives(document: _Document, body: Piece) -> Iterator[dict[str, Any]]:
 
 
 def _material(body: Piece, name: str) -> dict[str, Any]:
-    color, shine = (BODY, SHINE) if body.look is None else (body.look.color, body.look.shine)
+    color, shine = (PLAIN, SHINE) if body.look is None else (body.look.color, body.look.shine)
     own = {"baseColorFactor": [*linear(color), 1.0], "metallicFactor": 0.0}
     own["roughnessFactor"] = roughness(shine)
     return {"name": name, "doubleSided": True, "pbrMetallicRoughness": own}

@@ -25,7 +25,6 @@ ENDINGS = (".html",)
 MOST_BYTES, INLINE = 100_000_000, 12_000_000  # of positions: of a file, within a notebook
 FEWEST = 10  # frames, where they would not fit: fewer show no motion
 LEVELS = 65535
-CLAY = np.array([92, 138, 190], dtype=np.uint8)
 
 
 def write(recording: Any, path: Path, progress: Progress, _: Fields) -> None:
@@ -49,7 +48,7 @@ def page(recording: Any, most: int, progress: Progress = unheard) -> str:
         "times": shown.times[chosen].tolist(),
         "points": len(shown.rest),
         "frames": _encoded(_frames(shown, chosen, low, high, progress)),
-        "colors": _encoded(_colors(shown)),
+        "colors": _encoded(shown.paint),
         "triangles": _encoded(shown.triangles.astype(np.uint32)),
         "lines": _encoded(shown.lines.astype(np.uint32)),
         "dots": _encoded(shown.dots.astype(np.uint32)),
@@ -71,11 +70,6 @@ def _frames(
         out[k] = np.clip(share, 0, LEVELS).round()
         progress(k + 1, len(chosen))
     return out
-
-
-def _colors(shown: Motion) -> np.ndarray:
-    paint = shown.paint
-    return np.tile(CLAY, (len(shown.rest), 1)) if paint is None else paint
 
 
 def _solid(solid: Solid, times: Array) -> dict[str, Any]:

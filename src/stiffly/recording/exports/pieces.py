@@ -14,7 +14,7 @@ from ...errors import StiffWarning
 from ...meshes import Look
 from .frames import Motion, frame_rate
 
-BODY, GREY = (0.24, 0.47, 0.74), (0.62, 0.62, 0.62)
+GREY = (0.62, 0.62, 0.62)
 
 
 class Piece(NamedTuple):
@@ -35,22 +35,29 @@ class Piece(NamedTuple):
 
 def pieces(shown: Motion) -> Iterator[Piece]:
     """Every body; one whose picture is gone has its colour, and a line says so."""
+    for piece in bodies(shown):
+        yield piece._replace(look=_with_picture(piece.name, piece.look))
+
+
+def bodies(shown: Motion) -> Iterator[Piece]:
+    """Every body, and what belongs to none of them."""
     if shown.owner is None:
         everything = np.arange(len(shown.rest))
         yield Piece("", None, everything, shown.triangles, shown.lines, shown.dots, shown.uv)
         return
     faces, lines = shown.owner[shown.triangles[:, 0]], shown.owner[shown.lines[:, 0]]
     dots = shown.owner[shown.dots]
-    for number, (name, look) in enumerate(shown.looks.items()):
+    named = [*enumerate(shown.looks.items()), *([(-1, ("", None))] if -1 in shown.owner else [])]
+    for number, (name, look) in named:
         own = np.flatnonzero(shown.owner == number)
         uv = None if shown.uv is None else shown.uv[faces == number]
         inside = shown.triangles[faces == number], shown.lines[lines == number]
         single = shown.dots[dots == number]
-        yield Piece(name, _with_picture(name, look), own, *inside, single, uv)
+        yield Piece(name, look, own, *inside, single, uv)
 
 
-def _with_picture(name: str, look: Look) -> Look:
-    if not look.texture or Path(look.texture).is_file():
+def _with_picture(name: str, look: Look | None) -> Look | None:
+    if look is None or not look.texture or Path(look.texture).is_file():
         return look
     warnings.warn(
         f"{name} is exported in its colour: its texture {look.texture} is gone; put it back there "

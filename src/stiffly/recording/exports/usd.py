@@ -23,8 +23,9 @@ import numpy as np
 from ...contracts import Array
 from ...errors import InputError
 from ...meshes import Look
+from ...meshes.look import PLAIN
 from .frames import Fields, Motion, Progress, Solid, chains, motion, solids
-from .pieces import BODY, GREY, pieces, roughness, size, thickness, time_codes
+from .pieces import GREY, linear, pieces, roughness, size, thickness, time_codes
 
 ENDINGS = (".usdc", ".usd", ".usda")
 TAKEN = ("Colliders", "Lines", "Points", "Materials")  # names that no body gets
@@ -96,7 +97,7 @@ def _write_body(
         prims += made
     for geometry, _ in prims:
         if not geometry.GetDisplayColorAttr().HasAuthoredValue():
-            geometry.CreateDisplayColorAttr([BODY])
+            geometry.CreateDisplayColorAttr([linear(PLAIN)])
     single, vertex = pxr.Sdf.ValueTypeNames.FloatArray, pxr.UsdGeom.Tokens.vertex
     names = {name: name.replace("-", "_") for name in fields}
     for i, x, v in shown.frames(progress):
@@ -156,13 +157,14 @@ def _holds(copy: Path, picture: Path) -> bool:
 def _paint(pxr: Any, stage: Any, geometry: Any, home: str, look: Look, picture: str) -> None:
     """Its colour, and a material with that or with its texture; picture: its path, "" for none."""
     kinds, shade = pxr.Sdf.ValueTypeNames, pxr.UsdShade
-    geometry.CreateDisplayColorAttr([look.color])
+    light = linear(look.color)
+    geometry.CreateDisplayColorAttr([light])
     path = f"/World/Materials/{home.rsplit('/', 1)[1]}"
     material = shade.Material.Define(stage, path)
     surface = shade.Shader.Define(stage, f"{path}/Surface")
     surface.CreateIdAttr("UsdPreviewSurface")
     color = surface.CreateInput("diffuseColor", kinds.Color3f)
-    color.Set(look.color)
+    color.Set(pxr.Gf.Vec3f(*light))
     surface.CreateInput("roughness", kinds.Float).Set(roughness(look.shine))
     if picture:
         reader = shade.Shader.Define(stage, f"{path}/Coordinates")
@@ -224,7 +226,7 @@ def _write_collider(
     mesh.CreatePointsAttr(pxr.Vt.Vec3fArray.FromNumpy(points))
     extent = np.array([points.min(axis=0), points.max(axis=0)])
     mesh.CreateExtentAttr(pxr.Vt.Vec3fArray.FromNumpy(extent))
-    mesh.CreateDisplayColorAttr([GREY])
+    mesh.CreateDisplayColorAttr([linear(GREY)])
     if not solid.moving:
         return
     transform = mesh.AddTransformOp()

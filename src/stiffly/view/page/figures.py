@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...contracts import Array
+from ...meshes.look import COLORS as NAMED
+from ...meshes.look import IN_TURN, PLAIN
 from ...parts.attachments import PointTies
 from ...recording.exports.frames import Motion, motion
+from ...recording.exports.pieces import Piece, bodies
 from ...recording.render_view import OPENING
+from ..settings import MOST_LANES
 from .meshes import Beads, level_of, parts_of, pieces
 from .paint import LEVELS, Paint
 from .place import (
@@ -30,12 +35,13 @@ from .place import (
 )
 from .scenery import Colliders, Floor
 
-# of Okabe and Ito, which colour-blind readers can tell apart
-COLORS = ((86, 140, 200), (230, 159, 0), (0, 158, 115))
+# of methods beside each other, in the order of bodies that are given no colour
+COLORS = tuple(NAMED[name] for name in IN_TURN[:MOST_LANES])
 PIN, HAND = (60, 60, 66), (213, 94, 0)
 FAILED = (150, 150, 150)
 PIN_SIZE, HAND_SIZE = 0.035, 0.06  # units of the page
 ABOVE = 0.12 * SIZE  # a name above its body
+LETTER = 0.08 * SIZE  # of that name, in a window of 600 pixels or more
 JUMP = 0.02 * SIZE  # a name goes after its body when it is so far away
 LENS = float(np.radians(OPENING))  # of the camera's height
 
@@ -48,6 +54,25 @@ def still(name: str, x0: Array, mesh: Any, colliders: tuple[Any, ...]) -> Motion
     )
 
 
+class _Drawn(NamedTuple):
+    """A body: its shapes with their nodes; segments: what draws lines (m, 2), or None."""
+
+    color: tuple[int, int, int]
+    shapes: list[tuple[Any, list[Any]]]
+    lines: np.ndarray
+    segments: Any
+
+    def place(self, x: Array) -> None:
+        for shape, nodes in self.shapes:
+            nodes[0].vertices = shape.vertices(x)
+        if self.segments is not None:
+            self.segments.points = x[self.lines]
+
+    def paint(self, color: tuple[int, int, int]) -> None:
+        for _, nodes in self.shapes:
+            nodes[0].color = color
+
+
 class Body:
     """One lane: its shapes, pins, name and hand."""
 
@@ -57,18 +82,14 @@ class Body:
     ) -> None:  # fmt: skip
         self._place, self._lane, self._shown, self._paint = place, lane, shown, paint
         self._scene, self._path = scene, f"/lane-{lane}"
-        self._color: Any = None
+        self._failed = False
         scene.add_frame(self._path, show_axes=False, position=place.offsets[lane])
         x = place.on_page(shown.rest)
-        parts = parts_of(replace(shown, rest=x), SIZE)
-        self._lines = parts.lines
-        self._shapes = [(s, self._nodes(f"body-{i}", s, x)) for i, s in enumerate(parts.shapes)]
-        self._segments: Any = None
-        if len(parts.lines):
-            self._segments = scene.add_line_segments(
-                f"{self._path}/lines", x[self._lines], COLORS[lane],
-                thickness=1.5, thickness_units="screen",
-            )  # fmt: skip
+        self._alone = len(place.offsets) == 1
+        # methods beside each other differ in colour; else bodies do, each in its own
+        own = bodies(shown if self._alone and paint is None else replace(shown, owner=None))
+        numbers = count()
+        self._drawn = [self._draw(numbers, piece, x) for piece in own]
         self._pins: list[tuple[Beads, Any]] = []  # they follow particles, not what is drawn
         if len(pins):
             beads = Beads(pins, PIN_SIZE)
@@ -83,7 +104,8 @@ class Body:
     @property
     def nodes(self) -> list[Any]:
         """What can be grabbed."""
-        return [node for _, each in self._shapes for node in each] + [n for _, n in self._pins]
+        shapes = [node for body in self._drawn for _, each in body.shapes for node in each]
+        return shapes + [node for _, node in self._pins]
 
     def show(self, positions: Array, name: str, failed: bool, values: Array | None = None) -> None:
         """values (particles,): what it is coloured by."""
@@ -94,32 +116,31 @@ class Body:
             node.vertices = beads.vertices(x)
         x = self._shown.shown(x)
         if self._paint is None or values is None:
-            for shape, nodes in self._shapes:
-                nodes[0].vertices = shape.vertices(x)
+            for drawn in self._drawn:
+                drawn.place(x)
         else:
             self._colour(x, self._paint.levels(self._shown.shown(values[:, None])[:, 0]))
-        if self._segments is not None:
-            self._segments.points = x[self._lines]
         self._label.text = name
         top = _above(x)
         if np.abs(top - self._top).max() > JUMP:
             self._label.position = self._top = top
-        color = FAILED if failed else COLORS[self._lane]
-        if color != self._color and self._paint is None:
-            self._color = color
-            for _, nodes in self._shapes:
-                nodes[0].color = color
+        if failed != self._failed and self._paint is None:
+            self._failed = failed
+            for drawn in self._drawn:
+                drawn.paint(FAILED if failed else drawn.color)
 
     def _colour(self, x: Array, levels: np.ndarray) -> None:
         """Every triangle to the mesh of its level; levels (N,) of the points that are drawn."""
-        for shape, nodes in self._shapes:
-            cut = pieces(shape, x, level_of(shape, levels), LEVELS)
-            for node, piece in zip(nodes, cut, strict=True):
-                node.visible = piece is not None
-                if piece is not None:
-                    node.vertices, node.faces = piece
-        if self._segments is not None and self._paint is not None:
-            self._segments.colors = self._paint.colors[levels[self._lines]]
+        for drawn in self._drawn:
+            for shape, nodes in drawn.shapes:
+                cut = pieces(shape, x, level_of(shape, levels), LEVELS)
+                for node, piece in zip(nodes, cut, strict=True):
+                    node.visible = piece is not None
+                    if piece is not None:
+                        node.vertices, node.faces = piece
+            if drawn.segments is not None and self._paint is not None:
+                drawn.segments.points = x[drawn.lines]
+                drawn.segments.colors = self._paint.colors[levels[drawn.lines]]
 
     def hold(self, points: Array) -> None:
         """Where the hand pulls to (k, 3) [m]; no points where it is not there."""
@@ -134,21 +155,36 @@ class Body:
             )
         self._hand.position, self._hand.visible = at, True
 
-    def _nodes(self, name: str, shape: Any, x: Array) -> list[Any]:
+    def _draw(self, numbers: Iterator[int], piece: Piece, x: Array) -> _Drawn:
+        """Tubes, beads and a surface, and lines that are too many for tubes; numbers: of nodes."""
+        color = COLORS[self._lane]
+        if self._alone:
+            color = _on_screen(PLAIN if piece.look is None else piece.look.color)
+        parts = parts_of(x, piece, SIZE)
+        shapes = [
+            (shape, self._nodes(f"body-{next(numbers)}", shape, x, color)) for shape in parts.shapes
+        ]
+        segments = None
+        if len(parts.lines):
+            segments = self._scene.add_line_segments(
+                f"{self._path}/lines-{next(numbers)}", x[parts.lines], color,
+                thickness=1.5, thickness_units="screen",
+            )  # fmt: skip
+        return _Drawn(color, shapes, parts.lines, segments)
+
+    def _nodes(self, name: str, shape: Any, x: Array, color: tuple[int, int, int]) -> list[Any]:
         """One, or where it is painted one for each level, the first with all of it."""
         if self._paint is None:
-            return [self._mesh(name, shape, x)]
+            return [self._mesh(name, shape, x, color)]
         return [
-            self._mesh(f"{name}{f'-{k}' if k else ''}", shape, x, color, visible=k == 0)
-            for k, color in enumerate(self._paint.colors.tolist())
+            self._mesh(f"{name}{f'-{k}' if k else ''}", shape, x, level, visible=k == 0)
+            for k, level in enumerate(self._paint.colors.tolist())
         ]
 
-    def _mesh(
-        self, name: str, shape: Any, x: Array, color: Any = None, visible: bool = True
-    ) -> Any:
+    def _mesh(self, name: str, shape: Any, x: Array, color: Any, visible: bool = True) -> Any:
         return self._scene.add_mesh_simple(
             f"{self._path}/{name}", shape.vertices(x), shape.faces,
-            color=color or COLORS[self._lane], visible=visible, flat_shading=shape.flat,
+            color=color, visible=visible, flat_shading=shape.flat,
             side="double", receive_shadow=False,  # its own would lie on it in stripes
         )  # fmt: skip
 
@@ -169,7 +205,8 @@ class Figures:
             for lane, name in enumerate(names)
         ]
         self._colliders = Colliders(viser.scene, shown, self.place, len(names))
-        self._seen = to_be_seen(_particles(shown), pins, self._colliders.solids)
+        self._rest = _particles(shown)
+        self._seen = to_be_seen(self._rest, pins, self._colliders.solids)
         self._floor: Floor | None = None
         if not any(solid.flat for solid in self._colliders.solids):  # it has one of its own
             height = floor_below(self.place, _particles(shown), pins, self._seen)
@@ -195,7 +232,7 @@ class Figures:
 
     def look(self) -> None:
         """Points the camera at it, for who comes later and for who is here."""
-        view = camera(self.place, self._seen)
+        view = camera(self.place, self._with_names(self._seen, self._rest))
         first = self._viser.initial_camera
         first.position, first.look_at, first.fov = view.position, view.target, LENS
         for client in self._viser.get_clients().values():
@@ -203,7 +240,13 @@ class Figures:
 
     def find(self, positions: Array, client: Any) -> None:
         """Points one browser's camera at the body where it is now."""
-        _aim(client, camera(self.place, positions[np.isfinite(positions).all(axis=1)]))
+        sound = positions[np.isfinite(positions).all(axis=1)]
+        _aim(client, camera(self.place, self._with_names(sound, sound)))
+
+    def _with_names(self, points: Array, x: Array) -> Array:
+        """Points (k, 3) [m], and where the name of a body at x (N, 3) ends."""
+        top = self.place.offsets[0] + _above(self.place.on_page(x)) + [0.0, 0.0, LETTER]
+        return np.concatenate([points, self.place.in_scene(top, 0)[None]])
 
     def follow(self, lanes: Sequence[Any], client: Any, before: Seen | None) -> Seen | None:
         """Goes after the bodies with one browser's camera, where they have left its picture.
@@ -221,6 +264,11 @@ class Figures:
         if after is not None:
             _aim(client, after.view)
         return after or before
+
+
+def _on_screen(color: tuple[float, float, float]) -> tuple[int, int, int]:
+    red, green, blue = (round(255.0 * part) for part in color)
+    return red, green, blue
 
 
 def _above(x: Array) -> Array:

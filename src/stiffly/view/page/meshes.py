@@ -79,25 +79,25 @@ class Parts(NamedTuple):
     lines: np.ndarray
 
 
-def parts_of(motion: Any, size: float) -> Parts:
-    """How a body (exports.frames.Motion) of that size [m] is drawn."""
+def parts_of(rest: Array, piece: Any, size: float) -> Parts:
+    """How a body (exports.pieces.Piece) among points at rest (N, 3) of that size [m] is drawn."""
     shapes: list[Any] = []
-    lines = motion.lines
-    if len(motion.triangles):
-        shapes.append(Surface(motion.rest, motion.triangles))
-    few = len(motion.rest) <= FEW and not len(motion.triangles)
+    lines = piece.lines
+    if len(piece.triangles):
+        shapes.append(Surface(rest, piece.triangles))
+    few = len(rest) <= FEW and not len(piece.triangles)
     if len(lines):
         radius = size * THICK * min(1.0, (10.0 / len(lines)) ** 0.35)
-        a, b = motion.rest[lines].swapaxes(0, 1)
+        a, b = rest[lines].swapaxes(0, 1)
         radius = min(radius, 0.3 * (float(np.median(np.linalg.norm(b - a, axis=1))) or 1e-9))
         most = max(SIDES)
         chosen = lines if len(lines) <= most else lines[:: 1 + len(lines) // most]
         sides = next(SIDES[k] for k in sorted(SIDES) if len(chosen) <= k)
         shapes.append(Tubes(chosen, radius, sides))
         lines = lines if len(lines) > most else lines[:0]
-    which = np.arange(len(motion.rest)) if few else motion.dots
+    which = piece.points if few else piece.dots
     if len(which):
-        radius = size * (0.04 if few else 0.3 / len(motion.rest) ** (1 / 3))
+        radius = size * (0.04 if few else 0.3 / len(rest) ** (1 / 3))
         shapes.append(Beads(which, radius))
     return Parts(shapes, lines)
 

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...contracts import Array
-from ...recording.plots.style import unit
+from ...recording.colors import end_of_scale, scale_of
 from ...recording.quantities import elongation
-from ...recording.render_labels import DIVERGING, SEQUENTIAL, color_table
 
 LEVELS = 10
 PLAIN, SPEED, STRAIN = "plain", "speed", "strain"
-SHARE = 98.0  # percent of the values lie within the scale: one whip end must not darken the rest
 FADE = 0.99  # by which the scale shrinks with every frame, until what is there fills it
 ROOM = "0.2em 1.2em 0.4em 0.6em"
 
@@ -33,8 +31,8 @@ class Paint:
 
     def __init__(self, kind: str, mesh: Any) -> None:
         self.kind = kind
-        name = SEQUENTIAL if kind == SPEED else DIVERGING
-        self.colors = color_table(name)[np.linspace(0, 255, LEVELS).round().astype(int)]
+        table = scale_of(kind, 0.0).table
+        self.colors = table[np.linspace(0, 255, LEVELS).round().astype(int)]
         self._strain = elongation(mesh) if kind == STRAIN else None
         self.high = 0.0
 
@@ -42,7 +40,7 @@ class Paint:
         """(particles,) of each lane [m/s, or relative elongation]; the scale comes to fit them."""
         found = [self._of(lane) for lane in lanes]
         sound = [v for v, lane in zip(found, lanes, strict=True) if lane.failure is None]
-        sizes = [float(np.percentile(np.abs(v), SHARE)) for v in sound]
+        sizes = [end_of_scale(v) for v in sound]
         self.high = max([FADE * self.high, *(size for size in sizes if np.isfinite(size))])
         return found
 
@@ -61,13 +59,11 @@ class Paint:
 
     def legend(self) -> str:
         """The scale, in words and colours."""
-        if self.kind == STRAIN:
-            low, high = f"{-100.0 * self.high:.2g} %", f"{100.0 * self.high:.2g} %"
-            what = "mean strain: blue is compressed, red is stretched"
-        else:
-            scaled = unit("m/s", self.high)
-            low, high = "0", f"{self.high * scaled.factor:.2g} {scaled.name}"
-            what = "speed"
+        scale = scale_of(self.kind, self.high)
+        high = f"{self.high * scale.factor:.2g} {scale.unit}"
+        low = f"-{high}" if scale.signed else "0"
+        told = ": blue is compressed, red is stretched" if scale.signed else ""
+        what = f"{scale.what}{told}"
         cells = "".join(
             f'<div style="flex:1;height:0.7em;background:rgb({r},{g},{b})"></div>'
             for r, g, b in self.colors.tolist()
