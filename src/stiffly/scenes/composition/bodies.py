@@ -106,8 +106,11 @@ def _require_picture(path: Path) -> None:
         raise InputError(f"texture {path} does not exist: check the path")
     if not path.is_file() or path.suffix.lower() not in PICTURES:
         raise InputError(f"texture {path} is no picture: give a file that ends in .png or .jpg")
-    with path.open("rb") as file:
-        begin = file.read(4)
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4)
+    except OSError as problem:
+        raise InputError(f"texture {path} cannot be read ({problem.strerror}): check it") from None
     if not begin.startswith(PICTURES[path.suffix.lower()]):
         raise InputError(
             f"texture {path} does not begin as a {path.suffix} does: save the picture as one again"
