@@ -36,11 +36,11 @@ def test_the_first_that_is_there_is_asked(monkeypatch):
     monkeypatch.delenv("STIFFLY_BPY", raising=False)
     monkeypatch.setattr(blend.shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(blend, "find_spec", lambda name: None)
-    assert blend._program()[:2] == ["/bin/blender", "--background"]
+    assert blend.blender()[:2] == ["/bin/blender", "--background"]
     monkeypatch.setattr(blend, "find_spec", lambda name: name)
-    assert blend._program() == [sys.executable]
+    assert blend.blender() == [sys.executable]
     monkeypatch.setenv("STIFFLY_BPY", "mine")
-    assert blend._program() == ["mine"]
+    assert blend.blender() == ["mine"]
 
 
 def test_a_python_without_bpy_is_named_with_its_reason(tmp_path, monkeypatch):
