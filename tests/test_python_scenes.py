@@ -373,7 +373,7 @@ def wrong(act):
         ),
         (
             lambda s, c, b: s.walker(9.0, path=[(0, 0, 0), (1, 0, 0)]),
-            "load.times is missing: increasing [s]",
+            "load.times is missing: when it is at each point",
         ),
         (lambda s, c, b: s.add(shapes.cube(), color="pink"), "body.color"),
         (lambda s, c, b: s.add(shapes.cube(), texture="a.png"), "shapes have none: give mesh ="),
@@ -518,7 +518,7 @@ def test_textures_and_their_coordinates_must_be_there(tmp_path):
     scene.add(tmp_path / "bare.obj", elasticity="rigid", texture=str(tmp_path / "skin.png"))
     with pytest.raises(InputError, match=r"texture .*skin.png does not exist: check the path"):
         scene.build()
-    (tmp_path / "skin.png").write_bytes(b"a picture")
+    (tmp_path / "skin.png").write_bytes(b"\x89PNG")
     with pytest.raises(InputError, match="has no texture coordinates: export it as obj with them"):
         scene.build()
 

@@ -272,10 +272,7 @@ class Scene:
                     selected(made, new.pins)
 
     def _place(self, body: Any, particles: Any) -> dict[str, Any]:
-        """Selectors may be one, or several in a list."""
-        several = isinstance(particles, (list, tuple, np.ndarray))
-        chosen = plain(particles) if several else [particles]
-        return {"body": self._name_of(body), "particles": chosen}
+        return {"body": self._name_of(body), "particles": plain(particles)}
 
     def _name_of(self, body: Any) -> str:
         if not isinstance(body, Body):
@@ -367,15 +364,21 @@ def _text(what: str, name: Any) -> str:
 
 
 def dropped(
-    mesh: str | PathLike[str], *, up: str = "z", particles: int = FILLED, **keys: Any
+    mesh: str | PathLike[str],
+    *,
+    up: str = "z",
+    particles: int = FILLED,
+    damping: Any = None,
+    **keys: Any,
 ) -> Scene:
     """A scan that falls on a floor, as a jelly: from a quarter of its height H, for 15 times
     sqrt(H/g), with the stiffness at which its own weight presses it together by 5 %; method
     realtime-midpoint.
 
-    up: the axis of the file that points up, "y" in many; particles: about how many fill it; keys:
-    others of a [[body]], such as young=1e5, texture="scan.png", repair=True.  How long and by which
-    method is for `simulate` of the scene.
+    up: the axis of the file that points up, "y" in many; particles: about how many fill it;
+    damping: the scene's, such as {"alpha": 0.5}, of which it has none by itself; keys: others of a
+    [[body]], such as young=1e5, texture="scan.png", repair=True.  How long and by which method is
+    for `simulate` of the scene.
     """
     if not isinstance(up, str) or up not in UP:
         raise InputError(f"up = {up!r}: give 'x', 'y' or 'z', the axis of the file that points up")
@@ -394,7 +397,7 @@ def dropped(
     path = Path(fspath(mesh))
     fps = 30 * max(1, round(20.0 / pace / 30.0))  # that films and Blender can show
     run = {"duration": ceil(15.0 * pace * fps) / fps, "step": pace / 40.0, "fps": fps}
-    scene = Scene(path.stem, **run, integrator="realtime-midpoint")
+    scene = Scene(path.stem, **run, integrator="realtime-midpoint", damping=damping)
     made = {"density": density, "young": 20.0 * density * GRAVITY * height, "poisson": 0.4}
     if not len(found.tets):
         made["tetrahedralise"] = particles
