@@ -77,7 +77,9 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 	@echo "open build/site/index.html"
 
+# from nothing: setuptools would pack files of an earlier build that are no longer there
 wheels: $(VENV)/bin/python
+	rm -rf build/lib build/bdist.* $(LAB)/build dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist . ./$(LAB)
 	@ls dist
 

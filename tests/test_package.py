@@ -51,8 +51,36 @@ def test_a_release_is_one_version_a_commit_and_a_tag(release, project):
     assert tags.stdout.split() == ["v9.8.7"]
 
 
+def test_nothing_new_is_not_released(release, project, capsys):
+    """Not even right after a release that was one."""
+    assert release.main(project, "9.8.7") == 0
+    assert release.main(project, "9.8.8") == 2
+    assert "nothing under '## Unreleased'" in capsys.readouterr().err
+    assert set().union(*release.versions(project).values()) == {"9.8.7"}
+
+
+def test_a_tag_that_is_there_is_not_given_twice(release, project, capsys):
+    subprocess.run(["git", "tag", "v9.8.7"], cwd=project, check=True)
+    assert release.main(project, "9.8.7") == 2
+    assert "v9.8.7 is there" in capsys.readouterr().err
+
+
+def test_a_git_that_knows_nobody_is_told_before_anything_is_written(
+    release, project, capsys, monkeypatch
+):
+    subprocess.run(["git", "config", "--unset", "user.email"], cwd=project, check=True)
+    subprocess.run(["git", "config", "user.useConfigOnly", "true"], cwd=project, check=True)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    for name in ("EMAIL", "GIT_COMMITTER_EMAIL", "GIT_AUTHOR_EMAIL"):
+        monkeypatch.delenv(name, raising=False)
+    before = (project / "pyproject.toml").read_text()
+    assert release.main(project, "9.8.7") == 2
+    assert "no name to commit as" in capsys.readouterr().err
+    assert (project / "pyproject.toml").read_text() == before
+
+
 @pytest.mark.parametrize(
-    "version, words", [("", "no version"), ("1.2", "no version"), ("0.0.1", "is not above")]
+    "version, words", [("", "which version?"), ("1.2", "no version"), ("0.0.1", "is not above")]
 )
 def test_what_is_no_release(release, project, version, words, capsys):
     assert release.main(project, version) == 2
