@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 # options that several commands have
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the run.")]
 Scene = Annotated[
-    str, typer.Argument(metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a .toml.")
+    str,
+    typer.Argument(
+        metavar="SCENE", help="A built-in scene (see: stiffly scenes) or a scene file (.toml)."
+    ),
 ]
 Integrator = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Method (see: stiffly methods). [default: scene's]"),
 ]
-Step = Annotated[float | None, typer.Option(metavar="H", help="Step [s]. [default: scene's]")]
+Step = Annotated[
+    float | None, typer.Option(metavar="H", help="Length of a step [s]. [default: scene's]")
+]
 Rtol = Annotated[
     float | None, typer.Option(metavar="R", help="Choose steps by this relative error instead.")
 ]
@@ -44,11 +49,16 @@ Engine = Annotated[
     str, typer.Option(metavar="cpu|petsc", help="petsc: one body over all ranks of mpiexec.")
 ]
 Variant = Annotated[
-    str | None, typer.Option(metavar="paper", help="The authors' own method and step.")
+    str | None,
+    typer.Option(metavar="paper", help="As in the paper: its authors' own method and step."),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A parameter, e.g. vertices=800; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of the scene, e.g. vertices=800 (see: stiffly scene show); repeatable.",
+    ),
 ]
 
 

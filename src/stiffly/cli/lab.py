@@ -34,11 +34,11 @@ def lab(
         list[str] | None,
         typer.Option(
             metavar="WORD",
-            help=f"{', '.join(AGAIN)}: only rows so called.",
+            help=f"Compute rows again whose name has this in it: {', '.join(AGAIN)}.",
         ),
     ] = None,
 ) -> None:
-    """Run experiments of the papers, or build the page over their results.
+    """Run experiments of the papers, or report on them.
 
     Each writes result.json (numbers), figure.png and result.md into a folder of its name. One that
     was cut short goes on where it stopped. `report` makes index.html of all results in the folder.

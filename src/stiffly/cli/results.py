@@ -67,21 +67,23 @@ def render(
         int | None, typer.Option(metavar="N", help="One frame as PNG; -1 is the last.")
     ] = None,
     size: Annotated[
-        str, typer.Option(metavar="WxH", help="Of the picture, in pixels.")
+        str, typer.Option(metavar="WxH", help="Width and height of the picture, in pixels.")
     ] = "1280x720",
     fps: Annotated[float, typer.Option(metavar="N", help="Pictures per second of film.")] = 30.0,
     speed: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="Of the film: 0.1 is slow motion, 10 fast forward. [default: 1, slower if short]",
+            help="Of the film against the motion: 0.1 is slow motion, 10 fast forward. "
+            "[default: 1, slower if short]",
         ),
     ] = None,
     camera: Annotated[
         str | None,
         typer.Option(
             metavar="AZ,EL",
-            help="Where it stands: azimuth, elevation [degrees]. [default: a free corner]",
+            help="Where the camera stands: azimuth, elevation [degrees]. "
+            "[default: a corner that no wall hides]",
         ),
     ] = None,
     turntable: Annotated[
@@ -91,7 +93,11 @@ def render(
         bool, typer.Option("--follow", help="The camera stays with the body; near it in a still.")
     ] = False,
     soft: Annotated[
-        bool, typer.Option("--soft", help="Ambient occlusion in films, too: slower.")
+        bool,
+        typer.Option(
+            "--soft",
+            help="Darker corners (ambient occlusion) in films, as stills have them: slower.",
+        ),
     ] = False,
     max_pictures: Annotated[
         float, typer.Option(metavar="N", help="Most pictures of a film; more are refused.")
@@ -152,7 +158,8 @@ def export(
         Path | None, typer.Option(metavar="PATH", help="File or folder to write.")
     ] = None,
     fields: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help=f"Written as well: {', '.join(FIELDS)}.")
+        str | None,
+        typer.Option(metavar="NAME,...", help=f"Values at every vertex, too: {', '.join(FIELDS)}."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     max_points: MaxPoints = MOST_POINTS,

@@ -80,7 +80,10 @@ def check(
 
 @app.command()
 def schema() -> None:
-    """Print the JSON schema of scene files, for editors that complete and check them."""
+    """Print the JSON schema of scene files.
+
+    Editors complete and check scene files by it.
+    """
     from ..scenes import files
 
     print(json.dumps(files.json_schema(), indent=1))

@@ -40,15 +40,19 @@ def sweep(
     ] = False,
     on: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Of a Dask scheduler. [default: this machine]"),
+        typer.Option(
+            metavar="ADDRESS", help="Dask scheduler whose processes run it. [default: this machine]"
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Processes here. [default: one per core]")
     ] = None,
-    max_runs: Annotated[int, typer.Option(metavar="N", help="More are refused.")] = 10_000,
+    max_runs: Annotated[
+        int, typer.Option(metavar="N", help="Most runs; more are refused.")
+    ] = 10_000,
     quiet: inputs.Quiet = False,
 ) -> None:
-    """Run a scene with many values of its parameters: a table and a plot.
+    """Run a scene with many values: a table, a plot.
 
     The same command again goes on where it was stopped.
 
