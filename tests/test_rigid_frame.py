@@ -13,7 +13,7 @@ import stiffly
 from stiffly.bodies import Springs, System
 from stiffly.collisions import Contact, Plane
 from stiffly.contracts import State
-from stiffly.errors import InputError
+from stiffly.errors import InputError, NotConverged
 from stiffly.meshes.grids import grid_tets
 from stiffly.meshes.mesh import tet_edges
 from stiffly.parts.rigid_body import Pose, RigidBody, RigidFrame, Seen, bounce, loss_number
@@ -266,3 +266,14 @@ def still(t):
 def test_bad_input_is_named(build, message):
     with pytest.raises(InputError, match=message):
         build()
+
+
+@pytest.mark.parametrize("given", [{"stiffness": 1e30}, {"duration": 1e9}, {"max_steps": 3}])
+def test_bounces_of_too_many_steps_are_refused(given):
+    with pytest.raises(InputError, match=r"more than max_steps = .* soften the walls"):
+        crash(**given)
+
+
+def test_a_spin_that_takes_too_many_steps_ends():
+    with pytest.raises(NotConverged, match=r"max_steps = 500 steps at t = .* slower spins"):
+        crash(spin=(1e6, 2e6, 0.0), max_steps=500)

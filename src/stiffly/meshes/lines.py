@@ -90,8 +90,8 @@ def brush_roots(
     """
     require_counts("brush_roots", 1, count=count, tufts_x=tufts[0], tufts_y=tufts[1])
     require_positive("brush_roots", head_x=head[0], head_y=head[1], tuft=tuft, length=length)
-    apart = min((h - 2.0 * tuft) / (n - 1) for h, n in zip(head, tufts, strict=True) if n > 1)
-    if max(tufts) > 1 and apart <= 2.0 * tuft:
+    gaps = [(h - 2.0 * tuft) / (n - 1) for h, n in zip(head, tufts, strict=True) if n > 1]
+    if gaps and (apart := min(gaps)) <= 2.0 * tuft:
         raise InputError(
             f"brush tufts overlap ({apart:.3g} m apart, radius {tuft} m): use fewer or thinner ones"
         )

@@ -32,6 +32,7 @@ from .checks import as_number, as_numbers, per_element
 from .part import Arranged, Uncoupled
 
 TIGHT = 1e-11  # relative error of the rigid motion, per step
+CALLS = 16  # of the rate in a step of DOP853 with dense output, and a few that are tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ def bounce(
     duration: float,
     spin: Any = (0.0, 0.0, 0.0),
     gravity: Any = (0.0, 0.0, 0.0),
+    max_steps: float = 1e5,
 ) -> RigidMotion:
     """The flight of a rigid body whose corners bounce off walls, for `duration` seconds.
 
@@ -108,7 +110,8 @@ def bounce(
     42): the force begins and ends gently, and slow hits are more elastic than fast ones.  c is such
     that a flat hit at the initial speed |velocity| ends with the share `restitution` of it.
     stiffness k [N/m] per corner; centre, velocity, spin (3,): of the body at t = 0, when its axes
-    are the world's.
+    are the world's.  max_steps: what is so stiff, or spins so fast, that it would take more is
+    refused, or raises NotConverged on the way.
     """
     k = as_number("stiffness", stiffness, above=0.0)
     e = as_number("restitution", restitution, above=0.0)
@@ -121,10 +124,16 @@ def bounce(
     speed = float(np.linalg.norm(v))
     planes = [_as_wall(i, wall) for i, wall in enumerate(walls)]
     loss = loss_number(e) / speed if speed > 0.0 else 0.0
-    flight = _Flight(body, planes, k, loss, as_numbers("gravity", gravity, (3,)))
+    most = as_number("max_steps", max_steps, above=0.0)
+    flight = _Flight(body, planes, k, loss, as_numbers("gravity", gravity, (3,)), most)
     u0 = np.concatenate([c, [1.0, 0.0, 0.0, 0.0], v, as_numbers("spin", spin, (3,))])
     # never so long that a contact could be stepped over
     longest = min(T, np.sqrt(body.mass / (k * len(body.corners))))
+    if most * longest < T:
+        raise InputError(
+            f"bounce would take more than max_steps = {most:g} steps, of {longest:.2g} s at most: "
+            "soften the walls, or give a shorter duration"
+        )
     size = max(np.abs(body.corners).max(), speed * longest)
     solved = solve_ivp(
         flight.rate,
@@ -183,12 +192,20 @@ class _Flight:
         stiffness: float,
         loss: float,
         gravity: Array,
+        steps: float,
     ) -> None:
         self.body, self._walls, self.gravity = body, walls, gravity
+        self._steps, self._calls = steps, 0
         self._stiffness, self._loss = stiffness, loss
         self._inverse = np.linalg.inv(body.inertia)
 
     def rate(self, t: float, u: Array) -> Array:
+        self._calls += 1
+        if self._calls > CALLS * self._steps:
+            raise NotConverged(
+                f"bounce has taken max_steps = {self._steps:g} steps at t = {t:.4g} s: give slower "
+                "spins, softer walls or a shorter duration"
+            )
         pose = self.pose(u)
         w, q = pose.spin, u[3:7]
         turning = 0.5 * np.concatenate([[-q[1:] @ w], q[0] * w + cross_matrix(q[1:]) @ w])

@@ -50,6 +50,11 @@ def as_parts(parts: Any) -> list[Part]:
             raise InputError(f"parts holds the class {part.__name__}: write {part.__name__}(...)")
         elif hasattr(part, "prepare") or hasattr(part, "couples"):
             require(part, Part, "part")
+            if not isinstance(part.name, str):
+                raise InputError(
+                    f"the name of part {type(part).__name__} must be text, not "
+                    f"{type(part.name).__name__}: the ledger has it"
+                )
             if part.name in RESERVED:
                 raise InputError(f"a part cannot be named {part.name!r}: the ledger uses that name")
             flat.append(part)  # type: ignore[arg-type]  # has what a part must have
