@@ -48,6 +48,9 @@ class Forest:
     def create(self, comm: Any) -> Forest:
         return self
 
+    def incRef(self) -> None:
+        pass
+
     def setGraph(self, roots: int, leaves: Any, sources: np.ndarray) -> None:
         assert len(sources) == 0
 
@@ -115,3 +118,17 @@ def test_its_checkpoint_resumes_with_the_engine_and_without(alone, tmp_path):
     run = stiffly.resume(tmp_path / "run", duration=0.03)
     straight = stiffly.simulate(scene, duration=0.03, **asked)
     assert max(off(run, straight)) <= 1e-9
+
+
+@pytest.mark.parametrize("method", ["verlet", "exprb42", "eti"])
+def test_its_checkpoint_holds_no_more_than_that_of_a_processor(method, alone, tmp_path):
+    """What state and memory share is gathered and stored once."""
+    asked = {"integrator": method, "step": 1e-3, "duration": 0.01, "every": 0.005, "checkpoint": 0}
+    held = {}
+    for engine in ("petsc", "cpu"):
+        scene, out = stiffly.scenes.load("coil-spring", small=True), tmp_path / engine
+        stiffly.simulate(scene, engine=engine, out=out, **asked)
+        with np.load(out / "checkpoint.npz") as file:
+            sizes = [file[name].size for name in file.files if name != "tree"]
+        held[engine] = [size for size in sizes if size >= scene.system.free.size]
+    assert sum(held["petsc"]) <= sum(held["cpu"]) and len(held["petsc"]) >= 2

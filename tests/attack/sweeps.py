@@ -51,8 +51,8 @@ class Trial:
         self.client: subprocess.Popen | None = None
 
     def start(self, *command: str, log: str = "log.txt") -> subprocess.Popen:
-        with (self.logs / log).open("a") as log:
-            return subprocess.Popen([sys.executable, *command], stdout=log, stderr=log)
+        with (self.logs / log).open("a") as file:
+            return subprocess.Popen([sys.executable, *command], stdout=file, stderr=file)
 
     def start_cluster(self) -> None:
         """`dask scheduler` and `dask worker`, as somebody else would have started them: at any

@@ -7,10 +7,12 @@ class there, raises an ERROR; broken0=...: on rank 0.  late: rank 1 is never rea
 others wait for five seconds.  fails: rank 1 meets an error of its own after a few halos; hangs: it
 never returns from the last one, and process ids are written as by pids.  hours:
 `--max-hours` are over when rank 0 has asked twelve times, and for the others when they have asked
-once.  collects: a second run after one whose objects rank 0 alone has collected.
+once.  collects: a second run after one whose objects rank 0 alone has collected.  leaves: when
+Python ends, rank 1 alone has a star forest that nobody frees.
 """
 
 import builtins
+import ctypes
 import gc
 import os
 import sys
@@ -77,6 +79,10 @@ if what == "collects":
         gc.collect()
     words += ["--force"]
 code = main(words)
+if what == "leaves":
+    forest = petsc.world().forest()
+    if rank == "1":
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(forest))
 if what == "codes":
     Path(beside, f"code-{rank}").write_text(str(code))
     petsc.world().meet("one of them has left")  # mpiexec ends who is left behind

@@ -221,10 +221,11 @@ def test_when_the_hours_of_rank_0_are_over_all_stop_and_others_go_on(ranks, tmp_
     assert np.abs(seen.positions - straight.positions).max() <= CLOSE
 
 
-def test_ranks_may_collect_what_is_gone_when_they_like(tmp_path):
+@pytest.mark.parametrize("what", ["collects", "leaves"])
+def test_ranks_may_collect_what_is_gone_when_they_like(what, tmp_path):
     words = ("coil-spring", "--small", "--integrator", "verlet", "--step", "5e-4")
     words += ("--duration", "0.01", "--quiet", "--out", tmp_path / "run")
-    assert run(3, *words, what="collects") == (0, [])
+    assert run(3, *words, what=what) == (0, [])
 
 
 SHORT = ("dragon", "--small", "--integrator", "verlet", "--step", "5e-4", "--duration", "0.02")

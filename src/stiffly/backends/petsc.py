@@ -102,9 +102,12 @@ class World:
 
         The first one is kept for good: when the last object of a communicator is gone, PETSc gives
         up its copy of that, and makes another with the next.  Python collects on each rank in its
-        own time, so some would wait for others to copy who still have theirs."""
+        own time, so some would wait for others to copy who still have theirs.  It outlives Python,
+        which ends before PETSc does: there, who still has a copy would wait for those who have
+        none."""
         if self._kept is None:
             self._kept = self.petsc.SF().create(self.petsc.COMM_WORLD)
+            self._kept.incRef()
         return self.petsc.SF().create(self.petsc.COMM_WORLD)
 
     def sums(self, values: Any) -> Array:

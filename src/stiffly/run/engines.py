@@ -218,7 +218,8 @@ def gathered(loop: Any) -> dict[str, Any]:
         found = backend.whole(array) if array.ndim and len(array) == size else array
         return array if found is None else found
 
-    return {**trees, **{name: mapped(trees[name], whole) for name in ("state", "memory")}}
+    # together: what the memory has of the state is gathered, and stored, once
+    return {**trees, **mapped({name: trees[name] for name in ("state", "memory")}, whole)}
 
 
 def restored(system: Any, tree: Callable[..., Any]) -> Callable[..., Any]:
