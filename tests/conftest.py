@@ -88,6 +88,7 @@ APART = {  # minutes in the slow run, of tests that share nothing
     "test_attack_recordings",
     "test_contact_passive",
     "test_energy_momentum",
+    "test_kernel_cache",
     "test_never_explodes",
     "test_resume_killed",
     "test_scene_files",

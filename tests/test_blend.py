@@ -36,11 +36,11 @@ def test_the_first_that_is_there_is_asked(monkeypatch):
     monkeypatch.delenv("STIFFLY_BPY", raising=False)
     monkeypatch.setattr(blend.shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(blend, "find_spec", lambda name: None)
-    assert blend._program()[:2] == ["/bin/blender", "--background"]
+    assert blend.blender()[:2] == ["/bin/blender", "--background"]
     monkeypatch.setattr(blend, "find_spec", lambda name: name)
-    assert blend._program() == [sys.executable]
+    assert blend.blender() == [sys.executable]
     monkeypatch.setenv("STIFFLY_BPY", "mine")
-    assert blend._program() == ["mine"]
+    assert blend.blender() == ["mine"]
 
 
 def test_a_python_without_bpy_is_named_with_its_reason(tmp_path, monkeypatch):
@@ -107,7 +107,7 @@ def described(folder, shown):
 
 def test_bodies_are_told_by_name_with_their_looks(tmp_path):
     (tmp_path / "box.obj").write_text(BOX)
-    (tmp_path / "skin.png").write_bytes(b"a picture")
+    (tmp_path / "skin.png").write_bytes(b"\x89PNG")
     scene = stiffly.Scene("both", duration=0.02, step=0.01)
     scene.add(shapes.cloth(3, 3), "the cloth", color=(1.0, 0.5, 0.0), shine=1.0)
     skin = str(tmp_path / "skin.png")
@@ -138,7 +138,7 @@ def test_every_body_is_told_by_what_it_is_made_of(tmp_path):
 
 def test_a_picture_that_is_gone_is_said(tmp_path):
     (tmp_path / "box.obj").write_text(BOX)
-    (tmp_path / "skin.png").write_bytes(b"a picture")
+    (tmp_path / "skin.png").write_bytes(b"\x89PNG")
     scene = stiffly.Scene("one", duration=0.01, step=0.01)
     scene.add(
         tmp_path / "box.obj", name="box", texture=str(tmp_path / "skin.png"), elasticity="rigid"

@@ -33,6 +33,9 @@ from stiffly.errors import InputError, SimulationFailure
 from stiffly.integrators import NAMES
 from stiffly.meshes import cloth, lattice
 
+sys.path.insert(0, str(Path(__file__).parent / "attack"))
+import trials_nets
+
 BLOCK = lattice(2, 2, 2)
 SHEET = cloth(3, 3)
 METHODS = [*NAMES, "stabilised:exprb42", "auto"]
@@ -141,28 +144,15 @@ def test_dissipation_never_falls_where_something_drives(seed, name, step, turns)
     assert len(run.times) < 3 or np.any(run.energy.added != 0.0)
 
 
-@pytest.fixture(scope="module")
-def trials():
-    """The trial of benchmarks/trials_nets.py, which counts by the thousand."""
-    folder = str(Path(__file__).parents[1] / "benchmarks")
-    sys.path.insert(0, folder)
-    try:
-        import trials_nets
-
-        yield trials_nets
-    finally:
-        sys.path.remove(folder)
-
-
 @pytest.mark.parametrize(
     "net", [0, 2, *(pytest.param(net, marks=pytest.mark.slow) for net in range(3, 9))]
 )
-def test_no_net_misses_its_energy_in_silence(trials, net):
-    for k in range(len(trials.METHODS)):
-        outcome = trials.trial(len(trials.METHODS) * net + k)
+def test_no_net_misses_its_energy_in_silence(net):
+    for k in range(len(trials_nets.METHODS)):
+        outcome = trials_nets.trial(len(trials_nets.METHODS) * net + k)
         assert not outcome.broken, outcome
 
 
-def test_a_stage_that_goes_too_far_is_a_failure_of_the_run(trials):
+def test_a_stage_that_goes_too_far_is_a_failure_of_the_run():
     """Of 36,000 trials this one blamed the user's input: forces at a stage were not finite."""
-    assert trials.trial(26343).verdict == "exprb42: Overflows"
+    assert trials_nets.trial(26343).verdict == "exprb42: Overflows"

@@ -25,7 +25,7 @@ from stiffly.collisions import (
 )
 from stiffly.errors import Advice, SimulationFailure, StiffWarning
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parent / "attack"))
 from trials_contact import trial  # a script beside the package
 
 BALL = meshes.sphere(8, 12, radius=0.5)

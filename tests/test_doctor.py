@@ -12,6 +12,7 @@ import pytest
 from stiffly import cli
 from stiffly.backends import gpu
 from stiffly.cli import doctor
+from stiffly.recording.exports import blend
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 # collections of the others, and tools
@@ -73,3 +74,20 @@ def test_a_gpu_is_found_by_its_driver(script, words, capsys, monkeypatch, tmp_pa
     found = lines(capsys)["GPU"]
     told = "Some Card, 80 GB" if "Some" in words else "Other Card"
     assert found.split()[0] == "ok" and told in found
+
+
+def test_blender_is_what_writes_its_files(capsys, monkeypatch, tmp_path):
+    """Whichever `export --to blend` asks; else how to get one."""
+    own = tmp_path / "own"
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.delenv("STIFFLY_BPY", raising=False)
+    monkeypatch.setattr(blend, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    found = lines(capsys)["Blender"]
+    assert found.split()[0] == "none" and "pip install bpy" in found and "STIFFLY_BPY" in found
+    monkeypatch.setenv("STIFFLY_BPY", str(own))
+    assert lines(capsys)["Blender"].split()[:2] == ["ok", f"{own}:"]
+    monkeypatch.setenv("STIFFLY_BPY", str(tmp_path / "gone"))
+    found = lines(capsys)["Blender"]
+    assert found.split()[0] == "none" and "is no program: name a Python that has bpy" in found

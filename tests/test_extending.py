@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import stiffly
-from stiffly.contracts import ErrorEstimate, State, Step, Work
+from stiffly.contracts import ErrorEstimate, Power, State, Step, Work
 from stiffly.errors import InputError
 from stiffly.matfun import EVALUATORS
 
@@ -166,15 +166,26 @@ def test_an_adaptive_method_whose_steps_carry_no_error():
 @pytest.mark.parametrize(
     "given, words",
     [
-        (lambda s: (s.x, s.v), r"Odd.step returned tuple: return stiffly.contracts.Step\(state"),
-        (lambda s: None, "Odd.step returned NoneType: return stiffly.contracts.Step"),
+        (lambda s, h: (s.x, s.v), r"Odd.step returned tuple: return stiffly.contracts.Step\(state"),
+        (lambda s, h: None, "Odd.step returned NoneType: return stiffly.contracts.Step"),
         (
-            lambda s: Step(s.moved(s.t, s.x[:0], s.v), None, Work()),
+            lambda s, h: Step(s.moved(s.t + h, s.x[:0], s.v), None, Work()),
             r"Odd.step returned x of shape \(0,\), but \(1,\) went in: keep it",
         ),
         (
-            lambda s: Step(s.moved(s.t, s.x, 0.0), None, Work()),
+            lambda s, h: Step(s.moved(s.t + h, s.x, 0.0), None, Work()),
             r"Odd.step returned v of shape \(\), but \(1,\) went in",
+        ),
+        (lambda s, h: Step((s.t + h, s.x, s.v), None, Work()), "a Step whose state is tuple"),
+        (lambda s, h: Step(s.moved(s.t + h, s.x, s.v), None, 2), "whose work is int: count it, "),
+        (
+            lambda s, h: Step(s.moved(s.t + h, s.x, s.v), None, Work(), exchanged=0.1),
+            r"whose exchanged is float: give stiffly.contracts.Power\(added, dissipated\), in J",
+        ),
+        (lambda s, h: Step(s.moved(s.t, s.x, s.v), None, Work()), "a state at t = 0 s, but a step"),
+        (
+            lambda s, h: Step(s.moved(h * 2, s.x, s.v), None, Work()),
+            r"return state.moved\(state.t ",
         ),
     ],
 )
@@ -182,7 +193,7 @@ def test_an_adaptive_method_whose_steps_carry_no_error():
 def test_a_step_that_is_none(given, words, how):
     class Odd(Whole):
         def step(self, system, state, h, memory):
-            return given(state)
+            return given(state, h)
 
     with pytest.raises(InputError, match=words):
         stiffly.simulate(SPRING, [1.0], integrator=Odd(), duration=1.0, **how)
@@ -210,6 +221,52 @@ def test_error_order_and_controlled_are_used():
 
     other = stiffly.simulate(SPRING, [1.0], integrator=Other(), rtol=1e-3, duration=1.0)
     assert other.stats["steps"] != plain.stats["steps"]
+
+
+class Dragged(InPlace):
+    """It damps by itself, which the system knows nothing of, and says what it took."""
+
+    rate = 0.5
+
+    def step(self, system, state, h, memory):
+        v = state.v + h * system.acceleration(state)
+        before, v = v, v * np.exp(-self.rate * h)
+        lost = 0.5 * float(np.vdot(before, before) - np.vdot(v, v))  # its mass is 1
+        moved = state.moved(state.t + h, state.x + h * v, v)
+        return Step(moved, None, Work(force_evaluations=1), exchanged=Power(0.0, lost))
+
+
+@pytest.mark.parametrize(
+    "around", [lambda own: own, lambda own: stiffly.integrators.Substeps(own, 3)]
+)
+def test_damping_of_a_method_of_ones_own_is_booked(around):
+    ends = {"step": 1e-3, "duration": 4.0}
+    plain = stiffly.simulate(SPRING, [1.0], integrator=InPlace(), **ends).energy
+    told = stiffly.simulate(SPRING, [1.0], integrator=around(Dragged()), **ends).energy
+    # x'' + rate x' + 4 x = 0, and energy falls as exp(-rate t): an eighth of it is left
+    assert told.dissipated[-1] == pytest.approx(2.0 * (1.0 - np.exp(-2.0)), rel=0.02)
+    assert plain.dissipated[-1] == 0.0
+    assert abs(told.numerical).max() < 2.0 * abs(plain.numerical).max()
+
+
+@pytest.mark.parametrize(
+    "members, line",
+    [
+        ({"step": lambda self, state, h: None}, "step takes other arguments: write `def step(self"),
+        ({"start": lambda self: None}, "start takes other arguments: write `def start(self, sys"),
+    ],
+)
+def test_a_method_with_other_arguments_is_told_the_line(members, line):
+    own = type(
+        "Other", (), {**{k: v for k, v in vars(Whole).items() if k != "__dict__"}, **members}
+    )
+    with pytest.raises(InputError) as caught:
+        stiffly.simulate(SPRING, [1.0], integrator=own(), step=0.1, duration=1.0)
+    assert f"integrator Other: {line}" in str(caught.value)
+
+
+def settled(self, t, h, x, v):
+    """As it has to be called."""
 
 
 class Nothing:
@@ -244,8 +301,8 @@ def test_a_part_that_lacks_something_is_told_the_line(members, words):
         ({"add_gradient": 0}, "def energy(self, x: Array) -> float"),
         ({"add_gradient": 0, "energy": 0, "add_product": 0}, "def triplets(self, x: Array)"),
         ({"add_force": 0}, "time_dependent: bool"),
-        ({"settle": 0, "memory": 0}, "def having(self, memory: Mapping[str, Array]) -> Any"),
-        ({"settle": 0, "having": 0}, "def memory(self) -> Mapping[str, Array]"),
+        ({"settle": settled, "memory": 0}, "def having(self, memory: Mapping[str, Array]) -> Any"),
+        ({"settle": settled, "having": 0}, "def memory(self) -> Mapping[str, Array]"),
     ],
 )
 def test_what_prepare_makes_is_checked_too(made, line):

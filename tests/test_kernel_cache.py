@@ -1,5 +1,6 @@
 """The cache of compiled kernels is emptied when any of their files changes."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stiffly.kernels.cpu import compiled
+from stiffly.kernels.cpu import compiled, jit
 
 
 def test_a_changed_kernel_file_empties_the_cache(tmp_path, monkeypatch):
@@ -105,32 +106,61 @@ def test_nowhere_to_keep_kernels_is_one_line(tmp_path):
     assert len(done.stderr.splitlines()) == 1 and not list(tmp_path.iterdir())
 
 
-BODIES = """
-import hashlib
-import numpy as np
-from stiffly.kernels import cpu
+def told(cache, *groups, **more):
+    """What tests/kernel_bits.py says in a process with that cache, on that kind of processor."""
+    given = {"NUMBA_CACHE_DIR": str(cache), "NUMBA_NUM_THREADS": "4", **more}
+    command = [sys.executable, str(Path(__file__).with_name("kernel_bits.py")), *groups]
+    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
-rng, n = np.random.default_rng(0), 8
-G = rng.standard_normal((3 * n, 3 * n))
-blocks = (G @ G.T).reshape(n, 3, n, 3).swapaxes(1, 2).reshape(n * n, 3, 3).copy()
-indptr, indices = n * np.arange(n + 1), np.tile(np.arange(n), n)
-root, start, members, first = np.ones((n, 3)), np.array([0, n]), np.arange(n), np.array([0])
-lam, Q = np.empty(3 * n), np.empty(9 * n * n)
-cpu.body_eigenbases(indptr, indices, blocks, root, start, members, members, first, lam, Q)
-B, out = rng.standard_normal((1, n, 3)), np.zeros((1, n, 3))
-cpu.body_apply(np.cos(lam)[None, None], root, start, members, first, Q, B, out)
-print(hashlib.sha256(lam.tobytes() + Q.tobytes() + out.tobytes()).hexdigest())
-"""
+
+def kept(cache):
+    return {path.relative_to(cache) for path in cache.rglob("*.nbc")}
+
+
+ORDER = ("polar", "bodies", "blocks", "tets")
 
 
 @pytest.mark.slow
-def test_bodies_have_the_same_bits_compiled_and_loaded(tmp_path):
-    """A run that its first process began, compiling, goes on in one that loads its kernels."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    ask = [sys.executable, "-c", BODIES]
-    given = {"capture_output": True, "text": True, "env": environment, "check": True}
-    first, second = (subprocess.run(ask, **given).stdout for _ in range(2))
-    assert first == second
+def test_company_decides_nothing_about_the_bits(tmp_path):
+    """Compiled, loaded, compiled after others and in another order, compiled where parts of it are
+    loaded; each without threads and with four."""
+    first, other, half = tmp_path / "first", tmp_path / "other", tmp_path / "half"
+    bits = told(first, *ORDER)["bits"]
+    compiled_first = kept(first)
+    assert all(serial == threaded for serial, threaded in bits.values())
+    assert told(first, *ORDER[::-1])["bits"] == bits
+    assert compiled_first and kept(first) == compiled_first  # that one loaded them all
+    assert told(other, *ORDER[::-1])["bits"] == bits
+    told(half, *ORDER[::2])
+    assert kept(half) and told(half, *ORDER[::-1])["bits"] == bits
+
+
+VECTORS = [
+    {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+    {"NUMBA_ENABLE_AVX": "0"},  # a processor of the same name that lacks them
+]
+
+
+@pytest.mark.slow
+def test_other_vectors_give_the_same_bits_or_another_name(tmp_path):
+    """By its name `resume` says that last digits may differ (test_another_processor_is_told)."""
+    quick = ORDER[:3]
+    here = told(tmp_path, *quick)
+    for more in VECTORS:
+        there = told(tmp_path, *quick, **more)
+        assert there["bits"] == here["bits"] or there["processor"] != here["processor"]
+
+
+@pytest.mark.parametrize("features", ["", "-avx512f", "+avx"])
+def test_processors_are_told_apart_by_their_vectors(features, monkeypatch):
+    """Two virtual machines of one processor, of which one hides some."""
+    monkeypatch.setattr(jit.config, "CPU_FEATURES", None)
+    here = jit.processor.__wrapped__()
+    monkeypatch.setattr(jit.config, "CPU_FEATURES", features)
+    there = jit.processor.__wrapped__()
+    assert there != here and there.split()[0] == here.split()[0]
 
 
 GOES_ON = """

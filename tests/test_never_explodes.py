@@ -145,7 +145,7 @@ def test_nor_in_hundreds_of_bodies(name):
 @pytest.mark.parametrize("material", MATERIALS)
 def test_a_creature_thrown_onto_the_floor(material, name):
     """Without the bound, half of these go from 230 J to 1e11 J and beyond; 960 more of the kind
-    are in benchmarks/trials_scans.py."""
+    are in tests/attack/trials_scans.py."""
     mesh = creature(200, shape="rabbit")
     mass = lumped_mass(mesh.positions, mesh.tets, 100.0)
     solid = Tetrahedra(mesh.tets, 5e4, 0.3, material)

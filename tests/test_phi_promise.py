@@ -22,7 +22,7 @@ from stiffly.matfun.first_order import FirstOrderFlow
 from stiffly.matfun.scalar import PhiTerm, RayleighMap
 from stiffly.matfun.symmetric import as_symmetric
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parent / "attack"))
 import trials_phi
 
 N = 200

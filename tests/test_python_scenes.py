@@ -355,6 +355,8 @@ def wrong(act):
         (lambda s, c, b: s.ball_joint(b, b, at=(0, 0, 0)), "sphere is joined to itself"),
         (lambda s, c, b: s.hinge(c, b, at=(0, 0, 0), axis=(0, 0, 0)), "turns about an axis: give"),
         (lambda s, c, b: s.ball_joint(c, b, at=(0, 0, 0), torque=1.0), "torque is for hinges"),
+        (lambda s, c, b: s.attach(c, (0, 0, 1)), "attached to a body, not to (0, 0, 1): give what"),
+        (lambda s, c, b: s.attach(c, "sphere"), "attached to a body, not to 'sphere': give what"),
         (lambda s, c, b: s.attach("cloth", b), "'cloth' is no body of a scene: give what"),
         (lambda s, c, b: s.add(3), "got int: try scene.add(stiffly.shapes.cube())"),
         (
@@ -371,7 +373,7 @@ def wrong(act):
         ),
         (
             lambda s, c, b: s.walker(9.0, path=[(0, 0, 0), (1, 0, 0)]),
-            "load.times is missing: increasing [s]",
+            "load.times is missing: when it is at each point",
         ),
         (lambda s, c, b: s.add(shapes.cube(), color="pink"), "body.color"),
         (lambda s, c, b: s.add(shapes.cube(), texture="a.png"), "shapes have none: give mesh ="),
@@ -389,6 +391,16 @@ def wrong(act):
         (lambda s, c, b: stiffly.dropped("a.obj", density="much"), "density must be one number"),
         (lambda s, c, b: stiffly.dropped("a.obj", repair=[1]), "repair must be True or False"),
         (lambda s, c, b: stiffly.Scene(gravity="moon"), "gravity must hold numbers, got text"),
+        (
+            lambda s, c, b: stiffly.Scene(gravity=-9.81),
+            "gravity=-9.81 pulls upwards: give 9.81, do",
+        ),
+        (lambda s, c, b: s.simulate(stp=0.1), "option of simulate stp: did you mean step?"),
+        (
+            lambda s, c, b: s.simulate(damping=1.0),
+            "damping is the system's, not the run's: give it",
+        ),
+        (lambda s, c, b: stiffly.simulate(s, fixed=[0]), "fixed is the system's, not the run's"),
         (lambda s, c, b: stiffly.Scene(duration=-1.0), "duration must be greater than 0, got -1"),
         (lambda s, c, b: stiffly.Scene(stp=0.1), "stp is not known: did you mean step?"),
     ],
@@ -506,9 +518,23 @@ def test_textures_and_their_coordinates_must_be_there(tmp_path):
     scene.add(tmp_path / "bare.obj", elasticity="rigid", texture=str(tmp_path / "skin.png"))
     with pytest.raises(InputError, match=r"texture .*skin.png does not exist: check the path"):
         scene.build()
-    (tmp_path / "skin.png").write_bytes(b"a picture")
+    (tmp_path / "skin.png").write_bytes(b"\x89PNG")
     with pytest.raises(InputError, match="has no texture coordinates: export it as obj with them"):
         scene.build()
+
+
+def test_a_texture_is_found_from_where_the_program_is(tmp_path, monkeypatch):
+    """As a mesh file is, wherever the scene is saved."""
+    written = "v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nf 1/1 2/2 3/3\n"
+    (tmp_path / "bare.obj").write_text(written)
+    (tmp_path / "skin.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    monkeypatch.chdir(tmp_path)
+    scene = stiffly.Scene()
+    scene.add("bare.obj", elasticity="springs", texture="skin.png")
+    (tmp_path / "elsewhere").mkdir()
+    saved = files.read(scene.save("elsewhere/mine.toml"))
+    for built in (scene.build(), saved):
+        assert built.mesh.bodies["bare"].texture == str(tmp_path / "skin.png")
 
 
 def test_colours_by_name_are_the_same_everywhere():

@@ -314,9 +314,9 @@ def test_wrong_input_is_named(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             render(run, tmp_path / "run.png", **options)
-    with pytest.raises(InputError, match=r"a film is written to a file that ends in \.mp4"):
+    with pytest.raises(InputError, match=r"stills end in \.png, films in \.mp4"):
         render(run, tmp_path / "run.avi")
-    with pytest.raises(InputError, match=r"a still is written to a file that ends in \.png"):
+    with pytest.raises(InputError, match=r"stills end in \.png"):
         render(run, tmp_path / "run.mp4", frame=1)
     with pytest.raises(InputError, match="1 labels for 2 runs"):
         side_by_side([run, run], tmp_path / "run.png", labels=["a"])

@@ -61,6 +61,26 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ROPE + "young = 1e5\n",
         ("line 8", "body.young", '"springs"', "'tetrahedra' or 'fibers'"),
     ),
+    "key of another table": (
+        ROPE + "friction = 0.5\n",
+        ("line 8", "body.friction is not known: it belongs to collider or contact"),
+    ),
+    "key of the whole scene": (
+        ROPE + "damping = { alpha = 0.5 }\n",
+        ("line 8", "damping is the whole scene's, not one body's: { alpha = 0.5 }"),
+    ),
+    "two loads, each in one pair of brackets": (
+        ROPE + "[load]\nkind = 'gravity'\n[load]\nkind = 'wind'\n",
+        ("line 10", "[[load]] begins each load"),
+    ),
+    "the second load in one pair of brackets": (
+        ROPE + "[[load]]\nkind = 'gravity'\n[load]\nkind = 'wind'\n",
+        ("line 10", "[[load]] begins each load"),
+    ),
+    "the first load in one pair of brackets": (
+        ROPE + "[load]\nkind = 'gravity'\n[[load]]\nkind = 'wind'\n",
+        ("line 10", "[[load]] begins each load"),
+    ),
     "key unlike any other": (ROPE + "zzz = 1\n", ("line 8", "body.zzz", "choose from")),
     "missing key": (
         ROPE.replace("stiffness = 100.0\n", ""),
@@ -371,7 +391,8 @@ def test_what_was_set_beside_the_file_is_named_instead_of_a_line(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(BODY)
     assert refusal(path, **{"body.0.young": "-1"}) == (
-        "scene.toml with body.0.young=-1: body.young must be greater than 0, got -1"
+        "scene.toml with body.0.young=-1: body.young must be greater than 0, got -1: "
+        "Young's modulus [Pa]"
     )
     assert "did you mean young" in refusal(path, **{"body.0.yong": 1})
     assert "give 0 to 0" in refusal(path, **{"body.1.young": 1})

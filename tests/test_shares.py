@@ -203,6 +203,18 @@ import types
 COMM_WORLD = types.SimpleNamespace(rank=0, size=1)
 """,
 }
+NO_MPI = "raise ImportError('no MPI')"
+
+
+def played(folder, kind, other=()):
+    """The environment of a program that finds them there."""
+    for name, text in {**PLAYED, **dict(other)}.items():
+        path = folder / "played" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("{kind}", kind))
+    return {**os.environ, "PYTHONPATH": str(folder / "played")}
+
+
 MANY = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
 
 
@@ -217,20 +229,51 @@ MANY = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}
 )
 @pytest.mark.parametrize("command", ["run dragon --small --out run", "resume run"])
 def test_a_petsc_of_no_use_is_one_line_of_rank_0(kind, told, cause, command, launcher, tmp_path):
-    for name, text in PLAYED.items():
-        path = tmp_path / "played" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("{kind}", kind))
     (tmp_path / "begun").mkdir()
     launcher(told)
     done = subprocess.run(
         [sys.executable, "-m", "stiffly", *command.split(), "--engine", "petsc"],
-        cwd=tmp_path / "begun", env={**os.environ, "PYTHONPATH": str(tmp_path / "played")},
+        cwd=tmp_path / "begun", env=played(tmp_path, kind),
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(f"error: {cause}") and len(done.stderr.splitlines()) == 1
     assert not list((tmp_path / "begun").iterdir())
+
+
+WITHOUT_MPI = """
+import os, sys, time
+time.sleep = lambda seconds: (sys.stderr.flush(), os._exit(99))  # the launcher ends this rank here
+from stiffly.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("rank", "told"),
+    [
+        (0, {**ALONE, "SLURM_STEP_NUM_TASKS": "4"}),
+        (2, {**ALONE, "SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}),
+        (2, {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}),
+        (2, {"PMI_RANK": "2", "PMI_SIZE": "4"}),
+        (2, {"PMIX_RANK": "2"}),
+    ],
+)
+def test_processes_without_mpi4py_say_one_line_by_the_first(told, rank, launcher, tmp_path):
+    """Others say nothing until the launcher has had time to end them."""
+    launcher(told)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MPI, "run", "dragon", "--small", "--engine", "petsc"],
+        cwd=tmp_path, env=played(tmp_path, "float64", {"mpi4py/__init__.py": NO_MPI}),
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == "" and [path.name for path in tmp_path.iterdir()] == ["played"]
+    if rank:
+        assert (done.returncode, done.stderr) == (99, "")
+    else:
+        lack = "error: engine petsc needs petsc4py and mpi4py, which do not load (no MPI): install"
+        assert done.returncode == 2 and done.stderr.startswith(lack)
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_without_petsc_the_engine_says_what_to_install():

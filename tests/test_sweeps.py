@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from schedulers import scheduler
 
 import stiffly
 from stiffly import cli
@@ -30,13 +31,8 @@ MOST = 10_000
 
 @pytest.fixture(scope="module")
 def address():
-    """A scheduler with two workers, all in this process."""
-    from distributed import LocalCluster
-
-    options = {**cluster.QUIET, "processes": False, "protocol": "tcp", "n_workers": 2}
-    del options["preload"]
-    with LocalCluster(threads_per_worker=1, **options) as local:
-        yield local.scheduler_address
+    with scheduler() as found:
+        yield found
 
 
 @pytest.fixture
@@ -323,7 +319,7 @@ def test_an_id_follows_from_every_input(key):
 def test_a_worker_with_other_versions_or_files_is_refused(tmp_path):
     mesh = tmp_path / "mesh.obj"
     mesh.write_text("v 0 0 0")
-    files, here = one_run.digests("pylon", {"mesh": str(mesh)}), one_run.packages()
+    files, here = one_run.digests("pylon", {"mesh": str(mesh)}), cluster.packages()
     one_run.require_same(files, here)
     with pytest.raises(InputError, match=r"numpy .* 0\.1: install the same"):
         one_run.require_same(files, {**here, "numpy": "0.1"})
@@ -362,15 +358,13 @@ def test_a_port_that_says_nothing_is_told_in_time(monkeypatch):
 
 
 def test_a_worker_is_no_scheduler_and_a_scheduler_needs_workers(address, monkeypatch):
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     with Client(address) as client:
         worker = next(iter(client.scheduler_info()["workers"]))
     assert "is a Worker, no scheduler" in refused(worker, monkeypatch, 5.0)
-    options = {**cluster.QUIET, "processes": False, "protocol": "tcp", "n_workers": 0}
-    del options["preload"]
-    with LocalCluster(**options) as alone:
-        assert "has no workers" in refused(alone.scheduler_address, monkeypatch, 0.5)
+    with scheduler(workers=0) as alone:
+        assert "has no workers" in refused(alone, monkeypatch, 0.5)
 
 
 class Ended:

@@ -1,12 +1,19 @@
-"""The site's first page and its tutorials run as they are printed, in an empty folder."""
+"""The site's first page and its tutorials run as they are printed, in an empty folder; its
+reference is complete."""
 
+import importlib
+import inspect
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+import stiffly
 from stiffly import cli
+from stiffly.recording.exports import export
+from stiffly.recording.render import render
+from stiffly.recording.words import FORMATS
 from stiffly.view import View
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -70,3 +77,44 @@ def test_a_wrong_command_would_be_noticed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AssertionError, match="nowhere"):
         run_page("```sh\nstiffly run nowhere\n```\n")
+
+
+# ------------------------------------------------------------------ the reference
+
+
+def shown():
+    """Dotted names that reference.md shows: one by one, of a whole module, or its source."""
+    page = (DOCS / "reference.md").read_text()
+    found = set(re.findall(r"auto(?:function|class):: (\S+)", page))
+    for name, options in re.findall(r"automodule:: (\S+)\n((?:   :.*\n)*)", page):
+        listed = re.search(r":members: (.*)", options)
+        module = importlib.import_module(name)
+        members = listed[1].split(", ") if listed else [n for n in dir(module) if n[0] != "_"]
+        assert all(hasattr(module, member) for member in members)
+        found |= {name, *(f"{name}.{member}" for member in members)}
+    for file, name in re.findall(r"src/(stiffly/\S+)\.py\n   :pyobject: (\S+)", page):
+        found.add(f"{file.replace('/', '.')}.{name}")
+    return page, found
+
+
+def test_every_public_name_is_in_the_reference():
+    page, found = shown()
+    last = {name.rpartition(".")[2] for name in found}
+    missing = [n for n in stiffly.__all__ if n not in last and f"stiffly.{n}" not in page]
+    assert missing == []
+    assert {"stiffly.contracts.Integrator", "stiffly.contracts.Step"} <= found
+
+
+def options(function):
+    return {
+        p.name for p in inspect.signature(function).parameters.values() if p.kind.name[0] == "K"
+    }
+
+
+def test_what_a_run_draws_and_writes_names_its_options():
+    """Of stills and films together all that there are; `**options` would tell nobody."""
+    for short, long in (((stiffly.Run.render, stiffly.Run.film), render),
+                        ((stiffly.Run.export,), export)):  # fmt: skip
+        told = [set(re.findall(r"\w+", inspect.getdoc(function))) for function in short]
+        assert options(long) and options(long) - set().union(*told) == set()
+    assert set(FORMATS) <= set(re.findall(r"\w+", inspect.getdoc(stiffly.Run.export)))

@@ -155,7 +155,8 @@ class LinearPart:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Energy per second [W] that forcing adds and that damping takes (both signed as named)."""
+    """What forcing adds and what damping takes (both signed as named): energy per second [W], or
+    energy [J] where it is that of a step (`Step.exchanged`)."""
 
     added: float = 0.0
     dissipated: float = 0.0
@@ -346,7 +347,9 @@ class Step:
     work: Work
     error: ErrorEstimate | None = None
     notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    exchanged: Power | None = None  # [J] added and taken, where the method has summed them itself
+    # [J] added and taken, where the method has summed them itself, such as damping of its own: the
+    # ledger books them in place of the work of the forces at both ends of the step
+    exchanged: Power | None = None
     clear: bool = False  # nothing passes through anything on the way it took, straight or not
     between: Callable[[], Between] | None = None  # called only where somebody wants to know
 

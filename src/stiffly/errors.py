@@ -117,7 +117,7 @@ def unknown_name(kind: str, name: Any, known: Iterable[str]) -> InputError:
 
 
 def require(thing: Any, protocol: type, what: str) -> None:
-    """InputError with the first line of the protocol that `thing` lacks.
+    """InputError with the first line of the protocol that `thing` lacks or has otherwise.
 
     what: it is, and whose: an integrator, a part.
     """
@@ -125,24 +125,44 @@ def require(thing: Any, protocol: type, what: str) -> None:
         raise InputError(
             f"{what} {thing.__name__} is a class: give an object, {thing.__name__}(...)"
         )
-    for member, line in _lines(protocol).items():
+    name, origin = type(thing).__name__, f"{protocol.__module__}.{protocol.__name__}"
+    members = _members(protocol)
+    for member, (line, _) in members.items():
         if not hasattr(thing, member):
+            raise InputError(f"{what} {name} lacks {member}: add `{line}`, as {origin} has it")
+    for member, (line, arguments) in members.items():
+        if arguments is not None and not accepts(getattr(thing, member), arguments):
             raise InputError(
-                f"{what} {type(thing).__name__} lacks {member}: add `{line}`, as "
-                f"{protocol.__module__}.{protocol.__name__} has it"
+                f"{what} {name}: {member} takes other arguments: write `{line}`, as {origin} has it"
             )
 
 
-def _lines(protocol: type) -> dict[str, str]:
-    """Members of a protocol and of those that it extends, each as the line that declares it."""
-    found: dict[str, str] = {}
+def _members(protocol: type) -> dict[str, tuple[str, int | None]]:
+    """Of a protocol and of those that it extends: the line that declares each, and with how many
+    arguments it is called (None: it is no method)."""
+    found: dict[str, tuple[str, int | None]] = {}
     for kind in reversed(protocol.__mro__):
         members: dict[str, Any] = dict(vars(kind))
         for name, annotation in members.get("__annotations__", {}).items():
-            found[name] = f"{name}: {annotation}"
+            found[name] = f"{name}: {annotation}", None
         for name, member in members.items():
             if isinstance(member, property):
-                found[name] = f"{name}: {member.fget.__annotations__['return']}"
+                found[name] = f"{name}: {member.fget.__annotations__['return']}", None
             elif inspect.isfunction(member) and not name.startswith("_"):
-                found[name] = f"def {name}{inspect.signature(member)}".replace("'", "")
+                signature = inspect.signature(member)
+                line = f"def {name}{signature}".replace("'", "")
+                found[name] = line, len(signature.parameters) - 1  # without self
     return found
+
+
+def accepts(function: Any, arguments: int) -> bool:
+    """The function can be called with that many positional arguments."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except TypeError:
+        return False
+    except ValueError:  # builtins without a signature
+        return True
+    return True

@@ -4,8 +4,9 @@
 
 A kill comes when so many results more are stored, drawn from the seed: no clock decides.  Who dies
 is drawn, too: a process of the local cluster, the command itself (which is then given again), and,
-with --remote, the processes of `dask scheduler` and `dask worker`.  In the end the table is held
-against the same runs made in this process, one after the other.
+with --remote, the processes of `dask scheduler`, of which another then comes at the same address,
+and `dask worker`.  In the end the table is held against the same runs made in this process, one
+after the other; the command may have said nothing but one line each time that it gave up.
 """
 
 from __future__ import annotations
@@ -37,24 +38,29 @@ def stored(folder: Path) -> int:
 
 
 class Trial:
-    """A sweep under attack; `killed`: how many of each kind died."""
+    """A sweep under attack; `killed`: how many of each kind died; `gave_up`: with which codes the
+    command ended by itself before its end."""
 
     def __init__(self, folder: Path, runs: int, rng: random.Random, remote: bool) -> None:
         self.out, self.logs, self.runs, self.rng = folder / "sweep", folder, runs, rng
         self.remote, self.killed = remote, {"client": 0, "worker": 0, "scheduler": 0}
+        self.gave_up: list[int] = []
+        self.address = "tcp://127.0.0.1:0"
         self.scheduler: subprocess.Popen | None = None
         self.workers: subprocess.Popen | None = None
         self.client: subprocess.Popen | None = None
 
-    def start(self, *command: str) -> subprocess.Popen:
-        with (self.logs / "log.txt").open("a") as log:
+    def start(self, *command: str, log: str = "log.txt") -> subprocess.Popen:
+        with (self.logs / log).open("a") as log:
             return subprocess.Popen([sys.executable, *command], stdout=log, stderr=log)
 
-    def start_cluster(self) -> str:
-        """`dask scheduler` and `dask worker`, as somebody else would have started them."""
+    def start_cluster(self) -> None:
+        """`dask scheduler` and `dask worker`, as somebody else would have started them: at any
+        address, and again there."""
         note = self.logs / "scheduler.json"
         note.unlink(missing_ok=True)
-        where = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        port = self.address.rpartition(":")[2]
+        where = ("--host", "127.0.0.1", "--port", port, "--no-dashboard")
         self.scheduler = self.start(
             "-m", "distributed.cli.dask_scheduler", *where, "--scheduler-file", str(note)
         )
@@ -65,7 +71,6 @@ class Trial:
             "-m", "distributed.cli.dask_worker", self.address, "--nworkers", "2", "--nthreads", "1",
             "--no-dashboard",
         )  # fmt: skip
-        return self.address
 
     def start_client(self) -> None:
         if self.remote and (self.scheduler is None or self.scheduler.poll() is not None):
@@ -75,12 +80,11 @@ class Trial:
         where = ("--on", self.address) if self.remote else ("--jobs", "2")
         self.client = self.start(
             "-m", "stiffly", "sweep", SCENE, "--small", "--step", str(STEP), "--out", str(self.out),
-            "--over", f"stiffness=1:100:log:{self.runs}", *where,
+            "--over", f"stiffness=1:100:log:{self.runs}", *where, log="client.txt",
         )  # fmt: skip
 
-    def kill_somebody(self) -> bool:
+    def kill_somebody(self, kinds: list[str]) -> bool:
         """Whether anybody died: workers may be on their way back."""
-        kinds = ["worker"] * 6 + ["client"] + ["scheduler"] * self.remote
         kind = self.rng.choice(kinds)
         if kind == "worker":
             parent = self.workers if self.remote else self.client
@@ -92,12 +96,14 @@ class Trial:
                 return bool(found)
             return False
         victim = self.client if kind == "client" else self.scheduler
+        if victim.poll() is not None:  # dead, and nobody has noticed yet
+            return False
         victim.kill()
         victim.wait()
         self.killed[kind] += 1
         return True
 
-    def run(self, kills: int) -> None:
+    def run(self, kills: int, kinds: list[str]) -> None:
         """To the end; the command is given again as often as it needs."""
         marks = sorted(self.rng.randrange(1, self.runs) for _ in range(kills))
         seen, since = -1, time.monotonic()
@@ -108,11 +114,13 @@ class Trial:
                 if count > seen:
                     seen, since = count, time.monotonic()
                 assert time.monotonic() < since + LATE, (self.logs / "log.txt").read_text()[-2000:]
-                if marks and count >= marks[0] and self.kill_somebody():
+                if marks and count >= marks[0] and self.kill_somebody(kinds):
                     marks.pop(0)
                 if self.client.poll() is not None:
                     if self.client.returncode == 0:
                         return
+                    if self.client.returncode > 0:  # not killed
+                        self.gave_up.append(self.client.returncode)
                     self.start_client()
                 time.sleep(0.02)
         finally:
@@ -158,11 +166,20 @@ def faults(out: Path, runs: int) -> list[str]:
     return found
 
 
-def attack(runs: int, kills: int, seed: int, remote: bool) -> tuple[list[str], dict[str, int]]:
+def attack(
+    runs: int, kills: int, seed: int, remote: bool, kinds: list[str] | None = None
+) -> tuple[list[str], Trial]:
+    """What is wrong, and the trial; kinds: that may die, as often as drawn."""
+    kinds = kinds or ["worker"] * 6 + ["client"] + ["scheduler"] * remote
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(Path(folder), runs, random.Random(seed), remote)
-        trial.run(kills)
-        return faults(trial.out, runs), trial.killed
+        trial.run(kills, kinds)
+        said = (trial.logs / "client.txt").read_text()
+        lines = [line for line in said.splitlines() if line.startswith("error:")]
+        wrong = ["the command left a traceback"] * ("Traceback" in said)
+        if len(lines) != len(trial.gave_up) or not set(trial.gave_up) <= {1, 2}:
+            wrong.append(f"the command gave up with {trial.gave_up}, and said {lines}")
+        return wrong + faults(trial.out, runs), trial
 
 
 if __name__ == "__main__":
@@ -171,7 +188,7 @@ if __name__ == "__main__":
         parser.add_argument(option, type=int, default=default)
     parser.add_argument("--remote", action="store_true")
     given = parser.parse_args()
-    wrong, killed = attack(given.runs, given.kills, given.seed, given.remote)
+    wrong, trial = attack(given.runs, given.kills, given.seed, given.remote)
     print(*wrong, sep="\n")
-    print(f"{given.runs} runs, killed: {killed}, {len(wrong)} faults")
+    print(f"{given.runs} runs, killed: {trial.killed}, {len(wrong)} faults")
     sys.exit(bool(wrong))

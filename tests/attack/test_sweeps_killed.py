@@ -15,5 +15,13 @@ pytestmark = [
 def test_no_run_is_lost_and_none_comes_twice(runs, kills, seed, remote):
     from sweeps import attack
 
-    wrong, killed = attack(runs, kills, seed, remote)
-    assert wrong == [] and sum(killed.values()) >= 2
+    wrong, trial = attack(runs, kills, seed, remote)
+    assert wrong == [] and sum(trial.killed.values()) >= 2
+
+
+def test_a_scheduler_that_is_killed_and_comes_again_at_the_same_address():
+    from sweeps import attack
+
+    wrong, trial = attack(16, 2, 0, True, ["scheduler"])
+    assert wrong == [] and trial.killed == {"client": 0, "worker": 0, "scheduler": 2}
+    assert trial.gave_up.count(1) == 2  # with a line, once for each; then the same command went on

@@ -1,9 +1,11 @@
 """`stiffly` on one rank of several, with something wrong: python as_rank.py WHAT [words ...]
 
-pids: writes its process id beside the run.  other-file: where rank 0 has "first" in its words,
+pids: writes its process id beside the run.  codes: writes its exit code beside the run, and waits
+for the others to have done so.  other-file: where rank 0 has "first" in its words,
 others have "second".  broken=MODULE:NAME=ERROR: on rank 1 that function of a module, or method of a
 class there, raises an ERROR; broken0=...: on rank 0.  late: rank 1 is never ready to start, and the
-others wait for five seconds.  fails: rank 1 meets an error of its own after a few halos.  hours:
+others wait for five seconds.  fails: rank 1 meets an error of its own after a few halos; hangs: it
+never returns from the last one, and process ids are written as by pids.  hours:
 `--max-hours` are over when rank 0 has asked twelve times, and for the others when they have asked
 once.  collects: a second run after one whose objects rank 0 alone has collected.
 """
@@ -23,8 +25,9 @@ from stiffly.recording.sinks import Interrupt
 
 what, *words = sys.argv[1:]
 rank = os.environ["OMPI_COMM_WORLD_RANK"]
-if what == "pids":
-    Path(words.pop(0), f"pid-{rank}").write_text(str(os.getpid()))
+beside = Path(words.pop(0)) if what in ("pids", "codes", "hangs") else Path()
+if what in ("pids", "hangs"):
+    Path(beside, f"pid-{rank}").write_text(str(os.getpid()))
 if what == "other-file" and rank != "0":
     words = [word.replace("first", "second") for word in words]
 if what.startswith(("broken", "fails")):
@@ -47,12 +50,14 @@ if what == "late":
     petsc.PATIENCE = 5.0
     if rank == "1":
         petsc.World.together = lambda self, job: time.sleep(1e6)
-if what == "fails" and rank == "1":
+if what in ("fails", "hangs") and rank == "1":
     halo, calls = petsc.PetscBackend.halo, []
 
     def failing(self, x):
         calls.append(0)
         if len(calls) > 40:
+            while what == "hangs":
+                pass
             raise ZeroDivisionError("of this rank alone")
         return halo(self, x)
 
@@ -71,4 +76,8 @@ if what == "collects":
     if rank == "0":
         gc.collect()
     words += ["--force"]
-sys.exit(main(words))
+code = main(words)
+if what == "codes":
+    Path(beside, f"code-{rank}").write_text(str(code))
+    petsc.world().meet("one of them has left")  # mpiexec ends who is left behind
+sys.exit(code)

@@ -40,7 +40,8 @@ MAIN = [
 ]
 OTHERS = [
     *(("dragon", method, 0.01, 20) for method in ("exprb2", "exprb32", "pexprb43", "bdf1", "bdf2")),
-    *(("coil-spring", method, 1e-3, 20) for method in ("rk4", "eti", "midpoint")),
+    *(("coil-spring", method, 1e-3, 20) for method in ("rk4", "eti", "epirk4s3", "midpoint")),
+    ("falling-cube", "epirk4s3", 0.002, 40),
     ("falling-cube", "stabilised", 0.005, 100),
     *(("everything", method, step, 40) for method, step in (("verlet", 1e-3), ("bdf2", 0.01))),
     ("everything", "energy-momentum", 0.01, 40),

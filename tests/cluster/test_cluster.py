@@ -28,19 +28,30 @@ ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 CLOSE = 1e-9  # asked for
 HALO = ", a halo after every drift"
-LIMIT = 900  # seconds: what hangs ends, what is slow does not
+LIMIT = 300  # seconds of a run: what hangs ends, what is slow does not
+CASES_LIMIT = 1800  # of all cases one after the other, which may have to compile first
+OUT_OF_TIME = 110  # what mpiexec ends with, and all ranks with it
 
 
-def started(ranks, *words, threads=ONE_THREAD, **more):
+def started(ranks, *words, threads=ONE_THREAD, limit=LIMIT, **more):
     environment = {**os.environ, **ONE_THREAD, **ROOT, **CROWDED, **threads}
-    command = ["mpiexec", "-n", str(ranks), sys.executable, *map(str, words)]
+    launch = ["mpiexec", "-n", str(ranks), "--timeout", str(limit)]
+    command = [*launch, sys.executable, *map(str, words)]
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, **more)
+
+
+def told_by(process):
+    """What it wrote to stderr, when it has ended; mpiexec itself may hang as well."""
+    try:
+        return process.communicate(timeout=CASES_LIMIT + 60)[1]
+    finally:
+        process.kill()
 
 
 def ended(ranks, *words, **more):
     process = started(ranks, *words, **more)
-    told = process.communicate(timeout=LIMIT)[1]
-    return process.returncode, [line for line in told.splitlines() if line.startswith("error:")]
+    told = told_by(process).splitlines()
+    return process.returncode, [line for line in told if line.startswith("error:")]
 
 
 def run(ranks, *words, what="", **more):
@@ -49,17 +60,23 @@ def run(ranks, *words, what="", **more):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What cases.py has written, by ranks."""
+    """What cases.py has written, by ranks.  Each is run once, also where it fails or hangs: the
+    tests of all its cases fail by that."""
     folder = tmp_path_factory.mktemp("cases")
-    alone = folder / "alone"
+    script, alone = HERE / "cases.py", folder / "alone"
 
     @cache
+    def ran(ranks):
+        if ranks:
+            words = (script, alone, folder / f"{ranks}.json")
+            return ended(ranks, *words, threads=SEVERAL, limit=CASES_LIMIT)
+        command = ["timeout", str(CASES_LIMIT), sys.executable, script, alone]
+        return subprocess.run(command).returncode
+
     def of(ranks):
-        if not alone.exists():
-            subprocess.run([sys.executable, HERE / "cases.py", alone], check=True, timeout=LIMIT)
-        path = folder / f"{ranks}.json"
-        assert ended(ranks, HERE / "cases.py", alone, path, threads=SEVERAL) == (0, [])
-        return json.loads(path.read_text())
+        assert ran(0) == 0
+        assert ran(ranks) == (0, [])
+        return json.loads((folder / f"{ranks}.json").read_text())
 
     return of
 
@@ -173,7 +190,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_leaves_a_checkpoint(rank, tmp_pa
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.1)
     os.kill(int((tmp_path / f"pid-{rank}").read_text()), signal.SIGKILL)
-    told = process.communicate(timeout=LIMIT)[1].splitlines()
+    told = told_by(process).splitlines()
     assert process.returncode != 0
     assert [line for line in told if "resume" in line] == [gone_on(out)]
     reached = stiffly.Recording(out).times[-1]
@@ -213,13 +230,44 @@ def test_ranks_may_collect_what_is_gone_when_they_like(tmp_path):
 SHORT = ("dragon", "--small", "--integrator", "verlet", "--step", "5e-4", "--duration", "0.02")
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_all_ranks_show_one_bar_and_one_table(ranks, tmp_path):
+    script, words = HERE / "as_rank.py", ("run", *SHORT, "--every", "5e-4", "--engine", "petsc")
+    out = (tmp_path / "out").open("w+")
+    process = started(ranks, script, "", *words, "--out", tmp_path / "run", stdout=out)
+    shown = [line for line in told_by(process).splitlines() if "dragon" in line]
+    assert process.returncode == 0
+    assert [line for line in shown if "frame 41/41" in line] == shown[-1:]
+    out.seek(0)
+    assert out.read().count("energy exchanged") == 1
+
+
+def is_there(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_rank_that_hangs_ends_its_test_and_nothing_is_left_of_the_run(tmp_path):
+    """The time limit of all tests here, at work."""
+    words = ("run", *SHORT, "--engine", "petsc", "--out", tmp_path / "run")
+    assert ended(2, HERE / "as_rank.py", "hangs", tmp_path, *words, limit=30) == (OUT_OF_TIME, [])
+    left = {int((tmp_path / f"pid-{rank}").read_text()) for rank in (0, 1)}
+    until = time.monotonic() + LIMIT
+    while any(map(is_there, left)):  # the system may take a moment to forget them
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
 def test_a_rank_that_fails_alone_says_so_and_leaves_a_checkpoint(tmp_path):
     out, words = (
         tmp_path / "run",
         ("--every", "5e-4", "--checkpoint", "0", "--out", tmp_path / "run"),
     )
     process = started(2, HERE / "as_rank.py", "fails", "run", *SHORT, *words, "--engine", "petsc")
-    told = process.communicate(timeout=LIMIT)[1].splitlines()
+    told = told_by(process).splitlines()
     assert process.returncode == 1
     error = "error: rank 1 failed alone: ZeroDivisionError: of this rank alone"
     assert [line for line in told if line.startswith("error:")] == [error]
@@ -327,6 +375,7 @@ def test_a_rank_that_is_never_ready_to_start_is_not_waited_for_for_ever(tmp_path
         (2, ("dragon", "--small", "--integrator", "neti"), "neti is for one rank"),
         (2, ("dragon", "--small", "--rtol", "1e-3"), "fixed step"),
         (2, ("nowhere.toml",), "nowhere.toml"),
+        (3, ("dragon", "--small", "--set", "verices=99"), "did you mean vertices?"),
         (2, ("dragon", "--small", "--device", "gpu"), "leave --device gpu out"),
         (4, ("bar", "--set", "cells=1"), "rank 0 has no free particle: start fewer ranks"),
         (2, ("bar", "--small", "--set", "adjust.wind=3"), "goes by the shape of the whole"),
@@ -335,8 +384,10 @@ def test_a_rank_that_is_never_ready_to_start_is_not_waited_for_for_ever(tmp_path
 def test_what_cannot_be_is_one_line_of_rank_0_before_anything_is_written(
     ranks, words, cause, tmp_path
 ):
-    code, told = run(ranks, *words, "--out", tmp_path / "run")
+    what = ("codes", tmp_path, "run", *words, "--engine", "petsc", "--out", tmp_path / "run")
+    code, told = ended(ranks, HERE / "as_rank.py", *what)
     assert code == 2 and len(told) == 1 and cause in told[0]
+    assert [(tmp_path / f"code-{rank}").read_text() for rank in range(ranks)] == ["2"] * ranks
     assert not (tmp_path / "run").exists()
 
 
@@ -376,7 +427,7 @@ def test_ranks_that_begin_elsewhere(what, tmp_path):
         "stiffly.simulate(scene.system, **begin, **options)\n"
     )
     process = started(2, program)
-    told = process.communicate(timeout=LIMIT)[1]
+    told = told_by(process)
     assert process.returncode == 1 and told.count("rank 1 has another start than rank 0") == 1
 
 

@@ -28,14 +28,14 @@ SECONDS = 10  # for nvidia-smi to answer
 def doctor() -> None:
     """Check this machine and optional parts.
 
-    Versions, threads, compiled kernels, GPU; what is missing comes with the command that adds it.
+    Versions, threads, kernels, GPU, Blender; what is missing comes with the command that adds it.
     """
     from .. import terminal
 
     with terminal.passing.status("looking around ..."):
         parts = [(f"stiffly[{extra}]", _state_of(extra), EXTRAS[extra][0]) for extra in EXTRAS]
         rows = [("python", platform.python_version(), platform.platform()), *_versions()]
-        rows += [_threads(), _kernels(), _gpu()]
+        rows += [_threads(), _kernels(), _gpu(), _blender()]
     terminal.show_lines([*rows, *parts])
 
 
@@ -89,6 +89,17 @@ def _driver() -> list[str]:
             answer = subprocess.check_output(command, stderr=subprocess.PIPE, timeout=SECONDS)
             return answer.decode().strip().splitlines()
     return []
+
+
+def _blender() -> tuple[str, str, str]:
+    """What writes blend files; whether it runs is seen when it does."""
+    from ..errors import InputError
+    from ..recording.exports.blend import blender
+
+    try:
+        return "Blender", "ok", f"{blender()[0]}: stiffly export RUN --to blend"
+    except InputError as lack:
+        return "Blender", "none", str(lack)
 
 
 def _state_of(extra: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..backends.kernels import take
 from ..contracts import Array, Power
-from ..errors import InputError
+from ..errors import InputError, accepts
 from .checks import (
     as_array,
     as_elements,
@@ -28,7 +28,7 @@ from .checks import (
 )
 from .part import Arranged, Arrays, Particles, Uncoupled
 from .terms import DashpotTerm, DragTerm, FieldTerm, ForceTerm, Term, WindTerm
-from .user_functions import STEP, accepts, step_for
+from .user_functions import STEP, step_for
 
 AIR = 1.2  # kg/m^3 at sea level
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
-from ..errors import InputError, StiffWarning, levels_up
+from ..errors import InputError, StiffWarning, accepts, levels_up
 from ..kernels.names import NO_SLOT
 from .checks import as_elements
 from .part import Arranged, Particles
 from .pattern import unique_pairs
-from .user_functions import accepts, directional_derivative, step_for
+from .user_functions import directional_derivative, step_for
 
 ALL_PAIRS = 150  # without couples=, every particle may depend on every other: up to this many
 

@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, Power
-from ..errors import InputError, NotConverged
+from ..errors import InputError, NotConverged, accepts
 from .checks import as_number, as_numbers, per_element
 from .part import Arranged, Uncoupled
-from .user_functions import accepts
 
 TIGHT = 1e-11  # relative error of the rigid motion, per step
 

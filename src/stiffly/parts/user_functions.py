@@ -20,19 +20,6 @@ STEP = float(np.finfo(np.float64).eps) ** (1.0 / 3.0)
 ROUNDING = 1e-12
 
 
-def accepts(function: Any, arguments: int) -> bool:
-    """The function can be called with that many positional arguments."""
-    if not callable(function):
-        return False
-    try:
-        inspect.signature(function).bind(*[None] * arguments)
-    except TypeError:
-        return False
-    except ValueError:  # builtins without a signature
-        return True
-    return True
-
-
 def takes_time(name: str, function: Any) -> bool:
     """True for f(t, x), False for f(x); read from the signature."""
     if not callable(function):

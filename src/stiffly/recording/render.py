@@ -266,10 +266,8 @@ def _checked(
     """The path, and whether a still is asked for."""
     path = Path(out)
     still = frame is not None or path.suffix.lower() == ".png"
-    wanted = ".png" if still else ".mp4"
-    if path.suffix.lower() != wanted:
-        kind = "a still" if still else "a film"
-        raise InputError(f"cannot draw {path}: {kind} is written to a file that ends in {wanted}")
+    if path.suffix.lower() not in ((".png",) if frame is not None else (".png", ".mp4")):
+        raise InputError(f"cannot draw {path}: stills end in .png, films in .mp4 (without frame)")
     _check_size(size)
     if not 0.0 < real_number("fps", fps, "try 30") < np.inf:
         raise InputError(f"fps must be positive, got {fps}: try 30")

@@ -62,19 +62,23 @@ class Run:
         )
 
     def render(self, path: str | Path | None = None, **options: Any) -> Path:
-        """A still, NAME.png; options: frame, color, size (docs/pictures.md)."""
+        """A still, NAME.png, of the last frame; options: frame, color, system, size, camera,
+        follow, soft, as `stiffly.recording.render.render` has them."""
         from .render import render
 
         return render(self, self._file(path, ".png"), **options)
 
     def film(self, path: str | Path | None = None, **options: Any) -> Path:
-        """A film, NAME.mp4; options: color, size, fps, speed (docs/pictures.md)."""
+        """A film, NAME.mp4; options: color, system, size, fps, speed, camera, turntable, follow,
+        soft, max_pictures, progress, as `stiffly.recording.render.render` has them."""
         from .render import render
 
         return render(self, self._file(path, ".mp4"), **options)
 
     def export(self, to: str, path: str | Path | None = None, **options: Any) -> list[Path]:
-        """Files for other programs: usd, gltf, vtkhdf, ply, obj, npz, html (docs/pictures.md)."""
+        """Files for other programs; to: usd, blend (by Blender, which has to be there), gltf,
+        vtkhdf, ply, obj, npz or html; options: force, fields, system, max_points, progress, as
+        `stiffly.recording.exports.export` has them."""
         from .exports import export
 
         return export(self, to, self._file(path, ""), **options)

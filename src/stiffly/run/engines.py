@@ -31,8 +31,8 @@ from ..system.shares import Piece, refusal
 ENGINES = ("cpu", "petsc")
 IMPLICIT = (Bdf1, Bdf2, Midpoint, EnergyMomentum)
 METHODS = (
-    "verlet and other explicit methods, exprb2, exprb32, exprb42, pexprb43, eti, bdf1, bdf2, "
-    "midpoint, energy-momentum or stabilised"
+    "verlet and other explicit methods, exprb2, exprb32, exprb42, pexprb43, epirk4s3, eti, bdf1, "
+    "bdf2, midpoint, energy-momentum or stabilised"
 )
 ALONE = "leave --engine petsc out"
 DRAWN = 2_000_000  # particles up to which rank 0 puts the mesh of a body in pieces together

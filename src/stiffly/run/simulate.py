@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -17,7 +18,7 @@ from ..arrays import real_number
 from ..backends.cpu import announce
 from ..backends.petsc import world
 from ..contracts import Array, Integrator, State
-from ..errors import Advice, InputError, levels_up
+from ..errors import Advice, InputError, levels_up, unknown_name
 from ..integrators import ADAPTIVE, Auto
 from ..integrators import integrator as find_integrator
 from ..integrators.auto import MOST_STEPS
@@ -31,6 +32,7 @@ from ..recording.run import Run
 from ..recording.sinks import Interrupt, Memory, Trial
 from ..recording.writer import Options, Writer
 from ..system.shares import Piece
+from ..system.system import System
 from .auto import auto_run
 from .control import Tolerance
 from .devices import bound_on
@@ -160,6 +162,21 @@ def simulate(
             return loop.run(sink, bar if sink.first else None)
         loop, sink = job.alone(bound, state, plan.step, job.begin(bound, state))
         return loop.run(sink, bar)
+
+
+def require_options(options: Mapping[str, Any]) -> None:
+    """Before anything is built; InputError for what `simulate` does not take."""
+    known = [k for k, p in signature(simulate).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    for key in options:
+        if key not in known:
+            raise InputError(_elsewhere(key) or unknown_name("option of simulate", key, known))
+
+
+def _elsewhere(key: str) -> str | None:
+    """Where to give what belongs to the system, not to one run of it."""
+    if key not in signature(System).parameters:
+        return None
+    return f"{key} is the system's, not the run's: give it to stiffly.System or stiffly.Scene"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..recording.run import Run
 from ..run.many import simulate_many as run_together
+from ..run.simulate import require_options
 from ..run.simulate import simulate as run_through
 from . import NAMES, load
 from .builder import rank_by_rank
@@ -16,6 +17,7 @@ from .builder import rank_by_rank
 
 @wraps(run_through)
 def simulate(system: Any, x0: Any = None, v0: Any = None, **options: Any) -> Run:
+    require_options(options)
     with rank_by_rank(options.get("engine", "cpu")):
         scene = as_scene(system)
     return run_through(scene, x0, v0, **options)

@@ -11,6 +11,7 @@ Every call adds a table with the keys of docs/scene-files.md; `save` writes the 
 from __future__ import annotations
 
 import copy
+import reprlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from functools import partial
 from itertools import count
 from math import ceil
 from os import PathLike, fspath
+from os.path import abspath
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,12 @@ import numpy as np
 
 from ..arrays import real_number, truth
 from ..bodies import Force
-from ..errors import Advice, InputError, levels_up
+from ..errors import Advice, InputError, accepts, levels_up
 from ..meshes import Mesh, read_mesh, write_mesh
 from ..parts.checks import as_numbers
-from ..parts.user_functions import accepts
 from ..paths import real_path
 from ..recording.run import Run
+from ..run.simulate import require_options
 from ..run.simulate import simulate as run_through
 from . import shapes
 from .composition import Joined, Shelf, built, selected
@@ -101,7 +103,14 @@ class Scene:
         self._data: dict[str, Any] = plain({"duration": duration, **chosen, **frames, **keys})
         self._data = {key: value for key, value in self._data.items() if value is not None}
         self._check({})
-        down = (0.0, 0.0, -gravity) if isinstance(gravity, (int, float)) else gravity
+        down = gravity
+        if isinstance(gravity, (int, float)):
+            if gravity < 0.0:
+                raise InputError(
+                    f"gravity={gravity:g} pulls upwards: give {-gravity:g}, downwards, or the "
+                    f"vector (0, 0, {-gravity:g})"
+                )
+            down = (0.0, 0.0, -gravity)
         if np.any(as_numbers("gravity", down, (3,))):
             self._put("load", {"kind": "gravity", "g": down})
 
@@ -121,6 +130,8 @@ class Scene:
         """
         label, source = self._source(shape, name if name is None else _text("a body", name))
         table = {"name": label, **source, **plain(keys)}
+        if texture := table.get("texture"):  # found from where the program is, as meshes are
+            table["texture"] = _absolute(texture)
         self._put("body", _completed(table, self._looked_at(shape, table)))
         return Body(label, self._number)
 
@@ -210,7 +221,12 @@ class Scene:
         """Ties particles of a body to where they are, or to another body (keys: stiffness,
         motion; there: the particles of the other body, default all)."""
         there = keys.pop("there", "all")
-        if isinstance(to, Body):
+        if to is not None:
+            if not isinstance(to, Body):
+                raise InputError(
+                    f"{body.name} can be attached to a body, not to {reprlib.repr(to)}: give what "
+                    "scene.add has returned, or leave `to` out and it is held where it is"
+                )
             if to == body:
                 raise InputError(f"{body.name} is attached to itself: name another body")
             keys["to"] = self._place(to, there)
@@ -256,10 +272,7 @@ class Scene:
                     selected(made, new.pins)
 
     def _place(self, body: Any, particles: Any) -> dict[str, Any]:
-        """Selectors may be one, or several in a list."""
-        several = isinstance(particles, (list, tuple, np.ndarray))
-        chosen = plain(particles) if several else [particles]
-        return {"body": self._name_of(body), "particles": chosen}
+        return {"body": self._name_of(body), "particles": plain(particles)}
 
     def _name_of(self, body: Any) -> str:
         if not isinstance(body, Body):
@@ -317,9 +330,14 @@ class Scene:
 
     def simulate(self, **options: Any) -> Run:
         """Runs it; options: those of `stiffly.simulate`."""
+        require_options(options)
         scene = self.build()
         _advise(scene)
         return run_through(scene, **options)
+
+
+def _absolute(path: Any) -> Any:
+    return abspath(fspath(path)) if isinstance(path, (str, PathLike)) else path
 
 
 def _advise(scene: FileScene) -> None:
@@ -346,15 +364,21 @@ def _text(what: str, name: Any) -> str:
 
 
 def dropped(
-    mesh: str | PathLike[str], *, up: str = "z", particles: int = FILLED, **keys: Any
+    mesh: str | PathLike[str],
+    *,
+    up: str = "z",
+    particles: int = FILLED,
+    damping: Any = None,
+    **keys: Any,
 ) -> Scene:
     """A scan that falls on a floor, as a jelly: from a quarter of its height H, for 15 times
     sqrt(H/g), with the stiffness at which its own weight presses it together by 5 %; method
     realtime-midpoint.
 
-    up: the axis of the file that points up, "y" in many; particles: about how many fill it; keys:
-    others of a [[body]], such as young=1e5, texture="scan.png", repair=True.  How long and by which
-    method is for `simulate` of the scene.
+    up: the axis of the file that points up, "y" in many; particles: about how many fill it;
+    damping: the scene's, such as {"alpha": 0.5}, of which it has none by itself; keys: others of a
+    [[body]], such as young=1e5, texture="scan.png", repair=True.  How long and by which method is
+    for `simulate` of the scene.
     """
     if not isinstance(up, str) or up not in UP:
         raise InputError(f"up = {up!r}: give 'x', 'y' or 'z', the axis of the file that points up")
@@ -373,7 +397,7 @@ def dropped(
     path = Path(fspath(mesh))
     fps = 30 * max(1, round(20.0 / pace / 30.0))  # that films and Blender can show
     run = {"duration": ceil(15.0 * pace * fps) / fps, "step": pace / 40.0, "fps": fps}
-    scene = Scene(path.stem, **run, integrator="realtime-midpoint")
+    scene = Scene(path.stem, **run, integrator="realtime-midpoint", damping=damping)
     made = {"density": density, "young": 20.0 * density * GRAVITY * height, "poisson": 0.4}
     if not len(found.tets):
         made["tetrahedralise"] = particles

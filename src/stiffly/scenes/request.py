@@ -126,7 +126,11 @@ def _is_file(text: str, small: bool, variant: str | None) -> bool:
         return True
     if text not in NAMES and path.exists():
         kind = "a folder" if path.is_dir() else "no scene file"
-        raise InputError(f"{text} is {kind}; name a built-in scene or a file that ends in .toml")
+        made = f"stiffly.dropped({text!r}).save('{path.stem}.toml')"
+        more = "" if path.is_dir() else f"; of a mesh, Python makes one: {made}"
+        raise InputError(
+            f"{text} is {kind}; name a built-in scene or a file that ends in .toml{more}"
+        )
     return False
 
 

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from ..errors import InputError, SimulationFailure, one_line
+from ..recording.provenance import versions
 
-__all__ = ["Job", "Outcome", "cluster", "outcomes"]
+__all__ = ["Job", "Outcome", "cluster", "outcomes", "packages", "require_alike", "require_versions"]
 
 WATCH = 500  # ms between two looks at the processes of this machine
 PATIENCE = 10.0  # seconds for a scheduler to answer, and then for its first worker
@@ -167,7 +168,7 @@ def _require_scheduler(address: str) -> None:
         why = f"no answer in {PATIENCE:g} s" if isinstance(failure, TimeoutError) else str(failure)
         raise InputError(
             f"no Dask scheduler at {address} ({why}): start one with `dask scheduler`, give the "
-            "address that it prints, or leave --on out"
+            "address that it prints, or none to compute here"
         ) from None
     if kind != "Scheduler":
         raise InputError(f"at {address} is a {kind}, no scheduler: give the scheduler's address")
@@ -181,6 +182,33 @@ def _require_workers(client: Any, address: str) -> None:
             f"the scheduler at {address} has no workers: start some with `dask worker {address} "
             "--nthreads 1`"
         ) from None
+
+
+def packages(*more: str) -> dict[str, str]:
+    """Versions that decide about results; processors may differ from one worker to the next."""
+    return {k: v for k, v in versions(*more).items() if k not in ("machine", "processor")}
+
+
+def require_versions(wanted: Mapping[str, str]) -> None:
+    """Those of the command are those that are here."""
+    here = packages(*wanted)
+    for package, version in wanted.items():
+        if here.get(package) != version:
+            raise InputError(
+                f"the worker has {package} {here.get(package, 'not at all')}, the command has "
+                f"{version}: install the same versions everywhere"
+            )
+
+
+def require_alike(client: Any, package: str, check: Callable[..., None], *given: Any) -> None:
+    """check(*given), a function of that package, on every worker that is there."""
+    try:
+        client.run(check, *given)
+    except InputError:
+        raise
+    except Exception as failure:
+        why = one_line(f"{type(failure).__name__}: {failure}")
+        raise InputError(f"a worker cannot run {package} ({why}): install it there") from None
 
 
 def outcomes(client: Any, jobs: Mapping[str, Job]) -> Iterator[tuple[str, Outcome]]:

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..recording.provenance import versions
 from ..run.simulate import simulate
 from ..scenes.request import request
+from .cluster import require_versions
 
 _ALONE = Lock()  # a worker with several threads: compiled loops and warnings are the process's
 
@@ -22,11 +23,6 @@ def identity(case: Mapping[str, Any]) -> str:
     """A name that follows from the inputs: scene and its files, parameters, options, versions."""
     text = json.dumps(case, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def packages() -> dict[str, str]:
-    """Versions that decide about results; processors may differ from one worker to the next."""
-    return {k: v for k, v in versions().items() if k not in ("machine", "processor")}
 
 
 def digests(scene: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -59,13 +55,7 @@ def _is_file(path: Path) -> bool:
 
 def require_same(files: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """The files and versions that a run was named by are those that are here."""
-    here = packages()
-    for package, version in wanted.items():
-        if here.get(package) != version:
-            raise InputError(
-                f"the worker has {package} {here.get(package, 'not at all')}, the sweep began with "
-                f"{version}: install the same versions everywhere"
-            )
+    require_versions(wanted)
     for name, digest in files.items():
         path = Path(name)
         if not _is_file(path) or hashlib.sha256(path.read_bytes()).hexdigest() != digest:

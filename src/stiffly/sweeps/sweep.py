@@ -27,8 +27,8 @@ from ..scenes.request import check
 from ..scenes.schema.write import toml_value
 from . import table
 from .axes import OPTIONS, axes, require
-from .cluster import Outcome, cluster, cores, outcomes, require_dask
-from .one_run import digests, identity, one_run, packages, require_same
+from .cluster import Outcome, cluster, cores, outcomes, packages, require_alike, require_dask
+from .one_run import digests, identity, one_run, require_same
 
 MOST_RUNS = 10_000
 HEAD, RUNS = "sweep.json", "runs"
@@ -117,7 +117,7 @@ def sweep(
         if left:
             count = min(jobs or cores(), len(left)) if on is None else None
             client = held.enter_context(cluster(on, count))
-            _require_alike(client, plan)
+            require_alike(client, "stiffly", require_same, plan["files"], plan["versions"])
         _begin(folder, head)
         held.callback(Lock(folder).release)
         try:
@@ -207,17 +207,6 @@ def _require_jobs(jobs: Any, on: str | None) -> None:
         raise InputError("jobs are processes of this machine, and on names another: give one")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs must be a whole number, 1 or more, got {jobs}: leave it out")
-
-
-def _require_alike(client: Any, plan: Mapping[str, Any]) -> None:
-    """Workers that are there have the same versions, and see the same files."""
-    try:
-        client.run(require_same, plan["files"], plan["versions"])
-    except InputError:
-        raise
-    except Exception as failure:
-        why = f"{type(failure).__name__}: {failure}"
-        raise InputError(f"a worker cannot run stiffly ({why}): install it there") from None
 
 
 # ------------------------------------------------------------------ the folder

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..contracts import Array
-from ..errors import InputError
+from ..errors import InputError, accepts
 from ..parts.checks import as_numbers
-from ..parts.user_functions import accepts, time_derivative
+from ..parts.user_functions import time_derivative
 
 
 class Support(Protocol):

@@ -19,7 +19,6 @@ from ..parts.part import (
     RememberingPart,
     SettlingPart,
 )
-from ..parts.user_functions import accepts
 from .mass import ConsistentMass, LumpedMass, as_mass
 
 # what the ledger itself calls its lines and columns
@@ -51,23 +50,12 @@ def as_parts(parts: Any) -> list[Part]:
             raise InputError(f"parts holds the class {part.__name__}: write {part.__name__}(...)")
         elif hasattr(part, "prepare") or hasattr(part, "couples"):
             require(part, Part, "part")
-            _require_rows(part)
             if part.name in RESERVED:
                 raise InputError(f"a part cannot be named {part.name!r}: the ledger uses that name")
             flat.append(part)  # type: ignore[arg-type]  # has what a part must have
         else:
             raise InputError(f"{type(part).__name__} is no part: {_where_it_belongs(part)}")
     return flat
-
-
-def _require_rows(part: Any) -> None:
-    """A part that knows of no rows would act on the wrong particles once some are fixed."""
-    if not accepts(part.prepare, 1):
-        raise InputError(
-            f"part {type(part).__name__} prepares for more than its particles: write `def prepare("
-            f"self, particles: Arranged)`, number by particles.rows and take particles.pattern, as "
-            f"{Part.__module__}.Part has it"
-        )
 
 
 def prepared(part: Part, made: Any) -> tuple[str, Any]:

@@ -15,6 +15,7 @@ serial loop takes about a millisecond.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from typing import Any
 import numba
 from llvmlite.binding import get_host_cpu_name
 from numba import config, prange
+from numba.core.codegen import get_host_cpu_features
 
 PARALLEL_ROWS = 16384  # particles or elements from which a loop is worth a team of threads
 WATCHED_ROWS = 2048  # ... where somebody watches what they lose: 50 us of serial work
@@ -141,7 +143,9 @@ def copied(function: FunctionType, label: str, names: dict[str, Any] | None = No
 
 @cache
 def processor() -> str:
-    """What kernels are compiled for: its vectors decide in which order sums are made."""
-    kind = config.CPU_NAME or get_host_cpu_name()  # type: ignore[attr-defined]
-    features = config.CPU_FEATURES  # type: ignore[attr-defined]
-    return f"{kind} {features}" if features else kind
+    """What kernels are compiled for, as numba's cache tells: vectors and fused multiply-adds decide
+    in which order sums are made, and virtual machines of one processor may hide some of them."""
+    kind, features = config.CPU_NAME, config.CPU_FEATURES  # type: ignore[attr-defined]
+    features = get_host_cpu_features() if features is None else features
+    digest = hashlib.sha256(features.encode()).hexdigest()[:8]
+    return f"{kind or get_host_cpu_name()} (features {digest})"

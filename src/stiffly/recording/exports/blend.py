@@ -35,7 +35,7 @@ OPTIONS = ("--background", "--factory-startup", "--python-exit-code", "1", "--py
 
 
 def write(recording: Any, path: Path, progress: Progress, _: Fields) -> None:
-    program = _program()
+    program = blender()
     shown = motion(recording)
     frames, points = len(shown), len(shown.rest)
     if 12 * frames * points > MOST_BYTES:
@@ -57,8 +57,8 @@ def write(recording: Any, path: Path, progress: Progress, _: Fields) -> None:
         raise InputError("Blender has written no file: try export --to usd, which it opens")
 
 
-def _program() -> list[str]:
-    """The command that runs a script with bpy."""
+def blender() -> list[str]:
+    """The command that runs a script with bpy; InputError where there is none."""
     if named := os.environ.get(PROGRAM):
         if shutil.which(named) is None:
             raise InputError(f"{PROGRAM}={named} is no program: name a Python that has bpy")

@@ -35,7 +35,12 @@ from ..schema.types import Region
 
 FLAT = 1e-2  # thickness over length of a rigid body: thinner ones would bend between their braces
 GRAVITY = 9.81  # m/s^2: for numbers that nobody has given
-PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".exr", ".hdr", ".tga", ".bmp")
+# what they begin with
+PICTURES: Mapping[str, bytes | tuple[bytes, ...]] = {
+    ".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".jpeg": b"\xff\xd8", ".webp": b"RIFF",
+    ".tif": (b"II", b"MM"), ".tiff": (b"II", b"MM"), ".exr": b"v/1\x01", ".hdr": b"#?",
+    ".bmp": b"BM", ".tga": b"",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +106,15 @@ def _require_picture(path: Path) -> None:
         raise InputError(f"texture {path} does not exist: check the path")
     if not path.is_file() or path.suffix.lower() not in PICTURES:
         raise InputError(f"texture {path} is no picture: give a file that ends in .png or .jpg")
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4)
+    except OSError as problem:
+        raise InputError(f"texture {path} cannot be read ({problem.strerror}): check it") from None
+    if not begin.startswith(PICTURES[path.suffix.lower()]):
+        raise InputError(
+            f"texture {path} does not begin as a {path.suffix} does: save the picture as one again"
+        )
 
 
 def _require_coordinates(table: table_of.BodyTable, mesh: Mesh) -> None:

@@ -12,6 +12,7 @@ from .loads import BODIES
 from .shapes import ROOTS
 from .types import Motion, Name, NotNegative, Place, Positive, Table, Vector, refuse
 
+MOST_FRICTION = 10.0  # nothing rubs so much: more is an angle, or a percentage
 MOTION = (
     "{ kind = 'keyframes', times, offsets } or { kind = 'rotation', axis, centre, rate } (or "
     "times, angles instead of rate)"
@@ -34,8 +35,8 @@ class Touched(Table):
         None, description="of penalty and held: distance at which it begins; default 0 [m]"
     )
     friction: NotNegative | None = Field(
-        None, description="penalty: Coulomb's coefficient, default 0; projection: share of the "
-        "sliding velocity lost in a step, default 0.4"
+        None, le=MOST_FRICTION, description="penalty: Coulomb's coefficient, 1 for rubber, default "
+        "0; projection: share of the sliding velocity lost in a step, default 0.4"
     )  # fmt: skip
     frozen: bool | None = Field(
         None, description="of penalty: contacts are chosen once, before each step; default false"
@@ -119,7 +120,9 @@ class Contact(Table):
     stiffness: Positive | None = Field(
         None, description="default: twenty contacts carry the heaviest body half-way in [N/m]"
     )
-    friction: NotNegative = Field(0.0, description="Coulomb's coefficient")
+    friction: NotNegative = Field(
+        0.0, le=MOST_FRICTION, description="Coulomb's coefficient, 1 for rubber"
+    )
     bodies: list[Name] | None = Field(None, min_length=1, description=BODIES)
     push_apart: bool = Field(False, description="move bodies that overlap at the start apart first")
 

@@ -27,6 +27,7 @@ EXPECTED = {
     "dict_type": "a table, such as { name = 1 }",
     "finite_number": "finite",
 }
+ALIKE = 0.8  # share of letters from which on a key is another one with a typing error
 NO_TABLE = ("model_type", "model_attributes_type")
 LIMITS = {
     "greater_than": ("greater than", "gt"),
@@ -37,11 +38,12 @@ LIMITS = {
 
 
 class Finding(NamedTuple):
-    """One error: where, what; near: the key that was probably meant."""
+    """One error: where, what; near: the key that was probably meant; missing: a key is."""
 
     path: Path
     cause: str
     near: str | None = None
+    missing: bool = False
 
 
 def translated(source: Source, root: Model, problem: ValidationError) -> InputError:
@@ -52,9 +54,12 @@ def translated(source: Source, root: Model, problem: ValidationError) -> InputEr
     findings = [f for f in findings if f.path not in meant or f.near is not None]
     findings.sort(key=lambda f: (f.near is None, source.line(f.path) or 0))
     first = findings[0]
-    more = len({f.path for f in findings}) - 1
+    told = [first]
+    if first.missing:  # what else the same table lacks
+        told = [f for f in findings if f.missing and f.path[:-1] == first.path[:-1]]
+    more = len({f.path for f in findings} - {f.path for f in told})
     rest = f" (and {more} more mistake{'s'[: more > 1]})" if more else ""
-    return source.error(first.path, first.cause + rest)
+    return source.error(first.path, "; ".join(f.cause for f in told) + rest)
 
 
 def _finding(source: Source, root: Model, error: Mapping[str, Any]) -> Finding:
@@ -77,11 +82,11 @@ def _finding(source: Source, root: Model, error: Mapping[str, Any]) -> Finding:
         return _wrong_choice(path, value, re.findall(r"'([^']*)'|(\d+)", context["expected"]))
     if kind == "list_type" and path[-1] in REPEATED and len(path) == 1:
         return Finding(path, f"{path[0]} is an array of tables: write [[{path[0]}]]")
-    return Finding(path, f"{shown(path)} {_must(kind, context, value, error['msg'])}")
+    got = f"got {shown_value(value)}{_meaning(source, root, path)}"
+    return Finding(path, f"{shown(path)} {_must(kind, context, got, error['msg'])}")
 
 
-def _must(kind: str, context: Mapping[str, Any], value: Any, message: str) -> str:
-    got = f"got {shown_value(value)}"
+def _must(kind: str, context: Mapping[str, Any], got: str, message: str) -> str:
     if kind in LIMITS:
         word, key = LIMITS[kind]
         return f"must be {word} {context[key]:g}, {got}"
@@ -130,6 +135,10 @@ def _unknown_key(source: Source, root: Model, path: Path) -> Finding:
     near = difflib.get_close_matches(key, dict.fromkeys([*known, *others]), n=1, cutoff=0.8)
     near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     meant = near[0] if near else ""
+    if difflib.SequenceMatcher(None, key, meant).ratio() < ALIKE:
+        home = _elsewhere(root, around, key)
+        if home:
+            return Finding(path, f"{shown(path)} is not known: {home}", "")
     if meant in known:
         return Finding(path, f"{shown(path)} is not known: did you mean {meant}?", meant)
     owners = [t for m in every if meant in m.model_fields and (t := tag(m)) is not None]
@@ -143,15 +152,31 @@ def _unknown_key(source: Source, root: Model, path: Path) -> Finding:
     return Finding(path, f"{shown(path)} is not known: choose from {options}", "")
 
 
+def _elsewhere(root: Model, around: Path, key: str) -> str:
+    """Where in the file the key belongs; "" where nowhere."""
+    if around and key in root.model_fields:
+        field = root.model_fields[key]
+        return f"{key} is the whole scene's, not one {around[0]}'s: {field.description}"
+    owners = [n for n in root.model_fields for m in siblings(root, (n,)) if key in m.model_fields]
+    return f"it belongs to {' or '.join(dict.fromkeys(owners))}" if owners else ""
+
+
 def _missing(source: Source, root: Model, path: Path) -> Finding:
     key, around = path[-1], path[:-1]
     if isinstance(key, int):  # of an array with a fixed length
         value = source.value(around)
         return Finding(around, f"{shown(around)} has too few numbers, got {shown_value(value)}")
-    models = chosen(siblings(root, around), source.value(around))
-    field = next((m.model_fields[key] for m in models if key in m.model_fields), None)
-    meaning = f": {field.description}" if field is not None and field.description else ""
-    return Finding(path, f"{shown(path)} is missing{meaning}")
+    meaning = _meaning(source, root, path)
+    return Finding(path, f"{shown(path)} is missing{meaning}", missing=True)
+
+
+def _meaning(source: Source, root: Model, path: Path) -> str:
+    """What the manual says of the key, or of the array that the element belongs to."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    models = chosen(siblings(root, path[:-1]), source.value(path[:-1])) if path else []
+    field = next((m.model_fields[path[-1]] for m in models if path[-1] in m.model_fields), None)
+    return f": {field.description}" if field is not None and field.description else ""
 
 
 def _wrong_kind(source: Source, root: Model, path: Path, value: Any) -> Finding:

@@ -64,8 +64,12 @@ class Walker(Table):
 
     kind: Literal["walker"]
     weight: Positive = Field(description="[N], of 70 kg: 690")
-    times: list[float] = Field(min_length=2, description="increasing [s]")
-    path: list[Vector] = Field(min_length=2, description="a point for each time [m]")
+    times: list[float] = Field(
+        min_length=2, description="when it is at each point, such as [0, 4] [s]"
+    )
+    path: list[Vector] = Field(
+        min_length=2, description="the points, such as [[0, 0, 0], [3, 0, 0]] [m]"
+    )
     width: Positive = Field(0.2, description="over which the weight is spread [m]")
     bodies: list[Name] | None = Field(None, min_length=1, description=CARRIERS)
 

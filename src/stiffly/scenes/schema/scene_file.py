@@ -109,8 +109,8 @@ class SceneFile(Table):
 
     integrator: str | None = Field(
         None,
-        description=f"method; default: the built-in scene's own, else {DEFAULT} (with rtol: "
-        f"{ADAPTIVE_DEFAULT})",
+        description=f"name of a method (one of your own goes to simulate(integrator=...)); "
+        f"default: the built-in scene's own, else {DEFAULT} (with rtol: {ADAPTIVE_DEFAULT})",
         json_schema_extra={"examples": [*NAMES, *variants(), "stabilised:projective-midpoint"]},
     )
     method: Method = Field(Method(), description="options of the integrator")
@@ -146,7 +146,9 @@ class SceneFile(Table):
     attachment: list[Attachment] = Field([], description="particles tied by springs to places")
     spring: list[Spring] = Field([], description="springs between bodies")
     joint: list[Joint] = Field([], description="hinges and ball joints between bodies")
-    damping: Damping | None = Field(None, description="of all bodies together")
+    damping: Damping | None = Field(
+        None, description="{ alpha = 0.5 }, a share of the velocity a second, or beta, rate, ..."
+    )
 
     @field_validator("integrator")
     @classmethod

@@ -23,6 +23,7 @@ MOST_VALUES = 50_000  # in a file: some seconds
 _DOTTED = re.compile(r"(?<![\w-])(?:[\w-]++\s*+\.\s*+){50}")
 REPEATED = ("body", "load", "collider", "support", "attachment", "spring", "joint")  # [[tables]]
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)|\s*\(at end of document\)")
+_BRACES = re.compile(r"\{ ([^{}]*) \}")
 _TOKEN = re.compile(
     r'''(?P<string>"""(?:\\.|[^\\])*?"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:'{0,2})'''
     r"""|"(?:\\.|[^"\\])*"|'[^']*')"""
@@ -63,7 +64,7 @@ class Source:
         """One line: file, line, cause; of a scene that has no text the body, or which table."""
         place = self.path.name
         if not self.text:
-            place = place.removesuffix(".toml") + self._table(path)
+            place, cause = place.removesuffix(".toml") + self._table(path), _in_python(cause)
         given = next((text for key, text in self.overridden.items() if path[: len(key)] == key), "")
         line = self.line(path)
         if given:
@@ -73,12 +74,18 @@ class Source:
         return LocatedError(" ".join(f"{place}: {cause}".split()))
 
     def _table(self, path: Path) -> str:
-        """' (body plank 3)', where there are several."""
+        """' (body plank 3)', ' (load walker)', ' (load wind 2)', where there are several."""
         if len(path) < 2 or path[0] not in REPEATED:
             return ""
         key, number = path[0], int(path[1])
         tables: Any = self.value((key,))
-        return f" ({key} {tables[number].get('name', number + 1)})" if len(tables) > 1 else ""
+        if len(tables) == 1:
+            return ""
+        kinds = [table.get("kind", "") for table in tables]
+        kind, nth = kinds[number], kinds[: number + 1].count(kinds[number])
+        count = f"{nth}" if kinds.count(kind) > 1 else ""
+        name = tables[number].get("name") or " ".join(filter(None, (kind, count)))
+        return f" ({key} {name})"
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:
@@ -117,6 +124,11 @@ class Source:
             except (KeyError, IndexError, TypeError):
                 return None
         return value
+
+
+def _in_python(cause: str) -> str:
+    """{ axis = [0, 0, 1] } is a table in TOML, {"axis": [0, 0, 1]} in Python."""
+    return _BRACES.sub(lambda found: re.sub(r"(\w+) = ", r'"\1": ', f"{{{found[1]}}}"), cause)
 
 
 def shown(path: Path) -> str:
@@ -206,7 +218,10 @@ def _syntax_error(name: str, text: str, message: str) -> InputError:
     rows = text.split("\n")
     row = rows[min(line, len(rows)) - 1].strip()
     lower = cause.lower()
-    if "overwrite" in lower or "twice" in lower:
+    header = row.split("#")[0].strip(" \t[]")
+    if row.startswith("[") and header in REPEATED:
+        cause = f"[[{header}]] begins each {header}, one or several: two brackets on both sides"
+    elif "overwrite" in lower or "twice" in lower:
         cause = f"{row.split('=')[0].strip()} is given twice: keep one of them"
     else:
         inside = f" in {row[:40]!r}" if row else ""

@@ -5,7 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Strict,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 Positive = Annotated[float, Field(gt=0.0)]
@@ -105,7 +114,18 @@ Selector = Annotated[
     | Annotated[Region, Tag("region")],
     Discriminator(_selector_kind),
 ]
-Selectors = Annotated[list[Selector], Field(min_length=1)]
+
+
+def _several(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+# one stands for a list of one
+Selectors = Annotated[
+    list[Selector],
+    Field(min_length=1),
+    BeforeValidator(_several, json_schema_input_type=Selector | list[Selector]),
+]
 SELECTORS = (
     "vertex sets by name ('all', those of the shape), numbers (-1 is the last), "
     "{ box = [low, high] } or { plane = { point, normal } }"

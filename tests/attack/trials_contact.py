@@ -1,6 +1,6 @@
 """Random passive scenes in contact: nothing explodes, nothing passes, and nothing is added.
 
-    python benchmarks/trials_contact.py --count 2000
+    python tests/attack/trials_contact.py --count 2000
 
 Two to five bodies (cloth, ropes, cubes of springs, of tets of the three materials) are thrown at
 each other, some held at a corner, over a floor in half of the cases; steps of 1 to 33 ms, contact

@@ -1,6 +1,6 @@
 """phi_action on random problems: the tolerance is met, or an error with a name comes.
 
-    python benchmarks/trials_phi.py --count 20000 --processes 2
+    python tests/attack/trials_phi.py --count 20000 --processes 2
 
 h omega from 1e-3 to 1e7 (either sign of h where that is no overflow), sizes 1 to 5,000, tolerances
 1e-3 to 1e-10, phi_0 to phi_5, as array (up to 600 rows), sparse matrix or LinearOperator: second

@@ -1,8 +1,8 @@
 """Bodies of tetrahedra, dropped and thrown: does a real-time mode ever exceed the energy allowed?
 
-    python benchmarks/trials_scans.py                                   # generated creatures
-    python benchmarks/trials_scans.py --meshes FOLDER --processes 2     # the scans in it
-    python benchmarks/trials_scans.py --case 123                        # one case again
+    python tests/attack/trials_scans.py                                # generated creatures
+    python tests/attack/trials_scans.py --meshes FOLDER --processes 2  # the scans in it
+    python tests/attack/trials_scans.py --case 123                     # one case again
 
 Five bodies of about 2,000 tets, 1 m long, 100 kg/m^3, Poisson's ratio 0.3; three materials; E from
 5e3 to 5e6 Pa; steps from 1/240 to 1/30 s; let fall from 0.5 m, or thrown at 4.5 m/s with a spin of

@@ -11,7 +11,7 @@ nets, so that
 
 A trial is one net with one integrator: seed = 9 net + integrator.
 
-    python benchmarks/trials_nets.py --count 36000 --processes 16
+    python tests/attack/trials_nets.py --count 36000 --processes 16
 """
 
 from __future__ import annotations

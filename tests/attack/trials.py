@@ -3,8 +3,8 @@
 A script gives `main` a function trial(seed) -> Outcome; it runs --count of them over --processes
 processes, counts the verdicts and names the seeds of those that break the promise:
 
-    python benchmarks/trials_phi.py --count 20000 --processes 2
-    python benchmarks/trials_phi.py --first 1234 --count 1          # one trial again
+    python tests/attack/trials_phi.py --count 20000 --processes 2
+    python tests/attack/trials_phi.py --first 1234 --count 1          # one trial again
 """
 
 from __future__ import annotations
