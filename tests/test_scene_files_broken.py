@@ -87,6 +87,10 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ("line 3", "body.stiffness is missing", "[N/m]"),
     ),
     "missing mass": (ROPE.replace("mass = 0.1", ""), ("line 3", "mass or density", "missing")),
+    "a word of another shape's, by chance": (
+        BODY.replace("cells = 2", "rows = 2"),
+        ("body.shape.rows is not known: choose from", "cells"),
+    ),
     "two masses": (BODY + "mass = 1.0\n", ("line 8", "mass and density are both given")),
     "missing duration": (BODY.replace("duration = 1.0\n", ""), ("duration is missing",)),
     "missing step": (BODY.replace("step = 0.01\n", ""), ("step is missing", "rtol")),

@@ -131,7 +131,9 @@ def _unknown_key(source: Source, root: Model, path: Path) -> Finding:
     fitting = chosen(every, table)
     known = list(dict.fromkeys(name for model in fitting for name in model.model_fields))
     others = (name for model in every for name in model.model_fields)
-    near = difflib.get_close_matches(key, dict.fromkeys([*known, *others]), n=1, cutoff=0.6)
+    # what belongs elsewhere is named only where it is what was written, but for a letter or two
+    near = difflib.get_close_matches(key, dict.fromkeys([*known, *others]), n=1, cutoff=0.8)
+    near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     meant = near[0] if near else ""
     if difflib.SequenceMatcher(None, key, meant).ratio() < ALIKE:
         home = _elsewhere(root, around, key)
