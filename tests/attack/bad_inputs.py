@@ -1,4 +1,4 @@
-"""More than 7,000 bad inputs from tables, each tried in a child of its own, with counts.
+"""More than 12,000 bad inputs from tables, each tried in a child of its own, with counts.
 
     python tests/attack/bad_inputs.py            # all of them: some minutes
     python tests/attack/bad_inputs.py 100        # every so many, 100 in all
