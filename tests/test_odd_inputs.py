@@ -262,3 +262,59 @@ def test_more_particles_than_can_be_are_refused(capfd, tmp_path):
     text = BODY.replace('"cube", cells = 2, side = 1.0', '"creature-surface", vertices = 300')
     (tmp_path / "mine.toml").write_text(text + "tetrahedralise = 1000000000\n")
     assert "tetrahedralise" in refused(capfd, "scene", "check", str(tmp_path / "mine.toml"))
+
+
+SOLID, BALL = stiffly.meshes.cube(1), stiffly.meshes.sphere(4, 6)
+
+
+@pytest.mark.parametrize(
+    "call, told",
+    [
+        (lambda: stiffly.meshes.bar(across=4), "across must be a list of 2"),
+        (lambda: stiffly.meshes.beam(across=(4, 4, 4)), "across must be a list of 2"),
+        (lambda: stiffly.meshes.cloth(layers=[[1.0], [2, 3]]), "layers = .*whole number"),
+        (lambda: stiffly.meshes.cloth(diagonals=[[1.0], [2, 3]]), "give 0, 1 or 2"),
+        (lambda: stiffly.meshes.cloth(bending=np.ones(3)), "must be True or False"),
+        (lambda: stiffly.meshes.coil("much"), "vertices = much: give a whole number"),
+        (lambda: stiffly.meshes.brush_roots(tufts=None), "tufts must be a list of 2"),
+        (lambda: stiffly.meshes.creature(height=1e-320), "give 1e-150 or more"),
+        (lambda: stiffly.meshes.triangle_edges([[0, 1]]), "triangles must be whole numbers"),
+        (lambda: stiffly.meshes.bending_pairs(np.full((2, 3), 1j)), "triangles must be whole"),
+        (lambda: stiffly.meshes.shell(SOLID.positions, [[0, 1, 8]]), "name vertex 8: there are 8"),
+        (lambda: stiffly.meshes.shell(SOLID.positions * np.nan, SOLID.triangles), "finite"),
+        (lambda: stiffly.meshes.decimate(BALL, "few"), "particles = few: give a whole number"),
+        (lambda: stiffly.meshes.quality("cube"), "must be a Mesh, not str"),
+        (lambda: stiffly.meshes.repaired(None), "must be a Mesh, not NoneType"),
+        (lambda: stiffly.meshes.write_mesh("cube.obj", [1]), "must be a Mesh, not list"),
+        (lambda: stiffly.bodies.lumped_mass(1.0, SOLID.tets, 1.0), "is needed"),
+        (lambda: stiffly.bodies.lumped_mass(SOLID.positions, [[0, 1, 2, 9]], 1.0), "9"),
+        (lambda: stiffly.bodies.Potential(None), "must be functions"),
+    ],
+)  # fmt: skip
+def test_arguments_of_shapes_and_parts(call, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=told) as caught:
+        call()
+    assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())
+
+
+def test_names_of_parts_that_are_no_text():
+    springs = stiffly.Springs(MESH.edges, 1e3, name=[1])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="name of part Springs must be text, not list"):
+        stiffly.System(0.01, [springs], rest=MESH.positions).bind(MESH.positions, MESH.positions)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: stiffly.meshes.cube(n),
+        lambda n: stiffly.meshes.cloth(n, n),
+        lambda n: stiffly.meshes.bar(n, (n, n)),
+        lambda n: stiffly.meshes.sphere(n, n),
+        lambda n: stiffly.meshes.torus(n, n),
+        lambda n: stiffly.meshes.dome(n, n),
+    ],
+)
+def test_shapes_of_too_many_particles_are_refused_before_they_are_made(make):
+    with pytest.raises(InputError, match="give 20,000,000 particles at most"):
+        make(10_000)

@@ -249,7 +249,7 @@ def still(t):
     [
         (lambda: crash(stiffness=0.0), "stiffness = 0: it must be greater than 0"),
         (lambda: crash(restitution=1.5), "restitution = 1.5: it must be at most 1"),
-        (lambda: crash(restitution=0.0), "restitution = 0: it must be greater than 0"),
+        (lambda: crash(restitution=0.0), "restitution = 0: it must be at least 1e-09"),
         (lambda: crash(duration=-1.0), "duration = -1"),
         (lambda: bounce(BODY, [(1, 2, 3)], centre=(0, 0, 0), velocity=(0, 0, 0), stiffness=1.0,
                         restitution=1.0, duration=1.0), "wall 0 must be a pair"),

@@ -1,4 +1,4 @@
-"""More than 7,000 bad inputs from tables, each tried in a child of its own, with counts.
+"""More than 12,000 bad inputs from tables, each tried in a child of its own, with counts.
 
     python tests/attack/bad_inputs.py            # all of them: some minutes
     python tests/attack/bad_inputs.py 100        # every so many, 100 in all
@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from constructors import tables
 
 import stiffly
 from stiffly import bodies, cli, integrators, matfun, meshes
@@ -573,6 +574,7 @@ OTHERS: dict[Callable[..., Any], str] = {
 
 
 CALLED = ("jac", "force", "jacobian", "progress", "part")  # by us
+CALLED += ("wind", "acceleration", "energy", "path", "velocity", "motion")
 
 
 def python_calls() -> Iterator[Case]:
@@ -585,18 +587,28 @@ def python_calls() -> Iterator[Case]:
             for name in names.split():
                 assert every or name in known, (function, name)
                 for label, (value, never) in VALUES_OF_PYTHON.items():
-                    if label == "a class" and name in (
-                        "jac",
-                        "force",
-                        "jacobian",
-                        "progress",
-                        "part",
-                    ):
+                    if label == "a class" and name in CALLED:
                         continue  # it can be called, and its error is the user's own
                     yield _call(function, name, label, value, numeric and never)
                 if numeric:
                     sparse = sp.csr_matrix(np.eye(4) * 1j)
                     yield _call(function, name, "complex sparse", sparse, True)
+
+
+def constructors() -> Iterator[Case]:
+    for use, rows in tables():
+        for function, usual, numeric, others in rows:
+            for name in (*numeric.split(), *others.split()):
+                for label, (value, never) in VALUES_OF_PYTHON.items():
+                    if label == "a class" and name in CALLED:
+                        continue
+                    called = f"{function.__module__}.{function.__name__}({name}={label})"
+                    call = partial(_used, use, function, {**usual, name: value})
+                    yield Case(f"python: {called}", call, never and name in numeric.split())
+
+
+def _used(use: Any, function: Any, given: dict[str, Any]) -> Any:
+    return use(function(**given))
 
 
 def _call(function: Any, name: str, label: str, value: Any, never: bool) -> Case:
@@ -668,7 +680,14 @@ OWN |= {f"mesh.{ending}" for ending in ENDINGS}
 
 
 def cases() -> list[Case]:
-    return [*command_lines(), *scene_files(), *mesh_files(), *textures(), *python_calls()]
+    return [
+        *command_lines(),
+        *scene_files(),
+        *mesh_files(),
+        *textures(),
+        *python_calls(),
+        *constructors(),
+    ]
 
 
 def sample(count: int) -> list[Case]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
+from ..arrays import truth
 from ..contracts import Array
 from .grids import quad_sheet
 from .implicit import joined, rounded_box, wheel
@@ -75,6 +76,7 @@ def car(vertices: int = 120_000, *, length: float = LENGTH, inside: bool = False
     about the 120,000 vertices that Luan and Michels (2018) have for a car and its interior.
     """
     require_counts("car", 200, vertices=vertices)
+    inside = truth("car inside", inside)
     require_positive("car", length=length)
     start = (2.0 / vertices) ** 0.5 * (HIGH - LOW).max()
     name, make, sound = "car", _shell, is_one_closed

@@ -9,7 +9,16 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError
 from .grids import grid_tets, layer_tets, quad_sheet, turned_positive
-from .mesh import Mesh, grouped_edges, mesh_of_tets, pairs, require_counts, require_positive
+from .mesh import (
+    Mesh,
+    grouped_edges,
+    mesh_of_tets,
+    pairs,
+    require_counts,
+    require_positive,
+    require_room,
+    require_several,
+)
 
 ACROSS = 4  # vertices along each side of the cross-section of a coil's wire
 
@@ -28,6 +37,7 @@ def sphere(
     """
     require_counts("sphere", 3, segments=segments)
     require_counts("sphere", 1, rings=rings)
+    require_room("sphere", rings, segments)
     require_positive("sphere", radius=radius)
     latitude = np.pi * (np.arange(1, rings + 1) / (rings + 1) - 0.5)
     longitude = 2.0 * np.pi * np.arange(segments) / segments
@@ -65,6 +75,7 @@ def torus(
     Apart from moving rigidly, it can slide its core round without stretching an edge.
     """
     require_counts("torus", 3, sections=sections, around=around)
+    require_room("torus", sections, around)
     require_positive("torus", radius=radius, tube=tube)
     if tube >= radius:
         raise InputError(f"torus tube {tube} m reaches the axis: keep it below radius {radius} m")
@@ -109,6 +120,7 @@ def dome(
     """
     require_counts("dome", 1, rings=rings)
     require_counts("dome", 3, border=border)
+    require_room("dome", 2, rings, border)
     require_positive("dome", radius=radius, thickness=thickness, opening=opening)
     if thickness >= radius:
         raise InputError(f"dome thickness {thickness} m: keep it below the radius, {radius} m")
@@ -189,6 +201,8 @@ def coil(
     1164 particles and 5591 edges; Michels, Sobottka and Weber (2014) name 1167 and 5600, which
     no grid of cross-sections meets.
     """
+    require_several("coil", 2, across=across)
+    require_counts("coil", 1, vertices=vertices, across_out=across[0], across_up=across[1])
     if min(across) < 2:
         raise InputError(f"coil across = {across}: give at least two vertices each way")
     section = across[0] * across[1]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import InputError
-from .mesh import Mesh, row_keys, used_only
+from .mesh import Mesh, require_counts, row_keys, used_only
 from .topology import is_closed, shell
 from .validate import validate
 
@@ -22,6 +22,7 @@ def decimate(surface: Mesh, particles: int, *, name: str = "surface") -> Mesh:
     'structural' and 'bending' of the result are those of `shell`. A closed surface stays closed.
     """
     validate(surface, name=name)
+    require_counts(name, 1, particles=particles)
     used = len(np.unique(surface.triangles))
     if used == 0:
         raise InputError(f"{name} has no triangles: there is nothing to decimate")

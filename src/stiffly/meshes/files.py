@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..paths import real_path
-from .mesh import MOST_MB, Mesh, require_small, tet_edges, tet_surface, unique_rows
+from .mesh import MOST_MB, Mesh, require_mesh, require_small, tet_edges, tet_surface, unique_rows
 from .topology import triangle_edges
 from .validate import loose, repaired, surface_only, validate
 
@@ -74,6 +74,7 @@ def write_mesh(path: str | PathLike[str], mesh: Mesh) -> None:
 
     path = real_path("mesh file", path)
     _require_known(path, f"mesh file {path.name}")
+    require_mesh("mesh", mesh)
     cells: list[Any] = [
         ("line", mesh.edges),
         ("triangle", mesh.triangles),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from numbers import Integral
 
 import numpy as np
 
+from ..arrays import truth
 from ..errors import InputError
 from .mesh import (
     MOST_PARTICLES,
@@ -16,6 +18,8 @@ from .mesh import (
     pairs,
     require_counts,
     require_positive,
+    require_room,
+    require_several,
     tet_volumes,
 )
 
@@ -37,7 +41,9 @@ def beam(
     name 650 particles and 3481 springs in the text, 2400 springs in the caption of Figure 17: the
     caption counts the tets of this grid. The springs are the 3481 edges.
     """
+    require_several("beam", 2, across=across)
     require_counts("beam", 2, along=along, across_y=across[0], across_z=across[1])
+    require_room("beam", along, *across)
     require_positive("beam", length=length, width=width, height=height)
     shape = (along, *across)
     positions = box_grid(shape, (length, width, height))
@@ -61,7 +67,9 @@ def bar(
     are the surface vertices of a 4 x 4 x 16 grid without any inside, which makes long thin tets:
     these cells are cubes instead.
     """
+    require_several("bar", 2, across=across)
     require_counts("bar", 2, along=along, across_y=across[0], across_z=across[1])
+    require_room("bar", along, *across)
     require_positive("bar", length=length, side=side)
     first, last = _layers("bar", along, layers)
     positions = box_grid((along, *across), (length, side, side), (first, last))
@@ -78,6 +86,7 @@ def cube(cells: int = 6, *, side: float = 1.0) -> Mesh:
     makes long thin tets: here the inside is filled.
     """
     require_counts("cube", 1, cells=cells)
+    require_room("cube", cells + 1, cells + 1, cells + 1)
     require_positive("cube", side=side)
     shape = (cells + 1, cells + 1, cells + 1)
     number = np.arange(np.prod(shape)).reshape(shape)
@@ -88,7 +97,12 @@ def cube(cells: int = 6, *, side: float = 1.0) -> Mesh:
 
 def _layers(shape: str, count: int, layers: tuple[int, int] | None) -> tuple[int, int]:
     """All of them, or those that are asked for."""
-    first, last = (0, count) if layers is None else layers
+    if layers is None:
+        return 0, count
+    require_several(shape, 2, layers=layers)
+    first, last = layers
+    require_counts(shape, 0, layers=first)
+    require_counts(shape, 0, layers=last)
     if not 0 <= first < last - 1 < count:
         raise InputError(
             f"{shape} layers = {first, last}: give two numbers from 0 to {count}, at least 2 apart"
@@ -145,8 +159,10 @@ def cloth(
     50,198 edges; with the two springs that hold it these are the 50,200 of their table.
     """
     require_counts("cloth", 2, nx=nx, ny=ny)
+    require_room("cloth", nx, ny)
     require_positive("cloth", spacing=spacing)
-    if diagonals not in (0, 1, 2):
+    bending = truth("cloth bending", bending)
+    if not isinstance(diagonals, Integral) or diagonals not in (0, 1, 2):
         raise InputError(f"cloth diagonals = {diagonals}: give 0, 1 or 2 for every square")
     first, last = _layers("cloth", nx, layers)
     rows = last - first
@@ -225,10 +241,10 @@ def lattice(
     """
     shape = (nx, ny, nz)
     require_counts("lattice", 1, nx=nx, ny=ny, nz=nz)
+    diagonals = truth("lattice diagonals", diagonals)
     if max(shape) < 2:
         raise InputError(f"lattice {nx} x {ny} x {nz}: give at least two particles")
-    if nx * ny * nz > MOST_PARTICLES:
-        raise InputError(f"lattice {nx} x {ny} x {nz}: give {MOST_PARTICLES:,} particles at most")
+    require_room("lattice", nx, ny, nz)
     require_positive("lattice", spacing=spacing)
     positions = spacing * np.indices(shape).reshape(3, -1).T.astype(np.float64)
     number = np.arange(nx * ny * nz).reshape(shape)

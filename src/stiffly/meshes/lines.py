@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import real_array
 from ..contracts import Array
 from ..errors import InputError
-from .mesh import Mesh, chain, require_counts, require_positive
+from .mesh import Mesh, chain, require_counts, require_positive, require_several
 
 GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
@@ -88,6 +88,7 @@ def brush_roots(
     spiral; the bristles are shared out as equally as whole numbers allow. The default count is
     that of Luan and Michels (2018): 1500 bristles, here in 30 tufts of 50.
     """
+    require_several("brush_roots", 2, tufts=tufts, head=head)
     require_counts("brush_roots", 1, count=count, tufts_x=tufts[0], tufts_y=tufts[1])
     require_positive("brush_roots", head_x=head[0], head_y=head[1], tuft=tuft, length=length)
     gaps = [(h - 2.0 * tuft) / (n - 1) for h, n in zip(head, tufts, strict=True) if n > 1]
@@ -123,6 +124,7 @@ def hair_cap(
     Michels, Luan and Tokman (2017).
     """
     require_counts("hair_cap", 1, count=count)
+    require_several("hair_cap", 3, half_axes=half_axes)
     require_positive(
         "hair_cap", length=length, opening=opening, **dict(zip("xyz", half_axes, strict=True))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 MOST_PARTICLES = 20_000_000  # of one body: some 10 GB with its springs
+SMALLEST = 1e-150  # of lengths: squares of smaller ones are lost
 MOST_MB = 1000  # of a file that holds a body: the largest that shapes make, in binary
 ELEMENT = "element "  # vertex sets of this name and a symbol, such as 'element C', are atoms
 
@@ -61,12 +63,27 @@ class Mesh:
         return f"Mesh({'; '.join([', '.join(counts), *names])})"
 
 
+def require_mesh(name: str, value: object) -> None:
+    if not isinstance(value, Mesh):
+        raise InputError(f"{name} must be a Mesh, not {type(value).__name__}: read_mesh gives one")
+
+
+def require_several(shape: str, count: int, **values: object) -> None:
+    """InputError names the first value that is not a list of so many."""
+    for name, value in values.items():
+        known = isinstance(value, (list, tuple)) or getattr(value, "ndim", 0)
+        if not known or len(value) != count:  # type: ignore[arg-type]
+            raise InputError(f"{shape} {name} must be a list of {count} numbers")
+
+
 def require_positive(shape: str, **values: float) -> None:
     """InputError names the first value that is not a positive finite number."""
     for name, value in values.items():
         number = real_number(f"{shape} {name}", value)
         if not (np.isfinite(number) and number > 0.0):
             raise InputError(f"{shape} {name} = {value}: it must be positive")
+        if number < SMALLEST:
+            raise InputError(f"{shape} {name} = {value}: give {SMALLEST:g} or more")
 
 
 def require_counts(shape: str, least: int, **counts: int) -> None:
@@ -77,6 +94,13 @@ def require_counts(shape: str, least: int, **counts: int) -> None:
             shown = count if not whole or count < least else f"{float(min(count, 10**300)):.3g}"
             raise InputError(f"{shape} {name} = {shown}: give a whole number from {least} on, and "
                              f"{MOST_PARTICLES:,} at most")  # fmt: skip
+
+
+def require_room(shape: str, *counts: int) -> None:
+    """InputError where the product of counts is more particles than a shape may have."""
+    if prod(map(int, counts)) > MOST_PARTICLES:
+        by = " x ".join(map(str, counts))
+        raise InputError(f"{shape} {by}: give {MOST_PARTICLES:,} particles at most")
 
 
 def require_small(path: Path, max_mb: float) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..contracts import Array
 from ..errors import InputError
-from .mesh import Mesh, normals, tet_surface, tet_volumes
+from .mesh import Mesh, normals, require_mesh, tet_surface, tet_volumes
 from .signed_distance import SignedDistance
 from .skin import Skin
 from .topology import closed
@@ -57,6 +57,7 @@ class Quality:
 
 def quality(mesh: Mesh) -> Quality:
     """Of the tets of a mesh."""
+    require_mesh("mesh", mesh)
     if len(mesh.tets) == 0:
         raise InputError("the mesh has no tets: fill it with tetrahedralise first")
     angles = dihedral_angles(mesh.positions, mesh.tets)

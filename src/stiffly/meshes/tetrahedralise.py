@@ -52,10 +52,6 @@ def tetrahedralise(
     the number of threads, and is computed once: see cache.py.
     """
     wanted, count = _wanted(particles if target is None else target, tets)
-    if not isinstance(surface, Mesh):
-        raise InputError(
-            f"{name} must be a Mesh, not {type(surface).__name__}: read_mesh gives one"
-        )
     validate(surface, name=name)
     if len(surface.triangles) == 0:
         raise InputError(f"{name} has no triangles: give a closed surface")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ..arrays import real_array
 from ..contracts import Array
 from ..errors import InputError
 from .mesh import Mesh, grouped_edges, normals, row_keys, unique_rows, used_only
@@ -16,6 +17,7 @@ from .mesh import Mesh, grouped_edges, normals, row_keys, unique_rows, used_only
 
 def triangle_edges(triangles: np.ndarray) -> np.ndarray:
     """Unique edges (m, 2), i < j, sorted."""
+    triangles = as_triangles(triangles)
     return unique_rows(np.sort(sides(triangles), axis=1))
 
 
@@ -25,6 +27,7 @@ def bending_pairs(triangles: np.ndarray) -> np.ndarray:
     Pairs that an edge joins already are left out, so a spring never repeats another. An edge with
     more than two triangles gives no pair: it has no single opposite.
     """
+    triangles = as_triangles(triangles)
     key = row_keys(np.sort(sides(triangles), axis=1))
     opposite = triangles.T.ravel()  # side k of `sides` faces corner k
     order = np.argsort(key, kind="stable")
@@ -44,8 +47,29 @@ def shell(
     """A triangle mesh with springs: groups 'structural' (its edges) and 'bending' (pairs)."""
     groups = {"structural": triangle_edges(triangles), "bending": bending_pairs(triangles)}
     edges, rows = grouped_edges(groups)
-    sets = vertex_sets or {}
-    return Mesh(positions, edges, triangles=triangles, edge_groups=rows, vertex_sets=sets)
+    sets = {} if vertex_sets is None else vertex_sets
+    if not isinstance(sets, Mapping):
+        raise InputError(f"vertex_sets must be a dict of names, not {type(sets).__name__}")
+    x, corners = real_array("positions", positions), as_triangles(triangles)
+    if x.ndim != 2 or x.shape[1] != 3 or not np.isfinite(x).all():
+        raise InputError(f"positions must be finite numbers (N, 3), and have shape {x.shape}")
+    if corners.max(initial=-1) >= len(x):
+        raise InputError(
+            f"triangles name vertex {corners.max()}: there are {len(x)}, counted from 0"
+        )
+    return Mesh(x, edges, triangles=corners, edge_groups=rows, vertex_sets=sets)
+
+
+def as_triangles(value: Any) -> np.ndarray:
+    """Integers (s, 3) that name vertices, as they are, or InputError."""
+    try:
+        given: np.ndarray = np.asarray(value)
+        good = not np.ma.is_masked(value) and given.dtype.kind in "iu"
+    except ValueError:  # rows of different lengths
+        given, good = np.empty((0, 3)), False
+    if not good or given.ndim != 2 or given.shape[1] != 3 or given.min(initial=0) < 0:
+        raise InputError("triangles must be whole numbers (s, 3) from 0 on, of their vertices")
+    return given
 
 
 def require_closed(name: str, triangles: np.ndarray) -> None:

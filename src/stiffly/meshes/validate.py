@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError, StiffWarning
 from .grids import turned_positive
-from .mesh import Mesh, normals, row_keys, tet_faces, tet_volumes
+from .mesh import Mesh, normals, require_mesh, row_keys, tet_faces, tet_volumes
 from .topology import boxes, components, first_repeat, sides
 
 # A volume or an area below this part of the longest edge's cube or square: rounding decides.
@@ -84,6 +84,7 @@ def loose(mesh: Mesh) -> np.ndarray:
 
 
 def require_arrays(mesh: Mesh, name: str) -> None:
+    require_mesh(name, mesh)
     positions = np.asarray(mesh.positions)
     if positions.ndim != 2 or positions.shape[1] != 3:
         raise InputError(f"{name}: positions have shape {positions.shape}, (N, 3) is needed")

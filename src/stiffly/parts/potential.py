@@ -37,7 +37,8 @@ class Potential:
         name: str = "potential",
     ) -> None:
         for function in (energy, gradient):
-            if function is not None and not accepts(function, 1):
+            given = function is not None or function is energy
+            if given and not accepts(function, 1):
                 raise InputError("potential: energy and gradient must be functions of x (N, 3)")
         self.name, self._energy, self._gradient = name, energy, gradient
         self._couples = couples

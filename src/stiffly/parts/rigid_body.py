@@ -114,7 +114,7 @@ def bounce(
     refused, or raises NotConverged on the way.
     """
     k = as_number("stiffness", stiffness, above=0.0)
-    e = as_number("restitution", restitution, above=0.0)
+    e = as_number("restitution", restitution, least=1e-9)
     if e > 1.0:
         raise InputError(f"restitution = {e:g}: it must be at most 1, which loses nothing")
     T = as_number("duration", duration, above=0.0)
@@ -122,6 +122,8 @@ def bounce(
     from scipy.integrate import solve_ivp  # a hundred modules, which other bodies do not need
 
     speed = float(np.linalg.norm(v))
+    if not isinstance(walls, (list, tuple)):
+        raise InputError(f"walls must be a list of (point, normal), not {type(walls).__name__}")
     planes = [_as_wall(i, wall) for i, wall in enumerate(walls)]
     loss = loss_number(e) / speed if speed > 0.0 else 0.0
     most = as_number("max_steps", max_steps, above=0.0)

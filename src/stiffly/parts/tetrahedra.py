@@ -320,7 +320,9 @@ def consistent_mass(positions: Any, tets: Any, density: Any) -> sp.csr_matrix:
 
 def _tet_masses(positions: Any, tets: Any, density: Any) -> tuple[int, np.ndarray, Array]:
     positions = as_numbers("positions", positions)
+    require_points("positions", positions)
     tets = as_elements("tet", tets, 4)
+    require_below("tet", tets, len(positions))
     density = per_element("density", density, len(tets))
     require("tet", tets, density > 0.0, "density is not positive", "give it in kg/m^3")
     return len(positions), tets, density * rest_shape(positions, tets)[1]
