@@ -122,6 +122,10 @@ def of_a_drop(**keys):
             "body.pins must be a whole number, got 3.5: particles that are held: vertex sets by",
         ),
         (
+            lambda s: s.add(shapes.cube(), pins=3.5),
+            '{"box": [low, high]} or {"plane": { point, normal }}',
+        ),
+        (
             lambda s: s.add(shapes.cloth(3, 3), pins="corner"),
             "body.pins: unknown set of particles corner: did you mean corners?",
         ),
