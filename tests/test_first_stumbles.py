@@ -99,6 +99,13 @@ def test_a_mesh_is_no_scene(tmp_path, monkeypatch, capfd):
     assert eval(told, {"stiffly": stiffly}).exists()
 
 
+@pytest.mark.parametrize("name", ["mine", "mine.tml", "./mine"])
+def test_a_scene_file_without_its_ending_is_meant(name, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(BODY)
+    assert f"unknown scene {name}: did you mean mine.toml?" in refused(capfd, "run", name)
+
+
 def of_a_drop(**keys):
     return stiffly.dropped(PEBBLE, **keys)
 
@@ -120,6 +127,10 @@ def of_a_drop(**keys):
         (
             lambda s: s.add(shapes.cube(), pins=3.5),
             "body.pins must be a whole number, got 3.5: particles that are held: vertex sets by",
+        ),
+        (
+            lambda s: s.add(shapes.cube(), pins=3.5),
+            '{"box": [low, high]} or {"plane": { point, normal }}',
         ),
         (
             lambda s: s.add(shapes.cloth(3, 3), pins="corner"),

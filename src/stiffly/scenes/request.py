@@ -131,6 +131,8 @@ def _is_file(text: str, small: bool, variant: str | None) -> bool:
         raise InputError(
             f"{text} is {kind}; name a built-in scene or a file that ends in .toml{more}"
         )
+    if text not in NAMES and path.name and path.with_suffix(".toml").is_file():
+        raise InputError(f"unknown scene {text}: did you mean {path.with_suffix('.toml')}?")
     return False
 
 

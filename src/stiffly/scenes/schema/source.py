@@ -23,7 +23,7 @@ MOST_VALUES = 50_000  # in a file: some seconds
 _DOTTED = re.compile(r"(?<![\w-])(?:[\w-]++\s*+\.\s*+){50}")
 REPEATED = ("body", "load", "collider", "support", "attachment", "spring", "joint")  # [[tables]]
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)|\s*\(at end of document\)")
-_BRACES = re.compile(r"\{ ([^{}]*) \}")
+_BRACES = re.compile(r"\{ ((?:[^{}]|\{[^{}]*\})*) \}")
 _TOKEN = re.compile(
     r'''(?P<string>"""(?:\\.|[^\\])*?"""(?:"{0,2})|\'\'\'.*?\'\'\'(?:'{0,2})'''
     r"""|"(?:\\.|[^"\\])*"|'[^']*')"""
