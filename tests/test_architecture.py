@@ -184,9 +184,9 @@ def test_no_step_picks_particles_by_a_mask():
 
 
 OWN_WAYS = {"kernels", "backends"}
-ON_CPU = {  # by nature: meshing, scalar functions, the factors of SuperLU
+ON_CPU = {  # by nature: meshing, scalar functions, sparse factors
     *("meshes/signed_distance.py", "collisions/triangle_mesh.py"),
-    *("matfun/scalar.py", "solvers/linear.py"),
+    *("matfun/scalar.py", "solvers/dissection.py", "solvers/linear.py"),
 }
 
 

@@ -7,9 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from stiffly import InputError, cli, memory, scenes
-from stiffly.bodies import fibers
+from stiffly.bodies import Gravity, System, fibers
+from stiffly.solvers.linear import factorise
 
 LIMIT = resource.getrlimit(resource.RLIMIT_AS)
 MACHINE = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    7000 kB\n"
@@ -119,6 +121,83 @@ def test_scenes_of_fibers_say_so_before_they_lay_out_centrelines(little, size):
         InputError, match=r"^fibers of [\d,]+ springs need about [\d,.]+ GB of memory"
     ):
         scenes.load(**size)
+
+
+# in a process of its own: what this one has freed is there for the next array
+STAGES = """
+import sys
+import numpy as np
+from pathlib import Path
+from stiffly import InputError, memory
+from stiffly.bodies import Gravity, Springs, System
+from stiffly.recording import checkpoint
+
+count = 2_000_000
+x = np.zeros((count, 3))
+x[:, 0] = i = np.arange(count)
+parts = [Springs(np.stack([i[:-1], i[1:]], axis=1), 1e3, rest_positions=x), Gravity()]
+
+def stages():
+    yield "build", lambda: System(np.ones(count), parts, fixed=[0])
+    system = System(np.ones(count), parts, fixed=[0])
+    yield "bind", lambda: system.bind(x)
+    bound, state = system.bind(x)
+    yield "steps", lambda: bound.stretcher
+    yield "tangent", lambda: bound.tangent(state)
+    folder = Path(sys.argv[1])
+    checkpoint.write(folder, {"state": {"x": x, "v": x + 1.0}})
+    yield "checkpoint", lambda: checkpoint.Checkpoint.read(folder)
+
+free = memory.available
+for name, do in stages():
+    memory.available = lambda: 40_000_000  # less than one array takes
+    try:
+        do()
+    except InputError as refused:
+        print(f"{name}: {refused}")
+    memory.available = free
+"""
+
+
+def test_every_way_to_a_first_step_says_what_does_not_fit(tmp_path):
+    told = [sys.executable, "-c", STAGES, str(tmp_path)]
+    said = subprocess.check_output(told, text=True).splitlines()
+    what = {
+        "build": "a body of 2,000,000 particles",
+        "bind": "a body of 2,000,000 particles",
+        "steps": "explicit steps of a body of 2,000,000 particles",
+        "tangent": "the tangent of 1,999,999 particles",
+        "checkpoint": f"the checkpoint {tmp_path / 'checkpoint.npz'}",
+    }
+    for line, (name, of) in zip(said, what.items(), strict=True):
+        assert line.startswith(f"{name}: {of} needs more than the 0.0 GB of memory that were free")
+        assert line.endswith(f": {memory.REMEDY}")
+
+
+def test_a_factor_says_what_it_needs_before_it_takes_it(monkeypatch):
+    near = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(28, 28))
+    A = sp.csc_matrix(sp.kronsum(sp.kronsum(near, near), near))
+    factorise(A)
+    monkeypatch.setattr(memory, "available", lambda: 2_000_000)
+    with pytest.raises(
+        InputError, match=r"^[\d,]+ entries of a factor of 21,952 unknowns need about 0\.\d GB"
+    ):
+        factorise(A)
+
+
+def test_few_particles_are_not_worth_a_look(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: pytest.fail("looked"))
+    System(np.ones(9), [Gravity()]).bind(np.zeros((9, 3)))
+
+
+def test_what_is_done_within_speaks_of_the_whole(little):
+    with (
+        pytest.raises(InputError, match=r"^all of it needs more"),
+        memory.limited("all of it"),
+        memory.limited("a share"),
+    ):
+        np.ones(5 * 10**8)
+    assert resource.getrlimit(resource.RLIMIT_AS) == LIMIT
 
 
 def test_what_arrays_leave_is_kept_for_the_next_ones():

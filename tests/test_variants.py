@@ -1,7 +1,9 @@
 """Scenes as the papers run them, one word away from the defaults."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +137,23 @@ def test_another_method_takes_the_step_that_is_for_others():
     assert run.stats["largest_step"] == 0.05
     run = simulate(scene, duration=5e-3)
     assert run.stats["largest_step"] == 5e-4
+
+
+PAGE = Path(__file__).parent.parent / "docs/lab/full-size/result.md"
+TOLD = re.compile(r"(\S+): (\d+) s in ([\d.]+) s, energy (?:off by ([\d.e-]+) %|exact)")
+
+
+@pytest.mark.parametrize("name", [n for n in scenes.NAMES if scenes.entry(n).measured])
+def test_what_was_measured_is_what_the_page_of_full_sizes_has(name):
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines()]
+    row = next(row for row in rows if row[0] == name)
+    found = TOLD.match(scenes.entry(name).measured)
+    assert found is not None
+    method, simulated, seconds, error = found.groups()
+    assert (method, f"{simulated} s") == (row[5], row[2])
+    shown, exact = float(row[4].removesuffix(" s")), float(row[-1].removesuffix(" %"))
+    assert abs(float(seconds) - shown) <= 0.02 * shown
+    assert exact < 1e-9 if error is None else 0.8 * exact < float(error) < 1.2 * exact
 
 
 @pytest.mark.parametrize("name", scenes.NAMES)

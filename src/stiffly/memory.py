@@ -1,8 +1,9 @@
 """How much memory there is, and how to be told that it is too little: by a line, not by a kill.
 
 Linux promises more memory than it has and ends a process that uses it.  While a scene is built,
-`limited` lets it have what is free and no more, so that one array too many is refused where it is
-asked for.  Elsewhere than on Linux, nothing is known and nothing is limited.
+bound or laid out, or a checkpoint is read, `limited` lets it have what is free and no more, so that
+one array too many is refused where it is asked for.  Elsewhere than on Linux, nothing is known and
+nothing is limited.
 
 What large arrays leave goes back to the system at once, which clears every page before it gives it
 out again: half of the time in which hair is built and laid out.  `keep` has it kept.
@@ -14,6 +15,7 @@ import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 from .errors import InputError
@@ -26,6 +28,7 @@ except ImportError:  # no such limits on this system
 # of glibc's malloc.h, and the most that they may be
 TRIM_THRESHOLD, MMAP_MAX, NEVER = -1, -4, 2**31 - 1
 ALLOCATIONS = 100_000  # of containers, until those that nobody holds are looked for
+FEW, LITTLE = 20_000, 20_000_000  # particles, bytes: to look costs more than they may do
 ROOT = Path("/")
 REMEDY = "ask for less (--set, fewer particles), or take a machine that has more"
 # of a control group (a container), by the kind that /proc/self/cgroup names
@@ -76,7 +79,7 @@ def _left(place: Path, limit: str, used: str, cached: str) -> Iterator[int]:
 
 def require(needed: float, what: str) -> None:
     """InputError where `what`, several things, take more bytes than are free."""
-    free = available()
+    free = available() if needed > LITTLE else None
     if free is not None and needed > free:
         raise InputError(
             f"{what} need about {_size(needed)} of memory, but only {_size(free)} are free: "
@@ -84,10 +87,16 @@ def require(needed: float, what: str) -> None:
         )
 
 
+_inside = False  # of `limited`: what is done within speaks of the whole
+
+
 @contextmanager
-def limited(what: str) -> Iterator[None]:
-    """What is done inside may take the memory that is free; InputError where it asks for more."""
-    free = available()
+def limited(what: str, particles: float = inf) -> Iterator[None]:
+    """What is done inside may take the memory that is free; InputError where it asks for more.
+
+    particles: that it is about; for few nothing is looked at."""
+    global _inside
+    free = None if _inside or particles < FEW else available()
     if resource is None or free is None:
         yield
         return
@@ -96,16 +105,19 @@ def limited(what: str) -> Iterator[None]:
     most = _taken() + free
     ceilings = [n for n in (most, soft, hard) if n != resource.RLIM_INFINITY]
     resource.setrlimit(kind, (min(ceilings), hard))
+    _inside, lack = True, None
     try:
         yield
     except MemoryError as refused:
-        said = " ".join(str(refused).split()).rstrip(".")
+        lack = " ".join(str(refused).split()).rstrip(".")
+    finally:
+        _inside = False
+        resource.setrlimit(kind, (soft, hard))
+    if lack is not None:  # with room again for the line itself
         raise InputError(
             f"{what} needs more than the {_size(free)} of memory that were free"
-            f"{f' ({said})' if said else ''}: {REMEDY}"
-        ) from None
-    finally:
-        resource.setrlimit(kind, (soft, hard))
+            f"{f' ({lack})' if lack else ''}: {REMEDY}"
+        )
 
 
 def keep() -> bool:

@@ -40,6 +40,7 @@ from .contact import (
 from .csr import csr_apply, csr_asymmetry, csr_blocks, csr_chebyshev
 from .dashpots import dashpot_force, dashpot_tangents
 from .face_springs import face_spring_blocks, face_spring_energy, face_spring_gradient
+from .fronts import dissected, front_columns, front_entries, front_join
 from .laying_out import (
     body_labels,
     borrowed_keys,
@@ -84,6 +85,6 @@ from .stokes import stokeslet_matrix, stokeslet_rate_matrix, stokeslet_rates, st
 from .stretch import explicit_stages, explicit_steps, nystrom_steps
 from .surfaces import surface_distances, surface_normals
 from .tets import tet_blocks, tet_energy, tet_frames, tet_gradient, tet_product
-from .triangular import ldl_solve, supernodes
+from .triangular import ldl_solve
 from .wind import wind_forces, wind_tangents
 from .winding import winding_numbers

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve_triangular
-
-
-def supernodes(indptr, indices):
-    columns = [list(indices[a:b]) for a, b in pairwise(indptr)]
-    starts = [j for j in range(len(columns)) if j == 0 or columns[j - 1][1:] != columns[j]]
-    return np.array([*starts, len(columns)])
 
 
 def ldl_solve(indptr, indices, data, starts, inverse, order, b):

@@ -12,6 +12,7 @@ from ..backends.cpu import CPU
 from ..contracts import Array, Backend
 from ..kernels.names import NO_SLOT
 from ..matfun.components import Components
+from ..memory import limited
 
 CHUNK = 1 << 16  # blocks that are looked up at a time: all of them would take gigabytes
 
@@ -99,6 +100,10 @@ class BlockPattern:
 
     @cached_property
     def _laid_out(self) -> tuple[Any, Any]:
+        with limited(f"the tangent of {self._n:,} particles", self._n):
+            return self._in_rows()
+
+    def _in_rows(self) -> tuple[Any, Any]:
         """Row-major, columns sorted in each row; keys of millions of blocks are not kept."""
         tied, own = self._tied(), np.arange(self._n)
         first, second = tied.T

@@ -31,6 +31,7 @@ import scipy.sparse as sp
 
 from ..contracts import Array
 from ..errors import InputError
+from ..memory import limited
 from .folder import CHECKPOINT, old_checkpoints
 from .provenance import replacing, versions
 from .sums import CHUNK, MARK, read_regular
@@ -82,6 +83,11 @@ class Checkpoint:
     @staticmethod
     def read(folder: Path) -> Checkpoint:
         path = folder / CHECKPOINT
+        with limited(f"the checkpoint {path}"):
+            return Checkpoint._read(folder, path)
+
+    @staticmethod
+    def _read(folder: Path, path: Path) -> Checkpoint:
         try:
             archive = _unsealed(read_regular(path))
         except FileNotFoundError:

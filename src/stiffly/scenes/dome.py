@@ -33,8 +33,8 @@ SMALL = {"rings": 6, "around": 22, "integrator": "exprb42", "step": 0.05, "durat
 RUN = {"step": 0.01, "duration": 5.0, "integrator": "midpoint"}
 PAPER = {"step": 0.01, "duration": 5.0, "integrator": "eti:rest"}
 PAPER_HOLDS = (
-    "runs at any ratio of stiffnesses, but above 333 particles a border of 1e12 N/m takes "
-    "some 1e5 products a step"
+    "runs at any ratio of stiffnesses, from one eigenbasis; in 5 s 0.43 % of the energy exchanged "
+    "is lost (24 s of processor time, stiffly run dome --variant paper)"
 )
 
 

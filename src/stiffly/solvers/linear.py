@@ -5,12 +5,10 @@
 | matrix            | symmetric                                | unsymmetric     |
 | ----------------- | ---------------------------------------- | --------------- |
 | ndarray           | LAPACK Cholesky (potrf)                  | LAPACK LU       |
-| SciPy sparse      | L D L^T: SuperLU, solves of our own      | SuperLU         |
+| SciPy sparse      | L D L^T of our own (dissection.py)       | SuperLU         |
 | LinearOperator    | conjugate gradients (cg.py)              | refused         |
 
-An indefinite matrix raises NotPositiveDefinite on every symmetric path.  SuperLU without pivoting
-computes L U = L (D L^T), and its pivots show their sign; half of its fill is dropped then, and
-the kernel ldl_solve solves with the other half (docs/decisions/0015).  All of it is work of the
+An indefinite matrix raises NotPositiveDefinite on every symmetric path.  All of it is work of the
 host: a device has its own `factorise`.
 """
 
@@ -32,6 +30,7 @@ from ..backends.sums import dot
 from ..contracts import Array, Backend
 from ..errors import InputError
 from .cg import ConjugateGradients
+from .dissection import cholesky, fronts
 from .failures import FactorisationError, NotPositiveDefinite
 
 # Diagonal pivots down to this share of their column: ten times faster than partial pivoting on
@@ -85,17 +84,15 @@ class DenseLU(_Direct):
 
 
 class SparseLDL(_Direct):
-    """P A P^T = L D L^T, D > 0, with SuperLU."""
+    """P A P^T = L D L^T, D > 0, front by front."""
 
     def __init__(self, matrix: sp.csc_matrix) -> None:
-        lu = _superlu(matrix, NotPositiveDefinite, SYMMETRIC)
-        pivots = lu.U.diagonal()
-        # By Sylvester's law the signs of the diagonal pivots are the signs of the eigenvalues;
-        # an off-diagonal pivot is only ever taken where the diagonal one vanished.
-        if not (np.array_equal(lu.perm_r, lu.perm_c) and (pivots > 0.0).all()):
-            raise NotPositiveDefinite("a pivot is not positive")
-        self._lower, self._inverse, self._order = lu.L, 1.0 / pivots, lu.perm_r
-        self._starts = CPU.kernels.supernodes(self._lower.indptr, self._lower.indices)
+        _require_finite(matrix)
+        width, pattern = _in_blocks(matrix)
+        plan = fronts(*_key(pattern), width)
+        self._lower, self._inverse = cholesky(matrix, plan)
+        self._starts, self._order = plan.starts, np.empty(plan.order.size, np.int32)
+        self._order[plan.order] = np.arange(plan.order.size)
 
     def solve(self, b: Array) -> Array:
         L, rest = self._lower, (self._starts, self._inverse, self._order)
@@ -118,8 +115,12 @@ class SparseLU(_Direct):
     def rebuilt(self) -> None:
         self._order = little_fill(self._matrix)
         ordered = self._matrix[self._order][:, self._order]
-        options = {**SYMMETRIC, "diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
-        self._lu = _superlu(ordered, FactorisationError, options)
+        _require_finite(ordered)
+        options = {**SYMMETRIC, "diag_pivot_thresh": PIVOT}
+        try:
+            self._lu = splu(ordered, permc_spec="NATURAL", **options)
+        except RuntimeError as failure:  # an exactly singular pivot
+            raise FactorisationError(str(failure).lower()) from None
 
     def solve(self, b: Array) -> Array:
         x = np.empty_like(b)
@@ -129,12 +130,22 @@ class SparseLU(_Direct):
 
 def little_fill(matrix: Any) -> Array:
     """(n,): unknowns in an order of little fill, threes together where entries come in blocks."""
-    blocks = sp.bsr_matrix(matrix, blocksize=(3, 3)) if matrix.shape[0] % 3 == 0 else None
-    width = 1
-    if blocks is not None and blocks.data.size <= FULL * matrix.nnz:
-        width, matrix = 3, blocks
-    rows = _minimum_degree(matrix.indptr.tobytes(), matrix.indices.tobytes(), matrix.indices.dtype)
+    width, matrix = _in_blocks(matrix)
+    rows = _minimum_degree(*_key(matrix))
     return (width * rows[:, None] + np.arange(width)).ravel()
+
+
+def _in_blocks(matrix: Any) -> tuple[int, Any]:
+    """3 and the matrix in 3x3 blocks where most of their entries are there; else 1 and itself."""
+    if matrix.shape[0] % 3 == 0:
+        blocks = sp.bsr_matrix(matrix, blocksize=(3, 3))
+        if blocks.data.size <= FULL * matrix.nnz:
+            return 3, blocks
+    return 1, matrix
+
+
+def _key(pattern: Any) -> tuple[bytes, bytes, Any]:
+    return pattern.indptr.tobytes(), pattern.indices.tobytes(), pattern.indices.dtype
 
 
 @lru_cache(maxsize=8)
@@ -149,13 +160,9 @@ def _minimum_degree(indptr: bytes, indices: bytes, kind: Any) -> Array:
     return np.argsort(found.perm_c)
 
 
-def _superlu(matrix: Any, kind: type[FactorisationError], options: dict[str, Any]) -> Any:
+def _require_finite(matrix: Any) -> None:
     if not np.isfinite(matrix.data).all():
         raise FactorisationError("the matrix is not finite")
-    try:
-        return splu(matrix, **{"permc_spec": "MMD_AT_PLUS_A", **options})
-    except RuntimeError as failure:  # an exactly singular pivot
-        raise kind(str(failure).lower()) from None
 
 
 def factorise(matrix: Any, *, symmetric: bool = True, backend: Backend = CPU) -> Factor:

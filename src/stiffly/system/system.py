@@ -12,6 +12,7 @@ from ..backends.cpu import CPU
 from ..contracts import Array, Away, Backend, Energies, LinearPart, Mass, Power, Rayleigh, State
 from ..errors import InputError
 from ..matfun.operators import BaseOperator, BlockOperator
+from ..memory import limited
 from ..parts.attachments import PointTies
 from ..parts.checks import as_elements, as_indices, as_numbers, require_below
 from ..parts.part import NO_PAIRS, Arranged, Part, Particles
@@ -67,7 +68,8 @@ class System:
         self.damping = given.as_damping(damping)
         flat = tuple(given.as_parts(parts))
         self.given = given.Given(masses, flat, held, self.rest, self.damping, supports, backend)
-        self._prepare(flat, masses)
+        with limited(_told(self.particles), self.particles):
+            self._prepare(flat, masses)
         loads = self.assembly.loads
         self.time_dependent = bool(self.supports) or any(p.time_dependent for p in loads)
         self.settles = bool(self.assembly.settling)
@@ -115,6 +117,10 @@ class System:
 
         Supports start from x0; their particles' velocities are the supports' own.
         """
+        with limited(_told(self.particles), self.particles):
+            return self._bound_to(x0, v0)
+
+    def _bound_to(self, x0: Any, v0: Any) -> tuple[System, State]:
         shape = (self.particles, 3)
         x0 = as_numbers("x0", x0, shape)
         v = np.zeros(self.size) if v0 is None else self._begins_with(as_numbers("v0", v0, shape))
@@ -244,7 +250,8 @@ class System:
 
     def _lay_out(self) -> Stretcher | NoStretch:
         try:
-            made = Stretcher(self)
+            with limited(f"explicit steps of {_told(self.particles)}", self.particles):
+                made = Stretcher(self)
         except NoStretch as reason:
             # without the frames that it comes from: they hold this very system
             return NoStretch(str(reason))
@@ -571,6 +578,10 @@ class System:
     convex_tangent = discrete_gradient.convex_tangent
     global_layout = discrete_gradient.global_layout
     global_matrix = discrete_gradient.global_matrix
+
+
+def _told(particles: int) -> str:
+    return f"a body of {particles:,} particles"
 
 
 def _touches(named: tuple[str, Any]) -> bool:

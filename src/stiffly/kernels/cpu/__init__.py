@@ -73,6 +73,7 @@ from .face_springs import (
     face_spring_mean_blocks,
     face_spring_mean_gradient,
 )
+from .fronts import dissected, front_columns, front_entries, front_join
 from .laying_out import (
     body_labels,
     borrowed_keys,
@@ -127,6 +128,6 @@ from .stokes import stokeslet_matrix, stokeslet_rate_matrix, stokeslet_rates, st
 from .stretch import explicit_stages, explicit_steps, nystrom_steps
 from .tet_tangents import tet_blocks, tet_frames, tet_product
 from .tets import tet_energy, tet_gradient, tet_mean_blocks, tet_mean_gradient, tet_states
-from .triangular import ldl_solve, supernodes
+from .triangular import ldl_solve
 
 discard_stale()  # before anything is compiled or loaded

@@ -16,35 +16,11 @@ WIDTH = 3  # right-hand sides taken at once: coordinates of a point
 NARROW = 4  # columns, up to which a supernode is not worth its set-up
 
 
-@njit
-def supernodes(indptr, indices):
-    """Where each supernode begins, and n at the end.
-
-    indptr, indices: L in columns (CSC), the diagonal first in each.  A column joins the one before
-    if its rows are those of that one, in the same order, less the first.
-    """
-    n = indptr.size - 1
-    starts = np.empty(n + 1, np.int64)
-    count = 0
-    for j in range(n):
-        size = indptr[j + 1] - indptr[j]
-        joins = j > 0 and size == indptr[j] - indptr[j - 1] - 1
-        if joins:
-            before = indices[indptr[j - 1] + 1 : indptr[j]]
-            here = indices[indptr[j] : indptr[j + 1]]
-            joins = np.array_equal(before, here)
-        if not joins:
-            starts[count] = j
-            count += 1
-    starts[count] = n
-    return starts[: count + 1].copy()
-
-
 def ldl_solve(indptr, indices, data, starts, inverse, order, b):
     """x with P^T L D L^T P x = b, b (n,) or (n, p).
 
-    indptr, indices, data: L as `supernodes` wants it; inverse: 1/D; order: row i of b is row
-    order[i] of L.
+    indptr, indices, data: L in columns (CSC), the diagonal first in each; starts (m + 1,): columns
+    from one to the next are a supernode; inverse: 1/D; order: row i of b is row order[i] of L.
     """
     indices, order = unsigned(indices, order)
     b = np.ascontiguousarray(b, dtype=float)

@@ -42,7 +42,8 @@ def catalogue_text(scene: Scene) -> str | None:
     found = entry(scene.name)
     head = [("", scene.summary), ("source: ", scene.source), ("shows: ", found.shows)]
     head += [("note: ", scene.note)] if scene.note else []
-    head += [("default measured: ", found.measured)] if found.measured else []
+    measured = "default measured (stiffly lab full-size): "
+    head += [(measured, found.measured)] if found.measured else []
     defaults = inspect.signature(found.build).parameters
     values = {key: scene.parameters.get(key, p.default) for key, p in defaults.items()}
     try:
