@@ -28,7 +28,7 @@ ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 CLOSE = 1e-9  # asked for
 HALO = ", a halo after every drift"
-LIMIT = 300  # seconds of a run: what hangs ends, what is slow does not
+LIMIT = 600  # seconds of a run: what hangs ends, what is slow does not
 CASES_LIMIT = 1800  # of all cases one after the other, which may have to compile first
 OUT_OF_TIME = 110  # what mpiexec ends with, and all ranks with it
 
