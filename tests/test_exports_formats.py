@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -204,6 +205,24 @@ def test_glb_has_every_body_by_name_in_its_colour(tmp_path):
         assert len(primitive["targets"]) == len(made.times) - 1
     channels = told["animations"][0]["channels"]
     assert [channel["target"]["node"] for channel in channels] == [0, 1, 2]
+
+
+def test_springs_from_body_to_body_are_a_node_of_their_own(tmp_path):
+    """A node's indices count its own vertices: of another body's there are none."""
+    made = several()
+    made.mesh = replace(made.mesh, edges=np.concatenate([made.mesh.edges, [[0, 11], [8, 12]]]))
+    (path,) = export(made, "gltf", tmp_path / "run.glb")
+    told, numbers = told_by_glb(path)
+    names = [one["name"] for one in told["nodes"]]
+    assert names[:3] == ["red cube", "rope", "grains"] and len(names) == 4
+    for mesh in told["meshes"]:
+        for primitive in mesh["primitives"]:
+            x = numbers(primitive["attributes"]["POSITION"])
+            if "indices" in primitive:
+                assert numbers(primitive["indices"]).max() < len(x)
+    (primitive,) = told["meshes"][3]["primitives"]
+    x = numbers(primitive["attributes"]["POSITION"])[numbers(primitive["indices"]).ravel()]
+    np.testing.assert_array_equal(x, made.positions[0][[0, 11, 8, 12]])
 
 
 def test_loose_particles_beside_bodies_are_seen(tmp_path):

@@ -40,20 +40,28 @@ def pieces(shown: Motion) -> Iterator[Piece]:
 
 
 def bodies(shown: Motion) -> Iterator[Piece]:
-    """Every body, and what belongs to none of them."""
+    """Every body, and what belongs to none of them, such as springs from one to another."""
     if shown.owner is None:
         everything = np.arange(len(shown.rest))
         yield Piece("", None, everything, shown.triangles, shown.lines, shown.dots, shown.uv)
         return
-    faces, lines = shown.owner[shown.triangles[:, 0]], shown.owner[shown.lines[:, 0]]
+    faces, lines = (_whose(shown.owner, rows) for rows in (shown.triangles, shown.lines))
     dots = shown.owner[shown.dots]
-    named = [*enumerate(shown.looks.items()), *([(-1, ("", None))] if -1 in shown.owner else [])]
-    for number, (name, look) in named:
-        own = np.flatnonzero(shown.owner == number)
-        uv = None if shown.uv is None else shown.uv[faces == number]
+    for number, (name, look) in [*enumerate(shown.looks.items()), (-1, ("", None))]:
         inside = shown.triangles[faces == number], shown.lines[lines == number]
-        single = shown.dots[dots == number]
-        yield Piece(name, look, own, *inside, single, uv)
+        own = np.flatnonzero(shown.owner == number)
+        if number < 0:
+            own = np.union1d(own, np.concatenate([rows.ravel() for rows in inside]))
+        if number < 0 and not len(own):
+            return
+        uv = None if shown.uv is None else shown.uv[faces == number]
+        yield Piece(name, look, own, *inside, shown.dots[dots == number], uv)
+
+
+def _whose(owner: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The body that all vertices of each row belong to, or -1."""
+    own = owner[rows]
+    return np.where((own == own[:, :1]).all(axis=1), own[:, 0], -1)
 
 
 def _with_picture(name: str, look: Look | None) -> Look | None:
