@@ -1,4 +1,4 @@
-"""More than 12,000 bad inputs from tables, each tried in a child of its own, with counts.
+"""17,000 bad inputs from tables, each tried in a child of its own, with counts.
 
     python tests/attack/bad_inputs.py            # all of them: some minutes
     python tests/attack/bad_inputs.py 100        # every so many, 100 in all
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -36,6 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from constructors import tables
+from scene_texts import TEXTS
 
 import stiffly
 from stiffly import bodies, cli, integrators, matfun, meshes
@@ -216,27 +218,29 @@ checkpoint = 10.0
 """
 VALUES = ["nan", "inf", "-1", "0", "1e308", "1e-320", "-1e308", "'much'", "''", "true", "[]", "{}"]
 VALUES += ["[1, 2]", "[[1]]", "[nan, 0, 0]", f"{10**30}", "1979-05-27", "'\\u0000'"]
-VALUES += [f"'{'x' * 999}'"]
+VALUES += [f"'{'x' * 999}'", "['nobody']", "[1e308, 1e308, 1e308]", "[-1]", f"[{10**11}]"]
 NEVER_VALUES = {"nan", "[[1]]", "1979-05-27", "[nan, 0, 0]"}
 
 
 def scene_files() -> Iterator[Case]:
-    lines = SCENE.strip().splitlines()
-    for at, line in enumerate(lines):
-        if "=" not in line:
-            continue
-        key = line.partition("=")[0].strip()
-        for value in VALUES:
-            text = "\n".join([*lines[:at], f"{key} = {value}", *lines[at + 1 :]])
-            yield _scene(f"{key} = {value[:30]} (line {at + 1})", text, value in NEVER_VALUES)
-        yield _scene(f"without {key} (line {at + 1})", "\n".join(lines[:at] + lines[at + 1 :]))
-        yield _scene(f"{key} twice (line {at + 1})", "\n".join([*lines[: at + 1], *lines[at:]]))
-    shape = next(line for line in lines if line.startswith("shape"))
-    for key, good in (("kind", '"cube"'), ("cells", "2"), ("side", "1.0")):
-        for value in VALUES:
-            other = shape.replace(f"{key} = {good}", f"{key} = {value}")
-            text = "\n".join(other if line == shape else line for line in lines)
-            yield _scene(f"shape.{key} = {value[:30]}", text, value in NEVER_VALUES)
+    for kind, whole in {"": SCENE, **TEXTS}.items():
+        lines = whole.strip().splitlines()
+        for at, line in enumerate(lines):
+            key, given, value = (part.strip() for part in line.partition("="))
+            if not given:
+                continue
+            place = f"{kind} line {at + 1}".strip()
+            for other in VALUES:
+                changed = [(key, other)]
+                inner = re.findall(r"(?<=[{,] )(\w+) = (\[\[.*?\]\]|\[.*?\]|[^,}\s]+)", value)
+                changed += [(f"{key}.{own}", value.replace(f"{own} = {old}", f"{own} = {other}"))
+                            for own, old in inner]  # fmt: skip
+                for name, new in changed:
+                    text = "\n".join([*lines[:at], f"{key} = {new}", *lines[at + 1 :]])
+                    yield _scene(f"{name} = {other[:30]} ({place})", text, other in NEVER_VALUES)
+            without, twice = lines[:at] + lines[at + 1 :], [*lines[: at + 1], *lines[at:]]
+            yield _scene(f"without {key} ({place})", "\n".join(without))
+            yield _scene(f"{key} twice ({place})", "\n".join(twice))
 
 
 def _scene(name: str, text: str, never: bool = False) -> Case:
