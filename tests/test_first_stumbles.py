@@ -12,6 +12,7 @@ from stiffly import shapes
 from stiffly.errors import InputError
 from stiffly.recording.layout import counter, find
 
+ROPE = stiffly.meshes.rope().positions
 PEBBLE = Path(__file__).parent.parent / "examples" / "scenes" / "pebble.obj"
 
 
@@ -150,6 +151,10 @@ def of_a_drop(**keys):
         (
             lambda s: stiffly.Scene(integrator=stiffly.integrator("verlet")),
             "name of a method (one of your own goes to simulate(integrator=...))",
+        ),
+        (
+            lambda s: s.force(s.add(shapes.rope()), lambda x: -x) or s.build().system.bind(ROPE),
+            "a function of one argument gets the time; for places write it of (t, x)",
         ),
         (lambda s: s.floor(friction=30), "collider.friction must be at most 10, got 30: "),
         (lambda s: s.contact(friction=30), "contact.friction must be at most 10, got 30: "),

@@ -121,6 +121,11 @@ class Force(Uncoupled):
     def alike(self) -> bool:
         """The same on all of them, wherever they are."""
         first: Any = self._force(0.0) if self._arguments == 1 else self._force
+        if isinstance(first, (int, float)):
+            raise InputError(
+                "force(t = 0) has shape (), but (3,) is needed: a function of one argument gets "
+                "the time; for places write it of (t, x), or of (t, x, v)"
+            )
         return self._arguments < 2 and np.ndim(first) < 2
 
     def prepare(self, particles: Arranged) -> PreparedForcing | PreparedForces:
