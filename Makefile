@@ -87,7 +87,7 @@ gate: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/work.py
 
 bench: $(VENV)/.installed-bench
-	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global rope realtime contact folded_cloth falling_on_cloth factor recording live live_page; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in phi_action fput kernels scaling skew forces bristles cloth secant pairs local_global rope realtime contact folded_cloth falling_on_cloth factor particle_order recording live live_page; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

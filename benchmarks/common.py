@@ -19,6 +19,17 @@ def median_seconds(job: Callable[[], object], repeats: int = 5) -> float:
     return timed(job, repeats, slow=math.inf, clock=time.perf_counter)[1]
 
 
+def by_turns(jobs: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """Processor seconds of each, the best of so many by turns: others use the machine, too."""
+    best = [float("inf")] * len(jobs)
+    for _ in range(rounds):
+        for k, job in enumerate(jobs):
+            start = time.process_time()
+            job()
+            best[k] = min(best[k], time.process_time() - start)
+    return best
+
+
 def lattice_tangent(side: int, *, squeeze: float = 0.0, seed: int = 0):
     """M^-1 K of a side^3 mass-spring lattice (structural springs, slightly perturbed).
 

@@ -12,10 +12,9 @@
 from __future__ import annotations
 
 from functools import partial
-from time import process_time
 
 import numpy as np
-from common import table
+from common import by_turns, table
 from numba import njit
 from scipy.integrate import solve_ivp
 
@@ -101,12 +100,8 @@ def race(scene, y0, exact) -> None:
 
     tolerances, steps = (1e-6, 1e-7, 1e-8, 1e-9), (0.0125, 0.01, 0.008)
     jobs = [partial(cvode, tol) for tol in tolerances] + [partial(ours, h) for h in steps]
-    results, seconds = [job() for job in jobs], [np.inf] * len(jobs)  # loaded and compiled
-    for _ in range(5):
-        for k, job in enumerate(jobs):
-            start = process_time()
-            job()
-            seconds[k] = min(seconds[k], process_time() - start)
+    results = [job() for job in jobs]  # loaded and compiled
+    seconds = by_turns(jobs, 5)
     of_cvode, of_ours = results[: len(tolerances)], results[len(tolerances) :]
     peers = [float(np.abs(result.y[-1] - exact).max()) for result in of_cvode]
     own = [final_error(run, exact) for run in of_ours]

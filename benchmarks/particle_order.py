@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from time import process_time
 
 os.environ["NUMBA_NUM_THREADS"] = "1"
 
 import numpy as np
 import scipy.sparse as sp
-from common import table
+from common import by_turns, table
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 import stiffly
@@ -58,15 +59,9 @@ def bound(x, edges, order):
     return system.bind(places)
 
 
-def seconds(job):
-    start = process_time()
-    job()
-    return process_time() - start
-
-
 def rows_of(name):
     x, edges = springs_of(name)
-    jobs, found, took = {}, {}, {}
+    jobs, took = [], {}
     for label, order in orders(x, edges):
         start = process_time()
         rows = np.asarray(order(), dtype=np.int64)
@@ -74,17 +69,11 @@ def rows_of(name):
         system, state = bound(x, edges, rows)
         K = system.tangent(state).stiffness
         v = np.random.default_rng(1).standard_normal(system.size)
-        jobs[label] = (
-            lambda system=system, state=state: system.force(state),
-            lambda K=K, v=v: K.apply(v),
-        )
-        found[label] = [np.inf, np.inf]
-        for job in jobs[label]:
-            job()
-    for _ in range(ROUNDS):
-        for label, both in jobs.items():
-            found[label] = [min(t, seconds(f)) for t, f in zip(found[label], both, strict=True)]
-    for label, (force, product) in found.items():
+        jobs += [partial(system.force, state), partial(K.apply, v)]
+    for job in jobs:
+        job()
+    found = by_turns(jobs, ROUNDS)
+    for label, force, product in zip(took, found[::2], found[1::2], strict=True):
         yield (
             *(name, f"{len(x):,}", f"{len(edges):,}", label),
             *(f"{1e3 * force:.2f}", f"{1e3 * product:.2f}", f"{1e3 * took[label]:.0f}"),

@@ -7,17 +7,21 @@ setting); the error that each delivers, of positions and velocities each, is mea
 Chebyshev sum at 1e-10 that is itself checked against Lanczos.  J = [[0, I], [-A, 0]]; expm_multiply
 sees the usual augmented matrix, funm_multiply_krylov sees A and applies cos and sinc of its square
 root, stiffly sees A: as its own operator, or as the CSR matrix that the others see, which it checks
-and takes apart into blocks every time.
+and takes apart into blocks every time.  Processor milliseconds of one thread, the best of five by
+turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from functools import partial
+
+os.environ["NUMBA_NUM_THREADS"] = "1"
 
 import numpy as np
 import scipy.sparse as sp
-from common import lattice_tangent, median_seconds, table
+from common import by_turns, lattice_tangent, table
 from scipy.sparse.linalg import expm_multiply, funm_multiply_krylov
 
 from stiffly.matfun import SecondOrderOperator, phi_action
@@ -95,16 +99,15 @@ def compare(A: BlockOperator, omega: float, rng) -> None:
         check = phi_action(fresh(A), h, [None, u], 1e-10, method="lanczos").value
         assert error(check, exact) < 1e-9
         ours = phi_action(fresh(A), h, [None, u], ASKED)
-        mine = median_seconds(lambda u=u, h=h: phi_action(fresh(A), h, [None, u], ASKED), 7)
-        users = median_seconds(
-            lambda u=u, h=h: phi_action(SecondOrderOperator(matrix), h, [None, u], ASKED), 7
-        )
-        peers = {}
-        for name, call in (("expm_multiply", with_expm_multiply), ("funm", with_funm_krylov)):
-            value = call(matrix, h, p, q, phase)
-            job = partial(call, matrix, h, p, q, phase)
-            seconds = median_seconds(job, 1)
-            peers[name] = (seconds, error(value, exact))
+        calls = {"expm_multiply": with_expm_multiply, "funm": with_funm_krylov}
+        known = [partial(call, matrix, h, p, q, phase) for call in calls.values()]
+        errors = [error(job(), exact) for job in known]
+        own = [
+            lambda u=u, h=h: phi_action(fresh(A), h, [None, u], ASKED),
+            lambda u=u, h=h: phi_action(SecondOrderOperator(matrix), h, [None, u], ASKED),
+        ]
+        mine, users, *seconds = by_turns([*own, *known], 5)
+        peers = dict(zip(calls, zip(seconds, errors, strict=True), strict=True))
         allowed = 1.2 * (phase / 2 + 20)
         rows.append(
             (
