@@ -22,7 +22,8 @@ NotNegative = Annotated[float, Field(ge=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Index = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 # TOML has arrays only: a tuple says how long they are
-Vector = Annotated[tuple[float, float, float], Strict(False)]
+Coordinate = Annotated[float, Field(gt=-1e150, lt=1e150)]  # its square is still a number
+Vector = Annotated[tuple[Coordinate, Coordinate, Coordinate], Strict(False)]
 Scale = Annotated[tuple[Positive, Positive, Positive], Strict(False)]
 Name = Annotated[str, Field(min_length=1)]
 
@@ -193,4 +194,4 @@ class Swing(Table):
     """amplitude sin(2 pi t / period) on top of the constant value."""
 
     amplitude: Vector = Field(description="in the unit of what swings")
-    period: Positive = Field(description="[s]")
+    period: float = Field(description="[s]", ge=1e-150)  # times over it are still numbers
