@@ -182,7 +182,10 @@ def test_an_adaptive_method_whose_steps_carry_no_error():
             lambda s, h: Step(s.moved(s.t + h, s.x, s.v), None, Work(), exchanged=0.1),
             r"whose exchanged is float: give stiffly.contracts.Power\(added, dissipated\), in J",
         ),
-        (lambda s, h: Step(s.moved(s.t, s.x, s.v), None, Work()), "a state at t = 0 s, but a step"),
+        (
+            lambda s, h: Step(s.moved(s.t, s.x, s.v), None, Work()),
+            "a state 0 s after its start, at",
+        ),
         (
             lambda s, h: Step(s.moved(h * 2, s.x, s.v), None, Work()),
             r"return state.moved\(state.t ",

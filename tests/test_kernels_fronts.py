@@ -158,3 +158,13 @@ def test_a_pattern_may_lack_zeros_on_one_side():
     wide[150, 3] = 0.0  # stored, and nothing at (3, 150)
     b = np.arange(200.0)
     assert np.allclose(factorise(sp.csc_matrix(wide)).solve(b), np.linalg.solve(A.toarray(), b))
+
+
+@pytest.mark.parametrize("ties", [1.0, 0.0], ids=["a rope", "loose particles"])
+def test_thin_bodies_leave_no_zeros_in_the_factor(ties):
+    """Solves would be busy with them: leaves of 48 unknowns are stored as full."""
+    n = 3000
+    A = sp.csc_matrix(sp.diags([-ties, 2.5, -ties], [-1, 0, 1], shape=(n, n)))
+    made, b = factorise(A), np.arange(1.0, n + 1.0)
+    assert made._lower.nnz <= 4 * n
+    np.testing.assert_allclose(A @ made.solve(b[:, None])[:, 0], b, rtol=1e-12)

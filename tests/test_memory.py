@@ -4,6 +4,7 @@ import gc
 import resource
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -38,9 +39,9 @@ def tree(root, files):
                 "sys/fs/cgroup/box/inner/memory.current": "10\n",
                 "sys/fs/cgroup/box/memory.max": "5000000\n",
                 "sys/fs/cgroup/box/memory.current": "3000000\n",
-                "sys/fs/cgroup/box/memory.stat": "anon 7\ninactive_file 1000\n",
+                "sys/fs/cgroup/box/memory.stat": "anon 7\ninactive_file 1000\nactive_file 500\n",
             },
-            2_001_000,
+            2_001_500,
         ),
         (
             {
@@ -73,8 +74,9 @@ def test_what_is_free_is_the_least_that_anything_leaves(tmp_path, monkeypatch, f
 
 @pytest.fixture
 def little(monkeypatch):
-    """A quarter of a gigabyte is free."""
+    """A quarter of a gigabyte is free, and nothing is left of what this process has had."""
     monkeypatch.setattr(memory, "available", lambda: 250_000_000)
+    monkeypatch.setattr(memory, "_kept", lambda: 0)
 
 
 def test_an_array_too_many_is_refused_where_it_is_asked_for(little):
@@ -179,6 +181,7 @@ def test_a_factor_says_what_it_needs_before_it_takes_it(monkeypatch):
     A = sp.csc_matrix(sp.kronsum(sp.kronsum(near, near), near))
     factorise(A)
     monkeypatch.setattr(memory, "available", lambda: 2_000_000)
+    monkeypatch.setattr(memory, "_kept", lambda: 0)
     with pytest.raises(
         InputError, match=r"^[\d,]+ entries of a factor of 21,952 unknowns need about 0\.\d GB"
     ):
@@ -222,6 +225,34 @@ def test_what_arrays_leave_is_kept_for_the_next_ones():
         pytest.skip("the C library has no such word")
     assert counts[0] > 1000 and max(counts[1:]) < counts[0] / 10
     assert min(told("leave")[1]) > 1000  # so that something is measured
+
+
+def test_what_is_kept_counts_as_free():
+    """It would be refused, though the next array takes the place of the last."""
+    code = (
+        "import numpy as np; from stiffly import memory\n"
+        "print(memory.keep())\n"
+        "size = 400_000_000\n"
+        "array = np.ones(size // 8); del array\n"
+        "memory.available = lambda: size // 4\n"
+        "memory.require(size, 'arrays')\n"
+        "try: memory.require(4 * size, 'arrays')\n"
+        "except memory.InputError as told: print(told)\n"
+    )
+    kept, told = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
+    if kept == "False":
+        pytest.skip("the C library has no such word")
+    assert told.startswith("arrays need about 1.6 GB of memory, but only 0.")
+
+
+def test_limits_of_two_threads_at_once_are_taken_back(little):
+    """One of them looks; whoever comes in between finds no lowered limit to restore."""
+    with memory.limited("one"):
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(memory.limited("two").__enter__()))
+        other.start()
+        other.join()
+    assert resource.getrlimit(resource.RLIMIT_AS) == LIMIT
 
 
 @pytest.fixture

@@ -65,6 +65,10 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ROPE + "friction = 0.5\n",
         ("line 8", "body.friction is not known: it belongs to collider or contact"),
     ),
+    "key of a table within": (
+        ROPE.replace("[[body]]\n", "[[body]]\nkind = 'cube'\n"),
+        ("body.kind is not known: it belongs into shape",),
+    ),
     "key of the whole scene": (
         ROPE + "damping = { alpha = 0.5 }\n",
         ("line 8", "damping is the whole scene's, not one body's: { alpha = 0.5 }"),

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
+from threading import Lock
 
 from .errors import InputError
 
@@ -33,10 +34,10 @@ ROOT = Path("/")
 REMEDY = "ask for less (--set, fewer particles), or take a machine that has more"
 # of a control group (a container), by the kind that /proc/self/cgroup names
 GROUPS = {
-    "": ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    "": ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "active_file"),
     "memory": (
         *("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-        "total_inactive_file",
+        *("total_inactive_file", "total_active_file"),
     ),
 }
 
@@ -70,24 +71,25 @@ def _of_groups() -> Iterator[int]:
                 yield from _left(place, *names)
 
 
-def _left(place: Path, limit: str, used: str, cached: str) -> Iterator[int]:
+def _left(place: Path, limit: str, used: str, *cached: str) -> Iterator[int]:
     with suppress(OSError, ValueError):  # the outermost has no limit, or says "max"
         most, now = (int((place / name).read_text()) for name in (limit, used))
         stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
-        yield max(0, most - now + int(stat.get(cached, 0)))  # files kept for reading give way
+        files = sum(int(stat.get(name, 0)) for name in cached)  # kept for reading, they give way
+        yield max(0, most - now + files)
 
 
 def require(needed: float, what: str) -> None:
     """InputError where `what`, several things, take more bytes than are free."""
     free = available() if needed > LITTLE else None
-    if free is not None and needed > free:
+    if free is not None and needed > (free := free + _kept()):
         raise InputError(
             f"{what} need about {_size(needed)} of memory, but only {_size(free)} are free: "
             f"{REMEDY}"
         )
 
 
-_inside = False  # of `limited`: what is done within speaks of the whole
+_inside = Lock()  # of `limited`: what is done within speaks of the whole
 
 
 @contextmanager
@@ -95,9 +97,8 @@ def limited(what: str, particles: float = inf) -> Iterator[None]:
     """What is done inside may take the memory that is free; InputError where it asks for more.
 
     particles: that it is about; for few nothing is looked at."""
-    global _inside
-    free = None if _inside or particles < FEW else available()
-    if resource is None or free is None:
+    free = None if particles < FEW else available()
+    if resource is None or free is None or not _inside.acquire(blocking=False):
         yield
         return
     kind = resource.RLIMIT_AS
@@ -105,14 +106,14 @@ def limited(what: str, particles: float = inf) -> Iterator[None]:
     most = _taken() + free
     ceilings = [n for n in (most, soft, hard) if n != resource.RLIM_INFINITY]
     resource.setrlimit(kind, (min(ceilings), hard))
-    _inside, lack = True, None
+    lack = None
     try:
         yield
     except MemoryError as refused:
         lack = " ".join(str(refused).split()).rstrip(".")
     finally:
-        _inside = False
         resource.setrlimit(kind, (soft, hard))
+        _inside.release()
     if lack is not None:  # with room again for the line itself
         raise InputError(
             f"{what} needs more than the {_size(free)} of memory that were free"
@@ -129,6 +130,21 @@ def keep() -> bool:
         tune = ctypes.CDLL(None).mallopt
         return bool(tune(MMAP_MAX, 0) and tune(TRIM_THRESHOLD, NEVER))
     return False
+
+
+class _Heap(ctypes.Structure):
+    """glibc's mallinfo2; free: fordblks."""
+
+    _fields_ = (("_", 8 * ctypes.c_size_t), ("free", ctypes.c_size_t), ("top", ctypes.c_size_t))
+
+
+def _kept() -> int:
+    """Bytes that arrays have left and the process has kept for the next ones."""
+    with suppress(OSError, AttributeError):
+        look = ctypes.CDLL(None).mallinfo2
+        look.restype = _Heap
+        return int(look().free)
+    return 0
 
 
 def _taken() -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from ..contracts import Power, State, Step, System, Work
 from ..errors import InputError
 
-SAME_TIME = 1e-9  # of h: t + h, however it is summed
+SAME_TIME = 1e-6  # of h: t + h, summed of substeps late in a run
 
 
 def step_of(method: Any) -> Any:
@@ -57,6 +57,6 @@ def _require_sound(taken: Any, step: str, before: State, h: float) -> None:
     end = before.t + h
     if not abs(taken.state.t - end) <= SAME_TIME * h + np.spacing(abs(end)):
         raise InputError(
-            f"{step} returned a state at t = {taken.state.t:.6g} s, but a step of {h:.4g} s from "
-            f"{before.t:.6g} s ends at {end:.6g} s: return state.moved(state.t + h, x, v)"
+            f"{step} returned a state {taken.state.t - before.t:.6g} s after its start, at t = "
+            f"{before.t:.6g} s, but h is {h:.6g} s: return state.moved(state.t + h, x, v)"
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 DISMISSED = b"d"
+ENDS = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")}
 GRACE = 0.3  # seconds for a signal to be obeyed; launchers kill after one or more
 
 
@@ -40,12 +41,14 @@ class Witness:
 
 
 def watch(folder: str, checkpoint: str) -> None:
-    told = os.read(0, 1)
-    if told not in (b"", DISMISSED):  # the number of a signal
-        told = os.read(0, 1) if select.select([0], [], [], GRACE)[0] else b""
+    written = os.path.join(folder, checkpoint)
+    while (told := os.read(0, 1)) not in (b"", DISMISSED):  # the number of a signal
+        heard = told[0] not in ENDS or select.select([0], [], [], GRACE)[0]
+        if not heard and os.path.exists(written):  # else one may be under way
+            break
     if told != DISMISSED:
         remedy = "it has no checkpoint: start again"
-        if os.path.exists(os.path.join(folder, checkpoint)):
+        if os.path.exists(written):
             remedy = f"go on with: stiffly resume {folder}"
         os.write(2, f"stopped; {remedy}\n".encode(errors="surrogateescape"))
 

@@ -157,6 +157,14 @@ def _elsewhere(root: Model, around: Path, key: str) -> str:
     if around and key in root.model_fields:
         field = root.model_fields[key]
         return f"{key} is the whole scene's, not one {around[0]}'s: {field.description}"
+    within = [
+        name
+        for model in siblings(root, around)
+        for name in model.model_fields
+        if any(key in inner.model_fields for inner in siblings(root, (*around, name)))
+    ]
+    if around and within:
+        return f"it belongs into {' or '.join(dict.fromkeys(within))}"
     owners = [n for n in root.model_fields for m in siblings(root, (n,)) if key in m.model_fields]
     return f"it belongs to {' or '.join(dict.fromkeys(owners))}" if owners else ""
 
