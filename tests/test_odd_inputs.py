@@ -264,6 +264,7 @@ def test_more_particles_than_can_be_are_refused(capfd, tmp_path):
     assert "tetrahedralise" in refused(capfd, "scene", "check", str(tmp_path / "mine.toml"))
 
 
+FLAT = stiffly.shapes.cloth(3, 3)
 SOLID, BALL = stiffly.meshes.cube(1), stiffly.meshes.sphere(4, 6)
 
 
@@ -278,6 +279,7 @@ SOLID, BALL = stiffly.meshes.cube(1), stiffly.meshes.sphere(4, 6)
         (lambda: stiffly.meshes.coil("much"), "vertices = much: give a whole number"),
         (lambda: stiffly.meshes.brush_roots(tufts=None), "tufts must be a list of 2"),
         (lambda: stiffly.meshes.creature(height=1e-320), "give 1e-150 or more"),
+        (lambda: stiffly.meshes.creature_surface(height=1e308), r"give 1e\+100 or less"),
         (lambda: stiffly.meshes.triangle_edges([[0, 1]]), "triangles must be whole numbers"),
         (lambda: stiffly.meshes.bending_pairs(np.full((2, 3), 1j)), "triangles must be whole"),
         (lambda: stiffly.meshes.shell(SOLID.positions, [[0, 1, 8]]), "name vertex 8: there are 8"),
@@ -289,6 +291,12 @@ SOLID, BALL = stiffly.meshes.cube(1), stiffly.meshes.sphere(4, 6)
         (lambda: stiffly.bodies.lumped_mass(1.0, SOLID.tets, 1.0), "is needed"),
         (lambda: stiffly.bodies.lumped_mass(SOLID.positions, [[0, 1, 2, 9]], 1.0), "9"),
         (lambda: stiffly.bodies.Potential(None), "must be functions"),
+        (lambda: stiffly.bodies.ConsistentMass("much"), "must hold numbers, got text"),
+        (lambda: stiffly.bodies.ConsistentMass([1.0, 2.0]), r"matrix \(n, n\), got shape \(2,\)"),
+        (lambda: stiffly.bodies.ConsistentMass(1j * sp.eye(2)), "got complex numbers"),
+        (lambda: stiffly.bodies.ConsistentMass(np.eye(2), copies=1.5), "whole number, 1 or more"),
+        (lambda: stiffly.Scene().add(FLAT, position=(1e308, 0, 0)), r"must be below 1e\+150"),
+        (lambda: stiffly.Scene().wind((1, 0, 0), (1, 0, 0), period=1e-320), "at least 1e-150"),
     ],
 )  # fmt: skip
 def test_arguments_of_shapes_and_parts(call, told, tmp_path, monkeypatch):

@@ -49,10 +49,11 @@ def real_number(name: str, value: Any, remedy: str = "give a number") -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         shown = value if isinstance(value, (str, int, complex)) else type(value).__name__
-        raise InputError(f"{name} must be one number, got {_short(shown)}: {remedy}") from None
+        raise InputError(f"{name} must be one number, got {shortened(shown)}: {remedy}") from None
 
 
-def _short(value: Any) -> str:
+def shortened(value: Any) -> str:
+    """At most a few words of it."""
     try:
         text = repr(value) if isinstance(value, str) else str(value)
     except ValueError:  # Python writes no integer of more than 4,300 digits

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_PARTICLES = 20_000_000  # of one body: some 10 GB with its springs
 SMALLEST = 1e-150  # of lengths: squares of smaller ones are lost
+LARGEST = 1e100  # cubes of larger ones are lost
 MOST_MB = 1000  # of a file that holds a body: the largest that shapes make, in binary
 ELEMENT = "element "  # vertex sets of this name and a symbol, such as 'element C', are atoms
 
@@ -84,6 +85,8 @@ def require_positive(shape: str, **values: float) -> None:
             raise InputError(f"{shape} {name} = {value}: it must be positive")
         if number < SMALLEST:
             raise InputError(f"{shape} {name} = {value}: give {SMALLEST:g} or more")
+        if number > LARGEST:
+            raise InputError(f"{shape} {name} = {value}: give {LARGEST:g} or less")
 
 
 def require_counts(shape: str, least: int, **counts: int) -> None:

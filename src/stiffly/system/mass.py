@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg, splu
 
-from ..arrays import real_array
+from ..arrays import real_array, shortened
 from ..backends.cpu import CPU
 from ..backends.kernels import take
 from ..contracts import Array, Backend, Mass, Pairs
@@ -77,7 +77,9 @@ class ConsistentMass(masses.BaseMass):
 
     def __init__(self, matrix: Any, copies: int = 1, backend: Backend = CPU) -> None:
         self.backend = _summing(backend)
-        self._matrix: Any = sp.csc_matrix(matrix, dtype=np.float64)
+        self._matrix: Any = sp.csc_matrix(_square(matrix), dtype=np.float64)
+        if not isinstance(copies, (int, np.integer)) or not 1 <= copies < 2**31:
+            raise InputError(f"copies must be a whole number, 1 or more, got {shortened(copies)}")
         self._copies = copies
         self.size = copies * self._matrix.shape[0]
         _require_symmetric(self._matrix)
@@ -193,6 +195,18 @@ def _summing(backend: Backend) -> Backend:
     """The backend, where it has what inner products take."""
     take(backend, "the mass", "column_dot")
     return backend
+
+
+def _square(matrix: Any) -> Any:
+    entries = matrix.data if sp.issparse(matrix) else matrix
+    numbers = real_array("a consistent mass", entries)
+    given = matrix if sp.issparse(matrix) else numbers
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or given.shape[0] == 0:
+        raise InputError(
+            f"a consistent mass is a matrix (n, n), got shape {given.shape}: give a vector to "
+            "LumpedMass"
+        )
+    return given
 
 
 def _require_size(shape: tuple[int, ...], n: int) -> None:
