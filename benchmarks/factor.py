@@ -4,13 +4,17 @@ and cholespy and qdldl where installed.
     pip install cholespy qdldl      # optional: two more columns
     python benchmarks/factor.py
 
-Matrices of one implicit step: cloths as the local/global iteration sees them (three right-hand
-sides), and tetrahedra as Newton's method does (one).  Processor milliseconds, medians of five
-by turns: factorise / solve.
+Matrices of one implicit step: ropes, strands and cloths as the local/global iteration sees them
+(three right-hand sides), and tetrahedra as Newton's method does (one).  Processor milliseconds of
+one thread of BLAS, as runs have it; medians of five by turns: factorise / solve.
 The last column is the traffic of a solve (L read twice) over that of a copy of as much memory.
 """
 
 from __future__ import annotations
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from statistics import median
 from time import process_time
@@ -29,11 +33,23 @@ STEP = 1 / 30
 ROUNDS = 5
 
 
+def springs_matrix(positions, edges):
+    system = System(np.full(len(positions), 1e-3), [Springs(edges, 1e3)], rest=positions)
+    bound, _ = system.bind(positions)
+    return bound.global_matrix(STEP**2, 0.0), 3
+
+
 def cloth_matrix(side: int):
     mesh = cloth(side, side)
-    system = System(np.full(side * side, 1e-3), [Springs(mesh.edges, 1e3)], rest=mesh.positions)
-    bound, _ = system.bind(mesh.positions)
-    return bound.global_matrix(STEP**2, 0.0), 3
+    return springs_matrix(mesh.positions, mesh.edges)
+
+
+def strands_matrix(strands: int, particles: int):
+    """So many chains side by side."""
+    number = np.arange(strands * particles).reshape(strands, particles)
+    edges = np.stack([number[:, :-1], number[:, 1:]], axis=-1).reshape(-1, 2)
+    positions = np.stack([number // particles, number * 0, number % particles], axis=-1)
+    return springs_matrix(positions.reshape(-1, 3).astype(float), edges)
 
 
 def solid_matrix(along: int):
@@ -114,7 +130,10 @@ KNOWN = (ours, superlu, with_cholespy, with_qdldl)
 
 
 if __name__ == "__main__":
-    rows = [row(f"cloth {side} x {side}", *cloth_matrix(side)) for side in (33, 101, 201)]
+    rows = [
+        row(f"{s:,} x {n:,} strands", *strands_matrix(s, n)) for s, n in ((1, 20000), (1500, 30))
+    ]
+    rows += [row(f"cloth {side} x {side}", *cloth_matrix(side)) for side in (33, 101, 201)]
     rows += [row(f"solid of {n} cells", *solid_matrix(n)) for n in (10, 24, 32)]
     head = ("matrix", "rows", "entries of L", "stiffly", "SuperLU", "cholespy", "qdldl", "of copy")
     print(table(head, rows))
