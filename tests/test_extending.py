@@ -9,6 +9,7 @@ import pytest
 import stiffly
 from stiffly.contracts import ErrorEstimate, Power, State, Step, Work
 from stiffly.errors import InputError
+from stiffly.integrators.own import step_of
 from stiffly.matfun import EVALUATORS
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
@@ -224,6 +225,19 @@ def test_error_order_and_controlled_are_used():
 
     other = stiffly.simulate(SPRING, [1.0], integrator=Other(), rtol=1e-3, duration=1.0)
     assert other.stats["steps"] != plain.stats["steps"]
+
+
+def test_substeps_that_are_added_up_late_in_a_run_end_where_they_should():
+    class Many(Whole):
+        def step(self, system, state, h, memory):
+            t = state.t
+            for _ in range(50):
+                t += h / 50
+            return Step(state.moved(t, state.x, state.v), None, Work())
+
+    for start, h in ((100.0, 1e-4), (20.0, 1e-5)):
+        state = State(start, np.zeros(1), np.zeros(1))
+        assert step_of(Many())(SPRING, state, h, None).state.t == pytest.approx(start + h)
 
 
 class Dragged(InPlace):

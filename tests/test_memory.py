@@ -4,7 +4,6 @@ import gc
 import resource
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -245,13 +244,18 @@ def test_what_is_kept_counts_as_free():
     assert told.startswith("arrays need about 1.6 GB of memory, but only 0.")
 
 
-def test_limits_of_two_threads_at_once_are_taken_back(little):
-    """One of them looks; whoever comes in between finds no lowered limit to restore."""
-    with memory.limited("one"):
-        seen = []
-        other = threading.Thread(target=lambda: seen.append(memory.limited("two").__enter__()))
-        other.start()
-        other.join()
+def test_limits_of_two_threads_at_once_are_taken_back(monkeypatch):
+    """One comes in while the other looks what is free, and leaves first."""
+    one = memory.limited("one")
+
+    def looked():
+        monkeypatch.setattr(memory, "available", lambda: 250_000_000)
+        one.__enter__()
+        return 250_000_000
+
+    monkeypatch.setattr(memory, "available", looked)
+    with memory.limited("two"):
+        one.__exit__(None, None, None)
     assert resource.getrlimit(resource.RLIMIT_AS) == LIMIT
 
 
