@@ -3,6 +3,7 @@
 #include <cmath>
 using std::copysign;
 using std::fabs;
+using std::hypot;
 using std::log1p;
 using std::sqrt;
 static inline double rsqrt(double a) { return 1.0 / sqrt(a); }

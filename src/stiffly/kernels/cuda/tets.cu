@@ -61,7 +61,7 @@ DEVICE double determinant(const mat &a, const mat &cof) { return dot(row_of(a, 0
 DEVICE void turn_in(mat *C, mat *V, int p, int q) {
     double off = C->m[p][q], gap = C->m[q][q] - C->m[p][p];
     if (off == 0.0) return;
-    double t = 2.0 * off / (gap + copysign(sqrt(gap * gap + 4.0 * off * off), gap));
+    double t = 2.0 * off / (gap + copysign(hypot(gap, 2.0 * off), gap));  // squares would vanish
     double c = 1.0 / sqrt(1.0 + t * t), s = t * c;
     for (int k = 0; k < 3; ++k) {
         double a = C->m[k][p], b = C->m[k][q];
