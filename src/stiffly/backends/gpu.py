@@ -17,13 +17,13 @@ import numpy as np
 
 from ..contracts import Array, Pairs
 from ..errors import InputError
-from ..kernels.cuda import matrix
+from ..kernels.cuda import matrix, solve
 from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
 # kernels with several threads a row
-BY_LANES = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", *matrix.BY_LANES)
+BY_LANES = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", *matrix.BY_LANES, *solve.BY_LANES)
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -34,6 +34,7 @@ class CardKernels:
         self.explicit_steps = Steps(card)
         self.nystrom_steps = self.explicit_steps.nystrom
         self.matrices = matrix.Matrices(card)
+        self.systems = solve.Systems(card, self.matrices)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -156,7 +157,7 @@ class GpuBackend(CpuBackend):
     abreast = 100  # springs, about: a stretch of steps takes no longer than on a processor
 
     at_once = 3e10
-    iterates = True  # functions of matrices by products alone: eigenbases are work of the host
+    iterates = True  # functions of matrices and linear systems by products: factors are the host's
 
     def __init__(self, card: Any) -> None:
         self.kernels, self._card = CardKernels(card), card
