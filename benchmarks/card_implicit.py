@@ -1,6 +1,6 @@
 """Implicit steps on a card against this machine's processor, in one run.
 
-    python benchmarks/card_implicit.py                     # dragon, bunny, swinging-bunny at full size
+    python benchmarks/card_implicit.py                 # dragon, bunny, swinging-bunny, full size
     python benchmarks/card_implicit.py bunny --methods bdf1 --small
 
 Steps have the length that the scene's paper takes; the median of those after the first is told, of

@@ -189,8 +189,8 @@ def test_a_card_that_is_not_there_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"integrator": "midpoint"}, "midpoint has no loop on a card: use verlet.*exprb42"),
-        ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4"),
+        ({"integrator": "projective"}, "projective has no loop on a card: use verlet.*exprb42"),
+        ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4.*midpoint"),
         ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
         ({"device": "gpx"}, "did you mean gpu"),
         ({"device": "cpu:1"}, "give gpu:0, gpu:1"),

@@ -23,7 +23,8 @@ from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
 # kernels with several threads a row
-BY_LANES = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", *matrix.BY_LANES, *solve.BY_LANES)
+EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
+BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES)
 INSTALL = 'pip install "stiffly[gpu]"'
 
 

@@ -38,12 +38,12 @@ class LinearTangent:
     constant: bool
 
     def matrix(self, m: float, k: float, d: float) -> Any:
-        """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc, or bsr where
-        a card wants blocks."""
-        if isinstance(self.stiffness, BlockOperator) and self.stiffness.backend.iterates:
-            if self.stiffness.lumped is not None:
-                return _in_blocks(self, self.stiffness, m, k, d)
-        K = _entries(self.stiffness)
+        """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc (for a card
+        bsr, where K has blocks)."""
+        form = self.stiffness
+        if form.backend.iterates and isinstance(form, BlockOperator) and form.lumped is not None:
+            return _in_blocks(self, form, m, k, d)
+        K = _entries(form)
         dense = isinstance(K, np.ndarray)
         damping = self.damping
         if isinstance(damping, Rayleigh):
@@ -68,7 +68,8 @@ def _in_blocks(tangent: LinearTangent, K: BlockOperator, m: float, k: float, d: 
         total += d * _blocks_of(damping, K)
     rows = np.repeat(np.arange(len(K.indptr) - 1), np.diff(K.indptr))
     own = np.flatnonzero(rows == K.indices)
-    total[own[:, None], [0, 1, 2], [0, 1, 2]] += m * K.lumped.reshape(-1, 3)
+    masses: Any = K.lumped
+    total[own[:, None], [0, 1, 2], [0, 1, 2]] += m * masses.reshape(-1, 3)
     made = sp.bsr_matrix((total, K.indices, K.indptr), shape=(K.size, K.size))
     # the very arrays, of which a card keeps what it has laid out
     made.indices, made.indptr = K.indices, K.indptr
@@ -91,8 +92,9 @@ def _spread(matrix: Any, K: BlockOperator) -> Array:
     """Of a sparse matrix with no blocks where K has none."""
     part = sp.bsr_matrix(matrix, blocksize=(3, 3))
     part.sum_duplicates()
-    count, (wanted, given) = len(K.indptr) - 1, (
-        np.repeat(np.arange(len(A.indptr) - 1), np.diff(A.indptr)) for A in (K, part)
+    count, (wanted, given) = (
+        len(K.indptr) - 1,
+        (np.repeat(np.arange(len(A.indptr) - 1), np.diff(A.indptr)) for A in (K, part)),
     )
     slots = np.searchsorted(count * wanted + K.indices, count * given + part.indices)
     spread = np.zeros((K.indices.size, 3, 3))

@@ -21,7 +21,11 @@ __constant__
 #endif
     Solve solve;
 
+#ifdef SHIM
+#define SHARES 4
+#else
 #define SHARES 1024  // of a sum: a warp each
+#endif
 enum { STATE, COUNT, GOAL, RHO, ALPHA, OMEGA, BETA };  // numbers
 enum { GOES_ON, SOLVED, INDEFINITE, STUCK };           // states
 #define WHILE_IT_GOES_ON                                                                           \

@@ -14,7 +14,7 @@ from .matrix import Matrices, Matrix
 
 TEXTS = (*MATRIX, "solve.cu")
 UNIT = 16  # iterations that are recorded at once
-SHARES, NUMBERS, WARP = 1024, 7, 32  # as in solve.cu
+SHARES, NUMBERS, WARP = 1024, 7, 32  # as in solve.cu: warps of a sum, scalars, threads
 VECTORS = 8  # x, r, p, q, z, y, v, shadow
 GOES_ON, SOLVED, INDEFINITE, STUCK = range(4)  # states
 
