@@ -70,6 +70,7 @@ def test_what_takes_too_many_products_is_factorised_by_the_host(
     monkeypatch.setattr(card_solver, "MOST", 3)
     monkeypatch.setattr(solve, "UNIT", 2)
     monkeypatch.setattr(card.kernels.systems, "_units", {})
+    monkeypatch.setattr(card.kernels.systems, "told", False)
     matrix, b = stiff_matrix(1e6), np.ones(3 * ROWS)
     factor = CardFactor(card, matrix, symmetric)
     for _ in range(2):

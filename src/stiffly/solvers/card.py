@@ -77,10 +77,13 @@ class CardFactor:
     def _factorised(self) -> Factor:
         from .linear import factorise  # which has this as one of its kinds
 
-        log.warning(
-            f"device gpu: a linear system was not solved in {MOST} products, and is factorised by "
-            "the host: smaller steps, or --device cpu, may take less time"
-        )
+        if not self._systems.told:
+            self._systems.told = True
+            log.warning(
+                f"device gpu: a linear system was not solved in {MOST} products, and is factorised "
+                "by the host, as later ones may be: smaller steps, or --device cpu, may take less "
+                "time"
+            )
         return factorise(self._matrix, symmetric=self._symmetric)
 
     def as_saved(self) -> SavedMatrix:

@@ -38,8 +38,8 @@ class LinearTangent:
     constant: bool
 
     def matrix(self, m: float, k: float, d: float) -> Any:
-        """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc (for a card
-        bsr, where K has blocks)."""
+        """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc; for a
+        card bsr, where K has blocks."""
         form = self.stiffness
         if form.backend.iterates and isinstance(form, BlockOperator) and form.lumped is not None:
             return _in_blocks(self, form, m, k, d)

@@ -69,6 +69,7 @@ class Systems:
     def __init__(self, card: Any, matrices: Matrices) -> None:
         self._card, self._matrices = card, matrices
         self._units: dict[Any, Callable[[], None]] = {}
+        self.told = False  # that some of them take too many products
 
     def prepared(self, indptr: Any, indices: Any, blocks: Any) -> Prepared:
         """Of block rows (rows + 1,), columns (m,) and blocks (m, 3, 3) on the host, which the card
