@@ -5,10 +5,10 @@
 
 Each with verlet at 0.9 of its stability limit where a card has a loop for all parts, else with
 exprb42 at the step of the scene; either is halved while it diverges or errs by more than 1 % of
-the energy exchanged (0: not judged).  A run ends where the scene does if that takes less than LIMIT seconds, else
-it is as long as LIMIT allows, and what it takes to the end is computed from that.  Frames and
-energies 30 times a simulated second, in memory; building, compiling and the first SHORT steps are
-not counted.
+the energy exchanged (0: not judged).  A run ends where the scene does if that takes less than
+LIMIT seconds, else it is as long as LIMIT allows, and what it takes to the end is computed from
+that.  Frames and energies 30 times a simulated second, in memory; building, compiling and the
+first SHORT steps are not counted.
 """
 
 from __future__ import annotations
