@@ -9,6 +9,7 @@ what lies between two looks at the energy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -160,8 +161,14 @@ class GpuBackend(CpuBackend):
     at_once = 3e10
     iterates = True  # functions of matrices and linear systems by products: factors are the host's
 
+    points: Array | None = None  # (particles, 3) [m], about where those are that move
+
     def __init__(self, card: Any) -> None:
         self.kernels, self._card = CardKernels(card), card
+
+    def alone(self) -> GpuBackend:
+        """The same card, for one run, which may say where its particles are."""
+        return copy(self)
 
     def put(self, a: Any) -> Array:
         return self._card.put(super().put(a))

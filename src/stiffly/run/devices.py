@@ -69,12 +69,14 @@ def _on_card(
     from ..backends.gpu import gpu
 
     number = device.partition(":")[2]
-    bound, state = system.on(gpu(int(number or 0))).bind(x0, v0)
+    backend = gpu(int(number or 0)).alone()
+    bound, state = system.on(backend).bind(x0, v0)
     if exponential:
         _require_known(bound, state, method, name)
         return bound, state
     if implicit:
         _require_systems(bound, state, name)
+        backend.points = state.x.reshape(-1, 3).copy()
         return bound, state
     if not hasattr(bound.stretcher, "steps"):
         raise InputError(f"{bound.stretcher}, so a card cannot take it: compute on the CPU")
