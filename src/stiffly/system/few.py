@@ -31,7 +31,7 @@ def divides(body: GroupedBody, connected: bool) -> bool:
     """Many bodies of nothing but springs, each of them a group, in one run."""
     parts = (body.faces.rest, body.tets.corners, body.triangles.pressure, body.run)
     others = any(len(part) for part in (*parts, body.dashpots.coefficient))
-    return not (connected or others) and len(body.groups.own) > MOST
+    return not (connected or others or body.tied) and len(body.groups.own) > MOST
 
 
 def chosen(body: GroupedBody) -> np.ndarray:

@@ -49,7 +49,7 @@ typedef long long whole;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 4095
+#define HAS 8191
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -63,6 +63,7 @@ typedef long long whole;
 #define HAS_STVK (HAS & 512)
 #define HAS_NEO_HOOKEAN (HAS & 1024)
 #define HAS_FIELDS (HAS & 2048)
+#define HAS_TIES (HAS & 4096)
 #define HAS_TETS (HAS_COROTATED | HAS_STVK | HAS_NEO_HOOKEAN)
 
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once

@@ -98,7 +98,7 @@ def has(body: GroupedBody) -> int:
         *(len(body.triangles.pressure), len(body.dashpots.coefficient), len(body.touches.kind)),
         *(body.powers, yields(body)),
         *(name in [material.name for material in body.tets.materials] for name in MATERIALS),
-        len(body.alpha) > 1,
+        *(len(body.alpha) > 1, body.tied),
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
