@@ -12,11 +12,13 @@ import test_stretch as cases
 from cuda_checks import (
     KINDS,
     RECORDED,
+    SCENES,
     apart,
     same_bits_when_fetched,
     same_drag,
     same_forces_inside_out,
     same_frames_in_a_file,
+    same_hundred_steps,
     same_steps,
 )
 from cuda_shim import COMPILER, NVCC, HostBackend, compiles
@@ -83,6 +85,13 @@ def test_methods_of_kicks_and_of_stages(kind, method, card):
 @pytest.mark.parametrize("kind", ["solid", "materials"])
 def test_tets_turned_inside_out(kind, card):
     same_forces_inside_out(kind, card)
+
+
+@compiled
+@pytest.mark.parametrize("name", SCENES)
+def test_a_hundred_steps_of_a_small_scene(name, card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    same_hundred_steps(name)
 
 
 @compiled
