@@ -181,6 +181,14 @@ class PointTies:
         """These ties (k,), (k, 3) and no others."""
         self.particles, self.points = particles, points
 
+    def become(self, other: PointTies | None) -> None:
+        """These ties and this stiffness from now on; None: nothing is tied."""
+        if other is None:
+            self.tie(np.empty(0, dtype=np.int64), np.empty((0, 3)))
+        else:
+            self._stiffness = other._stiffness
+            self.tie(other.particles, other.points)
+
     @property
     def _slots(self) -> np.ndarray:
         slots = self._pattern.diagonal[self.particles]
