@@ -6,6 +6,7 @@ import test_stretch as cases
 import stiffly
 from stiffly import scenes
 from stiffly.contracts import Away
+from stiffly.integrators.auto import stiffest
 from stiffly.kernels.cuda import layout
 from stiffly.recording import writer
 from stiffly.recording.notes import StepLog
@@ -74,6 +75,26 @@ def same_bits_when_fetched(kind, method, backend):
     for name, array in stayed.state.parts.items():
         assert np.array_equal(array, fetched.state.parts[name])
     assert np.array_equal(memory.acceleration, memory.as_saved().acceleration)
+
+
+def same_hundred_steps(name):
+    """A hundred steps of a small scene, on both sides, and the same bits twice."""
+    scene = scenes.load(name, small=True)
+    v0 = np.full_like(scene.x0, 0.01)  # some scenes begin at rest
+    v0[scene.system.fixed] = 0.0
+    bound, state = scene.system.bind(scene.x0, v0)
+    h = min(0.5 * stiffest(bound, state).limit, scene.step)
+    options = {"integrator": "verlet", "step": h, "duration": 100 * h, "every": 50 * h}
+    host, card, again = (
+        stiffly.simulate(scene.system, scene.x0, v0, device=device, **options)
+        for device in ("cpu", "gpu", "gpu")
+    )
+    size = np.abs(host.positions).max()
+    assert np.abs(card.positions - host.positions).max() <= 1e-10 * size
+    assert np.array_equal(card.positions, again.positions)
+    for line in ("added", "dissipated"):
+        mine, its = getattr(host.energy, line)[-1], getattr(card.energy, line)[-1]
+        assert abs(mine - its) <= 1e-9 * max(abs(mine), host.energy.summary()["exchanged"])
 
 
 def same_steps(kind, method, backend):

@@ -16,9 +16,10 @@ from cuda_checks import (
     same_bits_when_fetched,
     same_forces_inside_out,
     same_frames_in_a_file,
+    same_hundred_steps,
     same_steps,
 )
-from cuda_shim import COMPILER, NVCC, HostBackend, compiles
+from cuda_shim import COMPILER, NVCC, HostBackend, Loaded, compiles
 
 import stiffly
 from stiffly import scenes
@@ -94,6 +95,23 @@ def test_many_bodies_lie_behind_one_another(copies, card):
     here, there = (cases.at_once(own, state) for own in (system, system.on(card)))
     cases.agree(there.state.x, here.state.x, 10.0)
     assert there.way == "compiled stretches: one call"
+
+
+@compiled
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("name", ["hair", "brush", "twisting-beam"])
+def test_bodies_that_fit_blocks(name, lanes, card, monkeypatch):
+    """Springs of as many stiffnesses as there are, held particles, supports; one body of several
+    hundred rows."""
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    monkeypatch.setattr(layout, "LANES_IN_BLOCKS", ((10**9, lanes),))
+    asked = []
+    made = layout.blocks_of
+    monkeypatch.setattr(
+        stretch, "blocks_of", lambda *given: asked.append(made(*given)) or asked[-1]
+    )
+    same_hundred_steps(name)
+    assert asked and all(found.threads for found in asked)
 
 
 @compiled
