@@ -12,6 +12,7 @@ import test_stretch as cases
 from cuda_checks import (
     KINDS,
     RECORDED,
+    SCENES,
     apart,
     same_bits_when_fetched,
     same_forces_inside_out,
@@ -81,6 +82,13 @@ def test_tets_turned_inside_out(kind, card):
 
 
 @compiled
+@pytest.mark.parametrize("name", SCENES)
+def test_a_hundred_steps_of_a_small_scene(name, card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    same_hundred_steps(name)
+
+
+@compiled
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
 def test_what_is_recorded_once_is_every_step(method, card, monkeypatch):
     """More steps than are recorded at once, and some that are left over."""
@@ -105,13 +113,15 @@ def test_bodies_that_fit_blocks(name, lanes, card, monkeypatch):
     hundred rows."""
     monkeypatch.setattr(door, "gpu", lambda number: card)
     monkeypatch.setattr(layout, "LANES_IN_BLOCKS", ((10**9, lanes),))
-    asked = []
-    made = layout.blocks_of
-    monkeypatch.setattr(
-        stretch, "blocks_of", lambda *given: asked.append(made(*given)) or asked[-1]
-    )
+    used, launch = set(), Loaded.blocks
+
+    def told(self, name, *given, **more):
+        used.add(name)
+        launch(self, name, *given, **more)
+
+    monkeypatch.setattr(Loaded, "blocks", told)
     same_hundred_steps(name)
-    assert asked and all(found.threads for found in asked)
+    assert used == {"bodies"}
 
 
 @compiled

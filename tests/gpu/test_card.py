@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_checks import (
     KINDS,
     RECORDED,
+    SCENES,
     apart,
     same_bits_when_fetched,
     same_forces_inside_out,
@@ -27,11 +28,6 @@ from cuda_checks import (
 )
 from test_many import KINDS as JOINED
 from test_many import STEPS, of_kind, pendulum, same_run, together_with
-
-SCENES = (
-    *("coil-spring", "crash", "flag", "hair", "tower", "dragon", "bunny", "brush", "foil"),
-    "twisting-beam",
-)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8])
