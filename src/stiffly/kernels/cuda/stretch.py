@@ -18,6 +18,7 @@ from .layout import (
     MATERIALS,
     NO_BLOCKS,
     Blocks,
+    Directed,
     Fields,
     Held,
     blocks_of,
@@ -31,7 +32,7 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "energies.cu")
+TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
 LINES, FINITE = 8, 7  # of energies.cu
@@ -193,9 +194,10 @@ class _OnCard:
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
-        self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held)
         self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body)
+        self._lanes = self._blocks.lanes or lanes_for(self._rows)
+        self._rests = [self._room(s) for s in self._springs]
+        fixed = Fields(card, held, self._lanes)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -205,7 +207,7 @@ class _OnCard:
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(lanes_for(self._rows), has(body), self._blocks.threads)
+        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads)
         self._sums, self._lines = card.zeros(4 * SUMS), None
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
@@ -219,7 +221,10 @@ class _OnCard:
     def _room(self, springs: GroupedSprings) -> Any:
         if not springs.limit.size:
             return None
-        return self._card.zeros(directed_springs(self._held, springs)[0].other.size)
+        return self._card.zeros(self._directed(springs)[0].other.size)
+
+    def _directed(self, springs: GroupedSprings) -> tuple[Directed, np.ndarray]:
+        return directed_springs(self._held, springs, self._lanes)
 
     def _table(self, name: str, array: Any) -> Any:
         """On the card: where the last one of its size was."""
@@ -256,7 +261,7 @@ class _OnCard:
 
     def _put(self, state: list[np.ndarray]) -> None:
         for springs, rest in self._yielding():
-            directed, used = directed_springs(self._held, springs)
+            directed, used = self._directed(springs)
             self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
@@ -279,7 +284,7 @@ class _OnCard:
 
     def fill_rests(self, rests: list[Any]) -> None:
         for (springs, _), rest in zip(self._yielding(), rests, strict=True):
-            directed, used = directed_springs(self._held, springs)
+            directed, used = self._directed(springs)
             springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
 
     def copied(self) -> tuple[list[Any], list[Any]]:
@@ -333,7 +338,7 @@ class _OnCard:
 
 
 def _blocks(held: Held, body: GroupedBody) -> Blocks:
-    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(body))
+    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(held, body))
 
 
 class _Order:
@@ -364,7 +369,8 @@ class _Order:
         if self._powers:
             self._by_rows("power_now", -1, 0)
         if self._blocks.threads:
-            self._launch.blocks("bodies", len(self._blocks.own) - 1, self._blocks.threads, count)
+            own = self._blocks
+            self._launch.blocks("bodies", len(own.own) - 1, own.threads, count, shared=own.room)
             self._launch("tick", 1, count)
             return
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
