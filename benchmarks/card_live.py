@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from common import table
-from live import H, WARM, Frames
+from live import WARM, Frames, H
 
 from stiffly import scenes
 from stiffly.view.settings import Settings

@@ -8,8 +8,9 @@ DEVICE double springs_stored(const Springs *s, bool cubic, const Body *b, whole 
     double sum = 0.0;
     vec here = load(b->x, i);
     for (ENTRIES(p, s->rows)) {
-        vec d = here - load(b->x, s->rows.other[p]);
-        sum += 0.5 * spring_energy(sqrt(dot(d, d)), s->stiffness[p], s->rest[p], cubic);
+        const Far far = far_end(s, p);
+        vec d = here - load(b->x, far.row);
+        sum += 0.5 * spring_energy(sqrt(dot(d, d)), far.stiffness, s->rest[p], cubic);
     }
     return sum;
 }

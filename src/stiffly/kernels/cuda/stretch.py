@@ -18,6 +18,7 @@ from .layout import (
     MATERIALS,
     NO_BLOCKS,
     Blocks,
+    Directed,
     Fields,
     Held,
     blocks_of,
@@ -31,7 +32,7 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "energies.cu")
+TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
 LINES, FINITE = 9, 8  # of energies.cu
@@ -161,11 +162,15 @@ class Kept:
         """Rest lengths of springs that yield, into the arrays of their body."""
         self._own.fill_rests(self._rests)
 
-    def shown(self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> Any:
+    def shown(
+        self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
+    ) -> Any:
         """As users number particles, until they are asked for twice more; begun(): positions (N, 3)
-        of all to begin with, and who each row is.  None where the card has done something else
-        since."""
-        return self._own.shown(SHOWN.index(name), begun) if self._steps.holds(self) else None
+        of all to begin with, and who each row is.  single: rounded there, so that half of the bytes
+        have to come.  None where the card has done something else since."""
+        if not self._steps.holds(self):
+            return None
+        return self._own.shown(SHOWN.index(name), begun, single)
 
     def lines(self) -> np.ndarray | None:
         """What `energies` sums; None where the card has done something else since and nobody had
@@ -202,9 +207,10 @@ class _OnCard:
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
-        self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held)
         self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body)
+        self._lanes = self._blocks.lanes or lanes_for(self._rows)
+        self._rests = [self._room(s) for s in self._springs]
+        fixed = Fields(card, held, self._lanes)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -214,9 +220,9 @@ class _OnCard:
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(lanes_for(self._rows), has(body), self._blocks.threads)
+        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads)
         self._sums, self._lines = card.zeros(4 * SUMS), None
-        self._shown: list[Any] | None = None
+        self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
         self._order = _Order(card, self._launch, body, scheme, self._blocks)
@@ -228,7 +234,10 @@ class _OnCard:
     def _room(self, springs: GroupedSprings) -> Any:
         if not springs.limit.size:
             return None
-        return self._card.zeros(directed_springs(self._held, springs)[0].other.size)
+        return self._card.zeros(self._directed(springs)[0].other.size)
+
+    def _directed(self, springs: GroupedSprings) -> tuple[Directed, np.ndarray]:
+        return directed_springs(self._held, springs, self._lanes)
 
     def _table(self, name: str, array: Any) -> Any:
         """On the card: where the last one of its size was."""
@@ -278,7 +287,7 @@ class _OnCard:
 
     def _put(self, state: list[np.ndarray]) -> None:
         for springs, rest in self._yielding():
-            directed, used = directed_springs(self._held, springs)
+            directed, used = self._directed(springs)
             self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
@@ -301,7 +310,7 @@ class _OnCard:
 
     def fill_rests(self, rests: list[Any]) -> None:
         for (springs, _), rest in zip(self._yielding(), rests, strict=True):
-            directed, used = directed_springs(self._held, springs)
+            directed, used = self._directed(springs)
             springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
 
     def copied(self) -> tuple[list[Any], list[Any]]:
@@ -313,14 +322,19 @@ class _OnCard:
     def host(self, device: Any) -> np.ndarray:
         return np.array(self._card.host(device))
 
-    def shown(self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        if self._shown is None:
+    def shown(
+        self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
+    ) -> np.ndarray:
+        if single not in self._shown:
             x, seen = begun()
-            arrays = [np.ascontiguousarray(x).ravel(), np.zeros(x.size), np.zeros(len(x))]
-            self._shown = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
-        self._launch("show", self._led, which, self._shown[which], self._shown[-1])
+            kind = np.float32 if single else np.float64
+            arrays = [np.array(x, kind).ravel(), np.zeros(x.size, kind), np.zeros(len(x), kind)]
+            there = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
+            self._shown[single] = there
+        out, seen = self._shown[single][which], self._shown[single][-1]
+        self._launch("show_single" if single else "show", self._led, which, out, seen)
         self._turns[which] = 1 - self._turns[which]
-        staged = self._card.host(self._shown[which], f"{SHOWN[which]} {self._turns[which]}")
+        staged = self._card.host(out, f"{SHOWN[which]} {self._turns[which]}")
         return staged.reshape((-1, 3) if which < 2 else -1)
 
     def totals(self) -> np.ndarray:
@@ -350,7 +364,7 @@ class _OnCard:
 
 
 def _blocks(held: Held, body: GroupedBody) -> Blocks:
-    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(body))
+    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(held, body))
 
 
 class _Order:
@@ -381,7 +395,8 @@ class _Order:
         if self._powers:
             self._by_rows("power_now", -1, 0)
         if self._blocks.threads:
-            self._launch.blocks("bodies", len(self._blocks.own) - 1, self._blocks.threads, count)
+            own = self._blocks
+            self._launch.blocks("bodies", len(own.own) - 1, own.threads, count, shared=own.room)
             self._launch("tick", 1, count)
             return
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
@@ -428,9 +443,7 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
-            if (
-                self._powers and self._touches
-            ):  # other velocities: the next step starts with another power
+            if self._powers and self._touches:  # other velocities: other power as a step starts
                 self._by_rows("power_now", later, 0)
         if self._touches and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
