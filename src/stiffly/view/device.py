@@ -47,10 +47,11 @@ def started(
             "stiffly plot"
         )
     if device != "cpu":
-        method = Substeps() if name in CHOOSE else settings.method(name)
+        method: Any = Substeps() if name in CHOOSE else settings.method(name)
         try:
             where = "gpu" if device == "auto" else device
-            return *bound_on(where, scene.system, scene.x0, scene.v0, method, name), method
+            bound, state = bound_on(where, scene.system, scene.x0, scene.v0, method, name)
+            return bound, state, method
         except InputError as lack:
             if device != "auto":
                 raise
