@@ -15,12 +15,13 @@ from cuda_checks import (
     SCENES,
     apart,
     same_bits_when_fetched,
+    same_drag,
     same_forces_inside_out,
     same_frames_in_a_file,
     same_hundred_steps,
     same_steps,
 )
-from cuda_shim import COMPILER, NVCC, HostBackend, compiles
+from cuda_shim import COMPILER, NVCC, HostBackend, Loaded, compiles
 
 import stiffly
 from stiffly import scenes
@@ -63,9 +64,14 @@ def test_bodies_that_fit_no_block(kind, card, monkeypatch):
 
 @compiled
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy"])
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy", "tied-led"])
 def test_a_state_that_stays_is_the_one_that_is_fetched(kind, method, card):
     same_bits_when_fetched(kind, method, card)
+
+
+@compiled
+def test_a_hand_pulls_between_stretches(card):
+    same_drag(card)
 
 
 @compiled
@@ -105,6 +111,25 @@ def test_many_bodies_lie_behind_one_another(copies, card):
     here, there = (cases.at_once(own, state) for own in (system, system.on(card)))
     cases.agree(there.state.x, here.state.x, 10.0)
     assert there.way == "compiled stretches: one call"
+
+
+@compiled
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("name", ["hair", "brush", "twisting-beam"])
+def test_bodies_that_fit_blocks(name, lanes, card, monkeypatch):
+    """Springs of as many stiffnesses as there are, held particles, supports; one body of several
+    hundred rows."""
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    monkeypatch.setattr(layout, "LANES_IN_BLOCKS", ((10**9, lanes),))
+    used, launch = set(), Loaded.blocks
+
+    def told(self, name, *given, **more):
+        used.add(name)
+        launch(self, name, *given, **more)
+
+    monkeypatch.setattr(Loaded, "blocks", told)
+    same_hundred_steps(name)
+    assert used == {"bodies"}
 
 
 @compiled

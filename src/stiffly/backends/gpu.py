@@ -23,6 +23,7 @@ from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
+WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
 EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
 BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES)
@@ -61,12 +62,15 @@ class Loaded:
             lanes = self._lanes if name in BY_LANES else 1
             self.blocks(name, -(-rows * lanes // BLOCK), BLOCK, *arguments)
 
-    def blocks(self, name: str, count: int, threads: int, *arguments: Any) -> None:
-        """So many blocks of so many threads."""
+    def blocks(self, name: str, count: int, threads: int, *arguments: Any, shared: int = 0) -> None:
+        """So many blocks of so many threads; shared: what those of a block share [B]."""
         if name not in self._kernels:
             self._kernels[name] = self._module.get_function(name)
+        kernel = self._kernels[name]
+        if shared > WITHOUT_ASKING and kernel.max_dynamic_shared_size_bytes < shared:
+            kernel.max_dynamic_shared_size_bytes = shared
         given = tuple(np.int64(a) if isinstance(a, int) else a for a in arguments)
-        self._kernels[name]((count,), (threads,), given, stream=self._queue)
+        kernel((count,), (threads,), given, shared_mem=shared, stream=self._queue)
 
 
 class Card:

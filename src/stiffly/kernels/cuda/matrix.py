@@ -168,7 +168,7 @@ class Matrices:
     def _lay_out(self, indptr: Any, indices: Any) -> _Laid:
         rows = len(indptr) - 1
         near = np.repeat(np.arange(rows), np.diff(indptr.astype(np.int64)))
-        slices = Slices(near, rows)
+        slices = Slices(near, rows, lanes_for(rows))
         count = len(indices)
         entry = slices.filled(np.arange(count, dtype=np.uint32), np.uint32(count))
         other = slices.filled(indices.astype(np.uint32), np.uint32(0))
