@@ -132,7 +132,7 @@ class Systems:
         parts = aggregates(np.zeros((rows, 3)) if points is None else points)
         given = pairs(indptr, indices, parts)
         near = np.repeat(np.arange(rows), np.diff(indptr))
-        slot = Slices(near, rows).slots[given.entry]
+        slot = Slices(near, rows, lanes_for(rows)).slots[given.entry]
         small = [put(a.astype(np.uint32)) for a in (parts.label, parts.order)]
         alive = put(parts.functions.ravel()), *small, put(parts.first.astype(np.int64))
         named = [put(a.astype(np.uint32)) for a in (given.near, given.far, slot)]
