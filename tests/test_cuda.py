@@ -163,9 +163,10 @@ def test_energies_are_those_of_the_body_that_is_asked(card):
 
 @pytest.mark.slow
 @pytest.mark.skipif(NVCC is None, reason="no nvcc here")
+@pytest.mark.parametrize("precision", [(), ("-DMIXED",)], ids=["double", "mixed"])
 @pytest.mark.parametrize("lanes", [1, 2, 8])
-def test_the_text_is_cuda(lanes, tmp_path):
-    compiles(stretch.source(), tmp_path, lanes)
+def test_the_text_is_cuda(lanes, precision, tmp_path):
+    compiles(stretch.source(), tmp_path, lanes, *precision)
 
 
 # ------------------------------------------------------------------ refusals

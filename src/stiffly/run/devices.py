@@ -17,6 +17,7 @@ from ..matfun.chooser import OTHER
 from ..matfun.operators import BarOperator, BlockOperator, SparseOperator
 
 DEVICES = ("cpu", "gpu", "auto")
+PRECISIONS = ("double", "mixed")
 ON_THE_CPU = "or compute on the CPU (--device cpu)"
 FLOWS = ExponentialRosenbrock, Epirk  # of the linearised system, damping and all
 EXPONENTIAL = (*FLOWS, Gautschi, Neti)
@@ -33,14 +34,25 @@ def check_device(device: Any) -> None:
         raise InputError(f"device {device}: give gpu:0, gpu:1, ... for one of several cards")
 
 
+def check_precision(precision: Any, device: str) -> None:
+    """double, or mixed on a card."""
+    require_name("precision", precision, PRECISIONS)
+    if precision == "mixed" and device.partition(":")[0] != "gpu":
+        raise InputError(
+            f"precision mixed is for a card, not for device {device}: give --device gpu, or "
+            "--precision double"
+        )
+
+
 def bound_on(
-    device: str, system: Any, x0: Any, v0: Any, method: Any, name: str
+    device: str, precision: str, system: Any, x0: Any, v0: Any, method: Any, name: str
 ) -> tuple[Any, State]:
     """`system.bind(x0, v0)` where the device computes; auto: on the CPU where a card cannot."""
     check_device(device)
+    check_precision(precision, device)
     if device != "cpu":
         try:
-            return _on_card(device, system, x0, v0, method, name)
+            return _on_card(device, precision, system, x0, v0, method, name)
         except InputError as lack:
             if device != "auto":
                 raise
@@ -49,9 +61,12 @@ def bound_on(
 
 
 def _on_card(
-    device: str, system: Any, x0: Any, v0: Any, method: Any, name: str
+    device: str, precision: str, system: Any, x0: Any, v0: Any, method: Any, name: str
 ) -> tuple[Any, State]:
     exponential = isinstance(method, EXPONENTIAL)
+    mixed = precision == "mixed"
+    if exponential and mixed:
+        raise InputError(f"{name} knows no mixed precision: use verlet, or --precision double")
     if not exponential and (scheme_of(method) is None or method.adaptive):
         raise InputError(
             f"{name} has no loop on a card: use verlet, symplectic-euler, rkn6, rk4, "
@@ -64,7 +79,8 @@ def _on_card(
     from ..backends.gpu import gpu
 
     number = device.partition(":")[2]
-    bound, state = system.on(gpu(int(number or 0))).bind(x0, v0)
+    card = gpu(int(number or 0))
+    bound, state = system.on(card.mixed() if mixed else card).bind(x0, v0)
     if exponential:
         _require_known(bound, state, method, name)
         return bound, state
