@@ -34,6 +34,8 @@ from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels.cuda import layout, stretch
 from stiffly.kernels.materials import load
 from stiffly.kernels.materials.material import Material
+from stiffly.matfun.bounds import largest_ritz_value
+from stiffly.run import limit
 
 compiled = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
 
@@ -161,6 +163,21 @@ def test_energies_are_those_of_the_body_that_is_asked(card):
         assert bound.energy(end) == pytest.approx(scene.system.bind(scene.x0)[0].energy(end))
 
 
+@compiled
+def test_the_limit_of_the_step_is_that_of_a_few_bodies(card):
+    scene = scenes.load("hair", small=True, fibers=150)
+    found = []
+    for system in (scene.system, scene.system.on(card)):
+        bound, state = system.bind(scene.x0, scene.v0)
+        assert bound.stretcher.few(state) is not None
+        few = limit._of_few(bound, state)
+        b = np.random.default_rng(0).standard_normal(few.size)
+        found.append((few.x, few.apply(b), largest_ritz_value(few, 8)))
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-6, atol=1e-6 * np.abs(here).max())
+    assert found[0][0].size < scene.x0.size / 2
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(NVCC is None, reason="no nvcc here")
 @pytest.mark.parametrize("precision", [(), ("-DMIXED",)], ids=["double", "mixed"])
@@ -218,8 +235,8 @@ def test_a_card_that_is_not_there_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"integrator": "midpoint"}, "midpoint has no loop on a card: use verlet.*exprb42"),
-        ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4"),
+        ({"integrator": "projective"}, "projective has no loop on a card: use verlet.*exprb42"),
+        ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4.*midpoint"),
         ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
         ({"device": "gpx"}, "did you mean gpu"),
         ({"device": "cpu:1"}, "give gpu:0, gpu:1"),

@@ -18,14 +18,15 @@ import numpy as np
 
 from ..contracts import Array, Pairs
 from ..errors import InputError
-from ..kernels.cuda import matrix
+from ..kernels.cuda import matrix, solve
 from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
 WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
-BY_LANES = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", *matrix.BY_LANES)
+EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
+BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES)
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -36,6 +37,7 @@ class CardKernels:
         self.explicit_steps = Steps(card, mixed)
         self.nystrom_steps = self.explicit_steps.nystrom
         self.matrices = matrix.Matrices(card)
+        self.systems = solve.Systems(card, self.matrices)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -167,7 +169,7 @@ class GpuBackend(CpuBackend):
     abreast = 100  # springs, about: a stretch of steps takes no longer than on a processor
 
     at_once = 3e10
-    iterates = True  # functions of matrices by products alone: eigenbases are work of the host
+    iterates = True  # functions of matrices and linear systems by products: factors are the host's
 
     def __init__(self, card: Any) -> None:
         self.kernels, self._card = CardKernels(card), card

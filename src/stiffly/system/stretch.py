@@ -36,7 +36,7 @@ from ..parts.terms import (
     terms_of,
     told_by,
 )
-from .few import Few, alone, chosen, divides
+from .few import Few, alone, chosen, divides, picked
 
 if TYPE_CHECKING:
     from .assembly import Assembly
@@ -115,7 +115,7 @@ class Stretcher:
         _require_counted_once(system, terms)
         self._terms = terms
         layout = _Layout(system, terms)  # not kept: of a head of hair it is a tenth of a gigabyte
-        self._connected = layout.connected
+        self._connected, self._bodies = layout.connected, layout.bodies
         self._base: Assembly | None = None  # parts as they were when a state went to the card
         self._unfree: _Unfree | None = None
         self._left, self._names = _left_out(terms, system.numbering.free), None
@@ -289,9 +289,9 @@ class Stretcher:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
         return told
 
-    def shown(self, s: State, name: str) -> Array | None:
+    def shown(self, s: State, name: str, single: bool = False) -> Array | None:
         """positions or velocities (N, 3), or contact-force (N,), as the user numbers particles, of
-        a state that can be told where it lies; None elsewhere."""
+        a state that can be told where it lies, in single precision if so asked; None elsewhere."""
         if not isinstance(s, Away) or not s.kept.of(self._body):
             return None
         system, led = self._system, sum(len(rows) for _, rows in self._system._led)
@@ -303,7 +303,7 @@ class Stretcher:
             x = system.numbering.given(system.row_positions(s))
             return x, system.numbering.order[place]
 
-        return s.kept.shown(name, begun)
+        return s.kept.shown(name, begun, single)
 
     def _held_and_led(self) -> _Unfree:
         if self._unfree is None:
@@ -330,19 +330,22 @@ class Stretcher:
 
     def few(self, s: State) -> Few | None:
         """Some of many bodies, for forces on them alone; None where a body is not divided so."""
-        if not divides(self._still, self._connected):
+        first = self._bodies
+        if first is None or not divides(self._still, first):
             return None
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
-        body, rows = alone(self._still, chosen(self._still))
+        these, single = chosen(self._still, first), len(self._still.groups.own) == 1
+        body, rows = picked(self._still, first, these) if single else alone(self._still, these)
         place, tables = self._still.groups.place[rows], self._timed(parts, np.full(3, s.t), [s.t])
         x, v = system.row_positions(s)[place], system.row_velocities(s)[place]
         moves = body.groups.inverse > 0.0
+        last = int(np.flatnonzero(moves)[-1]) + 1
 
         def acceleration(own: Array) -> Array:
-            x[moves], a, ahead = own, np.zeros_like(x), np.empty_like(x)
+            x[moves], a, ahead = own, np.zeros((last, 3)), np.empty((last, 3))
             self._kernels.explicit_steps(body, tables, *NOWHERE, 1.0, 1, x, v, a, ahead, False)
-            return a[moves]
+            return a[moves[:last]]
 
         return Few(x[moves], body.groups.mass[moves], acceleration)
 
@@ -429,7 +432,8 @@ class _Unfree:
 
     def __init__(self, system: System, field: Array, left: list[SpringTerm]) -> None:
         numbering, self._field = system.numbering, field
-        self._led: list[tuple[Any, Array, Array]] = []  # support, places at first, masses
+        # support, places at first, masses, and what a rigid motion asks of both
+        self._led: list[tuple[Any, Array, Array, Array, float]] = []
         self.fixed_weight, self.stored = 0.0, {}
         if not system.fixed.size:
             return
@@ -437,7 +441,8 @@ class _Unfree:
         mass = system.counted_mass[numbering.order]
         still = np.ones(len(held), dtype=bool)
         for support, rows in system._led:
-            self._led.append((support, cast("Array", system._frame)[rows], mass[rows]))
+            start, own = cast("Array", system._frame)[rows], mass[rows]
+            self._led.append((support, start, own, own @ start, float(own.sum())))
             still[rows - numbering.free] = False
         self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
         for springs in left:  # between two of one support, or two that are held: never stretched
@@ -449,10 +454,9 @@ class _Unfree:
     def led_weight(self, t: float) -> float:
         """In fields, of particles that are led."""
         total = 0.0
-        for support, start, mass in self._led:
+        for support, start, mass, moment, sum_ in self._led:
             if _rigid(support):
                 A, b = (own[0] for own in support.affine(np.array([t]))[:2])
-                moment, sum_ = mass @ start, mass.sum()
                 total -= float(self._field @ (A @ moment + sum_ * b))
             else:
                 total -= float(mass @ (support.place(t, start)[0] @ self._field))
@@ -665,6 +669,7 @@ class _Layout:
         local = local or bool(system.supports and tets)
         if self._free < numbering.free:
             _require_counted_by_rows(system, terms, local)
+        self.bodies: np.ndarray | None = None  # rows at which independent ones begin
         self.label, self.connected = self._labels(system, elements, local)
         self.count = int(self.label.max()) + 1
         self._group_of_row = np.full(self._total, -1, dtype=np.int32)
@@ -674,6 +679,8 @@ class _Layout:
         borrowed = [self._borrowed(e, self._instances(e)) for e in light]
         borrowed += [self._borrowed(e, self._dealt(e)) for e in solid]
         self._lay_out(sorted_unique(np.concatenate(borrowed or [NONE])))
+        if self.bodies is None and not self.connected:
+            self.bodies = self.first
 
     def _labels(
         self, system: System, elements: list[np.ndarray], local: bool
@@ -692,6 +699,7 @@ class _Layout:
             if len(sizes) >= MANY_BODIES and sizes.max() <= BODY_ROWS:
                 if whole:  # bodies behind one another
                     self._rank[np.argsort(bodies.labels, kind="stable")] = np.arange(self._free)
+                    self.bodies = np.concatenate([[0], np.cumsum(sizes)])
                     return np.zeros(self._free, dtype=np.int64), False
                 return bodies.labels.astype(np.int64), False
         pieces, local = 1, local or whole

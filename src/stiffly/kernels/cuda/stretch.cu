@@ -423,7 +423,7 @@ KERNEL scatter(double *x, double *v, double *a, double *ahead) {
 }
 
 // positions, velocities or what shapes push with, of particle seen[i]
-KERNEL show(whole which, double *out, const unsigned *seen) {
+template <typename real> DEVICE void shown(whole which, real *out, const unsigned *seen) {
     BODY EACH_ROW(i, b->led) {
         whole j = seen[i];
         vec x = load(b->x, i), v = load(b->v, i);
@@ -439,6 +439,8 @@ KERNEL show(whole which, double *out, const unsigned *seen) {
         }
     }
 }
+KERNEL show(whole which, double *out, const unsigned *seen) { shown(which, out, seen); }
+KERNEL show_single(whole which, float *out, const unsigned *seen) { shown(which, out, seen); }
 
 // the ledgers of every SUMS-th row
 KERNEL total(double *sums) {

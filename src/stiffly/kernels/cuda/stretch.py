@@ -149,11 +149,15 @@ class Kept:
         """Rest lengths of springs that yield, into the arrays of their body."""
         self._own.fill_rests(self._rests)
 
-    def shown(self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> Any:
+    def shown(
+        self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
+    ) -> Any:
         """As users number particles, until they are asked for twice more; begun(): positions (N, 3)
-        of all to begin with, and who each row is.  None where the card has done something else
-        since."""
-        return self._own.shown(SHOWN.index(name), begun) if self._steps.holds(self) else None
+        of all to begin with, and who each row is.  single: rounded there, so that half of the bytes
+        have to come.  None where the card has done something else since."""
+        if not self._steps.holds(self):
+            return None
+        return self._own.shown(SHOWN.index(name), begun, single)
 
     def lines(self) -> np.ndarray | None:
         """What `energies` sums; None where the card has done something else since and nobody had
@@ -211,7 +215,7 @@ class _OnCard:
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
         self._sums, self._lines = card.zeros(4 * SUMS), None
-        self._shown: list[Any] | None = None
+        self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
         self._order = _Order(card, self._launch, body, scheme, self._blocks)
@@ -298,14 +302,19 @@ class _OnCard:
     def host(self, device: Any) -> np.ndarray:
         return np.array(self._card.host(device))
 
-    def shown(self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        if self._shown is None:
+    def shown(
+        self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
+    ) -> np.ndarray:
+        if single not in self._shown:
             x, seen = begun()
-            arrays = [np.ascontiguousarray(x).ravel(), np.zeros(x.size), np.zeros(len(x))]
-            self._shown = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
-        self._launch("show", self._led, which, self._shown[which], self._shown[-1])
+            kind = np.float32 if single else np.float64
+            arrays = [np.array(x, kind).ravel(), np.zeros(x.size, kind), np.zeros(len(x), kind)]
+            there = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
+            self._shown[single] = there
+        out, seen = self._shown[single][which], self._shown[single][-1]
+        self._launch("show_single" if single else "show", self._led, which, out, seen)
         self._turns[which] = 1 - self._turns[which]
-        staged = self._card.host(self._shown[which], f"{SHOWN[which]} {self._turns[which]}")
+        staged = self._card.host(out, f"{SHOWN[which]} {self._turns[which]}")
         return staged.reshape((-1, 3) if which < 2 else -1)
 
     def totals(self) -> np.ndarray:
