@@ -170,7 +170,7 @@ def microseconds(card: Any, given: tuple[Any, ...], variant: Variant) -> tuple[f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("scenes", nargs="*", default=tuple(SCENES))
     parser.add_argument("--limit", type=float, default=LIMIT, metavar="S", help="seconds of all")
     asked, began = parser.parse_args(), time.perf_counter()

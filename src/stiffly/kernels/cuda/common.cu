@@ -88,7 +88,6 @@ typedef double extent;  // also of those that change
 
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
 #define TINY 1e-300               // the square of a length that is taken for zero
-#define TINY_REAL (sizeof(real) < 8 ? 1e-36f : TINY)
 #define ROUNDING (1.0 + 1e-12)    // as in kernels/cpu/springs.py
 #define NEARLY (1.0 - 1e-9)       // times a limit: surely within it
 #define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
@@ -172,6 +171,9 @@ DEVICE vec shuffled(vec a, int hop) {
 DEVICE double fewer(double a, double b) { return a < b ? a : b; }
 DEVICE double more(double a, double b) { return a > b ? a : b; }
 DEVICE float more(float a, float b) { return a > b ? a : b; }
+// the same for numbers of this kind
+DEVICE double tiny(double) { return TINY; }
+DEVICE float tiny(float) { return 1e-36f; }
 DEVICE double inverse_root(double a) { return rsqrt(a); }
 DEVICE float inverse_root(float a) {
 #ifdef SHIM

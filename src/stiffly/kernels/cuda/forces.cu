@@ -22,7 +22,7 @@ DEVICE Load shuffled(Load a, int hop) {
 // ------------------------------------------------------------------ elastic forces
 
 DEVICE real spring_scale(real square, real stiffness, real rest, bool cubic) {
-    square = more(square, real(TINY_REAL));
+    square = more(square, tiny(square));
     real inverse = inverse_root(square), scale = stiffness - stiffness * rest * inverse;
     if (cubic) {
         real strain = square * inverse / rest - real(1.0);
@@ -84,7 +84,7 @@ DEVICE vec spring_forces(
         if (some) {
             real limit = s->common < 0.0 ? s->limit[p] : s->common;
             real reach = (real(NEARLY) * limit - real(ROUGH)) * rest;
-            real L = square * inverse_root(more(square, real(TINY_REAL)));
+            real L = square * inverse_root(more(square, tiny(square)));
             if (fabs(L - rest) > reach)
                 yield_one(s, cubic, p, far.stiffness, d, sqrt(dot(d, d)), lost);
         }
@@ -252,8 +252,7 @@ DEVICE void damp(const Body *b, whole i, int lane, const double *x, const double
 // of a row alone: what air and forces of time do to it at a speed
 DEVICE Load row_loads(const Body *b, whole i, whole entry, vec speed) {
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
-    if (!HAS_LOADS) return r;
-    for (whole d = 0; d < b->drags; ++d) {
+    for (whole d = 0; HAS_LOADS && d < b->drags; ++d) {
         vec w = timed(b->winds, b, b->drag_wind[d], entry), u = w - speed;
         double scale = b->drag[d * b->rows + i];
         if (b->drag_power[d] == 2) scale *= sqrt(dot(u, u));
@@ -262,7 +261,7 @@ DEVICE Load row_loads(const Body *b, whole i, whole entry, vec speed) {
         r.added += dot(push, w);
         r.taken += dot(push, u);
     }
-    for (whole d = 0; d < b->forces; ++d) {
+    for (whole d = 0; HAS_LOADS && d < b->forces; ++d) {
         vec push = b->weights[d * b->rows + i] * timed(b->given, b, d, entry);
         r.force = r.force + push;
         r.added += dot(push, speed);

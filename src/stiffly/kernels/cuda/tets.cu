@@ -130,9 +130,9 @@ template <class T> DEVICE Vec<T> times(const mat<T> &a, Vec<T> v) {
 template <class T> DEVICE mat<T> rotation(const mat<T> &F) {
     mat<T> V = right_vectors(F), R;
     Vec<T> a = times(F, column_of(V, 0)), b = times(F, column_of(V, 1));
-    Vec<T> first = dot(a, a) > T(TINY) ? unit(a) : vec_of(T(1), T(0), T(0));
+    Vec<T> first = dot(a, a) > tiny(T()) ? unit(a) : vec_of(T(1), T(0), T(0));
     b = b - dot(b, first) * first;
-    Vec<T> second = dot(b, b) > T(TINY) ? unit(b) : beside(first), third = cross(first, second);
+    Vec<T> second = dot(b, b) > tiny(T()) ? unit(b) : beside(first), third = cross(first, second);
     for (int k = 0; k < 3; ++k) {
         Vec<T> v = row_of(V, k), own = v.x * first + v.y * second + v.z * third;
         R.m[0][k] = own.x;
