@@ -144,12 +144,18 @@ def changed(variant: Variant, card: Any) -> Iterator[None]:
             door.source = source
 
 
-def microseconds(card: Any, given: tuple[Any, ...], variant: Variant) -> tuple[float, str]:
-    """Of a step, and how the body lies."""
+def microseconds(
+    card: Any, given: tuple[Any, ...], held: layout.Held, variant: Variant
+) -> tuple[float, str]:
+    """Of a step, and how the body lies; held: what lies there of it, laid out as before."""
     body, tables, kicks, drifts, h, count, *state = given
     few = count // 2
     with changed(variant, card):
         steps = Steps(card, variant.mixed)
+        if variant is not NO_PALETTE:
+            steps._held = held
+            for key in [key for key in held._known if key[1].startswith("blocks")]:
+                del held._known[key]
 
         def take(many: int, *state: Any) -> float:
             began = time.perf_counter()
@@ -178,6 +184,7 @@ def main() -> None:
         given = dict(zip(asked.scenes, pool.map(given_of, asked.scenes, chunksize=1), strict=True))
     print(f"card: {door.cards()[0]}; built in {time.perf_counter() - began:.0f} s", flush=True)
     card, rows, left = door.gpu()._card, [], 0
+    held = {name: layout.Held() for name in given}
     jobs = [(name, variant) for variant in AS_IT_IS for name in given]
     for turn in range(max(map(len, OTHERS.values()))):
         jobs += [(name, OTHERS[name][turn]) for name in given if turn < len(OTHERS[name])]
@@ -186,7 +193,7 @@ def main() -> None:
             left += 1
             continue
         try:
-            spent, lies = microseconds(card, given[name], variant)
+            spent, lies = microseconds(card, given[name], held[name], variant)
         except Exception as failure:  # the next variant may go
             spent, lies = np.nan, str(failure)[:90]
         rows.append((name, variant.words, f"{spent:.1f}", lies))
