@@ -5,8 +5,11 @@ import test_stretch as cases
 
 import stiffly
 from stiffly import scenes
+from stiffly.backends.cpu import CPU
+from stiffly.bodies import Attachments
 from stiffly.contracts import Away
 from stiffly.integrators.auto import stiffest
+from stiffly.integrators.explicit import Verlet
 from stiffly.kernels.cuda import layout
 from stiffly.recording import writer
 from stiffly.recording.notes import StepLog
@@ -131,6 +134,37 @@ def same_bits_when_fetched(kind, method, backend):
     for name, array in stayed.state.parts.items():
         assert np.array_equal(array, fetched.state.parts[name])
     assert np.array_equal(memory.acceleration, memory.as_saved().acceleration)
+
+
+def same_drag(backend):
+    """A hand that takes hold, pulls and lets go between stretches; what it does on both sides."""
+    rest, edges, x0 = cases.body(np.random.default_rng(3))
+    ends = []
+    for device in (CPU, backend):
+        hand = Attachments([2], 30.0, live=True)
+        system = stiffly.System(1.0, [stiffly.Springs(edges, 400.0), hand], rest=rest)
+        bound, state = system.on(device).bind(x0)
+        stepper = Stepper(bound, Verlet(), "", state, Balance(bound), StepLog())
+        orders = (
+            lambda hand=hand: hand.attach([20, 7], rest[[20, 7]] + 0.5),
+            lambda hand=hand: hand.move(rest[[2, 20, 7]] + 1.0),
+            lambda hand=hand: (hand.release([20]), hand.attach([4])),
+            lambda: None,
+            hand.release,
+        )
+        lines = []
+        for k, order in enumerate(orders):
+            order()
+            stepper.take_all(cases.H, cases.H * np.arange(6 * k + 1, 6 * k + 7))
+            moved = [getattr(stepper.ledger, line) for line in LEDGER]
+            lines.append([*bound.energy(stepper.state).values(), *moved])
+        ends.append((stepper.state.x, np.array(lines), stepper.state.parts))
+    (here, books, parts), (there, told, kept) = ends
+    cases.agree(there, here, 10.0)
+    cases.agree(told, books, 10.0 * np.abs(books).max())
+    assert np.ptp(books[:, 3]) > 1.0 and books[-1, 4] > 0.0  # added, dissipated
+    for name, array in parts.items():
+        cases.agree(kept[name], array)
 
 
 def same_steps(kind, method, backend):

@@ -15,6 +15,7 @@ from cuda_checks import (
     SCENES,
     apart,
     same_bits_when_fetched,
+    same_drag,
     same_forces_inside_out,
     same_frames_in_a_file,
     same_hundred_steps,
@@ -63,9 +64,14 @@ def test_bodies_that_fit_no_block(kind, card, monkeypatch):
 
 @compiled
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy"])
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy", "tied-led"])
 def test_a_state_that_stays_is_the_one_that_is_fetched(kind, method, card):
     same_bits_when_fetched(kind, method, card)
+
+
+@compiled
+def test_a_hand_pulls_between_stretches(card):
+    same_drag(card)
 
 
 @compiled

@@ -73,7 +73,7 @@ def check_choice(option: str, value: str | None, known: tuple[str, ...]) -> None
         raise unknown_name(option, value, known)
 
 
-def check_device(device: str, precision: str | None) -> None:
+def check_device(device: str, precision: str | None = None) -> None:
     from ..run.devices import check_device, check_precision
 
     check_device(device)

@@ -48,7 +48,13 @@ def check_precision(precision: Any, device: str) -> None:
 
 
 def bound_on(
-    device: str, precision: str, system: Any, x0: Any, v0: Any, method: Any, name: str
+    device: str,
+    system: Any,
+    x0: Any,
+    v0: Any,
+    method: Any,
+    name: str,
+    precision: str = "double",
 ) -> tuple[Any, State]:
     """`system.bind(x0, v0)` where the device computes; auto: on the CPU where a card cannot."""
     check_device(device)

@@ -60,7 +60,8 @@ def simulate_many(
             f"progress must be a function, not {type(progress).__name__}: leave it out"
         )
     announce()
-    bound, state = bound_on(device, precision, Joined(owners), *places, plan.method, plan.name)
+    joined = Joined(owners), *places, plan.method, plan.name
+    bound, state = bound_on(device, *joined, precision=precision)
     assert plan.step is not None  # of a method with fixed steps
     frames = frame_times(plan.duration, plan.step, plan.every)
     _advise(bound, state, plan, float(frames[1]))

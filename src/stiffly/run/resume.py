@@ -129,7 +129,7 @@ def _ready(
         origin = origin[system.numbers]
     asked, tree = (system, origin, None, method, found.integrator), saved.tree
     if ranks is None:
-        bound, _ = bound_on(where[0], _precision(found, *where), *asked)
+        bound, _ = bound_on(where[0], *asked, precision=_precision(found, *where))
     else:
         alike = {"checkpoint": digest(saved.header), "duration": duration}
         bound, _ = over_ranks(*asked, **alike)

@@ -203,7 +203,7 @@ class _Job:
             alike["out"] = self.options is not None
             bound, state = over_ranks(*asked, plan.tolerance, **alike)
         else:
-            bound, state = bound_on(device, precision, *asked)
+            bound, state = bound_on(device, *asked, precision=precision)
         if plan.tolerance is None and plan.step is not None:
             advise(bound, plan.step)
             every = float(frame_times(plan.duration, plan.step, plan.every)[1])

@@ -478,6 +478,7 @@ class System:
         return total
 
     settle = settling.settle
+    obey = settling.obey
     diagnostics = settling.diagnostics
 
     def stress(self, x: Any, edges: Any = None) -> tuple[Array, str]:

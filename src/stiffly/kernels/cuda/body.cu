@@ -61,8 +61,12 @@ struct Body {
     double *x, *v, *a, *ahead, *x0, *v0, *y, *books, *power;  // y: see `leap`
     whole *done;
     // what depends on time
-    const double *supports, *surfaces, *winds, *given;
+    const double *supports, *surfaces, *winds, *given, *leads;
     whole entries, places;
+    // springs of length zero to points: of row i those from ties[i] on; see Ties of names.py
+    const unsigned *ties;
+    const double *tied, *here, *home_of_tie;
+    const whole *motion;
     // the method: kicks and drifts, or the stages of a Nystrom method: c, Abar, A and their
     // accelerations.  Entries of the tables: of the first stage, and of the middle of a step
     const double *kicks, *drifts, *c, *Abar, *A;

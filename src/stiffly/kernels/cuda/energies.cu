@@ -1,7 +1,7 @@
 // Energies of a body where it is: each row has its lines, which are added in the order of rows.
 
-#define LINES 8
-enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, FINITE };
+#define LINES 9
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, FINITE };
 
 // each end of a spring has half of it
 DEVICE double springs_stored(const Springs *s, bool cubic, const Body *b, whole i, int lane) {
@@ -92,6 +92,7 @@ KERNEL energies(double *lines) {
             own[TETS] = solid.x;
             own[TOUCHED] = HAS_TOUCHES && moves ? touch_stored(b, i, *b->done) : 0.0;
             own[FIELD] = moves ? -b->mass[i] * dot(field_of(b, i), load(b->x, i)) : 0.0;
+            own[TIED] = HAS_TIES && moves ? tie_stored(b, i, *b->done, load(b->x, i)) : 0.0;
             own[FINITE] = moves ? dot(load(b->x, i), v) : 0.0;  // which sees every one that is not
         }
     }

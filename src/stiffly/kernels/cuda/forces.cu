@@ -211,6 +211,45 @@ DEVICE vec contact_forces(const Body *b, whole i, whole place, vec p) {
     return force;
 }
 
+// ------------------------------------------------------------------ ties
+
+// the point of a tie, at its place numbered `place`
+DEVICE vec tied_to(const Body *b, unsigned p, whole place) {
+    whole m = b->motion[p];
+    if (m < 0 || place == 0) return load(b->here, p);
+    const double *q = b->leads + 12 * (m * b->places + place);
+    vec h = load(b->home_of_tie, p);
+    return make(
+        dot(make(q[0], q[1], q[2]), h) + q[9], dot(make(q[3], q[4], q[5]), h) + q[10],
+        dot(make(q[6], q[7], q[8]), h) + q[11]
+    );
+}
+
+DEVICE vec tie_forces(const Body *b, whole i, whole place, vec at) {
+    vec force = make(0.0, 0.0, 0.0);
+    for (unsigned p = b->ties[i]; p < b->ties[i + 1]; ++p) {
+        force = force - b->tied[p] * (at - tied_to(b, p, place));
+    }
+    return force;
+}
+
+DEVICE double tie_stored(const Body *b, whole i, whole place, vec at) {
+    double sum = 0.0;
+    for (unsigned p = b->ties[i]; p < b->ties[i + 1]; ++p) {
+        vec d = at - tied_to(b, p, place);
+        sum += 0.5 * b->tied[p] * dot(d, d);
+    }
+    return sum;
+}
+
+// whether a point goes on between two steps
+DEVICE bool drawn(const Body *b, whole i) {
+    for (unsigned p = b->ties[i]; p < b->ties[i + 1]; ++p) {
+        if (b->motion[p] >= 0) return true;
+    }
+    return false;
+}
+
 // ------------------------------------------------------------------ loads
 
 DEVICE vec timed(const double *table, const Body *b, whole which, whole entry) {

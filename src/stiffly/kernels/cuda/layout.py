@@ -134,6 +134,7 @@ def has(held: Held, body: GroupedBody) -> int:
         palettes(held, body),
         np.any(body.touches.kind == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
+        body.tied,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 

@@ -199,6 +199,13 @@ DEVICE void touch(const Body *b, whole i, whole n, Row *r) {
     }
 }
 
+// points go on from where they stood during step n
+DEVICE void draw(const Body *b, whole i, whole n, Row *r) {
+    r->books[ADDED] += tie_stored(b, i, n + 1, r->x) - tie_stored(b, i, n, r->x);
+    vec push = tie_forces(b, i, n + 1, r->x) - tie_forces(b, i, n, r->x);
+    r->a = r->a + b->inverse[i] * push;
+}
+
 // springs of rows that do not move themselves
 DEVICE Load yielded(const Body *b, whole i, int lane, const double *x) {
     Load lost = {make(0.0, 0.0, 0.0), 0.0, 0.0};
@@ -222,7 +229,7 @@ DEVICE Row kept(const Body *b, whole i) {
     return r;
 }
 
-// what `finish` and `touch` may change
+// what `finish`, `touch` and `draw` may change
 DEVICE void keep(const Body *b, whole i, const Row *r) {
     store(b->v, i, r->v);
     store(b->a, i, r->a);
@@ -236,9 +243,11 @@ DEVICE void keep(const Body *b, whole i, const Row *r) {
 KERNEL settle(whole later) {
     BODY EACH_ROW(i, b->own) {
         b->books[4 * i + TOUCHING] = 0.0;
-        if (HAS_TOUCHES) {
+        if (HAS_TOUCHES || HAS_TIES) {
+            whole n = *b->done + later;
             Row r = kept(b, i);
-            touch(b, i, *b->done + later, &r);
+            if (HAS_TOUCHES) touch(b, i, n, &r);
+            if (HAS_TIES && drawn(b, i)) draw(b, i, n, &r);
             keep(b, i, &r);
         }
     }
@@ -271,6 +280,7 @@ DEVICE void finish(const Body *b, whole i, whole n, Row *r) {
             r->power[1] = now.y;
         }
     }
+    if (HAS_TIES && drawn(b, i)) draw(b, i, n, r);
 }
 
 // v += k_s h a, or what a Nystrom method keeps of a stage
@@ -286,6 +296,7 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
 // a = force / mass + field - alpha v, with v as predicted
 DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ahead) {
     if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
+    if (HAS_TIES) force = force + tie_forces(b, i, place, at);
     return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
 }
 
@@ -295,7 +306,7 @@ DEVICE void finish_there(const Body *b, whole i, whole n, Row *r, const Load *lo
     double *books = b->books + 4 * i, *power = b->power + 2 * i;
     const bool touched = HAS_TOUCHES && b->touches && touching(b, i, n, r->x);
     if (HAS_TOUCHES && !touched && books[TOUCHING] != 0.0) books[TOUCHING] = 0.0;
-    if (ledger || touched) {
+    if (ledger || touched || (HAS_TIES && drawn(b, i))) {
         for (int k = 0; k < 4; ++k) r->books[k] = books[k];
         if (ledger) {
             r->x0 = load(b->x0, i);

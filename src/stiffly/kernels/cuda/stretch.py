@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
+from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
@@ -35,7 +35,7 @@ from .layout import (
 TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
-LINES, FINITE = 8, 7  # of energies.cu
+LINES, FINITE = 9, 8  # of energies.cu
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -50,6 +50,7 @@ class Steps:
     def __init__(self, card: Any, mixed: bool = False) -> None:
         self._card, self._held, self._mixed = card, Held(), mixed
         self._last: _OnCard | None = None
+        self._other: _OnCard | None = None  # the same body otherwise, as accelerations are asked of
         self._kept: Kept | None = None
 
     def lacks(self, body: GroupedBody) -> str:
@@ -96,15 +97,27 @@ class Steps:
         """state: x, v, a, ahead, which go on; or one that is kept here.  Without ahead it stays
         here, for `keep`."""
         x, *_, ahead = state
-        own, goes_on = self._last, self.holds(x)
-        if own is None or own.body is not body or own.scheme[:2] != scheme[:2]:
-            own = self._last = _OnCard(self._card, self._held, self._mixed, body, len(x), scheme)
+        goes_on = self.holds(x)
+        own = self._lying(body, x, scheme)
         self._kept = None
         own.take(tables, scheme, h, None if goes_on else state)
         own.run(count)
         if ahead is not None:
             own.give(state)
         return own.totals()
+
+    def _lying(self, body: GroupedBody, x: Any, scheme: _Scheme) -> _OnCard:
+        """The body on the card, from now on the last one."""
+        for own in (self._last, self._other):
+            if own is not None and own.body is body and own.scheme[:2] == scheme[:2]:
+                if own is not self._last:
+                    self._last, self._other = own, self._last
+                return own
+        last, self._other = self._last, None
+        if last is not None and last.body.groups is body.groups:
+            self._other = last
+        self._last = _OnCard(self._card, self._held, self._mixed, body, len(x), scheme)
+        return self._last
 
 
 class Kept:
@@ -250,10 +263,11 @@ class _OnCard:
     ) -> None:
         """state: x, v, a, ahead; None: where the last steps have ended."""
         words = list(self._fixed.words)
-        for name in ("supports", "surfaces", "winds", "forces"):
+        for name in ("supports", "surfaces", "winds", "forces", "leads"):
             words.append(self._pointer(name, getattr(tables, name)))
         known = [t.shape[1] for t in (tables.supports, tables.winds, tables.forces) if len(t)]
         words += [known[0] if known else 0, tables.surfaces.shape[1]]
+        words += self._tied(tables.ties)
         for name in ("kicks", "drifts", "c", "Abar", "A"):
             own = scheme.numbers.get(name)
             words.append(0 if own is None else self._pointer(name, own))
@@ -264,6 +278,18 @@ class _OnCard:
         if state is not None:
             self._put(state)
         self._launch("begin", self._rows)
+
+    def _tied(self, ties: Ties) -> list[int]:
+        """Pointers to ties; which rows have some rarely changes."""
+        self._ties = ties  # what is kept of an array on the card lives as long as the host has it
+        held, card = self._held, self._card
+
+        def numbers(array: np.ndarray) -> int:
+            put = held.of(array, "ties", lambda: card.put(array if array.size else np.zeros(1)))
+            return card.pointer(put)
+
+        moved = [self._pointer(n, getattr(ties, n)) for n in ("stiffness", "here", "home")]
+        return [numbers(ties.start), *moved, numbers(ties.motion)]
 
     def _put(self, state: list[np.ndarray]) -> None:
         for springs, rest in self._yielding():
@@ -362,14 +388,14 @@ class _Order:
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
-        self._settles, self._yields = bool(len(body.touches.kind)), yields(body)
+        self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
         )
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
-        again = self._settles and self._braked
+        self._settles, again = self._touches or body.tied, self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
 
     def run(self, count: int) -> None:
@@ -425,7 +451,7 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
-            if self._powers:  # other velocities: the next step starts with another power
+            if self._powers and self._touches:  # other velocities: other power as a step starts
                 self._by_rows("power_now", later, 0)
-        if self._settles and self._braked:
+        if self._touches and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
