@@ -2,6 +2,7 @@
 far apart the same runs end.
 
 python benchmarks/many.py [--count 1000] [--alone 50]
+python benchmarks/many.py --device gpu [--count 10000]   # wall seconds: a card against the CPU
 
 --alone: so many are taken one by one, and their time is multiplied.
 """
@@ -67,12 +68,37 @@ def row(make, count: int, alone: int) -> tuple[str, ...]:
     return make.__name__, f"{count:,}", *times, f"{apart:.1e}"
 
 
+def there(make, count: int, device: str) -> tuple[str, ...]:
+    """All of them in one call, on either side; the second time, frames and energies included."""
+    rng = np.random.default_rng(0)
+    systems, places = zip(*(make(rng) for _ in range(count)), strict=True)
+    told, runs = [], []
+    for where in ("cpu", device):
+        for _ in range(2):
+            begun = time.perf_counter()
+            found = stiffly.simulate_many(list(systems), list(places), device=where, **STEPS)
+            seconds = time.perf_counter() - begun
+        told.append(seconds)
+        runs.append(found)
+    pairs = zip(*runs, strict=True)
+    apart = max(np.abs(a.positions - b.positions).max() for a, b in pairs)
+    ratio = f"{told[0] / told[1]:.1f}x"
+    return make.__name__, f"{count:,}", *(f"{s:.3g}" for s in told), ratio, f"{apart:.1e}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", help="another device, against the CPU")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--alone", type=int, default=50)
     given = parser.parse_args()
-    rows = [row(make, given.count, given.alone) for make in (oscillator, pendulum, rope)]
+    made = (oscillator, pendulum, rope)
+    if given.device:
+        rows = [there(make, given.count, given.device) for make in made]
+        head = ("system", "runs", "CPU [s]", f"{given.device} [s]", "ratio", "apart [m]")
+        print(table(head, rows))
+        return
+    rows = [row(make, given.count, given.alone) for make in made]
     head = ("system", "runs", "one by one [s]", "together [s]", "ratio", "largest difference [m]")
     print(table(head, rows))
 

@@ -5,7 +5,11 @@ import test_stretch as cases
 
 import stiffly
 from stiffly import scenes
+from stiffly.backends.cpu import CPU
+from stiffly.bodies import Attachments
 from stiffly.contracts import Away
+from stiffly.integrators.auto import stiffest
+from stiffly.integrators.explicit import Verlet
 from stiffly.kernels.cuda import layout
 from stiffly.recording import writer
 from stiffly.recording.notes import StepLog
@@ -13,6 +17,12 @@ from stiffly.run.ledger import Balance
 from stiffly.run.stepper import Stepper
 
 KINDS = cases.KINDS
+# scenes whose parts all have loops of explicit steps
+SCENES = (
+    *("bar", "brush", "bunny", "coil-spring", "crash", "dog", "dragon", "falling-cube", "flag"),
+    *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
+    *("twisting-beam", "two-springs"),
+)
 RECORDED = ("hair", "crash")  # with supports and contact; with springs that yield
 LEDGER = ("added_now", "dissipated_now", "invented_now")
 TANGLED = 0.9  # of an edge of the lattice: tets are turned inside out
@@ -50,6 +60,38 @@ def same_frames_in_a_file(name, folder, monkeypatch):
         for field, values in memory.fields.items():
             assert np.array_equal(file.fields[field], values)
         assert np.array_equal(file.energy.total, memory.energy.total)
+    rounded = {"out": folder / "rounded", "dtype": "float32"}
+    file = stiffly.simulate(scene, duration=100 * h, **options, **rounded)
+    for line in ("positions", "velocities"):
+        assert np.array_equal(getattr(file, line), getattr(memory, line).astype(np.float32))
+
+
+def same_hundred_steps(name):
+    """Of a small scene, on both sides: positions, every line of the ledger, and the same bits
+    twice."""
+    scene = scenes.load(name, small=True)
+    v0 = np.zeros_like(scene.x0) if scene.v0 is None else scene.v0
+    if not v0.any():  # some begin at rest
+        v0 = np.full_like(scene.x0, 0.01)
+        v0[scene.system.fixed] = 0.0
+    bound, state = scene.system.bind(scene.x0, v0)
+    h = min(0.5 * stiffest(bound, state).limit, scene.step)
+    options = {"integrator": "verlet", "step": h, "duration": 100 * h, "every": 50 * h}
+    host, card, again = (
+        stiffly.simulate(scene.system, scene.x0, v0, device=device, **options)
+        for device in ("cpu", "gpu", "gpu")
+    )
+    size = np.abs(host.positions).max()
+    assert np.abs(card.positions - host.positions).max() <= 1e-10 * size
+    assert np.array_equal(card.positions, again.positions)
+    lines, found = (
+        {**run.energy.parts, "added": run.energy.added, "dissipated": run.energy.dissipated}
+        for run in (host, card)
+    )
+    assert found.keys() == lines.keys()
+    most = max(host.energy.exchanged, *(np.abs(line).max() for line in lines.values()))
+    for line, wanted in lines.items():
+        assert np.abs(found[line] - wanted).max() <= 1e-9 * most, line
 
 
 def apart(monkeypatch):
@@ -74,6 +116,37 @@ def same_bits_when_fetched(kind, method, backend):
     for name, array in stayed.state.parts.items():
         assert np.array_equal(array, fetched.state.parts[name])
     assert np.array_equal(memory.acceleration, memory.as_saved().acceleration)
+
+
+def same_drag(backend):
+    """A hand that takes hold, pulls and lets go between stretches; what it does on both sides."""
+    rest, edges, x0 = cases.body(np.random.default_rng(3))
+    ends = []
+    for device in (CPU, backend):
+        hand = Attachments([2], 30.0, live=True)
+        system = stiffly.System(1.0, [stiffly.Springs(edges, 400.0), hand], rest=rest)
+        bound, state = system.on(device).bind(x0)
+        stepper = Stepper(bound, Verlet(), "", state, Balance(bound), StepLog())
+        orders = (
+            lambda hand=hand: hand.attach([20, 7], rest[[20, 7]] + 0.5),
+            lambda hand=hand: hand.move(rest[[2, 20, 7]] + 1.0),
+            lambda hand=hand: (hand.release([20]), hand.attach([4])),
+            lambda: None,
+            hand.release,
+        )
+        lines = []
+        for k, order in enumerate(orders):
+            order()
+            stepper.take_all(cases.H, cases.H * np.arange(6 * k + 1, 6 * k + 7))
+            moved = [getattr(stepper.ledger, line) for line in LEDGER]
+            lines.append([*bound.energy(stepper.state).values(), *moved])
+        ends.append((stepper.state.x, np.array(lines), stepper.state.parts))
+    (here, books, parts), (there, told, kept) = ends
+    cases.agree(there, here, 10.0)
+    cases.agree(told, books, 10.0 * np.abs(books).max())
+    assert np.ptp(books[:, 3]) > 1.0 and books[-1, 4] > 0.0  # added, dissipated
+    for name, array in parts.items():
+        cases.agree(kept[name], array)
 
 
 def same_steps(kind, method, backend):

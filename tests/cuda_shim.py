@@ -59,7 +59,7 @@ class Loaded:
         ]
         getattr(self._library, name)(*passed)
 
-    def blocks(self, name, count, threads, *arguments):
+    def blocks(self, name, count, threads, *arguments, shared=0):
         self(name, count, *arguments)
 
 

@@ -12,13 +12,16 @@ import test_stretch as cases
 from cuda_checks import (
     KINDS,
     RECORDED,
+    SCENES,
     apart,
     same_bits_when_fetched,
+    same_drag,
     same_forces_inside_out,
     same_frames_in_a_file,
+    same_hundred_steps,
     same_steps,
 )
-from cuda_shim import COMPILER, NVCC, HostBackend, compiles
+from cuda_shim import COMPILER, NVCC, HostBackend, Loaded, compiles
 
 import stiffly
 from stiffly import scenes
@@ -32,6 +35,8 @@ from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels.cuda import layout, stretch
 from stiffly.kernels.materials import load
 from stiffly.kernels.materials.material import Material
+from stiffly.matfun.bounds import largest_ritz_value
+from stiffly.run import limit
 
 compiled = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
 
@@ -59,9 +64,14 @@ def test_bodies_that_fit_no_block(kind, card, monkeypatch):
 
 @compiled
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy"])
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy", "tied-led"])
 def test_a_state_that_stays_is_the_one_that_is_fetched(kind, method, card):
     same_bits_when_fetched(kind, method, card)
+
+
+@compiled
+def test_a_hand_pulls_between_stretches(card):
+    same_drag(card)
 
 
 @compiled
@@ -80,6 +90,13 @@ def test_tets_turned_inside_out(kind, card):
 
 
 @compiled
+@pytest.mark.parametrize("name", SCENES)
+def test_a_hundred_steps_of_a_small_scene(name, card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    same_hundred_steps(name)
+
+
+@compiled
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
 def test_what_is_recorded_once_is_every_step(method, card, monkeypatch):
     """More steps than are recorded at once, and some that are left over."""
@@ -94,6 +111,25 @@ def test_many_bodies_lie_behind_one_another(copies, card):
     here, there = (cases.at_once(own, state) for own in (system, system.on(card)))
     cases.agree(there.state.x, here.state.x, 10.0)
     assert there.way == "compiled stretches: one call"
+
+
+@compiled
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("name", ["hair", "brush", "twisting-beam"])
+def test_bodies_that_fit_blocks(name, lanes, card, monkeypatch):
+    """Springs of as many stiffnesses as there are, held particles, supports; one body of several
+    hundred rows."""
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    monkeypatch.setattr(layout, "LANES_IN_BLOCKS", ((10**9, lanes),))
+    used, launch = set(), Loaded.blocks
+
+    def told(self, name, *given, **more):
+        used.add(name)
+        launch(self, name, *given, **more)
+
+    monkeypatch.setattr(Loaded, "blocks", told)
+    same_hundred_steps(name)
+    assert used == {"bodies"}
 
 
 @compiled
@@ -131,6 +167,21 @@ def test_energies_are_those_of_the_body_that_is_asked(card):
     assert runs[1][0].stretcher.energies(ends[1]) is not None
     for (bound, _), end in zip(runs, ends, strict=True):
         assert bound.energy(end) == pytest.approx(scene.system.bind(scene.x0)[0].energy(end))
+
+
+@compiled
+def test_the_limit_of_the_step_is_that_of_a_few_bodies(card):
+    scene = scenes.load("hair", small=True, fibers=150)
+    found = []
+    for system in (scene.system, scene.system.on(card)):
+        bound, state = system.bind(scene.x0, scene.v0)
+        assert bound.stretcher.few(state) is not None
+        few = limit._of_few(bound, state)
+        b = np.random.default_rng(0).standard_normal(few.size)
+        found.append((few.x, few.apply(b), largest_ritz_value(few, 8)))
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-6, atol=1e-6 * np.abs(here).max())
+    assert found[0][0].size < scene.x0.size / 2
 
 
 @pytest.mark.slow
@@ -189,8 +240,8 @@ def test_a_card_that_is_not_there_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"integrator": "midpoint"}, "midpoint has no loop on a card: use verlet.*exprb42"),
-        ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4"),
+        ({"integrator": "projective"}, "projective has no loop on a card: use verlet.*exprb42"),
+        ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4.*midpoint"),
         ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
         ({"device": "gpx"}, "did you mean gpu"),
         ({"device": "cpu:1"}, "give gpu:0, gpu:1"),

@@ -126,11 +126,15 @@ def test_a_move_that_stores_nothing_is_felt_at_once(method):
             hand.move([[1.0, 0, 0]])
 
     run = simulate(system, np.zeros((1, 3)), duration=0.25, progress=order, **options)
-    # ordered after the first frame, carried out after the step that follows
-    assert not run.positions[:3].any() and not run.energy.added.any()
+    # ordered after the first frame, carried out after the step that follows; before it where the
+    # steps to a frame are taken in one call
+    first = 1 if run.stats["loop"].startswith("compiled stretches") else 2
+    assert not run.positions[: first + 1].any() and not run.energy.added.any()
     anew = simulate(between((1.0, 0, 0))[1], np.zeros((1, 3)), duration=0.15, **options)
     assert anew.positions[1, 0, 0] > 0.01
-    np.testing.assert_allclose(run.positions[2:], anew.positions, atol=1e-12)
+    count = len(anew.positions)
+    seen = run.positions[first : first + count]
+    np.testing.assert_allclose(seen, anew.positions, atol=1e-12)
 
 
 def test_a_move_is_felt_by_the_next_step_of_bdf2():

@@ -6,6 +6,7 @@ import re
 import resource
 import shutil
 from collections import namedtuple
+from concurrent.futures import wait
 
 import numpy as np
 import pytest
@@ -249,6 +250,36 @@ def test_a_checkpoint_that_cannot_be_written_stops_by_name(tmp_path, monkeypatch
     monkeypatch.setattr(os, what, plain)
     assert len(stiffly.Recording(folder)) == 4
     assert_same(stiffly.resume(folder, block()[0]), simulate(block()))
+
+
+@pytest.mark.parametrize("frame", [2, 9])
+def test_a_disk_that_fails_beside_the_run_is_told(tmp_path, monkeypatch, frame):
+    """Whoever flushes next is not told of it by the system."""
+    calls = []
+
+    def broken(file):
+        calls.append(file)
+        if len(calls) >= frame:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(writer, "AT_ONCE", 0)
+    monkeypatch.setattr(writer, "FLUSH", 0)
+    monkeypatch.setattr(writer, "_to_disk", broken)
+    monkeypatch.setattr(writer.Writer, "_written", _flushed_first(writer.Writer._written))
+    with pytest.raises(NotRecorded, match="Input/output error"):
+        simulate(pendulums(), out=tmp_path / "run")
+    assert len(calls) == frame
+
+
+def _flushed_first(written):
+    """Flushing takes no longer than computing a frame: which of them are done is no chance."""
+
+    def after(self, *counted):
+        if self._flush is not None:
+            wait([self._flush])
+        written(self, *counted)
+
+    return after
 
 
 def test_a_summary_that_cannot_be_written_is_told(tmp_path, monkeypatch):

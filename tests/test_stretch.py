@@ -12,6 +12,7 @@ import reference
 import stiffly
 from stiffly.backends.cpu import CPU
 from stiffly.bodies import (
+    Attachments,
     Dashpots,
     Drag,
     FaceSprings,
@@ -164,6 +165,34 @@ def parts_of(kind, rest, edges, copies):
             [springs, FaceSprings(tets(copies), 900.0), Gravity((1.0, 0.0, -9.0))],
             {"supports": Keyframes(roots, (0.0, 0.03), [(0.0,) * 3, (0.1, 0.0, 0.5)])},
         ),
+        "tied": (
+            [
+                *(springs, Gravity(), Attachments(roots + 9, 90.0, rest[roots + 9] + 0.1)),
+                *(Attachments([20, 5], 40.0), Attachments([5], 30.0, live=True)),
+            ],
+            {"damping": Rayleigh(alpha=2.0)},
+        ),
+        "tied-led": (
+            [
+                *(springs, Contact(BALL, 900.0, friction=0.5), Drag(0.4, wind=(1.0, 2.0, 0.0))),
+                Attachments(roots, 90.0, motion=rotation(**TURN)),
+                Attachments([20, 5], 40.0, motion=Moving((), swelling)),
+                Attachments(
+                    [5, 26], 60.0, motion=keyframes((0.0, 0.03), [(0.0,) * 3, (0.1, 0, 1.0)])
+                ),
+            ],
+            {},
+        ),
+        "tied-held": (
+            [
+                *(springs, Attachments([0, 26, 5], 40.0, rest[[5, 6, 7]])),
+                Attachments([1, 26, 12], 60.0, motion=rotation(**TURN)),
+            ],
+            {
+                "supports": Keyframes(roots, (0.0, 0.03), [(0.0,) * 3, (0.1, 0.0, 0.5)]),
+                "fixed": [26],
+            },
+        ),
         "blown": (
             [springs, Wind(triangles, (9.0, 1.0, 0.0)), Dashpots(edges[:40], 3.0), Gravity()],
             {"supports": Rotation(roots, **TURN)},
@@ -174,7 +203,7 @@ def parts_of(kind, rest, edges, copies):
 KINDS = (
     *("springs", "cubic", "both", "faces", "damped", "held", "yielding", "yielding-cubic", "floor"),
     *("shapes", "inside", "turned", "shaken", "wind", "airy", "lifted", "blown"),
-    *("solid", "materials", "wound", "led"),
+    *("solid", "materials", "wound", "led", "tied", "tied-led", "tied-held"),
 )
 
 
@@ -233,7 +262,7 @@ def test_stretches_are_the_steps_one_by_one(kind, method):
     energy = 0.5 * float(system.mass.dot(steps.state.v, steps.state.v))
     for line in ("added_now", "dissipated_now", "invented_now"):
         # single steps sum the work of lifting by Simpson's rule
-        size = 1e4 if kind == "lifted" else 10.0
+        size = {"lifted": 1e4, "tied-held": 1e5}.get(kind, 10.0)
         agree(getattr(steps.ledger, line), getattr(stretch.ledger, line), size * energy)
 
 
@@ -276,6 +305,7 @@ def test_the_cases_do_what_they_are_for():
         *(("shapes", "added_now"), ("wind", "added_now"), ("damped", "dissipated_now")),
         *(("lifted", "added_now"), ("blown", "added_now"), ("airy", "dissipated_now")),
         *(("materials", "dissipated_now"), ("wound", "added_now"), ("led", "added_now")),
+        *(("tied-led", "added_now"), ("tied-held", "added_now")),
     ):
         stepper = one_by_one(*bound(kind))
         energy = 0.5 * float(stepper.system.mass.dot(stepper.state.v, stepper.state.v))
@@ -313,7 +343,9 @@ def test_many_bodies_go_one_after_the_other(kind):
 
 @pytest.mark.parametrize("scheme", [Verlet.splitting, RungeKutta4.tableau], ids=["verlet", "rk4"])
 @pytest.mark.parametrize("where", ["alone", "pieces", "bodies"])
-@pytest.mark.parametrize("kind", ["yielding", "shaken", "faces", "airy", "materials", "wound"])
+@pytest.mark.parametrize(
+    "kind", ["yielding", "shaken", "faces", "airy", "materials", "wound", "tied-led", "tied-held"]
+)
 def test_the_kernel_is_its_plain_twin(kind, where, scheme, monkeypatch):
     if where == "pieces":
         pieces(monkeypatch)

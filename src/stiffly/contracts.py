@@ -241,6 +241,7 @@ class Backend(Protocol):
         bool  # a body lies on several ranks: vectors hold copies of others' rows behind their own
     )
 
+    iterates: bool  # functions of matrices and linear systems by products: vectors live on a card
     at_once: float  # forces of springs that take a second or two
 
     def announce(self) -> None: ...  # says so where the first run has kernels to compile

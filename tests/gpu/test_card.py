@@ -3,16 +3,11 @@
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-import stiffly
-from stiffly import scenes
 
 pytest.importorskip("cupy", reason="no CuPy here: there is nothing to ask a card with")
 
 from stiffly.backends.gpu import gpu
-from stiffly.integrators.auto import stiffest
 from stiffly.integrators.explicit import SymplecticEuler, Verlet
 from stiffly.integrators.rkn86 import Nystrom86
 from stiffly.integrators.runge_kutta import ForwardEuler, RungeKutta4
@@ -23,16 +18,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_checks import (
     KINDS,
     RECORDED,
+    SCENES,
     apart,
     same_bits_when_fetched,
+    same_drag,
     same_forces_inside_out,
     same_frames_in_a_file,
+    same_hundred_steps,
     same_steps,
 )
 from test_many import KINDS as JOINED
 from test_many import STEPS, of_kind, pendulum, same_run, together_with
-
-SCENES = ("coil-spring", "crash", "flag", "hair", "tower", "dragon", "bunny", "brush", "foil")
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8])
@@ -50,9 +46,13 @@ def test_bodies_that_fit_no_block(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy"])
+@pytest.mark.parametrize("kind", ["shaken", "yielding", "wound", "led", "airy", "tied-led"])
 def test_a_state_that_stays_is_the_one_that_is_fetched(kind, method):
     same_bits_when_fetched(kind, method, gpu())
+
+
+def test_a_hand_pulls_between_stretches():
+    same_drag(gpu())
 
 
 @pytest.mark.parametrize(
@@ -69,22 +69,7 @@ def test_tets_turned_inside_out(kind):
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_hundred_steps_of_a_small_scene(name):
-    scene = scenes.load(name, small=True)
-    v0 = np.full_like(scene.x0, 0.01)  # some scenes begin at rest
-    v0[scene.system.fixed] = 0.0
-    bound, state = scene.system.bind(scene.x0, v0)
-    h = min(0.5 * stiffest(bound, state).limit, scene.step)
-    options = {"integrator": "verlet", "step": h, "duration": 100 * h, "every": 50 * h}
-    host, card, again = (
-        stiffly.simulate(scene.system, scene.x0, v0, device=device, **options)
-        for device in ("cpu", "gpu", "gpu")
-    )
-    size = np.abs(host.positions).max()
-    assert np.abs(card.positions - host.positions).max() <= 1e-10 * size
-    assert np.array_equal(card.positions, again.positions)
-    for line in ("added", "dissipated"):
-        mine, its = getattr(host.energy, line)[-1], getattr(card.energy, line)[-1]
-        assert abs(mine - its) <= 1e-9 * max(abs(mine), host.energy.summary()["exchanged"])
+    same_hundred_steps(name)
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -91,6 +91,17 @@ class _Group:
                 if k > 0.0 and d < touches.margin[c]:
                     yield c, r, k, d - touches.margin[c], d, n
 
+    def ties(self, step):
+        """Each as row, stiffness, point during a step and during the next one."""
+        ties, leads = self.tables.ties, self.tables.leads
+        for p in np.flatnonzero((ties.row >= self.rows.start) & (ties.row < self.rows.stop)):
+            points = [ties.here[p, :3]] * 2
+            for k in range(2):
+                if ties.motion[p] >= 0 and step + k > 0:
+                    m = leads[ties.motion[p], min(step + k, leads.shape[1] - 1)]
+                    points[k] = m[:9].reshape(3, 3) @ ties.home[p, :3] + m[9:]
+            yield ties.row[p] - self.rows.start, ties.stiffness[p], *points
+
     def loads(self, entry, x, v):
         """Forces (m, 3), and what they add and take [W]."""
         f, added, taken, body = np.zeros_like(x), 0.0, 0.0, self.body
@@ -121,6 +132,8 @@ class _Group:
         f = solid + self.elastic(x) + self.faces(x) + self.loads(entry, x, v)[0]
         for _, r, k, s, _, n in self.contacts(x, step):
             f[r] -= k * s * n
+        for r, k, point, _ in self.ties(step):
+            f[r] -= k * (x[r] - point)
         a = self.inverse * f + self.field - self.alpha * v
         a[self.own :] = 0.0
         return a
@@ -153,6 +166,9 @@ class _Group:
         ]
         book[ADDED] += stored[1] - stored[0]
         changed = changed or max(stored) > 0.0
+        for r, k, old, new in self.ties(step):
+            gained = 0.5 * k * (np.sum((x[r] - new) ** 2) - np.sum((x[r] - old) ** 2))
+            book[ADDED], changed = book[ADDED] + gained, changed or np.any(old != new)
         for some, cubic in ((self.body.linear, False), (self.body.cubic, True)):
             if some.limit.size:
                 slots, edges = self.springs(some)
@@ -265,6 +281,7 @@ def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, conne
             winds=tables.winds[:, start:],
             forces=tables.forces[:, start:],
             surfaces=tables.surfaces[:, n:],
+            **_from_step(tables, n),
         )
         explicit_stages(body, own, c, Abar, A, h, 1, end, x, v, stages, connected)
         old = x.copy(), v.copy()
@@ -288,6 +305,16 @@ def nystrom_steps(body, tables, c, Abar, A, h, end, count, x, v, a, ahead, conne
         stages[0] = stages[end]
     a[:], ahead[:] = stages[0], v[: len(a)]
     return books
+
+
+def _from_step(tables, n):
+    """Ties and what leads them, with step n as the first."""
+    ties, leads = tables.ties, tables.leads[:, n:]
+    here = ties.here.copy()
+    for p in np.flatnonzero((ties.motion >= 0) & (n > 0)):
+        m = leads[ties.motion[p], 0]
+        here[p, :3] = m[:9].reshape(3, 3) @ ties.home[p, :3] + m[9:]
+    return {"ties": ties._replace(here=here), "leads": leads}
 
 
 def _kick(every, rows, kick):

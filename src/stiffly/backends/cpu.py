@@ -37,6 +37,7 @@ class CpuBackend:
     xp = np
     kernels = Kernels("cpu", _compiled)
     shared = False
+    iterates = False
     at_once = 5e8
 
     def announce(self) -> None:

@@ -17,13 +17,15 @@ import numpy as np
 
 from ..contracts import Array, Pairs
 from ..errors import InputError
-from ..kernels.cuda import matrix
+from ..kernels.cuda import matrix, solve
 from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
 
 BLOCK = 128  # threads
+WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
-BY_LANES = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", *matrix.BY_LANES)
+EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
+BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES)
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -34,6 +36,7 @@ class CardKernels:
         self.explicit_steps = Steps(card)
         self.nystrom_steps = self.explicit_steps.nystrom
         self.matrices = matrix.Matrices(card)
+        self.systems = solve.Systems(card, self.matrices)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -58,12 +61,15 @@ class Loaded:
             lanes = self._lanes if name in BY_LANES else 1
             self.blocks(name, -(-rows * lanes // BLOCK), BLOCK, *arguments)
 
-    def blocks(self, name: str, count: int, threads: int, *arguments: Any) -> None:
-        """So many blocks of so many threads."""
+    def blocks(self, name: str, count: int, threads: int, *arguments: Any, shared: int = 0) -> None:
+        """So many blocks of so many threads; shared: what those of a block share [B]."""
         if name not in self._kernels:
             self._kernels[name] = self._module.get_function(name)
+        kernel = self._kernels[name]
+        if shared > WITHOUT_ASKING and kernel.max_dynamic_shared_size_bytes < shared:
+            kernel.max_dynamic_shared_size_bytes = shared
         given = tuple(np.int64(a) if isinstance(a, int) else a for a in arguments)
-        self._kernels[name]((count,), (threads,), given, stream=self._queue)
+        kernel((count,), (threads,), given, shared_mem=shared, stream=self._queue)
 
 
 class Card:
@@ -156,7 +162,7 @@ class GpuBackend(CpuBackend):
     abreast = 100  # springs, about: a stretch of steps takes no longer than on a processor
 
     at_once = 3e10
-    iterates = True  # functions of matrices by products alone: eigenbases are work of the host
+    iterates = True  # functions of matrices and linear systems by products: factors are the host's
 
     def __init__(self, card: Any) -> None:
         self.kernels, self._card = CardKernels(card), card

@@ -42,6 +42,7 @@ def view(
         int | None,
         typer.Option(metavar="P", help="Port. [default: the first free one from 8080 on]"),
     ] = None,
+    device: inputs.Device = "cpu",
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
     budget: Annotated[
         float | None, typer.Option(metavar="MS", help="Milliseconds of physics per frame, at most.")
@@ -73,6 +74,7 @@ def view(
     _check_methods(names)
     inputs.check_positive("--step", step, "0.01")
     _check_budget(budget)
+    inputs.check_device(device)
     check_writable(out, "--out")
     from .. import terminal
     from ..view.page.server import free_port, library
@@ -81,6 +83,7 @@ def view(
     free_port(host, port)  # before a scene is built for it
     given = {"--integrator": names, "--step": step, "--small": small}
     given |= {"--variant": variant, "--set": assignments, "--budget": budget}
+    given["--device"] = None if device == "cpu" else device
     from ..scenes import NAMES
     from ..view import serve
 
@@ -91,9 +94,8 @@ def view(
 
     with terminal.notices():
         with terminal.passing.status(f"preparing {shown.name} ..."):
-            served = serve(
-                shown, settings=settings, host=host, port=port, out=out, small=small, lesson=lesson
-            )
+            where: Any = {"host": host, "port": port, "out": out, "device": device}
+            served = serve(shown, settings=settings, small=small, lesson=lesson, **where)
         _watch(served, host, not no_open)
 
 

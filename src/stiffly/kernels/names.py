@@ -358,12 +358,26 @@ class Touches(NamedTuple):
     moving: Any
 
 
+class Ties(NamedTuple):
+    """Springs of length zero from rows to points in space.  start (R + 1,): those of each row that
+    a group moves; row, stiffness (k,); here (k, 4): points as they stand to begin with; motion (k,)
+    leads a point from home (k, 4) later on, -1 where it stands still."""
+
+    start: Any
+    row: Any
+    stiffness: Any
+    here: Any
+    home: Any
+    motion: Any
+
+
 class GroupedBody(NamedTuple):
     """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
     row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
-    halo: None, or what is called with positions (R, 4) whenever particles have moved, and fills the
-    rows of those that other ranks move.
+    tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
+    called with positions (R, 4) whenever particles have moved, and fills the rows of those that
+    other ranks move.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -381,6 +395,7 @@ class GroupedBody(NamedTuple):
     alpha: Any
     run: Any
     powers: Any
+    tied: Any
     halo: Any = None
 
 
@@ -388,18 +403,21 @@ class TimeTables(NamedTuple):
     """What depends on time.  Entry 0 is the start; each step then has its middle and its drifts.
 
     supports (s, entries, 24): A, b, A', b' of x = A home + b; winds, forces (., entries, 4);
-    surfaces (c, steps + 1, 16): seven numbers, origin, velocity and spin of shapes during a step.
+    surfaces (c, steps + 1, 16): seven numbers, origin, velocity and spin of shapes during a step;
+    leads (m, steps + 1, 12): A, b of A home + b, where points of ties are led to; not the first.
     """
 
     supports: Any
     surfaces: Any
     winds: Any
     forces: Any
+    ties: Ties
+    leads: Any
 
 
 class EnergyLines(NamedTuple):
     """What a card tells of the energies [J] of a body where its steps have ended: of motion,
-    springs of both laws, face springs, tets, contact and fields."""
+    springs of both laws, face springs, tets, contact, fields and ties."""
 
     kinetic: float
     linear: float
@@ -408,6 +426,7 @@ class EnergyLines(NamedTuple):
     tets: float
     touched: float
     field: float
+    tied: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

@@ -20,6 +20,7 @@ from ..kernels.names import NO_SLOT
 from .checks import as_array, as_indices, as_number, as_numbers
 from .part import NO_PAIRS, Arranged, Particles
 from .pattern import BlockPattern
+from .terms import TieTerm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,8 @@ class Attachments:
     particles start.  motion: how the points move, anything with `place(t, start)` (Keyframes,
     Rotation, Moving).
     live=True: `attach`, `move` and `release` may be called while a run goes on, from any thread;
-    they take effect between two steps.  Attaching and moving is counted as added, exactly; what a
+    they take effect between two steps, or before the next of many that are taken in one call, which
+    ends at a frame.  Attaching and moving is counted as added, exactly; what a
     released spring had stored is dissipated.  `particles` may then be empty.  Every run begins
     with the particles and points given here, and takes the hand: one run at a time can have it.
     """
@@ -179,6 +181,14 @@ class PointTies:
         """These ties (k,), (k, 3) and no others."""
         self.particles, self.points = particles, points
 
+    def become(self, other: PointTies | None) -> None:
+        """These ties and this stiffness from now on; None: nothing is tied."""
+        if other is None:
+            self.tie(np.empty(0, dtype=np.int64), np.empty((0, 3)))
+        else:
+            self._stiffness = other._stiffness
+            self.tie(other.particles, other.points)
+
     @property
     def _slots(self) -> np.ndarray:
         slots = self._pattern.diagonal[self.particles]
@@ -212,6 +222,9 @@ class PointTies:
 
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         blocks[self._slots] += 0.5 * self._stiffness * np.eye(3)
+
+    def terms(self) -> list[TieTerm]:
+        return [TieTerm(self.particles, self._stiffness, self.points)]
 
     def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> Any:
         """What is tied decides about the matrix, not where to."""
@@ -279,6 +292,24 @@ class MovingAttachments(PointTies):
         if self.changed:
             self.points = points
         return Power(added=self.energy(x) - before)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a user wants something that has not been done."""
+        if not self._config.live:
+            return False
+        return bool(self._config.asked(self._run).serial != self._serial)
+
+    def move(self, t: float) -> None:
+        """Puts points that follow a motion where they are at time t."""
+        if self._config.motion is not None:
+            self.points = self._placed(t)
+
+    def terms(self) -> list[TieTerm]:
+        term, motion = super().terms()[0], self._config.motion
+        if motion is not None:
+            term = term._replace(motion=motion, start=self._start, at=self._placed)
+        return [term]
 
     def _placed(self, t: float) -> Array:
         motion = self._config.motion

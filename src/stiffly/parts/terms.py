@@ -123,5 +123,19 @@ class TouchTerm(NamedTuple):
     since: float
 
 
+class TieTerm(NamedTuple):
+    """Springs of length zero, stiffness [N/m], from rows (k,) to points (k, 3) as they stand now.
+
+    motion, start (k, 3), at(t) (k, 3): what leads them, from where, and where they are at a time;
+    None where they stand still.  Ties may be others between two calls."""
+
+    rows: np.ndarray
+    stiffness: float
+    points: Array
+    motion: Any = None
+    start: Array | None = None
+    at: Callable[[float], Array] | None = None
+
+
 Elastic = SpringTerm | FaceTerm | TetTerm
-Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm
+Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm | TieTerm

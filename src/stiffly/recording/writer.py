@@ -9,7 +9,7 @@ import struct
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from .sinks import Frame, Interrupt, Progressing
 from .sums import BINARY, piece_sum, renamed, text_sum, write_at
 from .words import DTYPES
 
+_to_disk = getattr(os, "fdatasync", os.fsync)  # which macOS and Windows do not have
 SHARE = 0.02  # of the time may go into checkpoints, unless one is asked for after every frame
 PUBLISH = 10.0  # seconds between two updates for ParaView, see layout.py
 AT_ONCE = 1 << 20  # bytes of a frame: fewer are written sooner than another thread begins
@@ -50,6 +51,8 @@ STOPS = {  # what the system says to a file that it lets grow no more, and what 
     errno.EDQUOT: ("the disk quota is used up", "make room, or ask for a larger one"),
     errno.EFBIG: ("no file may grow beyond this size", "raise the limit (ulimit -f)"),
 }
+# bytes after which the disk begins with them: else all of it would wait for the end
+FLUSH = 1 << 28
 PIECES = 3  # of a frame that are written side by side: points, velocities and what is short
 
 
@@ -104,6 +107,9 @@ class Writer:
         # the frame that is being written: when it was [s], and what counts it once it is there
         self._pending: tuple[float, Callable[[], None]] | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._unflushed = 0  # bytes
+        self._flush: Future[None] | None = None  # brings those before to the disk
+        self.single = False  # frames are rounded
         self.waited = 0.0  # [s], for frames that were not there yet
 
     @classmethod
@@ -152,6 +158,7 @@ class Writer:
         plan = Plan(times, shape, options.dtype, options.velocities, (), mesh, contents)
         folder.check_space(options.place.folder, plan)
         writer = cls(options.place.folder, options.checkpoint, interrupt)
+        writer.single = options.dtype == "float32"
         text = options.provenance.get("toml", getattr(scene, "text", None))
         writer._begins = options.place, plan, text
         return writer
@@ -192,7 +199,7 @@ class Writer:
         self._settle()
         large = sum(size for _, size in self._places.pieces.values()) >= AT_ONCE
         if large and self._pool is None:
-            self._pool = ThreadPoolExecutor(PIECES, thread_name_prefix="recording")
+            self._pool = ThreadPoolExecutor(PIECES + 1, thread_name_prefix="recording")
         try:
             self._pending = frame.t, self._write_frame(frame, large)
         except OSError as problem:
@@ -207,9 +214,27 @@ class Writer:
             began = time.perf_counter()
             try:
                 count()
+                self._flush_beside()
             except OSError as problem:
                 raise self._failure(problem, t) from problem
             self.waited += time.perf_counter() - began
+
+    def _flush_beside(self) -> None:
+        """Frames go to the disk while others are computed; what it refuses is told then."""
+        if self._pool is None:
+            return
+        self._unflushed += sum(size for _, size in self._places.pieces.values())
+        if self._flush is not None and self._flush.done():
+            self._flushed()
+        if self._unflushed >= FLUSH and self._flush is None:
+            self._unflushed = 0
+            self._flush = self._pool.submit(_to_disk, self._file)
+
+    def _flushed(self) -> None:
+        """Nobody else is told of what went wrong there: not even whoever flushes next."""
+        if self._flush is not None:
+            flush, self._flush = self._flush, None
+            flush.result()
 
     def due(self) -> tuple[bool, bool]:
         """Whether a checkpoint is to be written now, and whether the run is to stop."""
@@ -258,9 +283,12 @@ class Writer:
                 self._pending[1]()
             with folder.unread(self._file, patience=1.0):
                 self._publish(self._there)
+            self._flushed()
             os.fsync(self._file)
         except OSError as found:  # the frames that were counted are there all the same
             problem = found
+        if self._flush is not None:
+            wait([self._flush])  # before its file is closed
         os.close(self._file)
         self._file = None
         recording = Recording(self.folder)
@@ -318,6 +346,7 @@ class Writer:
             self._run: str = json.loads(file["stiffly/provenance"][()])["run"]
             points = file["VTKHDF/Points"]
             self._dtype = points.dtype
+            self.single = self._dtype == np.float32
             self._flat = bool(file["stiffly"].attrs["coordinates"])
             self._columns = [bytes(name) for name in file["stiffly/columns"][()] if name]
             self._width = file["stiffly/columns"].shape[0]
@@ -423,6 +452,7 @@ class Writer:
         began = time.perf_counter()
         header = {"run": self._run, "loop": type(loop).__name__, "frames": loop.recorded}
         try:
+            self._flushed()
             if self._file is not None:
                 os.fsync(self._file)  # a checkpoint must not know of frames that the disk does not
             checkpoint.write(self.folder, loop.saved(), seconds=self._every, **header)

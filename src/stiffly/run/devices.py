@@ -1,5 +1,5 @@
-"""Where a run is computed: on the host, or on a card: explicit steps there, or products of the
-tangents of exponential ones."""
+"""Where a run is computed: on the host, or on a card: explicit steps there, products of the
+tangents of exponential ones, linear systems of implicit ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from ..integrators.epirk import Epirk
 from ..integrators.explicit import scheme_of
 from ..integrators.exponential_rosenbrock import ExponentialRosenbrock, half_size
 from ..integrators.gautschi import Gautschi, Neti
+from ..integrators.stabilised import Stabilised
+from ..integrators.stage import Implicit, bodies_of
 from ..matfun.chooser import OTHER
 from ..matfun.operators import BarOperator, BlockOperator, SparseOperator
+from ..solvers.newton import Newton
 
 DEVICES = ("cpu", "gpu", "auto")
 ON_THE_CPU = "or compute on the CPU (--device cpu)"
@@ -51,11 +54,13 @@ def bound_on(
 def _on_card(
     device: str, system: Any, x0: Any, v0: Any, method: Any, name: str
 ) -> tuple[Any, State]:
-    exponential = isinstance(method, EXPONENTIAL)
-    if not exponential and (scheme_of(method) is None or method.adaptive):
+    exponential, implicit = isinstance(method, EXPONENTIAL), _by_newton(method)
+    explicit = scheme_of(method) is not None and not method.adaptive
+    if not (exponential or implicit or explicit):
         raise InputError(
             f"{name} has no loop on a card: use verlet, symplectic-euler, rkn6, rk4, "
-            f"forward-euler, or an exponential method (exprb42), {ON_THE_CPU}"
+            "forward-euler, an exponential method (exprb42), or an implicit one with Newton's "
+            f"method (energy-momentum, bdf1, bdf2, midpoint, newmark), {ON_THE_CPU}"
         )
     if exponential:
         _require_products(method, name)
@@ -68,9 +73,32 @@ def _on_card(
     if exponential:
         _require_known(bound, state, method, name)
         return bound, state
+    if implicit:
+        _require_systems(bound, state, name)
+        return bound, state
     if not hasattr(bound.stretcher, "steps"):
         raise InputError(f"{bound.stretcher}, so a card cannot take it: compute on the CPU")
     return bound, state
+
+
+def _by_newton(method: Any) -> bool:
+    """Linear systems are what it is made of."""
+    if isinstance(method, Stabilised):
+        return _by_newton(method.base) and _by_newton(method.dissipate)
+    return isinstance(method, Implicit) and isinstance(method.solver, Newton)
+
+
+def _require_systems(system: Any, state: State, name: str) -> None:
+    """That there are linear systems, and room for them on the card."""
+    if bodies_of(system, state) is not None:
+        raise InputError(
+            f"{name} solves these bodies one by one, which a card has no loop for: use verlet, "
+            f"{ON_THE_CPU}"
+        )
+    matrix = system.tangent(state).matrix(1.0, 1.0, 0.0)
+    lack = system.backend.kernels.matrices.lacks(matrix.data, state.x.size)
+    if lack:
+        raise InputError(f"{lack}, so a card cannot take it: {ON_THE_CPU[3:]}")
 
 
 def _require_products(method: Any, name: str) -> None:

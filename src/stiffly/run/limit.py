@@ -16,7 +16,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log, sqrt
+from math import inf, log, sqrt
 from sys import float_info
 from typing import Any
 
@@ -66,6 +66,13 @@ def require_stable(
         if moved > 0.0 and _Growth(scheme, sqrt(moved), duration)(step) > CERTAIN:
             raise InputError(text)
     warnings.warn(text, Advice, stacklevel=levels_up())
+
+
+def longest_step(system: Any, state: State) -> float:
+    """Verlet's longest stable step [s] in this state, or a few percent more."""
+    with np.errstate(all="ignore"):
+        found = largest_ritz_value(_of_few(system, state) or _of_all(system, state), PRODUCTS)
+    return 2.0 / sqrt(found) if np.isfinite(found) and found > 0.0 else inf
 
 
 def _linear(system: Any, state: State) -> bool:

@@ -347,11 +347,13 @@ class Loop(Stepper):
     def _record(self, sink: Sink, state: State) -> None:
         growth, ledger = self.book(state), self.ledger
         self.next_look = state.t + self._apart  # a frame is a look
+        x, v, fields = self._seen(state, getattr(sink, "single", False))
         frame = Frame(
             self.recorded,
             len(self.frames),
             state.t,
-            *self._seen(state),
+            x,
+            v,
             {name: series[-1] for name, series in ledger.parts.items()},
             ledger.added_now,
             ledger.dissipated_now,
@@ -360,23 +362,20 @@ class Loop(Stepper):
             self.work,
             self.seconds,
             self.log.frame(),
-            self._fields(state),
+            fields,
         )
         sink.frame(frame)
         self.recorded += 1
         self.judge(growth)
 
-    def _seen(self, state: State) -> tuple[Array, Array]:
-        """Positions and velocities, which nobody changes while a sink has them."""
+    def _seen(self, state: State, single: bool) -> tuple[Array, Array, Mapping[str, Array]]:
+        """Positions, velocities, and what parts record of themselves, which nobody changes while a
+        sink has them; single: it will round them."""
         system = cast("Any", self.system)
         if hasattr(system, "in_frame"):
-            return system.in_frame(state)
-        return np.array(system.positions(state)), np.array(system.velocities(state))
-
-    def _fields(self, state: State) -> Mapping[str, Array]:
-        """What parts record of themselves, where the system has any that do."""
-        system = cast("Any", self.system)
-        return system.fields(state) if hasattr(system, "fields") else NOTHING
+            return system.in_frame(state, single)
+        fields = system.fields(state) if hasattr(system, "fields") else NOTHING
+        return np.array(system.positions(state)), np.array(system.velocities(state)), fields
 
     @property
     def fixed(self) -> bool:

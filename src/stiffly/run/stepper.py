@@ -19,6 +19,7 @@ from ..contracts import (
     Away,
     Integrator,
     Power,
+    Settled,
     Splitting,
     State,
     Step,
@@ -146,6 +147,7 @@ class Stepper:
     def take_all(self, h: float, ends: Array) -> None:
         """A step of h to each of the times `ends`, in one call; there is such a scheme."""
         scheme = cast("Splitting | Tableau", self._chosen[0])
+        self._obey()
         taken = stretch(self.system, scheme, self.state, self.memory, h, ends)
         self._require_finite(taken, h)
         self.ledger.settle(cast("Power", taken.exchanged))
@@ -154,6 +156,15 @@ class Stepper:
         self.work += taken.work
         self.steps += len(ends)
         self.log.add_all(ends.tolist(), taken.notes, h)
+
+    def _obey(self) -> None:
+        """What a user has asked for since the last steps."""
+        obey = getattr(self.system, "obey", None)
+        settled: Settled | None = None if obey is None else obey(self.state)
+        if settled is not None:
+            self.ledger.settle(settled)
+            self.memory = resumed(self.method, self.system, settled.state, self.memory, settled)
+            self.state = settled.state
 
     def _accept(self, taken: Step, ends: Sequence[float]) -> None:
         """ends: of every step that it stands for."""

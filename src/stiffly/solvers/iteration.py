@@ -22,6 +22,7 @@ import numpy as np
 from ..backends.sums import norms
 from ..contracts import Array, Backend, Work
 from ..errors import NotConverged
+from .card import SavedMatrix
 from .equation import Equation, Linearisation, Solution, same_weights
 from .linear import Factor, absolute_product
 
@@ -92,6 +93,12 @@ class Kept:
             return self
         return replace(self, solver=None, constant=False, weights=weights)
 
+    def on(self, backend: Backend) -> Kept:
+        """Of a matrix alone, which is what a checkpoint holds of a card: its factorisation."""
+        if not isinstance(self.solver, SavedMatrix):
+            return self
+        return replace(self, solver=self.solver.on(backend))
+
 
 NOTHING_KEPT = Kept()
 
@@ -124,7 +131,7 @@ class Iteration:
 
     def __init__(self, equation: Equation, kept: Kept | None, tolerance: float) -> None:
         self.equation, self.tolerance, self.backend = equation, tolerance, equation.backend
-        self.kept = (kept or NOTHING_KEPT).weighted(equation.weights)
+        self.kept = (kept or NOTHING_KEPT).weighted(equation.weights).on(equation.backend)
         self.tangent: Linearisation | None = None
         self.exhausted = False  # the last update ended where rounding explains what is left
         self.lost = False  # it was lost in the last digits of the coordinates

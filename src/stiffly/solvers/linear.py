@@ -9,7 +9,7 @@
 | LinearOperator    | conjugate gradients (cg.py)              | refused         |
 
 An indefinite matrix raises NotPositiveDefinite on every symmetric path.  All of it is work of the
-host: a device has its own `factorise`.
+host; ranks and cards have factors of their own (ksp.py, card.py).
 """
 
 from __future__ import annotations
@@ -178,6 +178,10 @@ def factorise(matrix: Any, *, symmetric: bool = True, backend: Backend = CPU) ->
         from .ksp import KspFactor  # PETSc is optional
 
         return KspFactor(backend, matrix, symmetric)  # type: ignore[arg-type]  # PETSc's
+    if backend.iterates and sp.issparse(matrix) and matrix.shape[0] % 3 == 0:
+        from .card import CardFactor
+
+        return CardFactor(backend, matrix, symmetric)  # type: ignore[arg-type]  # a card's
     if isinstance(matrix, LinearOperator):
         if not symmetric:
             raise InputError("an unsymmetric tangent must be assembled: return an array or a "

@@ -57,7 +57,7 @@ class Newton:
     every iteration has its own, as in textbooks.  (ShiftedNewton decides for itself.)
     cg: a relative residual, such as 1e-3: symmetric systems are solved to that by conjugate
     gradients instead of a factorisation.  Short steps of large bodies, whose J is nearly M, take a
-    few products of J so; 0: factorised.  Over ranks PETSc decides.
+    few products of J so; 0: factorised.  Over ranks PETSc decides, and a card iterates anyway.
     """
 
     tolerance: float = TOLERANCE
@@ -150,7 +150,7 @@ class _Run(Iteration):
             self.tangents += 1
             self.tangent, self._is_convex = self.equation.linearise(point.x), False
         tangent, matrix = self.tangent, self.tangent.matrix(shift)
-        if self.cg and tangent.symmetric and not self.backend.shared:
+        if self.cg and tangent.symmetric and not (self.backend.shared or self.backend.iterates):
             rows = sp.csr_matrix(matrix) if sp.issparse(matrix) else matrix
             solver = ConjugateGradients(rows, self.cg)
         else:

@@ -27,24 +27,24 @@ class Few(NamedTuple):
     acceleration: Callable[[Array], Array]
 
 
-def divides(body: GroupedBody, connected: bool) -> bool:
-    """Many bodies of nothing but springs, each of them a group, in one run."""
+def divides(body: GroupedBody, first: np.ndarray) -> bool:
+    """Many bodies of nothing but springs in one run; first (c + 1,): rows at which they begin."""
     parts = (body.faces.rest, body.tets.corners, body.triangles.pressure, body.run)
     others = any(len(part) for part in (*parts, body.dashpots.coefficient))
-    return not (connected or others) and len(body.groups.own) > MOST
+    return not (others or body.tied) and len(first) > MOST + 1
 
 
-def chosen(body: GroupedBody) -> np.ndarray:
-    """The groups (c,) that are asked for all."""
+def chosen(body: GroupedBody, first: np.ndarray) -> np.ndarray:
+    """The bodies (c,) that are asked for all."""
     groups = body.groups
-    stiffest = np.zeros(len(groups.own))
+    stiffest = np.zeros(len(first) - 1)
     for springs in (body.linear, body.cubic):
-        bounds = springs.start[groups.first].astype(np.int64)
+        bounds = springs.start[first].astype(np.int64)
         some = np.flatnonzero(np.diff(bounds))
         if some.size:
             most = np.maximum.reduceat(springs.stiffness, bounds[some])
             stiffest[some] = np.maximum(stiffest[some], most)
-    looks = stiffest * np.maximum.reduceat(groups.inverse, groups.first[:-1])
+    looks = stiffest * np.maximum.reduceat(groups.inverse, first[:-1])
     spread = np.linspace(0, looks.size - 1, MOST // 2).astype(np.int64)
     return np.unique(np.concatenate([np.argsort(looks)[-MOST // 2 :], spread]))
 
@@ -53,16 +53,51 @@ def alone(body: GroupedBody, these: np.ndarray) -> tuple[GroupedBody, np.ndarray
     """These groups as a body of their own, whose rows are its particles; which rows they were."""
     groups, sizes = body.groups, np.diff(body.groups.first)[these]
     rows = _ranges(groups.first[these], sizes)
+    bounds = {"first": _from_zero(sizes), "own": groups.own[these], "led": groups.led[these]}
+    return _of_rows(body, rows, bounds), rows
+
+
+def picked(
+    body: GroupedBody, first: np.ndarray, these: np.ndarray
+) -> tuple[GroupedBody, np.ndarray]:
+    """The same of a body whose rows are all in one group; first: as for `divides`."""
+    groups = body.groups
+    own, led = int(groups.own[0]), int(groups.own[0] + groups.led[0])
+    mine = _ranges(first[these], np.diff(first)[these])
+    moves, near = np.zeros((2, int(groups.first[-1])), dtype=bool)
+    moves[mine] = True
+    for springs in (body.linear, body.cubic):  # each is kept by one of its ends
+        row = np.repeat(np.arange(own, led), np.diff(springs.start[own : led + 1]))
+        near[row[moves[springs.other[springs.start[own] : springs.start[led]]]]] = True
+    leads = np.flatnonzero(near)
+    near[_ends(body, np.concatenate([mine, leads]))] = True
+    near[mine] = near[leads] = near[-1] = False
+    rows = np.concatenate([mine, leads, np.flatnonzero(near), [near.size - 1]])
+    counts = {"own": np.array([mine.size]), "led": np.array([leads.size])}
+    made = _of_rows(body, rows, {"first": np.array([0, rows.size]), **counts})
+    place = np.empty(near.size, dtype=np.uint32)
+    place[rows] = np.arange(rows.size)
+    still = np.arange(rows.size) >= mine.size  # others' particles among them
+    groups = made.groups
+    groups.inverse[still] = groups.mass[still] = 0.0
+    both = {name: getattr(made, name) for name in ("linear", "cubic")}
+    return made._replace(
+        **{name: own._replace(other=place[own.other]) for name, own in both.items()}
+    ), rows
+
+
+def _ends(body: GroupedBody, rows: np.ndarray) -> np.ndarray:
+    """Rows at the other ends of the springs that these keep."""
+    return np.concatenate([_springs(s, rows).other for s in (body.linear, body.cubic)])
+
+
+def _of_rows(body: GroupedBody, rows: np.ndarray, bounds: dict[str, np.ndarray]) -> GroupedBody:
+    """These rows; far ends of their springs have the numbers that they had."""
+    groups = body.groups
     own = {name: getattr(groups, name)[rows] for name in ("source", "support", "inverse", "mass")}
     if len(groups.home) == len(groups.place):
         own["home"] = groups.home[rows]
-    made = groups._replace(
-        first=_from_zero(sizes),
-        own=groups.own[these],
-        led=groups.led[these],
-        place=np.arange(rows.size, dtype=groups.place.dtype),
-        **own,
-    )
+    made = groups._replace(**bounds, place=np.arange(rows.size, dtype=groups.place.dtype), **own)
     drags, touches = body.drags, body.touches
     return body._replace(
         groups=made,
@@ -71,7 +106,7 @@ def alone(body: GroupedBody, these: np.ndarray) -> tuple[GroupedBody, np.ndarray
         drags=drags._replace(coefficient=drags.coefficient.take(rows, axis=1)),
         weights=body.weights.take(rows, axis=1),
         touches=touches._replace(stiffness=touches.stiffness.take(rows, axis=1)),
-    ), rows
+    )
 
 
 def _springs(springs: GroupedSprings, rows: np.ndarray) -> GroupedSprings:

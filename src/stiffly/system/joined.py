@@ -25,6 +25,7 @@ from ..parts.terms import (
     SpringTerm,
     Term,
     TetTerm,
+    TieTerm,
     TouchTerm,
     WindTerm,
     stored,
@@ -264,7 +265,7 @@ class _Joining:
 
     def _sort(self, run: int, name: str, part: Any, found: dict[Hashable, list[_Piece]]) -> None:
         terms = terms_of(part)
-        if terms is None:
+        if terms is None or any(isinstance(term, TieTerm) for term in terms):
             raise InputError(f"{name} ({type(part).__name__}) has no compiled loop; {ALONE}")
         for term in terms:
             key: Any = _alike(name, term)

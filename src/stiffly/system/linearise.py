@@ -38,8 +38,12 @@ class LinearTangent:
     constant: bool
 
     def matrix(self, m: float, k: float, d: float) -> Any:
-        """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc."""
-        K = _entries(self.stiffness)
+        """m M + k K + d D: a dense array where K is dense or matvec-only, else SciPy csc; for a
+        card bsr, where K has blocks."""
+        form = self.stiffness
+        if form.backend.iterates and isinstance(form, BlockOperator) and form.lumped is not None:
+            return _in_blocks(self, form, m, k, d)
+        K = _entries(form)
         dense = isinstance(K, np.ndarray)
         damping = self.damping
         if isinstance(damping, Rayleigh):
@@ -52,6 +56,50 @@ class LinearTangent:
                 D = D.toarray()
             total = total + d * D
         return total if dense or isinstance(total, np.ndarray) else sp.csc_matrix(total)
+
+
+def _in_blocks(tangent: LinearTangent, K: BlockOperator, m: float, k: float, d: float) -> Any:
+    """m M + k K + d D in the blocks of K: nothing is sorted, and the pattern is that of K."""
+    damping = tangent.damping
+    if isinstance(damping, Rayleigh):
+        m, k, damping = m + d * damping.alpha, k + d * damping.beta, None
+    total = k * K.blocks
+    if damping is not None and d != 0.0:
+        total += d * _blocks_of(damping, K)
+    rows = np.repeat(np.arange(len(K.indptr) - 1), np.diff(K.indptr))
+    own = np.flatnonzero(rows == K.indices)
+    masses: Any = K.lumped
+    total[own[:, None], [0, 1, 2], [0, 1, 2]] += m * masses.reshape(-1, 3)
+    made = sp.bsr_matrix((total, K.indices, K.indptr), shape=(K.size, K.size))
+    # the very arrays, of which a card keeps what it has laid out
+    made.indices, made.indptr = K.indices, K.indptr
+    return made
+
+
+def _blocks_of(operator: Any, K: BlockOperator) -> Array:
+    """Blocks (nnz, 3, 3) of a damping where K has its own."""
+    if isinstance(operator, SumOperator):
+        return sum(_blocks_of(term, K) for term in operator.terms)  # type: ignore[return-value]
+    if getattr(operator, "indices", None) is K.indices:
+        return operator.blocks
+    known = operator.cache.get("in blocks")
+    if known is None or known[0] is not K.indices:
+        known = operator.cache["in blocks"] = K.indices, _spread(_entries(operator), K)
+    return known[1]
+
+
+def _spread(matrix: Any, K: BlockOperator) -> Array:
+    """Of a sparse matrix with no blocks where K has none."""
+    part = sp.bsr_matrix(matrix, blocksize=(3, 3))
+    part.sum_duplicates()
+    count, (wanted, given) = (
+        len(K.indptr) - 1,
+        (np.repeat(np.arange(len(A.indptr) - 1), np.diff(A.indptr)) for A in (K, part)),
+    )
+    slots = np.searchsorted(count * wanted + K.indices, count * given + part.indices)
+    spread = np.zeros((K.indices.size, 3, 3))
+    spread[slots] = part.data
+    return spread
 
 
 def _entries(operator: BaseOperator) -> Any:

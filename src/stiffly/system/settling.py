@@ -39,6 +39,23 @@ def settle(system: System, s: State, h: float) -> Settled:
     return Settled(after, total.added, total.dissipated, changed, total.invented)
 
 
+def obey(system: System, s: State) -> Settled | None:
+    """What a user wants of parts that obey, done at once; None where he wants nothing.
+
+    Loops that take many steps do not look at orders: these are carried out before."""
+    if not any(getattr(part, "asks", False) for part in system.at(s).settling):
+        return None
+    x, v = system.row_positions(s), system.row_velocities(s)
+    parts, total = system.at(s).copied(), Moved()
+    for part in parts.settling:
+        if getattr(part, "asks", False):
+            own = _booked(True, part.settle(s.t, 0.0, x, v))
+            total = Moved(*map(sum, zip(total, own, strict=True)))
+    after = State(s.t, s.x, s.v, parts.memory())
+    system.know(after, parts)
+    return Settled(after, total.added, total.dissipated, True)
+
+
 def _renewed(old: Mapping[str, Array], new: Mapping[str, Array]) -> Mapping[str, Array]:
     """The very same mapping where no array is another: whoever has looked at it need not again."""
     same = len(old) == len(new) and all(old.get(key) is array for key, array in new.items())

@@ -30,13 +30,15 @@ from ..parts.terms import (
     ForceTerm,
     SpringTerm,
     TetTerm,
+    TieTerm,
     TouchTerm,
     WindTerm,
     stored,
     terms_of,
-    told_by,
 )
-from .few import Few, alone, chosen, divides
+from .few import Few, alone, chosen, divides, picked
+from .supports import MOST_LED, rigid
+from .ties import NOTHING_TIED, TiedRows, lack_of, stored_beyond, ties_among
 
 if TYPE_CHECKING:
     from .assembly import Assembly
@@ -47,19 +49,19 @@ BODY_ROWS = 4096  # and none is so large that its rows leave the second-level ca
 PIECES = 32  # of a connected body at most: two for each of sixteen threads
 PIECE_ROWS = 1500  # at least: smaller ones would share too many of their springs with others
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
-MOST_LED = 64  # particles on a path that somebody wrote: each has a table of its own
 FOUR = 4
 PASSES = 12  # over all springs, until most fours are full
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{FieldTerm: "field"},
+    **{FieldTerm: "field", TieTerm: "tied"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
 NONE = np.empty(0, dtype=np.int64)
 NO_EDGES = np.empty((0, 2), dtype=np.int64)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
-    np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))
+    *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
+    *NOTHING_TIED.tables([], np.empty(0), None),
 )
 
 Instances = tuple[np.ndarray, np.ndarray]  # elements (q,), the groups (q,) that have them
@@ -113,20 +115,26 @@ class Stretcher:
         except InputError as lack:
             raise NoStretch(str(lack)) from None
         _require_counted_once(system, terms)
+        if lack_of(terms):
+            raise NoStretch(f"{lack_of(terms)} have no compiled loop")
         self._terms = terms
         layout = _Layout(system, terms)  # not kept: of a head of hair it is a tenth of a gigabyte
-        self._connected = layout.connected
+        self._connected, self._bodies = layout.connected, layout.bodies
         self._base: Assembly | None = None  # parts as they were when a state went to the card
         self._unfree: _Unfree | None = None
         self._left, self._names = _left_out(terms, system.numbering.free), None
         if self._left is not None:
             self._names = _energy_names(system.assembly)
         self._body = self._grouped(layout)
+        self._tied = NOTHING_TIED
+        if self._body.tied:
+            groups = self._body.groups
+            self._tied = TiedRows(groups.place, groups.mass, system.numbering.free)
         lack = getattr(self._kernels.explicit_steps, "lacks", lambda body: "")(self._body)
         if lack:
             raise NoStretch(lack)
         self._still = _still(self._body)
-        varying = WindTerm | DragTerm | ForceTerm | TouchTerm
+        varying = WindTerm | DragTerm | ForceTerm | TouchTerm | TieTerm
         self._in_time = bool(system._led) or any(isinstance(t, varying) for t in terms)
         self.elements = self._count_elements()
 
@@ -190,6 +198,7 @@ class Stretcher:
             alpha,
             layout.run,
             bool(alpha.any() or loads or system.supports),
+            bool(self._of(TieTerm)),
         )
 
     # ------------------------------------------------------------------ steps
@@ -208,6 +217,7 @@ class Stretcher:
         system, free = self._system, self._system.numbering.free
         parts = system.at(s).copied()
         self._remember(parts)
+        begun = self._stored_beyond(parts, s)
         x, v = system.own_positions(s), system.row_velocities(s)
         acceleration = cast("Array", a).reshape(-1, 3).copy()
         ahead = None if stays else np.empty((free, 3))
@@ -215,12 +225,13 @@ class Stretcher:
         books = self._take(scheme, tables, h, len(ends), x, v, acceleration, ahead)
         if stays:
             self._base = parts
-            return self._stayed(s, float(ends[-1]), h, books)
+            return self._stayed(s, float(ends[-1]), h, books, begun)
         self._settle(parts, float(ends[-1]) + 0.5 * h)
         end = State(float(ends[-1]), x[:free].ravel(), v[:free].ravel(), parts.memory())
         if system.assembly.remembers:
             system.know(end, parts)
-        exchanged, notes = self._told(books, self._lifted(s, end))
+        drawn = self._stored_beyond(parts, end) - begun
+        exchanged, notes = self._told(books, self._lifted(s, end) + drawn)
         assert ahead is not None
         return Stretched(end, acceleration.ravel(), ahead.ravel(), exchanged, notes)
 
@@ -241,11 +252,13 @@ class Stretcher:
     def _further(self, scheme: Splitting | Tableau, s: Away, h: float, ends: Array) -> Stretched:
         """From where the last steps have ended."""
         assert self._base is not None
+        begun = self._stored_beyond(self._base, s, s.kept.since)
         tables = self._tables(self._base, s.t, h, ends, scheme, s.kept.since)
         books = self._take(scheme, tables, h, len(ends), s.kept, None, None, None)
-        return self._stayed(s, float(ends[-1]), h, books)
+        return self._stayed(s, float(ends[-1]), h, books, begun)
 
-    def _stayed(self, s: State, t: float, h: float, books: Array) -> Stretched:
+    def _stayed(self, s: State, t: float, h: float, books: Array, begun: float) -> Stretched:
+        """begun: what `_stored_beyond` was."""
         kept, base = self._kernels.explicit_steps.keep(), cast("Assembly", self._base)
         kept.since = t + 0.5 * h  # shapes stand where they are then
 
@@ -257,7 +270,17 @@ class Stretcher:
 
         memory = Later(remembered) if self._system.assembly.remembers else s.parts
         end = Away(t, kept, memory)
-        return Stretched(end, None, None, *self._told(books, self._lifted(s, end)))
+        drawn = self._stored_beyond(base, end, kept.since) - begun
+        return Stretched(end, None, None, *self._told(books, self._lifted(s, end) + drawn))
+
+    def _stored_beyond(self, parts: Assembly, s: State, since: float | None = None) -> float:
+        """[J] in ties of particles that groups do not move; since: when parts that lead points
+        stood where they are, unless they know."""
+        free = self._system.numbering.free
+        ties = ties_among(all_terms(parts)) if self._body.tied else []
+        if not any(np.any(term.rows >= free) for term in ties):
+            return 0.0
+        return stored_beyond(ties, self._system.row_positions(s), free, since)
 
     def _told(self, books: Array, lifted: float) -> tuple[Power, dict[str, Any]]:
         """Energies and notes of the body; of many runs arrays, a number for each."""
@@ -284,14 +307,15 @@ class Stretcher:
         lines["field"] += unfree.fixed_weight + unfree.led_weight(s.t)
         for line, energy in unfree.stored.items():
             lines[line] += energy
+        lines["tied"] += self._stored_beyond(cast("Assembly", self._base), s, s.kept.since)
         told = {"kinetic": lines["kinetic"]}
         for line, name in self._names:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
         return told
 
-    def shown(self, s: State, name: str) -> Array | None:
+    def shown(self, s: State, name: str, single: bool = False) -> Array | None:
         """positions or velocities (N, 3), or contact-force (N,), as the user numbers particles, of
-        a state that can be told where it lies; None elsewhere."""
+        a state that can be told where it lies, in single precision if so asked; None elsewhere."""
         if not isinstance(s, Away) or not s.kept.of(self._body):
             return None
         system, led = self._system, sum(len(rows) for _, rows in self._system._led)
@@ -303,7 +327,7 @@ class Stretcher:
             x = system.numbering.given(system.row_positions(s))
             return x, system.numbering.order[place]
 
-        return s.kept.shown(name, begun)
+        return s.kept.shown(name, begun, single)
 
     def _held_and_led(self) -> _Unfree:
         if self._unfree is None:
@@ -330,19 +354,22 @@ class Stretcher:
 
     def few(self, s: State) -> Few | None:
         """Some of many bodies, for forces on them alone; None where a body is not divided so."""
-        if not divides(self._still, self._connected):
+        first = self._bodies
+        if first is None or not divides(self._still, first):
             return None
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
-        body, rows = alone(self._still, chosen(self._still))
+        these, single = chosen(self._still, first), len(self._still.groups.own) == 1
+        body, rows = picked(self._still, first, these) if single else alone(self._still, these)
         place, tables = self._still.groups.place[rows], self._timed(parts, np.full(3, s.t), [s.t])
         x, v = system.row_positions(s)[place], system.row_velocities(s)[place]
         moves = body.groups.inverse > 0.0
+        last = int(np.flatnonzero(moves)[-1]) + 1
 
         def acceleration(own: Array) -> Array:
-            x[moves], a, ahead = own, np.zeros_like(x), np.empty_like(x)
+            x[moves], a, ahead = own, np.zeros((last, 3)), np.empty((last, 3))
             self._kernels.explicit_steps(body, tables, *NOWHERE, 1.0, 1, x, v, a, ahead, False)
-            return a[moves]
+            return a[moves[:last]]
 
         return Few(x[moves], body.groups.mass[moves], acceleration)
 
@@ -406,21 +433,30 @@ class Stretcher:
         times = np.where(np.array(within) == 1.0, ends[:, None], times)  # to the last digit
         times = np.where(np.array(within) == 0.0, ends[:, None], times)  # the next one's start
         after = (ends + 0.5 * h).tolist()
-        return self._timed(parts, np.concatenate([[t], times.ravel()]), after, since)
+        moments = np.concatenate([[t], times.ravel()])
+        return self._timed(parts, moments, after, since, goes_on=True)
 
     def _timed(
-        self, parts: Assembly, moments: Array, after: list[float], since: float | None = None
+        self,
+        parts: Assembly,
+        moments: Array,
+        after: list[float],
+        since: float | None = None,
+        goes_on: bool = False,
     ) -> contract.TimeTables:
-        """Of these times; after: when shapes stand where they do after each step."""
+        """Of these times; after: when shapes stand where they do after each step.  Else than where
+        time goes on, points that are led stay."""
         if not self._in_time:
             return NO_TABLES
-        times = moments.tolist()
+        times, terms = moments.tolist(), all_terms(parts)
+        led = np.array(after if goes_on else [])
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
             _motions(self._system, times),
-            _surfaces(all_terms(parts), after, since),
+            _surfaces(terms, after, since),
             _table(winds, times),
             _table([term.at for term in self._of(ForceTerm)], times),
+            *self._tied.tables(ties_among(terms), led, since),
         )
 
 
@@ -429,7 +465,8 @@ class _Unfree:
 
     def __init__(self, system: System, field: Array, left: list[SpringTerm]) -> None:
         numbering, self._field = system.numbering, field
-        self._led: list[tuple[Any, Array, Array]] = []  # support, places at first, masses
+        # support, places at first, masses, and what a rigid motion asks of both
+        self._led: list[tuple[Any, Array, Array, Array, float]] = []
         self.fixed_weight, self.stored = 0.0, {}
         if not system.fixed.size:
             return
@@ -437,7 +474,8 @@ class _Unfree:
         mass = system.counted_mass[numbering.order]
         still = np.ones(len(held), dtype=bool)
         for support, rows in system._led:
-            self._led.append((support, cast("Array", system._frame)[rows], mass[rows]))
+            start, own = cast("Array", system._frame)[rows], mass[rows]
+            self._led.append((support, start, own, own @ start, float(own.sum())))
             still[rows - numbering.free] = False
         self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
         for springs in left:  # between two of one support, or two that are held: never stretched
@@ -449,10 +487,9 @@ class _Unfree:
     def led_weight(self, t: float) -> float:
         """In fields, of particles that are led."""
         total = 0.0
-        for support, start, mass in self._led:
-            if _rigid(support):
+        for support, start, mass, moment, sum_ in self._led:
+            if rigid(support):
                 A, b = (own[0] for own in support.affine(np.array([t]))[:2])
-                moment, sum_ = mass @ start, mass.sum()
                 total -= float(self._field @ (A @ moment + sum_ * b))
             else:
                 total -= float(mass @ (support.place(t, start)[0] @ self._field))
@@ -534,7 +571,7 @@ def require_loop(system: System) -> None:
     if system.guarded:
         raise NoStretch("contact of bodies with each other has no compiled loop")
     for support, led in system._led:
-        if not _rigid(support) and len(led) > MOST_LED:
+        if not rigid(support) and len(led) > MOST_LED:
             kind = type(support).__name__
             raise NoStretch(
                 f"{kind} supports of more than {MOST_LED} particles have no compiled loop"
@@ -563,18 +600,13 @@ def _table(functions: Sequence[Callable[[float], Array]], times: list[float]) ->
     return table
 
 
-def _rigid(support: Any) -> bool:
-    """Whether it says how it moves all of its particles at once; others do so one by one."""
-    return told_by(support, "affine", ("place",))
-
-
 def _motions(system: System, times: list[float]) -> Array:
     """(motions, times, 24): A, b, A', b' of x = A home + b; of a path A is zero."""
     made = [np.empty((0, len(times), 24))]
     for support, led in system._led:
-        rigid = _rigid(support)
-        rows = np.zeros((1 if rigid else len(led), len(times), 24))
-        if rigid:
+        alike = rigid(support)
+        rows = np.zeros((1 if alike else len(led), len(times), 24))
+        if alike:
             A, b, turning, velocity = support.affine(np.array(times))
             rows[0, :, :9], rows[0, :, 9:12] = A.reshape(-1, 9), b
             rows[0, :, 12:21], rows[0, :, 21:] = turning.reshape(-1, 9), velocity
@@ -652,7 +684,7 @@ class _Layout:
         self._led = np.full(self._total, -1, dtype=np.int16)
         index = 0
         for support, led in system._led:
-            every = 1 if _rigid(support) else len(led)  # a motion for all, or one for each
+            every = 1 if rigid(support) else len(led)  # a motion for all, or one for each
             self._led[led] = index + np.arange(every)
             index += every
         solid = [_all_corners(4, [term.tets]) for term in terms if isinstance(term, TetTerm)]
@@ -665,6 +697,7 @@ class _Layout:
         local = local or bool(system.supports and tets)
         if self._free < numbering.free:
             _require_counted_by_rows(system, terms, local)
+        self.bodies: np.ndarray | None = None  # rows at which independent ones begin
         self.label, self.connected = self._labels(system, elements, local)
         self.count = int(self.label.max()) + 1
         self._group_of_row = np.full(self._total, -1, dtype=np.int32)
@@ -674,6 +707,8 @@ class _Layout:
         borrowed = [self._borrowed(e, self._instances(e)) for e in light]
         borrowed += [self._borrowed(e, self._dealt(e)) for e in solid]
         self._lay_out(sorted_unique(np.concatenate(borrowed or [NONE])))
+        if self.bodies is None and not self.connected:
+            self.bodies = self.first
 
     def _labels(
         self, system: System, elements: list[np.ndarray], local: bool
@@ -692,6 +727,7 @@ class _Layout:
             if len(sizes) >= MANY_BODIES and sizes.max() <= BODY_ROWS:
                 if whole:  # bodies behind one another
                     self._rank[np.argsort(bodies.labels, kind="stable")] = np.arange(self._free)
+                    self.bodies = np.concatenate([[0], np.cumsum(sizes)])
                     return np.zeros(self._free, dtype=np.int64), False
                 return bodies.labels.astype(np.int64), False
         pieces, local = 1, local or whole

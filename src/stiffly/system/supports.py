@@ -16,7 +16,12 @@ import numpy as np
 from ..contracts import Array
 from ..errors import InputError, accepts
 from ..parts.checks import as_numbers
+from ..parts.terms import told_by
 from ..parts.user_functions import time_derivative
+
+MOST_LED = (
+    64  # on a path that somebody wrote, in loops over many steps: each has a table of its own
+)
 
 
 class Support(Protocol):
@@ -25,6 +30,11 @@ class Support(Protocol):
     particles: Any
 
     def place(self, t: float, start: Array) -> tuple[Array, Array]: ...
+
+
+def rigid(support: Any) -> bool:
+    """Whether it says how it moves all of its particles at once; others do so one by one."""
+    return told_by(support, "affine", ("place",))
 
 
 class Keyframes:

@@ -289,21 +289,22 @@ class System:
         shown = self._shown(s, "positions")
         return self.numbering.given(self.row_positions(s)) if shown is None else shown.copy()
 
-    def _shown(self, s: State, name: str) -> Array | None:
+    def _shown(self, s: State, name: str, single: bool = False) -> Array | None:
         """By what has taken the steps, where it can tell."""
         told = getattr(self._stretcher, "shown", None)
-        return None if told is None or not isinstance(s, Away) else told(s, name)
+        return None if told is None or not isinstance(s, Away) else told(s, name, single)
 
     def velocities(self, s: State) -> Array:
         """All particles (N, 3); zero where fixed, the support's own where led."""
         shown = self._shown(s, "velocities")
         return self.numbering.given(self.row_velocities(s)) if shown is None else shown.copy()
 
-    def in_frame(self, s: State) -> tuple[Array, Array]:
-        """Both, for whoever writes them down: they stay as they are until they have been asked for
-        twice more."""
-        x, v = self._shown(s, "positions"), self._shown(s, "velocities")
-        return self.positions(s) if x is None else x, self.velocities(s) if v is None else v
+    def in_frame(self, s: State, single: bool = False) -> tuple[Array, Array, dict[str, Array]]:
+        """Both, and fields, for whoever writes them down: they stay as they are until they have
+        been asked for twice more.  single: who asks will round them, so they may be rounded."""
+        x, v = (self._shown(s, name, single) for name in ("positions", "velocities"))
+        x, v = self.positions(s) if x is None else x, self.velocities(s) if v is None else v
+        return x, v, self.fields(s, single)
 
     @property
     def particle_mass(self) -> Array | None:
@@ -477,6 +478,7 @@ class System:
         return total
 
     settle = settling.settle
+    obey = settling.obey
     diagnostics = settling.diagnostics
 
     def stress(self, x: Any, edges: Any = None) -> tuple[Array, str]:
@@ -515,18 +517,18 @@ class System:
                 np.add.at(found, at[same], values[same])
         return found[place]
 
-    def fields(self, s: State) -> dict[str, Array]:
-        """What parts record of themselves in every frame, by name."""
+    def fields(self, s: State, single: bool = False) -> dict[str, Array]:
+        """What parts record of themselves in every frame, by name; single: as for `in_frame`."""
         found: dict[str, Array] = {}
         if any(hasattr(part, "fields") for _, part in self.assembly.parts):
             own = [part.fields() for _, part in self.at(s).parts if hasattr(part, "fields")]
             found = {name: values for each in own for name, values in each.items()}
         touching = any(map(_touches, self.assembly.parts))
-        return found | ({"contact-force": self._pushed(s)} if touching else {})
+        return found | ({"contact-force": self._pushed(s, single)} if touching else {})
 
-    def _pushed(self, s: State) -> Array:
+    def _pushed(self, s: State, single: bool) -> Array:
         """(N,) [N]: how hard what touches pushes every particle."""
-        shown = self._shown(s, "contact-force")
+        shown = self._shown(s, "contact-force", single)
         if shown is not None:
             return shown
         x, g = self.row_positions(s), np.zeros((self.particles, 3))

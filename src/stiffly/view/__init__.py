@@ -72,6 +72,7 @@ def serve(
     out: str | Path = ".",
     small: bool = False,
     lesson: str | None = None,
+    device: str = "cpu",
 ) -> View:
     """Serve a page with a running scene, or with a recording that is played, from the moment when
     the first browser has come.
@@ -81,7 +82,8 @@ def serve(
     settings: how the scene is run, see view.settings.  host: who may come, default this machine
     alone; whoever has the link can drive it.  port: default the first free one from 8080 on.
     out: folder for what is saved from the page.  small: the scene is its small variant.
-    lesson: name of a guided lesson (view.lessons.NAMES) that begins at once.
+    lesson: name of a guided lesson (view.lessons.NAMES) that begins at once.  device: cpu, gpu,
+    gpu:1 or auto, where scenes are computed.
     """
     what = as_scene(what)
     if not isinstance(what, Scene | Recording):
@@ -98,7 +100,7 @@ def serve(
         content.pause()
     else:
         library()
-        content = Worker(Stage(what, settings), playing=False)
+        content = Worker(Stage(what, settings, device), playing=False)
         page_of = partial(LivePage, small=small, out=Path(out))
     with ExitStack() as cleanup:  # a page that runs, or nothing left open
         cleanup.callback(content.close)

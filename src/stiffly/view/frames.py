@@ -21,7 +21,8 @@ class LaneFrame:
     angular_momentum: its norm about the centre of mass [kg m^2/s]; alpha (mean), residual
     (largest), under_solved: what the steps of the frame said, None where they had nothing to say;
     failure: why the lane stands
-    still; seconds: of physics; spent: what they were spent on; hand (k, 3) [m]: where it pulls to.
+    still; seconds: of physics; spent: what they were spent on; hand (k, 3) [m]: where it pulls to;
+    stands_in: what is computed in the place of the method that was asked for.
     Defaults: of a recording, where nobody computes or pulls.
     """
 
@@ -40,6 +41,7 @@ class LaneFrame:
     seconds: float = 0.0
     spent: str = ""
     hand: Array = field(default_factory=lambda: NOWHERE, repr=False)
+    stands_in: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import inf, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..accounting import Target, total_energy
 from ..bodies import System
 from ..contracts import Array, Integrator, Power, Settled, State, Step
 from ..errors import InputError, SimulationFailure, StiffError
+from ..integrators.explicit import scheme_of
 from ..integrators.restart import resumed
 from ..parts.attachments import PointTies
 from ..recording.notes import FrameLog
@@ -24,12 +25,15 @@ from ..recording.plots.style import unit
 from ..recording.sinks import Frame
 from ..run.ledger import Balance
 from ..run.stepper import Stepper
-from ..scenes import Scene
+from .device import Substeps
 from .frames import NOWHERE, LaneFrame
 from .hand import Grip
+from .settings import MOST_STEPS
 
 SOUND = 1.0  # numerical error against all honest energy: up to here one can go back to a frame
 HAND = "hand"  # the name of its energy
+A_CALL = 0.05  # seconds for which steps are taken at once: a frame that takes too long ends early
+FIRST = 10  # of these steps, before anybody knows how long they take
 STURDY = ("energy-momentum", "stabilised")  # they take every scene, and live where others die
 
 
@@ -44,12 +48,15 @@ class Lane:
     def __init__(self, body: Any, state: State, method: Integrator, name: str) -> None:
         self.body = body
         self.failure: str | None = None
-        self.stepper = LiveStepper(body, method, name, state, Balance(body), FrameLog())
-        self.kept: deque[tuple[str, Frame]] = deque()
         self._grip: Grip | None = None
         self._ties: PointTies | None = None
+        self._waiting, self._parts = _waiting(body, method), 1
+        system = self._tied()
+        self.stepper = LiveStepper(system, method, name, state, Balance(system), FrameLog())
+        self.kept: deque[tuple[str, Frame]] = deque()
         self._origin = NOWHERE
         self._seconds = self._elapsed = 0.0  # of physics: since the last frame, and in all
+        self._pace = self._cut = 0.0  # seconds that a step takes; the step [s] that is cut in parts
         self.stepper.book()
         self._keep_sound()
         self.frame()
@@ -60,13 +67,35 @@ class Lane:
 
     # ------------------------------------------------------------------ steps and frames
 
-    def step(self, h: float, end: float) -> None:
-        """One step of h seconds, which ends at `end`."""
+    @property
+    def most(self) -> int:
+        """Steps that one call may take, for as long as a frame can wait."""
+        if self.failure is not None or not self.stepper.at_once:
+            return MOST_STEPS if self.failure is not None else 1
+        return max(1, int(A_CALL / self._pace)) if self._pace else FIRST
+
+    def steps(self, h: float, ends: Array) -> None:
+        """A step of h seconds to each of the times `ends`, in one call where the method can."""
         if self.failure is None:
             began = time.perf_counter()
             with self._failing():
-                self.stepper.take(h, end)
-            self._seconds += time.perf_counter() - began
+                self._take(h, ends)
+            taken = time.perf_counter() - began
+            self._seconds, self._pace = self._seconds + taken, taken / len(ends)
+
+    def _take(self, h: float, ends: Array) -> None:
+        stepper = self.stepper
+        if not stepper.at_once:
+            for end in ends.tolist():
+                stepper.take(h, end)
+            return
+        if isinstance(stepper.method, Substeps) and h != self._cut:
+            self._parts = stepper.method.within(stepper.system, stepper.state, h)
+            self._cut = h
+        shorter = h / self._parts
+        every = (ends - h)[:, None] + shorter * np.arange(1, self._parts + 1)
+        every[:, -1] = ends
+        stepper.take_all(shorter, every.ravel())
 
     def frame(self) -> LaneFrame:
         """What the steps since the last frame have led to; it joins the last frames."""
@@ -81,9 +110,12 @@ class Lane:
             under_solved=bool(notes.get("under_solved", False)),
             seconds=self._seconds,
             spent=_spent(notes),
+            stands_in=self._stands_in(),
         )
         self._seconds = 0.0
-        self.kept.append((self.name, self._recorded(notes)))
+        method = self.stepper.method
+        computed = method.name if isinstance(method, Substeps) else self.name
+        self.kept.append((computed, self._recorded(notes)))
         if growth <= SOUND:
             self._keep_sound()
         return self.shown
@@ -95,6 +127,13 @@ class Lane:
             return self._stuck()
         self.shown = replace(self.shown, **self._looks())
         return self.shown
+
+    def _stands_in(self) -> str:
+        method = self.stepper.method
+        if not isinstance(method, Substeps) or not self._cut:
+            return ""
+        size, scale = self._cut / self._parts, unit("s", self._cut / self._parts)
+        return f"{method.name} on a card, in steps of {size * scale.factor:.2g} {scale.name}"
 
     def _stuck(self) -> LaneFrame:
         self._seconds = 0.0
@@ -156,18 +195,20 @@ class Lane:
     # ------------------------------------------------------------------ changes
 
     def continued(
-        self, t: float, method: Integrator, name: str, scene: Scene | None = None
+        self, t: float, method: Integrator, name: str, body: System | None = None
     ) -> Lane:
-        """This lane with that method, and another system where a scene is given, at time t.
+        """This lane with that method, and another body where one is given, at time t.
 
         Positions, velocities and books go on; what the system stores more than before is added.
         A lane that has failed goes on from its last sound frame.
         """
         state, books, energy = self._now(t)
         new, stepper = copy.copy(self), copy.copy(self.stepper)
-        if scene is not None:
-            new.body, state = continued(scene, state)
+        if body is not None:
+            new.body, state = body, body.taken_over(state)
         new.stepper, new.failure = stepper, None
+        new._waiting, new._parts = _waiting(new.body, method), 1
+        new._pace = new._cut = 0.0
         if self._grip is not None and self._ties is not None:
             new._ties = self._grip.ties(new.body, self._ties.points)
         system = new._tied()
@@ -178,16 +219,17 @@ class Lane:
         books.settle(moved)
         books.system = stepper.system = system
         stepper.state, stepper.ledger, stepper.method, stepper.name = state, books, method, name
+        stepper.chooses_anew()
         stepper.memory = method.start(system, state)
         if self.failure is None and name == self.name:
             stepper.memory = _aiming(stepper.memory, self.stepper.memory, moved)
         stepper.shortest, stepper.longest = inf, 0.0
         return new
 
-    def branched(self, t: float, method: Integrator, name: str, scene: Scene) -> Lane:
+    def branched(self, t: float, method: Integrator, name: str, body: System) -> Lane:
         """Another lane, which begins in this one's state, with books of its own."""
         state, _, _ = self._now(t)
-        new = Lane(*continued(scene, state), method, name)
+        new = Lane(body, body.taken_over(state), method, name)
         if self._grip is not None and self._ties is not None:
             new.grab(self._grip, self._origin)
             new._pull(self._ties.points)
@@ -236,6 +278,11 @@ class Lane:
 
     def _tied(self) -> Any:
         """The body in this hand, or alone."""
+        if self._waiting is not None:
+            self._waiting.ties.become(self._ties)
+            if self._ties is not None:
+                self._ties = self._waiting.ties
+            return self._waiting.system
         return self.body if self._ties is None else self.body.gripped(self._ties, HAND)
 
     def _resume(self, system: Any, moved: Power) -> None:
@@ -284,33 +331,36 @@ def _spent(notes: dict[str, float]) -> str:
     return ", ".join(said)
 
 
-# ------------------------------------------------------------------ the body, and its steps
+# ------------------------------------------------------------------ the body in a hand, its steps
 
 
-def begun(scene: Scene) -> tuple[System, State]:
-    """At the scene's start; InputError where there are no particles in space to show."""
-    if not isinstance(scene.system, System):
-        raise InputError(
-            f"{scene.name} has no particles in space to show: use stiffly run {scene.name}, then "
-            "stiffly plot"
-        )
-    return scene.system.bind(scene.x0, scene.v0)
+class Waiting(NamedTuple):
+    """A hand that is there before it takes hold, of a body whose steps are taken many at once: what
+    has been laid out and compiled for them stays."""
+
+    ties: PointTies
+    system: System
 
 
-def continued(scene: Scene, state: State) -> tuple[System, State]:
-    """The scene's system, in the state that another one is in now.
-
-    A changed system (stiffer, heavier, more damped) takes over positions, velocities and time, and
-    what its parts remember: springs that have yielded, points that are tied, contacts.  Supports
-    and attachments that move go on where they are at that time, since they start from the scene's
-    own positions.
-    """
-    body, _ = begun(scene)
-    return body, body.taken_over(state)
+def _waiting(body: Any, method: Integrator) -> Waiting | None:
+    if scheme_of(method) is None:
+        return None
+    ties = PointTies(1.0, body.pattern, linear=False)
+    system = body.gripped(ties, HAND)
+    return Waiting(ties, system) if hasattr(system.stretcher, "steps") else None
 
 
 class LiveStepper(Stepper):
     """Steps whose failures are told in the words of the page: what its user can turn."""
+
+    @property
+    def at_once(self) -> bool:
+        """Many steps can be taken in one call."""
+        return self._chosen[0] is not None
+
+    def chooses_anew(self) -> None:
+        """Another method, or another body."""
+        vars(self).pop("_chosen", None)
 
     def _try(self, h: float) -> Step:
         try:

@@ -69,9 +69,11 @@ def _number(name: str, text: str) -> float | int | None:
         raise InputError(f"{name}={text} in the link: give a number") from None
 
 
-def command(scene: str, small: bool, now: Settings, own: Settings) -> str:
+def command(scene: str, small: bool, now: Settings, own: Settings, device: str = "cpu") -> str:
     """`stiffly view ...` that begins with these settings."""
     words = ["stiffly", "view", scene, *["--small"] * small]
+    if device != "cpu":
+        words += ["--device", device]
     if now.integrators != own.integrators:
         words += [word for name in now.integrators for word in ("--integrator", name)]
     if now.step != own.step:

@@ -8,13 +8,16 @@ from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from ..backends.cpu import announce
 from ..errors import require_name
 from ..run.stepper import quiet
 from ..scenes import Scene
+from .device import started
 from .frames import NOBODY, LaneFrame, Snapshot
 from .hand import Grip, Hand
-from .lane import Lane, begun
+from .lane import Lane
 from .recent import Recent, frames_kept
 from .settings import Settings
 
@@ -25,12 +28,12 @@ OF_THE_BODY = ("stiffness", "damping", "gravity", "wind")
 class Stage:
     """No threads and no browser: whoever owns it calls one method after the other.
 
-    scene: as it was given.  settings: as they are now.  t [s].
+    scene: as it was given.  settings: as they are now.  t [s].  device: cpu, gpu or auto.
     """
 
-    def __init__(self, scene: Scene, settings: Settings | None = None) -> None:
+    def __init__(self, scene: Scene, settings: Settings | None = None, device: str = "cpu") -> None:
         announce()
-        self.scene = scene
+        self.scene, self.device = scene, device
         self.settings = Settings.of(scene) if settings is None else settings
         self.serial = 0
         self._grip: Grip | None = None
@@ -42,8 +45,7 @@ class Stage:
         adjusted = self.settings.adjusted(self.scene)
         lanes = []
         for name in self.settings.integrators:
-            body, state = begun(adjusted)
-            lanes.append(Lane(body, state, self.settings.method(name), name))
+            lanes.append(Lane(*started(adjusted, name, self.settings, self.device), name))
         self._adjusted, self.t, self._grip = adjusted, lanes[0].stepper.state.t, None
         self._take(lanes)
 
@@ -66,12 +68,13 @@ class Stage:
         start, h = self.t, self.settings.step
         deadline = time.perf_counter() + patience
         with quiet():
-            for i in range(1, self.settings.steps + 1):
-                self.t = start + i * h
+            left, done = self.settings.steps, 0
+            while left and (not done or time.perf_counter() < deadline):
+                count = min(left, *(lane.most for lane in self.lanes))
+                ends = start + h * np.arange(done + 1, done + count + 1)
                 for lane in self.lanes:
-                    lane.step(h, self.t)
-                if time.perf_counter() >= deadline:
-                    break
+                    lane.steps(h, ends)
+                self.t, left, done = float(ends[-1]), left - count, done + count
             return self._snapshot([lane.frame() for lane in self.lanes], self.t - start)
 
     def look(self) -> Snapshot:
@@ -131,15 +134,17 @@ class Stage:
         """A lane that stopped joins one that went on: its own shape is of another time."""
         if lane is not None and replace(new, speed=self.settings.speed) == self.settings:
             return lane
-        method = new.method(name)
         healthy = next((one for one in self.lanes if one.failure is None), None)
         if lane is None or (lane.failure is not None and healthy is not None):
             source = healthy or self.lanes[0]
-            return source.branched(self.t, method, name, scene or self._adjusted)
-        same = scene is None and name == lane.name and method == lane.stepper.method
-        if same and lane.failure is None:
+            body, _, method = started(scene or self._adjusted, name, new, self.device)
+            return source.branched(self.t, method, name, body)
+        method, body, same = new.method(name), None, scene is None and name == lane.name
+        if scene is not None or self.device != "cpu":  # who computes may be another, too
+            body, _, method = started(scene or self._adjusted, name, new, self.device)
+        if same and method == lane.stepper.method and lane.failure is None:
             return lane
-        return lane.continued(self.t, method, name, scene)
+        return lane.continued(self.t, method, name, body)
 
     # ------------------------------------------------------------------ the hand
 

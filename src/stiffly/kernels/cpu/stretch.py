@@ -59,6 +59,7 @@ from .threads import arrive, await_all, team_size, together
 _TINY = 1e-300  # the square of a length that is taken for zero: such a spring pulls nowhere
 _ROUNDING = 1.0 + 1e-12  # as in springs.py
 _BEYOND = 1.0 + 1e-6  # times a reach: surely out of it
+FLAGS = "powers", "tied"
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(k) for k in range(5))
 
 # No arrays are made or freed here, so nothing has to count who uses them: with the many arrays of a
@@ -259,6 +260,57 @@ def _contact_forces(own, touches, surfaces, place, x, f):
                     store(f, i, load(f, i) - fill(k * s) * row(n[0], n[1], n[2]))
 
 
+# ------------------------------------------------------------------ ties
+
+
+@inlined
+def _tied_to(ties, leads, p, place):
+    """The point of a tie, at its place numbered `place`."""
+    m = ties.motion[p]
+    if m < 0 or place == 0:
+        return load(ties.here, p)
+    q, h = leads[m, place], ties.home[p]
+    return row(
+        q[0] * h[0] + q[1] * h[1] + q[2] * h[2] + q[9],
+        q[3] * h[0] + q[4] * h[1] + q[5] * h[2] + q[10],
+        q[6] * h[0] + q[7] * h[1] + q[8] * h[2] + q[11],
+    )
+
+
+@inlined
+def _ties_of(own, ties):
+    """The first of a group's ties, and the end."""
+    first = own.at + own.shift
+    return np.uint64(ties.start[first]), np.uint64(ties.start[first + own.own - own.at])
+
+
+@inlined
+def _tie_forces(own, ties, leads, place, x, f):
+    if ties is None:
+        return
+    low, high = _ties_of(own, ties)
+    for p in range(low, high):
+        i = np.uint64(ties.row[p]) - own.shift
+        d = load(x, i) - _tied_to(ties, leads, p, place)
+        store(f, i, load(f, i) - fill(ties.stiffness[p]) * d)
+
+
+@inlined
+def _draw(own, n, ties, leads, inverse, rows, books):
+    """Points go on from where they stood during step n, and so do accelerations."""
+    if ties is None:
+        return
+    low, high = _ties_of(own, ties)
+    for p in range(low, high):
+        if ties.motion[p] >= 0:
+            k, i = ties.stiffness[p], np.uint64(ties.row[p]) - own.shift
+            p0, p1 = _tied_to(ties, leads, p, n), _tied_to(ties, leads, p, n + 1)
+            d0, d1 = load(rows.x, i) - p0, load(rows.x, i) - p1
+            books[own.g, ADDED] += 0.5 * k * (total(d1 * d1) - total(d0 * d0))
+            push = fill(k * inverse[i + own.shift]) * (p1 - p0)
+            store(rows.a, i, load(rows.a, i) + push)
+
+
 # ------------------------------------------------------------------ loads
 
 
@@ -433,6 +485,7 @@ def _accelerate(own, body, tables, entry, place, kick, rows):
     _all_spring_forces(own.at, own.end, own.at, own.shift, body, x, f, rows.worn)
     _face_forces(own.g, own.at, body.faces, x, f)
     _contact_forces(own, body.touches, tables.surfaces, place, x, f)
+    _tie_forces(own, tables.ties, tables.leads, place, x, f)
     _loads(own, body, tables, entry, x, rows.ahead, f, True)
     run, inverse = _run(own, body), body.groups.inverse
     field, alpha = load(body.field, run), fill(body.alpha[run])
@@ -664,6 +717,7 @@ def _settle(own, n, body, tables, h, rows, books):
     """What happens between two steps; whether it changed velocities or forces."""
     books[own.g, TOUCHING] = 0.0
     changed = _touch(own, n, body.touches, body, tables.surfaces, h, rows, books)
+    _draw(own, n, tables.ties, tables.leads, body.groups.inverse, rows, books)
     frame, moved = (own.at, own.end, own.shift), (body.groups.inverse, rows.x, rows.a, rows.worn)
     lost = _yields(*frame, body.linear, False, *moved) + _yields(*frame, body.cubic, True, *moved)
     books[own.g, DISSIPATED] += lost
@@ -958,7 +1012,8 @@ def _run_stages(count, body, tables, table, h, arrays, books, connected):
     size, every, shown = _room(body, connected)
     stages = np.empty((len(every[0]), len(table[0]), *every[0].shape[2:]))
     with _called(body, every) as body:
-        run = (count, body, _tables(tables), table, h, arrays, books, every, stages, shown)
+        here = _tables(body, tables)
+        run = (count, body, here, table, h, arrays, books, every, stages, shown)
         together(_all_stages, size, *run)
 
 
@@ -991,15 +1046,17 @@ def _called(body, every):
         "touches": body.touches.kind,
     }
     tets = body.tets._replace(materials=addresses(body.tets.materials))
-    body = body._replace(tets=tets, powers=True if body.powers else None)
+    body = body._replace(tets=tets, **{n: True if getattr(body, n) else None for n in FLAGS})
     body = body._replace(**{name: None for name, some in there.items() if not len(some)})
     positions = every[0][0][0]
     with callable_as(None if body.halo is None else partial(body.halo, positions)) as halo:
         yield body._replace(halo=halo)
 
 
-def _tables(tables):
-    return tables if len(tables.supports) else tables._replace(supports=None)
+def _tables(body, tables):
+    if not len(tables.supports):
+        tables = tables._replace(supports=None)
+    return tables if body.tied else tables._replace(ties=None, leads=None)
 
 
 def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connected):
@@ -1012,6 +1069,7 @@ def explicit_steps(body, tables, kicks, drifts, h, count, x, v, a, ahead, connec
     size, every, shown = _room(body, connected)
     arrays, scheme = (x, v, a, ahead), (kicks, drifts)
     with _called(body, every) as body:
-        run = (count, body, _tables(tables), scheme, h, arrays, power, books, every, shown)
+        here = _tables(body, tables)
+        run = (count, body, here, scheme, h, arrays, power, books, every, shown)
         together(_steps, size, *run)
     return books

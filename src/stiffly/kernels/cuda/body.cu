@@ -7,6 +7,7 @@
 
 // All fields have eight bytes: layout.py and stretch.py fill them in this order.
 
+// HAS_PALETTE: stiffnesses are few, and the highest byte of a far end says which
 struct Springs {
     Slices rows;
     const double *stiffness;
@@ -51,14 +52,21 @@ struct Body {
     const double *fields;  // (runs, 4): the same for each of many runs; which one a row belongs to
     const unsigned *run;
     whole powers, local;  // the ledger has work to sum; no row's loads know of another's velocity
-    const whole *blocks, *block_led;  // rows of bodies that fit a block: those that move, led ones
+    // bodies that fit a block: where their rows begin that move, those that are led, and the list of
+    // held ones that these see
+    const whole *blocks, *block_led, *block_seen;
+    const unsigned *seen;
     whole any_block;
     // the state, the ledger of each row, and the steps that are done
     double *x, *v, *a, *ahead, *x0, *v0, *y, *books, *power;  // y: see `leap`
     whole *done;
     // what depends on time
-    const double *supports, *surfaces, *winds, *given;
+    const double *supports, *surfaces, *winds, *given, *leads;
     whole entries, places;
+    // springs of length zero to points: of row i those from ties[i] on; see Ties of names.py
+    const unsigned *ties;
+    const double *tied, *here, *home_of_tie;
+    const whole *motion;
     // the method: kicks and drifts, or the stages of a Nystrom method: c, Abar, A and their
     // accelerations.  Entries of the tables: of the first stage, and of the middle of a step
     const double *kicks, *drifts, *c, *Abar, *A;

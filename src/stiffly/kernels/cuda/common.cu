@@ -30,18 +30,21 @@
 #define RESIDENT (THREADS < 512 ? 512 / THREADS : 1)
 #endif
 #define BLOCK_KERNEL extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-#define ROWS Row row;
-#define MINE row
+#define ROWS Own mine;
+#define MINE mine
 #define EACH_BLOCK(k, count)                                                                       \
     const long long k = blockIdx.x;                                                                \
     const int lane = threadIdx.x % LANES;                                                          \
     if (k < (count))
 #define EACH_OWN(i, from, to)                                                                      \
     if (const long long i = (from) + threadIdx.x / LANES; i < (to))
-#define EACH_LED(i, from, to)                                                                      \
-    for (long long i = (from) + threadIdx.x; i < (to); i += blockDim.x)
-#define EACH_LED_BY_LANES(i, from, to)                                                             \
-    for (long long i = (from) + threadIdx.x / LANES; i < (to); i += blockDim.x / LANES)
+// a few for all threads of a block; in each block another warp begins, so that each part of a
+// multiprocessor has as much to do
+#define TURNED ((threadIdx.x + 32 * blockIdx.x) % blockDim.x)
+#define EACH_OF(i, from, to) for (long long i = (from) + TURNED; i < (to); i += blockDim.x)
+#define EACH_OF_BY_LANES(i, from, to)                                                              \
+    for (long long i = (from) + TURNED / LANES; i < (to); i += blockDim.x / LANES)
+#define SHARED(room) extern __shared__ double room[];
 #define WAIT __syncthreads();
 #endif
 
@@ -49,7 +52,7 @@ typedef long long whole;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 4095
+#define HAS 65535
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -63,6 +66,10 @@ typedef long long whole;
 #define HAS_STVK (HAS & 512)
 #define HAS_NEO_HOOKEAN (HAS & 1024)
 #define HAS_FIELDS (HAS & 2048)
+#define HAS_PALETTE (HAS & 4096)  // springs of few different stiffnesses
+#define HAS_HALVES (HAS & 8192)   // half balls among the shapes
+#define HAS_LOADS (HAS & 16384)   // drag or forces of time
+#define HAS_TIES (HAS & 32768)
 #define HAS_TETS (HAS_COROTATED | HAS_STVK | HAS_NEO_HOOKEAN)
 
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
@@ -70,7 +77,7 @@ typedef long long whole;
 #define ROUNDING (1.0 + 1e-12)    // as in kernels/cpu/springs.py
 #define NEARLY (1.0 - 1e-9)       // times a limit: surely within it
 #define BEYOND (1.0 + 1e-6)       // times a reach: surely out of it
-enum { PLANE, SPHERE, HEMISPHERE };
+enum { PLANE, SPHERE, HEMISPHERE };  // as kernels number shapes
 #define SUMS 4096
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
 

@@ -1,15 +1,16 @@
 // Energies of a body where it is: each row has its lines, which are added in the order of rows.
 
-#define LINES 8
-enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, FINITE };
+#define LINES 9
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, FINITE };
 
 // each end of a spring has half of it
 DEVICE double springs_stored(const Springs *s, bool cubic, const Body *b, whole i, int lane) {
     double sum = 0.0;
     vec here = load(b->x, i);
     for (ENTRIES(p, s->rows)) {
-        vec d = here - load(b->x, s->rows.other[p]);
-        sum += 0.5 * spring_energy(sqrt(dot(d, d)), s->stiffness[p], s->rest[p], cubic);
+        const Far far = far_end(s, p);
+        vec d = here - load(b->x, far.row);
+        sum += 0.5 * spring_energy(sqrt(dot(d, d)), far.stiffness, s->rest[p], cubic);
     }
     return sum;
 }
@@ -91,6 +92,7 @@ KERNEL energies(double *lines) {
             own[TETS] = solid.x;
             own[TOUCHED] = HAS_TOUCHES && moves ? touch_stored(b, i, *b->done) : 0.0;
             own[FIELD] = moves ? -b->mass[i] * dot(field_of(b, i), load(b->x, i)) : 0.0;
+            own[TIED] = HAS_TIES && moves ? tie_stored(b, i, *b->done, load(b->x, i)) : 0.0;
             own[FINITE] = moves ? dot(load(b->x, i), v) : 0.0;  // which sees every one that is not
         }
     }

@@ -36,10 +36,29 @@ DEVICE double spring_energy(double L, double k, double rest, bool cubic) {
     return cubic ? energy * (1.0 + 0.5 * (u / rest) * (u / rest)) : energy;
 }
 
+// the far end of entry p, and its stiffness
+struct Far {
+    unsigned row;
+    double stiffness;
+};
+DEVICE Far far_end(const Springs *s, whole p) {
+    const unsigned named = s->rows.other[p];
+    Far r = {named, 0.0};
+    if (HAS_PALETTE) {
+        r.row = named & 0xffffff;
+        r.stiffness = s->stiffness[named >> 24];
+    } else {
+        r.stiffness = s->stiffness[p];
+    }
+    return r;
+}
+
 // a spring strained beyond its limit: both ends see it, and each books half of what is lost; adds
 // the change of the force, and the energy lost
-DEVICE void yield_one(const Springs *s, bool cubic, whole p, vec d, double L, Load *lost) {
-    double k = s->stiffness[p], rest = s->rest[p], strain = L / rest - 1.0;
+DEVICE void yield_one(
+    const Springs *s, bool cubic, whole p, double k, vec d, double L, Load *lost
+) {
+    double rest = s->rest[p], strain = L / rest - 1.0;
     if (!(fabs(strain) > ROUNDING * s->limit[p]) || L == 0.0) return;
     double next = L / (1.0 + copysign(s->limit[p], strain));
     s->rest[p] = next;
@@ -57,20 +76,22 @@ DEVICE vec spring_forces(
     const bool some = HAS_YIELDS && lost && s->limit;
 #pragma unroll 4
     for (ENTRIES(p, s->rows)) {
-        vec d = here - load(x, s->rows.other[p]);
+        const Far far = far_end(s, p);
+        vec d = here - load(x, far.row);
         double square = dot(d, d), rest = s->rest[p];
-        force = force - spring_scale(square, s->stiffness[p], rest, cubic) * d;
+        force = force - spring_scale(square, far.stiffness, rest, cubic) * d;
         if (some) {
             double limit = s->common < 0.0 ? s->limit[p] : s->common;
             double reach = NEARLY * limit * rest, L = square * rsqrt(more(square, TINY));
-            if (fabs(L - rest) > reach) yield_one(s, cubic, p, d, sqrt(square), lost);
+            if (fabs(L - rest) > reach) yield_one(s, cubic, p, far.stiffness, d, sqrt(square), lost);
         }
     }
     return force;
 }
 
 // springs from the corners of tets to the opposite faces: see kernels/cpu/face_springs.py
-DEVICE vec face_forces(const Body *b, whole i, int lane, const double *x) {
+template <class Places>
+DEVICE vec face_forces(const Body *b, whole i, int lane, const Places &x) {
     vec force = make(0.0, 0.0, 0.0);
     for (ENTRIES(p, b->faces)) {
         unsigned t = b->faces.other[p] / 4, mine = b->faces.other[p] % 4;
@@ -92,7 +113,8 @@ DEVICE vec face_forces(const Body *b, whole i, int lane, const double *x) {
 }
 
 // each row round a tet computes it
-DEVICE vec tet_forces(const Body *b, whole i, int lane, const double *x) {
+template <class Places>
+DEVICE vec tet_forces(const Body *b, whole i, int lane, const Places &x) {
     vec force = make(0.0, 0.0, 0.0);
     for (ENTRIES(p, b->tets)) {
         unsigned t = b->tets.other[p] / 4, mine = b->tets.other[p] % 4;
@@ -139,7 +161,7 @@ DEVICE Half half_ball(const double *q, vec p) {
 DEVICE double distance(whole kind, const double *q, vec p) {
     if (kind == PLANE) return dot(make(q[0], q[1], q[2]), p - make(q[3], q[4], q[5])) + q[6];
     vec y = p - make(q[0], q[1], q[2]);
-    if (kind == SPHERE) return q[4] * (sqrt(dot(y, y)) - q[3]);
+    if (!HAS_HALVES || kind == SPHERE) return q[4] * (sqrt(dot(y, y)) - q[3]);
     Half r = half_ball(q, p);
     if (r.part == 0) return r.length - q[3];
     if (r.part == 1) return -r.z;
@@ -149,7 +171,7 @@ DEVICE double distance(whole kind, const double *q, vec p) {
 DEVICE vec normal(whole kind, const double *q, vec p) {
     if (kind == PLANE) return make(q[0], q[1], q[2]);
     vec y = p - make(q[0], q[1], q[2]);
-    if (kind == SPHERE) {
+    if (!HAS_HALVES || kind == SPHERE) {
         double length = sqrt(dot(y, y));
         return (length > 0.0 ? q[4] / length : 0.0) * y;
     }
@@ -183,6 +205,45 @@ DEVICE vec contact_forces(const Body *b, whole i, whole place, vec p) {
         if (s < 0.0) force = force - (k * s) * normal(b->kind[c], q, p);
     }
     return force;
+}
+
+// ------------------------------------------------------------------ ties
+
+// the point of a tie, at its place numbered `place`
+DEVICE vec tied_to(const Body *b, unsigned p, whole place) {
+    whole m = b->motion[p];
+    if (m < 0 || place == 0) return load(b->here, p);
+    const double *q = b->leads + 12 * (m * b->places + place);
+    vec h = load(b->home_of_tie, p);
+    return make(
+        dot(make(q[0], q[1], q[2]), h) + q[9], dot(make(q[3], q[4], q[5]), h) + q[10],
+        dot(make(q[6], q[7], q[8]), h) + q[11]
+    );
+}
+
+DEVICE vec tie_forces(const Body *b, whole i, whole place, vec at) {
+    vec force = make(0.0, 0.0, 0.0);
+    for (unsigned p = b->ties[i]; p < b->ties[i + 1]; ++p) {
+        force = force - b->tied[p] * (at - tied_to(b, p, place));
+    }
+    return force;
+}
+
+DEVICE double tie_stored(const Body *b, whole i, whole place, vec at) {
+    double sum = 0.0;
+    for (unsigned p = b->ties[i]; p < b->ties[i + 1]; ++p) {
+        vec d = at - tied_to(b, p, place);
+        sum += 0.5 * b->tied[p] * dot(d, d);
+    }
+    return sum;
+}
+
+// whether a point goes on between two steps
+DEVICE bool drawn(const Body *b, whole i) {
+    for (unsigned p = b->ties[i]; p < b->ties[i + 1]; ++p) {
+        if (b->motion[p] >= 0) return true;
+    }
+    return false;
 }
 
 // ------------------------------------------------------------------ loads
@@ -226,6 +287,7 @@ DEVICE void damp(const Body *b, whole i, int lane, const double *x, const double
 // of a row alone: what air and forces of time do to it at a speed
 DEVICE Load row_loads(const Body *b, whole i, whole entry, vec speed) {
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
+    if (!HAS_LOADS) return r;
     for (whole d = 0; d < b->drags; ++d) {
         vec w = timed(b->winds, b, b->drag_wind[d], entry), u = w - speed;
         double scale = b->drag[d * b->rows + i];

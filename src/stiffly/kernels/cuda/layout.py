@@ -10,25 +10,31 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..names import GroupedBody, GroupedSprings, GroupedTets
+from ..names import HEMISPHERE, GroupedBody, GroupedSprings, GroupedTets
 
 WARP = 32  # threads that read side by side
 MATERIALS = ("corotated", "stvk", "neo-hookean")  # as tets.cu numbers them
 # Threads a row: a small body has too few rows to keep a card busy, and waits for its neighbours'
 # positions one after the other.
 LANES = ((50_000, 8), (1_000_000, 2))  # up to so many rows, so many threads each
+# where bodies fit blocks, and of a row's threads one alone does all but springs
+LANES_IN_BLOCKS = ((8_000, 8), (16_000, 4), (32_000, 2))
+PALETTE, ROW_BITS = (
+    256,
+    24,
+)  # springs of so many stiffnesses at most, of bodies of 2^24 rows at most
+SAMPLE = 10_000  # springs, whose stiffnesses are looked at first
 
 
-def lanes_for(rows: int) -> int:
-    return next((lanes for most, lanes in LANES if rows < most), 1)
+def lanes_for(rows: int, table: tuple[tuple[int, int], ...] | None = None) -> int:
+    return next((lanes for most, lanes in table or LANES if rows < most), 1)
 
 
 class Slices:
     """Entries of rows, slice by slice, as body.cu has it.  start (S + 1,), slots (q,)."""
 
-    def __init__(self, near: np.ndarray, rows: int) -> None:
+    def __init__(self, near: np.ndarray, rows: int, lanes: int) -> None:
         """near (q,): the row of each entry."""
-        lanes = lanes_for(rows)
         slice_ = WARP // lanes
         counts = np.bincount(near, minlength=-(-rows // slice_) * slice_)
         turns = -(-counts.reshape(-1, slice_).max(axis=1) // lanes)
@@ -51,10 +57,11 @@ class Directed:
     """Springs or dashpots as both of their ends see them: entry e of the half list p lies at
     slots[e] and, seen from the far end, at slots[e + half]."""
 
-    def __init__(self, near: np.ndarray, far: np.ndarray, rows: int, nothing: int) -> None:
-        self.slices = Slices(np.concatenate([near, far]), rows)
+    def __init__(self, near: np.ndarray, far: np.ndarray, rows: int, lanes: int) -> None:
+        """What fills a slice is the last row, which is nothing."""
+        self.slices = Slices(np.concatenate([near, far]), rows, lanes)
         other = np.concatenate([far, near]).astype(np.uint32)
-        self.other = self.slices.filled(other, np.uint32(nothing))
+        self.other = self.slices.filled(other, np.uint32(rows - 1))
         self.half = near.size
 
     def filled(self, values: np.ndarray, default: float) -> np.ndarray:
@@ -75,23 +82,48 @@ class Held:
         return self._known[key]
 
 
-def directed_springs(held: Held, springs: GroupedSprings) -> tuple[Directed, np.ndarray]:
+def directed_springs(
+    held: Held, springs: GroupedSprings, lanes: int
+) -> tuple[Directed, np.ndarray]:
     """As both ends see them, and which slots of the half lists are springs."""
 
     def make() -> tuple[Directed, np.ndarray]:
         rows = len(springs.start) - 1
         used = np.flatnonzero(springs.stiffness)
         near = np.repeat(np.arange(rows), np.diff(springs.start.astype(np.int64)))[used]
-        return Directed(near, springs.other[used].astype(np.int64), rows, rows - 1), used
+        return Directed(near, springs.other[used].astype(np.int64), rows, lanes), used
 
-    return held.of(springs.other, "directed", make)
+    return held.of(springs.other, f"directed {lanes}", make)
+
+
+def palette(held: Held, springs: GroupedSprings) -> tuple[np.ndarray, np.ndarray] | None:
+    """The different stiffnesses (PALETTE,) of springs, 0 first, and which one each slot of the half
+    lists has; None where there are too many, or too many rows to name them beside."""
+
+    def make() -> tuple[np.ndarray, np.ndarray] | None:
+        if len(springs.start) - 1 > 1 << ROW_BITS:
+            return None
+        if np.unique(springs.stiffness[:SAMPLE]).size >= PALETTE:
+            return None
+        values = np.unique(np.append(springs.stiffness, 0.0))
+        if values.size > PALETTE:
+            return None
+        colors = np.zeros(PALETTE)
+        colors[: values.size] = values
+        return colors, np.searchsorted(values, springs.stiffness).astype(np.uint32)
+
+    return held.of(springs.stiffness, "palette", make)
+
+
+def palettes(held: Held, body: GroupedBody) -> bool:
+    return all(palette(held, springs) is not None for springs in (body.linear, body.cubic))
 
 
 def yields(body: GroupedBody) -> bool:
     return bool(body.linear.limit.size or body.cubic.limit.size)
 
 
-def has(body: GroupedBody) -> int:
+def has(held: Held, body: GroupedBody) -> int:
     """What there is of a body, as bits, in the order of common.cu."""
     there = (
         *(body.linear.other.size, body.cubic.other.size, len(body.faces.stiffness)),
@@ -99,6 +131,10 @@ def has(body: GroupedBody) -> int:
         *(body.powers, yields(body)),
         *(name in [material.name for material in body.tets.materials] for name in MATERIALS),
         len(body.alpha) > 1,
+        palettes(held, body),
+        np.any(body.touches.kind == HEMISPHERE),
+        len(body.drags.power) + len(body.weights),
+        body.tied,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -127,23 +163,33 @@ def _bytes(body: Any) -> int:
 
 
 class Blocks(NamedTuple):
-    """Rows of bodies that know nothing of each other, a few bodies to a block of so many threads:
-    own, led (B + 1,), of those that move and of those that supports lead."""
+    """Rows of bodies that know nothing of each other, a few bodies to a block of so many threads,
+    so many of them a row: own, led (B + 1,), of those that move and of those that supports lead;
+    seen (B + 1,): where the held ones that springs of each block see begin in the list seen_rows.
+    room: what a block shares [B]."""
 
     own: np.ndarray
     led: np.ndarray
+    seen: np.ndarray
+    seen_rows: np.ndarray
     threads: int
+    lanes: int
+    room: int
 
 
-NO_BLOCKS = Blocks(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), 0)
-THREADS = 128, 512  # of a block: enough to keep a card busy; at most, so that rows fit registers
+_NONE = np.zeros(1, dtype=np.int64)
+NO_BLOCKS = Blocks(_NONE, _NONE, _NONE, _NONE, 0, 0, 0)
+THREADS = 128, 1024  # of a block: enough to keep a card busy; at most
+FEW = 100_000  # threads in all: a card has room for more, so blocks of one warp spread better
+ALONE = 64  # rows of a body whose tets or face springs one multiprocessor can compute
+ROOM = 232_448 - 1024  # that a block can share [B]
+ENTRY = 8 + 8 + 2  # of a spring: rest length, stiffness, far end [B]
 
 
-def blocks_of(body: GroupedBody) -> Blocks:
+def blocks_of(held: Held, body: GroupedBody) -> Blocks:
     """Where rows lie body by body, and every body fits a block; else none."""
     own, led = int(body.groups.own[0]), int(body.groups.led[0])
-    held = int(body.groups.first[-1]) - 1 > own + led
-    if not is_local(body) or not own or (yields(body) and (led or held)):
+    if not is_local(body) or not own or yields(body):
         return NO_BLOCKS
     label = _bodies(body, own + led)
     # by the first row of each
@@ -153,16 +199,60 @@ def blocks_of(body: GroupedBody) -> Blocks:
     label = rank[label]
     if np.any(np.diff(label[:own]) < 0) or np.any(np.diff(label[own:]) < 0):
         return NO_BLOCKS
-    rows, lanes = np.bincount(label[:own]), lanes_for(int(body.groups.first[-1]))
-    threads = max(THREADS[0], -(-int(rows.max()) * lanes // WARP) * WARP)
-    if threads > THREADS[1]:
+    rows = np.bincount(label[:own])
+    solid = len(body.faces.corners) or len(body.tets.corners)
+    if rows.max() > min(THREADS[1], ALONE if solid else THREADS[1]):
         return NO_BLOCKS
+    lanes = lanes_for(own, LANES_IN_BLOCKS)
+    while rows.max() * lanes > THREADS[1]:
+        lanes //= 2
+    least = WARP if own * lanes < FEW else THREADS[0]
+    threads = max(least, -(-int(rows.max()) * lanes // WARP) * WARP)
     ends = np.concatenate([[0], np.cumsum(rows)])
     first, most = [0], threads // lanes
     while first[-1] < rows.size:  # as many bodies as fit
         first.append(int(np.searchsorted(ends, ends[first[-1]] + most, side="right")) - 1)
     begin = np.array(first)
-    return Blocks(ends[begin], own + np.searchsorted(label[own:], begin), threads)
+    blocks = ends[begin], own + np.searchsorted(label[own:], begin)
+    made = Blocks(*blocks, *_seen(body, *blocks), threads, lanes, 0)
+    room = _room(held, body, made)
+    return made._replace(room=room) if room <= ROOM else NO_BLOCKS
+
+
+def _seen(body: GroupedBody, own: np.ndarray, led: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Held rows that springs of each block see: where each one's list begins, and the lists."""
+    rows, found = int(body.groups.first[-1]), []
+    if rows - 1 == led[-1]:
+        return np.zeros(len(own), dtype=np.int64), _NONE[:0]
+    for springs in (body.linear, body.cubic):
+        far = springs.other.astype(np.int64)
+        near = np.repeat(np.arange(len(springs.start) - 1), np.diff(springs.start.astype(np.int64)))
+        # a spring is listed by one of its ends
+        near, far = np.minimum(near, far), np.maximum(near, far)
+        some = (springs.stiffness != 0.0) & (near < led[-1]) & (far >= led[-1])
+        near, far = near[some], far[some]
+        of_own = np.searchsorted(own, near, side="right")
+        of_led = np.searchsorted(led, near, side="right")
+        found.append(rows * (np.where(near < own[-1], of_own, of_led) - 1) + far)
+    pairs = np.unique(np.concatenate(found))
+    begin = np.searchsorted(pairs, rows * np.arange(len(own)))
+    return begin, pairs % rows
+
+
+def _room(held: Held, body: GroupedBody, blocks: Blocks) -> int:
+    """Bytes that the largest block shares: see `block_of` in blocks.cu."""
+    own, led = blocks.own, blocks.led
+    count = np.diff(own) + np.diff(led) + np.diff(blocks.seen)
+    most = 24 * count * (3 if body.powers and led[-1] > own[-1] else 2)
+    slice_ = WARP // blocks.lanes
+    for springs in (body.linear, body.cubic):
+        if springs.other.size:
+            start = directed_springs(held, springs, blocks.lanes)[0].slices.start
+            for ends in (own, led):
+                last = np.maximum(ends[1:] - 1, ends[:-1] - 1) // slice_ + 1
+                entries = start[last] - start[ends[:-1] // slice_]
+                most = most + ENTRY * np.where(ends[1:] > ends[:-1], entries, 0)
+    return int(most.max())
 
 
 def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
@@ -191,8 +281,8 @@ def is_local(body: GroupedBody) -> bool:
 class Fields:
     """Fields of the struct Body of body.cu, in their order, and the arrays they point to."""
 
-    def __init__(self, card: Any, held: Held) -> None:
-        self._card, self._held = card, held
+    def __init__(self, card: Any, held: Held, lanes: int) -> None:
+        self._card, self._held, self._lanes = card, held, lanes
         self.words: list[int | float] = []
         self._alive: list[Any] = []
 
@@ -215,15 +305,18 @@ class Fields:
         self.array(slices.start, np.int64)
         self.array(other, np.uint32)
 
-    def springs(self, springs: GroupedSprings, rest: Any) -> None:
-        """rest: on the card, where it changes."""
-        directed, used = directed_springs(self._held, springs)
+    def springs(self, springs: GroupedSprings, rest: Any, named: bool) -> None:
+        """rest: on the card, where it changes; named: far ends say which stiffness it is."""
+        directed, used = directed_springs(self._held, springs, self._lanes)
 
         def filled(values: np.ndarray, default: float) -> np.ndarray:
-            return self._held.of(values, "filled", lambda: directed.filled(values[used], default))
+            return self._held.of(
+                values, f"filled {self._lanes}", lambda: directed.filled(values[used], default)
+            )
 
-        self.slices(directed.slices, directed.other)
-        self.array(filled(springs.stiffness, 0.0))
+        self.slices(directed.slices, self._named(springs) if named else directed.other)
+        colors = palette(self._held, springs) if named else None
+        self.array(colors[0] if colors else filled(springs.stiffness, 0.0))
         if rest is None:
             self.array(filled(springs.rest, 1.0))
             self.numbers(0, 0)
@@ -233,18 +326,30 @@ class Fields:
             self.array(filled(springs.share, 0.0))  # of which each end keeps half
         self.numbers(float(springs.common), directed.half)
 
+    def _named(self, springs: GroupedSprings) -> np.ndarray:
+        """Far ends, with the numbers of stiffnesses in their highest bytes."""
+        directed, used = directed_springs(self._held, springs, self._lanes)
+        known = palette(self._held, springs)
+        assert known is not None
+
+        def make() -> np.ndarray:
+            both = np.concatenate([known[1][used]] * 2)
+            return directed.other | directed.slices.filled(both << np.uint32(ROW_BITS), 0)
+
+        return self._held.of(springs.stiffness, f"named {self._lanes}", make)
+
     def elements(self, elements: Any, rows: int) -> None:
         """Elements as each of their corners sees them: 4 times its number, and which corner."""
         corners = elements.corners
 
         def make() -> tuple[Slices, np.ndarray]:
             count, most = corners.shape
-            slices = Slices(corners.astype(np.int64).ravel(), rows)
+            slices = Slices(corners.astype(np.int64).ravel(), rows, self._lanes)
             named = (4 * np.arange(count)[:, None] + np.arange(most)).astype(np.uint32)
             # what fills a slice is the element behind the last, which is not there
             return slices, slices.filled(named.ravel(), np.uint32(4 * count))
 
-        self.slices(*self._held.of(corners, "elements", make))
+        self.slices(*self._held.of(corners, f"elements {self._lanes}", make))
         self.array(corners, np.uint32)
 
     def tets(self, tets: GroupedTets, rows: int) -> None:
@@ -264,11 +369,14 @@ class Fields:
     def dashpots(self, dashpots: Any, rows: int) -> None:
         near, far = dashpots.corners.astype(np.int64).reshape(-1, 2).T
         directed = self._held.of(
-            dashpots.corners, "directed", lambda: Directed(near, far, rows, rows - 1)
+            dashpots.corners,
+            f"directed {self._lanes}",
+            lambda: Directed(near, far, rows, self._lanes),
         )
         self.slices(directed.slices, directed.other)
         values = dashpots.coefficient
-        self.array(self._held.of(values, "filled", lambda: directed.filled(values, 0.0)))
+        kind = f"filled {self._lanes}"
+        self.array(self._held.of(values, kind, lambda: directed.filled(values, 0.0)))
         self.numbers(len(dashpots.coefficient))
 
     def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:
@@ -280,7 +388,7 @@ class Fields:
         for array in (groups.home, groups.inverse, groups.mass):
             self.array(array)
         for springs, rest in zip((body.linear, body.cubic), rests, strict=True):
-            self.springs(springs, rest)
+            self.springs(springs, rest, palettes(self._held, body))
         self.elements(faces, rows)
         self.array(faces.stiffness)
         self.array(faces.rest)
@@ -310,8 +418,9 @@ class Fields:
         self.array(fields)
         self.array(body.run, np.uint32)
         self.numbers(int(body.powers), int(is_local(body)))
-        for array in (blocks.own, blocks.led):
+        for array in (blocks.own, blocks.led, blocks.seen):
             self.array(array, np.int64)
+        self.array(blocks.seen_rows, np.uint32)
         self.numbers(len(blocks.own) - 1)
 
 

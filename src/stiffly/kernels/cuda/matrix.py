@@ -34,7 +34,7 @@ BY_LANES = tuple(
 Two = tuple[Any, Any]
 
 
-class _Matrix(NamedTuple):
+class Matrix(NamedTuple):
     """What is on a card of a matrix.  kind: numbers, alike, blocks or bars; width: coordinates that
     share a row; words: the first fields of the struct Job; alive: the arrays that they point to."""
 
@@ -79,7 +79,7 @@ class Matrices:
     def block_apply(self, *given: Any) -> Any:
         """Of vectors here or there (3N,) or (3N, p); the product lies where b does."""
         indptr, indices, blocks, b, weight = _weighted(given, 5)
-        return self._apply(self._blocks(indptr, indices, blocks, weight), b)
+        return self._apply(self.blocks(indptr, indices, blocks, weight), b)
 
     def bar_apply(self, *given: Any) -> Any:
         indptr, indices, bars, own, b, weight = _weighted(given, 6)
@@ -91,7 +91,7 @@ class Matrices:
     def block_chebyshev(self, indptr: Any, indices: Any, blocks: Any, *given: Any) -> Two:
         """Of vectors x, z, out on the card."""
         *recurrence, weight = _weighted(given, 7)
-        return self._chebyshev(self._blocks(indptr, indices, blocks, weight), *recurrence)
+        return self._chebyshev(self.blocks(indptr, indices, blocks, weight), *recurrence)
 
     def bar_chebyshev(self, indptr: Any, indices: Any, bars: Any, own: Any, *given: Any) -> Two:
         *recurrence, weight = _weighted(given, 7)
@@ -131,13 +131,13 @@ class Matrices:
 
     # ------------------------------------------------------------------ matrices on the card
 
-    def _blocks(self, indptr: Any, indices: Any, blocks: Any, weight: Any) -> _Matrix:
+    def blocks(self, indptr: Any, indices: Any, blocks: Any, weight: Any = NO_WEIGHT) -> Matrix:
         return self._matrix("blocks", (indptr, indices), blocks, 3, None, weight)
 
-    def _bars(self, indptr: Any, indices: Any, bars: Any, own: Any, weight: Any) -> _Matrix:
+    def _bars(self, indptr: Any, indices: Any, bars: Any, own: Any, weight: Any) -> Matrix:
         return self._matrix("bars", (indptr, indices), bars, 3, own, weight)
 
-    def _numbers(self, indptr: Any, indices: Any, data: Any, rows: int) -> _Matrix:
+    def _numbers(self, indptr: Any, indices: Any, data: Any, rows: int) -> Matrix:
         """Also K' (x) I_3, of vectors of three times as many rows."""
         width = 1 if rows == len(indptr) - 1 else 3
         kind = "numbers" if width == 1 else "alike"
@@ -145,7 +145,7 @@ class Matrices:
 
     def _matrix(
         self, kind: str, pattern: tuple[Any, Any], entries: Any, width: int, own: Any, weight: Any
-    ) -> _Matrix:
+    ) -> Matrix:
         indptr, indices = pattern
         rows = len(indptr) - 1
         lanes = lanes_for(rows)
@@ -159,7 +159,7 @@ class Matrices:
         ]
         where = [0 if some is None else self._card.pointer(some) for some in alive]
         words = rows, *where[:3], laid.slots, *where[3:]
-        return _Matrix(kind, width, rows, words, tuple(alive))
+        return Matrix(kind, width, rows, words, tuple(alive))
 
     def _kept(self, array: Any) -> Any:
         """A copy on the card, for as long as the host has the array."""
@@ -168,7 +168,7 @@ class Matrices:
     def _lay_out(self, indptr: Any, indices: Any) -> _Laid:
         rows = len(indptr) - 1
         near = np.repeat(np.arange(rows), np.diff(indptr.astype(np.int64)))
-        slices = Slices(near, rows)
+        slices = Slices(near, rows, lanes_for(rows))
         count = len(indices)
         entry = slices.filled(np.arange(count, dtype=np.uint32), np.uint32(count))
         other = slices.filled(indices.astype(np.uint32), np.uint32(0))
@@ -187,35 +187,38 @@ class Matrices:
 
     # ------------------------------------------------------------------ products and recurrences
 
-    def _define(self, matrix: _Matrix, *recurrence: int | float) -> Any:
+    def define(
+        self, matrix: Matrix, *recurrence: int | float, texts: tuple[str, ...] = TEXTS
+    ) -> Any:
+        """Kernels of these texts, which know the matrix from now on."""
         if self._done is None:
             self._done = self._card.put(np.zeros(1, dtype=np.int64))
-        launch = self._card.loaded(lanes_for(matrix.rows), 0, texts=TEXTS)
+        launch = self._card.loaded(lanes_for(matrix.rows), 0, texts=texts)
         words = [*matrix.words, *(recurrence or (0, 0, 0, 0, 0, 0, 0.0, 0.0))]
         launch.define(packed([*words, self._card.pointer(self._done)]), "job")
         return launch
 
-    def _apply(self, matrix: _Matrix, b: Any) -> Any:
+    def _apply(self, matrix: Matrix, b: Any) -> Any:
         columns = 1 if b.ndim == 1 else b.shape[1]
         if columns > 2:
             return np.stack([self._apply(matrix, column) for column in b.T], axis=1)
         if not self._card.holds(b):
             there = self._apply(matrix, self._card.put(np.ascontiguousarray(b)))
             return self._card.host(there).copy()
-        launch = self._define(matrix)
+        launch = self.define(matrix)
         out = self._card.zeros(b.size).reshape(b.shape)
         launch(f"{matrix.kind}_{columns}_product", matrix.rows, b, out)
         return out
 
     def _chebyshev(
-        self, matrix: _Matrix, s: float, t: float, x: Any, z: Any, coefficients: Any, out: Any
+        self, matrix: Matrix, s: float, t: float, x: Any, z: Any, coefficients: Any, out: Any
     ) -> tuple[Any, Any]:
         count, outs, columns = coefficients.shape
         if count == 0:
             return x, z
         c = self._card.put(np.ascontiguousarray(coefficients))
         where = (self._card.pointer(a) for a in (x, z, out, c))
-        launch = self._define(matrix, *where, outs, count, float(s), float(t))
+        launch = self.define(matrix, *where, outs, count, float(s), float(t))
         launch("begin", 1, self._done)
         name = f"{matrix.kind}_{columns}_term"
         if count == 1:

@@ -1,6 +1,7 @@
 // The kernels as plain C++: threads are turns of a loop.  For tests where there is no card.
 #define SHIM
 #include <cmath>
+#include <vector>
 using std::copysign;
 using std::fabs;
 using std::hypot;
@@ -17,11 +18,15 @@ static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
     for (int lane = 0; lane < LANES; ++lane) sum = sum + part;
 #define ALL_LANES(sum)
 #define FIRST_LANE
-#define ROWS Row rows[MOST_ROWS];
-#define MINE rows[i - from]
+#define ROWS static std::vector<Own> rows(MOST_ROWS);
+#define MINE rows[i - o.from]
 #define EACH_BLOCK(k, count) for (long long k = 0; k < (count); ++k)
 #define EACH_OWN(i, from, to) for (long long i = (from); i < (to); ++i)
-#define EACH_LED(i, from, to) EACH_OWN(i, from, to)
-#define EACH_LED_BY_LANES(i, from, to) EACH_OWN(i, from, to)
+#define EACH_OF(i, from, to) EACH_OWN(i, from, to)
+#define EACH_OF_BY_LANES(i, from, to) EACH_OWN(i, from, to)
+#define SHARED(room)                                                                               \
+    static std::vector<double> kept_room(MOST_ROOM / 8);                                           \
+    double *room = kept_room.data();
 #define WAIT
-#define MOST_ROWS 512
+#define MOST_ROWS 1024
+#define MOST_ROOM 232448

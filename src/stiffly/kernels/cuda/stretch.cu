@@ -3,19 +3,25 @@
 
 // ------------------------------------------------------------------ steps
 
-// particles on supports go where those are
-DEVICE void lead(const Body *b, whole i, whole entry, double *x, double *v) {
+// where a support leads a particle
+struct Led {
+    vec x, v;
+};
+DEVICE Led led(const Body *b, whole i, whole entry) {
     const double *m = b->supports + 24 * (b->support[i] * b->entries + entry);
     const double *home = b->home + 3 * i;
-    for (int k = 0; k < 3; ++k) {
-        double at = m[9 + k], speed = m[21 + k];
-        for (int q = 0; q < 3; ++q) {
-            at += m[3 * k + q] * home[q];
-            speed += m[12 + 3 * k + q] * home[q];
-        }
-        x[4 * i + k] = at;
-        v[4 * i + k] = speed;
+    double at[6];
+    for (int k = 0; k < 6; ++k) {
+        const double *part = m + 12 * (k / 3), *row = part + 3 * (k % 3);
+        at[k] = part[9 + k % 3] + row[0] * home[0] + row[1] * home[1] + row[2] * home[2];
     }
+    Led r = {make(at[0], at[1], at[2]), make(at[3], at[4], at[5])};
+    return r;
+}
+DEVICE void lead(const Body *b, whole i, whole entry, double *x, double *v) {
+    const Led at = led(b, i, entry);
+    store(x, i, at.x);
+    store(v, i, at.v);
 }
 
 // What a row has: kept in registers where one thread takes it through many steps.
@@ -193,6 +199,13 @@ DEVICE void touch(const Body *b, whole i, whole n, Row *r) {
     }
 }
 
+// points go on from where they stood during step n
+DEVICE void draw(const Body *b, whole i, whole n, Row *r) {
+    r->books[ADDED] += tie_stored(b, i, n + 1, r->x) - tie_stored(b, i, n, r->x);
+    vec push = tie_forces(b, i, n + 1, r->x) - tie_forces(b, i, n, r->x);
+    r->a = r->a + b->inverse[i] * push;
+}
+
 // springs of rows that do not move themselves
 DEVICE Load yielded(const Body *b, whole i, int lane, const double *x) {
     Load lost = {make(0.0, 0.0, 0.0), 0.0, 0.0};
@@ -216,7 +229,7 @@ DEVICE Row kept(const Body *b, whole i) {
     return r;
 }
 
-// what `finish` and `touch` may change
+// what `finish`, `touch` and `draw` may change
 DEVICE void keep(const Body *b, whole i, const Row *r) {
     store(b->v, i, r->v);
     store(b->a, i, r->a);
@@ -230,9 +243,11 @@ DEVICE void keep(const Body *b, whole i, const Row *r) {
 KERNEL settle(whole later) {
     BODY EACH_ROW(i, b->own) {
         b->books[4 * i + TOUCHING] = 0.0;
-        if (HAS_TOUCHES) {
+        if (HAS_TOUCHES || HAS_TIES) {
+            whole n = *b->done + later;
             Row r = kept(b, i);
-            touch(b, i, *b->done + later, &r);
+            if (HAS_TOUCHES) touch(b, i, n, &r);
+            if (HAS_TIES && drawn(b, i)) draw(b, i, n, &r);
             keep(b, i, &r);
         }
     }
@@ -265,6 +280,7 @@ DEVICE void finish(const Body *b, whole i, whole n, Row *r) {
             r->power[1] = now.y;
         }
     }
+    if (HAS_TIES && drawn(b, i)) draw(b, i, n, r);
 }
 
 // v += k_s h a, or what a Nystrom method keeps of a stage
@@ -280,6 +296,7 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
 // a = force / mass + field - alpha v, with v as predicted
 DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ahead) {
     if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
+    if (HAS_TIES) force = force + tie_forces(b, i, place, at);
     return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
 }
 
@@ -289,7 +306,7 @@ DEVICE void finish_there(const Body *b, whole i, whole n, Row *r, const Load *lo
     double *books = b->books + 4 * i, *power = b->power + 2 * i;
     const bool touched = HAS_TOUCHES && b->touches && touching(b, i, n, r->x);
     if (HAS_TOUCHES && !touched && books[TOUCHING] != 0.0) books[TOUCHING] = 0.0;
-    if (ledger || touched) {
+    if (ledger || touched || (HAS_TIES && drawn(b, i))) {
         for (int k = 0; k < 4; ++k) r->books[k] = books[k];
         if (ledger) {
             r->x0 = load(b->x0, i);
@@ -375,77 +392,6 @@ KERNEL leap(whole later, whole s, whole flip) {
     }
 }
 
-// ------------------------------------------------------------------ bodies that fit a block
-
-// All steps of bodies that know nothing of each other: a block has a few, a row has LANES threads
-// that keep it in registers; positions alone lie where neighbours see them.
-BLOCK_KERNEL bodies(whole count) {
-    BODY ROWS EACH_BLOCK(k, b->any_block) {
-        const whole from = b->blocks[k], to = b->blocks[k + 1], begun = *b->done;
-        const whole first = b->block_led[k], end = b->block_led[k + 1];
-        EACH_OWN(i, from, to) { MINE = kept(b, i); }
-        for (whole n = begun; n < begun + count; ++n) {
-            for (whole s = 0; s < b->stages; ++s) {
-                EACH_OWN(i, from, to) {
-                    FIRST_LANE {
-                        if (s == 0) {
-                            MINE.x0 = MINE.x;
-                            MINE.v0 = MINE.v;
-                        }
-                        drift_row(b, s, &MINE);
-                        store(b->x, i, MINE.x);
-                    }
-                }
-                EACH_LED(i, first, end) { lead(b, i, entry_of(b, n, s), b->x, b->v); }
-                WAIT
-                EACH_OWN(i, from, to) {
-                    const bool last = HAS_YIELDS && s + 1 == b->stages;
-                    Load gone = {make(0.0, 0.0, 0.0), 0.0, 0.0};
-                    vec OF_LANES(force, elastic(b, i, lane, b->x, last ? &gone : nullptr))
-                    if (HAS_YIELDS) { ALL_LANES(gone) }
-                    FIRST_LANE {
-                        Row *r = &MINE;
-                        force = force + row_loads(b, i, entry_of(b, n, s), r->ahead).force;
-                        r->a = pulled(b, i, n, force, r->x, r->ahead);
-                        r->v = r->v + (b->kicks[s + 1] * b->h) * r->a;
-                        if (s + 1 == b->stages) finish(b, i, n, r);
-                        if (last) {
-                            r->a = r->a + b->inverse[i] * gone.force;
-                            r->books[DISSIPATED] += gone.taken;
-                        }
-                        if (end > first) store(b->x0, i, r->x0);
-                    }
-                    if (HAS_TOUCHES && b->touches && b->drags && s + 1 == b->stages) {
-                        vec OF_LANES(again, elastic(b, i, lane, b->x))  // at other velocities
-                        FIRST_LANE {
-                            Row *r = &MINE;
-                            again = again + row_loads(b, i, entry_of(b, n, s), r->ahead).force;
-                            r->a = pulled(b, i, n + 1, again, r->x, r->ahead);
-                        }
-                    }
-                }
-                WAIT
-            }
-            if (HAS_POWERS && end > first) {
-                EACH_LED(i, first, end) { lead(b, i, middle_of(b, n), b->x0, b->v0); }
-                WAIT
-                EACH_LED_BY_LANES(i, first, end) {
-                    vec OF_LANES(half, power_of(b, i, lane, middle_of(b, n), b->x0, b->v0))
-                    vec OF_LANES(now, power_of(b, i, lane, end_of(b, n), b->x, b->v))
-                    FIRST_LANE { add_work(b, b->power + 2 * i, b->books + 4 * i, half, now); }
-                }
-                WAIT
-            }
-        }
-        EACH_OWN(i, from, to) {
-            FIRST_LANE {
-                store(b->x, i, MINE.x);
-                keep(b, i, &MINE);
-            }
-        }
-    }
-}
-
 // ------------------------------------------------------------------ in and out
 
 // x, v of all particles, a of those that move
@@ -488,7 +434,7 @@ KERNEL scatter(double *x, double *v, double *a, double *ahead) {
 }
 
 // positions, velocities or what shapes push with, of particle seen[i]
-KERNEL show(whole which, double *out, const unsigned *seen) {
+template <typename real> DEVICE void shown(whole which, real *out, const unsigned *seen) {
     BODY EACH_ROW(i, b->led) {
         whole j = seen[i];
         vec x = load(b->x, i), v = load(b->v, i);
@@ -504,6 +450,8 @@ KERNEL show(whole which, double *out, const unsigned *seen) {
         }
     }
 }
+KERNEL show(whole which, double *out, const unsigned *seen) { shown(which, out, seen); }
+KERNEL show_single(whole which, float *out, const unsigned *seen) { shown(which, out, seen); }
 
 // the ledgers of every SUMS-th row
 KERNEL total(double *sums) {

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
+from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
     Blocks,
+    Directed,
     Fields,
     Held,
     blocks_of,
@@ -31,10 +32,10 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "energies.cu")
+TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
-LINES, FINITE = 8, 7  # of energies.cu
+LINES, FINITE = 9, 8  # of energies.cu
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -49,6 +50,7 @@ class Steps:
     def __init__(self, card: Any) -> None:
         self._card, self._held = card, Held()
         self._last: _OnCard | None = None
+        self._other: _OnCard | None = None  # the same body otherwise, as accelerations are asked of
         self._kept: Kept | None = None
 
     def lacks(self, body: GroupedBody) -> str:
@@ -95,15 +97,27 @@ class Steps:
         """state: x, v, a, ahead, which go on; or one that is kept here.  Without ahead it stays
         here, for `keep`."""
         x, *_, ahead = state
-        own, goes_on = self._last, self.holds(x)
-        if own is None or own.body is not body or own.scheme[:2] != scheme[:2]:
-            own = self._last = _OnCard(self._card, self._held, body, len(x), scheme)
+        goes_on = self.holds(x)
+        own = self._lying(body, x, scheme)
         self._kept = None
         own.take(tables, scheme, h, None if goes_on else state)
         own.run(count)
         if ahead is not None:
             own.give(state)
         return own.totals()
+
+    def _lying(self, body: GroupedBody, x: Any, scheme: _Scheme) -> _OnCard:
+        """The body on the card, from now on the last one."""
+        for own in (self._last, self._other):
+            if own is not None and own.body is body and own.scheme[:2] == scheme[:2]:
+                if own is not self._last:
+                    self._last, self._other = own, self._last
+                return own
+        last, self._other = self._last, None
+        if last is not None and last.body.groups is body.groups:
+            self._other = last
+        self._last = _OnCard(self._card, self._held, body, len(x), scheme)
+        return self._last
 
 
 class Kept:
@@ -148,11 +162,15 @@ class Kept:
         """Rest lengths of springs that yield, into the arrays of their body."""
         self._own.fill_rests(self._rests)
 
-    def shown(self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> Any:
+    def shown(
+        self, name: str, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
+    ) -> Any:
         """As users number particles, until they are asked for twice more; begun(): positions (N, 3)
-        of all to begin with, and who each row is.  None where the card has done something else
-        since."""
-        return self._own.shown(SHOWN.index(name), begun) if self._steps.holds(self) else None
+        of all to begin with, and who each row is.  single: rounded there, so that half of the bytes
+        have to come.  None where the card has done something else since."""
+        if not self._steps.holds(self):
+            return None
+        return self._own.shown(SHOWN.index(name), begun, single)
 
     def lines(self) -> np.ndarray | None:
         """What `energies` sums; None where the card has done something else since and nobody had
@@ -189,9 +207,10 @@ class _OnCard:
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
-        self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held)
         self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body)
+        self._lanes = self._blocks.lanes or lanes_for(self._rows)
+        self._rests = [self._room(s) for s in self._springs]
+        fixed = Fields(card, held, self._lanes)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -201,9 +220,9 @@ class _OnCard:
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(lanes_for(self._rows), has(body), self._blocks.threads)
+        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads)
         self._sums, self._lines = card.zeros(4 * SUMS), None
-        self._shown: list[Any] | None = None
+        self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
         self._order = _Order(card, self._launch, body, scheme, self._blocks)
@@ -215,7 +234,10 @@ class _OnCard:
     def _room(self, springs: GroupedSprings) -> Any:
         if not springs.limit.size:
             return None
-        return self._card.zeros(directed_springs(self._held, springs)[0].other.size)
+        return self._card.zeros(self._directed(springs)[0].other.size)
+
+    def _directed(self, springs: GroupedSprings) -> tuple[Directed, np.ndarray]:
+        return directed_springs(self._held, springs, self._lanes)
 
     def _table(self, name: str, array: Any) -> Any:
         """On the card: where the last one of its size was."""
@@ -235,10 +257,11 @@ class _OnCard:
     ) -> None:
         """state: x, v, a, ahead; None: where the last steps have ended."""
         words = list(self._fixed.words)
-        for name in ("supports", "surfaces", "winds", "forces"):
+        for name in ("supports", "surfaces", "winds", "forces", "leads"):
             words.append(self._pointer(name, getattr(tables, name)))
         known = [t.shape[1] for t in (tables.supports, tables.winds, tables.forces) if len(t)]
         words += [known[0] if known else 0, tables.surfaces.shape[1]]
+        words += self._tied(tables.ties)
         for name in ("kicks", "drifts", "c", "Abar", "A"):
             own = scheme.numbers.get(name)
             words.append(0 if own is None else self._pointer(name, own))
@@ -250,9 +273,21 @@ class _OnCard:
             self._put(state)
         self._launch("begin", self._rows)
 
+    def _tied(self, ties: Ties) -> list[int]:
+        """Pointers to ties; which rows have some rarely changes."""
+        self._ties = ties  # what is kept of an array on the card lives as long as the host has it
+        held, card = self._held, self._card
+
+        def numbers(array: np.ndarray) -> int:
+            put = held.of(array, "ties", lambda: card.put(array if array.size else np.zeros(1)))
+            return card.pointer(put)
+
+        moved = [self._pointer(n, getattr(ties, n)) for n in ("stiffness", "here", "home")]
+        return [numbers(ties.start), *moved, numbers(ties.motion)]
+
     def _put(self, state: list[np.ndarray]) -> None:
         for springs, rest in self._yielding():
-            directed, used = directed_springs(self._held, springs)
+            directed, used = self._directed(springs)
             self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
@@ -275,7 +310,7 @@ class _OnCard:
 
     def fill_rests(self, rests: list[Any]) -> None:
         for (springs, _), rest in zip(self._yielding(), rests, strict=True):
-            directed, used = directed_springs(self._held, springs)
+            directed, used = self._directed(springs)
             springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
 
     def copied(self) -> tuple[list[Any], list[Any]]:
@@ -287,14 +322,19 @@ class _OnCard:
     def host(self, device: Any) -> np.ndarray:
         return np.array(self._card.host(device))
 
-    def shown(self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        if self._shown is None:
+    def shown(
+        self, which: int, begun: Callable[[], tuple[np.ndarray, np.ndarray]], single: bool
+    ) -> np.ndarray:
+        if single not in self._shown:
             x, seen = begun()
-            arrays = [np.ascontiguousarray(x).ravel(), np.zeros(x.size), np.zeros(len(x))]
-            self._shown = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
-        self._launch("show", self._led, which, self._shown[which], self._shown[-1])
+            kind = np.float32 if single else np.float64
+            arrays = [np.array(x, kind).ravel(), np.zeros(x.size, kind), np.zeros(len(x), kind)]
+            there = [*map(self._card.put, arrays), self._card.put(seen.astype(np.uint32))]
+            self._shown[single] = there
+        out, seen = self._shown[single][which], self._shown[single][-1]
+        self._launch("show_single" if single else "show", self._led, which, out, seen)
         self._turns[which] = 1 - self._turns[which]
-        staged = self._card.host(self._shown[which], f"{SHOWN[which]} {self._turns[which]}")
+        staged = self._card.host(out, f"{SHOWN[which]} {self._turns[which]}")
         return staged.reshape((-1, 3) if which < 2 else -1)
 
     def totals(self) -> np.ndarray:
@@ -324,7 +364,7 @@ class _OnCard:
 
 
 def _blocks(held: Held, body: GroupedBody) -> Blocks:
-    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(body))
+    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(held, body))
 
 
 class _Order:
@@ -341,21 +381,22 @@ class _Order:
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
-        self._settles, self._yields = bool(len(body.touches.kind)), yields(body)
+        self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
         )
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
-        again = self._settles and self._braked
+        self._settles, again = self._touches or body.tied, self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
 
     def run(self, count: int) -> None:
         if self._powers:
             self._by_rows("power_now", -1, 0)
         if self._blocks.threads:
-            self._launch.blocks("bodies", len(self._blocks.own) - 1, self._blocks.threads, count)
+            own = self._blocks
+            self._launch.blocks("bodies", len(own.own) - 1, own.threads, count, shared=own.room)
             self._launch("tick", 1, count)
             return
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
@@ -402,7 +443,7 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
-            if self._powers:  # other velocities: the next step starts with another power
+            if self._powers and self._touches:  # other velocities: other power as a step starts
                 self._by_rows("power_now", later, 0)
-        if self._settles and self._braked:
+        if self._touches and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)

@@ -173,8 +173,9 @@ DEVICE mat neo_hookean(double mu, double lam, const mat &F) {
 
 // ------------------------------------------------------------------ elements
 
-// F = sum of edges and gradients of shape functions, shape (9,); corners: rows of x
-DEVICE mat deformation(const double *x, const unsigned *corners, const double *shape) {
+// F = sum of edges and gradients of shape functions, shape (9,); corners: rows, whose places are in x
+template <class Places>
+DEVICE mat deformation(const Places &x, const unsigned *corners, const double *shape) {
     vec first = load(x, corners[0]);
     mat F = {};
     for (int k = 0; k < 3; ++k) {

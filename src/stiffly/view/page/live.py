@@ -101,7 +101,7 @@ class LivePage(Page):
 
         def build() -> Stage:
             scene = self._scene(wish.scene, wish.small)
-            return Stage(scene, wish.settings(Settings.of(scene)))
+            return Stage(scene, wish.settings(Settings.of(scene)), self._stage.device)
 
         self._build(wish.scene, wish.small, build)
 
@@ -110,7 +110,7 @@ class LivePage(Page):
 
         def build() -> Stage:
             scene = load(lesson.scene, small=True)
-            return Stage(scene, page.applied(Settings.of(scene)))
+            return Stage(scene, page.applied(Settings.of(scene)), self._stage.device)
 
         self._build(lesson.scene, True, build)
         if len(self.clients):  # else time begins with the first of them
@@ -166,7 +166,8 @@ class LivePage(Page):
         scene = self._scene(name, small)
         own, like = Settings.of(scene), self._stage.settings
         lanes = (own.integrators[0], *like.integrators[1:])
-        return Stage(scene, replace(own, integrators=lanes, budget=like.budget))
+        settings = replace(own, integrators=lanes, budget=like.budget)
+        return Stage(scene, settings, self._stage.device)
 
     def _scene(self, name: str, small: bool) -> Scene:
         """A built-in one, or the one that came first."""
@@ -243,7 +244,7 @@ class LivePage(Page):
         style = "font-size:0.8em;overflow-wrap:anywhere;padding:0.2em 0.8em;user-select:all"
         said = [("While this server runs:", f"{self.server.url}&{query(*what)}")]
         if scene.name in SCENES:
-            said.append(("Later, anywhere:", command(*what)))
+            said.append(("Later, anywhere:", command(*what, self._stage.device)))
         return "".join(
             f'<div style="font-size:0.85em;padding:0.2em 0.8em">{word}</div>'
             f'<div style="{style}"><code>{escape(text)}</code></div>'
@@ -266,6 +267,9 @@ class LivePage(Page):
             elif lane.under_solved:
                 left = "" if lane.residual is None else f" (residual {lane.residual:.2g})"
                 found.append(Notice("warn", f"{lane.name} is not solved well enough{left}"))
+            if lane.stands_in:
+                found.append(Notice("note", f"{lane.name}: {lane.stands_in}"))
+                continue
             if self._stage.settings.budget is None or lane.failure is not None:
                 continue
             if "budget" not in options(lane.name):

@@ -1,0 +1,107 @@
+"""Linear systems on a card, and implicit steps by them, against dense algebra and the host: asked
+of a real one, and of one made of loops."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cuda_matrix_checks import agree
+
+import stiffly
+from stiffly import scenes
+from stiffly.integrators.energy_momentum import EnergyMomentum
+from stiffly.integrators.stage import Bdf1, Bdf2, Midpoint, Newmark
+from stiffly.solvers.card import RESIDUAL, CardFactor
+from stiffly.solvers.failures import NotPositiveDefinite
+from stiffly.solvers.newton import Newton
+from stiffly.solvers.shifted_newton import ShiftedNewton
+
+ROWS = 500  # more than one block of threads has, with several threads a row
+TIGHT = 1e-12
+NEWTON = Newton(tolerance=TIGHT)
+METHODS = {
+    "energy-momentum": EnergyMomentum(solver=ShiftedNewton(tolerance=TIGHT)),
+    "bdf1": Bdf1(NEWTON),
+    "bdf2": Bdf2(NEWTON),
+    "midpoint": Midpoint(NEWTON),
+    "newmark": Newmark(solver=NEWTON),
+}
+SCENES = ("coil-spring", "dragon", "bunny", "swinging-bunny", "flag", "crash")
+
+
+def random_matrix(symmetric, seed=0):
+    """SciPy csc (3 ROWS, 3 ROWS), its diagonal as large as what is beside it."""
+    rng = np.random.default_rng(seed)
+    pattern = sp.random(ROWS, ROWS, 8 / ROWS, rng=rng) + sp.identity(ROWS)
+    matrix = sp.bsr_matrix(sp.kron(pattern + pattern.T, np.ones((3, 3))), blocksize=(3, 3))
+    matrix.data = rng.standard_normal(matrix.data.shape)
+    matrix = sp.csc_matrix(matrix)
+    matrix = 0.5 * (matrix + matrix.T) if symmetric else matrix
+    return sp.csc_matrix(matrix + sp.diags(np.asarray(abs(matrix).sum(axis=0)).ravel()))
+
+
+def stiff_matrix(ratio):
+    """M + h^2 K of random springs, (h omega_max)^2 being about the ratio."""
+    rng = np.random.default_rng(1)
+    i, j = rng.integers(0, ROWS, (2, 6 * ROWS))
+    i, j = i[i != j], j[i != j]
+    e = rng.standard_normal((i.size, 3))
+    e /= np.linalg.norm(e, axis=1)[:, None]
+    blocks, rows = np.einsum("na,nb->nab", e, e), (i, j, i, j)
+    entries = np.concatenate([blocks, blocks, -blocks, -blocks]).ravel()
+    near, far = np.concatenate(rows), np.concatenate([i, j, j, i])
+    at = [3 * part[:, None, None] + np.arange(3) for part in (near, far)]
+    where = (np.broadcast_to(p, (near.size, 3, 3)).ravel() for p in (at[0].swapaxes(1, 2), at[1]))
+    K = sp.csc_matrix((entries, tuple(where)), shape=(3 * ROWS, 3 * ROWS))
+    return sp.csc_matrix(sp.identity(3 * ROWS) + ratio / 30.0 * K)
+
+
+def same_solution(matrix, symmetric, backend):
+    """As LAPACK's, for one right-hand side and for several; the same bits twice."""
+    b = np.random.default_rng(2).standard_normal((3 * ROWS, 2))
+    first, second = (CardFactor(backend, matrix, symmetric) for _ in range(2))
+    x = first.solve(b)
+    for column, found in zip(b.T, x.T, strict=True):
+        residual = np.linalg.norm(column - matrix @ found)
+        assert residual <= 2.0 * RESIDUAL * np.linalg.norm(column)
+        assert np.array_equal(found, second.solve(column.copy()))
+    wanted = np.linalg.solve(matrix.toarray(), b)
+    agree(x, wanted, 1e-5)
+    assert first.products > 1
+    assert not CardFactor(backend, matrix, symmetric).solve(np.zeros(3 * ROWS)).any()
+
+
+def indefinite_is_told(backend):
+    """By a diagonal block, or by a curvature where these look well."""
+    matrix = random_matrix(True)
+    for shift in (abs(matrix).sum(axis=0).max(), 0.0):
+        wrong = matrix - shift * sp.identity(3 * ROWS)
+        if not shift:
+            # two particles whose blocks are definite, and whose sum or difference has a negative
+            # stiffness
+            wrong = sp.lil_matrix(matrix)
+            wrong[0, 3] = wrong[3, 0] = 2.0 * max(matrix[0, 0], matrix[3, 3])
+        with pytest.raises(NotPositiveDefinite):
+            CardFactor(backend, sp.csc_matrix(wrong), True).solve(np.eye(3 * ROWS)[0])
+
+
+def same_implicit_run(name, method, steps):
+    """Positions and ledger after so many steps of a small scene; the same bits twice; and that the
+    card was what solved it."""
+    scene = scenes.load(name, small=True)
+    options = {"integrator": METHODS[method], "step": scene.step, "every": steps * scene.step}
+    options["duration"] = steps * scene.step
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stiffly.StiffWarning)
+        host, card, again = (
+            stiffly.simulate(scene.system, scene.x0, scene.v0, device=device, **options)
+            for device in ("cpu", "gpu", "gpu")
+        )
+    agree(card.positions[-1], host.positions[-1], 1e-10)
+    assert np.array_equal(card.positions, again.positions)
+    size = max(np.abs(host.energy.total).max(), host.energy.summary()["exchanged"])
+    for line in ("total", "added", "dissipated"):
+        mine, its = getattr(host.energy, line)[-1], getattr(card.energy, line)[-1]
+        assert abs(mine - its) <= 1e-9 * size
+    assert card.stats["operator_products"] > 0

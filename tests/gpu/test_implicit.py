@@ -1,0 +1,44 @@
+"""Linear systems on a real card, and implicit steps by them.  `make test-gpu`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cupy", reason="no CuPy here: there is nothing to ask a card with")
+
+from stiffly.backends.gpu import gpu
+from stiffly.kernels.cuda import layout
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from cuda_implicit_checks import (
+    METHODS,
+    SCENES,
+    indefinite_is_told,
+    random_matrix,
+    same_implicit_run,
+    same_solution,
+    stiff_matrix,
+)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_solutions(symmetric, lanes, monkeypatch):
+    monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
+    same_solution(random_matrix(symmetric), symmetric, gpu())
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_stiff_springs(symmetric):
+    same_solution(stiff_matrix(1e4), symmetric, gpu())
+
+
+def test_a_matrix_that_is_indefinite_is_told():
+    indefinite_is_told(gpu())
+
+
+@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_is_that_of_the_host(method, name):
+    same_implicit_run(name, method, 3)

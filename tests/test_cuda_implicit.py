@@ -1,0 +1,187 @@
+"""Linear systems on a card, compiled as C++ where a compiler is: against LAPACK and the host.
+
+tests/gpu asks a real card for the same (`make test-gpu`).
+"""
+
+import cuda_matrix_checks
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cuda_implicit_checks import (
+    METHODS,
+    ROWS,
+    indefinite_is_told,
+    random_matrix,
+    same_implicit_run,
+    same_solution,
+    stiff_matrix,
+)
+from cuda_shim import COMPILER, NVCC, HostBackend, compiles
+
+import stiffly
+from stiffly import scenes
+from stiffly.backends import gpu as door
+from stiffly.bodies import Drag, Gravity
+from stiffly.errors import InputError
+from stiffly.kernels.cuda import layout, solve, stretch
+from stiffly.solvers import card as card_solver
+from stiffly.solvers.card import CardFactor
+from stiffly.solvers.failures import FactorisationError
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
+
+
+@pytest.fixture(scope="module")
+def card(tmp_path_factory):
+    return HostBackend(tmp_path_factory.mktemp("shim"))
+
+
+@pytest.fixture
+def there(card, monkeypatch):
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_solutions(symmetric, lanes, card, monkeypatch):
+    monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
+    same_solution(random_matrix(symmetric), symmetric, card)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_stiff_springs(symmetric, card):
+    """Steps of a hundred times what is stable without solving anything."""
+    same_solution(stiff_matrix(1e4), symmetric, card)
+
+
+def test_a_matrix_that_is_indefinite_is_told(card):
+    indefinite_is_told(card)
+
+
+def test_a_matrix_that_is_not_finite_is_told(card):
+    with pytest.raises(FactorisationError, match="not finite"):
+        CardFactor(card, np.nan * random_matrix(True), True)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_what_takes_too_many_products_is_factorised_by_the_host(
+    symmetric, card, monkeypatch, caplog
+):
+    monkeypatch.setattr(card_solver, "MOST", 3)
+    monkeypatch.setattr(solve, "UNIT", 2)
+    monkeypatch.setattr(card.kernels.systems, "_units", {})
+    monkeypatch.setattr(card.kernels.systems, "told", False)
+    matrix, b = stiff_matrix(1e6), np.ones(3 * ROWS)
+    factor = CardFactor(card, matrix, symmetric)
+    for _ in range(2):
+        assert np.linalg.norm(b - matrix @ factor.solve(b)) <= 1e-10 * np.linalg.norm(b)
+    assert factor.products == 4
+    assert caplog.text.count("factorised by the host") == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_is_that_of_the_host(method, there):
+    same_implicit_run("coil-spring", method, 3)
+
+
+SOME = ("energy-momentum", "bdf1", "midpoint")
+
+
+@pytest.mark.parametrize("name", ["bunny", "flag", "crash"])
+@pytest.mark.parametrize("method", SOME)
+def test_scenes(method, name, there):
+    same_implicit_run(name, method, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dragon", "swinging-bunny"])
+@pytest.mark.parametrize("method", SOME)
+def test_scenes_of_more_coordinates(method, name, there):
+    same_implicit_run(name, method, 3)
+
+
+@pytest.mark.skipif(NVCC is None, reason="no nvcc here")
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+def test_the_text_is_cuda(lanes, tmp_path):
+    compiles(stretch.source(solve.TEXTS), tmp_path, lanes)
+
+
+@pytest.mark.parametrize("integrator", ["energy-momentum", "bdf1", "newmark"])
+def test_a_run_begun_on_one_goes_on_on_the_other(integrator, there, tmp_path):
+    scene = scenes.load("coil-spring", small=True, duration=0.4, every=0.1)
+    options = {"integrator": METHODS[integrator], "step": 0.05, "dtype": "float64"}
+    options |= {"checkpoint": 0.0}
+    whole = stiffly.simulate(scene, device="gpu", **options, out=tmp_path / "whole")
+    half = {**options, "duration": 0.2}
+    for first, then in (("gpu", "cpu"), ("cpu", "gpu"), ("gpu", "gpu")):
+        folder = tmp_path / f"{first}-{then}"
+        stiffly.simulate(scene, device=first, **half, out=folder)
+        found = stiffly.resume(folder, scene, device=then, duration=0.4)
+        cuda_matrix_checks.agree(found.positions[:], whole.positions[:], 1e-10)
+        if first == then:
+            assert np.array_equal(found.positions[:], whole.positions[:])
+
+
+# ------------------------------------------------------------------ what bodies may have
+
+
+def chain(*parts, **options):
+    x = np.column_stack([np.arange(6.0), np.zeros((6, 2))])
+    springs = stiffly.Springs([[k, k + 1] for k in range(5)], 1e3)
+    return stiffly.System(options.pop("mass", 1.0), [springs, *parts], rest=x, **options), x
+
+
+BODIES = {
+    "damped": lambda: chain(Gravity(), fixed=[0], damping=stiffly.Rayleigh(0.1, 0.01)),
+    "dragged": lambda: chain(Gravity(), Drag(0.3, power=2), fixed=[0]),
+    "coupled": lambda: chain(
+        Gravity(),
+        fixed=[0],
+        mass=sp.diags([np.ones(6), 0.1 * np.ones(5), 0.1 * np.ones(5)], [0, 1, -1]),
+    ),
+}
+
+
+@pytest.mark.parametrize("integrator", ["energy-momentum", "bdf1", "stabilised", "bdf2"])
+@pytest.mark.parametrize("kind", BODIES)
+def test_damping_loads_and_masses(kind, integrator, there):
+    system, x = BODIES[kind]()
+    options = {"integrator": integrator, "step": 0.05, "duration": 0.5}
+    host, card = (stiffly.simulate(system, x, device=d, **options) for d in ("cpu", "gpu"))
+    cuda_matrix_checks.agree(card.positions[-1], host.positions[-1], 1e-8)
+    assert card.stats["operator_products"] > 0
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def refused(said, system, x0, **options):
+    chosen = {"step": 1e-2, "duration": 1e-2, **options}
+    with pytest.raises(InputError, match=said):
+        stiffly.simulate(system, x0, device="gpu", **chosen)
+    run = stiffly.simulate(system, x0, device="auto", **chosen)
+    assert np.isfinite(run.positions).all()
+
+
+@pytest.mark.parametrize(
+    "integrator", ["projective", "projective-midpoint", "stabilised:projective", "vimex"]
+)
+def test_methods_without_linear_systems_of_newtons_are_refused(integrator, there):
+    said = "has no loop on a card.*energy-momentum"
+    refused(said, *chain(Gravity(), fixed=[0]), integrator=integrator)
+
+
+def test_bodies_that_are_solved_one_by_one_are_refused(there):
+    scene = scenes.load("brush", small=True)
+    said = "bdf1 solves these bodies one by one.*--device cpu"
+    options = {"integrator": "bdf1", "step": 1e-2, "duration": 1e-2, "device": "gpu"}
+    with pytest.raises(InputError, match=said):
+        stiffly.simulate(scene.system, scene.x0, **options)
+
+
+def test_a_body_too_large_for_the_card_is_refused(tmp_path, monkeypatch):
+    small = HostBackend(tmp_path)
+    small.kernels.matrices._card.room = 1000
+    monkeypatch.setattr(door, "gpu", lambda number: small)
+    refused(r"needs about 0\.0\d GB on a card", *chain(fixed=[0]), integrator="midpoint")
