@@ -81,9 +81,9 @@ class CardFactor:
         if not self._systems.told:
             self._systems.told = True
             log.warning(
-                f"device gpu: a linear system was not solved in {MOST} products, and is factorised "
-                "by the host, as later ones may be: smaller steps, or --device cpu, may take less "
-                "time"
+                f"device gpu: a linear system was not solved by up to {MOST} products, and is "
+                "factorised by the host, as later ones may be: smaller steps, or --device cpu, may "
+                "take less time"
             )
         return factorise(self._matrix, symmetric=self._symmetric)
 
