@@ -22,9 +22,9 @@ import numpy as np
 from common import table
 
 from stiffly import scenes
-from stiffly.backends.cpu import CPU
-from stiffly.backends.gpu import cards, gpu
+from stiffly.backends.gpu import cards
 from stiffly.integrators import integrator
+from stiffly.run.devices import bound_on
 from stiffly.solvers.card import CardFactor
 
 SCENES = ("dragon", "bunny", "swinging-bunny")
@@ -38,13 +38,14 @@ HEADER = (
 
 
 class Steps:
-    """One after the other, on one backend."""
+    """One after the other, on one device."""
 
-    def __init__(self, backend: Any, name: str, small: bool, method: str) -> None:
+    def __init__(self, device: str, name: str, small: bool, method: str) -> None:
         scene = scenes.load(name, small=small)
         self.h = scenes.load(name, small=True).step  # the paper's
         self._method = integrator(method)
-        self._system, self._state = scene.system.on(backend).bind(scene.x0, scene.v0)
+        given = device, scene.system, scene.x0, scene.v0, self._method, method
+        self._system, self._state = bound_on(*given)
         self._memory = self._method.start(self._system, self._state)
         self.size = self._state.x.size
 
@@ -76,7 +77,7 @@ class Solving:
 def on_the_host(line: Any, *case: Any) -> None:
     """Sends that it begins, then seconds and positions of every step."""
     warnings.simplefilter("ignore")
-    steps = Steps(CPU, *case)
+    steps = Steps("cpu", *case)
     line.send(None)
     while True:
         spent, _, x = steps.take()
@@ -100,7 +101,7 @@ def host(*case: Any) -> list[tuple[float, np.ndarray]]:
 
 def row(solving: Solving, *case: Any) -> list[object]:
     name, _, method = case
-    steps, told, began = Steps(gpu(), *case), [], time.perf_counter()
+    steps, told, began = Steps("gpu", *case), [], time.perf_counter()
     while len(told) < STEPS and time.perf_counter() - began < PATIENCE:
         solving.seconds = 0.0
         spent, work, x = steps.take()

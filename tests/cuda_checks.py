@@ -23,6 +23,7 @@ SCENES = (
     *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
     *("twisting-beam", "two-springs"),
 )
+MIXED = ("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo")
 RECORDED = ("hair", "crash")  # with supports and contact; with springs that yield
 LEDGER = ("added_now", "dissipated_now", "invented_now")
 TANGLED = 0.9  # of an edge of the lattice: tets are turned inside out
@@ -66,16 +67,33 @@ def same_frames_in_a_file(name, folder, monkeypatch):
         assert np.array_equal(getattr(file, line), getattr(memory, line).astype(np.float32))
 
 
-def same_hundred_steps(name):
-    """Of a small scene, on both sides: positions, every line of the ledger, and the same bits
-    twice."""
+def begun(name):
+    """A small scene that moves, and a stable step."""
     scene = scenes.load(name, small=True)
     v0 = np.zeros_like(scene.x0) if scene.v0 is None else scene.v0
     if not v0.any():  # some begin at rest
         v0 = np.full_like(scene.x0, 0.01)
         v0[scene.system.fixed] = 0.0
     bound, state = scene.system.bind(scene.x0, v0)
-    h = min(0.5 * stiffest(bound, state).limit, scene.step)
+    return scene, v0, min(0.5 * stiffest(bound, state).limit, scene.step)
+
+
+def mixed_is_near_double(name):
+    """A hundred steps of a small scene on a card, elements in either precision."""
+    scene, v0, h = begun(name)
+    options = {"integrator": "verlet", "step": h, "duration": 100 * h, "every": 50 * h}
+    mixed, double = (
+        stiffly.simulate(scene.system, scene.x0, v0, device="gpu", precision=precision, **options)
+        for precision in ("mixed", "double")
+    )
+    error = np.abs(mixed.positions - double.positions).max()
+    assert 0.0 < error <= 1e-6 * np.abs(double.positions).max()
+
+
+def same_hundred_steps(name):
+    """Of a small scene, on both sides: positions, every line of the ledger, and the same bits
+    twice."""
+    scene, v0, h = begun(name)
     options = {"integrator": "verlet", "step": h, "duration": 100 * h, "every": 50 * h}
     host, card, again = (
         stiffly.simulate(scene.system, scene.x0, v0, device=device, **options)

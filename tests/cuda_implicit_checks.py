@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cuda_matrix_checks import agree
+from scipy.spatial import KDTree
 
 import stiffly
 from stiffly import scenes
@@ -41,19 +42,22 @@ def random_matrix(symmetric, seed=0):
     return sp.csc_matrix(matrix + sp.diags(np.asarray(abs(matrix).sum(axis=0)).ravel()))
 
 
+def springs_matrix(near, far, along, count):
+    """K (3 count, 3 count) of springs of 1 N/m between particles near, far (m,), along (m, 3)."""
+    springs = np.arange(near.size)
+    ends = sp.csr_matrix((np.ones(near.size), (springs, near)), shape=(near.size, count))
+    ends = ends - sp.csr_matrix((np.ones(near.size), (springs, far)), shape=(near.size, count))
+    wide = sp.kron(ends, np.ones((1, 3))).tocsr().multiply(np.tile(along, (1, count)))
+    return sp.csc_matrix(wide.T @ wide)
+
+
 def stiff_matrix(ratio):
     """M + h^2 K of random springs, (h omega_max)^2 being about the ratio."""
     rng = np.random.default_rng(1)
     i, j = rng.integers(0, ROWS, (2, 6 * ROWS))
     i, j = i[i != j], j[i != j]
     e = rng.standard_normal((i.size, 3))
-    e /= np.linalg.norm(e, axis=1)[:, None]
-    blocks, rows = np.einsum("na,nb->nab", e, e), (i, j, i, j)
-    entries = np.concatenate([blocks, blocks, -blocks, -blocks]).ravel()
-    near, far = np.concatenate(rows), np.concatenate([i, j, j, i])
-    at = [3 * part[:, None, None] + np.arange(3) for part in (near, far)]
-    where = (np.broadcast_to(p, (near.size, 3, 3)).ravel() for p in (at[0].swapaxes(1, 2), at[1]))
-    K = sp.csc_matrix((entries, tuple(where)), shape=(3 * ROWS, 3 * ROWS))
+    K = springs_matrix(i, j, e / np.linalg.norm(e, axis=1)[:, None], ROWS)
     return sp.csc_matrix(sp.identity(3 * ROWS) + ratio / 30.0 * K)
 
 
@@ -70,6 +74,26 @@ def same_solution(matrix, symmetric, backend):
     agree(x, wanted, 1e-5)
     assert first.products > 1
     assert not CardFactor(backend, matrix, symmetric).solve(np.zeros(3 * ROWS)).any()
+
+
+def fewer_products(symmetric, backend):
+    """A long bar takes far fewer with its coarse level than without, wherever it has turned to."""
+    side, long = 3, 120
+    points = np.stack(np.meshgrid(*map(np.arange, (long, side, side)), indexing="ij"), axis=-1)
+    points = points.reshape(-1, 3).astype(float)
+    near, far = np.array([p for p in KDTree(points).query_pairs(1.8)]).T
+    turned = points @ np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]
+    e = turned[far] - turned[near]
+    K = springs_matrix(near, far, e / np.linalg.norm(e, axis=1)[:, None], len(points))
+    matrix, b = sp.csc_matrix(sp.identity(3 * len(points)) + 1e4 * K), turned.ravel().copy()
+    counts = []
+    for known in (None, points):
+        placed = backend.alone()
+        placed.points = known
+        factor = CardFactor(placed, matrix, symmetric)
+        assert np.linalg.norm(b - matrix @ factor.solve(b)) <= 2 * RESIDUAL * np.linalg.norm(b)
+        counts.append(factor.products)
+    assert counts[1] < 0.5 * counts[0]
 
 
 def indefinite_is_told(backend):

@@ -16,8 +16,8 @@ COMPILER = shutil.which("g++") or shutil.which("c++")
 
 
 @cache
-def library(folder, lanes, has, texts):
-    made = Path(folder) / f"{Path(texts[-1]).stem}-{lanes}-{has}.so"
+def library(folder, lanes, has, texts, mixed):
+    made = Path(folder) / f"{Path(texts[-1]).stem}-{lanes}-{has}-{mixed}.so"
     text, shim = made.with_suffix(".cpp"), Path(stretch.__file__).with_name("shim.h")
     text.write_text(stretch.source(texts))
     command = [
@@ -25,6 +25,7 @@ def library(folder, lanes, has, texts):
         "-O2",
         f"-DLANES={lanes}",
         f"-DHAS={has}",
+        *(["-DMIXED"] if mixed else []),
         "-ffp-contract=off",
         "-shared",
         "-fPIC",
@@ -33,11 +34,11 @@ def library(folder, lanes, has, texts):
     return ctypes.CDLL(str(made))
 
 
-def compiles(text, folder, lanes):
+def compiles(text, folder, lanes, *more):
     """By NVIDIA's compiler, without a warning."""
     source = folder / "kernels.cu"
     source.write_text(text)
-    options = ("-arch=sm_90", "-cubin", "-Werror", "all-warnings", f"-DLANES={lanes}")
+    options = ("-arch=sm_90", "-cubin", "-Werror", "all-warnings", f"-DLANES={lanes}", *more)
     done = subprocess.run(
         [NVCC, *options, source, "-o", folder / "kernels.cubin"], capture_output=True, text=True
     )
@@ -109,8 +110,8 @@ class HostCard:
         found = device.view(np.ndarray)
         return found.copy() if stage else found
 
-    def loaded(self, lanes, has, threads=0, texts=stretch.TEXTS):
-        return Loaded(library(str(self._folder), lanes, has, texts))
+    def loaded(self, lanes, has, threads=0, texts=stretch.TEXTS, mixed=False):
+        return Loaded(library(str(self._folder), lanes, has, texts, mixed))
 
     def recorded(self, job):
         return job

@@ -63,6 +63,27 @@ def test_render_a_still_and_a_film(capfd, recorded, tmp_path):
     assert film.read_bytes()[4:8] == b"ftyp"
 
 
+def test_render_several_runs_side_by_side(capfd, recorded, tmp_path):
+    from PIL import Image
+
+    other = tmp_path / "bdf1"
+    simulate(scenes.load("bar", cells=1), integrator="bdf1", duration=0.33, out=other)
+    options = ["--frame", "-1", "--size", "400x120", "--color", "strain"]
+    for picture, runs in (
+        ("alone", [recorded]),
+        ("twice", [recorded] * 2),
+        ("both", [recorded, other]),
+    ):
+        good(capfd, "render", *runs, "--out", tmp_path / f"{picture}.png", *options)
+    alone, twice, both = (
+        np.asarray(Image.open(tmp_path / f"{name}.png")) for name in ("alone", "twice", "both")
+    )
+    assert both.shape == alone.shape == (120, 400, 3)
+    assert not np.array_equal(twice, alone) and not np.array_equal(twice, both)
+    out = good(capfd, "render", recorded, other, *options[:4], "--color", "stress")
+    assert f"{recorded / 'frame-'}" in out  # in the folder of the first
+
+
 def test_render_stress_builds_the_scene_anew(capfd, recorded, tmp_path):
     still, own = tmp_path / "still.png", tmp_path / "own"
     options = ["--size", "64x48", "--color", "stress", "--frame", "-1", "--out", still]

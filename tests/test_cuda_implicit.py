@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from cuda_implicit_checks import (
     METHODS,
     ROWS,
+    fewer_products,
     indefinite_is_told,
     random_matrix,
     same_implicit_run,
@@ -23,7 +24,7 @@ from stiffly import scenes
 from stiffly.backends import gpu as door
 from stiffly.bodies import Drag, Gravity
 from stiffly.errors import InputError
-from stiffly.kernels.cuda import layout, solve, stretch
+from stiffly.kernels.cuda import aggregates, layout, solve, stretch
 from stiffly.solvers import card as card_solver
 from stiffly.solvers.card import CardFactor
 from stiffly.solvers.failures import FactorisationError
@@ -52,6 +53,11 @@ def test_solutions(symmetric, lanes, card, monkeypatch):
 def test_stiff_springs(symmetric, card):
     """Steps of a hundred times what is stable without solving anything."""
     same_solution(stiff_matrix(1e4), symmetric, card)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_coarse_level_spares_products(symmetric, card):
+    fewer_products(symmetric, card)
 
 
 def test_a_matrix_that_is_indefinite_is_told(card):
@@ -107,7 +113,7 @@ def test_the_text_is_cuda(lanes, tmp_path):
     compiles(stretch.source(solve.TEXTS), tmp_path, lanes)
 
 
-@pytest.mark.parametrize("integrator", ["energy-momentum", "bdf1", "newmark"])
+@pytest.mark.parametrize("integrator", ["energy-momentum", "bdf1"])
 def test_a_run_begun_on_one_goes_on_on_the_other(integrator, there, tmp_path):
     scene = scenes.load("coil-spring", small=True, duration=0.4, every=0.1)
     options = {"integrator": METHODS[integrator], "step": 0.05, "dtype": "float64"}
@@ -185,3 +191,40 @@ def test_a_body_too_large_for_the_card_is_refused(tmp_path, monkeypatch):
     small.kernels.matrices._card.room = 1000
     monkeypatch.setattr(door, "gpu", lambda number: small)
     refused(r"needs about 0\.0\d GB on a card", *chain(fixed=[0]), integrator="midpoint")
+
+
+# ------------------------------------------------------------------ the coarse level
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, 3])
+def test_functions_of_aggregates_are_orthonormal(axes):
+    """Also of bodies that are flat, straight, or in one place: functions they lack are zero."""
+    points = np.random.default_rng(0).random((700, 3))
+    points[:, axes:] = 0.25
+    found = aggregates.aggregates(points)
+    assert found.count == (1 if axes == 0 else 32)
+    assert np.array_equal(np.sort(found.order), np.arange(700))
+    for k in range(found.count):
+        own = found.order[found.first[k] : found.first[k + 1]]
+        assert np.all(found.label[own] == k)
+        f = found.functions[own]
+        there = ~found.missing.reshape(-1, 4)[k]
+        assert there.sum() == 1 + axes
+        assert np.abs(f.T @ f - np.diag(there.astype(float))).max() <= 1e-12
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_the_coarse_matrix(lanes, card, monkeypatch):
+    """Its inverse, by way of what the card makes of every pair of aggregates."""
+    monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
+    monkeypatch.setattr(aggregates, "PIECE", 50)
+    matrix, points = random_matrix(False), np.random.default_rng(1).random((ROWS, 3))
+    blocks = sp.bsr_matrix(matrix, blocksize=(3, 3))
+    entries = blocks.indptr, blocks.indices, blocks.data
+    made = card.kernels.systems.prepared(*entries, points, False)
+    parts = aggregates.aggregates(points)
+    P = np.zeros((ROWS, parts.count, 4))
+    P[np.arange(ROWS), parts.label] = parts.functions
+    P = np.kron(P.reshape(ROWS, -1), np.eye(3))
+    wanted = np.linalg.inv(P.T @ matrix.toarray() @ P)
+    cuda_matrix_checks.agree(card.host(made.alive[-1]).reshape(wanted.shape), wanted, 1e-10)

@@ -32,6 +32,7 @@ class Film(NamedTuple):
     look: str = ""
     pace: str = ""
     still: str = ""
+    against: str = ""
 
 
 TABLES = tomllib.loads(HERE.with_suffix(".toml").read_text())
@@ -40,18 +41,25 @@ FILMS = {name: Film(**table) for name, table in TABLES.items()}
 
 def film(name, runs):
     shown, folder, spent = FILMS[name], runs / name, runs / f"{name}.seconds"
+    folders = [folder]
     if not spent.exists():
         before = processor()
         stiffly_("run", name, *shlex.split(shown.run), "--out", folder, "--quiet", "--force")
         spent.write_text(f"{processor() - before:.3g}")
+    if shown.against:
+        folders.append(runs / f"{name}-other")
+        options = shlex.split(f"{shown.run} {shown.against}")
+        stiffly_("run", name, *options, "--out", folders[1], "--quiet", "--force")
     recording = stiffly.Recording(folder)
     frame = int(abs(recording.times - shown.moment).argmin())
     look, pace, near = map(shlex.split, (shown.look, shown.pace, shown.still))
     with TemporaryDirectory() as scratch:
         film, still = Path(scratch) / "film.mp4", Path(scratch) / "still.png"
-        stiffly_("render", folder, "--size", SIZE, *look, *pace, "--out", film)
+        stiffly_("render", *folders, "--size", SIZE, *look, *pace, "--out", film)
         compress(film, HERE / f"{name}.mp4")
-        stiffly_("render", folder, "--size", STILL, *look, *near, "--frame", frame, "--out", still)
+        stiffly_(
+            "render", *folders, "--size", STILL, *look, *near, "--frame", frame, "--out", still
+        )
         as_jpeg(still, HERE / f"{name}.jpg")
     return told(name, recording, frame, float(spent.read_text()))
 
@@ -69,9 +77,12 @@ def processor():
 def told(name, recording, frame, spent):
     """What the page says of it; spent: processor time of the run [s]."""
     shown = FILMS[name]
-    drawn = f"stiffly render {name}-run --size"
+    run, other = f"stiffly run {name} {shown.run}".strip(), f"{name}-other"
+    second = {"second": f"{run} {shown.against} --out {other}"} if shown.against else {}
+    drawn = f"stiffly render {name}-run {f'{other} ' if shown.against else ''}--size"
     return {
-        "run": f"stiffly run {name} {shown.run}".strip(),
+        "run": run,
+        **second,
         "film": " ".join([drawn, SIZE, *shown.look.split(), *shown.pace.split()]),
         "still": " ".join(
             [drawn, STILL, *shown.look.split(), *shown.still.split(), "--frame", str(frame)]

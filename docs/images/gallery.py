@@ -84,7 +84,9 @@ def graph(run, path):
 def film(name, told):
     """A video that plays by itself and again; its still where nothing plays."""
     place = f"images/films/{name}"
-    commands = "".join(f"    {told[key]}\n" for key in ("run", "film", "still") if key in told)
+    commands = "".join(
+        f"    {told[key]}\n" for key in ("run", "second", "film", "still") if key in told
+    )
     return (
         f'<video src="{place}.mp4" poster="{place}.jpg" width="640" autoplay loop muted '
         f'playsinline controls title="{name}"></video>\n\n'

@@ -235,6 +235,7 @@ class Backend(Protocol):
     """Where arrays live, who runs the hot loops, and how sums are made (equal on every rank)."""
 
     name: str
+    precision: str  # double, or mixed: of elements
     xp: Any
     kernels: Any  # those of kernels/names.py; asking for one it lacks is an InputError
     shared: (

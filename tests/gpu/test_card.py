@@ -17,9 +17,11 @@ from stiffly.kernels.cuda import layout
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_checks import (
     KINDS,
+    MIXED,
     RECORDED,
     SCENES,
     apart,
+    mixed_is_near_double,
     same_bits_when_fetched,
     same_drag,
     same_forces_inside_out,
@@ -70,6 +72,11 @@ def test_tets_turned_inside_out(kind):
 @pytest.mark.parametrize("name", SCENES)
 def test_a_hundred_steps_of_a_small_scene(name):
     same_hundred_steps(name)
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_elements_in_single_precision(name):
+    mixed_is_near_double(name)
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from cuda_implicit_checks import (
     METHODS,
     SCENES,
+    fewer_products,
     indefinite_is_told,
     random_matrix,
     same_implicit_run,
@@ -32,6 +33,11 @@ def test_solutions(symmetric, lanes, monkeypatch):
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_stiff_springs(symmetric):
     same_solution(stiff_matrix(1e4), symmetric, gpu())
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_coarse_level_spares_products(symmetric):
+    fewer_products(symmetric, gpu())
 
 
 def test_a_matrix_that_is_indefinite_is_told():

@@ -34,6 +34,7 @@ class Kernels:
 
 class CpuBackend:
     name = "cpu"
+    precision = "double"
     xp = np
     kernels = Kernels("cpu", _compiled)
     shared = False

@@ -9,6 +9,7 @@ what lies between two looks at the energy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -32,8 +33,8 @@ INSTALL = 'pip install "stiffly[gpu]"'
 class CardKernels:
     """Those that a card has; the others are the host's."""
 
-    def __init__(self, card: Any) -> None:
-        self.explicit_steps = Steps(card)
+    def __init__(self, card: Any, mixed: bool = False) -> None:
+        self.explicit_steps = Steps(card, mixed)
         self.nystrom_steps = self.explicit_steps.nystrom
         self.matrices = matrix.Matrices(card)
         self.systems = solve.Systems(card, self.matrices)
@@ -132,15 +133,21 @@ class Card:
         return known[: device.nbytes].view(device.dtype).reshape(device.shape)
 
     def loaded(
-        self, lanes: int, has: int, threads: int = 0, texts: tuple[str, ...] = TEXTS
+        self,
+        lanes: int,
+        has: int,
+        threads: int = 0,
+        texts: tuple[str, ...] = TEXTS,
+        mixed: bool = False,
     ) -> Loaded:
         """The kernels, compiled for so many threads a row, what the body has, and blocks of so many
-        threads where it lies in such."""
-        key = lanes, has, threads, texts
+        threads where it lies in such; mixed: elements in single precision."""
+        key = lanes, has, threads, texts, mixed
         if key not in self._loaded:
             with self._device:
                 options = ("--std=c++17", f"-DLANES={lanes}", f"-DHAS={has}")
                 options += (f"-DTHREADS={threads}",) if threads else ()
+                options += ("-DMIXED",) if mixed else ()
                 module = self._cupy.RawModule(code=source(texts), options=options)
             self._loaded[key] = Loaded(self._cupy, self._queue, module, lanes)
         return self._loaded[key]
@@ -164,8 +171,20 @@ class GpuBackend(CpuBackend):
     at_once = 3e10
     iterates = True  # functions of matrices and linear systems by products: factors are the host's
 
+    points: Array | None = None  # (particles, 3) [m], about where those are that move
+
     def __init__(self, card: Any) -> None:
         self.kernels, self._card = CardKernels(card), card
+
+    def alone(self) -> GpuBackend:
+        """The same card, for one run, which may say where its particles are."""
+        return copy(self)
+
+    def mixed(self) -> GpuBackend:
+        """The same card, with the elements of explicit steps in single precision."""
+        other = self.alone()
+        other.kernels, other.precision = CardKernels(self._card, mixed=True), "mixed"
+        return other
 
     def put(self, a: Any) -> Array:
         return self._card.put(super().put(a))

@@ -45,6 +45,12 @@ Small = Annotated[bool, typer.Option("--small", help="The scene's small variant:
 Device = Annotated[
     str, typer.Option(metavar="cpu|gpu|auto", help="Where to compute; gpu:1: the second card.")
 ]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        metavar="double|mixed", help="mixed, on a card: springs and tets in single precision."
+    ),
+]
 Engine = Annotated[
     str, typer.Option(metavar="cpu|petsc", help="petsc: one body over all ranks of mpiexec.")
 ]
@@ -67,10 +73,12 @@ def check_choice(option: str, value: str | None, known: tuple[str, ...]) -> None
         raise unknown_name(option, value, known)
 
 
-def check_device(device: str) -> None:
-    from ..run.devices import check_device
+def check_device(device: str, precision: str | None = None) -> None:
+    from ..run.devices import check_device, check_precision
 
     check_device(device)
+    if precision is not None:
+        check_precision(precision, device)
 
 
 def check_engine(engine: str, device: str) -> bool:

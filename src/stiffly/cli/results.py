@@ -51,7 +51,10 @@ def plot(
 
 
 def render(
-    folder: Folder,
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="The folder of the run; of two or three to compare."),
+    ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
     ] = None,
@@ -105,7 +108,8 @@ def render(
 ) -> None:
     """Draw a run as a film or a still.
 
-    An MP4 of all frames, or one frame as PNG.
+    An MP4 of all frames, or one frame as PNG. Several runs stand side by side, at the same time,
+    seen from the same place, with the same colours.
     """
     from .. import terminal
 
@@ -116,20 +120,21 @@ def render(
     check_positive("--speed", speed, "0.1")
     if speed is not None and (frame is not None or (out and out.suffix.lower() == ".png")):
         raise InputError("a still has no speed: leave --speed out, or ask for an .mp4")
-    recording = open_run(folder)
-    path = out or folder / (
-        f"{file_name(recording.name)}.mp4"
+    recordings = [open_run(folder) for folder in folders]
+    longest = max(len(recording.times) for recording in recordings)
+    path = out or folders[0] / (
+        f"{file_name(recordings[0].name)}.mp4"
         if frame is None
-        else f"frame-{frame if frame >= 0 else len(recording.times) + frame}.png"
+        else f"frame-{frame if frame >= 0 else longest + frame}.png"
     )
     check_writable(path.parent, "--out")
-    from ..recording.render import render as draw
+    from ..recording.render import side_by_side
 
-    system = _moved(recording, color == "stress")
+    stress = color == "stress"
     with terminal.notices(), terminal.counting_bar("render") as progress:
         look = {
             "color": color,
-            "system": system,
+            "systems": [_moved(each, True) for each in recordings] if stress else None,
             "frame": frame,
             "size": pixels,
             "fps": fps,
@@ -138,7 +143,7 @@ def render(
         }
         place = None if camera is None else tuple(camera.split(","))
         where = {"camera": place, "turntable": turntable, "follow": follow, "soft": soft or None}
-        written = draw(recording, path, **look, **where, progress=progress)
+        written = side_by_side(recordings, path, **look, **where, progress=progress)
     terminal.show_files([written])
 
 

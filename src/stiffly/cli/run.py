@@ -47,6 +47,7 @@ def run(
         typer.Option(metavar="N", help="Frames per simulated second, instead of --every."),
     ] = None,
     device: inputs.Device = "cpu",
+    precision: inputs.Precision = None,
     engine: inputs.Engine = "cpu",
     assignments: inputs.Set = None,
     small: inputs.Small = False,
@@ -78,7 +79,7 @@ def run(
 
     For example: stiffly run coil-spring --small --integrator exprb42 --set stiffness=1e5
     """
-    inputs.check_device(device)
+    inputs.check_device(device, precision)
     speaks = inputs.check_engine(engine, device)
     quiet, as_json = quiet or not speaks, as_json and speaks
     inputs.check_positive("--max-hours", max_hours, "12")
@@ -93,6 +94,7 @@ def run(
         "dtype": dtype,
         "keep_velocities": False if no_velocities else None,
         "checkpoint": checkpoint,
+        "precision": precision,
     }
     options = {key: value for key, value in given.items() if value is not None}
     sets = inputs.pairs(assignments)
@@ -126,6 +128,7 @@ def resume(
         float | None, typer.Option(metavar="T", help="Seconds in all, to make the run longer.")
     ] = None,
     device: inputs.Device = "cpu",
+    precision: inputs.Precision = None,
     engine: inputs.Engine = "cpu",
     max_hours: MaxHours = None,
     as_json: AsJson = False,
@@ -137,7 +140,7 @@ def resume(
     """
     inputs.check_positive("--duration", duration, "20")
     inputs.check_positive("--max-hours", max_hours, "12")
-    inputs.check_device(device)
+    inputs.check_device(device, precision)
     speaks = inputs.check_engine(engine, device)
     quiet, as_json = quiet or not speaks, as_json and speaks
     from .. import memory, terminal
@@ -155,7 +158,7 @@ def resume(
         wrote = not complete
         with followed(found, folder, said, as_json=as_json, quiet=quiet, wrote=wrote) as watch:
             how: Any = {"duration": duration, "device": device, "max_hours": max_hours}
-            how |= {"engine": engine}
+            how |= {"engine": engine, "precision": precision}
             watch.recording = go_on(folder, progress=watch.progress, **how)
 
 

@@ -14,6 +14,7 @@ from .exports.frames import Motion
 
 SHARP = 40.0  # degrees between triangles of the rest shape: from there on an edge stays an edge
 FEW = 12  # particles: then they are drawn as balls, like the weights of a pendulum
+A_ROPE = 100  # lines: so few are a rope or two, alone in the picture
 ROUND = 4000  # lines: more are too thin to look round, and round ones cost seven times as much
 SHADE = (0.80, 0.81, 0.83)  # of the shadow: opaque, since what overlaps must not darken twice
 ROUNDNESS = 14  # sides of an atom
@@ -234,4 +235,6 @@ def _around(faces: np.ndarray, count: int) -> csr_array:
 
 def line_width(count: int, height: int) -> float:
     """Thinner where there are many: a rope is thick, a hair is not."""
-    return height * float(np.clip(0.015 * (100.0 / max(count, 1)) ** 0.35, 0.0016, 0.015))
+    if count <= A_ROPE:
+        return height * 0.024
+    return height * float(np.clip(0.015 * (100.0 / count) ** 0.35, 0.0016, 0.015))

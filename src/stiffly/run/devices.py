@@ -20,6 +20,7 @@ from ..matfun.operators import BarOperator, BlockOperator, SparseOperator
 from ..solvers.newton import Newton
 
 DEVICES = ("cpu", "gpu", "auto")
+PRECISIONS = ("double", "mixed")
 ON_THE_CPU = "or compute on the CPU (--device cpu)"
 FLOWS = ExponentialRosenbrock, Epirk  # of the linearised system, damping and all
 EXPONENTIAL = (*FLOWS, Gautschi, Neti)
@@ -36,14 +37,31 @@ def check_device(device: Any) -> None:
         raise InputError(f"device {device}: give gpu:0, gpu:1, ... for one of several cards")
 
 
+def check_precision(precision: Any, device: str) -> None:
+    """double, or mixed on a card."""
+    require_name("precision", precision, PRECISIONS)
+    if precision == "mixed" and device.partition(":")[0] != "gpu":
+        raise InputError(
+            f"precision mixed is for a card, not for device {device}: give --device gpu, or "
+            "--precision double"
+        )
+
+
 def bound_on(
-    device: str, system: Any, x0: Any, v0: Any, method: Any, name: str
+    device: str,
+    system: Any,
+    x0: Any,
+    v0: Any,
+    method: Any,
+    name: str,
+    precision: str = "double",
 ) -> tuple[Any, State]:
     """`system.bind(x0, v0)` where the device computes; auto: on the CPU where a card cannot."""
     check_device(device)
+    check_precision(precision, device)
     if device != "cpu":
         try:
-            return _on_card(device, system, x0, v0, method, name)
+            return _on_card(device, precision, system, x0, v0, method, name)
         except InputError as lack:
             if device != "auto":
                 raise
@@ -52,7 +70,7 @@ def bound_on(
 
 
 def _on_card(
-    device: str, system: Any, x0: Any, v0: Any, method: Any, name: str
+    device: str, precision: str, system: Any, x0: Any, v0: Any, method: Any, name: str
 ) -> tuple[Any, State]:
     exponential, implicit = isinstance(method, EXPONENTIAL), _by_newton(method)
     explicit = scheme_of(method) is not None and not method.adaptive
@@ -62,6 +80,9 @@ def _on_card(
             "forward-euler, an exponential method (exprb42), or an implicit one with Newton's "
             f"method (energy-momentum, bdf1, bdf2, midpoint, newmark), {ON_THE_CPU}"
         )
+    mixed = precision == "mixed"
+    if mixed and not explicit:
+        raise InputError(f"{name} knows no mixed precision: use verlet, or --precision double")
     if exponential:
         _require_products(method, name)
     if not hasattr(system, "on"):
@@ -69,12 +90,15 @@ def _on_card(
     from ..backends.gpu import gpu
 
     number = device.partition(":")[2]
-    bound, state = system.on(gpu(int(number or 0))).bind(x0, v0)
+    card = gpu(int(number or 0))
+    backend = card.mixed() if mixed else card.alone()
+    bound, state = system.on(backend).bind(x0, v0)
     if exponential:
         _require_known(bound, state, method, name)
         return bound, state
     if implicit:
         _require_systems(bound, state, name)
+        backend.points = state.x.reshape(-1, 3).copy()
         return bound, state
     if not hasattr(bound.stretcher, "steps"):
         raise InputError(f"{bound.stretcher}, so a card cannot take it: compute on the CPU")

@@ -36,6 +36,7 @@ def simulate_many(
     every: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    precision: str = "double",
 ) -> list[Run]:
     """Move many small systems through the same time with the same fixed, explicit steps, in one
     compiled call for all of them; returns a Run for each, as `simulate` does (docs/many.md).
@@ -59,7 +60,8 @@ def simulate_many(
             f"progress must be a function, not {type(progress).__name__}: leave it out"
         )
     announce()
-    bound, state = bound_on(device, Joined(owners), *places, plan.method, plan.name)
+    joined = Joined(owners), *places, plan.method, plan.name
+    bound, state = bound_on(device, *joined, precision=precision)
     assert plan.step is not None  # of a method with fixed steps
     frames = frame_times(plan.duration, plan.step, plan.every)
     _advise(bound, state, plan, float(frames[1]))

@@ -64,11 +64,12 @@ def go_on(
     duration: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    precision: str | None = None,
     engine: str = "cpu",
     max_hours: float | None = None,
 ) -> Recording:
     """given: the system that the run was begun with, or a scene that has it; device: of the rest,
-    whichever the run began on.
+    whichever the run began on; precision: that with which it began.
 
     All is checked before anything is written.
     """
@@ -79,7 +80,7 @@ def go_on(
         found = Recording(found.folder)  # another process may have gone on with it meanwhile
         if finished(found, duration):
             return found
-        loop, seconds, plan = _ready(found, given, integrator, duration, device, ranks)
+        loop, seconds, plan = _ready(found, given, integrator, duration, (device, precision), ranks)
         with interrupt:
             again = found, seconds, loop.recorded, interrupt, plan
             if ranks is None:
@@ -103,7 +104,7 @@ def _ready(
     given: Any,
     integrator: Integrator | None,
     duration: float | None,
-    device: str,
+    where: tuple[str, str | None],
     ranks: World | None,
 ) -> tuple[Loop, float, Plan | None]:
     """The loop where it stood, seconds between checkpoints, and where there are to be more frames
@@ -128,7 +129,7 @@ def _ready(
         origin = origin[system.numbers]
     asked, tree = (system, origin, None, method, found.integrator), saved.tree
     if ranks is None:
-        bound, _ = bound_on(device, *asked)
+        bound, _ = bound_on(where[0], *asked, precision=_precision(found, *where))
     else:
         alike = {"checkpoint": digest(saved.header), "duration": duration}
         bound, _ = over_ranks(*asked, **alike)
@@ -140,6 +141,17 @@ def _ready(
         loop.frames = longer(found.planned, duration)
         plan = _plan(found, loop.frames, given)
     return loop, saved.header["seconds"], plan
+
+
+def _precision(found: Recording, device: str, asked: str | None) -> str:
+    """What was asked for, else that of the run up to here."""
+    begun = found.provenance.get("precision", "double")
+    if asked is None and begun == "mixed" and device.partition(":")[0] != "gpu":
+        raise InputError(
+            f"{found.folder} was begun with precision mixed, which a card has: go on with --device "
+            "gpu, or with --precision double"
+        )
+    return begun if asked is None else asked
 
 
 def _same(found: Recording, system: Any, recipe: str) -> bool:

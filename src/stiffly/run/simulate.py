@@ -35,7 +35,7 @@ from ..system.shares import Piece
 from ..system.system import System
 from .auto import auto_run
 from .control import Tolerance
-from .devices import bound_on
+from .devices import bound_on, check_precision
 from .engines import RankSink, check_engine, drawn_of_pieces, over_ranks
 from .limit import require_stable
 from .loop import Loop, Progress, frames_from, steps_within
@@ -92,6 +92,7 @@ def simulate(
     provenance: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    precision: str = "double",
     engine: str = "cpu",
     max_hours: float | None = None,
 ) -> Run:
@@ -113,6 +114,8 @@ def simulate(
     but about 200 to 600 frames; 200 where steps are chosen by their error.
     device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
     can (docs/gpu.md).
+    precision: "mixed", on a card: springs and tetrahedra in single precision, positions and sums in
+    double (docs/gpu.md).
     engine: "petsc" shares one body between the ranks that mpiexec has started (docs/cluster.md):
     the Run of rank 0 has the frames, those of the others the energies alone.
     progress: called with a ProgressReport after every frame, and twice a second in long ones.
@@ -144,8 +147,9 @@ def simulate(
         raise InputError("max_hours needs a folder to go on from: give out= as well")
     announce()
     check_engine(engine, device)
+    check_precision(precision, device)
     job = _Job(system, scene, given, plan, options, interruption)
-    bound, state = job.bound(device, engine)
+    bound, state = job.bound(device, engine, precision)
     bar = progress or notebook_bar()
     with job.watched() as interrupt:
         if isinstance(plan.method, Auto):
@@ -190,7 +194,7 @@ class _Job:
     options: Options | None
     interrupt: Interrupt
 
-    def bound(self, device: str, engine: str) -> tuple[Any, State]:
+    def bound(self, device: str, engine: str, precision: str) -> tuple[Any, State]:
         """The system where it is to be computed; steps that are too long are told."""
         plan, given = self.plan, self.given
         asked = self.system, given.x0, given.v0, plan.method, plan.name
@@ -199,7 +203,7 @@ class _Job:
             alike["out"] = self.options is not None
             bound, state = over_ranks(*asked, plan.tolerance, **alike)
         else:
-            bound, state = bound_on(device, *asked)
+            bound, state = bound_on(device, *asked, precision=precision)
         if plan.tolerance is None and plan.step is not None:
             advise(bound, plan.step)
             every = float(frame_times(plan.duration, plan.step, plan.every)[1])
@@ -272,6 +276,7 @@ class _Job:
         plan, recipe = self.plan, getattr(self.scene, "recipe", "")
         asked = {**plan.asked, "duration": plan.duration, "every": float(frames[1]), **told}
         asked |= {"device": bound.backend.name, "system": fingerprint(self.system)}
+        asked |= {"precision": bound.backend.precision}
         asked |= {"recipe": recipe_digest(recipe)} if recipe else {}
         place = self.options.place
         how = replace(self.options, place=place._replace(force=place.force or again))

@@ -25,6 +25,7 @@ def resume(
     duration: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
+    precision: str | None = None,
     engine: str = "cpu",
     max_hours: float | None = None,
 ) -> Recording:
@@ -36,6 +37,7 @@ def resume(
     folder tells: a built-in scene, or a scene file.  integrator: only one of your own making.
     duration: seconds in all, where the run is to become longer than it was meant to be.
     device, engine, max_hours: as `simulate` has them; a run may go on where it did not begin.
+    precision: that with which it began, if not told otherwise.
     """
     found = Recording(folder)
     if finished(found, duration):
@@ -44,7 +46,8 @@ def resume(
     with rank_by_rank(engine):
         given = scene_of(found) if system is None else as_scene(system)
     options = {"integrator": integrator, "duration": duration, "progress": progress}
-    return go_on(found, given, device=device, engine=engine, max_hours=max_hours, **options)
+    options |= {"device": device, "precision": precision, "engine": engine}
+    return go_on(found, given, max_hours=max_hours, **options)
 
 
 def scene_of(found: Recording, remedy: str = HAND_IN) -> Scene:

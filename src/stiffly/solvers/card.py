@@ -1,5 +1,5 @@
 """Linear systems on a card: conjugate gradients, or BiCGStab where the matrix is not symmetric,
-with the inverses of its diagonal 3x3 blocks (kernels/cuda/solve.cu)."""
+with a preconditioner of two levels (kernels/cuda/solve.cu)."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ class CardFactor:
         if not np.isfinite(blocks.data).all():
             raise FactorisationError("the matrix is not finite")
         self._systems, self._symmetric, self.products = backend.kernels.systems, symmetric, 0
-        self._prepared = self._systems.prepared(blocks.indptr, blocks.indices, blocks.data)
+        entries = blocks.indptr, blocks.indices, blocks.data
+        self._prepared = self._systems.prepared(*entries, backend.points, symmetric)
         self._host: Factor | None = None
         if symmetric and not self._prepared.definite:
-            raise NotPositiveDefinite("a diagonal block is not positive definite")
+            raise NotPositiveDefinite("a diagonal block, or a sum of blocks, is not definite")
 
     def solve(self, b: Array) -> Array:
         """b (n,) or (n, p)."""
@@ -65,7 +66,7 @@ class CardFactor:
             columns = [self.solve(np.ascontiguousarray(column)) for column in b.T]
             return np.stack(columns, axis=1)
         if self._host is None:
-            found = self._systems.solve(self._prepared, self._symmetric, b, RESIDUAL, MOST)
+            found = self._systems.solve(self._prepared, b, RESIDUAL, MOST)
             self.products += found.products
             if found.state == INDEFINITE:
                 raise NotPositiveDefinite("conjugate gradients met a negative curvature")

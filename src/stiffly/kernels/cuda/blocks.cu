@@ -1,18 +1,17 @@
 // All steps of bodies that fit a block in one call: their rows stay in registers, their positions and
 // springs in the memory that a block shares.
 
-// Entries of springs, as they lie in the slices of rows that move, then of led ones.
+// Springs of all threads of a block: a thread's own ones lie `width` apart.
 struct Table {
-    double *rest, *stiffness;
+    extent *rest;
+    real *stiffness;
     unsigned short *other;  // numbers within the block
-    int own, led;           // what to take from where an entry lies in slices
-    int count;
 };
 
 // A block: rows that move, led ones, held ones that these see, numbered in this order; where all
 // are, three numbers each, in one of two arrays by turns; and where they are in the middle of a step.
 struct Block {
-    int from, to, first, end, seen, held, own, led, count;
+    int from, to, first, end, seen, held, own, led, count, width;
     double *at, *middle;
     Table linear, cubic;
 };
@@ -43,92 +42,91 @@ DEVICE int number_of(const Body *b, const Block &o, whole i) {
     return 0;
 }
 
-// entries of rows from .. to: where they begin and end in slices
-DEVICE whole begin_of(const Slices &s, whole from) { return s.start[from / SLICE]; }
-DEVICE whole finish_of(const Slices &s, whole from, whole to) {
-    return to > from ? s.start[(to - 1) / SLICE + 1] : begin_of(s, from);
+// room for as many entries a thread as `turns`, behind what is taken already
+DEVICE double *table_of(const Block &o, whole turns, double *room, Table *t) {
+    const int count = (o.width * turns + 3) / 4 * 4;  // in whole words
+    t->rest = (extent *)room;
+    t->stiffness = (real *)(t->rest + count);
+    t->other = (unsigned short *)(t->stiffness + count);
+    return (double *)(t->other + count);
 }
 
-// room for the entries of a block's springs, behind what is taken already
-DEVICE double *table_of(const Slices &s, const Block &o, double *room, Table *t) {
-    t->own = begin_of(s, o.from);
-    whole own = finish_of(s, o.from, o.to) - t->own;
-    t->led = begin_of(s, o.first) - own;
-    t->count = finish_of(s, o.first, o.end) - t->led;
-    t->rest = room;
-    t->stiffness = t->rest + t->count;
-    t->other = (unsigned short *)(t->stiffness + t->count);
-    return (double *)(t->other + t->count);
-}
-
-DEVICE Block block_of(const Body *b, whole k, double *room) {
+DEVICE Block block_of(const Body *b, whole k, whole linear, whole cubic, double *room) {
     Block o;
     o.from = b->blocks[k], o.to = b->blocks[k + 1];
     o.first = b->block_led[k], o.end = b->block_led[k + 1];
     o.seen = b->block_seen[k], o.held = b->block_seen[k + 1] - o.seen;
     o.own = o.to - o.from, o.led = o.end - o.first, o.count = o.own + o.led + o.held;
+    o.width = LANES * (o.own + o.led);
     o.at = room;
     o.middle = room += 6 * o.count;
     if (HAS_POWERS && o.led) room += 3 * o.count;
-    if (HAS_LINEAR) room = table_of(b->linear.rows, o, room, &o.linear);
-    if (HAS_CUBIC) room = table_of(b->cubic.rows, o, room, &o.cubic);
+    if (HAS_LINEAR) room = table_of(o, linear, room, &o.linear);
+    if (HAS_CUBIC) room = table_of(o, cubic, room, &o.cubic);
     return o;
 }
 
-// entry q of a table, from where it lies in slices
-DEVICE void bring(const Body *b, const Block &o, const Springs *s, const Table &t, whole q) {
-    whole own = finish_of(s->rows, o.from, o.to) - t.own, p = q + (q < own ? t.own : t.led);
-    const Far far = far_end(s, p);
-    t.rest[q] = s->rest[p];
-    t.stiffness[q] = far.stiffness;
-    t.other[q] = number_of(b, o, far.row);
+// how many springs each thread of a row has
+struct Turns {
+    int linear, cubic;
+};
+
+DEVICE int turns_of(const Slices &s, whole i) {
+    return (s.start[i / SLICE + 1] - s.start[i / SLICE]) / 32;
+}
+DEVICE Turns turns_of(const Body *b, whole i) {
+    Turns r = {};
+    if (HAS_LINEAR) r.linear = turns_of(b->linear.rows, i);
+    if (HAS_CUBIC) r.cubic = turns_of(b->cubic.rows, i);
+    return r;
 }
 
-// entries of a row in a table
-struct Span {
-    int begin, end;
-};
-DEVICE Span span_of(const Slices &s, whole i, whole shift) {
-    Span r = {
-        int(s.start[i / SLICE] + LANES * (i % SLICE) - shift), int(s.start[i / SLICE + 1] - shift)
-    };
-    return r;
+// springs of a row, number k of its block, from where they lie in slices
+DEVICE void bring(const Body *b, const Block &o, const Springs *s, const Table &t, whole i, int k) {
+    for (int lane = 0; lane < LANES; ++lane) {
+        int q = LANES * k + lane;
+        for (ENTRIES(p, s->rows)) {
+            const Far far = far_end(s, p);
+            t.rest[q] = s->rest[p];
+            t.stiffness[q] = far.stiffness;
+            t.other[q] = number_of(b, o, far.row);
+            q += o.width;
+        }
+    }
 }
-struct Spans {
-    Span linear, cubic;
-};
-DEVICE Spans spans_of(const Body *b, const Block &o, whole i) {
-    const bool own = i < o.to;
-    Spans r = {};
-    if (HAS_LINEAR) r.linear = span_of(b->linear.rows, i, own ? o.linear.own : o.linear.led);
-    if (HAS_CUBIC) r.cubic = span_of(b->cubic.rows, i, own ? o.cubic.own : o.cubic.led);
-    return r;
+DEVICE void bring(const Body *b, const Block &o, whole i, int k) {
+    if (HAS_LINEAR) bring(b, o, &b->linear, o.linear, i, k);
+    if (HAS_CUBIC) bring(b, o, &b->cubic, o.cubic, i, k);
 }
 
 // a row while its block takes it through many steps
 struct Own : Row {
-    Spans spans;
+    Turns turns;
 };
 
-DEVICE vec springs_there(const Table &t, bool cubic, Span own, int lane, vec here, const double *at) {
+// of a thread whose springs begin at q
+DEVICE vec springs_there(
+    const Block &o, const Table &t, bool cubic, int q, int turns, vec here, const double *at
+) {
     vec force = make(0.0, 0.0, 0.0);
 #pragma unroll 4
-    for (int p = own.begin + lane; p < own.end; p += 32) {
-        vec d = here - placed(at, t.other[p]);
-        force = force - spring_scale(dot(d, d), t.stiffness[p], t.rest[p], cubic) * d;
+    for (int turn = 0; turn < turns; ++turn, q += o.width) {
+        vec d = here - placed(at, t.other[q]);
+        force = force - spring_scale(squared(d), t.stiffness[q], t.rest[q], cubic) * d;
     }
     return force;
 }
 
 // what `elastic` is elsewhere, of row i, number k of its block
 DEVICE vec elastic_there(
-    const Body *b, const Block &o, const Spans &spans, whole i, int k, int lane, const double *at
+    const Body *b, const Block &o, const Turns &turns, whole i, int k, int lane, const double *at
 ) {
     vec force = make(0.0, 0.0, 0.0), here = placed(at, k);
     const Places x = {&o, at};
+    const int q = LANES * k + lane;
     if (HAS_LINEAR)
-        force = force + springs_there(o.linear, false, spans.linear, lane, here, at);
-    if (HAS_CUBIC) force = force + springs_there(o.cubic, true, spans.cubic, lane, here, at);
+        force = force + springs_there(o, o.linear, false, q, turns.linear, here, at);
+    if (HAS_CUBIC) force = force + springs_there(o, o.cubic, true, q, turns.cubic, here, at);
     if (HAS_FACES) force = force + face_forces(b, i, lane, x);
     if (HAS_TETS) force = force + tet_forces(b, i, lane, x);
     return force;
@@ -147,34 +145,34 @@ DEVICE void kick_there(const Body *b, whole i, whole n, whole s, vec pull, Row *
 
 // what a support adds at a row that it leads
 DEVICE vec led_power(
-    const Body *b, const Block &o, const Spans &spans, whole i, int lane, whole entry,
+    const Body *b, const Block &o, const Turns &turns, whole i, int lane, whole entry,
     const double *at
 ) {
     const vec speed = led(b, i, entry).v;
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
     if (lane == 0) r = row_loads(b, i, entry, speed);
-    vec pull = elastic_there(b, o, spans, i, o.own + i - o.first, lane, at);
+    vec pull = elastic_there(b, o, turns, i, o.own + i - o.first, lane, at);
     return make(r.added - dot(r.force + pull, speed), r.taken, 0.0);
 }
 
-// Positions go to one of two arrays by turns, so that a stage waits once: who writes to one knows that
+// linear, cubic: springs of a thread at most.  Positions go to one of two arrays by turns, so that a stage waits once: who writes to one knows that
 // everybody has read it.
-BLOCK_KERNEL bodies(whole count) {
+BLOCK_KERNEL bodies(whole count, whole linear, whole cubic) {
     BODY ROWS SHARED(room) EACH_BLOCK(k, b->any_block) {
-        const Block o = block_of(b, k, room);
+        const Block o = block_of(b, k, linear, cubic, room);
         const whole begun = *b->done;
         const bool led_books = HAS_POWERS && o.led;
         EACH_OWN(i, o.from, o.to) {
             (Row &)MINE = kept(b, i);
-            MINE.spans = spans_of(b, o, i);
+            MINE.turns = turns_of(b, i);
         }
+        EACH_OF(i, o.from, o.to) { bring(b, o, i, i - o.from); }
+        EACH_OF(i, o.first, o.end) { bring(b, o, i, o.own + i - o.first); }
         EACH_OF(j, 0, o.held) {
             const vec x = load(b->x, b->seen[o.seen + j]);
             for (int turn = 0; turn < (led_books ? 3 : 2); ++turn)
                 place(o.at + 3 * turn * o.count, o.own + o.led + j, x);
         }
-        if (HAS_LINEAR) EACH_OF(q, 0, o.linear.count) { bring(b, o, &b->linear, o.linear, q); }
-        if (HAS_CUBIC) EACH_OF(q, 0, o.cubic.count) { bring(b, o, &b->cubic, o.cubic, q); }
         double *at = o.at, *other = o.at + 3 * o.count;
         for (whole n = begun; n < begun + count; ++n) {
             for (whole s = 0; s < b->stages; ++s) {
@@ -196,7 +194,7 @@ BLOCK_KERNEL bodies(whole count) {
                 WAIT
                 EACH_OWN(i, o.from, o.to) {
                     vec OF_LANES(
-                        pull, elastic_there(b, o, MINE.spans, i, i - o.from, lane, at)
+                        pull, elastic_there(b, o, MINE.turns, i, i - o.from, lane, at)
                     )
                     FIRST_LANE {
                         kick_there(b, i, n, s, pull, &MINE);
@@ -210,11 +208,11 @@ BLOCK_KERNEL bodies(whole count) {
                 }
                 WAIT
                 EACH_OF_BY_LANES(i, o.first, o.end) {
-                    const Spans spans = spans_of(b, o, i);
+                    const Turns turns = turns_of(b, i);
                     vec OF_LANES(
-                        half, led_power(b, o, spans, i, lane, middle_of(b, n), o.middle)
+                        half, led_power(b, o, turns, i, lane, middle_of(b, n), o.middle)
                     )
-                    vec OF_LANES(now, led_power(b, o, spans, i, lane, end_of(b, n), at))
+                    vec OF_LANES(now, led_power(b, o, turns, i, lane, end_of(b, n), at))
                     FIRST_LANE { add_work(b, b->power + 2 * i, b->books + 4 * i, half, now); }
                 }
             }

@@ -10,8 +10,8 @@
 // HAS_PALETTE: stiffnesses are few, and the highest byte of a far end says which
 struct Springs {
     Slices rows;
-    const double *stiffness;
-    double *rest;
+    const real *stiffness;
+    extent *rest;
     const double *limit, *share;  // limit: null where none yields
     double common;                // the limit of all, < 0 where they differ
     whole any;
@@ -25,11 +25,11 @@ struct Body {
     Springs linear, cubic;
     Slices faces;  // 4 tet + corner; corners (m, 4), stiffness (m,), rest (m, 4)
     const unsigned *face_corners;
-    const double *face_stiffness, *face_rest;
+    const real *face_stiffness, *face_rest;
     whole any_face;
     Slices tets;  // 4 tet + corner; corners (m, 4), shape (m, 9), moduli (m, 2), material (m,)
     const unsigned *tet_corners;
-    const double *tet_shape, *tet_moduli;
+    const real *tet_shape, *tet_moduli;
     const whole *tet_material;
     whole any_tet;
     Slices triangles;  // 4 triangle + corner; corners (m, 3)

@@ -50,6 +50,16 @@
 
 typedef long long whole;
 
+// MIXED: elements and their tables are computed in single precision, which some cards are many times
+// faster at.  Positions, differences of positions and sums are not.
+#ifdef MIXED
+typedef float real;
+#define ROUGH 1e-6f  // of a length: surely more than single precision errs in it
+#else
+typedef double real;
+#define ROUGH 0.0
+#endif
+
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
 #define HAS 65535
@@ -70,6 +80,11 @@ typedef long long whole;
 #define HAS_HALVES (HAS & 8192)   // half balls among the shapes
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
+#if defined(MIXED) && !HAS_YIELDS
+typedef float extent;  // a rest length
+#else
+typedef double extent;  // also of those that change
+#endif
 #define HAS_TETS (HAS_COROTATED | HAS_STVK | HAS_NEO_HOOKEAN)
 
 #define SLICE (32 / LANES)  // rows whose entries lie side by side: a warp reads them at once
@@ -95,18 +110,32 @@ struct Slices {
     p < end;                                                                                       \
     p += 32
 
-struct vec {
-    double x, y, z;
+template <class T> struct Vec {
+    T x, y, z;
 };
+typedef Vec<double> vec;
 
-DEVICE vec make(double x, double y, double z) { vec r = {x, y, z}; return r; }
-DEVICE vec operator+(vec a, vec b) { return make(a.x + b.x, a.y + b.y, a.z + b.z); }
-DEVICE vec operator-(vec a, vec b) { return make(a.x - b.x, a.y - b.y, a.z - b.z); }
-DEVICE vec operator*(double s, vec a) { return make(s * a.x, s * a.y, s * a.z); }
-DEVICE double dot(vec a, vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-DEVICE vec cross(vec a, vec b) {
-    return make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+template <class T> DEVICE Vec<T> vec_of(T x, T y, T z) {
+    Vec<T> r = {x, y, z};
+    return r;
 }
+DEVICE vec make(double x, double y, double z) { return vec_of(x, y, z); }
+template <class T> DEVICE Vec<T> operator+(Vec<T> a, Vec<T> b) {
+    return vec_of(a.x + b.x, a.y + b.y, a.z + b.z);
+}
+template <class T> DEVICE Vec<T> operator-(Vec<T> a, Vec<T> b) {
+    return vec_of(a.x - b.x, a.y - b.y, a.z - b.z);
+}
+template <class S, class T> DEVICE Vec<T> operator*(S scale, Vec<T> a) {
+    const T s = scale;
+    return vec_of(s * a.x, s * a.y, s * a.z);
+}
+template <class T> DEVICE T dot(Vec<T> a, Vec<T> b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+template <class T> DEVICE Vec<T> cross(Vec<T> a, Vec<T> b) {
+    return vec_of(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+}
+DEVICE Vec<real> rounded(vec a) { return vec_of(real(a.x), real(a.y), real(a.z)); }
+template <class T> DEVICE vec widened(Vec<T> a) { return make(a.x, a.y, a.z); }
 #ifdef SHIM
 DEVICE vec load(const double *p, whole i) { return make(p[4 * i], p[4 * i + 1], p[4 * i + 2]); }
 DEVICE void store(double *p, whole i, vec a) {
@@ -142,3 +171,15 @@ DEVICE vec shuffled(vec a, int hop) {
 
 DEVICE double fewer(double a, double b) { return a < b ? a : b; }
 DEVICE double more(double a, double b) { return a > b ? a : b; }
+DEVICE float more(float a, float b) { return a > b ? a : b; }
+// the same for numbers of this kind
+DEVICE double tiny(double) { return TINY; }
+DEVICE float tiny(float) { return 1e-36f; }
+DEVICE double inverse_root(double a) { return rsqrt(a); }
+DEVICE float inverse_root(float a) {
+#ifdef SHIM
+    return 1.0f / std::sqrt(a);
+#else
+    return rsqrtf(a);
+#endif
+}

@@ -31,9 +31,9 @@ DEVICE double faces_stored(const Body *b, whole i, int lane) {
 }
 
 // formulas of kernels/materials in D = S - 1, F = R S: small strains do not cancel
-DEVICE double tet_energy(whole material, double mu, double lam, const mat &F) {
-    mat R = rotation(F), D = product(turned(R), combine(1.0, F, -1.0, R));
-    mat G = combine(2.0, D, 1.0, product(D, D));
+DEVICE double tet_energy(whole material, double mu, double lam, const mat<double> &F) {
+    mat<double> R = rotation(F), D = product(turned(R), combine(1.0, F, -1.0, R));
+    mat<double> G = combine(2.0, D, 1.0, product(D, D));
     double small = D.m[0][0] + D.m[1][1] + D.m[2][2], square = inner(D, D);
     double trace = G.m[0][0] + G.m[1][1] + G.m[2][2];
     if (material == STVK) return 0.25 * mu * inner(G, G) + 0.125 * lam * trace * trace;
@@ -52,8 +52,8 @@ DEVICE double tets_stored(const Body *b, whole i, int lane) {
     for (ENTRIES(p, b->tets)) {
         unsigned t = b->tets.other[p] / 4;
         if (t >= b->any_tet) continue;
-        const double *moduli = b->tet_moduli + 2 * t;
-        mat F = deformation(b->x, b->tet_corners + 4 * t, b->tet_shape + 9 * t);
+        const real *moduli = b->tet_moduli + 2 * t;
+        const auto F = deformation<double>(b->x, b->tet_corners + 4 * t, b->tet_shape + 9 * t);
         sum += 0.25 * tet_energy(b->tet_material[t], moduli[0], moduli[1], F);
     }
     return sum;

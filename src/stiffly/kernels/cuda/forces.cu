@@ -21,15 +21,16 @@ DEVICE Load shuffled(Load a, int hop) {
 
 // ------------------------------------------------------------------ elastic forces
 
-DEVICE double spring_scale(double square, double stiffness, double rest, bool cubic) {
-    square = more(square, TINY);
-    double inverse = rsqrt(square), scale = stiffness - stiffness * rest * inverse;
+DEVICE real spring_scale(real square, real stiffness, real rest, bool cubic) {
+    square = more(square, tiny(square));
+    real inverse = inverse_root(square), scale = stiffness - stiffness * rest * inverse;
     if (cubic) {
-        double strain = square * inverse / rest - 1.0;
-        scale *= 1.0 + strain * strain;
+        real strain = square * inverse / rest - real(1.0);
+        scale *= real(1.0) + strain * strain;
     }
     return scale;
 }
+DEVICE real squared(vec d) { return dot(rounded(d), rounded(d)); }
 
 DEVICE double spring_energy(double L, double k, double rest, bool cubic) {
     double u = L - rest, energy = 0.5 * k * u * u;
@@ -39,11 +40,11 @@ DEVICE double spring_energy(double L, double k, double rest, bool cubic) {
 // the far end of entry p, and its stiffness
 struct Far {
     unsigned row;
-    double stiffness;
+    real stiffness;
 };
 DEVICE Far far_end(const Springs *s, whole p) {
     const unsigned named = s->rows.other[p];
-    Far r = {named, 0.0};
+    Far r = {named, real(0.0)};
     if (HAS_PALETTE) {
         r.row = named & 0xffffff;
         r.stiffness = s->stiffness[named >> 24];
@@ -78,12 +79,14 @@ DEVICE vec spring_forces(
     for (ENTRIES(p, s->rows)) {
         const Far far = far_end(s, p);
         vec d = here - load(x, far.row);
-        double square = dot(d, d), rest = s->rest[p];
+        real square = squared(d), rest = s->rest[p];
         force = force - spring_scale(square, far.stiffness, rest, cubic) * d;
         if (some) {
-            double limit = s->common < 0.0 ? s->limit[p] : s->common;
-            double reach = NEARLY * limit * rest, L = square * rsqrt(more(square, TINY));
-            if (fabs(L - rest) > reach) yield_one(s, cubic, p, far.stiffness, d, sqrt(square), lost);
+            real limit = s->common < 0.0 ? s->limit[p] : s->common;
+            real reach = (real(NEARLY) * limit - real(ROUGH)) * rest;
+            real L = square * inverse_root(more(square, tiny(square)));
+            if (fabs(L - rest) > reach)
+                yield_one(s, cubic, p, far.stiffness, d, sqrt(dot(d, d)), lost);
         }
     }
     return force;
@@ -103,7 +106,8 @@ DEVICE vec face_forces(const Body *b, whole i, int lane, const Places &x) {
         }
         for (int k = 0; k < 4; ++k) {
             vec d = at[k] - (1.0 / 3.0) * (sum - at[k]);
-            d = spring_scale(dot(d, d), b->face_stiffness[t], b->face_rest[4 * t + k], false) * d;
+            real rest = b->face_rest[4 * t + k];
+            d = spring_scale(squared(d), b->face_stiffness[t], rest, false) * d;
             mean = mean + (1.0 / 3.0) * d;
             if (k == (int)mine) own = d;
         }
@@ -119,10 +123,10 @@ DEVICE vec tet_forces(const Body *b, whole i, int lane, const Places &x) {
     for (ENTRIES(p, b->tets)) {
         unsigned t = b->tets.other[p] / 4, mine = b->tets.other[p] % 4;
         if (t >= b->any_tet) continue;
-        const double *shape = b->tet_shape + 9 * t, *moduli = b->tet_moduli + 2 * t;
-        mat F = deformation(x, b->tet_corners + 4 * t, shape);
-        mat P = stress(b->tet_material[t], moduli[0], moduli[1], F);
-        force = force + corner_force(P, shape, mine);
+        const real *shape = b->tet_shape + 9 * t, *moduli = b->tet_moduli + 2 * t;
+        const auto F = deformation<real>(x, b->tet_corners + 4 * t, shape);
+        const auto P = stress(b->tet_material[t], moduli[0], moduli[1], F);
+        force = force + widened(corner_force(P, shape, mine));
     }
     return force;
 }
@@ -287,8 +291,7 @@ DEVICE void damp(const Body *b, whole i, int lane, const double *x, const double
 // of a row alone: what air and forces of time do to it at a speed
 DEVICE Load row_loads(const Body *b, whole i, whole entry, vec speed) {
     Load r = {make(0.0, 0.0, 0.0), 0.0, 0.0};
-    if (!HAS_LOADS) return r;
-    for (whole d = 0; d < b->drags; ++d) {
+    for (whole d = 0; HAS_LOADS && d < b->drags; ++d) {
         vec w = timed(b->winds, b, b->drag_wind[d], entry), u = w - speed;
         double scale = b->drag[d * b->rows + i];
         if (b->drag_power[d] == 2) scale *= sqrt(dot(u, u));
@@ -297,7 +300,7 @@ DEVICE Load row_loads(const Body *b, whole i, whole entry, vec speed) {
         r.added += dot(push, w);
         r.taken += dot(push, u);
     }
-    for (whole d = 0; d < b->forces; ++d) {
+    for (whole d = 0; HAS_LOADS && d < b->forces; ++d) {
         vec push = b->weights[d * b->rows + i] * timed(b->given, b, d, entry);
         r.force = r.force + push;
         r.added += dot(push, speed);

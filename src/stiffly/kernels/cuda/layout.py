@@ -166,7 +166,7 @@ class Blocks(NamedTuple):
     """Rows of bodies that know nothing of each other, a few bodies to a block of so many threads,
     so many of them a row: own, led (B + 1,), of those that move and of those that supports lead;
     seen (B + 1,): where the held ones that springs of each block see begin in the list seen_rows.
-    room: what a block shares [B]."""
+    turns: linear and cubic springs of a thread at most.  room: what a block shares [B]."""
 
     own: np.ndarray
     led: np.ndarray
@@ -174,19 +174,20 @@ class Blocks(NamedTuple):
     seen_rows: np.ndarray
     threads: int
     lanes: int
+    turns: tuple[int, int]
     room: int
 
 
 _NONE = np.zeros(1, dtype=np.int64)
-NO_BLOCKS = Blocks(_NONE, _NONE, _NONE, _NONE, 0, 0, 0)
+NO_BLOCKS = Blocks(_NONE, _NONE, _NONE, _NONE, 0, 0, (0, 0), 0)
 THREADS = 128, 1024  # of a block: enough to keep a card busy; at most
 FEW = 100_000  # threads in all: a card has room for more, so blocks of one warp spread better
 ALONE = 64  # rows of a body whose tets or face springs one multiprocessor can compute
 ROOM = 232_448 - 1024  # that a block can share [B]
-ENTRY = 8 + 8 + 2  # of a spring: rest length, stiffness, far end [B]
+ENTRIES = {False: 8 + 8 + 2, True: 4 + 4 + 2}  # mixed or not: rest length, stiffness, far end [B]
 
 
-def blocks_of(held: Held, body: GroupedBody) -> Blocks:
+def blocks_of(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     """Where rows lie body by body, and every body fits a block; else none."""
     own, led = int(body.groups.own[0]), int(body.groups.led[0])
     if not is_local(body) or not own or yields(body):
@@ -214,8 +215,10 @@ def blocks_of(held: Held, body: GroupedBody) -> Blocks:
         first.append(int(np.searchsorted(ends, ends[first[-1]] + most, side="right")) - 1)
     begin = np.array(first)
     blocks = ends[begin], own + np.searchsorted(label[own:], begin)
-    made = Blocks(*blocks, *_seen(body, *blocks), threads, lanes, 0)
-    room = _room(held, body, made)
+    made = Blocks(*blocks, *_seen(body, *blocks), threads, lanes, (0, 0), 0)
+    turns = _turns(held, body.linear, made), _turns(held, body.cubic, made)
+    made = made._replace(turns=turns)
+    room = _room(body, made, ENTRIES[mixed])
     return made._replace(room=room) if room <= ROOM else NO_BLOCKS
 
 
@@ -239,19 +242,22 @@ def _seen(body: GroupedBody, own: np.ndarray, led: np.ndarray) -> tuple[np.ndarr
     return begin, pairs % rows
 
 
-def _room(held: Held, body: GroupedBody, blocks: Blocks) -> int:
-    """Bytes that the largest block shares: see `block_of` in blocks.cu."""
+def _turns(held: Held, springs: GroupedSprings, blocks: Blocks) -> int:
+    """Springs of a thread at most."""
+    if not springs.other.size:
+        return 0
+    start = directed_springs(held, springs, blocks.lanes)[0].slices.start
+    return int(np.diff(start).max(initial=0)) // WARP
+
+
+def _room(body: GroupedBody, blocks: Blocks, entry: int) -> int:
+    """Bytes that the largest block shares: see `block_of` in blocks.cu; entry: of a spring."""
     own, led = blocks.own, blocks.led
-    count = np.diff(own) + np.diff(led) + np.diff(blocks.seen)
-    most = 24 * count * (3 if body.powers and led[-1] > own[-1] else 2)
-    slice_ = WARP // blocks.lanes
-    for springs in (body.linear, body.cubic):
-        if springs.other.size:
-            start = directed_springs(held, springs, blocks.lanes)[0].slices.start
-            for ends in (own, led):
-                last = np.maximum(ends[1:] - 1, ends[:-1] - 1) // slice_ + 1
-                entries = start[last] - start[ends[:-1] // slice_]
-                most = most + ENTRY * np.where(ends[1:] > ends[:-1], entries, 0)
+    rows = np.diff(own) + np.diff(led)
+    arrays = 3 if body.powers and led[-1] > own[-1] else 2
+    most = 24 * arrays * (rows + np.diff(blocks.seen))
+    for turns in blocks.turns:
+        most = most + entry * (-(-rows * blocks.lanes * turns // 4) * 4)
     return int(most.max())
 
 
@@ -281,8 +287,9 @@ def is_local(body: GroupedBody) -> bool:
 class Fields:
     """Fields of the struct Body of body.cu, in their order, and the arrays they point to."""
 
-    def __init__(self, card: Any, held: Held, lanes: int) -> None:
-        self._card, self._held, self._lanes = card, held, lanes
+    def __init__(self, card: Any, held: Held, lanes: int, real: Any) -> None:
+        """real: the type of what elements are computed from."""
+        self._card, self._held, self._lanes, self._real = card, held, lanes, real
         self.words: list[int | float] = []
         self._alive: list[Any] = []
 
@@ -305,8 +312,9 @@ class Fields:
         self.array(slices.start, np.int64)
         self.array(other, np.uint32)
 
-    def springs(self, springs: GroupedSprings, rest: Any, named: bool) -> None:
-        """rest: on the card, where it changes; named: far ends say which stiffness it is."""
+    def springs(self, springs: GroupedSprings, rest: Any, named: bool, extent: Any) -> None:
+        """rest: on the card, where it changes; named: far ends say which stiffness it is; extent:
+        the type of rest lengths."""
         directed, used = directed_springs(self._held, springs, self._lanes)
 
         def filled(values: np.ndarray, default: float) -> np.ndarray:
@@ -316,9 +324,9 @@ class Fields:
 
         self.slices(directed.slices, self._named(springs) if named else directed.other)
         colors = palette(self._held, springs) if named else None
-        self.array(colors[0] if colors else filled(springs.stiffness, 0.0))
+        self.array(colors[0] if colors else filled(springs.stiffness, 0.0), self._real)
         if rest is None:
-            self.array(filled(springs.rest, 1.0))
+            self.array(filled(springs.rest, 1.0), extent)
             self.numbers(0, 0)
         else:
             self.pointer(rest)
@@ -354,8 +362,8 @@ class Fields:
 
     def tets(self, tets: GroupedTets, rows: int) -> None:
         self.elements(tets, rows)
-        self.array(tets.shape)
-        self.array(tets.moduli)
+        self.array(tets.shape, self._real)
+        self.array(tets.moduli, self._real)
 
         def materials() -> np.ndarray:
             kinds = np.empty(len(tets.corners), dtype=np.int64)
@@ -387,11 +395,12 @@ class Fields:
         self.array(groups.support, np.int64)
         for array in (groups.home, groups.inverse, groups.mass):
             self.array(array)
+        named, extent = palettes(self._held, body), np.float64 if yields(body) else self._real
         for springs, rest in zip((body.linear, body.cubic), rests, strict=True):
-            self.springs(springs, rest, palettes(self._held, body))
+            self.springs(springs, rest, named, extent)
         self.elements(faces, rows)
-        self.array(faces.stiffness)
-        self.array(faces.rest)
+        self.array(faces.stiffness, self._real)
+        self.array(faces.rest, self._real)
         self.numbers(len(faces.stiffness))
         self.tets(body.tets, rows)
         self.elements(triangles, rows)

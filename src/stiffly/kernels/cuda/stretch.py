@@ -45,10 +45,10 @@ def source(texts: tuple[str, ...] = TEXTS) -> str:
 
 
 class Steps:
-    """The kernel; card: where it runs."""
+    """The kernel; card: where it runs; mixed: elements in single precision."""
 
-    def __init__(self, card: Any) -> None:
-        self._card, self._held = card, Held()
+    def __init__(self, card: Any, mixed: bool = False) -> None:
+        self._card, self._held, self._mixed = card, Held(), mixed
         self._last: _OnCard | None = None
         self._other: _OnCard | None = None  # the same body otherwise, as accelerations are asked of
         self._kept: Kept | None = None
@@ -116,7 +116,7 @@ class Steps:
         last, self._other = self._last, None
         if last is not None and last.body.groups is body.groups:
             self._other = last
-        self._last = _OnCard(self._card, self._held, body, len(x), scheme)
+        self._last = _OnCard(self._card, self._held, self._mixed, body, len(x), scheme)
         return self._last
 
 
@@ -201,16 +201,22 @@ class _OnCard:
     """A body that lies on the card, with its state; what it is asked to do is recorded once."""
 
     def __init__(
-        self, card: Any, held: Held, body: GroupedBody, total: int, scheme: _Scheme
+        self,
+        card: Any,
+        held: Held,
+        mixed: bool,
+        body: GroupedBody,
+        total: int,
+        scheme: _Scheme,
     ) -> None:
         self._card, self._held, self.body, self.scheme = card, held, body, scheme
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
-        self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body)
+        self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body, mixed)
         self._lanes = self._blocks.lanes or lanes_for(self._rows)
         self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held, self._lanes)
+        fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -220,7 +226,7 @@ class _OnCard:
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads)
+        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
         self._sums, self._lines = card.zeros(4 * SUMS), None
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
@@ -363,8 +369,9 @@ class _OnCard:
         return self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
 
 
-def _blocks(held: Held, body: GroupedBody) -> Blocks:
-    return held.of(body.linear.other, f"blocks {is_local(body)}", lambda: blocks_of(held, body))
+def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
+    kind = f"blocks {is_local(body)}"
+    return held.of(body.linear.other, kind, lambda: blocks_of(held, body, mixed))
 
 
 class _Order:
@@ -396,7 +403,8 @@ class _Order:
             self._by_rows("power_now", -1, 0)
         if self._blocks.threads:
             own = self._blocks
-            self._launch.blocks("bodies", len(own.own) - 1, own.threads, count, shared=own.room)
+            bodies = "bodies", len(own.own) - 1, own.threads
+            self._launch.blocks(*bodies, count, *own.turns, shared=own.room)
             self._launch("tick", 1, count)
             return
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
