@@ -221,7 +221,7 @@ class Writer:
 
     def _flush_beside(self) -> None:
         """Frames go to the disk while others are computed; what it refuses is told then."""
-        if self._pool is None:
+        if self._pool is None or self._file is None:
             return
         self._unflushed += sum(size for _, size in self._places.pieces.values())
         if self._flush is not None and self._flush.done():
