@@ -50,11 +50,12 @@ def attempt(scene: Any, method: str, step: float, growth: float) -> tuple[Any, .
     once, _ = seconds(SHORT * step)
     twice, run = seconds(min(scene.duration, growth * SHORT * step))
     share = max(1e-9, (twice - once) / max(1e-9, run.times[-1] - SHORT * step))  # s for each s
-    duration = min(scene.duration, max(run.times[-1], LIMIT / share))
-    spent, run = seconds(duration)
+    spent, run = seconds(min(scene.duration, max(4.0 * SHORT * step, LIMIT / share)))
     told = run.energy.summary()
     error = 100.0 * told["max_abs_drift"] / max(told["exchanged"], 1e-300)
-    to_end = spent * scene.duration / run.times[-1]
+    # without what every run begins with
+    each = (spent - once) / max(1e-9, run.times[-1] - SHORT * step)
+    to_end = spent + each * (scene.duration - run.times[-1])
     return (
         method,
         f"{step:.3g}",

@@ -55,7 +55,7 @@ class Variant(NamedTuple):
 def lanes(count: int, **more: Any) -> Variant:
     every = ((10**9, count),)
     return Variant(
-        f"{count} a row", constants=(("LANES", every), ("LANES_IN_BLOCKS", every)), **more
+        f"{count} a row", constants=(("LANES_OF_STEPS", every), ("LANES_IN_BLOCKS", every)), **more
     )
 
 

@@ -37,7 +37,7 @@ from test_many import STEPS, of_kind, pendulum, same_run, together_with
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, monkeypatch):
-    monkeypatch.setattr(layout, "LANES", ((10**9, lanes),))
+    monkeypatch.setattr(layout, "LANES_OF_STEPS", ((10**9, lanes),))
     same_steps(kind, method, gpu())
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -180,6 +180,7 @@ class GpuBackend(CpuBackend):
         """The same card, for one run, which may say where its particles are."""
         return copy(self)
 
+    @cached_property
     def mixed(self) -> GpuBackend:
         """The same card, with the elements of explicit steps in single precision."""
         other = self.alone()

@@ -91,7 +91,8 @@ def _on_card(
 
     number = device.partition(":")[2]
     card = gpu(int(number or 0))
-    backend = card.mixed() if mixed else card.alone()
+    # a system keeps what it has laid out for a backend, from one run to the next
+    backend = card.alone() if implicit else card.mixed if mixed else card
     bound, state = system.on(backend).bind(x0, v0)
     if exponential:
         _require_known(bound, state, method, name)

@@ -16,7 +16,8 @@ WARP = 32  # threads that read side by side
 MATERIALS = ("corotated", "stvk", "neo-hookean")  # as tets.cu numbers them
 # Threads a row: a small body has too few rows to keep a card busy, and waits for its neighbours'
 # positions one after the other.
-LANES = ((50_000, 8), (100_000, 2))  # up to so many rows, so many threads each
+LANES = ((50_000, 8), (1_000_000, 2))  # up to so many rows of a matrix, so many threads each
+LANES_OF_STEPS = ((50_000, 8), (100_000, 2))  # of a body
 # where bodies fit blocks, and of a row's threads one alone does all but springs
 LANES_IN_BLOCKS = ((8_000, 8), (16_000, 4), (32_000, 2))
 PALETTE, ROW_BITS = 256, 24  # stiffnesses at most, of bodies of 2^24 rows at most
@@ -24,6 +25,7 @@ SAMPLE = 10_000  # springs, whose stiffnesses are looked at first
 
 
 def lanes_for(rows: int, table: tuple[tuple[int, int], ...] | None = None) -> int:
+    """As a table says; that of matrices where none is given."""
     return next((lanes for most, lanes in table or LANES if rows < most), 1)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
+from . import layout
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
@@ -214,7 +215,7 @@ class _OnCard:
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
         self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body, mixed)
-        self._lanes = self._blocks.lanes or lanes_for(self._rows)
+        self._lanes = self._blocks.lanes or lanes_for(self._rows, layout.LANES_OF_STEPS)
         self._rests = [self._room(s) for s in self._springs]
         fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
         fixed.body(body, self._rests, self._blocks)
