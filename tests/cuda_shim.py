@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import subprocess
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,9 @@ class Loaded:
         self(name, count, *arguments)
 
 
+TWINS = count()
+
+
 class There(np.ndarray):
     """An array on the card: what is not there cannot be added to it, nor it to that."""
 
@@ -81,6 +85,12 @@ class HostCard:
 
     def __init__(self, folder):
         self._folder = folder
+
+    def twin(self):
+        """With constants of its own, as what is loaded from another folder has."""
+        folder = Path(self._folder) / f"twin-{next(TWINS)}"
+        folder.mkdir()
+        return HostCard(folder)
 
     def put(self, array):
         return np.array(array).view(There)

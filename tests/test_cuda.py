@@ -4,6 +4,7 @@ tests/gpu asks a real card for the same (`make test-gpu`).
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -148,6 +149,28 @@ def test_a_run_begun_on_one_goes_on_on_the_other(integrator, card, tmp_path, mon
         if first == then:
             assert np.array_equal(found.positions[:], whole.positions[:])
         assert found.provenance["device"] == {"gpu": "shim"}.get(first, first)
+
+
+@compiled
+def test_runs_of_two_threads_at_once(tmp_path, monkeypatch):
+    card = HostBackend(tmp_path)
+    monkeypatch.setattr(door, "gpu", lambda number: card)
+    names = ("rope", "coil-spring")
+
+    def run(name, device="gpu"):
+        scene = scenes.load(name, small=True)
+        options = {"integrator": "verlet", "step": 1e-5, "duration": 2e-3, "every": 1e-4}
+        return stiffly.simulate(scene, device=device, **options).positions
+
+    wanted = [run(name, "cpu") for name in names]
+    with ThreadPoolExecutor(2) as pool:  # each thread has a card of its own
+        for _ in range(3):
+            for found, positions in zip(pool.map(run, names), wanted, strict=True):
+                np.testing.assert_allclose(found, positions, rtol=0.0, atol=1e-10)
+    assert card.here() is card
+    with ThreadPoolExecutor(1) as pool:
+        mine, again = pool.submit(card.here).result(), pool.submit(card.here).result()
+    assert mine is again and mine is not card and mine._card is not card._card
 
 
 @compiled

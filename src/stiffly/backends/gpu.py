@@ -12,6 +12,8 @@ from collections.abc import Callable
 from copy import copy
 from functools import cache, cached_property
 from importlib import import_module
+from itertools import count
+from threading import get_ident, local
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
 EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
 BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES)
+TWINS = count(1)
 INSTALL = 'pip install "stiffly[gpu]"'
 
 
@@ -76,12 +79,16 @@ class Loaded:
 class Card:
     """Arrays on one card, kernels launched in one queue."""
 
-    def __init__(self, cupy: Any, number: int) -> None:
-        self._cupy, self._device = cupy, cupy.cuda.Device(number)
+    def __init__(self, cupy: Any, number: int, twin: int = 0) -> None:
+        self._cupy, self._device, self._twin = cupy, cupy.cuda.Device(number), twin
         with self._device:
             self._queue = cupy.cuda.Stream(non_blocking=True)
         self._loaded: dict[Any, Loaded] = {}
         self._stages: dict[str, np.ndarray] = {}
+
+    def twin(self) -> Card:
+        """Another queue on the same one, with kernels and staged memory of its own."""
+        return Card(self._cupy, self._device.id, next(TWINS))
 
     def put(self, array: Any) -> Any:
         with self._device, self._queue:
@@ -148,6 +155,8 @@ class Card:
                 options = ("--std=c++17", f"-DLANES={lanes}", f"-DHAS={has}")
                 options += (f"-DTHREADS={threads}",) if threads else ()
                 options += ("-DMIXED",) if mixed else ()
+                # CuPy loads a text once for all who give it, and its constants with it
+                options += (f"-DTWIN={self._twin}",) if self._twin else ()
                 module = self._cupy.RawModule(code=source(texts), options=options)
             self._loaded[key] = Loaded(self._cupy, self._queue, module, lanes)
         return self._loaded[key]
@@ -175,6 +184,16 @@ class GpuBackend(CpuBackend):
 
     def __init__(self, card: Any) -> None:
         self.kernels, self._card = CardKernels(card), card
+        self._first, self._others = get_ident(), local()
+
+    def here(self) -> GpuBackend:
+        """For runs of this thread: kernels read the body from where the last launch has put it, so
+        two threads would take each other's."""
+        if get_ident() == self._first:
+            return self
+        if not hasattr(self._others, "own"):
+            self._others.own = GpuBackend(self._card.twin())
+        return self._others.own
 
     def alone(self) -> GpuBackend:
         """The same card, for one run, which may say where its particles are."""

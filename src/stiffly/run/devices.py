@@ -90,7 +90,7 @@ def _on_card(
     from ..backends.gpu import gpu
 
     number = device.partition(":")[2]
-    card = gpu(int(number or 0))
+    card = gpu(int(number or 0)).here()
     # a system keeps what it has laid out for a backend, from one run to the next
     backend = card.alone() if implicit else card.mixed if mixed else card
     bound, state = system.on(backend).bind(x0, v0)
