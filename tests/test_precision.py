@@ -1,5 +1,7 @@
 """Elements in single precision on a card, compiled as C++: how far they are from double."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from cuda_checks import MIXED, mixed_is_near_double
@@ -10,6 +12,7 @@ from stiffly import scenes
 from stiffly.backends import gpu as door
 from stiffly.cli import main
 from stiffly.errors import InputError
+from stiffly.run import resume as resuming
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
 
@@ -70,11 +73,28 @@ def test_a_run_remembers_its_precision(tmp_path):
     stiffly.simulate(scene, duration=30 * h, out=tmp_path / "half", **told)
     with pytest.raises(InputError, match=r"begun with precision mixed.*--precision double"):
         stiffly.resume(tmp_path / "half", scene, duration=60 * h)
+    with pytest.raises(InputError, match=r"begun with precision mixed.*--precision double"):
+        stiffly.resume(tmp_path / "half", scene, duration=60 * h, device=0)
     found = stiffly.resume(tmp_path / "half", scene, duration=60 * h, device="gpu")
     assert found.provenance["precision"] == "mixed"
     assert np.array_equal(found.positions[:], whole.positions[:])
     longer = stiffly.resume(tmp_path / "half", scene, duration=70 * h, precision="double")
     assert len(longer.positions) == 8
+
+
+def test_ranks_go_on_with_no_other_precision_unasked(tmp_path, monkeypatch):
+    scene = scenes.load("coil-spring", small=True)
+    told = {"integrator": "verlet", "step": 0.002, "every": 0.02, "device": "gpu"}
+    run = stiffly.simulate(scene, duration=0.04, out=tmp_path, precision="mixed", **told)
+    one = SimpleNamespace(rank=0, together=lambda task: task())
+    monkeypatch.setattr(resuming, "world", lambda: one)
+    for precision, said in (
+        (None, "begun with precision mixed"),
+        ("mixed", "is for a card"),
+        ("mixd", "did you mean mixed"),
+    ):
+        with pytest.raises(InputError, match=said):
+            resuming.go_on(run, scene, duration=0.1, engine="petsc", precision=precision)
 
 
 def test_many_runs_in_mixed_precision():
@@ -95,6 +115,8 @@ def test_many_runs_in_mixed_precision():
         ({"precision": "mixed"}, "precision mixed is for a card, not for device cpu: give --dev"),
         ({"device": "auto", "precision": "mixed"}, "is for a card, not for device auto"),
         ({"device": "gpu", "precision": "mixed", "integrator": "exprb42"}, "knows no mixed"),
+        ({"device": 0, "precision": "mixed"}, "is for a card, not for device 0"),
+        ({"device": None, "precision": "mixed"}, "is for a card, not for device None"),
     ],
 )
 def test_what_has_no_mixed_precision_says_so(options, said):

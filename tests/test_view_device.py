@@ -88,6 +88,35 @@ def test_a_card_shows_what_the_cpu_shows(card):
 
 
 @compiled
+@pytest.mark.parametrize("method", ["verlet", "rk4"])
+def test_a_hand_that_pulls_while_time_stands_still_on_a_card(method, card):
+    """All energy is told by the card here, which knows ties as they were when it last stepped."""
+    scene = scenes.load("rope", small=True)
+    stage = Stage(scene, replace(Settings.of(scene), integrators=(method,), step=1e-5), "gpu")
+    stage.advance(0.0)
+    stage.grab(len(scene.x0) // 2)
+    before = stage.advance(0.0).lanes[0]
+
+    def pulls(*offset):
+        stage.drag(offset)
+        return stage.look().lanes[0]
+
+    def stiffens():
+        stage.change(stiffness=2.0 * stage.settings.stiffness)
+        return stage.look().lanes[0]
+
+    def lets_go():
+        stage.drop()
+        return stage.look().lanes[0]
+
+    for act in (lambda: pulls(0.0, 0.5, 0.0), lambda: pulls(0.0, 1.0, 0.0), stiffens, lets_go):
+        seen = act()
+        assert seen.failure is None
+        assert seen.numerical == pytest.approx(before.numerical, abs=1e-9)
+    assert seen.energies["hand"] == 0.0 and seen.added > 1.0
+
+
+@compiled
 def test_realtime_on_a_card_is_verlet_in_stable_steps(card):
     stage = stage_on("gpu", "realtime")
     shown = pulled(stage)

@@ -39,10 +39,10 @@ def check_device(device: Any) -> None:
         raise InputError(f"device {device}: give gpu:0, gpu:1, ... for one of several cards")
 
 
-def check_precision(precision: Any, device: str) -> None:
+def check_precision(precision: Any, device: Any) -> None:
     """double, or mixed on a card."""
     require_name("precision", precision, PRECISIONS)
-    if precision == "mixed" and device.partition(":")[0] != "gpu":
+    if precision == "mixed" and str(device).partition(":")[0] != "gpu":
         raise InputError(
             f"precision mixed is for a card, not for device {device}: give --device gpu, or "
             "--precision double"

@@ -24,7 +24,7 @@ from ..recording.recording import Recording
 from ..recording.sinks import Interrupt
 from ..recording.writer import Writer
 from ..system.shares import Piece
-from .devices import bound_on
+from .devices import bound_on, check_precision
 from .engines import RankSink, Silent, check_engine, over_ranks, restored
 from .loop import Loop, Progress, frames_from
 from .rung import Rung
@@ -75,6 +75,8 @@ def go_on(
     """
     interrupt = Interrupt(max_hours)
     check_engine(engine, device)
+    if precision is not None:
+        check_precision(precision, device)
     ranks = world() if engine == "petsc" else None
     with _locked(found, ranks):
         found = Recording(found.folder)  # another process may have gone on with it meanwhile
@@ -128,8 +130,9 @@ def _ready(
     if isinstance(system, Piece):
         origin = origin[system.numbers]
     asked, tree = (system, origin, None, method, found.integrator), saved.tree
+    precision = _precision(found, *where)
     if ranks is None:
-        bound, _ = bound_on(where[0], *asked, precision=_precision(found, *where))
+        bound, _ = bound_on(where[0], *asked, precision=precision)
     else:
         alike = {"checkpoint": digest(saved.header), "duration": duration}
         bound, _ = over_ranks(*asked, **alike)
@@ -143,10 +146,10 @@ def _ready(
     return loop, saved.header["seconds"], plan
 
 
-def _precision(found: Recording, device: str, asked: str | None) -> str:
+def _precision(found: Recording, device: Any, asked: str | None) -> str:
     """What was asked for, else that of the run up to here."""
     begun = found.provenance.get("precision", "double")
-    if asked is None and begun == "mixed" and device.partition(":")[0] != "gpu":
+    if asked is None and begun == "mixed" and str(device).partition(":")[0] != "gpu":
         raise InputError(
             f"{found.folder} was begun with precision mixed, which a card has: go on with --device "
             "gpu, or with --precision double"

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..accounting import Target, total_energy
 from ..bodies import System
-from ..contracts import Array, Integrator, Power, Settled, State, Step
+from ..contracts import Array, Away, Integrator, Power, Settled, State, Step
 from ..errors import InputError, SimulationFailure, StiffError
 from ..integrators.explicit import scheme_of
 from ..integrators.restart import resumed
@@ -287,10 +287,13 @@ class Lane:
 
     def _resume(self, system: Any, moved: Power) -> None:
         """Go on with this system after energy has moved between two steps."""
-        stepper = self.stepper
-        settled = Settled(stepper.state, moved.added, moved.dissipated, changed=True)
+        stepper, state = self.stepper, self.stepper.state
+        if isinstance(state, Away):  # a card tells energies with the ties it was given
+            state = state.as_saved()
+        settled = Settled(state, moved.added, moved.dissipated, changed=True)
         with self._failing():
-            stepper.memory = resumed(stepper.method, system, stepper.state, stepper.memory, settled)
+            stepper.memory = resumed(stepper.method, system, state, stepper.memory, settled)
+        stepper.state = state
         stepper.ledger.settle(settled)
         stepper.system = stepper.ledger.system = system
 
