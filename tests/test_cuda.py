@@ -268,6 +268,8 @@ def test_a_card_that_is_not_there_is_named(monkeypatch):
         ({"integrator": "dop853"}, "dop853 has no loop on a card: use verlet.*rk4.*midpoint"),
         ({"integrator": "auto", "step": None}, "auto has no loop on a card"),
         ({"device": "gpx"}, "did you mean gpu"),
+        ({"device": "cuda"}, "unknown device cuda: did you mean gpu"),
+        ({"device": "cuda:0"}, "unknown device cuda: did you mean gpu"),
         ({"device": "cpu:1"}, "give gpu:0, gpu:1"),
         ({"device": "gpu:\u00b2"}, "give gpu:0, gpu:1"),
         ({"device": "gpu:" + "9" * 5000}, "give gpu:0, gpu:1"),

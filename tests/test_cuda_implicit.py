@@ -3,6 +3,9 @@
 tests/gpu asks a real card for the same (`make test-gpu`).
 """
 
+import gc
+import weakref
+
 import cuda_matrix_checks
 import numpy as np
 import pytest
@@ -88,6 +91,25 @@ def test_what_takes_too_many_products_is_factorised_by_the_host(
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_that_of_the_host(method, there):
     same_implicit_run("coil-spring", method, 3)
+
+
+def test_a_card_keeps_no_more_with_each_run_of_a_system(there, monkeypatch):
+    laid_out = []
+
+    def noted(points):
+        found = aggregates.aggregates(points)
+        laid_out.append(weakref.ref(found.functions))
+        return found
+
+    monkeypatch.setattr(solve, "aggregates", noted)
+    system, x = chain(Gravity(), fixed=[0])
+    for stretch_by in (1.0, 1.0, 1.1):
+        stiffly.simulate(
+            system, stretch_by * x, device="gpu", integrator="bdf1", step=0.05, duration=0.1
+        )
+    gc.collect()
+    assert len(laid_out) == 2  # one array of places is as good as another with the same numbers
+    assert sum(known() is not None for known in laid_out) <= 1
 
 
 SOME = ("energy-momentum", "bdf1", "midpoint")

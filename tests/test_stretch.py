@@ -1,7 +1,9 @@
 """Many explicit steps in one call: against the same steps one by one, and against plain NumPy."""
 
 import os
+import pkgutil
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from itertools import permutations, product
 
 import numba
@@ -40,6 +42,7 @@ from stiffly.integrators.runge_kutta import RungeKutta4
 from stiffly.integrators.splitting import BlanesMoan6
 from stiffly.kernels import cpu
 from stiffly.parts.fields import PreparedGravity
+from stiffly.parts.terms import ACTS
 from stiffly.recording.notes import StepLog
 from stiffly.run.ledger import Balance
 from stiffly.run.stepper import Stepper
@@ -729,3 +732,16 @@ def test_less_damping_is_another_layout():
     calm = bound.less_damped(0.4).stretcher.acceleration(state)
     np.testing.assert_array_equal(calm, expected)
     assert np.abs(bound.stretcher.acceleration(state) - expected).max() > 0.1
+
+
+def test_loops_know_what_parts_do_between_steps():
+    """Terms that a class has from another one say nothing of what it does in its own way."""
+    known = {"SettlingContact", "YieldingSprings", "PreparedFixed"}  # the last has none, as its own
+    found = set()
+    for room in (stiffly.parts, stiffly.collisions):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            for kind in vars(import_module(module.name)).values():
+                own = isinstance(kind, type) and kind.__module__ == module.name
+                if own and hasattr(kind, "terms") and "terms" not in vars(kind):
+                    found |= {kind.__name__} if any(act in vars(kind) for act in ACTS) else set()
+    assert found == known

@@ -20,7 +20,7 @@ EXTRAS = {
     "tets": ("surfaces with fewer vertices", ("fast_simplification",)),
     "molecules": ("PDB and mmCIF files", ("gemmi",)),
     "sweep": ("many runs: stiffly sweep", ("distributed", "cryptography")),
-    "gpu": ("explicit steps on an NVIDIA card (CUDA 12; for 13: cupy-cuda13x)", ("cupy",)),
+    "gpu": ("runs on an NVIDIA card (CUDA 12; for 13: cupy-cuda13x)", ("cupy",)),
 }
 SECONDS = 10  # for nvidia-smi to answer
 

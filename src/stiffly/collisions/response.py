@@ -136,6 +136,9 @@ class PreparedHeld(PointTies, OnShapes):
         self._home = np.zeros((self._own.size, 3))
         self._deepest = 0.0  # how far particles were inside of shapes, after the last step
 
+    def terms(self) -> None:
+        """Its ties are not all: whom it catches and lets go is decided after every step."""
+
     def memory(self) -> dict[str, Array]:
         held = {"holder": self._holder, "home": self._home, "points": self.points}
         return {**held, "deepest": np.array(self._deepest)}

@@ -223,7 +223,7 @@ class PointTies:
     def add_mean_blocks(self, x0: Array, x1: Array, blocks: Array) -> None:
         blocks[self._slots] += 0.5 * self._stiffness * np.eye(3)
 
-    def terms(self) -> list[TieTerm]:
+    def terms(self) -> list[TieTerm] | None:
         return [TieTerm(self.particles, self._stiffness, self.points)]
 
     def layout(self, x0: Array, x1: Array, old: Any, begins: bool) -> Any:
@@ -306,7 +306,8 @@ class MovingAttachments(PointTies):
             self.points = self._placed(t)
 
     def terms(self) -> list[TieTerm]:
-        term, motion = super().terms()[0], self._config.motion
+        term = TieTerm(self.particles, self._stiffness, self.points)
+        motion = self._config.motion
         if motion is not None:
             term = term._replace(motion=motion, start=self._start, at=self._placed)
         return [term]

@@ -32,6 +32,8 @@ log = logging.getLogger("stiffly")
 def check_device(device: Any) -> None:
     """cpu, gpu, auto, or gpu:1 for the second card."""
     name, _, number = str(device).partition(":")
+    if name in ("cuda", "nvidia"):
+        raise InputError(f"unknown device {name}: did you mean gpu?")
     require_name("device", name, DEVICES)
     if number and not (name == "gpu" and re.fullmatch("[0-9]{1,4}", number)):
         raise InputError(f"device {device}: give gpu:0, gpu:1, ... for one of several cards")

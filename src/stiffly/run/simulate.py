@@ -112,8 +112,7 @@ def simulate(
     beside it, for positions.
     every: seconds between recorded frames; default: the scene's, or 1/30 (a film at life speed),
     but about 200 to 600 frames; 200 where steps are chosen by their error.
-    device: "cpu"; "gpu" (or "gpu:1") for explicit steps on an NVIDIA card; "auto", a card where one
-    can (docs/gpu.md).
+    device: "cpu"; "gpu" (or "gpu:1"), an NVIDIA card; "auto", a card where one can (docs/gpu.md).
     precision: "mixed", on a card: springs and tetrahedra in single precision, positions and sums in
     double (docs/gpu.md).
     engine: "petsc" shares one body between the ranks that mpiexec has started (docs/cluster.md):

@@ -73,11 +73,14 @@ class Held:
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
 
-    def of(self, array: np.ndarray, kind: str, make: Any) -> Any:
+    def of(self, array: np.ndarray, kind: str, make: Any, fits: Any = None) -> Any:
+        """fits: whether what is kept will do; else another takes its place."""
         key = id(array), kind
         if key not in self._known:
             self._known[key] = make()
             weakref.finalize(array, self._known.pop, key, None).atexit = False
+        elif fits is not None and not fits(self._known[key]):
+            self._known[key] = make()
         return self._known[key]
 
 
