@@ -81,7 +81,8 @@ def test_render_several_runs_side_by_side(capfd, recorded, tmp_path):
     assert both.shape == alone.shape == (120, 400, 3)
     assert not np.array_equal(twice, alone) and not np.array_equal(twice, both)
     out = good(capfd, "render", recorded, other, *options[:4], "--color", "stress")
-    assert f"{recorded / 'frame-'}" in out  # in the folder of the first
+    assert f"{recorded / 'frame-'}" in out  # in the folder of the first, whose own still stays
+    assert "-and-bdf1.png" in out and list(recorded.glob("frame-*-and-bdf1.png"))
 
 
 def test_render_stress_builds_the_scene_anew(capfd, recorded, tmp_path):

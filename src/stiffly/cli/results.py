@@ -53,7 +53,7 @@ def plot(
 def render(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR...", help="The folder of the run; of two or three to compare."),
+        typer.Argument(metavar="DIR...", help="The folder of the run; several to compare."),
     ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="An .mp4 or .png file. [default: in DIR]")
@@ -122,11 +122,8 @@ def render(
         raise InputError("a still has no speed: leave --speed out, or ask for an .mp4")
     recordings = [open_run(folder) for folder in folders]
     longest = max(len(recording.times) for recording in recordings)
-    path = out or folders[0] / (
-        f"{file_name(recordings[0].name)}.mp4"
-        if frame is None
-        else f"frame-{frame if frame >= 0 else longest + frame}.png"
-    )
+    still = None if frame is None else frame if frame >= 0 else longest + frame
+    path = out or folders[0] / _name(folders, recordings[0].name, still)
     check_writable(path.parent, "--out")
     from ..recording.render import side_by_side
 
@@ -145,6 +142,12 @@ def render(
         where = {"camera": place, "turntable": turntable, "follow": follow, "soft": soft or None}
         written = side_by_side(recordings, path, **look, **where, progress=progress)
     terminal.show_files([written])
+
+
+def _name(folders: list[Path], run: str, frame: int | None) -> str:
+    """Of the film or still that is drawn of these; of several another one than of the first."""
+    others = "".join(f"-and-{folder.resolve().name}" for folder in folders[1:])
+    return f"{file_name(run)}{others}.mp4" if frame is None else f"frame-{frame}{others}.png"
 
 
 def _moved(recording: Any, wanted: bool) -> Any:
