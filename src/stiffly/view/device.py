@@ -1,5 +1,5 @@
-"""Where a lane is computed: on the host, or on a card, which has loops of explicit steps and
-products of exponential methods, and nothing that solves equations."""
+"""Where a lane is computed: on the host, or on a card, which has no local/global solver for
+`realtime` and takes Verlet's steps in its place."""
 
 from __future__ import annotations
 
