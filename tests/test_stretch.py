@@ -46,6 +46,7 @@ from stiffly.parts.terms import ACTS
 from stiffly.recording.notes import StepLog
 from stiffly.run.ledger import Balance
 from stiffly.run.stepper import Stepper
+from stiffly.system import groups
 from stiffly.system import stretch as grouping
 
 H, COUNT = 2e-3, 12
@@ -241,7 +242,7 @@ def at_once(system, state, method=VERLET, h=H, cuts=(5, COUNT)):
 
 def pieces(monkeypatch):
     """Connected bodies in pieces as small as this."""
-    monkeypatch.setattr(grouping, "PIECE_ROWS", 6)
+    monkeypatch.setattr(groups, "PIECE_ROWS", 6)
 
 
 def agree(a, b, size=1.0):
@@ -353,7 +354,7 @@ def test_the_kernel_is_its_plain_twin(kind, where, scheme, monkeypatch):
     if where == "pieces":
         pieces(monkeypatch)
     if where == "bodies":
-        monkeypatch.setattr(grouping, "MANY_BODIES", 2)
+        monkeypatch.setattr(groups, "MANY_BODIES", 2)
     system, state = bound(kind, copies=2 if where == "bodies" else 1)
     a, results = system.acceleration(state), []
     for kernels in (cpu, reference):
@@ -695,9 +696,9 @@ def block(**more):
 
 def test_a_system_is_laid_out_once(monkeypatch):
     make, x = block()
-    made, system, plain = [], make(), grouping._Layout.__init__
+    made, system, plain = [], make(), groups.Layout.__init__
     monkeypatch.setattr(
-        grouping._Layout, "__init__", lambda self, *given: made.append(plain(self, *given))
+        groups.Layout, "__init__", lambda self, *given: made.append(plain(self, *given))
     )
     for name in ("verlet", "rkn6", "verlet"):
         stiffly.simulate(system, x, integrator=name, step=H, duration=COUNT * H)

@@ -23,7 +23,7 @@ from stiffly.collisions.shapes import keyframes
 from stiffly.meshes import lattice
 from stiffly.scenes.builder import rank_by_rank
 from stiffly.solvers import ksp
-from stiffly.system import stretch
+from stiffly.system import groups
 from stiffly.system.ranks import RankSystem
 from stiffly.system.shares import Piece
 
@@ -225,11 +225,11 @@ def main(alone, out=None):
         Path(alone).write_bytes(pickle.dumps(runs))
         return
     known, found = pickle.loads(Path(alone).read_bytes()), {}
-    direct, rows = ksp.DIRECT, stretch.PIECE_ROWS
+    direct, rows = ksp.DIRECT, groups.PIECE_ROWS
     for case in CASES:
         ksp.DIRECT = 0 if case[0].startswith(MULTIGRID) else direct
         threaded = case[0].startswith(THREADS)
-        stretch.PIECE_ROWS = 6 if threaded else rows
+        groups.PIECE_ROWS = 6 if threaded else rows
         numba.set_num_threads(2 if threaded else 1)
         run = ran(body(case[0], True), *case[1:], engine="petsc")
         if world().rank == 0:

@@ -139,3 +139,5 @@ class TieTerm(NamedTuple):
 
 Elastic = SpringTerm | FaceTerm | TetTerm
 Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm | TieTerm
+# kinds that a card's loops of explicit steps know, and those of processors do not
+ON_CARDS: tuple[type, ...] = ()

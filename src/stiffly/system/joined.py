@@ -32,8 +32,9 @@ from ..parts.terms import (
     terms_of,
 )
 from .assembly import Assembly
+from .groups import NoStretch
 from .mass import LumpedMass
-from .stretch import NoStretch, Stretcher, require_loop
+from .stretch import Stretcher, require_loop
 from .system import System
 
 MOST_TABLES = 32  # of numbers for every row, most of which are zero where runs differ

@@ -19,9 +19,10 @@ from ..parts.part import Arranged
 from . import discrete_gradient
 from . import system_input as given
 from .assembly import Assembly
+from .groups import NoStretch
 from .settling import Moved, _booked, _drives, signed
 from .shares import Piece, share_of
-from .stretch import NoStretch, Stretched, Stretcher
+from .stretch import Stretched, Stretcher
 from .system import System
 
 

@@ -23,8 +23,9 @@ from . import discrete_gradient, linearise, settling
 from . import system_input as given
 from .assembly import Assembly, as_rods
 from .bodywise import bodywise
+from .groups import PIECE_ROWS, NoStretch
 from .linearise import LinearTangent, Viscosity
-from .stretch import PIECE_ROWS, NoStretch, Stretcher
+from .stretch import Stretcher
 from .supports import Support
 
 
