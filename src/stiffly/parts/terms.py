@@ -123,6 +123,10 @@ class TouchTerm(NamedTuple):
     since: float
 
 
+class MeshTouchTerm(TouchTerm):
+    """The same with a closed mesh, whose closest points are looked for."""
+
+
 class TieTerm(NamedTuple):
     """Springs of length zero, stiffness [N/m], from rows (k,) to points (k, 3) as they stand now.
 
@@ -140,4 +144,4 @@ class TieTerm(NamedTuple):
 Elastic = SpringTerm | FaceTerm | TetTerm
 Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm | TieTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = ()
+ON_CARDS: tuple[type, ...] = (MeshTouchTerm,)

@@ -21,6 +21,7 @@ from ..parts.terms import (
     FaceTerm,
     FieldTerm,
     ForceTerm,
+    MeshTouchTerm,
     SpringTerm,
     TetTerm,
     TieTerm,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
+    **{MeshTouchTerm: "touched"},
     **{FieldTerm: "field", TieTerm: "tied"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
@@ -183,7 +185,15 @@ class Stretcher:
             layout.run,
             bool(alpha.any() or loads or system.supports),
             bool(self._of(TieTerm)),
+            solids=self._solids(),
         )
+
+    def _solids(self) -> tuple[contract.Solid | None, ...] | None:
+        meshes = [isinstance(term, MeshTouchTerm) for term in self._of(TouchTerm)]
+        if not any(meshes):
+            return None
+        pairs = zip(self._of(TouchTerm), meshes, strict=True)
+        return tuple(term.shape.solid if mesh else None for term, mesh in pairs)
 
     # ------------------------------------------------------------------ steps
 

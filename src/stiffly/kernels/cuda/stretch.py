@@ -33,7 +33,10 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
+TEXTS = (
+    *("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu"),
+    "energies.cu",
+)
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
 LINES, FINITE = 9, 8  # of energies.cu
@@ -390,6 +393,7 @@ class _Order:
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
+        self._looks = body.solids is not None
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
         )
@@ -418,6 +422,10 @@ class _Order:
             self._unit()
         steps(count - units * UNIT, ends=True)
 
+    def _look(self, steps: int) -> None:
+        if self._looks and steps:
+            self._launch("look", self._own, steps)
+
     def _by_rows(self, name: str, later: int, first: int) -> None:
         end = self._led if name == "middle" else self._rows - 1
         self._launch(name, max(0, end - first), later, first)
@@ -425,6 +433,7 @@ class _Order:
     def _leap(self, count: int, ends: bool = False) -> None:
         """Each stage with the next one's drift, but for the last one of all."""
         stages = count * self._stages
+        self._look(count)
         for k in range(stages):
             later, s = divmod(k, self._stages)
             if ends and k + 1 == stages:
@@ -436,6 +445,7 @@ class _Order:
         self._launch("tick", 1, count)
 
     def _steps(self, count: int, ends: bool = False) -> None:
+        self._look(count)
         for later in range(count):
             self._step(later)
         if count:
