@@ -19,7 +19,18 @@ from stiffly.run.stepper import Stepper
 KINDS = cases.KINDS
 # scenes whose parts all have loops of explicit steps
 SCENES = (
-    *("bar", "brush", "bunny", "coil-spring", "crash", "dog", "dragon", "falling-cube", "flag"),
+    *(
+        "bar",
+        "brush",
+        "bunny",
+        "cactus",
+        "coil-spring",
+        "crash",
+        "dog",
+        "dragon",
+        "falling-cube",
+        "flag",
+    ),
     *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
     *("twisting-beam", "two-springs"),
 )
