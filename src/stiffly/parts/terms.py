@@ -141,7 +141,16 @@ class TieTerm(NamedTuple):
     at: Callable[[float], Array] | None = None
 
 
+class MomentumTerm(NamedTuple):
+    """Of the bodies labels (n,), of rows that move: the share(h) of what is no rigid motion of
+    theirs is taken after a step of h."""
+
+    labels: np.ndarray
+    share: Callable[[float], float]
+
+
 Elastic = SpringTerm | FaceTerm | TetTerm
-Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm | TieTerm
+Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
+Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (MeshTouchTerm,)
+ON_CARDS: tuple[type, ...] = (MomentumTerm, MeshTouchTerm)

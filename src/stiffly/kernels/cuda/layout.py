@@ -138,6 +138,7 @@ def has(held: Held, body: GroupedBody) -> int:
         np.any(body.touches.kind == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
+        body.between is not None,
         body.solids,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
@@ -285,7 +286,8 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
-    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient))
+    braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
+    return not (braked or body.between)
 
 
 class Fields:
