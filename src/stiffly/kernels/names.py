@@ -371,6 +371,16 @@ class Ties(NamedTuple):
     motion: Any
 
 
+class GroupedPairs(NamedTuple):
+    """Pairs of rows with a block each that never changes.  corners (m, 2); blocks (m, 3, 3): the
+    first is drawn by blocks @ (u_2 - u_1), the second by blocks.T @ (u_1 - u_2); u: displacements
+    from rest (R, 3), or velocities, where it is None."""
+
+    corners: Any
+    blocks: Any
+    rest: Any
+
+
 class GroupedBody(NamedTuple):
     """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
@@ -378,6 +388,9 @@ class GroupedBody(NamedTuple):
     tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
     other ranks move.
+
+    On cards alone, else None: steady, springs that are linear about a rest shape, and viscous, what
+    damps by a constant matrix.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -397,6 +410,8 @@ class GroupedBody(NamedTuple):
     powers: Any
     tied: Any
     halo: Any = None
+    steady: Any = None
+    viscous: Any = None
 
 
 class TimeTables(NamedTuple):
@@ -417,7 +432,7 @@ class TimeTables(NamedTuple):
 
 class EnergyLines(NamedTuple):
     """What a card tells of the energies [J] of a body where its steps have ended: of motion,
-    springs of both laws, face springs, tets, contact, fields and ties."""
+    springs of both laws, face springs, tets, contact, fields, ties and linear springs."""
 
     kinetic: float
     linear: float
@@ -427,6 +442,7 @@ class EnergyLines(NamedTuple):
     touched: float
     field: float
     tied: float
+    steady: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of
