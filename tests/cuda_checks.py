@@ -23,7 +23,7 @@ SCENES = (
     *("bar", "brush", "bunny", "cloth", "coil-spring", "crash", "dog", "dragon", "falling-cube"),
     *("flag", "pylon", "squats", "steel-sphere"),
     *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
-    *("twisting-beam", "two-springs"),
+    *("twisting-beam", "two-springs", "cactus"),
 )
 MIXED = ("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo")
 RECORDED = ("hair", "crash")  # with supports and contact; with springs that yield

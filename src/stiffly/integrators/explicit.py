@@ -131,8 +131,8 @@ def _weighed(weights: list[float], stages: list[Any]) -> Any:
 
 def _damped(scheme: Splitting | Tableau, z: float, d: float, x: float, w: float, a: float) -> Any:
     """The position, h times the velocity and h^2 times the acceleration after a step, from those
-    before, of x'' = -omega^2 x - rate x', whose force is taken at a predicted velocity; z = h omega,
-    d = h rate."""
+    before, of x'' = -omega^2 x - rate x', whose force is taken at a predicted velocity; z = h omega
+    and d = h rate."""
     if isinstance(scheme, Splitting):
         kicks, drifts = (own.tolist() for own in scheme)
         w += kicks[0] * a

@@ -137,6 +137,14 @@ class TieTerm(NamedTuple):
     at: Callable[[float], Array] | None = None
 
 
+class MomentumTerm(NamedTuple):
+    """Of the bodies labels (n,), of rows that move: the share(h) of what is no rigid motion of
+    theirs is taken after a step of h."""
+
+    labels: np.ndarray
+    share: Callable[[float], float]
+
+
 class SteadyTerm(NamedTuple):
     """Springs that are linear about a rest shape (N, 3): edges (m, 2), blocks (m, 3, 3) [N/m]."""
 
@@ -162,6 +170,6 @@ def steadily_stored(springs: SteadyTerm, x: Array) -> Array:
 
 Elastic = SpringTerm | FaceTerm | TetTerm
 Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
-Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | SteadyTerm
+Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | SteadyTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (SteadyTerm,)
+ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, log, sqrt
+from math import log, sqrt
 from sys import float_info
 from typing import Any
 

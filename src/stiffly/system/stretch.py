@@ -32,6 +32,7 @@ from ..parts.terms import (
     stored,
     terms_of,
 )
+from .between import between_of
 from .few import Few, alone, chosen, divides, picked
 from .groups import (
     NONE,
@@ -181,9 +182,10 @@ class Stretcher:
         alpha = np.broadcast_to(alpha, count).astype(np.float64)
         field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
         loads = any(isinstance(term, LOADS) for term in self._terms)
+        groups = layout.groups(system)
         steady = self._of(SteadyTerm)
         return contract.GroupedBody(
-            layout.groups(system),
+            groups,
             linear,
             cubic,
             layout.faces(self._of(FaceTerm)),
@@ -198,6 +200,7 @@ class Stretcher:
             layout.run,
             bool(alpha.any() or loads or system.supports),
             bool(self._of(TieTerm)),
+            between=between_of(system.assembly, self._terms, groups, system.numbering.free),
             steady=layout.pairs(steady, steady[0].rest if steady else None),
             viscous=layout.pairs(self._of(ViscousTerm)),
         )
@@ -502,10 +505,11 @@ class _Unfree:
 
 
 def _still(body: contract.GroupedBody) -> contract.GroupedBody:
-    """The body, of which nothing yields, rubs or is moved by shapes; of the same kinds of parts,
-    for which loops have been compiled."""
-    touches = body.touches
+    """The body, of which nothing yields, rubs, is moved by shapes or acts between steps; of the
+    same kinds of parts, for which loops have been compiled."""
+    touches, between = body.touches, body.between
     return body._replace(
+        between=None if between is None else between._replace(asleep=True),
         linear=_never_yielding(body.linear),
         cubic=_never_yielding(body.cubic),
         touches=touches._replace(

@@ -137,6 +137,7 @@ def has(held: Held, body: GroupedBody) -> int:
         np.any(body.touches.kind == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
+        body.between is not None,
         body.steady is not None,
         body.viscous is not None,
     )
@@ -287,8 +288,8 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
-    pushed = len(body.triangles.pressure) or len(body.dashpots.coefficient)
-    return not pushed and body.viscous is None
+    braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
+    return not (braked or body.viscous or body.between)
 
 
 class Fields:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
 from . import layout
+from .between import Acting
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
@@ -33,7 +34,16 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
+TEXTS = (
+    "common.cu",
+    "body.cu",
+    "tets.cu",
+    "forces.cu",
+    "stretch.cu",
+    "blocks.cu",
+    "energies.cu",
+    "between.cu",
+)
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
 LINES, FINITE = 10, 9  # of energies.cu
@@ -217,7 +227,8 @@ class _OnCard:
         self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body, mixed)
         self._lanes = self._blocks.lanes or lanes_for(self._rows, layout.LANES_OF_STEPS)
         self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
+        kind = np.float32 if mixed else np.float64
+        fixed = Fields(card, held, self._lanes, kind)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -226,13 +237,14 @@ class _OnCard:
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         self._fixed, self._tables = fixed, {}
+        self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
         self._sums, self._lines = card.zeros(4 * SUMS), None
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._launch, body, scheme, self._blocks)
+        self._order = _Order(card, self._launch, body, scheme, self._blocks, self._acting)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -275,6 +287,7 @@ class _OnCard:
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
         words += [scheme.stages, first, half, h]
         words.append(0 if self._staged is None else self._card.pointer(self._staged))
+        words += self._acting.words(h)
         self._launch.define(packed(words))
         if state is not None:
             self._put(state)
@@ -379,10 +392,16 @@ class _Order:
     """Which kernels a step is, one after the other."""
 
     def __init__(
-        self, card: Any, launch: Any, body: GroupedBody, scheme: _Scheme, blocks: Blocks
+        self,
+        card: Any,
+        launch: Any,
+        body: GroupedBody,
+        scheme: _Scheme,
+        blocks: Blocks,
+        acting: Acting,
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
-        self._blocks = blocks
+        self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
         groups = body.groups
@@ -453,7 +472,9 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
-            if self._powers and self._touches:  # other velocities: other power as a step starts
-                self._by_rows("power_now", later, 0)
-        if self._touches and self._braked:
+        if self._acting:
+            self._acting.launch(self._launch)
+        if not self._left and self._powers and (self._touches or self._acting):
+            self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
+        if (self._touches or self._acting) and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
