@@ -63,7 +63,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 262143
+#define HAS 1048575
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -82,7 +82,9 @@ typedef double real;
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
 #define HAS_BETWEEN (HAS & 65536)  // momentum is damped
-#define HAS_MESHES (HAS & 131072)  // among the shapes
+#define HAS_STEADY (HAS & 131072)
+#define HAS_VISCOUS (HAS & 262144)
+#define HAS_MESHES (HAS & 524288)  // among the shapes
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else

@@ -40,7 +40,7 @@ TEXTS = (
 )
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
-LINES, FINITE = 9, 8  # of energies.cu
+LINES, FINITE = 10, 9  # of energies.cu
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -406,6 +406,7 @@ class _Order:
         self._looks = body.solids is not None
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
+            or body.viscous
         )
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
