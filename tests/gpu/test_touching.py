@@ -1,4 +1,4 @@
-"""On a real card: meshes as shapes."""
+"""On a real card: meshes as shapes, and bodies that touch each other."""
 
 import sys
 from pathlib import Path
@@ -10,6 +10,8 @@ pytest.importorskip("cupy", reason="no CuPy here: there is nothing to ask a card
 from stiffly.backends.gpu import gpu
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from cuda_crowd_checks import KINDS, same_bits_with_other_lists, same_cut_steps, same_when_resumed
+from cuda_crowd_checks import same_run as same_touching
 from cuda_mesh_checks import MESHES, MOTIONS, RUNS, forgetful, same_pushes, same_run
 
 
@@ -26,3 +28,21 @@ def test_a_hundred_steps_over_meshes(kind):
 
 def test_what_rows_remember_changes_no_bit(monkeypatch):
     forgetful(monkeypatch)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hundred_steps_in_touch(kind):
+    same_touching(kind)
+
+
+def test_lists_change_no_bit(monkeypatch):
+    same_bits_with_other_lists(monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore::stiffly.errors.StiffWarning")
+def test_steps_that_might_pass_through_something(monkeypatch):
+    same_cut_steps(monkeypatch)
+
+
+def test_resumed_on_the_other_side(tmp_path):
+    same_when_resumed(tmp_path)

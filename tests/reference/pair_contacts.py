@@ -8,10 +8,15 @@ from .barrier import _cleared, _meet
 
 
 def pair_friction(v, inverse_mass, stencil, weights, normals, most):
-    for i, w, n, limit in zip(stencil, weights, normals, most, strict=True):
-        d = w @ v[i]
+    presses = np.abs(weights) * np.maximum(most, 0.0)[:, None]
+    pressed, old = np.zeros(len(v)), v.copy()
+    np.add.at(pressed, stencil, presses)
+    for i, w, n, limit, own in zip(stencil, weights, normals, most, presses, strict=True):
+        some = w != 0.0
+        share = own[some] / pressed[i[some]] if limit > 0.0 else np.ones(np.count_nonzero(some))
+        d = w @ old[i]
         u = d - (d @ n) * n
-        speed, light = np.linalg.norm(u), np.sum(w**2 * inverse_mass[i])
+        speed, light = np.linalg.norm(u), np.sum(w[some] ** 2 * inverse_mass[i[some]] / share)
         if limit > 0.0 and speed > 0.0 and light > 0.0:
             impulse = min(limit / speed, 1.0 / light)
             np.subtract.at(v, i, impulse * (w * inverse_mass[i])[:, None] * u)

@@ -28,7 +28,8 @@ BLOCK = 128  # threads
 WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
 EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
-BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES)
+CROWD = ("crowd_push", "crowd_brake")
+BY_LANES = (*EXPLICIT, *CROWD, *matrix.BY_LANES, *solve.BY_LANES)
 TWINS = count(1)
 INSTALL = 'pip install "stiffly[gpu]"'
 

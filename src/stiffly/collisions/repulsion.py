@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..parts.checks import as_elements, as_number, require_below
 from ..parts.part import NO_PAIRS, Arranged, Particles
 from ..parts.pattern import pair_laplacian
+from ..parts.terms import CrowdTerm, Term
 from . import broad_phase, near
 from .broad_phase import BroadPhase, PairList, find_pairs, load_ipctk
 from .start import bounce, require_apart, require_resolvable, require_thin
@@ -143,6 +144,17 @@ class PreparedRepulsion(NearPairs):
 
     def _constant(self) -> Array:
         return np.full(len(self._mass), self._stiffness)
+
+    def terms(self) -> list[Term] | None:
+        """None where fibers touch, which have edges without triangles."""
+        if self._broad is None:
+            return None
+        own = self._broad.elements
+        if own.loose < len(own.edges.corners):
+            return None
+        corners = own.vertices.corners[:, 0], own.edges.corners, own.faces.corners
+        law = self._thickness, self._stiffness, self._config.friction
+        return [CrowdTerm(*corners, own.piece, cast("Array", self._rest), *law)]
 
     def advice(self, h: float) -> str | None:
         return bounce(h, self._constant(), self._mass)

@@ -376,6 +376,20 @@ class Solid(NamedTuple):
     middles: Any
 
 
+class Crowd(NamedTuple):
+    """Bodies that touch each other: vertices (v,), edges (e, 2), faces (f, 3) of rows, along curves
+    that fill space; piece (R,), rest (R, 3) [m]; thickness [m], stiffness [N/m], friction."""
+
+    vertices: Any
+    edges: Any
+    faces: Any
+    piece: Any
+    rest: Any
+    thickness: float
+    stiffness: float
+    friction: float
+
+
 class Ties(NamedTuple):
     """Springs of length zero from rows to points in space.  start (R + 1,): those of each row that
     a group moves; row, stiffness (k,); here (k, 4): points as they stand to begin with; motion (k,)
@@ -425,7 +439,8 @@ class GroupedBody(NamedTuple):
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
     row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
     tied: whether tables may have ties, which come and go with a user's hand; solids: of every touch
-    its Solid, None where it has a formula; None where no shape is a mesh; halo: None, or what is
+    its Solid, None where it has a formula; None where no shape is a mesh; crowd: bodies that touch
+    each other, or None; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
     other ranks move; between: see Between.
 
@@ -454,6 +469,7 @@ class GroupedBody(NamedTuple):
     steady: Any = None
     viscous: Any = None
     solids: Any = None
+    crowd: Any = None
 
 
 class TimeTables(NamedTuple):
@@ -474,7 +490,8 @@ class TimeTables(NamedTuple):
 
 class EnergyLines(NamedTuple):
     """What a card tells of the energies [J] of a body where its steps have ended: of motion,
-    springs of both laws, face springs, tets, contact, fields, ties and linear springs."""
+    springs of both laws, face springs, tets, contact, fields, ties, linear springs, and of
+    bodies that touch each other."""
 
     kinetic: float
     linear: float
@@ -485,6 +502,7 @@ class EnergyLines(NamedTuple):
     field: float
     tied: float
     steady: float
+    crowd: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

@@ -127,6 +127,20 @@ class MeshTouchTerm(TouchTerm):
     """The same with a closed mesh, whose closest points are looked for."""
 
 
+class CrowdTerm(NamedTuple):
+    """Bodies that touch each other and themselves: vertices (v,), edges (e, 2), triangles (f, 3),
+    each along a curve that fills space; piece (N,), rest (N, 3): see collisions/repulsion.py."""
+
+    vertices: np.ndarray
+    sides: np.ndarray
+    triangles: np.ndarray
+    piece: np.ndarray
+    rest: Array
+    thickness: float
+    stiffness: float
+    friction: float
+
+
 class TieTerm(NamedTuple):
     """Springs of length zero, stiffness [N/m], from rows (k,) to points (k, 3) as they stand now.
 
@@ -174,6 +188,6 @@ def steadily_stored(springs: SteadyTerm, x: Array) -> Array:
 
 Elastic = SpringTerm | FaceTerm | TetTerm
 Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
-Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | SteadyTerm
+Term = Elastic | FieldTerm | Load | TouchTerm | CrowdTerm | TieTerm | MomentumTerm | SteadyTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm, MeshTouchTerm)
+ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm, MeshTouchTerm, CrowdTerm)

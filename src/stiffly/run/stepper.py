@@ -32,6 +32,7 @@ from ..integrators.explicit import scheme_of, stretch
 from ..integrators.halving import clear_step
 from ..integrators.own import step_of
 from ..integrators.restart import resumed
+from ..kernels.cuda.crowd import Crowded
 from ..recording.notes import FrameLog, StepLog
 from ..recording.words import times
 from .ledger import Balance
@@ -148,7 +149,11 @@ class Stepper:
         """A step of h to each of the times `ends`, in one call; there is such a scheme."""
         scheme = cast("Splitting | Tableau", self._chosen[0])
         self._obey()
-        taken = stretch(self.system, scheme, self.state, self.memory, h, ends)
+        try:
+            taken = stretch(self.system, scheme, self.state, self.memory, h, ends)
+        except Crowded:  # steps to be cut short, as only single ones are
+            self._one_by_one(h, ends)
+            return
         self._require_finite(taken, h)
         self.ledger.settle(cast("Power", taken.exchanged))
         self.shortest, self.longest = min(self.shortest, h), max(self.longest, h)
@@ -156,6 +161,14 @@ class Stepper:
         self.work += taken.work
         self.steps += len(ends)
         self.log.add_all(ends.tolist(), taken.notes, h)
+
+    def _one_by_one(self, h: float, ends: Array) -> None:
+        if isinstance(self.state, Away):
+            here = self.state.as_saved()
+            saved = self.memory.as_saved()._replace(state=here)
+            self.state, self.memory = here, saved
+        for end in ends.tolist():
+            self.take(h, end)
 
     def _obey(self) -> None:
         """What a user has asked for since the last steps."""

@@ -11,24 +11,26 @@ from typing import Any
 import numpy as np
 
 from ..kernels.names import Between, Groups, Momentum
-from ..parts.terms import MomentumTerm, TouchTerm, terms_of
+from ..parts.terms import CrowdTerm, MomentumTerm, TouchTerm, terms_of
 from .assembly import Assembly
 from .groups import NoStretch
 
 CHUNK = 1024  # rows of a body that a block of threads sums
-KINDS = (MomentumTerm,)  # in the order in which they act
+KINDS = (CrowdTerm, MomentumTerm)  # in the order in which they act
 
 
 def between_of(assembly: Assembly, terms: list[Any], groups: Groups, free: int) -> Between | None:
     """None where nothing acts between steps."""
+    momentum = [term for term in terms if isinstance(term, MomentumTerm)]
     if not any(isinstance(term, KINDS) for term in terms):
         return None
     _require_order(assembly)
+    if not momentum:
+        return None
     at = np.zeros(free, dtype=np.int64)
     moved = np.flatnonzero(groups.mass)
     at[groups.place[moved]] = moved
-    (momentum,) = ([term for term in terms if isinstance(term, kind)] for kind in KINDS)
-    return Between(_momentum(momentum[0], at, groups.mass) if momentum else None)
+    return Between(_momentum(momentum[0], at, groups.mass))
 
 
 def _momentum(term: MomentumTerm, at: np.ndarray, mass: np.ndarray) -> Momentum:

@@ -19,6 +19,7 @@ from ..kernels import names as contract
 from ..meshes.morton import morton
 from ..parts.pattern import sorted_unique
 from ..parts.terms import (
+    CrowdTerm,
     DashpotTerm,
     DragTerm,
     FaceTerm,
@@ -421,6 +422,22 @@ class Layout:
         power = np.array([term.power for term in terms], dtype=np.int64)
         wind = before + np.arange(len(terms))
         return contract.RowDrags(self.by_row([term.coefficient for term in terms]), power, wind)
+
+    def crowd(self, terms: list[CrowdTerm]) -> contract.Crowd | None:
+        if not terms:
+            return None
+        (term,) = terms[:1]
+        if len(terms) > 1:
+            raise NoStretch("several repulsions of bodies have no compiled loop: give one for all")
+        at = np.full(self._total, -1, dtype=np.int64)
+        at[self.place[:-1]] = np.arange(self.place.size - 1)  # the last one stands for nothing
+        elements = term.vertices, term.sides, term.triangles
+        vertices, edges, faces = (at[rows.astype(np.int64)] for rows in elements)
+        if vertices.min() < 0:
+            raise NoStretch("obstacles of held particles that bodies touch have no compiled loop")
+        law = term.thickness, term.stiffness, term.friction
+        piece, rest = term.piece[self.place], term.rest[self.place]
+        return contract.Crowd(vertices, edges, faces, piece, rest, *law)
 
     def touches(self, terms: list[TouchTerm]) -> contract.Touches:
         rows = []

@@ -13,9 +13,11 @@ from ..backends.kernels import take
 from ..contracts import Array, Away, Power, Splitting, State, Tableau
 from ..errors import InputError
 from ..kernels import names as contract
+from ..kernels.cuda.crowd import Crowded
 from ..parts.springs import YieldingSprings
 from ..parts.terms import (
     ON_CARDS,
+    CrowdTerm,
     DashpotTerm,
     DragTerm,
     FaceTerm,
@@ -56,8 +58,10 @@ KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
     **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
+    **{CrowdTerm: "crowd"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
+MOST_LISTS = 30  # times that they grow twice as long
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
     *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
@@ -205,6 +209,7 @@ class Stretcher:
             steady=layout.pairs(steady, steady[0].rest if steady else None),
             viscous=layout.pairs(self._of(ViscousTerm)),
             solids=self._solids(),
+            crowd=layout.crowd(self._of(CrowdTerm)),
         )
 
     def _solids(self) -> tuple[contract.Solid | None, ...] | None:
@@ -221,6 +226,16 @@ class Stretcher:
     ) -> Stretched:
         """From s with the acceleration a (n,), None where the last steps have left it: one step of
         h [s] to each of the times `ends`."""
+        while True:
+            try:
+                return self._steps(scheme, s, a, h, ends)
+            except Crowded as crowded:  # lists of who is near were too short, or served too long
+                if crowded.passing:
+                    raise
+
+    def _steps(
+        self, scheme: Splitting | Tableau, s: State, a: Array | None, h: float, ends: Array
+    ) -> Stretched:
         card = self._kernels.explicit_steps
         stays = hasattr(card, "keep")  # the state does, where the steps are taken
         if isinstance(s, Away) and a is None:
@@ -303,7 +318,7 @@ class Stretcher:
         else:
             total, deepest = total.tolist(), float(deepest)
         notes: dict[str, Any] = {}
-        if self._of(TouchTerm):
+        if self._of(TouchTerm) or self._of(CrowdTerm):
             notes = {"penetration": deepest, "contacts": total[contract.TOUCHING]}
         return Power(total[contract.ADDED] + lifted, total[contract.DISSIPATED]), notes
 
@@ -362,7 +377,12 @@ class Stretcher:
         a, ahead = np.zeros((2, free, 3))
         where = (1, x, v, a, ahead, self._connected)
         tables = self._timed(parts, np.full(3, s.t), [s.t])
-        self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
+        for _ in range(MOST_LISTS):
+            try:
+                self._kernels.explicit_steps(self._still, tables, *NOWHERE, 1.0, *where)
+                break
+            except Crowded:  # lists of who is near were too short
+                continue
         return a.ravel()
 
     def few(self, s: State) -> Few | None:
@@ -516,8 +536,9 @@ class _Unfree:
 def _still(body: contract.GroupedBody) -> contract.GroupedBody:
     """The body, of which nothing yields, rubs, is moved by shapes or acts between steps; of the
     same kinds of parts, for which loops have been compiled."""
-    touches, between = body.touches, body.between
+    touches, between, crowd = body.touches, body.between, body.crowd
     return body._replace(
+        crowd=None if crowd is None else crowd._replace(friction=0.0),
         between=None if between is None else between._replace(asleep=True),
         linear=_never_yielding(body.linear),
         cubic=_never_yielding(body.cubic),
@@ -548,7 +569,7 @@ def _left_out(terms: list[Any], free: int) -> list[SpringTerm | SteadyTerm] | No
     others of the kind, or such that yield."""
     left: list[SpringTerm | SteadyTerm] = []
     for term in terms:
-        stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm)
+        stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm | CrowdTerm)
         corners = corners_of(term) if stores else None
         held = NONE if corners is None else np.flatnonzero(all_beyond(free, corners))
         if not held.size:
@@ -582,8 +603,8 @@ def require_loop(system: System) -> None:
     """NoStretch where a system has what no loop knows, besides parts without terms."""
     if not system.lumped:
         raise NoStretch("a consistent mass has no compiled loop")
-    if system.guarded:
-        raise NoStretch("contact of bodies with each other has no compiled loop")
+    if system.guarded and system.supports:
+        raise NoStretch("supports beside bodies that touch each other have no compiled loop")
     for support, led in system._led:
         if not rigid(support) and len(led) > MOST_LED:
             kind = type(support).__name__

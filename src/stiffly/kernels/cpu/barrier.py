@@ -333,12 +333,19 @@ def barrier_mean_blocks(x0, x1, kinds, stencil, reach, soft, stiffness, out):
 
 @njit
 def pair_friction(v, inverse_mass, stencil, weights, normals, most):
-    """Slows the sliding of each contact in turn, v (N, 3) in place; momentum stays.
+    """Slows the sliding of all contacts at once, v (N, 3) in place; momentum stays.
 
-    The impulse lies along the sliding velocity u of sum_i w_i v_i, across n, and is the smaller
-    of most (m,) [N s] and what stops the sliding, |u| / sum_i w_i^2 / m_i: never a reversal, so
-    kinetic energy only falls.  inverse_mass (N,) [1/kg]: zero for particles that are held.
+    Each contact has a part of its particles, in whose mass its share s_i is that of |w_i| most
+    among all contacts of the particle.  The impulse lies along the sliding velocity u of
+    sum_i w_i v_i, across n, and is the smaller of most (m,) [N s] and what stops these parts,
+    |u| / sum_i w_i^2 / (s_i m_i): never a reversal, and parts that join again have no more energy
+    than apart, so kinetic energy only falls (docs/decisions/0116).  inverse_mass (N,) [1/kg]: zero
+    for particles that are held.
     """
+    pressed, change = np.zeros(len(v)), np.zeros(v.shape)
+    for k in range(len(stencil)):
+        for c in range(4):
+            pressed[stencil[k, c]] += abs(weights[k, c]) * max(0.0, most[k])
     for k in range(len(stencil)):
         if most[k] <= 0.0:
             continue
@@ -349,12 +356,13 @@ def pair_friction(v, inverse_mass, stencil, weights, normals, most):
         speed = length(u)
         light = 0.0
         for c in range(4):
-            light += w[c] * w[c] * inverse_mass[i[c]]
+            light += abs(w[c]) * inverse_mass[i[c]] * pressed[i[c]] / most[k]
         if speed == 0.0 or light == 0.0:
             continue
         impulse = min(most[k] / speed, 1.0 / light)
         for c in range(4):
-            add_to(v[i[c]], -(impulse * w[c] * inverse_mass[i[c]]), u)
+            add_to(change[i[c]], -(impulse * w[c] * inverse_mass[i[c]]), u)
+    v += change
 
 
 @njit

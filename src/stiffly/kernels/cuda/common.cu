@@ -63,7 +63,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 1048575
+#define HAS 2097151
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -85,6 +85,7 @@ typedef double real;
 #define HAS_STEADY (HAS & 131072)
 #define HAS_VISCOUS (HAS & 262144)
 #define HAS_MESHES (HAS & 524288)  // among the shapes
+#define HAS_CROWD (HAS & 1048576)  // bodies touch each other
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else

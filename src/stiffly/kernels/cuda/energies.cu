@@ -1,7 +1,7 @@
 // Energies of a body where it is: each row has its lines, which are added in the order of rows.
 
-#define LINES 10
-enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, STEADY, FINITE };
+#define LINES 11
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, STEADY, CROWD, FINITE };
 
 // each end of a spring has half of it
 DEVICE double springs_stored(const Springs *s, bool cubic, const Body *b, whole i, int lane) {
@@ -107,6 +107,11 @@ KERNEL energies(double *lines) {
             own[FIELD] = moves ? -b->mass[i] * dot(field_of(b, i), load(b->x, i)) : 0.0;
             own[TIED] = HAS_TIES && moves ? tie_stored(b, i, *b->done, load(b->x, i)) : 0.0;
             own[STEADY] = solid.y;
+#if HAS_CROWD
+            own[CROWD] = crowd_told(b, i).x;
+#else
+            own[CROWD] = 0.0;
+#endif
             own[FINITE] = moves ? dot(load(b->x, i), v) : 0.0;  // which sees every one that is not
         }
     }

@@ -149,6 +149,7 @@ def has(held: Held, body: GroupedBody) -> int:
         body.steady is not None,
         body.viscous is not None,
         body.solids,
+        body.crowd,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -298,7 +299,7 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
     braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
-    return not (braked or body.viscous or body.between)
+    return not (braked or body.viscous or body.between or body.crowd)
 
 
 class Fields:
@@ -404,6 +405,10 @@ class Fields:
         self.array(self._held.of(values, kind, lambda: directed.filled(values, 0.0)))
         self.numbers(len(dashpots.coefficient))
 
+    def quads(self, array: np.ndarray) -> np.ndarray:
+        """(n, 3) as rows of four."""
+        return self._held.of(array, "quads", lambda: np.pad(array, ((0, 0), (0, 1))))
+
     def solids(self, solids: tuple[Solid | None, ...] | None, rows: int) -> None:
         """A table of structs Solid of mesh.cu, and the memory of rows."""
         if solids is None:
@@ -447,7 +452,14 @@ class Fields:
         self.array(blocks, self._real)
         self.numbers(directed.slices.start[-1])
 
-    def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:
+    def body(
+        self,
+        body: GroupedBody,
+        rests: list[Any],
+        blocks: Blocks,
+        crowd: np.ndarray | None = None,
+    ) -> None:
+        """crowd: words of a struct of crowd.cu."""
         groups, faces, triangles = body.groups, body.faces, body.triangles
         rows, own, led = (int(n[0]) for n in (groups.first[1:], groups.own, groups.led))
         self.numbers(rows, own, own + led)
@@ -480,6 +492,7 @@ class Fields:
             self.array(array)
         for array in (touches.kind, touches.moving):
             self.array(array, np.int64)
+        self.pointer(None if crowd is None else self._card.put(crowd))
         self.solids(body.solids, rows)
         self.numbers(*(float(g) for g in body.field[0, :3]), float(body.alpha[0]))
         fields = self._held.of(
@@ -494,7 +507,7 @@ class Fields:
         self.numbers(len(blocks.own) - 1)
         self.pairs(body.steady, rows)
         rest = np.zeros((1, 3)) if body.steady is None else body.steady.rest
-        self.array(self._held.of(rest, "quads", lambda: np.pad(rest, ((0, 0), (0, 1)))))
+        self.array(self.quads(rest))
         self.pairs(body.viscous, rows)
 
 

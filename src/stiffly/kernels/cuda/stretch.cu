@@ -249,6 +249,9 @@ KERNEL settle(whole later) {
             if (HAS_TIES && drawn(b, i)) draw(b, i, n, &r);
             keep(b, i, &r);
         }
+#if HAS_CROWD
+        b->books[4 * i + TOUCHING] += crowd_told(b, i).y;
+#endif
     }
 }
 
@@ -296,6 +299,9 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
 DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ahead) {
     if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
     if (HAS_TIES) force = force + tie_forces(b, i, place, at);
+#if HAS_CROWD
+    force = force + crowd_force(b, i);
+#endif
     return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
 }
 
@@ -340,6 +346,9 @@ KERNEL accelerate(whole later, whole s, whole again, whole flip) {
             r.ahead = load(b->ahead, i);
             r.a = pulled(b, i, n + again, force, r.x, r.ahead);
             if (!again) end_stage(b, i, s, r.a);
+#if HAS_CROWD
+            if (!again) stay_near(b, i, n, r.x);
+#endif
             if (last) {
                 r.v = load(b->v, i);
                 if (b->local) {
@@ -411,6 +420,9 @@ KERNEL gather(const double *x, const double *v, const double *a) {
 KERNEL begin() {
     BODY EACH_ROW(i, b->rows) {
         if (i == 0) *b->done = 0;
+#if HAS_CROWD
+        if (i < 3) b->crowd->flags[i] = 0;
+#endif
         if (i >= b->own && i < b->led) lead(b, i, 0, b->x, b->v);
         store(b->ahead, i, load(b->v, i));
         store(b->x0, i, load(b->x, i));
@@ -457,6 +469,9 @@ template <typename real> DEVICE void shown(whole which, real *out, const unsigne
         if (which == 2) {
             vec f = make(0.0, 0.0, 0.0);
             if (HAS_TOUCHES && i < b->own) f = contact_forces(b, i, *b->done, x);
+#if HAS_CROWD
+            if (i < b->own) f = f + crowd_force(b, i);
+#endif
             out[j] = sqrt(dot(f, f));
         } else {
             const vec a = which == 0 ? x : v;

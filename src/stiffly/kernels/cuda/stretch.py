@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import InputError
 from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
 from . import layout
 from .between import Acting
+from .crowd import Crowding, Lists
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
@@ -35,12 +37,12 @@ from .layout import (
 )
 
 TEXTS = (
-    *("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu"),
-    *("energies.cu", "between.cu"),
+    *("common.cu", "body.cu", "mesh.cu", "crowd.cu", "tets.cu", "forces.cu", "stretch.cu"),
+    *("blocks.cu", "energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
-LINES, FINITE = 10, 9  # of energies.cu
+LINES, FINITE = 11, 10  # of energies.cu
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -102,11 +104,18 @@ class Steps:
         """state: x, v, a, ahead, which go on; or one that is kept here.  Without ahead it stays
         here, for `keep`."""
         x, *_, ahead = state
+        if body.crowd is not None and (scheme.nystrom or scheme.stages > 1):
+            raise InputError(
+                "bodies that touch each other go on a card with verlet and symplectic-euler, among "
+                "explicit methods: choose one of these, or compute on the CPU (--device cpu)"
+            )
         goes_on = self.holds(x)
         own = self._lying(body, x, scheme)
         self._kept = None
         own.take(tables, scheme, h, None if goes_on else state)
         own.run(count)
+        if own.crowding is not None:
+            own.crowding.judge()
         if ahead is not None:
             own.give(state)
         return own.totals()
@@ -114,7 +123,7 @@ class Steps:
     def _lying(self, body: GroupedBody, x: Any, scheme: _Scheme) -> _OnCard:
         """The body on the card, from now on the last one."""
         for own in (self._last, self._other):
-            if own is not None and own.body is body and own.scheme[:2] == scheme[:2]:
+            if own is not None and own.serves(body, scheme):
                 if own is not self._last:
                     self._last, self._other = own, self._last
                 return own
@@ -223,7 +232,12 @@ class _OnCard:
         self._rests = [self._room(s) for s in self._springs]
         kind = np.float32 if mixed else np.float64
         fixed = Fields(card, held, self._lanes, kind)
-        fixed.body(body, self._rests, self._blocks)
+        self.crowding = None
+        if body.crowd is not None:
+            own = Fields(card, held, self._lanes, kind)
+            self.crowding = Crowding(card, own, body.crowd, self._rows, crowd_lists(held, body))
+        crowd = None if self.crowding is None else self.crowding.words
+        fixed.body(body, self._rests, self._blocks, crowd)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
             fixed.pointer(card.zeros(4 * self._rows))
@@ -238,7 +252,12 @@ class _OnCard:
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._launch, body, scheme, self._blocks, self._acting)
+        acting = self._blocks, self._acting, self.crowding
+        self._order = _Order(card, self._launch, body, scheme, *acting)
+
+    def serves(self, body: GroupedBody, scheme: _Scheme) -> bool:
+        fits = self.crowding is None or self.crowding.room == self.crowding.lists.room
+        return self.body is body and self.scheme[:2] == scheme[:2] and fits
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -377,6 +396,10 @@ class _OnCard:
         return self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
 
 
+def crowd_lists(held: Held, body: GroupedBody) -> Lists:
+    return held.of(body.crowd.edges, "lists", lambda: Lists(UNIT))
+
+
 def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     kind = f"blocks {is_local(body)}"
     return held.of(body.linear.other, kind, lambda: blocks_of(held, body, mixed))
@@ -393,9 +416,11 @@ class _Order:
         scheme: _Scheme,
         blocks: Blocks,
         acting: Acting,
+        crowding: Crowding | None,
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
-        self._blocks, self._acting = blocks, acting
+        self._blocks, self._acting, self._crowding = blocks, acting, crowding
+        self._searched = 0  # steps for which lists served when the unit was recorded
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
         groups = body.groups
@@ -411,7 +436,8 @@ class _Order:
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
-        self._settles, again = self._touches or body.tied, self._touches and self._braked
+        self._settles = self._touches or body.tied or body.crowd is not None
+        again = self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
 
     def run(self, count: int) -> None:
@@ -427,7 +453,9 @@ class _Order:
         if self._leaps:
             self._launch("drift", self._led, 0, 0)
         units = (count - left) // UNIT
-        if units and self._unit is None:
+        serves = 0 if self._crowding is None else self._crowding.lists.steps
+        if units and (self._unit is None or self._searched != serves):
+            self._searched = serves
             self._unit = self._card.recorded(lambda: steps(UNIT))
         for _ in range(units):
             self._unit()
@@ -458,6 +486,9 @@ class _Order:
     def _steps(self, count: int, ends: bool = False) -> None:
         self._look(count)
         for later in range(count):
+            if self._crowding is not None and later % self._crowding.lists.steps == 0:
+                serves = min(self._crowding.lists.steps, count - later)
+                self._crowding.search(self._launch, later, serves)
             self._step(later)
         if count:
             self._launch("tick", 1, count)
@@ -465,6 +496,8 @@ class _Order:
     def _step(self, later: int) -> None:
         for s in range(self._first, self._stages):
             self._launch(self._move, self._led, later, s)
+            if self._crowding is not None:
+                self._crowding.push(self._launch)
             self._launch("accelerate", self._own, later, s, 0, 0)
         if self._yields:
             self._launch("yield_held", self._rows - 1 - self._own, 0)
@@ -473,9 +506,11 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
+        if self._crowding is not None:
+            self._crowding.rub(self._launch, self._own)
         if self._acting:
             self._acting.launch(self._launch)
-        if not self._left and self._powers and (self._touches or self._acting):
+        if not self._left and self._powers and (self._touches or self._acting or self._crowding):
             self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
-        if (self._touches or self._acting) and self._braked:
+        if (self._touches or self._acting or self._crowding) and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
