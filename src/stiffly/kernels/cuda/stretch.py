@@ -45,7 +45,7 @@ TEXTS = (
     "between.cu",
 )
 UNIT = 32  # steps that are recorded once, and then repeated
-SUMS = 4096  # of common.cu
+SUMS, MOST_STAGES = 4096, 15  # of common.cu
 LINES, FINITE = 9, 8  # of energies.cu
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
@@ -239,7 +239,8 @@ class _OnCard:
         self._fixed, self._tables = fixed, {}
         self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
+        defined = _defined(self._blocks, scheme, yields(body), mixed)
+        self._launch = card.loaded(self._lanes, has(held, body), defined=defined)
         self._sums, self._lines = card.zeros(4 * SUMS), None
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
@@ -281,7 +282,12 @@ class _OnCard:
         known = [t.shape[1] for t in (tables.supports, tables.winds, tables.forces) if len(t)]
         words += [known[0] if known else 0, tables.surfaces.shape[1]]
         words += self._tied(tables.ties)
-        for name in ("kicks", "drifts", "c", "Abar", "A"):
+        for name in ("kicks", "drifts"):
+            ways = np.zeros(MOST_STAGES + 1)
+            own = scheme.numbers.get(name, np.empty(0))
+            ways[: len(own)] = h * own
+            words += ways.tolist()
+        for name in ("c", "Abar", "A"):
             own = scheme.numbers.get(name)
             words.append(0 if own is None else self._pointer(name, own))
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
@@ -381,6 +387,17 @@ class _OnCard:
         self._launch("energies", self._rows - 1, lines)
         self._launch("add_lines", SUMS, lines, sums)
         return self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
+
+
+def _defined(blocks: Blocks, scheme: _Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
+    """For common.cu; worn: springs yield."""
+    there = {
+        f"THREADS={blocks.threads}": blocks.threads,
+        "STAGES=1": scheme.stages == 1,
+        "PASSING": worn,
+        "MIXED": mixed,
+    }
+    return tuple(name for name, some in there.items() if some)
 
 
 def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
