@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..names import HEMISPHERE, GroupedBody, GroupedSprings, GroupedTets
+from ..names import HEMISPHERE, GroupedBody, GroupedPairs, GroupedSprings, GroupedTets
 
 WARP = 32  # threads that read side by side
 MATERIALS = ("corotated", "stvk", "neo-hookean")  # as tets.cu numbers them
@@ -138,6 +138,8 @@ def has(held: Held, body: GroupedBody) -> int:
         len(body.drags.power) + len(body.weights),
         body.tied,
         body.between is not None,
+        body.steady is not None,
+        body.viscous is not None,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -274,8 +276,10 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
         graph = graph + sp.csr_matrix(
             (np.ones(other.size, dtype=np.int8), other, start), (rows,) * 2
         )
-    for corners in (body.faces.corners, body.tets.corners):
-        i, j = (corners[:, k].ravel() for k in (np.zeros(3, dtype=int), [1, 2, 3]))
+    pairs = body.steady.corners if body.steady else np.empty((0, 2), dtype=np.uint32)
+    for corners in (body.faces.corners, body.tets.corners, pairs):
+        others = np.arange(1, corners.shape[1])
+        i, j = (corners[:, k].ravel() for k in (np.zeros_like(others), others))
         some = (i < rows) & (j < rows)
         ones = np.ones(np.count_nonzero(some), dtype=np.int8)
         graph = graph + sp.csr_matrix((ones, (i[some], j[some])), (rows, rows))
@@ -285,7 +289,7 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
     braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
-    return not (braked or body.between)
+    return not (braked or body.viscous or body.between)
 
 
 class Fields:
@@ -391,6 +395,24 @@ class Fields:
         self.array(self._held.of(values, kind, lambda: directed.filled(values, 0.0)))
         self.numbers(len(dashpots.coefficient))
 
+    def pairs(self, pairs: GroupedPairs | None, rows: int) -> None:
+        """Blocks as both ends see them, number by number."""
+        if pairs is None:
+            self.numbers(0, 0, 0, 0)
+            return
+        near, far = pairs.corners.astype(np.int64).T
+
+        def make() -> tuple[Directed, np.ndarray]:
+            directed = Directed(near, far, rows, self._lanes)
+            turned = pairs.blocks.transpose(0, 2, 1)  # seen from the far end
+            both = np.concatenate([pairs.blocks, turned]).reshape(-1, 9).T
+            return directed, np.array([directed.slices.filled(own, 0.0) for own in both])
+
+        directed, blocks = self._held.of(pairs.corners, f"pairs {self._lanes}", make)
+        self.slices(directed.slices, directed.other)
+        self.array(blocks, self._real)
+        self.numbers(directed.slices.start[-1])
+
     def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:
         groups, faces, triangles = body.groups, body.faces, body.triangles
         rows, own, led = (int(n[0]) for n in (groups.first[1:], groups.own, groups.led))
@@ -435,6 +457,10 @@ class Fields:
             self.array(array, np.int64)
         self.array(blocks.seen_rows, np.uint32)
         self.numbers(len(blocks.own) - 1)
+        self.pairs(body.steady, rows)
+        rest = np.zeros((1, 3)) if body.steady is None else body.steady.rest
+        self.array(self._held.of(rest, "quads", lambda: np.pad(rest, ((0, 0), (0, 1)))))
+        self.pairs(body.viscous, rows)
 
 
 def packed(words: list[int | float]) -> np.ndarray:

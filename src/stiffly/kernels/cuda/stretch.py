@@ -46,7 +46,7 @@ TEXTS = (
 )
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS, MOST_STAGES = 4096, 15  # of common.cu
-LINES, FINITE = 9, 8  # of energies.cu
+LINES, FINITE = 10, 9  # of energies.cu
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -428,6 +428,7 @@ class _Order:
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
+            or body.viscous
         )
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
