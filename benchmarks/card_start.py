@@ -7,9 +7,9 @@ frames.
 
 Seconds of a whole call of `simulate` by what they went into, each without what is named apart
 within it.  After every call of steps the card is waited for, which a run does not do, so that
-steps are told apart from what waits for them.  A scene is built beforehand, and each is run twice
-where LIMIT allows: kernels are compiled in the first run, and a system is built anew for each, since
-one keeps from run to run what is laid out for it.
+steps are told apart from what waits for them.  Each scene is built beforehand and run twice, where
+LIMIT allows: kernels are compiled in the first run.  It is built anew for the second one, since a
+system keeps what is laid out for it from run to run.
 """
 
 from __future__ import annotations
