@@ -120,6 +120,9 @@ class HostCard:
         found = device.view(np.ndarray)
         return found.copy() if stage else found
 
+    def hosts(self, wanted):
+        return [self.host(device, stage) for device, stage in wanted]
+
     def loaded(self, lanes, has, threads=0, texts=stretch.TEXTS, mixed=False):
         return Loaded(library(str(self._folder), lanes, has, texts, mixed))
 
