@@ -7,9 +7,8 @@ import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ..cpu.laying_out import body_labels, both_ends, into_slots, slots_in_slices
 from ..names import HEMISPHERE, GroupedBody, GroupedSprings, GroupedTets
 
 WARP = 32  # threads that read side by side
@@ -34,16 +33,7 @@ class Slices:
 
     def __init__(self, near: np.ndarray, rows: int, lanes: int) -> None:
         """near (q,): the row of each entry."""
-        slice_ = WARP // lanes
-        counts = np.bincount(near, minlength=-(-rows // slice_) * slice_)
-        turns = -(-counts.reshape(-1, slice_).max(axis=1) // lanes)
-        self.start = np.concatenate([[0], np.cumsum(WARP * turns)]).astype(np.int64)
-        order = np.argsort(near, kind="stable")
-        first = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        rank = np.empty(near.size, dtype=np.int64)
-        rank[order] = np.arange(near.size) - np.repeat(first, counts)
-        place = lanes * (near % slice_) + rank % lanes
-        self.slots = self.start[near // slice_] + WARP * (rank // lanes) + place
+        self.start, self.slots = slots_in_slices(near, rows, lanes)
 
     def filled(self, values: np.ndarray, default: Any) -> np.ndarray:
         """values (q,) in their slots, and what fills the others."""
@@ -53,18 +43,29 @@ class Slices:
 
 
 class Directed:
-    """Springs or dashpots as both of their ends see them: entry e of the half list p lies at
-    slots[e] and, seen from the far end, at slots[e + half]."""
+    """Springs or dashpots as both of their ends see them: entry e lies at slots[e] and, seen from
+    the far end, at slots[e + half]; used (half,): where lists of such have it."""
 
-    def __init__(self, near: np.ndarray, far: np.ndarray, rows: int, lanes: int) -> None:
-        """What fills a slice is the last row, which is nothing."""
-        self.slices = Slices(np.concatenate([near, far]), rows, lanes)
-        other = np.concatenate([far, near]).astype(np.uint32)
-        self.other = self.slices.filled(other, np.uint32(rows - 1))
-        self.half = near.size
+    def __init__(self, ends: np.ndarray, used: np.ndarray, rows: int, lanes: int) -> None:
+        """ends (2, half).  What fills a slice is the last row, which is nothing."""
+        self.slices, self.used = Slices(ends.ravel(), rows, lanes), used
+        self.half = ends.shape[1]
+        self.near, self.far = self.slices.slots[: self.half], self.slices.slots[self.half :]
+        self.other = np.full(self.slices.start[-1], rows - 1, dtype=np.uint32)
+        every = np.arange(self.half, dtype=np.uint32)
+        for own, other in ((self.near, ends[1]), (self.far, ends[0])):
+            into_slots(other, every, own, self.other)
 
     def filled(self, values: np.ndarray, default: float) -> np.ndarray:
-        return self.slices.filled(np.concatenate([values, values]), default)
+        """values of the list, and what fills the other slots."""
+        made = np.full(self.slices.start[-1], default, dtype=values.dtype)
+        for own in (self.near, self.far):
+            into_slots(values, self.used, own, made)
+        return made
+
+    def listed(self, made: np.ndarray, values: np.ndarray) -> None:
+        """The way back: into the list."""
+        into_slots(made, self.near, self.used, values)
 
 
 class Held:
@@ -84,16 +85,12 @@ class Held:
         return self._known[key]
 
 
-def directed_springs(
-    held: Held, springs: GroupedSprings, lanes: int
-) -> tuple[Directed, np.ndarray]:
-    """As both ends see them, and which slots of the half lists are springs."""
+def directed_springs(held: Held, springs: GroupedSprings, lanes: int) -> Directed:
+    """As both ends see them: those slots of the half lists that are springs."""
 
-    def make() -> tuple[Directed, np.ndarray]:
-        rows = len(springs.start) - 1
-        used = np.flatnonzero(springs.stiffness)
-        near = np.repeat(np.arange(rows), np.diff(springs.start.astype(np.int64)))[used]
-        return Directed(near, springs.other[used].astype(np.int64), rows, lanes), used
+    def make() -> Directed:
+        used, ends = both_ends(springs.start, springs.other, springs.stiffness)
+        return Directed(ends, used, len(springs.start) - 1, lanes)
 
     return held.of(springs.other, f"directed {lanes}", make)
 
@@ -195,11 +192,8 @@ def blocks_of(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     if not is_local(body) or not own or yields(body):
         return NO_BLOCKS
     label = _bodies(body, own + led)
-    # by the first row of each
-    rank = np.unique(label[:own], return_index=True)[1].argsort().argsort()
-    if label.max() >= rank.size:
+    if label.max() > label[:own].max():
         return NO_BLOCKS
-    label = rank[label]
     if np.any(np.diff(label[:own]) < 0) or np.any(np.diff(label[own:]) < 0):
         return NO_BLOCKS
     rows = np.bincount(label[:own])
@@ -230,11 +224,10 @@ def _seen(body: GroupedBody, own: np.ndarray, led: np.ndarray) -> tuple[np.ndarr
     if rows - 1 == led[-1]:
         return np.zeros(len(own), dtype=np.int64), _NONE[:0]
     for springs in (body.linear, body.cubic):
-        far = springs.other.astype(np.int64)
-        near = np.repeat(np.arange(len(springs.start) - 1), np.diff(springs.start.astype(np.int64)))
+        near, far = both_ends(springs.start, springs.other, springs.stiffness)[1].astype(np.int64)
         # a spring is listed by one of its ends
         near, far = np.minimum(near, far), np.maximum(near, far)
-        some = (springs.stiffness != 0.0) & (near < led[-1]) & (far >= led[-1])
+        some = (near < led[-1]) & (far >= led[-1])
         near, far = near[some], far[some]
         of_own = np.searchsorted(own, near, side="right")
         of_led = np.searchsorted(led, near, side="right")
@@ -248,7 +241,7 @@ def _turns(held: Held, springs: GroupedSprings, blocks: Blocks) -> int:
     """Springs of a thread at most."""
     if not springs.other.size:
         return 0
-    start = directed_springs(held, springs, blocks.lanes)[0].slices.start
+    start = directed_springs(held, springs, blocks.lanes).slices.start
     return int(np.diff(start).max(initial=0)) // WARP
 
 
@@ -264,21 +257,15 @@ def _room(body: GroupedBody, blocks: Blocks, entry: int) -> int:
 
 
 def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
-    """(rows,): to which body each row belongs that moves or is led."""
-    graph = sp.csr_matrix((rows, rows), dtype=np.int8)
-    for springs in (body.linear, body.cubic):
-        start, other = springs.start[: rows + 1].astype(np.int64), springs.other.astype(np.int64)
-        other, near = other[: start[-1]], np.repeat(np.arange(rows), np.diff(start))
-        other = np.where((springs.stiffness[: start[-1]] != 0.0) & (other < rows), other, near)
-        graph = graph + sp.csr_matrix(
-            (np.ones(other.size, dtype=np.int8), other, start), (rows,) * 2
-        )
+    """(rows,): to which body each row belongs that moves or is led, numbered by their first rows."""
+    every = (both_ends(s.start, s.other, s.stiffness)[1] for s in (body.linear, body.cubic))
+    tied = [ends.T for ends in every]
     for corners in (body.faces.corners, body.tets.corners):
-        i, j = (corners[:, k].ravel() for k in (np.zeros(3, dtype=int), [1, 2, 3]))
-        some = (i < rows) & (j < rows)
-        ones = np.ones(np.count_nonzero(some), dtype=np.int8)
-        graph = graph + sp.csr_matrix((ones, (i[some], j[some])), (rows, rows))
-    return connected_components(graph, directed=False)[1]
+        tied += [corners[:, [0, k]] for k in (1, 2, 3)]
+    row = np.arange(int(body.groups.first[-1]))
+    row[rows:] = -1
+    couples = np.concatenate(tied, dtype=np.uint32)
+    return body_labels(np.ascontiguousarray(couples), row, rows)
 
 
 def is_local(body: GroupedBody) -> bool:
@@ -317,11 +304,11 @@ class Fields:
     def springs(self, springs: GroupedSprings, rest: Any, named: bool, extent: Any) -> None:
         """rest: on the card, where it changes; named: far ends say which stiffness it is; extent:
         the type of rest lengths."""
-        directed, used = directed_springs(self._held, springs, self._lanes)
+        directed = directed_springs(self._held, springs, self._lanes)
 
         def filled(values: np.ndarray, default: float) -> np.ndarray:
             return self._held.of(
-                values, f"filled {self._lanes}", lambda: directed.filled(values[used], default)
+                values, f"filled {self._lanes}", lambda: directed.filled(values, default)
             )
 
         self.slices(directed.slices, self._named(springs) if named else directed.other)
@@ -338,13 +325,14 @@ class Fields:
 
     def _named(self, springs: GroupedSprings) -> np.ndarray:
         """Far ends, with the numbers of stiffnesses in their highest bytes."""
-        directed, used = directed_springs(self._held, springs, self._lanes)
+        directed = directed_springs(self._held, springs, self._lanes)
         known = palette(self._held, springs)
         assert known is not None
 
         def make() -> np.ndarray:
-            both = np.concatenate([known[1][used]] * 2)
-            return directed.other | directed.slices.filled(both << np.uint32(ROW_BITS), 0)
+            made = directed.filled(known[1] << np.uint32(ROW_BITS), 0)
+            made |= directed.other
+            return made
 
         return self._held.of(springs.stiffness, f"named {self._lanes}", make)
 
@@ -354,7 +342,7 @@ class Fields:
 
         def make() -> tuple[Slices, np.ndarray]:
             count, most = corners.shape
-            slices = Slices(corners.astype(np.int64).ravel(), rows, self._lanes)
+            slices = Slices(np.ascontiguousarray(corners, dtype=np.uint32).ravel(), rows, self._lanes)
             named = (4 * np.arange(count)[:, None] + np.arange(most)).astype(np.uint32)
             # what fills a slice is the element behind the last, which is not there
             return slices, slices.filled(named.ravel(), np.uint32(4 * count))
@@ -377,11 +365,12 @@ class Fields:
         self.numbers(len(tets.corners))
 
     def dashpots(self, dashpots: Any, rows: int) -> None:
-        near, far = dashpots.corners.astype(np.int64).reshape(-1, 2).T
+        ends = np.ascontiguousarray(dashpots.corners.reshape(-1, 2).T, dtype=np.uint32)
+        every = np.arange(ends.shape[1], dtype=np.uint32)
         directed = self._held.of(
             dashpots.corners,
             f"directed {self._lanes}",
-            lambda: Directed(near, far, rows, self._lanes),
+            lambda: Directed(ends, every, rows, self._lanes),
         )
         self.slices(directed.slices, directed.other)
         values = dashpots.coefficient

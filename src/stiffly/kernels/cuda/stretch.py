@@ -258,9 +258,9 @@ class _OnCard:
     def _room(self, springs: GroupedSprings) -> Any:
         if not springs.limit.size:
             return None
-        return self._card.zeros(self._directed(springs)[0].other.size)
+        return self._card.zeros(self._directed(springs).other.size)
 
-    def _directed(self, springs: GroupedSprings) -> tuple[Directed, np.ndarray]:
+    def _directed(self, springs: GroupedSprings) -> Directed:
         return directed_springs(self._held, springs, self._lanes)
 
     def take(
@@ -324,8 +324,7 @@ class _OnCard:
 
     def _put(self, state: list[np.ndarray]) -> None:
         for springs, rest in self._yielding():
-            directed, used = self._directed(springs)
-            self._card.copy(directed.filled(springs.rest[used], 1.0), rest)
+            self._card.copy(self._directed(springs).filled(springs.rest, 1.0), rest)
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
         self._launch("gather", self._rows, *self._given[:3])
@@ -347,8 +346,7 @@ class _OnCard:
 
     def fill_rests(self, rests: list[Any]) -> None:
         for (springs, _), rest in zip(self._yielding(), rests, strict=True):
-            directed, used = self._directed(springs)
-            springs.rest[used] = self._card.host(rest)[directed.slices.slots[: directed.half]]
+            self._directed(springs).listed(self._card.host(rest), springs.rest)
 
     def copied(self) -> tuple[list[Any], list[Any]]:
         """The state as it is now: x, v, a, ahead, and rest lengths."""
