@@ -113,6 +113,14 @@ class HostCard:
     def pointer(self, array):
         return array.ctypes.data
 
+    def sent(self, count, dtype, fill):
+        made = self.put(np.zeros(count, dtype))
+        self.fill(made, fill)
+        return made
+
+    def fill(self, device, fill):
+        fill(device.view(np.ndarray))
+
     def copy(self, host, device):
         device.view(np.ndarray)[...] = host
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import count
 from threading import get_ident, local
@@ -122,11 +122,23 @@ class Card:
     def pointer(self, array: Any) -> int:
         return int(array.data.ptr)
 
-    def copy(self, host: np.ndarray, device: Any) -> None:
+    def sent(self, count: int, dtype: Any, fill: Callable[[np.ndarray], None]) -> Any:
+        """A new array: what fill writes to memory that cards reach at full speed."""
+        with self._device, self._queue:
+            made = self._cupy.empty(count, dtype)
+        if count:
+            self.fill(made, fill)
+        return made
+
+    def fill(self, device: Any, fill: Callable[[np.ndarray], None]) -> None:
+        """The same into an array that is there."""
         staged = self._staged(device)
-        staged[:] = host
+        fill(staged)
         device.set(staged, stream=self._queue)
         self._queue.synchronize()
+
+    def copy(self, host: np.ndarray, device: Any) -> None:
+        self.fill(device, partial(np.copyto, src=host))
 
     def host(self, device: Any, stage: str = "") -> np.ndarray:
         """A copy, until the next one is asked for by that name."""

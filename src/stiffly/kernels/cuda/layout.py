@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import weakref
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,12 +57,15 @@ class Directed:
         for own, other in ((self.near, ends[1]), (self.far, ends[0])):
             into_slots(other, every, own, self.other)
 
-    def filled(self, values: np.ndarray, default: float) -> np.ndarray:
-        """values of the list, and what fills the other slots."""
-        made = np.full(self.slices.start[-1], default, dtype=values.dtype)
+    @property
+    def size(self) -> int:
+        return self.other.size
+
+    def fill(self, made: np.ndarray, values: np.ndarray, default: float) -> None:
+        """With values of the list, and with what fills the other slots."""
+        made.fill(default)
         for own in (self.near, self.far):
             into_slots(values, self.used, own, made)
-        return made
 
     def listed(self, made: np.ndarray, values: np.ndarray) -> None:
         """The way back: into the list."""
@@ -140,9 +144,9 @@ def has(held: Held, body: GroupedBody) -> int:
 
 def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
-    row its state, as the host has it, too, and its lines of the ledger."""
-    rows, sums = int(body.groups.first[-1]), 4096 * 12
-    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12) * rows)
+    row its state, as the host has it, too, now and where it is kept, and its lines of the ledger."""
+    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 9)
+    return 2 * _bytes(body) + 8 * (sums + (8 * 4 + 2 + 9 + 24) * rows)
 
 
 def too_large(need: int, free: int) -> str:
@@ -295,7 +299,10 @@ class Fields:
         self.pointer(self._held.of(array, f"{dtype}", lambda: self._put(array, dtype)))
 
     def _put(self, array: np.ndarray, dtype: Any) -> Any:
-        return self._card.put(np.ascontiguousarray(array, dtype=dtype))
+        def fill(staged: np.ndarray) -> None:
+            staged[:] = array.ravel()
+
+        return self._card.sent(array.size, dtype, fill)
 
     def slices(self, slices: Slices, other: np.ndarray) -> None:
         self.array(slices.start, np.int64)
@@ -306,22 +313,31 @@ class Fields:
         the type of rest lengths."""
         directed = directed_springs(self._held, springs, self._lanes)
 
-        def filled(values: np.ndarray, default: float) -> np.ndarray:
-            return self._held.of(
-                values, f"filled {self._lanes}", lambda: directed.filled(values, default)
-            )
-
         self.slices(directed.slices, self._named(springs) if named else directed.other)
         colors = palette(self._held, springs) if named else None
-        self.array(colors[0] if colors else filled(springs.stiffness, 0.0), self._real)
+        if colors:
+            self.array(colors[0], self._real)
+        else:
+            self._filled(directed, springs.stiffness, 0.0, self._real)
         if rest is None:
-            self.array(filled(springs.rest, 1.0), extent)
+            self._filled(directed, springs.rest, 1.0, extent)
             self.numbers(0, 0)
         else:
             self.pointer(rest)
-            self.array(filled(springs.limit, np.inf))
-            self.array(filled(springs.share, 0.0))  # of which each end keeps half
+            self._filled(directed, springs.limit, np.inf)
+            self._filled(directed, springs.share, 0.0)  # of which each end keeps half
         self.numbers(float(springs.common), directed.half)
+
+    def _filled(
+        self, directed: Directed, values: np.ndarray, default: float, dtype: Any = np.float64
+    ) -> None:
+        """A pointer to values of springs or dashpots as their ends see them."""
+
+        def sent() -> Any:
+            fill = partial(directed.fill, values=values, default=default)
+            return self._card.sent(directed.size, dtype, fill)
+
+        self.pointer(self._held.of(values, f"filled {self._lanes} {dtype}", sent))
 
     def _named(self, springs: GroupedSprings) -> np.ndarray:
         """Far ends, with the numbers of stiffnesses in their highest bytes."""
@@ -330,7 +346,8 @@ class Fields:
         assert known is not None
 
         def make() -> np.ndarray:
-            made = directed.filled(known[1] << np.uint32(ROW_BITS), 0)
+            made = np.empty(directed.size, dtype=np.uint32)
+            directed.fill(made, known[1] << np.uint32(ROW_BITS), 0)
             made |= directed.other
             return made
 
@@ -342,7 +359,9 @@ class Fields:
 
         def make() -> tuple[Slices, np.ndarray]:
             count, most = corners.shape
-            slices = Slices(np.ascontiguousarray(corners, dtype=np.uint32).ravel(), rows, self._lanes)
+            slices = Slices(
+                np.ascontiguousarray(corners, dtype=np.uint32).ravel(), rows, self._lanes
+            )
             named = (4 * np.arange(count)[:, None] + np.arange(most)).astype(np.uint32)
             # what fills a slice is the element behind the last, which is not there
             return slices, slices.filled(named.ravel(), np.uint32(4 * count))
@@ -373,9 +392,7 @@ class Fields:
             lambda: Directed(ends, every, rows, self._lanes),
         )
         self.slices(directed.slices, directed.other)
-        values = dashpots.coefficient
-        kind = f"filled {self._lanes}"
-        self.array(self._held.of(values, kind, lambda: directed.filled(values, 0.0)))
+        self._filled(directed, dashpots.coefficient, 0.0)
         self.numbers(len(dashpots.coefficient))
 
     def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:

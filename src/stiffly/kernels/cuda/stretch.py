@@ -8,12 +8,13 @@ name, and repeats what it has seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
+from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
 from . import layout
 from .layout import (
     MATERIALS,
@@ -324,7 +325,8 @@ class _OnCard:
 
     def _put(self, state: list[np.ndarray]) -> None:
         for springs, rest in self._yielding():
-            self._card.copy(self._directed(springs).filled(springs.rest, 1.0), rest)
+            directed = self._directed(springs)
+            self._card.fill(rest, partial(directed.fill, values=springs.rest, default=1.0))
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
         self._launch("gather", self._rows, *self._given[:3])
