@@ -20,7 +20,7 @@ import numpy as np
 
 from ..contracts import Array, Pairs
 from ..errors import InputError
-from ..kernels.cuda import matrix, solve
+from ..kernels.cuda import matrix, solve, tree
 from ..kernels.cuda.stretch import TEXTS, Steps, source
 from .cpu import CPU, CpuBackend
 
@@ -41,6 +41,7 @@ class CardKernels:
         self.nystrom_steps = self.explicit_steps.nystrom
         self.matrices = matrix.Matrices(card)
         self.systems = solve.Systems(card, self.matrices)
+        self.trees = tree.Trees(card)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -146,7 +147,7 @@ class Card:
 
     def hosts(self, wanted: Sequence[tuple[Any, str]]) -> list[np.ndarray]:
         """Of several (array, name), in one go."""
-        found = []
+        found: list[np.ndarray] = []
         for device, stage in wanted:
             staged = self._staged(device, stage)
             device.get(stream=self._queue, out=staged, blocking=False)

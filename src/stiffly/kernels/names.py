@@ -375,13 +375,47 @@ class Ties(NamedTuple):
     motion: Any
 
 
+class GroupedPairs(NamedTuple):
+    """Pairs of rows with a block each that never changes.  corners (m, 2); blocks (m, 3, 3): the
+    first is drawn by blocks @ (u_2 - u_1), the second by blocks.T @ (u_1 - u_2); u: displacements
+    from rest (R, 3), or velocities, where it is None."""
+
+    corners: Any
+    blocks: Any
+    rest: Any
+
+
+class Momentum(NamedTuple):
+    """Damping that leaves the rigid motions of bodies alone.  rows (n,): those that move, body by
+    body; start (C + 1,): where chunks of them begin, of one body each; body (C,); first (B + 1,):
+    the chunks of each body; total (B,) [kg]; share(h): of other velocities, that a step takes."""
+
+    rows: Any
+    start: Any
+    body: Any
+    first: Any
+    total: Any
+    share: Any
+
+
+class Between(NamedTuple):
+    """What acts between two steps, on cards alone; None of what there is not.  asleep: it does
+    nothing, in a step that only asks for forces."""
+
+    momentum: Momentum | None
+    asleep: bool = False
+
+
 class GroupedBody(NamedTuple):
     """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
     row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
     tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
-    other ranks move.
+    other ranks move; between: see Between.
+
+    On cards alone, else None: steady, springs that are linear about a rest shape, and viscous, what
+    damps by a constant matrix.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -401,6 +435,9 @@ class GroupedBody(NamedTuple):
     powers: Any
     tied: Any
     halo: Any = None
+    between: Any = None
+    steady: Any = None
+    viscous: Any = None
 
 
 class TimeTables(NamedTuple):
@@ -421,7 +458,7 @@ class TimeTables(NamedTuple):
 
 class EnergyLines(NamedTuple):
     """What a card tells of the energies [J] of a body where its steps have ended: of motion,
-    springs of both laws, face springs, tets, contact, fields and ties."""
+    springs of both laws, face springs, tets, contact, fields, ties and linear springs."""
 
     kinetic: float
     linear: float
@@ -431,6 +468,7 @@ class EnergyLines(NamedTuple):
     touched: float
     field: float
     tied: float
+    steady: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

@@ -17,6 +17,7 @@ from ..integrators.stabilised import Stabilised
 from ..integrators.stage import Implicit, bodies_of
 from ..matfun.chooser import OTHER
 from ..matfun.operators import BarOperator, BlockOperator, SparseOperator
+from ..solvers.local_global import LocalGlobal
 from ..solvers.newton import Newton
 
 DEVICES = ("cpu", "gpu", "auto")
@@ -74,13 +75,13 @@ def bound_on(
 def _on_card(
     device: str, precision: str, system: Any, x0: Any, v0: Any, method: Any, name: str
 ) -> tuple[Any, State]:
-    exponential, implicit = isinstance(method, EXPONENTIAL), _by_newton(method)
+    exponential, implicit = isinstance(method, EXPONENTIAL), bool(_solvers(method))
     explicit = scheme_of(method) is not None and not method.adaptive
     if not (exponential or implicit or explicit):
         raise InputError(
             f"{name} has no loop on a card: use verlet, symplectic-euler, rkn6, rk4, "
-            "forward-euler, an exponential method (exprb42), or an implicit one with Newton's "
-            f"method (energy-momentum, bdf1, bdf2, midpoint, newmark), {ON_THE_CPU}"
+            "forward-euler, an exponential method (exprb42), or an implicit one (energy-momentum, "
+            f"bdf1, bdf2, midpoint, newmark, projective), {ON_THE_CPU}"
         )
     mixed = precision == "mixed"
     if mixed and not explicit:
@@ -100,7 +101,8 @@ def _on_card(
         _require_known(bound, state, method, name)
         return bound, state
     if implicit:
-        _require_systems(bound, state, name)
+        if any(isinstance(solver, Newton) for solver in _solvers(method)):
+            _require_systems(bound, state, name)
         backend.points = state.x.reshape(-1, 3).copy()
         return bound, state
     if not hasattr(bound.stretcher, "steps"):
@@ -108,11 +110,13 @@ def _on_card(
     return bound, state
 
 
-def _by_newton(method: Any) -> bool:
-    """Linear systems are what it is made of."""
+def _solvers(method: Any) -> list[Any]:
+    """Of an implicit method, each with linear systems that a card solves; none of any other."""
     if isinstance(method, Stabilised):
-        return _by_newton(method.base) and _by_newton(method.dissipate)
-    return isinstance(method, Implicit) and isinstance(method.solver, Newton)
+        base, dissipate = _solvers(method.base), _solvers(method.dissipate)
+        return base + dissipate if base and dissipate else []
+    known = isinstance(method, Implicit) and isinstance(method.solver, Newton | LocalGlobal)
+    return [method.solver] if known else []
 
 
 def _require_systems(system: Any, state: State, name: str) -> None:

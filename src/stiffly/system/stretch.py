@@ -23,15 +23,27 @@ from ..parts.terms import (
     FieldTerm,
     ForceTerm,
     SpringTerm,
+    SteadyTerm,
     TetTerm,
     TieTerm,
     TouchTerm,
+    ViscousTerm,
     WindTerm,
+    steadily_stored,
     stored,
     terms_of,
 )
+from .between import between_of
 from .few import Few, alone, chosen, divides, picked
-from .groups import NONE, Layout, NoStretch, all_beyond, corners_of, require_counted_once
+from .groups import (
+    NONE,
+    Layout,
+    NoStretch,
+    all_beyond,
+    corners_of,
+    require_counted_once,
+    require_unturned,
+)
 from .supports import MOST_LED, rigid
 from .ties import NOTHING_TIED, TiedRows, lack_of, stored_beyond, ties_among
 from .time_tables import motions, surfaces, table_of, times_within
@@ -43,9 +55,9 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{FieldTerm: "field", TieTerm: "tied"},
+    **{FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
 }
-LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
+LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
     *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
@@ -98,8 +110,10 @@ class Stretcher:
             raise NoStretch(str(lack)) from None
         self._on_card = hasattr(self._kernels.explicit_steps, "lacks")
         if not self._on_card:
-            _require_known_everywhere(system.assembly)
+            _require_known_everywhere(system)
+        terms += _viscous(system)
         require_counted_once(system, terms)
+        require_unturned(system, terms)
         if lack_of(terms):
             raise NoStretch(f"{lack_of(terms)} have no compiled loop")
         self._terms = terms
@@ -149,6 +163,7 @@ class Stretcher:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
+        springs += sum(len(pairs.corners) for pairs in (body.steady, body.viscous) if pairs)
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
         every = springs + 3 * triangles + 6 * tets + body.groups.place.size
         return every // getattr(self._system.backend, "abreast", 1)
@@ -168,8 +183,10 @@ class Stretcher:
         alpha = np.broadcast_to(alpha, count).astype(np.float64)
         field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
         loads = any(isinstance(term, LOADS) for term in self._terms)
+        groups = layout.groups(system)
+        steady = self._of(SteadyTerm)
         return contract.GroupedBody(
-            layout.groups(system),
+            groups,
             linear,
             cubic,
             layout.faces(self._of(FaceTerm)),
@@ -184,6 +201,9 @@ class Stretcher:
             layout.run,
             bool(alpha.any() or loads or system.supports),
             bool(self._of(TieTerm)),
+            between=between_of(system.assembly, self._terms, groups, system.numbering.free),
+            steady=layout.pairs(steady, steady[0].rest if steady else None),
+            viscous=layout.pairs(self._of(ViscousTerm)),
         )
 
     # ------------------------------------------------------------------ steps
@@ -445,7 +465,7 @@ class Stretcher:
 class _Unfree:
     """Energies [J] of particles that are held or led, which rows know nothing of."""
 
-    def __init__(self, system: System, field: Array, left: list[Elastic]) -> None:
+    def __init__(self, system: System, field: Array, left: list[Elastic | SteadyTerm]) -> None:
         numbering, self._field = system.numbering, field
         # support, places at first, masses, and what a rigid motion asks of both
         self._led: list[tuple[Any, Array, Array, Array, float]] = []
@@ -478,10 +498,11 @@ class _Unfree:
 
 
 def _still(body: contract.GroupedBody) -> contract.GroupedBody:
-    """The body, of which nothing yields, rubs or is moved by shapes; of the same kinds of parts,
-    for which loops have been compiled."""
-    touches = body.touches
+    """The body, of which nothing yields, rubs, is moved by shapes or acts between steps; of the
+    same kinds of parts, for which loops have been compiled."""
+    touches, between = body.touches, body.between
     return body._replace(
+        between=None if between is None else between._replace(asleep=True),
         linear=_never_yielding(body.linear),
         cubic=_never_yielding(body.cubic),
         touches=touches._replace(
@@ -500,12 +521,13 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
 
 
-def _left_out(terms: list[Any], free: int) -> list[Elastic] | None:
+def _left_out(terms: list[Any], free: int) -> list[Elastic | SteadyTerm] | None:
     """Elements between particles that do not move, which are no group's; None where there are
     such that yield."""
-    left: list[Elastic] = []
+    left: list[Elastic | SteadyTerm] = []
     for term in terms:
-        corners = None if isinstance(term, WindTerm | DashpotTerm) else corners_of(term)
+        stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm)
+        corners = corners_of(term) if stores else None
         held = NONE if corners is None else np.flatnonzero(all_beyond(free, corners))
         if not held.size:
             continue
@@ -515,14 +537,19 @@ def _left_out(terms: list[Any], free: int) -> list[Elastic] | None:
         elif isinstance(term, FaceTerm):
             left.append(FaceTerm(*(own[held] for own in term)))
         elif isinstance(term, TetTerm):
-            left.append(TetTerm(*(own[held] for own in term[:3]), term.material))
+            tets, shape, moduli, material = term
+            left.append(TetTerm(tets[held], shape[held], moduli[held], material))
+        elif isinstance(term, SteadyTerm):
+            left.append(SteadyTerm(term.edges[held], term.blocks[held], term.rest))
         else:
             return None
     return left
 
 
-def _stored(term: Elastic, x: Array, kernels: Any) -> float:
+def _stored(term: Elastic | SteadyTerm, x: Array, kernels: Any) -> float:
     """[J] of all its elements at x (N, 3)."""
+    if isinstance(term, SteadyTerm):
+        return float(steadily_stored(term, x).sum())
     if isinstance(term, FaceTerm):
         return kernels.face_spring_energy(x, *term)
     if isinstance(term, TetTerm):
@@ -552,8 +579,6 @@ def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
 
 def require_loop(system: System) -> None:
     """NoStretch where a system has what no loop knows, besides parts without terms."""
-    if system.damping is not None and system.damping.beta:
-        raise NoStretch("Rayleigh damping with beta has no compiled loop")
     if not system.lumped:
         raise NoStretch("a consistent mass has no compiled loop")
     if system.guarded:
@@ -576,7 +601,17 @@ def all_terms(assembly: Assembly) -> list[Any]:
     return found
 
 
-def _require_known_everywhere(assembly: Assembly) -> None:
-    for name, part in assembly.parts:
+def _viscous(system: System) -> list[ViscousTerm]:
+    """Of Rayleigh's beta."""
+    if system.damping is None or not system.damping.beta:
+        return []
+    assert system.viscosity is not None
+    return [ViscousTerm(*system.viscosity.pairs())]
+
+
+def _require_known_everywhere(system: System) -> None:
+    if system.damping is not None and system.damping.beta:
+        raise NoStretch("Rayleigh damping with beta has a compiled loop on cards alone")
+    for name, part in system.assembly.parts:
         if any(isinstance(term, ON_CARDS) for term in terms_of(part) or ()):
             raise NoStretch(f"{name} ({type(part).__name__}) has a compiled loop on cards alone")

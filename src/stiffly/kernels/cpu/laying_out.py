@@ -210,8 +210,8 @@ def _both_ends(start, other, stiffness, used, ends):
 
 
 def slots_in_slices(near, rows, lanes):
-    """start (S + 1,), slots (q,) uint32: where the entries of rows near (q,) lie, slice by slice (see
-    kernels/cuda/common.cu), in the order they are given."""
+    """start (S + 1,), slots (q,) uint32: where entries of rows near (q,) lie, slice by slice, as in
+    kernels/cuda/common.cu, in the order they are given."""
     shift, within = lanes.bit_length() - 1, (WARP // lanes).bit_length() - 1
     slices = -(-rows // (WARP // lanes))
     count = np.zeros(slices << within, dtype=np.uint32)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..cpu.laying_out import body_labels, both_ends, into_slots, slots_in_slices
-from ..names import HEMISPHERE, GroupedBody, GroupedSprings, GroupedTets
+from ..names import HEMISPHERE, GroupedBody, GroupedPairs, GroupedSprings, GroupedTets
 
 WARP = 32  # threads that read side by side
 MATERIALS = ("corotated", "stvk", "neo-hookean")  # as tets.cu numbers them
@@ -138,15 +138,18 @@ def has(held: Held, body: GroupedBody) -> int:
         np.any(body.touches.kind == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
+        body.between is not None,
+        body.steady is not None,
+        body.viscous is not None,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
 
 def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
-    row its state, as the host has it, too, now and where it is kept, and its lines of the ledger."""
-    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 9)
-    return 2 * _bytes(body) + 8 * (sums + (8 * 4 + 2 + 9 + 24) * rows)
+    row its state, as the host has it, too, also where it is kept, and its lines of the ledger."""
+    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 10)
+    return 2 * _bytes(body) + 8 * (sums + (8 * 4 + 2 + 10 + 24) * rows)
 
 
 def too_large(need: int, free: int) -> str:
@@ -261,20 +264,22 @@ def _room(body: GroupedBody, blocks: Blocks, entry: int) -> int:
 
 
 def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
-    """(rows,): to which body each row belongs that moves or is led, numbered by their first rows."""
+    """(rows,): to which body each row belongs that moves or is led, by their first rows."""
     every = (both_ends(s.start, s.other, s.stiffness)[1] for s in (body.linear, body.cubic))
     tied = [ends.T for ends in every]
-    for corners in (body.faces.corners, body.tets.corners):
-        tied += [corners[:, [0, k]] for k in (1, 2, 3)]
+    pairs = [body.steady.corners] if body.steady else []
+    for corners in (body.faces.corners, body.tets.corners, *pairs):
+        tied += [corners[:, [0, k]] for k in range(1, corners.shape[1])]
     row = np.arange(int(body.groups.first[-1]))
     row[rows:] = -1
-    couples = np.concatenate(tied, dtype=np.uint32)
+    couples = np.concatenate(tied, dtype=np.uint32, casting="unsafe")
     return body_labels(np.ascontiguousarray(couples), row, rows)
 
 
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
-    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient))
+    braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
+    return not (braked or body.viscous or body.between)
 
 
 class Fields:
@@ -384,16 +389,38 @@ class Fields:
         self.numbers(len(tets.corners))
 
     def dashpots(self, dashpots: Any, rows: int) -> None:
-        ends = np.ascontiguousarray(dashpots.corners.reshape(-1, 2).T, dtype=np.uint32)
-        every = np.arange(ends.shape[1], dtype=np.uint32)
+        corners = dashpots.corners
         directed = self._held.of(
-            dashpots.corners,
-            f"directed {self._lanes}",
-            lambda: Directed(ends, every, rows, self._lanes),
+            corners, f"directed {self._lanes}", lambda: self._directed(corners, rows)
         )
         self.slices(directed.slices, directed.other)
         self._filled(directed, dashpots.coefficient, 0.0)
         self.numbers(len(dashpots.coefficient))
+
+    def _directed(self, corners: np.ndarray, rows: int) -> Directed:
+        """Of pairs (m, 2) that are not listed by rows."""
+        ends = np.ascontiguousarray(corners.reshape(-1, 2).T, dtype=np.uint32)
+        return Directed(ends, np.arange(ends.shape[1], dtype=np.uint32), rows, self._lanes)
+
+    def pairs(self, pairs: GroupedPairs | None, rows: int) -> None:
+        """Blocks as both ends see them, number by number."""
+        if pairs is None:
+            self.numbers(0, 0, 0, 0)
+            return
+
+        def make() -> tuple[Directed, np.ndarray]:
+            directed, numbers = self._directed(pairs.corners, rows), pairs.blocks.reshape(-1, 9)
+            blocks = np.zeros((9, directed.size))
+            for k, made in enumerate(blocks):
+                turned = 3 * (k % 3) + k // 3  # as it is seen from the far end
+                into_slots(numbers[:, k].copy(), directed.used, directed.near, made)
+                into_slots(numbers[:, turned].copy(), directed.used, directed.far, made)
+            return directed, blocks
+
+        directed, blocks = self._held.of(pairs.corners, f"pairs {self._lanes}", make)
+        self.slices(directed.slices, directed.other)
+        self.array(blocks, self._real)
+        self.numbers(directed.slices.start[-1])
 
     def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:
         groups, faces, triangles = body.groups, body.faces, body.triangles
@@ -439,6 +466,10 @@ class Fields:
             self.array(array, np.int64)
         self.array(blocks.seen_rows, np.uint32)
         self.numbers(len(blocks.own) - 1)
+        self.pairs(body.steady, rows)
+        rest = np.zeros((1, 3)) if body.steady is None else body.steady.rest
+        self.array(self._held.of(rest, "quads", lambda: np.pad(rest, ((0, 0), (0, 1)))))
+        self.pairs(body.viscous, rows)
 
 
 def packed(words: list[int | float]) -> np.ndarray:

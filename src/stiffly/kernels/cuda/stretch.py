@@ -16,6 +16,7 @@ import numpy as np
 
 from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, TimeTables
 from . import layout
+from .between import Acting
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
@@ -34,10 +35,19 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
+TEXTS = (
+    "common.cu",
+    "body.cu",
+    "tets.cu",
+    "forces.cu",
+    "stretch.cu",
+    "blocks.cu",
+    "energies.cu",
+    "between.cu",
+)
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS, LAST = 4096, 128  # of common.cu
-BOOKS, LINES, FINITE = 4, 9, 8  # of energies.cu
+BOOKS, LINES, FINITE = 4, 10, 9  # of energies.cu
 TABLES = "supports", "surfaces", "winds", "forces", "leads"
 METHOD = "kicks", "drifts", "c", "Abar", "A"
 ALIGNED = 4  # doubles, as rows of tables are read
@@ -230,7 +240,8 @@ class _OnCard:
         self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body, mixed)
         self._lanes = self._blocks.lanes or lanes_for(self._rows, layout.LANES_OF_STEPS)
         self._rests = [self._room(s) for s in self._springs]
-        fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
+        kind = np.float32 if mixed else np.float64
+        fixed = Fields(card, held, self._lanes, kind)
         fixed.body(body, self._rests, self._blocks)
         self._books = card.zeros(4 * self._rows)
         for _ in range(7):
@@ -242,15 +253,17 @@ class _OnCard:
         # what the struct was last filled from, and with
         self._taken: tuple[TimeTables, _Scheme, float] | None = None
         self._words = np.empty(0, dtype=np.int64)
+        self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
         self.lines = np.zeros(LINES)  # energies where the last steps have ended
-        self._sums, self._lines = card.zeros(BOOKS * SUMS), None
+        self._sums = card.zeros(BOOKS * SUMS)
+        self._lines: tuple[Any, Any, Any] | None = None
         self._end: Callable[[], None] | None = None
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._launch, body, scheme, self._blocks)
+        self._order = _Order(card, self._launch, body, scheme, self._blocks, self._acting)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -299,7 +312,7 @@ class _OnCard:
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
         words += [scheme.stages, first, half, h]
         words.append(0 if self._staged is None else self._card.pointer(self._staged))
-        return packed(words)
+        return packed([*words, *self._acting.words(h)])
 
     def _lying(self, arrays: list[np.ndarray | None]) -> list[int]:
         """Pointers to copies of them, 0 for none: behind one another on the card, brought there at
@@ -395,18 +408,17 @@ class _OnCard:
         if self._lines is None:
             lines = self._card.zeros(LINES * self._rows), self._card.zeros(LINES * SUMS)
             self._lines = *lines, self._card.zeros((BOOKS + LINES) * LAST)
-            self._sum_up()
+            self._sum_up(*self._lines)
         else:  # what has been launched before can be recorded
-            if self._end is None:
-                self._end = self._card.recorded(self._sum_up)
-            self._end()
+            end = self._end or self._card.recorded(partial(self._sum_up, *self._lines))
+            self._end = end
+            end()
         found = self._card.host(self._lines[-1]).reshape(LAST, BOOKS + LINES)
         total = found.sum(axis=0)
         total[DEEPEST] = found[:, DEEPEST].max()
         return total[None, :BOOKS], total[BOOKS:]
 
-    def _sum_up(self) -> None:
-        lines, sums, out = self._lines
+    def _sum_up(self, lines: Any, sums: Any, out: Any) -> None:
         self._launch("total", SUMS, self._sums)
         self._launch("energies", self._rows - 1, lines)
         self._launch("add_lines", SUMS, lines, sums)
@@ -439,10 +451,16 @@ class _Order:
     """Which kernels a step is, one after the other."""
 
     def __init__(
-        self, card: Any, launch: Any, body: GroupedBody, scheme: _Scheme, blocks: Blocks
+        self,
+        card: Any,
+        launch: Any,
+        body: GroupedBody,
+        scheme: _Scheme,
+        blocks: Blocks,
+        acting: Acting,
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
-        self._blocks = blocks
+        self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
         groups = body.groups
@@ -452,6 +470,7 @@ class _Order:
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
+            or body.viscous
         )
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
@@ -512,7 +531,9 @@ class _Order:
             self._by_rows("book", later, self._left)
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
-            if self._powers and self._touches:  # other velocities: other power as a step starts
-                self._by_rows("power_now", later, 0)
-        if self._touches and self._braked:
+        if self._acting:
+            self._acting.launch(self._launch)
+        if not self._left and self._powers and (self._touches or self._acting):
+            self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
+        if (self._touches or self._acting) and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
