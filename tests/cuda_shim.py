@@ -115,12 +115,23 @@ class HostCard:
     def pointer(self, array):
         return array.ctypes.data
 
+    def sent(self, count, dtype, fill):
+        made = self.put(np.zeros(count, dtype))
+        self.fill(made, fill)
+        return made
+
+    def fill(self, device, fill):
+        fill(device.view(np.ndarray))
+
     def copy(self, host, device):
         device.view(np.ndarray)[...] = host
 
     def host(self, device, stage=""):
         found = device.view(np.ndarray)
         return found.copy() if stage else found
+
+    def hosts(self, wanted):
+        return [self.host(device, stage) for device, stage in wanted]
 
     def loaded(self, lanes, has, texts=stretch.TEXTS, defined=()):
         tells = tuple(name for name in defined if name == "MIXED")  # the others change no result

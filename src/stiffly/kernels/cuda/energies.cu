@@ -73,7 +73,7 @@ DEVICE double touch_stored(const Body *b, whole i, whole place) {
     for (whole c = 0; c < b->touches; ++c) {
         double k = b->touch[c * b->rows + i];
         if (k == 0.0) continue;
-        double s = distance(b->kind[c], surface(b, c, place), load(b->x, i)) - b->margin[c];
+        double s = meet(b, i, c, place, load(b->x, i)).d - b->margin[c];
         if (s < 0.0) sum += 0.5 * k * s * s;
     }
     return sum;
@@ -120,5 +120,18 @@ KERNEL add_lines(const double *lines, double *sums) {
             for (whole j = i; j < b->rows - 1; j += SUMS) sum += lines[LINES * j + k];
             sums[LINES * i + k] = sum;
         }
+    }
+}
+
+// what SUMS threads found, for each number by LAST others: ledgers, then lines
+KERNEL add_up(const double *books, const double *lines, double *out) {
+    EACH_ROW(n, LAST * (BOOKS + LINES)) {
+        const whole begin = n / (BOOKS + LINES), k = n % (BOOKS + LINES);
+        double own = 0.0;
+        for (whole j = begin; j < SUMS; j += LAST) {
+            const double a = k < BOOKS ? books[BOOKS * j + k] : lines[LINES * j + k - BOOKS];
+            own = k == DEEPEST ? more(own, a) : own + a;
+        }
+        out[n] = own;
     }
 }
