@@ -48,6 +48,8 @@
 // multiprocessor has as much to do
 #define TURNED ((threadIdx.x + 32 * blockIdx.x) % blockDim.x)
 #define EACH_OF(i, from, to) for (long long i = (from) + TURNED; i < (to); i += blockDim.x)
+#define EACH_OF_BY_LANES(i, from, to)                                                              \
+    for (long long i = (from) + TURNED / LANES; i < (to); i += blockDim.x / LANES)
 // two jobs for each i side by side, of which `late` is the second
 #define EACH_PAIR_BY_LANES(i, late, from, to)                                                      \
     for (long long job = TURNED / LANES; job < 2 * ((to) - (from)); job += blockDim.x / LANES)     \

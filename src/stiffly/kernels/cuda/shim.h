@@ -25,6 +25,7 @@ static inline double rsqrt(double a) { return 1.0 / sqrt(a); }
 #define EACH_BLOCK(k, count) for (long long k = 0; k < (count); ++k)
 #define EACH_OWN(i, from, to) for (long long i = (from); i < (to); ++i)
 #define EACH_OF(i, from, to) EACH_OWN(i, from, to)
+#define EACH_OF_BY_LANES(i, from, to) EACH_OWN(i, from, to)
 #define EACH_PAIR_BY_LANES(i, late, from, to)                                                      \
     for (long long i = (from); i < (to); ++i)                                                      \
         for (vec early = {}, *done = nullptr; !done; done = &early)                                \
