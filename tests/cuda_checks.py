@@ -25,7 +25,9 @@ SCENES = (
     *("foil", "hair", "hippo", "rope", "sliding-bunny", "spinning-cube", "swinging-bunny", "tower"),
     *("twisting-beam", "two-springs", "cactus"),
 )
-MIXED = ("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo")
+MIXED = (
+    *("coil-spring", "hair", "crash", "bunny", "twisting-beam", "dog", "hippo", "cloth", "pylon"),
+)
 RECORDED = ("hair", "crash")  # with supports and contact; with springs that yield
 LEDGER = ("added_now", "dissipated_now", "invented_now")
 TANGLED = 0.9  # of an edge of the lattice: tets are turned inside out
