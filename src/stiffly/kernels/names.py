@@ -19,7 +19,8 @@ NO_SLOT = np.uint32(0xFFFFFFFF)  # in a slot array: this block is not stored (a 
 # which matrix blocks are: d2E/dx2; K(x) with dE/dx = K(x) x; d2E/dx2 without the negative
 # stiffness across compressed springs, which is positive semidefinite
 TANGENT, SECANT, CONVEX = 0, 1, 2
-PLANE, SPHERE, HEMISPHERE = 0, 1, 2  # kinds of surfaces
+PLANE, SPHERE, HEMISPHERE = 0, 1, 2  # kinds of surfaces with a formula
+MESH = 3  # and of those that card kernels know besides
 VERTEX_FACE, VERTEX_EDGE, EDGE_EDGE = np.uint8(0), np.uint8(1), np.uint8(2)  # kinds of pairs
 LEAF = 4  # triangles in a leaf of `tree_boxes`
 BLOCK_CHUNK = 8192  # tets whose blocks are kept at a time; 720 bytes each: 6 MB, within a cache
@@ -358,6 +359,23 @@ class Touches(NamedTuple):
     moving: Any
 
 
+class Solid(NamedTuple):
+    """A closed mesh in its own frame: see `nearest_points`.  positions (V, 3), faces (f, 3), boxes
+    of `tree_boxes`, pseudonormals; middles (a, b, c): signed distances of the middles of cells of
+    that side, which fill its box from low (3,) to high (3,)."""
+
+    positions: Any
+    faces: Any
+    boxes: Any
+    flat: Any
+    side: Any
+    corner: Any
+    low: Any
+    high: Any
+    cell: float
+    middles: Any
+
+
 class Ties(NamedTuple):
     """Springs of length zero from rows to points in space.  start (R + 1,): those of each row that
     a group moves; row, stiffness (k,); here (k, 4): points as they stand to begin with; motion (k,)
@@ -406,7 +424,8 @@ class GroupedBody(NamedTuple):
     """weights (f, R): of forces that vary with time; field (F, 4), alpha (F,) [1/s]: acceleration
     of all particles and damping, once, or for each of many runs; run (R,): of those the one that a
     row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
-    tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
+    tied: whether tables may have ties, which come and go with a user's hand; solids: of every touch
+    its Solid, None where it has a formula; None where no shape is a mesh; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
     other ranks move; between: see Between.
 
@@ -434,6 +453,7 @@ class GroupedBody(NamedTuple):
     between: Any = None
     steady: Any = None
     viscous: Any = None
+    solids: Any = None
 
 
 class TimeTables(NamedTuple):

@@ -123,6 +123,10 @@ class TouchTerm(NamedTuple):
     since: float
 
 
+class MeshTouchTerm(TouchTerm):
+    """The same with a closed mesh, whose closest points are looked for."""
+
+
 class TieTerm(NamedTuple):
     """Springs of length zero, stiffness [N/m], from rows (k,) to points (k, 3) as they stand now.
 
@@ -172,4 +176,4 @@ Elastic = SpringTerm | FaceTerm | TetTerm
 Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
 Term = Elastic | FieldTerm | Load | TouchTerm | TieTerm | MomentumTerm | SteadyTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm)
+ON_CARDS: tuple[type, ...] = (MomentumTerm, SteadyTerm, MeshTouchTerm)

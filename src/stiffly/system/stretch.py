@@ -21,6 +21,7 @@ from ..parts.terms import (
     FaceTerm,
     FieldTerm,
     ForceTerm,
+    MeshTouchTerm,
     SpringTerm,
     SteadyTerm,
     TetTerm,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
+    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", SteadyTerm: "steady"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
@@ -203,7 +204,15 @@ class Stretcher:
             between=between_of(system.assembly, self._terms, groups, system.numbering.free),
             steady=layout.pairs(steady, steady[0].rest if steady else None),
             viscous=layout.pairs(self._of(ViscousTerm)),
+            solids=self._solids(),
         )
+
+    def _solids(self) -> tuple[contract.Solid | None, ...] | None:
+        meshes = [isinstance(term, MeshTouchTerm) for term in self._of(TouchTerm)]
+        if not any(meshes):
+            return None
+        pairs = zip(self._of(TouchTerm), meshes, strict=True)
+        return tuple(term.shape.solid if mesh else None for term, mesh in pairs)
 
     # ------------------------------------------------------------------ steps
 

@@ -55,6 +55,7 @@ struct Body {
     whole touches;
     const double *touch, *margin, *friction;
     const whole *kind, *moving;
+    const struct Solid *solids;  // (touches,): those that are meshes; see mesh.cu
     double gx, gy, gz, alpha;
     const double *fields;  // (runs, 4): the same for each of many runs; which one a row belongs to
     const unsigned *run;

@@ -73,7 +73,7 @@ DEVICE double touch_stored(const Body *b, whole i, whole place) {
     for (whole c = 0; c < b->touches; ++c) {
         double k = b->touch[c * b->rows + i];
         if (k == 0.0) continue;
-        double s = distance(b->kind[c], surface(b, c, place), load(b->x, i)) - b->margin[c];
+        double s = meet(b, i, c, place, load(b->x, i)).d - b->margin[c];
         if (s < 0.0) sum += 0.5 * k * s * s;
     }
     return sum;

@@ -237,14 +237,27 @@ DEVICE const double *surface(const Body *b, whole c, whole place) {
     return b->surfaces + 16 * (c * b->places + place);
 }
 
+// how shape c, at its place of that number, meets row i at p
+DEVICE Met meet(const Body *b, whole i, whole c, whole place, vec p) {
+    const double *q = surface(b, c, place);
+    const double margin = b->margin[c];
+    const whole kind = b->kind[c];
+    if (HAS_MESHES && kind == MESH) return mesh_met(b->solids + c, i, q, p, margin);
+    Met r = {ENDLESS, make(0.0, 0.0, 0.0)};
+    if (far(kind, q, p, margin)) return r;
+    r.d = distance(kind, q, p);
+    if (r.d < margin) r.n = normal(kind, q, p);
+    return r;
+}
+
 DEVICE vec contact_forces(const Body *b, whole i, whole place, vec p) {
     vec force = make(0.0, 0.0, 0.0);
     for (whole c = 0; c < b->touches; ++c) {
-        const double *q = surface(b, c, place);
-        double k = b->touch[c * b->rows + i], margin = b->margin[c];
-        if (k == 0.0 || far(b->kind[c], q, p, margin)) continue;
-        double s = distance(b->kind[c], q, p) - margin;
-        if (s < 0.0) force = force - (k * s) * normal(b->kind[c], q, p);
+        double k = b->touch[c * b->rows + i];
+        if (k == 0.0) continue;
+        const Met met = meet(b, i, c, place, p);
+        double s = met.d - b->margin[c];
+        if (s < 0.0) force = force - (k * s) * met.n;
     }
     return force;
 }

@@ -35,14 +35,8 @@ from .layout import (
 )
 
 TEXTS = (
-    "common.cu",
-    "body.cu",
-    "tets.cu",
-    "forces.cu",
-    "stretch.cu",
-    "blocks.cu",
-    "energies.cu",
-    "between.cu",
+    *("common.cu", "body.cu", "mesh.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu"),
+    *("energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
@@ -409,6 +403,7 @@ class _Order:
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
+        self._looks = body.solids is not None
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
             or body.viscous
@@ -438,6 +433,10 @@ class _Order:
             self._unit()
         steps(count - units * UNIT, ends=True)
 
+    def _look(self, steps: int) -> None:
+        if self._looks and steps:
+            self._launch("look", self._own, steps)
+
     def _by_rows(self, name: str, later: int, first: int) -> None:
         end = self._led if name == "middle" else self._rows - 1
         self._launch(name, max(0, end - first), later, first)
@@ -445,6 +444,7 @@ class _Order:
     def _leap(self, count: int, ends: bool = False) -> None:
         """Each stage with the next one's drift, but for the last one of all."""
         stages = count * self._stages
+        self._look(count)
         for k in range(stages):
             later, s = divmod(k, self._stages)
             if ends and k + 1 == stages:
@@ -456,6 +456,7 @@ class _Order:
         self._launch("tick", 1, count)
 
     def _steps(self, count: int, ends: bool = False) -> None:
+        self._look(count)
         for later in range(count):
             self._step(later)
         if count:
