@@ -17,6 +17,18 @@ struct Springs {
     whole any;
 };
 
+// shapes that stand still and act between two steps: see Sides of names.py.  told (rows, TOLD): what
+// is known of each row, and at last whether they act on it
+#define TOLD 8
+enum { HOLDER = 3, DEPTH, PUT_BACK, FELT };
+struct Sides {
+    whole count;
+    const whole *kind;
+    const double *numbers;
+    double margin, stiffness, friction;
+    double *told;
+};
+
 struct Body {
     whole rows, own, led;  // ends of all, of those that move, of those that are led
     const unsigned *place;
@@ -79,6 +91,11 @@ struct Body {
     const double *body_mass;
     double *chunk_sums;
     whole chunks;
+    Sides held, projected;
+    // whether something has been put elsewhere, by what acts now or in this step; energies that this
+    // has taken [J], of each row, and in all: dissipated, and invented
+    whole *marks;
+    double *lost, *settled;
     double share;
 };
 

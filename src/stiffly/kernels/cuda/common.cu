@@ -80,7 +80,7 @@ typedef double real;
 #define HAS_HALVES (HAS & 8192)   // half balls among the shapes
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
-#define HAS_BETWEEN (HAS & 65536)  // momentum is damped
+#define HAS_BETWEEN (HAS & 65536)  // what acts between two steps
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else
@@ -96,6 +96,7 @@ typedef double extent;  // also of those that change
 enum { PLANE, SPHERE, HEMISPHERE };  // as kernels number shapes
 #define SUMS 4096
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
+enum { NOW, THIS_STEP };  // marks of what acts between steps
 
 // slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +
 // e % LANES; far ends, or elements
