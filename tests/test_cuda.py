@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import test_stretch as cases
 from cuda_checks import (
+    CARD_KINDS,
     KINDS,
     RECORDED,
     SCENES,
@@ -51,14 +52,14 @@ def card(tmp_path_factory):
 @compiled
 @pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("method", [Verlet(), RungeKutta4()], ids=lambda m: m.name)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))
 def test_a_card_takes_the_steps_of_the_host(kind, method, lanes, card, monkeypatch):
     monkeypatch.setattr(layout, "LANES_OF_STEPS", ((10**9, lanes),))
     same_steps(kind, method, card)
 
 
 @compiled
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *CARD_KINDS))
 def test_bodies_that_fit_no_block(kind, card, monkeypatch):
     apart(monkeypatch)
     same_steps(kind, Verlet(), card)
@@ -176,7 +177,8 @@ def test_runs_of_two_threads_at_once(tmp_path, monkeypatch):
 
 @compiled
 def test_energies_are_those_of_the_body_that_is_asked(card):
-    """Two runs of one system by turns: the card holds one of them at a time."""
+    """Two runs of one system by turns: the card holds one of them at a time, and has told of the
+    other what it had."""
     scene = scenes.load("rope", small=True)
     system, moves = scene.system.on(card), np.ones((len(scene.x0), 1))
     moves[scene.system.fixed] = 0.0
@@ -187,10 +189,24 @@ def test_energies_are_those_of_the_body_that_is_asked(card):
         done = bound.stretcher.steps(Verlet.splitting, state, a, 1e-5, times)
         assert bound.stretcher.energies(state) is None
         ends.append(done.state)
-    assert runs[0][0].stretcher.energies(ends[0]) is None
-    assert runs[1][0].stretcher.energies(ends[1]) is not None
     for (bound, _), end in zip(runs, ends, strict=True):
+        assert bound.stretcher.energies(end) is not None
         assert bound.energy(end) == pytest.approx(scene.system.bind(scene.x0)[0].energy(end))
+
+
+@compiled
+@pytest.mark.parametrize("name", ["bunny", "dog"])
+def test_energies_of_elements_between_held_particles(name, card):
+    """Which are no group's: held particles alone are stretched, by as much from first to last."""
+    scene = scenes.load(name, small=True)
+    x = scene.x0.copy()
+    x[scene.system.fixed] *= 1.01
+    bound, state = scene.system.on(card).bind(x, scene.v0)
+    a = bound.acceleration(state)
+    end = bound.stretcher.steps(Verlet.splitting, state, a, 1e-6, np.array([1e-6])).state
+    told, plain = bound.stretcher.energies(end), scene.system.bind(x, scene.v0)[0].energy(end)
+    assert told == pytest.approx(plain, rel=1e-9)
+    assert bound.stretcher._held_and_led().stored.keys() >= {"faces" if name == "bunny" else "tets"}
 
 
 @compiled

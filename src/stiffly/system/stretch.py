@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -19,22 +19,35 @@ from ..parts.terms import (
     ON_CARDS,
     DashpotTerm,
     DragTerm,
+    Elastic,
     FaceTerm,
     FieldTerm,
     ForceTerm,
     HoldTerm,
+    MeshTouchTerm,
     ProjectTerm,
     SpringTerm,
+    SteadyTerm,
     TetTerm,
     TieTerm,
     TouchTerm,
+    ViscousTerm,
     WindTerm,
+    steadily_stored,
     stored,
     terms_of,
 )
 from .between import between_of, recall, remember
 from .few import Few, alone, chosen, divides, picked
-from .groups import NONE, Layout, NoStretch, all_beyond, corners_of, require_counted_once
+from .groups import (
+    NONE,
+    Layout,
+    NoStretch,
+    all_beyond,
+    corners_of,
+    require_counted_once,
+    require_unturned,
+)
 from .supports import MOST_LED, rigid
 from .ties import NOTHING_TIED, TiedRows, lack_of, stored_beyond, ties_among
 from .time_tables import motions, surfaces, table_of, times_within
@@ -46,9 +59,10 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{FieldTerm: "field", TieTerm: "tied", HoldTerm: "tied"},
+    **{MeshTouchTerm: "touched", FieldTerm: "field", TieTerm: "tied", HoldTerm: "tied"},
+    **{SteadyTerm: "steady"},
 }
-LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
+LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm, ViscousTerm)
 TOUCHES = (TouchTerm, HoldTerm, ProjectTerm)
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
@@ -109,8 +123,10 @@ class Stretcher:
             raise NoStretch(str(lack)) from None
         self._on_card = hasattr(self._kernels.explicit_steps, "lacks")
         if not self._on_card:
-            _require_known_everywhere(system.assembly)
+            _require_known_everywhere(system)
+        terms += _viscous(system)
         require_counted_once(system, terms)
+        require_unturned(system, terms)
         if lack_of(terms):
             raise NoStretch(f"{lack_of(terms)} have no compiled loop")
         self._terms = terms
@@ -160,6 +176,7 @@ class Stretcher:
         """Forces of how many springs, triangles, ... one after the other a step takes."""
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
+        springs += sum(len(pairs.corners) for pairs in (body.steady, body.viscous) if pairs)
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
         every = springs + 3 * triangles + 6 * tets + body.groups.place.size
         return every // getattr(self._system.backend, "abreast", 1)
@@ -180,6 +197,7 @@ class Stretcher:
         field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
         loads = any(isinstance(term, LOADS) for term in self._terms)
         groups = layout.groups(system)
+        steady = self._of(SteadyTerm)
         return contract.GroupedBody(
             groups,
             linear,
@@ -197,7 +215,17 @@ class Stretcher:
             bool(alpha.any() or loads or system.supports),
             bool(self._of(TieTerm)),
             between=between_of(system.assembly, self._terms, groups, system.numbering.free),
+            steady=layout.pairs(steady, steady[0].rest if steady else None),
+            viscous=layout.pairs(self._of(ViscousTerm)),
+            solids=self._solids(),
         )
+
+    def _solids(self) -> tuple[contract.Solid | None, ...] | None:
+        meshes = [isinstance(term, MeshTouchTerm) for term in self._of(TouchTerm)]
+        if not any(meshes):
+            return None
+        pairs = zip(self._of(TouchTerm), meshes, strict=True)
+        return tuple(term.shape.solid if mesh else None for term, mesh in pairs)
 
     # ------------------------------------------------------------------ steps
 
@@ -299,10 +327,7 @@ class Stretcher:
         elsewhere."""
         if not isinstance(s, Away) or self._names is None or not s.kept.of(self._body):
             return None
-        found = s.kept.energies()
-        if found is None:
-            return None
-        lines: dict[str, float] = {**found._asdict()}
+        lines: dict[str, float] = s.kept.energies()._asdict()
         unfree = self._held_and_led()
         lines["field"] += unfree.fixed_weight + unfree.led_weight(s.t)
         for line, energy in unfree.stored.items():
@@ -313,7 +338,7 @@ class Stretcher:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
         return told
 
-    def shown(self, s: State, name: str, single: bool = False) -> Array | None:
+    def shown(self, s: State, names: Sequence[str], single: bool = False) -> list[Array] | None:
         """positions or velocities (N, 3), or contact-force (N,), as the user numbers particles, of
         a state that can be told where it lies, in single precision if so asked; None elsewhere."""
         if not isinstance(s, Away) or not s.kept.of(self._body):
@@ -327,7 +352,7 @@ class Stretcher:
             x = system.numbering.given(system.row_positions(s))
             return x, system.numbering.order[place]
 
-        return s.kept.shown(name, begun, single)
+        return s.kept.shown(names, begun, single)
 
     def _held_and_led(self) -> _Unfree:
         if self._unfree is None:
@@ -465,7 +490,7 @@ class Stretcher:
 class _Unfree:
     """Energies [J] of particles that are held or led, which rows know nothing of."""
 
-    def __init__(self, system: System, field: Array, left: list[SpringTerm]) -> None:
+    def __init__(self, system: System, field: Array, left: list[Elastic | SteadyTerm]) -> None:
         numbering, self._field = system.numbering, field
         # support, places at first, masses, and what a rigid motion asks of both
         self._led: list[tuple[Any, Array, Array, Array, float]] = []
@@ -480,11 +505,10 @@ class _Unfree:
             self._led.append((support, start, own, own @ start, float(own.sum())))
             still[rows - numbering.free] = False
         self.fixed_weight = -float(mass[numbering.free :][still] @ (held[still] @ field))
-        for springs in left:  # between two of one support, or two that are held: never stretched
-            edges = springs.edges.astype(np.int64) - numbering.free
-            energy = float(stored(springs._replace(edges=edges), held).sum())
-            line = "cubic" if springs.cubic else "linear"
-            self.stored[line] = self.stored.get(line, 0.0) + energy
+        x = np.concatenate([np.zeros((numbering.free, 3)), held])
+        for term in left:  # corners of one support, or such that are held: never stretched
+            energy = _stored(term, x, system.pattern.backend.kernels)
+            self.stored[_line(term)] = self.stored.get(_line(term), 0.0) + energy
 
     def led_weight(self, t: float) -> float:
         """In fields, of particles that are led."""
@@ -522,20 +546,46 @@ def _springs(parts: Assembly) -> list[Any]:
     return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
 
 
-def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
-    """Springs between particles that do not move, which are no group's; None where there are
-    others of the kind, or such that yield."""
-    left: list[SpringTerm] = []
+def _left_out(terms: list[Any], free: int) -> list[Elastic | SteadyTerm] | None:
+    """Elements between particles that do not move, which are no group's; None where there are
+    such that yield."""
+    left: list[Elastic | SteadyTerm] = []
     for term in terms:
-        corners = None if isinstance(term, WindTerm | DashpotTerm) else corners_of(term)
+        stores = not isinstance(term, WindTerm | DashpotTerm | ViscousTerm)
+        corners = corners_of(term) if stores else None
         held = NONE if corners is None else np.flatnonzero(all_beyond(free, corners))
-        if held.size and (not isinstance(term, SpringTerm) or term.limit is not None):
+        if not held.size:
+            continue
+        if isinstance(term, SpringTerm) and term.limit is None:
+            numbers = term.stiffness[held], term.rest[held]
+            left.append(SpringTerm(term.edges[held], *numbers, term.cubic))
+        elif isinstance(term, FaceTerm):
+            left.append(FaceTerm(*(own[held] for own in term)))
+        elif isinstance(term, TetTerm):
+            tets, shape, moduli, material = term
+            left.append(TetTerm(tets[held], shape[held], moduli[held], material))
+        elif isinstance(term, SteadyTerm):
+            left.append(SteadyTerm(term.edges[held], term.blocks[held], term.rest))
+        else:
             return None
-        if held.size:
-            own: Any = term
-            numbers = own.stiffness[held], own.rest[held]
-            left.append(SpringTerm(own.edges[held], *numbers, own.cubic))
     return left
+
+
+def _stored(term: Elastic | SteadyTerm, x: Array, kernels: Any) -> float:
+    """[J] of all its elements at x (N, 3)."""
+    if isinstance(term, SteadyTerm):
+        return float(steadily_stored(term, x).sum())
+    if isinstance(term, FaceTerm):
+        return kernels.face_spring_energy(x, *term)
+    if isinstance(term, TetTerm):
+        return kernels.tet_energy(x, *term)
+    return float(stored(term, x).sum())
+
+
+def _line(term: Any) -> str:
+    """Of what a card tells, "" where it tells none."""
+    line = ENERGIES.get(type(term), "")
+    return "cubic" if line == "linear" and term.cubic else line
 
 
 def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
@@ -546,8 +596,7 @@ def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
     for name, part in assembly.potentials:
         found.append(("", name))  # has a line in the ledger, whatever it is made of
         for term in terms_of(part) or ():
-            line = ENERGIES.get(type(term), "")
-            line = "cubic" if line == "linear" and term.cubic else line
+            line = _line(term)
             if lines.setdefault(line, name) != name:
                 return None
     return [*dict.fromkeys([*found, *lines.items()])]
@@ -555,8 +604,6 @@ def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
 
 def require_loop(system: System) -> None:
     """NoStretch where a system has what no loop knows, besides parts without terms."""
-    if system.damping is not None and system.damping.beta:
-        raise NoStretch("Rayleigh damping with beta has no compiled loop")
     if not system.lumped:
         raise NoStretch("a consistent mass has no compiled loop")
     if system.guarded:
@@ -579,7 +626,17 @@ def all_terms(assembly: Assembly) -> list[Any]:
     return found
 
 
-def _require_known_everywhere(assembly: Assembly) -> None:
-    for name, part in assembly.parts:
+def _viscous(system: System) -> list[ViscousTerm]:
+    """Of Rayleigh's beta."""
+    if system.damping is None or not system.damping.beta:
+        return []
+    assert system.viscosity is not None
+    return [ViscousTerm(*system.viscosity.pairs())]
+
+
+def _require_known_everywhere(system: System) -> None:
+    if system.damping is not None and system.damping.beta:
+        raise NoStretch("Rayleigh damping with beta has a compiled loop on cards alone")
+    for name, part in system.assembly.parts:
         if any(isinstance(term, ON_CARDS) for term in terms_of(part) or ()):
             raise NoStretch(f"{name} ({type(part).__name__}) has a compiled loop on cards alone")

@@ -1,7 +1,7 @@
 // Energies of a body where it is: each row has its lines, which are added in the order of rows.
 
-#define LINES 9
-enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, FINITE };
+#define LINES 10
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, STEADY, FINITE };
 
 // each end of a spring has half of it
 DEVICE double springs_stored(
@@ -61,19 +61,26 @@ DEVICE double tets_stored(const Body *b, whole i, int lane, const double *x) {
     return sum;
 }
 
+// each end of a pair has half of it
+DEVICE double steadily_stored(const Body *b, whole i, int lane, const double *x) {
+    double stretching = 0.0;
+    steady_forces(b, i, lane, x, &stretching);
+    return 0.25 * stretching;
+}
+
 // in shapes that stand at their places numbered `place`
 DEVICE double touch_stored(const Body *b, whole i, whole place, vec at) {
     double sum = 0.0;
     for (whole c = 0; c < b->touches; ++c) {
         double k = b->touch[c * b->rows + i];
         if (k == 0.0) continue;
-        double s = distance(b->kind[c], surface(b, c, place), at) - b->margin[c];
+        double s = meet(b, i, c, place, at).d - b->margin[c];
         if (s < 0.0) sum += 0.5 * k * s * s;
     }
     return sum;
 }
 
-// [J] of a row at x: of springs of both laws and face springs, and of tets: a lane's share
+// [J] of a row at x: of springs of both laws and face springs; of tets and steady springs: a lane's share
 DEVICE vec springs_of_row(const Body *b, whole i, int lane, const double *x) {
     return make(
         HAS_LINEAR ? springs_stored(&b->linear, false, i, lane, x) : 0.0,
@@ -82,7 +89,10 @@ DEVICE vec springs_of_row(const Body *b, whole i, int lane, const double *x) {
     );
 }
 DEVICE vec solid_of_row(const Body *b, whole i, int lane, const double *x) {
-    return make(HAS_TETS ? tets_stored(b, i, lane, x) : 0.0, 0.0, 0.0);
+    return make(
+        HAS_TETS ? tets_stored(b, i, lane, x) : 0.0,
+        HAS_STEADY ? steadily_stored(b, i, lane, x) : 0.0, 0.0
+    );
 }
 
 // of what acts on a row alone: shapes, fields, ties
@@ -112,6 +122,7 @@ KERNEL energies(double *lines) {
             own[TOUCHED] = alone.x;
             own[FIELD] = alone.y;
             own[TIED] = alone.z;
+            own[STEADY] = solid.y;
             own[FINITE] = moves ? dot(load(b->x, i), v) : 0.0;  // which sees every one that is not
         }
     }
@@ -125,5 +136,18 @@ KERNEL add_lines(const double *lines, double *sums) {
             for (whole j = i; j < b->rows - 1; j += SUMS) sum += lines[LINES * j + k];
             sums[LINES * i + k] = sum;
         }
+    }
+}
+
+// what SUMS threads found, for each number by LAST others: ledgers, then lines
+KERNEL add_up(const double *books, const double *lines, double *out) {
+    EACH_ROW(n, LAST * (BOOKS + LINES)) {
+        const whole begin = n / (BOOKS + LINES), k = n % (BOOKS + LINES);
+        double own = 0.0;
+        for (whole j = begin; j < SUMS; j += LAST) {
+            const double a = k < BOOKS ? books[BOOKS * j + k] : lines[LINES * j + k - BOOKS];
+            own = k == DEEPEST ? more(own, a) : own + a;
+        }
+        out[n] = own;
     }
 }

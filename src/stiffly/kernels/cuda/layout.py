@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import struct
 import weakref
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
-from ..names import HEMISPHERE, GroupedBody, GroupedSprings, GroupedTets
+from ..cpu.laying_out import body_labels, both_ends, into_slots, slots_in_slices
+from ..names import (
+    HEMISPHERE,
+    GroupedBody,
+    GroupedPairs,
+    GroupedSprings,
+    GroupedTets,
+    Solid,
+)
 
 WARP = 32  # threads that read side by side
 MATERIALS = ("corotated", "stvk", "neo-hookean")  # as tets.cu numbers them
@@ -21,6 +28,7 @@ LANES_OF_STEPS = ((50_000, 8), (100_000, 2))  # of a body
 # where bodies fit blocks, and of a row's threads one alone does all but springs
 LANES_IN_BLOCKS = ((8_000, 8), (16_000, 4), (32_000, 2))
 PALETTE, ROW_BITS = 256, 24  # stiffnesses at most, of bodies of 2^24 rows at most
+SOLID, MEMORY, LISTED = 21, 8, 16  # words of a struct of mesh.cu, and what its rows remember
 SAMPLE = 10_000  # springs, whose stiffnesses are looked at first
 
 
@@ -34,16 +42,7 @@ class Slices:
 
     def __init__(self, near: np.ndarray, rows: int, lanes: int) -> None:
         """near (q,): the row of each entry."""
-        slice_ = WARP // lanes
-        counts = np.bincount(near, minlength=-(-rows // slice_) * slice_)
-        turns = -(-counts.reshape(-1, slice_).max(axis=1) // lanes)
-        self.start = np.concatenate([[0], np.cumsum(WARP * turns)]).astype(np.int64)
-        order = np.argsort(near, kind="stable")
-        first = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        rank = np.empty(near.size, dtype=np.int64)
-        rank[order] = np.arange(near.size) - np.repeat(first, counts)
-        place = lanes * (near % slice_) + rank % lanes
-        self.slots = self.start[near // slice_] + WARP * (rank // lanes) + place
+        self.start, self.slots = slots_in_slices(near, rows, lanes)
 
     def filled(self, values: np.ndarray, default: Any) -> np.ndarray:
         """values (q,) in their slots, and what fills the others."""
@@ -53,18 +52,32 @@ class Slices:
 
 
 class Directed:
-    """Springs or dashpots as both of their ends see them: entry e of the half list p lies at
-    slots[e] and, seen from the far end, at slots[e + half]."""
+    """Springs or dashpots as both of their ends see them: entry e lies at slots[e] and, seen from
+    the far end, at slots[e + half]; used (half,): where lists of such have it."""
 
-    def __init__(self, near: np.ndarray, far: np.ndarray, rows: int, lanes: int) -> None:
-        """What fills a slice is the last row, which is nothing."""
-        self.slices = Slices(np.concatenate([near, far]), rows, lanes)
-        other = np.concatenate([far, near]).astype(np.uint32)
-        self.other = self.slices.filled(other, np.uint32(rows - 1))
-        self.half = near.size
+    def __init__(self, ends: np.ndarray, used: np.ndarray, rows: int, lanes: int) -> None:
+        """ends (2, half).  What fills a slice is the last row, which is nothing."""
+        self.slices, self.used = Slices(ends.ravel(), rows, lanes), used
+        self.half = ends.shape[1]
+        self.near, self.far = self.slices.slots[: self.half], self.slices.slots[self.half :]
+        self.other = np.full(self.slices.start[-1], rows - 1, dtype=np.uint32)
+        every = np.arange(self.half, dtype=np.uint32)
+        for own, other in ((self.near, ends[1]), (self.far, ends[0])):
+            into_slots(other, every, own, self.other)
 
-    def filled(self, values: np.ndarray, default: float) -> np.ndarray:
-        return self.slices.filled(np.concatenate([values, values]), default)
+    @property
+    def size(self) -> int:
+        return self.other.size
+
+    def fill(self, made: np.ndarray, values: np.ndarray, default: float) -> None:
+        """With values of the list, and with what fills the other slots."""
+        made.fill(default)
+        for own in (self.near, self.far):
+            into_slots(values, self.used, own, made)
+
+    def listed(self, made: np.ndarray, values: np.ndarray) -> None:
+        """The way back: into the list."""
+        into_slots(made, self.near, self.used, values)
 
 
 class Held:
@@ -84,16 +97,12 @@ class Held:
         return self._known[key]
 
 
-def directed_springs(
-    held: Held, springs: GroupedSprings, lanes: int
-) -> tuple[Directed, np.ndarray]:
-    """As both ends see them, and which slots of the half lists are springs."""
+def directed_springs(held: Held, springs: GroupedSprings, lanes: int) -> Directed:
+    """As both ends see them: those slots of the half lists that are springs."""
 
-    def make() -> tuple[Directed, np.ndarray]:
-        rows = len(springs.start) - 1
-        used = np.flatnonzero(springs.stiffness)
-        near = np.repeat(np.arange(rows), np.diff(springs.start.astype(np.int64)))[used]
-        return Directed(near, springs.other[used].astype(np.int64), rows, lanes), used
+    def make() -> Directed:
+        used, ends = both_ends(springs.start, springs.other, springs.stiffness)
+        return Directed(ends, used, len(springs.start) - 1, lanes)
 
     return held.of(springs.other, f"directed {lanes}", make)
 
@@ -138,6 +147,9 @@ def has(held: Held, body: GroupedBody) -> int:
         len(body.drags.power) + len(body.weights),
         body.tied,
         body.between is not None,
+        body.steady is not None,
+        body.viscous is not None,
+        body.solids,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -151,10 +163,10 @@ def _kinds(body: GroupedBody) -> np.ndarray:
 
 def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
-    row its state, as the host has it, too, and its lines of the ledger."""
-    rows, sums = int(body.groups.first[-1]), 4096 * 12
-    each = 7 * 4 + 2 + 8 + 12 + (0 if body.between is None else 2 * 8 + 1)
-    return 2 * _bytes(body) + 8 * (sums + each * rows)
+    row its state, as the host has it, too, also where it is kept, and its lines of the ledger."""
+    rows, sums = int(body.groups.first[-1]), (4096 + 128) * (4 + 10)
+    between = 0 if body.between is None else 2 * 8 + 1
+    return 2 * _bytes(body) + 8 * (sums + (8 * 4 + 2 + 10 + 24 + between) * rows)
 
 
 def too_large(need: int, free: int) -> str:
@@ -201,14 +213,11 @@ ENTRIES = {False: 8 + 8 + 2, True: 4 + 4 + 2}  # mixed or not: rest length, stif
 def blocks_of(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     """Where rows lie body by body, and every body fits a block; else none."""
     own, led = int(body.groups.own[0]), int(body.groups.led[0])
-    if not is_local(body) or not own or yields(body):
+    if not is_local(body) or not own or yields(body) or body.solids:
         return NO_BLOCKS
     label = _bodies(body, own + led)
-    # by the first row of each
-    rank = np.unique(label[:own], return_index=True)[1].argsort().argsort()
-    if label.max() >= rank.size:
+    if label.max() > label[:own].max():
         return NO_BLOCKS
-    label = rank[label]
     if np.any(np.diff(label[:own]) < 0) or np.any(np.diff(label[own:]) < 0):
         return NO_BLOCKS
     rows = np.bincount(label[:own])
@@ -239,11 +248,10 @@ def _seen(body: GroupedBody, own: np.ndarray, led: np.ndarray) -> tuple[np.ndarr
     if rows - 1 == led[-1]:
         return np.zeros(len(own), dtype=np.int64), _NONE[:0]
     for springs in (body.linear, body.cubic):
-        far = springs.other.astype(np.int64)
-        near = np.repeat(np.arange(len(springs.start) - 1), np.diff(springs.start.astype(np.int64)))
+        near, far = both_ends(springs.start, springs.other, springs.stiffness)[1].astype(np.int64)
         # a spring is listed by one of its ends
         near, far = np.minimum(near, far), np.maximum(near, far)
-        some = (springs.stiffness != 0.0) & (near < led[-1]) & (far >= led[-1])
+        some = (near < led[-1]) & (far >= led[-1])
         near, far = near[some], far[some]
         of_own = np.searchsorted(own, near, side="right")
         of_led = np.searchsorted(led, near, side="right")
@@ -257,7 +265,7 @@ def _turns(held: Held, springs: GroupedSprings, blocks: Blocks) -> int:
     """Springs of a thread at most."""
     if not springs.other.size:
         return 0
-    start = directed_springs(held, springs, blocks.lanes)[0].slices.start
+    start = directed_springs(held, springs, blocks.lanes).slices.start
     return int(np.diff(start).max(initial=0)) // WARP
 
 
@@ -273,27 +281,22 @@ def _room(body: GroupedBody, blocks: Blocks, entry: int) -> int:
 
 
 def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
-    """(rows,): to which body each row belongs that moves or is led."""
-    graph = sp.csr_matrix((rows, rows), dtype=np.int8)
-    for springs in (body.linear, body.cubic):
-        start, other = springs.start[: rows + 1].astype(np.int64), springs.other.astype(np.int64)
-        other, near = other[: start[-1]], np.repeat(np.arange(rows), np.diff(start))
-        other = np.where((springs.stiffness[: start[-1]] != 0.0) & (other < rows), other, near)
-        graph = graph + sp.csr_matrix(
-            (np.ones(other.size, dtype=np.int8), other, start), (rows,) * 2
-        )
-    for corners in (body.faces.corners, body.tets.corners):
-        i, j = (corners[:, k].ravel() for k in (np.zeros(3, dtype=int), [1, 2, 3]))
-        some = (i < rows) & (j < rows)
-        ones = np.ones(np.count_nonzero(some), dtype=np.int8)
-        graph = graph + sp.csr_matrix((ones, (i[some], j[some])), (rows, rows))
-    return connected_components(graph, directed=False)[1]
+    """(rows,): to which body each row belongs that moves or is led, by their first rows."""
+    every = (both_ends(s.start, s.other, s.stiffness)[1] for s in (body.linear, body.cubic))
+    tied = [ends.T for ends in every]
+    pairs = [body.steady.corners] if body.steady else []
+    for corners in (body.faces.corners, body.tets.corners, *pairs):
+        tied += [corners[:, [0, k]] for k in range(1, corners.shape[1])]
+    row = np.arange(int(body.groups.first[-1]))
+    row[rows:] = -1
+    couples = np.concatenate(tied, dtype=np.uint32, casting="unsafe")
+    return body_labels(np.ascontiguousarray(couples), row, rows)
 
 
 def is_local(body: GroupedBody) -> bool:
     """A row that has its new velocity needs no other to end its step."""
     braked = len(body.triangles.pressure) or len(body.dashpots.coefficient)
-    return not (braked or body.between)
+    return not (braked or body.viscous or body.between)
 
 
 class Fields:
@@ -318,7 +321,10 @@ class Fields:
         self.pointer(self._held.of(array, f"{dtype}", lambda: self._put(array, dtype)))
 
     def _put(self, array: np.ndarray, dtype: Any) -> Any:
-        return self._card.put(np.ascontiguousarray(array, dtype=dtype))
+        def fill(staged: np.ndarray) -> None:
+            staged[:] = array.ravel()
+
+        return self._card.sent(array.size, dtype, fill)
 
     def slices(self, slices: Slices, other: np.ndarray) -> None:
         self.array(slices.start, np.int64)
@@ -327,34 +333,45 @@ class Fields:
     def springs(self, springs: GroupedSprings, rest: Any, named: bool, extent: Any) -> None:
         """rest: on the card, where it changes; named: far ends say which stiffness it is; extent:
         the type of rest lengths."""
-        directed, used = directed_springs(self._held, springs, self._lanes)
-
-        def filled(values: np.ndarray, default: float) -> np.ndarray:
-            return self._held.of(
-                values, f"filled {self._lanes}", lambda: directed.filled(values[used], default)
-            )
+        directed = directed_springs(self._held, springs, self._lanes)
 
         self.slices(directed.slices, self._named(springs) if named else directed.other)
         colors = palette(self._held, springs) if named else None
-        self.array(colors[0] if colors else filled(springs.stiffness, 0.0), self._real)
+        if colors:
+            self.array(colors[0], self._real)
+        else:
+            self._filled(directed, springs.stiffness, 0.0, self._real)
         if rest is None:
-            self.array(filled(springs.rest, 1.0), extent)
+            self._filled(directed, springs.rest, 1.0, extent)
             self.numbers(0, 0)
         else:
             self.pointer(rest)
-            self.array(filled(springs.limit, np.inf))
-            self.array(filled(springs.share, 0.0))  # of which each end keeps half
+            self._filled(directed, springs.limit, np.inf)
+            self._filled(directed, springs.share, 0.0)  # of which each end keeps half
         self.numbers(float(springs.common), directed.half)
+
+    def _filled(
+        self, directed: Directed, values: np.ndarray, default: float, dtype: Any = np.float64
+    ) -> None:
+        """A pointer to values of springs or dashpots as their ends see them."""
+
+        def sent() -> Any:
+            fill = partial(directed.fill, values=values, default=default)
+            return self._card.sent(directed.size, dtype, fill)
+
+        self.pointer(self._held.of(values, f"filled {self._lanes} {dtype}", sent))
 
     def _named(self, springs: GroupedSprings) -> np.ndarray:
         """Far ends, with the numbers of stiffnesses in their highest bytes."""
-        directed, used = directed_springs(self._held, springs, self._lanes)
+        directed = directed_springs(self._held, springs, self._lanes)
         known = palette(self._held, springs)
         assert known is not None
 
         def make() -> np.ndarray:
-            both = np.concatenate([known[1][used]] * 2)
-            return directed.other | directed.slices.filled(both << np.uint32(ROW_BITS), 0)
+            made = np.empty(directed.size, dtype=np.uint32)
+            directed.fill(made, known[1] << np.uint32(ROW_BITS), 0)
+            made |= directed.other
+            return made
 
         return self._held.of(springs.stiffness, f"named {self._lanes}", make)
 
@@ -364,7 +381,9 @@ class Fields:
 
         def make() -> tuple[Slices, np.ndarray]:
             count, most = corners.shape
-            slices = Slices(corners.astype(np.int64).ravel(), rows, self._lanes)
+            slices = Slices(
+                np.ascontiguousarray(corners, dtype=np.uint32).ravel(), rows, self._lanes
+            )
             named = (4 * np.arange(count)[:, None] + np.arange(most)).astype(np.uint32)
             # what fills a slice is the element behind the last, which is not there
             return slices, slices.filled(named.ravel(), np.uint32(4 * count))
@@ -387,17 +406,63 @@ class Fields:
         self.numbers(len(tets.corners))
 
     def dashpots(self, dashpots: Any, rows: int) -> None:
-        near, far = dashpots.corners.astype(np.int64).reshape(-1, 2).T
+        corners = dashpots.corners
         directed = self._held.of(
-            dashpots.corners,
-            f"directed {self._lanes}",
-            lambda: Directed(near, far, rows, self._lanes),
+            corners, f"directed {self._lanes}", lambda: self._directed(corners, rows)
         )
         self.slices(directed.slices, directed.other)
-        values = dashpots.coefficient
-        kind = f"filled {self._lanes}"
-        self.array(self._held.of(values, kind, lambda: directed.filled(values, 0.0)))
+        self._filled(directed, dashpots.coefficient, 0.0)
         self.numbers(len(dashpots.coefficient))
+
+    def _directed(self, corners: np.ndarray, rows: int) -> Directed:
+        """Of pairs (m, 2) that are not listed by rows."""
+        ends = np.ascontiguousarray(corners.reshape(-1, 2).T, dtype=np.uint32)
+        return Directed(ends, np.arange(ends.shape[1], dtype=np.uint32), rows, self._lanes)
+
+    def solids(self, solids: tuple[Solid | None, ...] | None, rows: int) -> None:
+        """A table of structs Solid of mesh.cu, and the memory of rows."""
+        if solids is None:
+            return self.numbers(0)
+        words = [self._solid(solid, rows) for solid in solids]
+        self.pointer(self._card.put(np.concatenate(words)))
+
+    def _solid(self, solid: Solid | None, rows: int) -> np.ndarray:
+        own = Fields(self._card, self._held, self._lanes, self._real)
+        if solid is None:
+            return np.zeros(SOLID, dtype=np.int64)
+        corners = self._held.of(solid.faces, "corners", lambda: solid.positions[solid.faces])
+        own.numbers(len(solid.faces), len(solid.boxes) // 2)
+        own.array(corners)
+        own.array(solid.faces, np.uint32)
+        for array in (solid.boxes, solid.flat, solid.side, solid.corner):
+            own.array(array)
+        own.numbers(*(float(a) for a in (*solid.low, *solid.high, solid.cell)))
+        own.numbers(*solid.middles.shape)
+        own.array(solid.middles)
+        own.pointer(self._card.zeros(MEMORY * rows))
+        own.pointer(self._card.put(np.zeros(LISTED * rows, dtype=np.uint32)))
+        self._alive.append(own)
+        return packed(own.words)
+
+    def pairs(self, pairs: GroupedPairs | None, rows: int) -> None:
+        """Blocks as both ends see them, number by number."""
+        if pairs is None:
+            self.numbers(0, 0, 0, 0)
+            return
+
+        def make() -> tuple[Directed, np.ndarray]:
+            directed, numbers = self._directed(pairs.corners, rows), pairs.blocks.reshape(-1, 9)
+            blocks = np.zeros((9, directed.size))
+            for k, made in enumerate(blocks):
+                turned = 3 * (k % 3) + k // 3  # as it is seen from the far end
+                into_slots(numbers[:, k].copy(), directed.used, directed.near, made)
+                into_slots(numbers[:, turned].copy(), directed.used, directed.far, made)
+            return directed, blocks
+
+        directed, blocks = self._held.of(pairs.corners, f"pairs {self._lanes}", make)
+        self.slices(directed.slices, directed.other)
+        self.array(blocks, self._real)
+        self.numbers(directed.slices.start[-1])
 
     def body(self, body: GroupedBody, rests: list[Any], blocks: Blocks) -> None:
         groups, faces, triangles = body.groups, body.faces, body.triangles
@@ -432,6 +497,7 @@ class Fields:
             self.array(array)
         for array in (touches.kind, touches.moving):
             self.array(array, np.int64)
+        self.solids(body.solids, rows)
         self.numbers(*(float(g) for g in body.field[0, :3]), float(body.alpha[0]))
         fields = self._held.of(
             body.field, "damped", lambda: np.column_stack([body.field[:, :3], body.alpha])
@@ -443,6 +509,10 @@ class Fields:
             self.array(array, np.int64)
         self.array(blocks.seen_rows, np.uint32)
         self.numbers(len(blocks.own) - 1)
+        self.pairs(body.steady, rows)
+        rest = np.zeros((1, 3)) if body.steady is None else body.steady.rest
+        self.array(self._held.of(rest, "quads", lambda: np.pad(rest, ((0, 0), (0, 1)))))
+        self.pairs(body.viscous, rows)
 
 
 def packed(words: list[int | float]) -> np.ndarray:
