@@ -27,7 +27,7 @@ from .cpu import CPU, CpuBackend
 BLOCK = 128  # threads
 WITHOUT_ASKING = 48 * 1024  # that threads of a block can share [B]
 # kernels with several threads a row
-EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies")
+EXPLICIT = ("accelerate", "leap", "book", "power_now", "yield_held", "energies", "displaced")
 BY_LANES = (*EXPLICIT, *matrix.BY_LANES, *solve.BY_LANES)
 TWINS = count(1)
 INSTALL = 'pip install "stiffly[gpu]"'

@@ -17,6 +17,18 @@ struct Springs {
     whole any;
 };
 
+// shapes that stand still and act between two steps: see Sides of names.py.  told (rows, TOLD): what
+// is known of each row, and at last whether they act on it
+#define TOLD 8
+enum { HOLDER = 3, DEPTH, PUT_BACK, FELT };
+struct Sides {
+    whole count;
+    const whole *kind;
+    const double *numbers;
+    double margin, stiffness, friction;
+    double *told;
+};
+
 // pairs whose blocks never change: entry p of block number k of nine at blocks[k * entries + p]
 struct Pairs {
     Slices rows;
@@ -91,6 +103,11 @@ struct Body {
     const double *body_mass;
     double *chunk_sums;
     whole chunks;
+    Sides held, projected;
+    // whether something has been put elsewhere, by what acts now or in this step; energies that this
+    // has taken [J], of each row, and in all: dissipated, and invented
+    whole *marks;
+    double *lost, *settled;
     double share;
 };
 

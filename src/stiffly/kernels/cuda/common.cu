@@ -110,7 +110,7 @@ typedef double real;
 #define HAS_HALVES (HAS & 8192)   // half balls among the shapes
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
-#define HAS_BETWEEN (HAS & 65536)  // momentum is damped
+#define HAS_BETWEEN (HAS & 65536)  // what acts between two steps
 #define HAS_STEADY (HAS & 131072)
 #define HAS_VISCOUS (HAS & 262144)
 #define HAS_MESHES (HAS & 524288)  // among the shapes
@@ -134,6 +134,7 @@ enum { PLANE, SPHERE, HEMISPHERE, MESH };  // as kernels number shapes
 #define LEAF 4  // triangles of a leaf, as in kernels/names.py
 #define MOST_STAGES 15  // of a method of kicks and drifts
 enum { ADDED, DISSIPATED, DEEPEST, TOUCHING };
+enum { NOW, THIS_STEP };  // marks of what acts between steps
 
 // slices of rows: entry e of row i at start[i / SLICE] + 32 (e / LANES) + LANES (i % SLICE) +
 // e % LANES; far ends, or elements

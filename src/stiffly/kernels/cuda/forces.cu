@@ -301,6 +301,20 @@ DEVICE bool drawn(const Body *b, whole i) {
     return false;
 }
 
+// ------------------------------------------------------------------ what shapes hold
+
+// from where a row is held, zero where it is free
+DEVICE vec held_apart(const Body *b, whole i, vec at) {
+    const double *told = b->held.told + TOLD * i;
+    const bool some = b->held.stiffness > 0.0 && told[HOLDER] >= 0.0;
+    return some ? at - make(told[0], told[1], told[2]) : make(0.0, 0.0, 0.0);
+}
+
+DEVICE double held_stored(const Body *b, whole i, vec at) {
+    vec d = held_apart(b, i, at);
+    return 0.5 * b->held.stiffness * dot(d, d);
+}
+
 // ------------------------------------------------------------------ loads
 
 DEVICE vec timed(const double *table, const Body *b, whole which, whole entry) {

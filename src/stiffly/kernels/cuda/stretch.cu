@@ -242,6 +242,7 @@ DEVICE void keep(const Body *b, whole i, const Row *r) {
 KERNEL settle(whole later) {
     BODY EACH_ROW(i, b->own) {
         b->books[4 * i + TOUCHING] = 0.0;
+        if (HAS_BETWEEN && i == 0) b->marks[NOW] = b->marks[THIS_STEP] = 0;
         if (HAS_TOUCHES || HAS_TIES) {
             whole n = *b->done + later;
             Row r = kept(b, i);
@@ -296,6 +297,7 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
 DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ahead) {
     if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
     if (HAS_TIES) force = force + tie_forces(b, i, place, at);
+    if (HAS_BETWEEN) force = force - b->held.stiffness * held_apart(b, i, at);
     return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
 }
 
@@ -322,9 +324,11 @@ DEVICE void finish_there(const Body *b, whole i, whole n, Row *r, const Load *lo
     }
 }
 
-// ends a stage, unless it is done `again`; flip: positions lie in y
+// ends a stage, unless it is done `again`, by 2 where something has been put elsewhere; flip:
+// positions lie in y
 KERNEL accelerate(whole later, whole s, whole again, whole flip) {
-    BODY EACH_ROW_BY_LANES(i, b->own) {
+    BODY if (HAS_BETWEEN && again == 2 && !b->marks[THIS_STEP]) return;
+    EACH_ROW_BY_LANES(i, b->own) {
         whole n = *b->done + later;
         const double *x = flip ? b->y : b->x;
         const bool last = !again && s + 1 == STAGES_OF(b);
@@ -338,7 +342,7 @@ KERNEL accelerate(whole later, whole s, whole again, whole flip) {
             Row r;
             r.x = load(x, i);
             r.ahead = load(b->ahead, i);
-            r.a = pulled(b, i, n + again, force, r.x, r.ahead);
+            r.a = pulled(b, i, again ? n + 1 : n, force, r.x, r.ahead);
             if (!again) end_stage(b, i, s, r.a);
             if (last) {
                 r.v = load(b->v, i);
@@ -411,6 +415,7 @@ KERNEL gather(const double *x, const double *v, const double *a) {
 KERNEL begin() {
     BODY EACH_ROW(i, b->rows) {
         if (i == 0) *b->done = 0;
+        if (HAS_BETWEEN && i == 0) b->settled[0] = b->settled[1] = 0.0;
         if (i >= b->own && i < b->led) lead(b, i, 0, b->x, b->v);
         store(b->ahead, i, load(b->v, i));
         store(b->x0, i, load(b->x, i));
@@ -457,6 +462,7 @@ template <typename real> DEVICE void shown(whole which, real *out, const unsigne
         if (which == 2) {
             vec f = make(0.0, 0.0, 0.0);
             if (HAS_TOUCHES && i < b->own) f = contact_forces(b, i, *b->done, x);
+            if (HAS_BETWEEN && i < b->own) f = f - b->held.stiffness * held_apart(b, i, x);
             out[j] = sqrt(dot(f, f));
         } else {
             const vec a = which == 0 ? x : v;

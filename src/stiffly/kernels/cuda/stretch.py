@@ -146,7 +146,7 @@ class Kept:
 
     def __init__(self, steps: Steps, own: _OnCard) -> None:
         self._steps, self._own = steps, own
-        self._arrays, self._rests = own.copied()
+        self._arrays, self._memory = own.copied()
         self._host: dict[int, np.ndarray] = {}
         self._lines = own.lines
 
@@ -175,9 +175,9 @@ class Kept:
     def of(self, body: GroupedBody) -> bool:
         return self._own.body is body
 
-    def fill_rests(self) -> None:
-        """Rest lengths of springs that yield, into the arrays of their body."""
-        self._own.fill_rests(self._rests)
+    def fill_memory(self) -> None:
+        """Rest lengths of springs that yield, and what is held, into the arrays of their body."""
+        self._own.fill_memory(self._memory)
 
     def shown(
         self,
@@ -339,6 +339,7 @@ class _OnCard:
         for springs, rest in self._yielding():
             directed = self._directed(springs)
             self._card.fill(rest, partial(directed.fill, values=springs.rest, default=1.0))
+        self._acting.put()
         for host, device in zip(state[:3], self._given[:3], strict=True):
             self._card.copy(host.ravel(), device)
         self._launch("gather", self._rows, *self._given[:3])
@@ -356,17 +357,24 @@ class _OnCard:
         self._launch("scatter", self._own, *self._given)
         for host, device in zip(state, self._given, strict=True):
             host[: self._own] = self._card.host(device).reshape(-1, 3)[: self._own]
-        self.fill_rests([rest for _, rest in self._yielding()])
+        self.fill_memory(self._memory)
 
-    def fill_rests(self, rests: list[Any]) -> None:
-        for (springs, _), rest in zip(self._yielding(), rests, strict=True):
+    @property
+    def _memory(self) -> list[Any]:
+        """What parts remember: rest lengths that change, then what acts between steps."""
+        return [*(rest for _, rest in self._yielding()), *self._acting.there()]
+
+    def fill_memory(self, memory: list[Any]) -> None:
+        yielding = self._yielding()
+        self._acting.fill(memory[len(yielding) :])
+        for (springs, _), rest in zip(yielding, memory, strict=False):
             self._directed(springs).listed(self._card.host(rest), springs.rest)
 
     def copied(self) -> tuple[list[Any], list[Any]]:
-        """The state as it is now: x, v, a, ahead, and rest lengths."""
+        """The state as it is now: x, v, a, ahead, and what parts remember."""
         arrays = [self._card.empty(3 * self._own) for _ in range(4)]
         self._launch("scatter", self._own, *arrays)
-        return arrays, [self._card.copied(rest) for _, rest in self._yielding()]
+        return arrays, [self._card.copied(own) for own in self._memory]
 
     def host(self, device: Any) -> np.ndarray:
         return np.array(self._card.host(device))
@@ -400,7 +408,7 @@ class _OnCard:
             books, self.lines = self._summed()
         if self.body.run.size:
             return self._books_of_runs()
-        return self._books_alone() if books is None else books
+        return self._acting.booked(self._books_alone() if books is None else books)
 
     def _summed(self) -> tuple[np.ndarray, np.ndarray]:
         """Books (1, 4) and energies (LINES,): SUMS partial sums, of these LAST, and those here."""
@@ -486,7 +494,8 @@ class _Order:
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
-        self._settles, again = self._touches or body.tied, self._touches and self._braked
+        self._settles = self._touches or body.tied or bool(acting)
+        again = self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
 
     def run(self, count: int) -> None:
@@ -549,8 +558,10 @@ class _Order:
         if self._settles and not self._left:
             self._launch("settle", self._own, later)
         if self._acting:
-            self._acting.launch(self._launch)
+            self._acting.launch(self._launch, later, self._rows - 1)
         if not self._left and self._powers and (self._touches or self._acting):
             self._by_rows("power_now", later, 0)  # other velocities: other power as a step starts
         if (self._touches or self._acting) and self._braked:
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
+        elif self._acting.displaces:
+            self._launch("accelerate", self._own, later, self._stages - 1, 2, 0)
