@@ -40,10 +40,10 @@ TEXTS = (
     *("energies.cu", "between.cu"),
 )
 UNIT = 32  # steps that are recorded once, and then repeated
-SUMS, LAST = 4096, 128  # of common.cu
+SUMS, LAST, MOST_STAGES = 4096, 128, 15  # of common.cu
 BOOKS, LINES, FINITE = 4, 10, 9  # of energies.cu
 TABLES = "supports", "surfaces", "winds", "forces", "leads"
-METHOD = "kicks", "drifts", "c", "Abar", "A"
+METHOD = "c", "Abar", "A"
 ALIGNED = 4  # doubles, as rows of tables are read
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
@@ -249,7 +249,8 @@ class _OnCard:
         self._words = np.empty(0, dtype=np.int64)
         self._acting = Acting(card, Fields(card, held, self._lanes, kind), body)
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
-        self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
+        defined = _defined(self._blocks, scheme, yields(body), mixed)
+        self._launch = card.loaded(self._lanes, has(held, body), defined=defined)
         self.lines = np.zeros(LINES)  # energies where the last steps have ended
         self._sums = card.zeros(BOOKS * SUMS)
         self._lines: tuple[Any, Any, Any] | None = None
@@ -302,6 +303,10 @@ class _OnCard:
         words += [known[0] if known else 0, tables.surfaces.shape[1]]
         begin, motion = self._tied(ties.start), self._tied(ties.motion)
         words += [begin, *lie[len(TABLES) : -len(METHOD)], motion]
+        for name in ("kicks", "drifts"):
+            ways, own = np.zeros(MOST_STAGES + 1), scheme.numbers.get(name, np.empty(0))
+            ways[: len(own)] = h * own
+            words += ways.tolist()
         words += lie[-len(METHOD) :]
         first, half = (0, scheme.stages) if scheme.nystrom else (2, 1)
         words += [scheme.stages, first, half, h]
@@ -434,6 +439,17 @@ class _OnCard:
         total[:, DEEPEST] = 0.0
         np.maximum.at(total[:, DEEPEST], run, books[:, DEEPEST])
         return total
+
+
+def _defined(blocks: Blocks, scheme: _Scheme, worn: bool, mixed: bool) -> tuple[str, ...]:
+    """For common.cu; worn: springs yield."""
+    there = {
+        f"THREADS={blocks.threads}": blocks.threads,
+        "STAGES=1": scheme.stages == 1,
+        "PASSING": worn,
+        "MIXED": mixed,
+    }
+    return tuple(name for name, some in there.items() if some)
 
 
 def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
