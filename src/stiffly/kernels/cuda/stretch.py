@@ -481,6 +481,7 @@ class _Order:
         self._blocks, self._acting = blocks, acting
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
+        self._tail: tuple[int, Callable[[], None] | None] = -1, None
         groups = body.groups
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
@@ -515,7 +516,19 @@ class _Order:
             self._unit = self._card.recorded(lambda: steps(UNIT))
         for _ in range(units):
             self._unit()
-        steps(count - units * UNIT, ends=True)
+        self._last_ones(count - units * UNIT, partial(steps, ends=True))
+
+    def _last_ones(self, count: int, steps: Callable[[int], None]) -> None:
+        """Recorded, too, once as many have been taken before: frames are as far apart as a rule."""
+        if not count:
+            return
+        if self._tail[0] != count:
+            self._tail = count, None
+            steps(count)
+            return
+        tail = self._tail[1] or self._card.recorded(partial(steps, count))
+        self._tail = count, tail
+        tail()
 
     def _look(self, steps: int) -> None:
         if self._looks and steps:
