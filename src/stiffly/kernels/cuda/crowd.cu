@@ -55,7 +55,7 @@ DEVICE Corners corners_of(const Crowd *o, int kind, whole j) {
 
 // how far a row is thought to go in so many steps
 DEVICE vec way_of(const Body *b, whole i, whole steps) {
-    return (b->h * b->drifts[0] * steps) * load(b->v, i);
+    return (b->drift[0] * steps) * load(b->v, i);
 }
 
 struct Box {
@@ -475,7 +475,7 @@ DEVICE vec crowd_told(const Body *b, whole i) {
 DEVICE void stay_near(const Body *b, whole i, whole n, vec at) {
     const Crowd *o = b->crowd;
     if (o->first[i] == o->first[i + 1]) return;
-    const double since = b->h * b->drifts[0] * (n + 1 - o->flags[3]);
+    const double since = b->drift[0] * (n + 1 - o->flags[3]);
     const vec off = at - (load(o->from, i) + since * load(o->going, i));
     if (!(dot(off, off) <= o->stray * o->stray)) o->flags[STRAYED] = 1;
 }
