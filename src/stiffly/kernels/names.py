@@ -377,7 +377,8 @@ class GroupedBody(NamedTuple):
     row belongs to, (0,) where there is one alone; powers: whether the ledger has anything to sum;
     tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
-    other ranks move.
+    other ranks move.  guests: None, or system.guests.Guests: parts that the host computes beside a
+    card.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -397,6 +398,7 @@ class GroupedBody(NamedTuple):
     powers: Any
     tied: Any
     halo: Any = None
+    guests: Any = None
 
 
 class TimeTables(NamedTuple):

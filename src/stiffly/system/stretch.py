@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import proxy
@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..kernels import names as contract
 from ..parts.springs import YieldingSprings
 from ..parts.terms import (
+    ACTS,
     ON_CARDS,
     DashpotTerm,
     DragTerm,
@@ -28,9 +29,11 @@ from ..parts.terms import (
     WindTerm,
     stored,
     terms_of,
+    told_by,
 )
 from .few import Few, alone, chosen, divides, picked
 from .groups import NONE, Layout, NoStretch, all_beyond, corners_of, require_counted_once
+from .guests import Guests, guests_among
 from .supports import MOST_LED, rigid
 from .ties import NOTHING_TIED, TiedRows, lack_of, stored_beyond, ties_among
 from .time_tables import motions, surfaces, table_of, times_within
@@ -89,15 +92,20 @@ class Stretcher:
     def __init__(self, system: System) -> None:
         # whose it is: a circle would keep both, and their arrays, until somebody looks for circles
         self._system: System = proxy(system)
-        terms = all_terms(system.assembly)
         require_loop(system)
         try:
             self._kernels = take(system.backend, "System", *KERNELS)
         except InputError as lack:
             raise NoStretch(str(lack)) from None
         self._on_card = hasattr(self._kernels.explicit_steps, "lacks")
+        self._guests, self._of_guests = None, []
+        if self._on_card and getattr(system, "runs", None) is None:
+            self._of_guests = guests_among(system.assembly, self._kernels.explicit_steps.knows)
         if not self._on_card:
             _require_known_everywhere(system.assembly)
+        terms = self._terms_of(system.assembly)
+        if self._of_guests:
+            self._guests = Guests(system, self._of_guests)
         require_counted_once(system, terms)
         if lack_of(terms):
             raise NoStretch(f"{lack_of(terms)} have no compiled loop")
@@ -108,7 +116,7 @@ class Stretcher:
         self._unfree: _Unfree | None = None
         self._left, self._names = _left_out(terms, system.numbering.free), None
         if self._left is not None:
-            self._names = _energy_names(system.assembly)
+            self._names = _energy_names(system.assembly, self._of_guests)
         self._body = self._grouped(layout)
         self._tied = NOTHING_TIED
         if self._body.tied:
@@ -140,6 +148,8 @@ class Stretcher:
         """How it goes, for people."""
         kind = "pieces of a body" if self._connected else "bodies one after the other"
         count = len(self._body.groups.own)
+        if self._guests is not None:
+            return f"one call, {', '.join(self._guests.names)} by the host"
         if count > 1 and self._body.run.size:
             kind = "runs one after the other"
         return "one call" if count == 1 else f"{count} {kind}"
@@ -150,9 +160,19 @@ class Stretcher:
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
         every = springs + 3 * triangles + 6 * tets + body.groups.place.size
-        return every // getattr(self._system.backend, "abreast", 1)
+        beside = 0 if self._guests is None else self._guests.cost
+        return every // getattr(self._system.backend, "abreast", 1) + beside
 
     # ------------------------------------------------------------------ the body
+
+    @property
+    def guests(self) -> Guests | None:
+        """What the host computes beside the steps."""
+        return self._guests
+
+    def _terms_of(self, parts: Assembly) -> list[Any]:
+        """Of all parts but those."""
+        return all_terms(parts, self._of_guests)
 
     def _of(self, kind: type) -> list[Any]:
         return [term for term in self._terms if isinstance(term, kind)]
@@ -167,6 +187,7 @@ class Stretcher:
         alpha = np.broadcast_to(alpha, count).astype(np.float64)
         field = np.column_stack([np.broadcast_to(field, (count, 3)), np.zeros(count)])
         loads = any(isinstance(term, LOADS) for term in self._terms)
+        looks = self._guests is not None and self._guests.looks  # at velocities of stages
         return contract.GroupedBody(
             layout.groups(system),
             linear,
@@ -181,8 +202,9 @@ class Stretcher:
             field,
             alpha,
             layout.run,
-            bool(alpha.any() or loads or system.supports),
+            bool(alpha.any() or loads or looks or system.supports),
             bool(self._of(TieTerm)),
+            guests=self._guests,
         )
 
     # ------------------------------------------------------------------ steps
@@ -261,7 +283,7 @@ class Stretcher:
         """[J] in ties of particles that groups do not move; since: when parts that lead points
         stood where they are, unless they know."""
         free = self._system.numbering.free
-        ties = ties_among(all_terms(parts)) if self._body.tied else []
+        ties = ties_among(self._terms_of(parts)) if self._body.tied else []
         if not any(np.any(term.rows >= free) for term in ties):
             return 0.0
         return stored_beyond(ties, self._system.row_positions(s), free, since)
@@ -295,6 +317,8 @@ class Stretcher:
         told = {"kinetic": lines["kinetic"]}
         for line, name in self._names:
             told[name] = told.get(name, 0.0) + (lines[line] if line else 0.0)
+        for name, energy in ({} if self._guests is None else self._guests.energies(s)).items():
+            told[name] += energy
         return told
 
     def shown(self, s: State, name: str, single: bool = False) -> Array | None:
@@ -339,7 +363,7 @@ class Stretcher:
     def few(self, s: State) -> Few | None:
         """Some of many bodies, for forces on them alone; None where a body is not divided so."""
         first = self._bodies
-        if first is None or not divides(self._still, first):
+        if first is None or self._guests is not None or not divides(self._still, first):
             return None
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
@@ -357,7 +381,13 @@ class Stretcher:
 
         return Few(x[moves], body.groups.mass[moves], acceleration)
 
-    def stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
+    @property
+    def stages(self) -> Callable[..., None] | None:
+        """Accelerations of stages in one call, of a body that processors' loops know."""
+        beyond = self._guests is not None or any(isinstance(t, ON_CARDS) for t in self._terms)
+        return None if beyond else self._stages
+
+    def _stages(self, table: Any, s: State, h: float, a: Array, first: int, last: int) -> None:
         """Writes a (m, n), the accelerations of the stages first .. last of a Nyström method."""
         system, parts = self._system, self._system.at(s)
         self._remember(parts)
@@ -409,7 +439,7 @@ class Stretcher:
     ) -> contract.TimeTables:
         """Of every step to one of the times `ends`; since: when shapes stood where they begin,
         unless the parts know."""
-        if not self._in_time:  # nothing moves or acts as time goes by
+        if not self._in_time and self._guests is None:  # nothing moves or acts as time goes by
             return NO_TABLES
         within = times_within(scheme)
         starts = np.concatenate([[t], ends[:-1]])
@@ -430,9 +460,11 @@ class Stretcher:
     ) -> contract.TimeTables:
         """Of these times; after: when shapes stand where they do after each step.  Else than where
         time goes on, points that are led stay."""
+        if self._guests is not None:
+            self._guests.begin(moments, goes_on)
         if not self._in_time:
             return NO_TABLES
-        times, terms = moments.tolist(), all_terms(parts)
+        times, terms = moments.tolist(), self._terms_of(parts)
         led = np.array(after if goes_on else [])
         winds = [term.wind for term in (*self._of(WindTerm), *self._of(DragTerm))]
         return contract.TimeTables(
@@ -500,7 +532,7 @@ def _never_yielding(springs: contract.GroupedSprings) -> contract.GroupedSprings
 
 
 def _springs(parts: Assembly) -> list[Any]:
-    return [p for _, p in parts.parts if hasattr(p, "terms") and hasattr(p, "cubic")]
+    return [p for _, p in parts.parts if told_by(p, "terms", ACTS) and hasattr(p, "cubic")]
 
 
 def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
@@ -519,14 +551,18 @@ def _left_out(terms: list[Any], free: int) -> list[SpringTerm] | None:
     return left
 
 
-def _energy_names(assembly: Assembly) -> list[tuple[str, str]] | None:
+def _energy_names(
+    assembly: Assembly, guests: list[tuple[str, Any]]
+) -> list[tuple[str, str]] | None:
     """(line of what a card tells, name in the ledger), in its order; None where two parts of one
-    kind have different names: a card adds them up."""
+    kind have different names: a card adds them up.  guests: parts that it knows nothing of."""
+    beside = [id(part) for _, part in guests]
     lines: dict[str, str] = {}
     found: list[tuple[str, str]] = []
     for name, part in assembly.potentials:
         found.append(("", name))  # has a line in the ledger, whatever it is made of
-        for term in terms_of(part) or ():
+        terms = None if id(part) in beside else terms_of(part)
+        for term in terms or ():
             line = ENERGIES.get(type(term), "")
             line = "cubic" if line == "linear" and term.cubic else line
             if lines.setdefault(line, name) != name:
@@ -550,9 +586,12 @@ def require_loop(system: System) -> None:
             )
 
 
-def all_terms(assembly: Assembly) -> list[Any]:
-    found: list[Any] = []
+def all_terms(assembly: Assembly, guests: Sequence[tuple[str, Any]] = ()) -> list[Any]:
+    """Of all parts but the guests, which have none."""
+    beside, found = [id(part) for _, part in guests], list[Any]()
     for name, part in assembly.parts:
+        if id(part) in beside:
+            continue
         terms = terms_of(part)
         if terms is None:
             raise NoStretch(f"{name} ({type(part).__name__}) has no compiled loop")

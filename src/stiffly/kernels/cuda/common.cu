@@ -62,7 +62,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 65535
+#define HAS 131071
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -80,6 +80,7 @@ typedef double real;
 #define HAS_HALVES (HAS & 8192)   // half balls among the shapes
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
+#define HAS_GUESTS (HAS & 65536)  // forces that the host computes
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else

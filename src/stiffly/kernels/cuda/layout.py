@@ -137,6 +137,7 @@ def has(held: Held, body: GroupedBody) -> int:
         np.any(body.touches.kind == HEMISPHERE),
         len(body.drags.power) + len(body.weights),
         body.tied,
+        body.guests is not None,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -145,7 +146,8 @@ def bytes_for(body: GroupedBody) -> int:
     """About what a body takes on a card: its elements as each of their ends sees them, and of every
     row its state, as the host has it, too, and its lines of the ledger."""
     rows, sums = int(body.groups.first[-1]), 4096 * 12
-    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12) * rows)
+    guests = 0 if body.guests is None else 4 + 3
+    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12 + guests) * rows)
 
 
 def too_large(need: int, free: int) -> str:
@@ -282,8 +284,9 @@ def _bodies(body: GroupedBody, rows: int) -> np.ndarray:
 
 
 def is_local(body: GroupedBody) -> bool:
-    """A row that has its new velocity needs no other to end its step."""
-    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient))
+    """A row that has its new velocity needs nobody else to end its step."""
+    booked = body.guests is not None and body.guests.works  # by the host
+    return not (len(body.triangles.pressure) or len(body.dashpots.coefficient) or booked)
 
 
 class Fields:

@@ -263,6 +263,14 @@ KERNEL yield_held(whole flip) {
 
 // ------------------------------------------------------------------ forces
 
+// f (n, 3): what the host has computed of forces on particles that move
+KERNEL push(const double *f) {
+    BODY EACH_ROW(i, b->own) {
+        const double *own = f + 3 * whole(b->place[i]);
+        store(b->pushed, i, make(own[0], own[1], own[2]));
+    }
+}
+
 // what a row can do alone once it has its new velocity: its work, and what happens between steps;
 // x0 is then the middle of the step
 DEVICE void finish(const Body *b, whole i, whole n, Row *r) {
@@ -297,6 +305,7 @@ DEVICE void end_stage(const Body *b, whole i, whole s, vec a) {
 DEVICE vec pulled(const Body *b, whole i, whole place, vec force, vec at, vec ahead) {
     if (HAS_TOUCHES) force = force + contact_forces(b, i, place, at);
     if (HAS_TIES) force = force + tie_forces(b, i, place, at);
+    if (HAS_GUESTS) force = force + load(b->pushed, i);
     return b->inverse[i] * force + field_of(b, i) - alpha_of(b, i) * ahead;
 }
 

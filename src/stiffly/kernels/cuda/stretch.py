@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import DEEPEST, EnergyLines, GroupedBody, GroupedSprings, Ties, TimeTables
+from ..names import (
+    ADDED,
+    DEEPEST,
+    DISSIPATED,
+    EnergyLines,
+    GroupedBody,
+    GroupedSprings,
+    Ties,
+    TimeTables,
+)
 from . import layout
 from .layout import (
     MATERIALS,
@@ -57,10 +66,14 @@ class Steps:
     def lacks(self, body: GroupedBody) -> str:
         """What the body has and no kernel here knows, in words; nothing where there is all."""
         for material in body.tets.materials:
-            name, own = material.name, ", ".join(MATERIALS)
-            if name not in MATERIALS or not material.built_in:
-                return f"the material {name} has no kernel on a card (stiffly's own {own} have)"
+            if not self.knows(material):
+                own = ", ".join(MATERIALS)
+                lack = f"the material {material.name} has no kernel on a card"
+                return f"{lack} (stiffly's own {own} have)"
         return too_large(bytes_for(body), self._card.free())
+
+    def knows(self, material: Any) -> bool:
+        return material.name in MATERIALS and material.built_in
 
     def __call__(self, body: GroupedBody, tables: TimeTables, *given: Any) -> np.ndarray:
         kicks, drifts, h, count, *state, _ = given
@@ -105,7 +118,11 @@ class Steps:
         own.run(count)
         if ahead is not None:
             own.give(state)
-        return own.totals()
+        books = own.totals()
+        if body.guests is not None:
+            books[0, ADDED] += body.guests.exchanged.added
+            books[0, DISSIPATED] += body.guests.exchanged.dissipated
+        return books
 
     def _lying(self, body: GroupedBody, x: Any, scheme: _Scheme) -> _OnCard:
         """The body on the card, from now on the last one."""
@@ -214,7 +231,8 @@ class _OnCard:
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
-        self._blocks = NO_BLOCKS if scheme.nystrom else _blocks(held, body, mixed)
+        apart = not scheme.nystrom and body.guests is None
+        self._blocks = _blocks(held, body, mixed) if apart else NO_BLOCKS
         self._lanes = self._blocks.lanes or lanes_for(self._rows, layout.LANES_OF_STEPS)
         self._rests = [self._room(s) for s in self._springs]
         fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
@@ -225,6 +243,7 @@ class _OnCard:
         fixed.pointer(self._books)
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
+        fixed.pointer(None if body.guests is None else card.zeros(4 * self._rows))
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
@@ -232,7 +251,10 @@ class _OnCard:
         self._shown: dict[bool, list[Any]] = {}
         self._turns = [0] * len(SHOWN)
         self._given = [card.zeros(3 * n) for n in (total, total, self._own, self._own)]
-        self._order = _Order(card, self._launch, body, scheme, self._blocks)
+        beside = None
+        if body.guests is not None:
+            beside = _Beside(card, self._launch, body.guests, self._own, self._given)
+        self._order = _Order(card, self._launch, body, scheme, self._blocks, beside)
 
     @property
     def _springs(self) -> tuple[GroupedSprings, GroupedSprings]:
@@ -375,13 +397,46 @@ def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     return held.of(body.linear.other, kind, lambda: blocks_of(held, body, mixed))
 
 
+class _Beside:
+    """What the host computes of forces on the rows of a body that move."""
+
+    def __init__(self, card: Any, launch: Any, guests: Any, own: int, room: list[Any]) -> None:
+        """room: x, v, a, ahead, of `own` rows or more each."""
+        self._card, self._launch, self._own, self._room = card, launch, own, room
+        self.guests, self._force = guests, card.zeros(3 * own)
+
+    def _told(self, k: int) -> np.ndarray:
+        return self._card.host(self._room[k], f"guests {k}")[: 3 * self._own].copy()
+
+    def push(self, entry: int) -> None:
+        """Their forces where rows are now, at the time of that entry."""
+        self._launch("scatter", self._own, *self._room)
+        x = self._told(0)
+        force = self.guests.force(entry, x, self._told(3) if self.guests.looks else x)
+        self._card.copy(force, self._force)
+        self._launch("push", self._own, self._force)
+
+    def book(self, which: Callable[[int, np.ndarray, np.ndarray], None], entry: int) -> None:
+        """which: `start` or `end` of the guests, told where rows are now."""
+        if self.guests.counts:
+            self._launch("scatter", self._own, *self._room)
+            which(entry, self._told(0), self._told(1))
+
+
 class _Order:
     """Which kernels a step is, one after the other."""
 
     def __init__(
-        self, card: Any, launch: Any, body: GroupedBody, scheme: _Scheme, blocks: Blocks
+        self,
+        card: Any,
+        launch: Any,
+        body: GroupedBody,
+        scheme: _Scheme,
+        blocks: Blocks,
+        beside: _Beside | None,
     ) -> None:
         self._card, self._launch, self._stages = card, launch, scheme.stages
+        self._beside, self._entry = beside, 0 if scheme.nystrom else 2
         self._blocks = blocks
         self._first, self._move = (1, "stage") if scheme.nystrom else (0, "drift")
         self._unit: Any = None
@@ -393,11 +448,14 @@ class _Order:
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
         )
+        if beside is not None:
+            self._braked = self._braked or beside.guests.looks
         local = is_local(body)
         # rows from here on are not done when they have their new velocity
         self._left = self._own if local else 0
         self._settles, again = self._touches or body.tied, self._touches and self._braked
         self._leaps = local and not scheme.nystrom and self._led == self._own and not again
+        self._leaps = self._leaps and beside is None
 
     def run(self, count: int) -> None:
         if self._powers:
@@ -407,6 +465,10 @@ class _Order:
             bodies = "bodies", len(own.own) - 1, own.threads
             self._launch.blocks(*bodies, count, *own.turns, shared=own.room)
             self._launch("tick", 1, count)
+            return
+        if self._beside is not None:  # nothing to record: the host has its share of every step
+            self._beside.book(self._beside.guests.start, 0)
+            self._steps(count)
             return
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
         if self._leaps:
@@ -444,7 +506,11 @@ class _Order:
     def _step(self, later: int) -> None:
         for s in range(self._first, self._stages):
             self._launch(self._move, self._led, later, s)
+            self._push(later, s)
             self._launch("accelerate", self._own, later, s, 0, 0)
+        end = (later + 1) * (self._stages + 1)
+        if self._beside is not None:
+            self._beside.book(self._beside.guests.end, end)
         if self._yields:
             self._launch("yield_held", self._rows - 1 - self._own, 0)
         if self._powers and self._left < self._led:
@@ -454,5 +520,13 @@ class _Order:
             self._launch("settle", self._own, later)
             if self._powers and self._touches:  # other velocities: other power as a step starts
                 self._by_rows("power_now", later, 0)
+        if self._beside is not None and self._settles:  # velocities are others
+            self._beside.book(self._beside.guests.start, end)
         if self._touches and self._braked:
+            self._push(later, self._stages - 1)
             self._launch("accelerate", self._own, later, self._stages - 1, 1, 0)
+
+    def _push(self, later: int, s: int) -> None:
+        """Forces of guests at stage s of a step: see entry_of of body.cu."""
+        if self._beside is not None:
+            self._beside.push(self._entry + later * (self._stages + 1) + s)
