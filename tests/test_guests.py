@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import test_stretch as cases
+from cuda_checks import same_hundred_steps
 from cuda_shim import COMPILER, HostBackend
 from guest_checks import KINDS, WITH, Whirl, bound, own_potential, same_beside
 
@@ -202,3 +203,8 @@ def test_parts_that_act_between_steps_are_refused_by_name(chosen):
 
     with pytest.raises(InputError, match=r"brake \(Brake\) has no compiled loop.*on the CPU"):
         rope([Brake()], device="gpu")
+
+
+def test_a_bacterium_swims_beside_a_card(chosen):
+    """Its motor and its fluid are loads of the host."""
+    same_hundred_steps("bacterium")

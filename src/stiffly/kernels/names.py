@@ -340,6 +340,19 @@ class GroupedDashpots(NamedTuple):
     coefficient: Any
 
 
+class GroupedAtoms(NamedTuple):
+    """radius, root (R,): sigma / 2 and sqrt(epsilon) of each row; start (R + 1,), partner (m,): the
+    rows that each has no such force with, itself among them, sorted; cutoff, extent [m]: of the
+    force, infinite where there is none, and about of the body."""
+
+    radius: Any
+    root: Any
+    start: Any
+    partner: Any
+    cutoff: float
+    extent: float
+
+
 class RowDrags(NamedTuple):
     """coefficient (d, R); power, wind (d,)."""
 
@@ -378,7 +391,7 @@ class GroupedBody(NamedTuple):
     tied: whether tables may have ties, which come and go with a user's hand; halo: None, or what is
     called with positions (R, 4) whenever particles have moved, and fills the rows of those that
     other ranks move.  guests: None, or system.guests.Guests: parts that the host computes beside a
-    card.
+    card.  atoms: None, or what there is of Lennard-Jones forces.
 
     Of many runs each is a group, or all are one; books are of each run then."""
 
@@ -399,6 +412,7 @@ class GroupedBody(NamedTuple):
     tied: Any
     halo: Any = None
     guests: Any = None
+    atoms: Any = None
 
 
 class TimeTables(NamedTuple):
@@ -419,7 +433,7 @@ class TimeTables(NamedTuple):
 
 class EnergyLines(NamedTuple):
     """What a card tells of the energies [J] of a body where its steps have ended: of motion,
-    springs of both laws, face springs, tets, contact, fields and ties."""
+    springs of both laws, face springs, tets, contact, fields, ties and atoms."""
 
     kinetic: float
     linear: float
@@ -429,6 +443,7 @@ class EnergyLines(NamedTuple):
     touched: float
     field: float
     tied: float
+    atoms: float
 
 
 # takes `count` steps of h: x, v (N, 3), a (n, 3) in place, writes ahead (n, 3), the velocities of

@@ -137,7 +137,19 @@ class TieTerm(NamedTuple):
     at: Callable[[float], Array] | None = None
 
 
+class AtomTerm(NamedTuple):
+    """Lennard-Jones forces: radius, root (N,): sigma / 2 and sqrt(epsilon) of each row; start
+    (N + 1,), partner (m,): rows that it has none with, itself among them; cutoff: inf for none."""
+
+    radius: Array
+    root: Array
+    start: np.ndarray
+    partner: np.ndarray
+    cutoff: float
+
+
 Elastic = SpringTerm | FaceTerm | TetTerm
-Term = Elastic | FieldTerm | ForceTerm | DragTerm | WindTerm | DashpotTerm | TouchTerm | TieTerm
+Load = ForceTerm | DragTerm | WindTerm | DashpotTerm
+Term = Elastic | Load | FieldTerm | TouchTerm | TieTerm | AtomTerm
 # kinds that a card's loops of explicit steps know, and those of processors do not
-ON_CARDS: tuple[type, ...] = ()
+ON_CARDS: tuple[type, ...] = (AtomTerm,)

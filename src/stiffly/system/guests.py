@@ -10,7 +10,7 @@ import numpy as np
 from ..accounting import work_between
 from ..contracts import Array, Power, State
 from ..parts.part import PreparedLoad
-from ..parts.terms import TetTerm, terms_of
+from ..parts.terms import AtomTerm, TetTerm, terms_of
 from .assembly import Assembly
 
 if TYPE_CHECKING:
@@ -20,10 +20,20 @@ SLOW = 10**6  # springs that cost about as much as one evaluation, or fewer
 NUMBER = 8  # bytes
 
 
-def guests_among(assembly: Assembly, knows: Callable[[Any], bool]) -> list[tuple[str, Any]]:
+def guests_among(
+    assembly: Assembly, knows: Callable[[Any], bool], led: bool
+) -> list[tuple[str, Any]]:
     """Potentials and loads that are all forces, and that loops do not know: (name, part); knows:
-    whether these have the material of tets."""
-    return [(name, part) for name, part in assembly.parts if is_guest(part, knows)]
+    whether these have the material of tets; led: supports lead some particles."""
+    found, atoms = list[tuple[str, Any]](), 0
+    for name, part in assembly.parts:
+        met = [t for t in terms_of(part) or () if isinstance(t, AtomTerm)]
+        atoms += len(met)
+        # cells are those of the ends of steps, and supports do work in between
+        beyond = met and (atoms > 1 or (led and np.isfinite(met[0].cutoff)))
+        if beyond or is_guest(part, knows):
+            found.append((name, part))
+    return found
 
 
 def is_guest(part: Any, knows: Callable[[Any], bool]) -> bool:

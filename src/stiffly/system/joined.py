@@ -17,6 +17,7 @@ from ..contracts import Array, Backend, State
 from ..errors import InputError
 from ..parts.pattern import Numbering
 from ..parts.terms import (
+    ON_CARDS,
     DashpotTerm,
     DragTerm,
     FaceTerm,
@@ -266,7 +267,7 @@ class _Joining:
 
     def _sort(self, run: int, name: str, part: Any, found: dict[Hashable, list[_Piece]]) -> None:
         terms = terms_of(part)
-        if terms is None or any(isinstance(term, TieTerm) for term in terms):
+        if terms is None or any(isinstance(term, (TieTerm, *ON_CARDS)) for term in terms):
             raise InputError(f"{name} ({type(part).__name__}) has no compiled loop; {ALONE}")
         for term in terms:
             key: Any = _alike(name, term)

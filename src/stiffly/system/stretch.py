@@ -17,6 +17,7 @@ from ..parts.springs import YieldingSprings
 from ..parts.terms import (
     ACTS,
     ON_CARDS,
+    AtomTerm,
     DashpotTerm,
     DragTerm,
     FaceTerm,
@@ -45,9 +46,10 @@ if TYPE_CHECKING:
 KERNELS = ("explicit_steps", "explicit_stages", "nystrom_steps")
 ENERGIES = {
     **{SpringTerm: "linear", FaceTerm: "faces", TetTerm: "tets", TouchTerm: "touched"},
-    **{FieldTerm: "field", TieTerm: "tied"},
+    **{FieldTerm: "field", TieTerm: "tied", AtomTerm: "atoms"},
 }
 LOADS = (ForceTerm, DragTerm, WindTerm, DashpotTerm)
+MET = 2500  # atoms about, near one, with a cutoff
 NOWHERE = np.zeros(2), np.zeros(1)  # kicks and drifts of a step that moves nothing
 NO_TABLES = contract.TimeTables(
     *(np.empty((0, 0, 24)), np.empty((0, 0, 16)), np.empty((0, 0, 4)), np.empty((0, 0, 4))),
@@ -100,7 +102,8 @@ class Stretcher:
         self._on_card = hasattr(self._kernels.explicit_steps, "lacks")
         self._guests, self._of_guests = None, []
         if self._on_card and getattr(system, "runs", None) is None:
-            self._of_guests = guests_among(system.assembly, self._kernels.explicit_steps.knows)
+            knows, led = self._kernels.explicit_steps.knows, bool(system.supports)
+            self._of_guests = guests_among(system.assembly, knows, led)
         if not self._on_card:
             _require_known_everywhere(system.assembly)
         terms = self._terms_of(system.assembly)
@@ -159,6 +162,8 @@ class Stretcher:
         body = self._body
         springs = body.linear.other.size + body.cubic.other.size + body.faces.rest.size
         triangles, tets = len(body.triangles.pressure), len(body.tets.corners)
+        if body.atoms is not None:
+            springs += body.groups.place.size * min(body.groups.place.size, MET)
         every = springs + 3 * triangles + 6 * tets + body.groups.place.size
         beside = 0 if self._guests is None else self._guests.cost
         return every // getattr(self._system.backend, "abreast", 1) + beside
@@ -205,6 +210,7 @@ class Stretcher:
             bool(alpha.any() or loads or looks or system.supports),
             bool(self._of(TieTerm)),
             guests=self._guests,
+            atoms=layout.atoms(self._of(AtomTerm), _extent(system)),
         )
 
     # ------------------------------------------------------------------ steps
@@ -529,6 +535,12 @@ def _never_yielding(springs: contract.GroupedSprings) -> contract.GroupedSprings
     if not springs.limit.size:
         return springs
     return springs._replace(limit=np.full_like(springs.limit, np.inf), common=np.inf)
+
+
+def _extent(system: System) -> float:
+    """Of a body [m], about; of one whose places nobody knows yet, a point."""
+    known = system._rest if system._rest is not None else system._frame
+    return 0.0 if known is None else float(np.ptp(known, axis=0).max())
 
 
 def _springs(parts: Assembly) -> list[Any]:

@@ -61,6 +61,7 @@ struct Body {
     double *x, *v, *a, *ahead, *x0, *v0, *y, *books, *power;  // y: see `leap`
     whole *done;
     double *pushed;  // what guests push each row with, see `push`
+    Atoms atoms;
     // what depends on time
     const double *supports, *surfaces, *winds, *given, *leads;
     whole entries, places;

@@ -62,7 +62,7 @@ typedef double real;
 
 // What a body has: code for what it has not would only take registers.
 #ifndef HAS
-#define HAS 131071
+#define HAS 262143
 #endif
 #define HAS_LINEAR (HAS & 1)
 #define HAS_CUBIC (HAS & 2)
@@ -81,6 +81,7 @@ typedef double real;
 #define HAS_LOADS (HAS & 16384)   // drag or forces of time
 #define HAS_TIES (HAS & 32768)
 #define HAS_GUESTS (HAS & 65536)  // forces that the host computes
+#define HAS_ATOMS (HAS & 131072)
 #if defined(MIXED) && !HAS_YIELDS
 typedef float extent;  // a rest length
 #else

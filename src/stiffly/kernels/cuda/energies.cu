@@ -1,7 +1,7 @@
 // Energies of a body where it is: each row has its lines, which are added in the order of rows.
 
-#define LINES 9
-enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, FINITE };
+#define LINES 10
+enum { KINETIC, LINEAR, CUBIC, FACES, TETS, TOUCHED, FIELD, TIED, ATOMS, FINITE };
 
 // each end of a spring has half of it
 DEVICE double springs_stored(const Springs *s, bool cubic, const Body *b, whole i, int lane) {
@@ -81,6 +81,10 @@ KERNEL energies(double *lines) {
                      )
         )
         vec OF_LANES(solid, make(HAS_TETS ? tets_stored(b, i, lane) : 0.0, 0.0, 0.0))
+        vec near = make(0.0, 0.0, 0.0);
+        if (HAS_ATOMS) {
+            OF_LANES(near, with_others<true>(&b->atoms, i, b->rows - 1, lane, b->x))
+        }
         FIRST_LANE {
             double *own = lines + LINES * i;
             bool moves = i < b->own;
@@ -93,6 +97,7 @@ KERNEL energies(double *lines) {
             own[TOUCHED] = HAS_TOUCHES && moves ? touch_stored(b, i, *b->done) : 0.0;
             own[FIELD] = moves ? -b->mass[i] * dot(field_of(b, i), load(b->x, i)) : 0.0;
             own[TIED] = HAS_TIES && moves ? tie_stored(b, i, *b->done, load(b->x, i)) : 0.0;
+            own[ATOMS] = near.x;
             own[FINITE] = moves ? dot(load(b->x, i), v) : 0.0;  // which sees every one that is not
         }
     }

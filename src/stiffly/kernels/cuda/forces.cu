@@ -139,6 +139,7 @@ DEVICE vec elastic(const Body *b, whole i, int lane, const double *x, Load *lost
     if (HAS_CUBIC) force = force + spring_forces(&b->cubic, true, i, lane, here, x, lost);
     if (HAS_FACES) force = force + face_forces(b, i, lane, x);
     if (HAS_TETS) force = force + tet_forces(b, i, lane, x);
+    if (HAS_ATOMS) force = force + with_others<false>(&b->atoms, i, b->rows - 1, lane, x);
     return force;
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..names import HEMISPHERE, GroupedBody, GroupedSprings, GroupedTets
+from ..names import HEMISPHERE, GroupedAtoms, GroupedBody, GroupedSprings, GroupedTets
 
 WARP = 32  # threads that read side by side
 MATERIALS = ("corotated", "stvk", "neo-hookean")  # as tets.cu numbers them
@@ -20,6 +20,12 @@ LANES = ((50_000, 8), (1_000_000, 2))  # up to so many rows of a matrix, so many
 LANES_OF_STEPS = ((50_000, 8), (100_000, 2))  # of a body
 # where bodies fit blocks, and of a row's threads one alone does all but springs
 LANES_IN_BLOCKS = ((8_000, 8), (16_000, 4), (32_000, 2))
+# of a body with Lennard-Jones forces, where a row has much more to do
+LANES_OF_ATOMS = ((20_000, 32), (200_000, 8))
+SWITCH, SKIN = 0.9, 0.2  # of the cutoff, as in parts/lennard_jones.py
+SORTED_BY = 512  # threads: PARTS of atoms.cu
+MOST_BUCKETS = 128
+ATOM_FIELDS = 19
 PALETTE, ROW_BITS = 256, 24  # stiffnesses at most, of bodies of 2^24 rows at most
 SAMPLE = 10_000  # springs, whose stiffnesses are looked at first
 
@@ -138,6 +144,7 @@ def has(held: Held, body: GroupedBody) -> int:
         len(body.drags.power) + len(body.weights),
         body.tied,
         body.guests is not None,
+        body.atoms is not None,
     )
     return sum(1 << k for k, some in enumerate(there) if some)
 
@@ -147,7 +154,8 @@ def bytes_for(body: GroupedBody) -> int:
     row its state, as the host has it, too, and its lines of the ledger."""
     rows, sums = int(body.groups.first[-1]), 4096 * 12
     guests = 0 if body.guests is None else 4 + 3
-    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12 + guests) * rows)
+    atoms = 0 if body.atoms is None else 4 + 3 + buckets_for(body.atoms, rows) ** 3 // rows
+    return 2 * _bytes(body) + 8 * (sums + (7 * 4 + 2 + 8 + 12 + guests + atoms) * rows)
 
 
 def too_large(need: int, free: int) -> str:
@@ -436,6 +444,50 @@ class Fields:
             self.array(array, np.int64)
         self.array(blocks.seen_rows, np.uint32)
         self.numbers(len(blocks.own) - 1)
+
+    def atoms(self, atoms: GroupedAtoms | None, rows: int) -> None:
+        """Of all rows, the last one left out."""
+        card, held = self._card, self._held
+        if atoms is None:
+            self.numbers(*[0] * ATOM_FIELDS)
+            return
+        self.array(atoms.radius)
+        self.array(atoms.root)
+        self.array(atoms.start, np.uint32)
+        self.array(atoms.partner, np.uint32)
+
+        def marks() -> Any:
+            made, bits = np.zeros(rows, dtype=np.uint64), atoms.partner.astype(np.uint64) % 64
+            near = np.repeat(np.arange(rows), np.diff(atoms.start.astype(np.int64)))
+            np.bitwise_or.at(made, near, np.uint64(1) << bits)
+            return card.put(made)
+
+        self.pointer(held.of(atoms.partner, "marks", marks))
+        square, inner = atoms.cutoff**2, (SWITCH * atoms.cutoff) ** 2
+        bounded = np.isfinite(square)
+        self.numbers(square, inner, 1.0 / (square - inner) if bounded else 1.0)
+        width = (1.0 + SKIN) * atoms.cutoff
+        self.numbers(1.0 / width, (0.5 * SKIN * atoms.cutoff) ** 2)
+        side = buckets_for(atoms, rows)
+        self.numbers(side)
+        for count in (side**3 + 1, side**3 + 1, rows):
+            self.pointer(card.put(np.zeros(count, dtype=np.uint32)))
+        for _ in range(2):
+            self.pointer(card.put(np.zeros(rows, dtype=np.int64)))
+        self.pointer(card.zeros(4 * rows))
+        self.pointer(card.put(np.zeros(SORTED_BY, dtype=np.uint32)))
+        self.pointer(card.put(np.zeros(1, dtype=np.int64)))
+
+
+def buckets_for(atoms: GroupedAtoms, rows: int) -> int:
+    """A power of two, along each axis, so that few atoms of other cells lie in a bucket; 0 where
+    there is no cutoff."""
+    if not np.isfinite(atoms.cutoff):
+        return 0
+    wanted, side = atoms.extent / ((1.0 + SKIN) * atoms.cutoff), 1
+    while side < min(wanted, MOST_BUCKETS) and side**3 < rows:
+        side *= 2
+    return side
 
 
 def packed(words: list[int | float]) -> np.ndarray:

@@ -27,11 +27,13 @@ from . import layout
 from .layout import (
     MATERIALS,
     NO_BLOCKS,
+    SORTED_BY,
     Blocks,
     Directed,
     Fields,
     Held,
     blocks_of,
+    buckets_for,
     bytes_for,
     directed_springs,
     has,
@@ -42,10 +44,20 @@ from .layout import (
     yields,
 )
 
-TEXTS = ("common.cu", "body.cu", "tets.cu", "forces.cu", "stretch.cu", "blocks.cu", "energies.cu")
+TEXTS = (
+    "common.cu",
+    "atoms.cu",
+    "body.cu",
+    "tets.cu",
+    "forces.cu",
+    "stretch.cu",
+    "blocks.cu",
+    "energies.cu",
+)
 UNIT = 32  # steps that are recorded once, and then repeated
 SUMS = 4096  # of common.cu
-LINES, FINITE = 9, 8  # of energies.cu
+FINITE = len(EnergyLines._fields)  # of energies.cu
+LINES = FINITE + 1
 SHOWN = "positions", "velocities", "contact-force"  # as `show` numbers them
 
 
@@ -231,9 +243,9 @@ class _OnCard:
         groups = body.groups
         self._rows, self._own = int(groups.first[-1]), int(groups.own[0])
         self._led = self._own + int(groups.led[0])
-        apart = not scheme.nystrom and body.guests is None
+        apart = not scheme.nystrom and body.guests is None and body.atoms is None
         self._blocks = _blocks(held, body, mixed) if apart else NO_BLOCKS
-        self._lanes = self._blocks.lanes or lanes_for(self._rows, layout.LANES_OF_STEPS)
+        self._lanes = self._blocks.lanes or _lanes(body, self._rows)
         self._rests = [self._room(s) for s in self._springs]
         fixed = Fields(card, held, self._lanes, np.float32 if mixed else np.float64)
         fixed.body(body, self._rests, self._blocks)
@@ -244,6 +256,7 @@ class _OnCard:
         fixed.pointer(card.zeros(2 * self._rows))
         fixed.pointer(card.put(np.zeros(1, dtype=np.int64)))
         fixed.pointer(None if body.guests is None else card.zeros(4 * self._rows))
+        fixed.atoms(body.atoms, self._rows)
         self._fixed, self._tables = fixed, {}
         self._staged = card.zeros(4 * self._rows * scheme.stages) if scheme.nystrom else None
         self._launch = card.loaded(self._lanes, has(held, body), self._blocks.threads, mixed=mixed)
@@ -392,6 +405,11 @@ class _OnCard:
         return self._card.host(sums).reshape(SUMS, LINES).sum(axis=0)
 
 
+def _lanes(body: GroupedBody, rows: int) -> int:
+    table = layout.LANES_OF_STEPS if body.atoms is None else layout.LANES_OF_ATOMS
+    return lanes_for(rows, table)
+
+
 def _blocks(held: Held, body: GroupedBody, mixed: bool) -> Blocks:
     kind = f"blocks {is_local(body)}"
     return held.of(body.linear.other, kind, lambda: blocks_of(held, body, mixed))
@@ -444,6 +462,7 @@ class _Order:
         self._own, self._rows = int(groups.own[0]), int(groups.first[-1])
         self._led = self._own + int(groups.led[0])
         self._powers = bool(body.powers)
+        self._cells = body.atoms is not None and bool(buckets_for(body.atoms, self._rows))
         self._touches, self._yields = bool(len(body.touches.kind)), yields(body)
         self._braked = bool(
             len(body.drags.power) + len(body.triangles.pressure) + len(body.dashpots.coefficient)
@@ -458,6 +477,7 @@ class _Order:
         self._leaps = self._leaps and beside is None
 
     def run(self, count: int) -> None:
+        self._sort(0)
         if self._powers:
             self._by_rows("power_now", -1, 0)
         if self._blocks.threads:
@@ -473,12 +493,18 @@ class _Order:
         steps, left = (self._leap, 1) if self._leaps else (self._steps, 0)
         if self._leaps:
             self._launch("drift", self._led, 0, 0)
+            self._sort(0)
         units = (count - left) // UNIT
         if units and self._unit is None:
             self._unit = self._card.recorded(lambda: steps(UNIT))
         for _ in range(units):
             self._unit()
         steps(count - units * UNIT, ends=True)
+
+    def _sort(self, flip: int) -> None:
+        """Atoms into cells, where some have gone too far; flip: positions lie in y."""
+        if self._cells:
+            self._launch.blocks("sort_cells", 1, SORTED_BY, flip)
 
     def _by_rows(self, name: str, later: int, first: int) -> None:
         end = self._led if name == "middle" else self._rows - 1
@@ -493,6 +519,7 @@ class _Order:
                 self._launch("accelerate", self._own, later, s, 0, k % 2)
             else:
                 self._launch("leap", self._own, later, s, k % 2)
+                self._sort(1 - k % 2)
             if self._yields and s + 1 == self._stages:
                 self._launch("yield_held", self._rows - 1 - self._own, k % 2)
         self._launch("tick", 1, count)
@@ -506,6 +533,7 @@ class _Order:
     def _step(self, later: int) -> None:
         for s in range(self._first, self._stages):
             self._launch(self._move, self._led, later, s)
+            self._sort(0)
             self._push(later, s)
             self._launch("accelerate", self._own, later, s, 0, 0)
         end = (later + 1) * (self._stages + 1)
